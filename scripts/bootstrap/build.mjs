@@ -12,7 +12,7 @@ const ROLLDOWN = join("node_modules", "rolldown", "package.json");
 const BUNDLE = join("scripts", "bootstrap", "bundle.mjs");
 
 /** Packages that become part of the bundle: every start needs them. The others are loaded from node_modules, on demand. */
-export const BUNDLED = ["commander", "json5", "jsonc-parser", "kysely", "zod"];
+export const BUNDLED = ["commander", "diff", "json5", "jsonc-parser", "kysely", "zod"];
 
 /** @param {string} root */
 export function sourceHash(root) {

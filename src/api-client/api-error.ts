@@ -1,6 +1,6 @@
 import type { ErrorCode, ErrorObject } from "../model/errors.ts";
 
-/** An error of the hub as its client sees it. `status` is 0 where no answer came over HTTP. */
+/** An error from the hub. `status` is 0 if there was no HTTP response. */
 export class ToolcribApiError extends Error {
   override readonly name = "ToolcribApiError";
   readonly code: ErrorCode;
@@ -17,21 +17,24 @@ export class ToolcribApiError extends Error {
   }
 }
 
-/** What a body that should hold an error says; a proxy in between may have answered instead of the hub. */
+/** The error in a response body. A proxy may have answered instead of the hub. */
 export function errorFromResponse(status: number, body: unknown): ToolcribApiError {
   const error = isObject(body) ? body["error"] : undefined;
   if (isErrorObject(error)) return new ToolcribApiError(error, status);
   const code = CODES[status] ?? (status >= 500 ? "server_unavailable" : "internal");
-  return new ToolcribApiError({ code, message: `The hub answered with status ${status} and no reason.` }, status);
+  return new ToolcribApiError(
+    { code, message: `The hub responded with status ${status} and no error message.` },
+    status,
+  );
 }
 
 export function cancelledError(cause?: unknown): ToolcribApiError {
-  return new ToolcribApiError({ code: "cancelled", message: "It was given up." }, 0, cause);
+  return new ToolcribApiError({ code: "cancelled", message: "The request was cancelled." }, 0, cause);
 }
 
 export function unreachableError(cause?: unknown): ToolcribApiError {
-  const hint = "See whether `toolcrib serve` runs, and whether the address is right.";
-  return new ToolcribApiError({ code: "server_unavailable", message: "The hub does not answer.", hint }, 0, cause);
+  const hint = "Check that `toolcrib serve` is running and that the URL is correct.";
+  return new ToolcribApiError({ code: "server_unavailable", message: "The hub does not respond.", hint }, 0, cause);
 }
 
 const CODES: Readonly<Record<number, ErrorCode>> = {

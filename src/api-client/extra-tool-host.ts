@@ -1,4 +1,4 @@
-/** Tools of this process that a session of the hub can use: it answers their calls, and offers them again after a reconnect. */
+/** Runs tools of this process for a session of the hub, and offers them again after a reconnect. */
 import type {
   CommandInput,
   CommandOutput,
@@ -14,19 +14,19 @@ import { reconnectDelay } from "./hub-socket.ts";
 export interface ExtraToolContext {
   readonly callId: string;
   readonly session: string;
-  /** Aborts when nobody waits for the result any more, or the connection is lost. */
+  /** Aborts when the call is cancelled or the connection is lost. */
   readonly signal: AbortSignal;
   /** Also restarts the tool's timeout. */
   readonly onProgress: (progress: ProgressFrame["progress"]) => void;
 }
 
 export interface ExtraTool extends Omit<ExtraToolDefinition, "inputSchema" | "parameters"> {
-  /** Gives a result as MCP has it, a text, or any value. What it throws is a result with `isError`. */
+  /** Returns an MCP result, a text or any JSON value. A thrown error becomes a result with `isError`. */
   readonly execute: (args: JsonObject, context: ExtraToolContext) => unknown;
 }
 
 export interface ExtraToolsOptions {
-  /** That of the connection if absent. */
+  /** The session of the connection by default. */
   readonly session?: string;
 }
 
@@ -40,14 +40,14 @@ type After = (ms: number, task: () => void) => () => void;
 
 interface ToolSet {
   readonly tools: readonly ExtraTool[];
-  /** Whether the hub has had it: only such are offered again. */
+  /** Whether the hub has accepted it. Only such sets are offered again. */
   isKnown: boolean;
 }
 
-/** Refusals that may be none later. */
+/** Errors that may pass. */
 const TRANSIENT_CODES: ReadonlySet<string> = new Set(["rate_limited", "timeout", "internal", "server_unavailable"]);
 
-/** For the session of the connection, which is another one after a reconnect. */
+/** The session of the connection, which changes with a reconnect. */
 const OWN_SESSION = "";
 
 export class ExtraToolHost {
@@ -58,7 +58,7 @@ export class ExtraToolHost {
   /** Stops the next attempts to offer a set again. */
   readonly #retries = new Map<ToolSet, () => void>();
 
-  /** Counts connections, also those that were lost. */
+  /** Counts connections and disconnects. */
   #connection = 0;
 
   constructor(run: Run, after: After) {
@@ -69,7 +69,7 @@ export class ExtraToolHost {
   async set(tools: readonly ExtraTool[], session = OWN_SESSION): Promise<CommandOutput<Setting>> {
     const before = this.#sets.get(session);
     const set: ToolSet = { tools, isKnown: false };
-    // A call may be there as soon as the reply is.
+    // A call may arrive together with the reply.
     this.#sets.set(session, set);
     try {
       const reply = await this.#offer(session, set);
@@ -89,13 +89,13 @@ export class ExtraToolHost {
     else if (event.type === "extraTool.cancel") this.#running.get(event.callId)?.abort();
   }
 
-  /** On a new connection the hub knows nothing of them. */
+  /** Offers the tools again on a new connection. */
   renew(): void {
     this.#connection += 1;
     for (const [session, set] of this.#sets) if (set.isKnown) void this.#renew(session, set, this.#connection, 0);
   }
 
-  /** The connection was lost: nobody gets the results. */
+  /** The connection was lost, so results cannot be delivered. */
   abortAll(): void {
     for (const controller of this.#running.values()) controller.abort();
     this.#connection += 1;
@@ -133,19 +133,19 @@ export class ExtraToolHost {
     let result: unknown;
     try {
       const tool = tools.find((each) => each.name === name);
-      if (tool === undefined) throw new Error(`There is no tool "${name}" any more.`);
+      if (tool === undefined) throw new Error(`The tool "${name}" no longer exists.`);
       const onProgress: ExtraToolContext["onProgress"] = (progress) => {
         if (this.#running.has(callId)) this.#run("extraTool.progress", { callId, ...progress }).catch(() => {});
       };
       result = await tool.execute(args, { callId, session, signal: controller.signal, onProgress });
-      // What is no JSON fails here, where it can still be told.
+      // A value that is not JSON fails here, where the error can still be reported.
       JSON.stringify(result);
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       result = { content: [{ type: "text", text }], isError: true };
     }
     this.#running.delete(callId);
-    // Where it was given up meanwhile there is nobody to tell.
+    // A cancelled call has no receiver.
     if (!controller.signal.aborted) this.#run("extraTool.result", { callId, result }).catch(() => {});
   }
 }

@@ -1,4 +1,4 @@
-/** Events and commands over a WebSocket that is opened again when it is lost, and goes on where it was. */
+/** Events and commands over a WebSocket that reconnects by itself and continues where it left off. */
 import type {
   AnyCommand,
   CommandInput,
@@ -13,16 +13,16 @@ import { type ExtraTool, ExtraToolHost, type ExtraToolsOptions } from "./extra-t
 import { reconnectDelay, type Socket } from "./hub-socket.ts";
 import { queryOf } from "./rest-operations.ts";
 
-/** `lost`: it was there, or could not be opened, and is tried again unless the token was refused. `closed`: by this side, for good. */
+/** `lost`: disconnected, and retried unless the token was refused. `closed`: closed by this side, for good. */
 export type LiveStatus = "connecting" | "open" | "lost" | "closed";
 
 export interface LiveOptions {
   readonly onEvent?: (event: HubEvent) => void;
-  /** The error is there if the hub does not let this client in. After a refused token `retry` tries again, and nothing else. */
+  /** `refusal` is set if the hub rejects this client. After a refused token only `retry` connects again. */
   readonly onStatus?: (status: LiveStatus, refusal?: ToolcribApiError) => void;
-  /** Events were missed that nobody knows any more, or the hub was restarted: read the lists anew. */
+  /** Events were lost, or the hub was restarted: read the lists again. */
   readonly onResync?: (missed: FieldsOf<"events.lost">) => void;
-  /** Only these events, `mcp.*` for a group; all if absent. */
+  /** Only these events, with `mcp.*` for a group; all by default. */
   readonly events?: readonly string[];
   /** Runs a task later; for tests. */
   readonly after?: (ms: number, task: () => void) => () => void;
@@ -30,9 +30,9 @@ export interface LiveOptions {
 
 interface LiveTransport {
   readonly open: (query: string) => Socket;
-  /** A refused WebSocket does not say why; this does: undefined if it was not for who asks. Never rejects. */
+  /** Finds out why a WebSocket was refused; undefined if it was not an access error. Never rejects. */
   readonly refusal: () => Promise<ToolcribApiError | undefined>;
-  /** Whether a refusal stays one, unlike that of a cookie, which a login renews. */
+  /** Whether a refusal is final, unlike that of a cookie, which a login renews. */
   readonly refusedForGood: boolean;
 }
 
@@ -42,7 +42,7 @@ interface Position {
 }
 
 const OPEN_TIMEOUT_MS = 15_000;
-/** A connection that is dead is noticed by the silence after a question. */
+/** A dead connection is detected by a missing pong. */
 const PING_INTERVAL_MS = 25_000;
 
 export class LiveConnection {
@@ -58,7 +58,7 @@ export class LiveConnection {
   #position: Position | undefined;
   #attempts = 0;
   #refusal: ToolcribApiError | undefined;
-  /** The question why the last attempt failed. */
+  /** Identifies the latest check why an attempt failed. */
   #asking: symbol | undefined;
   #stopTimer: () => void = () => {};
   /** Commands from before the first connection. */
@@ -76,7 +76,7 @@ export class LiveConnection {
     return this.#status;
   }
 
-  /** A command by the contract's names, or any operation by its own. Rejects with ToolcribApiError. */
+  /** Runs a command of the contract, or any operation. Rejects with ToolcribApiError. */
   async command<Name extends AnyCommand>(
     type: Name,
     fields: CommandInput<Name>,
@@ -89,8 +89,8 @@ export class LiveConnection {
   }
 
   /**
-   * Gives a session tools that this process runs, in place of those that it had from here; an empty list takes them away. They
-   * are there while the connection is, and come back with it.
+   * Offers tools that this process runs to a session. They replace the tools that it had from here; an empty list removes them.
+   * They are available while connected, and are offered again after a reconnect.
    *
    *     await live.setExtraTools([{ name: "now", description: "The time.", execute: () => new Date().toISOString() }]);
    */
@@ -101,7 +101,7 @@ export class LiveConnection {
     return this.#extraTools.set(tools, session);
   }
 
-  /** Tries at once, if the connection is lost. */
+  /** Reconnects at once if the connection is lost. */
   retry(): void {
     if (this.#status !== "lost") return;
     this.#drop("lost");
@@ -145,7 +145,7 @@ export class LiveConnection {
 
   #welcome({ epoch, seq }: Readonly<Record<string, unknown>>): void {
     if (typeof epoch !== "string" || typeof seq !== "number") return;
-    // Numbers of another run are no longer of use; that they are lost comes as an event.
+    // Sequence numbers of a previous run are useless; the loss is reported as an event.
     if (this.#position?.epoch !== epoch) this.#position = { epoch, seq };
     this.#attempts = 0;
     this.#stopTimer();
@@ -155,7 +155,7 @@ export class LiveConnection {
   }
 
   #event(frame: Readonly<Record<string, unknown>>): void {
-    // Frames with a type that are no replies are events of the contract, or of a later one.
+    // Frames that are not replies are events of the contract, or of a newer one.
     const event = frame as HubEvent;
     const seq = event.type === "events.lost" ? event.to : event.seq;
     if (seq !== undefined && this.#position !== undefined) this.#position = { ...this.#position, seq };
@@ -164,7 +164,7 @@ export class LiveConnection {
     if (event.type === "events.lost") this.#options.onResync?.({ from: event.from, to: event.to });
   }
 
-  /** Also learns how far the numbers have come, which events for others move on as well. */
+  /** The reply also has the current sequence number, which events for other clients advance. */
   #askLater(): void {
     this.#stopTimer = this.#after(PING_INTERVAL_MS, () => {
       this.#stopTimer = this.#after(PING_INTERVAL_MS, () => this.#lost());
@@ -236,19 +236,19 @@ function connectionLost(): ToolcribApiError {
   return new ToolcribApiError({
     code: "server_unavailable",
     message: "The connection to the hub was lost.",
-    hint: "Whether the command was run is not known: look before you send it again.",
+    hint: "The command may or may not have run. Check before you send it again.",
   });
 }
 
 function notSent(): ToolcribApiError {
   return new ToolcribApiError({
     code: "server_unavailable",
-    message: "The command was not sent: there is no connection to the hub.",
-    hint: "See whether `toolcrib serve` runs, and whether the address is right.",
+    message: "The command was not sent, because there is no connection to the hub.",
+    hint: "Check that `toolcrib serve` is running and that the URL is correct.",
   });
 }
 
-/** Browsers tell when the network is back; elsewhere nobody does. */
+/** Browsers report when the network is back. */
 interface Page {
   readonly addEventListener?: (type: "online", listener: () => void) => void;
   readonly removeEventListener?: (type: "online", listener: () => void) => void;
@@ -271,11 +271,9 @@ function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-/** Commands that wait for their reply. */
-
 export interface CommandOptions {
   readonly onProgress?: (progress: ProgressFrame["progress"]) => void;
-  /** Gives the command up. What changes the hub is finished all the same, and its reply is not waited for. */
+  /** Stops waiting for the reply. A command that changes the hub still finishes. */
   readonly signal?: AbortSignal;
 }
 
@@ -306,7 +304,7 @@ class PendingCommands {
     });
   }
 
-  /** False for a frame that is no reply to anything here. */
+  /** False if the frame is not a reply to a pending command. */
   answer(frame: Readonly<Record<string, unknown>>): boolean {
     const { id, ok, ...output } = frame;
     if (typeof id !== "number") return false;

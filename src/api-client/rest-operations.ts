@@ -10,7 +10,7 @@ export interface RestRequest {
   readonly body?: string;
 }
 
-/** Where an operation has several paths the first one takes every input. */
+/** If an operation has several paths, the first one takes every input. */
 const ROUTES = new Map<OperationName, RestRoute>(
   REST_ROUTES.toReversed().map((route: RestRoute) => [route.operation, route]),
 );
@@ -39,7 +39,7 @@ export function queryOf(fields: Iterable<readonly [string, unknown]>): string {
   return given.length === 0 ? "" : `?${query.toString()}`;
 }
 
-/** An `etag` of the contract is written as HTTP wants it; one without its quotes is understood as well. */
+/** Adds the quotes that HTTP requires, if they are missing. */
 function quoted(tag: string): string {
   return tag === "*" || tag.startsWith('"') ? tag : `"${tag}"`;
 }
@@ -48,16 +48,14 @@ function take(fields: Map<string, unknown>, key: string): string {
   const value = fields.get(key);
   fields.delete(key);
   if (typeof value === "string" && value !== "") return value;
-  throw new TypeError(`${key} must be a text.`);
+  throw new TypeError(`${key} must be a non-empty string.`);
 }
-
-/** One typed method for each operation of the contract, all of them over one `call`. */
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Where every input may be left out, the object may be as well. */
+/** The input object is optional if all its properties are. */
 type Arguments<Input> =
   Input extends Record<string, never>
     ? [input?: Input, options?: CallOptions]
@@ -69,12 +67,12 @@ export type OperationMethods = {
   [Name in OperationName]: (...given: Arguments<InputOf<Name>>) => Promise<OutputOf<Name>>;
 };
 
-/** Operations whose answer is a page of a list. */
+/** Operations that return a page of a list. */
 export type ListName = {
   [Name in OperationName]: "cursor" extends keyof InputOf<Name> ? Name : never;
 }[OperationName];
 
-/** What such a list is made of. */
+/** The entries of such a list. */
 export type ItemOf<Name extends ListName> = {
   [Key in keyof OutputOf<Name>]-?: OutputOf<Name>[Key] extends readonly (infer Item)[] ? Item : never;
 }[keyof OutputOf<Name>];
@@ -97,5 +95,5 @@ for (const name of OPERATION_NAMES) {
   });
 }
 
-/** The loop above has defined a method of every operation's name on its prototype. */
+/** The loop above defines one method per operation on its prototype. */
 export const OperationCaller = Caller as unknown as abstract new () => Caller & OperationMethods;

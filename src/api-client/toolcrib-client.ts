@@ -28,7 +28,7 @@ interface Answer {
   readonly ok: boolean;
   readonly status: number;
   text(): Promise<string>;
-  /** Without it a download is built from its text. */
+  /** Without it a download is created from the text. */
   blob?(): Promise<Blob>;
 }
 
@@ -40,9 +40,9 @@ type AuditFilters = Omit<InputOf<"listAudit">, "limit" | "cursor">;
 export interface ToolcribClientOptions {
   /** Address of the hub, such as `http://127.0.0.1:4700`. */
   readonly url: string;
-  /** Without one the page's cookie is sent, or nothing. */
+  /** Without a token the page's cookie is sent, if any. */
   readonly token?: string;
-  /** What `login` gave. The cookie counts only together with it. */
+  /** The key that `login` returned. The cookie is valid only with it. */
   readonly pageKey?: string | (() => string | undefined);
   readonly fetch?: Fetch;
   readonly WebSocket?: SocketMaker;
@@ -71,11 +71,11 @@ export class ToolcribClient extends OperationCaller {
     input: InputOf<Name>,
     options: CallOptions = {},
   ): Promise<OutputOf<Name>> {
-    // The hub answers an operation with its output.
+    // The hub responds with the output of the operation.
     return (await this.#send(restRequest(name, input), options)) as OutputOf<Name>;
   }
 
-  /** Every entry of a list, page by page as they are wanted. */
+  /** Every entry of a list. Pages are fetched as needed. */
   async *all<Name extends ListName>(
     name: Name,
     input?: InputOf<Name>,
@@ -92,7 +92,7 @@ export class ToolcribClient extends OperationCaller {
     } while (cursor !== undefined);
   }
 
-  /** Events and commands over one WebSocket, which comes back by itself when it is lost. */
+  /** Events and commands over one WebSocket that reconnects by itself. */
   live(options: LiveOptions = {}): LiveConnection {
     const { token, WebSocket: given } = this.#options;
     const maker = given ?? builtInSocket();
@@ -112,7 +112,7 @@ export class ToolcribClient extends OperationCaller {
     }
   }
 
-  /** Where the audit log can be downloaded, with the filters of `listAudit`. */
+  /** The download URL of the audit log, with the filters of `listAudit`. */
   auditExportAddress(filters: AuditFilters = {}): string {
     return this.#url + auditExportPath(filters);
   }
@@ -126,9 +126,9 @@ export class ToolcribClient extends OperationCaller {
     });
   }
 
-  /** Trades the code of a login link, or a token, for the page's cookie, and for the key that belongs to it. */
+  /** Exchanges the code of a login link, or a token, for the page's cookie and its key. */
   async login(given: { readonly code: string } | { readonly token: string }): Promise<{ readonly pageKey: string }> {
-    // The hub answers a login with it.
+    // The response to a login has it.
     return (await this.#post("/login", given)) as { readonly pageKey: string };
   }
 
@@ -172,7 +172,7 @@ export class ToolcribClient extends OperationCaller {
     }
   }
 
-  /** Another site's page can neither send this header without being asked for leave, nor know the key. */
+  /** A page of another site cannot send this header without a CORS preflight, and does not know the key. */
   #credentials(method: string): Record<string, string> {
     const { token } = this.#options;
     if (token !== undefined) return { authorization: `Bearer ${token}` };
@@ -198,10 +198,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Called as a function of the global object: browsers want it so. */
+/** Browsers require it to be called on the global object. */
 const builtInFetch: Fetch = (address, init) => globalThis.fetch(address, init);
 
 function builtInSocket(): SocketMaker {
   if (typeof globalThis.WebSocket === "function") return globalThis.WebSocket;
-  throw new TypeError("There is no WebSocket here. Give one: new ToolcribClient({url, WebSocket}).");
+  throw new TypeError("This environment has no WebSocket. Pass one: new ToolcribClient({url, WebSocket}).");
 }

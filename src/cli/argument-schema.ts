@@ -1,11 +1,11 @@
-/** The little of JSON Schema that typing arguments needs. Servers write all drafts, so nothing here is strict. */
+/** The part of JSON Schema that typing arguments needs. Servers use all drafts, so nothing here is strict. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { type Column, firstLine } from "./table.ts";
 
 export type SchemaType = "string" | "number" | "integer" | "boolean" | "null" | "array" | "object";
 
 const TYPES = new Set<unknown>(["string", "number", "integer", "boolean", "null", "array", "object"]);
-/** Schemas may refer to themselves; deeper than this nobody types on a command line. */
+/** Schemas may refer to themselves. No command line goes deeper than this. */
 const MAX_SCHEMA_DEPTH = 8;
 
 /** A schema together with the document that its `$ref`s point into. */
@@ -149,8 +149,6 @@ function requires(schema: JsonObject, name: string): boolean {
   return Array.isArray(schema["required"]) && schema["required"].includes(name);
 }
 
-/** A schema in a few words, for messages and for `--schema`. */
-
 const MAX_SHOWN_VALUES = 12;
 
 /** For example `integer 1..10`, `string[]` or `"low" | "high"`. */
@@ -196,8 +194,6 @@ function range(minimum: unknown, maximum: unknown): string {
   return from === "" && to === "" ? "" : ` ${from}..${to}`;
 }
 
-/** A tool's arguments as rows that a person can read. */
-
 interface ArgumentRow {
   readonly name: string;
   readonly type: string;
@@ -238,7 +234,7 @@ function describeProperty({ schema }: SchemaNode): string {
   return `${text}${text === "" ? "" : " "}(default ${JSON.stringify(fallback)})`;
 }
 
-/** How a call of the tool looks, with a stand-in for each required argument. */
+/** An example call with a placeholder for each required argument. */
 export function exampleCall(tool: string, inputSchema: JsonObject): string {
   const required = propertiesOf(rootSchema(inputSchema)).filter((property) => property.required);
   return ["toolcrib call", tool, ...required.map(({ name }) => `${name}=…`)].join(" ");

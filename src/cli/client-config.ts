@@ -1,4 +1,4 @@
-/** The client that a person named, and the file of it that a scope means. */
+/** The config files of agent clients: finding, showing and changing them. */
 import { rmdir } from "node:fs/promises";
 import { nearMatches } from "../base/near-matches.ts";
 import type { AgentClient, ClientEnvironment, ClientFile, ClientScope } from "../clients/agent-client.ts";
@@ -8,7 +8,8 @@ import { recoverChanges, ChangeSet } from "../files/change-set/change-set.ts";
 import { jsonScalars } from "../files/edit/json-edit.ts";
 import { tomlScalars } from "../files/edit/toml-edit.ts";
 import { yamlScalars } from "../files/edit/yaml-edit.ts";
-import { changesDir, fileToWrite } from "../hub/clients/client-files.ts";
+import { fileToWrite } from "../hub/clients/client-files.ts";
+import { changesDir } from "../hub/install/install-files.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import type { Invocation } from "./command.ts";
 import { showDiff } from "./config-target.ts";
@@ -34,10 +35,9 @@ export function clientEnvironment({ env, cwd }: Invocation): ClientEnvironment {
 export function clientScope({ flags }: Invocation): ClientScope {
   const scope = flags.text("scope") ?? "user";
   if (scope === "user" || scope === "project") return scope;
-  throw new ToolcribError("invalid_arguments", `--scope must be user or project.`);
+  throw new ToolcribError("invalid_arguments", "--scope must be user or project.");
 }
 
-/** The one that is written. */
 export function fileToWriteFor(client: AgentClient, scope: ClientScope, place: ClientEnvironment): ClientFile {
   const file = fileToWrite(client, scope, place);
   if (file !== undefined) return file;
@@ -46,8 +46,6 @@ export function fileToWriteFor(client: AgentClient, scope: ClientScope, place: C
     hint: `Use --scope ${other}.`,
   });
 }
-
-/** The diff of another program's file, in whatever format. */
 
 interface Change {
   readonly file: string;
@@ -72,8 +70,6 @@ export function showClientDiff(
   showDiff(invocation, file, before ?? "", after ?? "", facts, mask);
 }
 
-/** Runs a command's changes to files as one: all of them stand at the end, or none. */
-
 export async function withChangeSet<T>(
   home: string,
   out: Output,
@@ -81,9 +77,9 @@ export async function withChangeSet<T>(
 ): Promise<T> {
   const journalDir = changesDir(home);
   const onKept = (file: string): void =>
-    out.warn(`${file} was left half changed by a run that was killed, and somebody changed it since; look at it.`);
+    out.warn(`An interrupted command left ${file} half changed, and it was edited since. Check its content.`);
   for (const file of await recoverChanges(journalDir, { onKept })) {
-    out.note(`${file} was left half changed by a run that was killed; it is as it was before.`);
+    out.note(`Restored ${file}, which an interrupted command had left half changed.`);
   }
   const changes = new ChangeSet({ journalDir });
   let result: T;
@@ -93,14 +89,18 @@ export async function withChangeSet<T>(
     const { kept } = await changes.undo();
     if (kept.length === 0) throw thrown;
     const error = asToolcribError(thrown);
-    throw new ToolcribError(error.code, `${error.message} Changed by others meanwhile and left: ${kept.join(", ")}`, {
-      hint: error.hint,
-      details: error.details,
-      cause: thrown,
-    });
+    throw new ToolcribError(
+      error.code,
+      `${error.message} Not undone, because other programs changed them meanwhile: ${kept.join(", ")}`,
+      {
+        hint: error.hint,
+        details: error.details,
+        cause: thrown,
+      },
+    );
   }
   await changes.done();
-  // Its being there means to every command that there may be something to recover.
+  // An existing folder tells other commands that there may be something to recover.
   await rmdir(journalDir).catch(() => undefined);
   return result;
 }

@@ -1,14 +1,14 @@
-/** The config of a command; apart from the hub, so that commands which only edit it start quickly. */
+/** Loads the config of a command, without the hub, so that commands that only edit the config start quickly. */
 import { setTimeout as delay } from "node:timers/promises";
+import { nearMatches } from "../base/near-matches.ts";
 import { toolcribHome } from "../config/find-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { changesDir } from "../hub/install/changes-dir.ts";
-import { mayNeedRecovery } from "../hub/install/install-files.ts";
+import { changesDir, mayNeedRecovery } from "../hub/install/install-files.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Invocation } from "./command.ts";
 import { loadWithTrustPrompt, type LoadingOptions, showWarnings } from "./load-with-trust.ts";
 
-/** The config that the command line names or that is found, with its warnings shown. */
+/** The config named on the command line, or the one that is found. Shows its warnings. */
 export async function loadCommandConfig(invocation: Invocation, options: LoadingOptions = {}): Promise<LoadedConfig> {
   const config = await loadCommandConfigQuietly(invocation, options);
   showWarnings(invocation, config.warnings);
@@ -23,12 +23,13 @@ export async function loadCommandConfigQuietly(
   return loadWithTrustPrompt(invocation, options);
 }
 
-/** Undoes what an install left that was killed in the middle, before a command uses its servers and secrets. */
-
-/** Another command that is undoing the same is waited for so long. */
+/** How long to wait for another command that is undoing the same install. */
 const MAX_RECOVERY_WAIT_MS = 5000;
 
-/** Costs a look at the home where there is nothing to do. An install of a living process is left alone. */
+/**
+ * Undoes an install that was killed halfway, before the command uses its servers and secrets. An install of a running process
+ * is left alone.
+ */
 export async function recoverInterruptedInstall(invocation: Invocation): Promise<void> {
   const { env, out } = invocation;
   const home = toolcribHome(env);
@@ -36,12 +37,12 @@ export async function recoverInterruptedInstall(invocation: Invocation): Promise
   try {
     const restored = await recover(invocation, home);
     if (restored.length > 0)
-      out.warn(`A run that was killed left these half changed; they are as before: ${restored.join(", ")}`);
+      out.warn(`Restored files that an interrupted command had left half changed: ${restored.join(", ")}`);
   } catch (error) {
     if (error instanceof ToolcribError) throw error;
-    // A home that cannot be written to: nothing can be undone there, and nothing more can go wrong.
+    // The home is not writable, so nothing can be undone and nothing can get worse.
     const reason = error instanceof Error ? error.message : String(error);
-    out.warn(`What a run that was killed may have left in ${home} cannot be looked after: ${reason}`);
+    out.warn(`Files that an interrupted command may have left half changed in ${home} cannot be restored: ${reason}`);
   }
 }
 
@@ -55,12 +56,20 @@ async function recover(invocation: Invocation, home: string): Promise<string[]> 
     const place = { home, env: invocation.env, registry };
     const restored = await recoverInstall(place);
     const until = performance.now() + MAX_RECOVERY_WAIT_MS;
-    // Several clients may start their servers at once after a power cut. One of them undoes, and the others must not go on
-    // with what it has not got to yet.
+    // After a power cut several clients may start at once. One of them undoes the install; the others wait until it is done.
     while ((await hasInterruptedChanges(changesDir(home))) && performance.now() < until) {
       await delay(50);
       restored.push(...(await recoverInstall(place)));
     }
     return restored;
+  });
+}
+
+/** `not_found`, with a suggestion for a mistyped id. */
+export function unknownServer(id: string, servers: readonly { readonly id: string }[]): ToolcribError {
+  const known = servers.map((server) => server.id);
+  const near = nearMatches(id, known);
+  return new ToolcribError("not_found", `There is no server "${id}".`, {
+    hint: near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Known servers: ${known.join(", ") || "none"}.`,
   });
 }

@@ -27,8 +27,6 @@ export function withStoredServers({ env, out }: Place, config: LoadedConfig, hom
   return new StoredServerConfigs({ store, ...place, importsFile: false, secrets, warn }).join(config);
 }
 
-/** The keys of the audit log for commands that read or write it without a hub. */
-
 /** Rejects if the config names a key that cannot be had. */
 export async function commandAuditKeys(invocation: Invocation, config: LoadedConfig): Promise<AuditKeys> {
   const { key, oldKeys } = config.config.audit;

@@ -1,4 +1,4 @@
-/** The store of a command that works on it without a hub: the one that the config names. */
+/** The store that the config names, for commands that use it without a hub. */
 import { toolcribHome } from "../config/find-config.ts";
 import { LazyStore } from "../store/lazy-store.ts";
 import { systemClock } from "../base/clock.ts";
@@ -7,9 +7,9 @@ import type { Store } from "../store/store.ts";
 import { type ConfigInvocation, loadConfigForStore } from "./load-with-trust.ts";
 
 export interface CommandStoreOptions {
-  /** Refuse where no config says which store it is and the home was last used with one outside of it. */
+  /** Refuse if no config names the store and the home was last used with an external one. */
   readonly needsRight?: boolean;
-  /** Fail where the store cannot be read, instead of going on without it. */
+  /** Fail if the store cannot be read, instead of continuing without it. */
   readonly needsAll?: boolean;
   /**
    * The command only reads: then a config that cannot be used, and was not asked for, means the store of the home, if that is

@@ -1,4 +1,4 @@
-/** What a command of the table is, and what its handler gets. */
+/** The types of the command table, and of what a handler gets. */
 import { type ErrorCode, ERROR_TABLE } from "../model/errors.ts";
 import type { Output } from "./output.ts";
 
@@ -18,10 +18,8 @@ export interface CommandEntry {
   readonly options: readonly OptionEntry[];
   /** Lines under the help. */
   readonly examples?: readonly string[];
-  /** Runs until it is told to end, and mostly waits. */
-  readonly lasting?: true;
-  /** Handlers are loaded when they run, so that `--help` costs nothing. */
-  readonly load: () => Promise<CommandModule>;
+  /** Handlers are loaded when they run, so that `--help` stays fast. */
+  readonly load: () => Promise<CommandHandler>;
 }
 
 export interface ArgumentEntry {
@@ -29,12 +27,10 @@ export interface ArgumentEntry {
   readonly summary: string;
 }
 
-export interface CommandModule {
-  /** Resolves with the exit code. Throws ToolcribError for everything that is the user's business. */
-  readonly run: (invocation: Invocation) => Promise<number>;
-}
+/** Resolves with the exit code. Throws ToolcribError for everything that the user should see. */
+export type CommandHandler = (invocation: Invocation) => Promise<number>;
 
-/** The world around a command, given so that tests can stand in for it. */
+/** The environment of a command; tests pass their own. */
 export interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
@@ -45,7 +41,7 @@ export interface Surroundings {
 export interface Invocation extends Surroundings {
   /** Positional arguments; a variadic one is spread at the end. */
   readonly args: readonly string[];
-  /** Whether `--` stood among the arguments; `add` needs to know. */
+  /** Whether the arguments contain `--`; `add` needs to know. */
   readonly dashes: boolean;
   readonly flags: Flags;
   readonly out: Output;

@@ -1,4 +1,4 @@
-/** What the commands that edit the config share: which file, and how a change is shown. */
+/** Editing the config: which file a command edits, and how it shows the change. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { EditResult } from "../config/edit-config.ts";
@@ -21,20 +21,20 @@ import { loadCommandConfigQuietly, recoverInterruptedInstall } from "./command-c
 import { diffLines } from "./masked-diff.ts";
 
 /** The file that a command edits. */
-export interface EditTarget {
+interface EditTarget {
   readonly file: string;
-  /** Trusts the edited project config again, if it is what was trusted with this edit and nothing else. */
+  /** Trusts the project config again, if it differs from the trusted one by this edit only. */
   renew(edit: EditResult): Promise<void>;
 }
 
-/** The config that the command line names; the home's, still to be made where there is none. */
+/** The config named on the command line, or the one in the home, which may not exist yet. */
 export function userConfigFile({ flags, env, cwd }: Invocation): string {
   const named = flags.text("config") || env["TOOLCRIB_CONFIG"];
   if (named !== undefined && named !== "") return resolve(cwd, expandTilde(named, userHome(env)));
   return homeConfigFile(toolcribHome(env));
 }
 
-/** The config that is named; otherwise the project's if it is trusted, and the home's, still to be made, if not. */
+/** The named config; otherwise the project's if it is trusted, and the one in the home if not. */
 export async function findEditTarget(invocation: Invocation): Promise<EditTarget> {
   const { env, cwd, flags, out } = invocation;
   const own: EditTarget = { file: userConfigFile(invocation), renew: async () => {} };
@@ -47,7 +47,7 @@ export async function findEditTarget(invocation: Invocation): Promise<EditTarget
   const isSafe = record?.shared === true || (await findForeignWriter(file)) === undefined;
   const reading = record !== undefined && isSafe ? await readProject(file, { env, cwd, home }) : undefined;
   if (reading === undefined || !isTrusted(record, reading)) {
-    out.warn(`${file} is not trusted, so this is about ${own.file}. To change that: ${trustCommand(file)}`);
+    out.warn(`${file} is not trusted, so ${own.file} is used instead. To trust it: ${trustCommand(file)}`);
     return own;
   }
   return {
@@ -60,7 +60,7 @@ export async function findEditTarget(invocation: Invocation): Promise<EditTarget
   };
 }
 
-/** Says what was changed where, or with `--dry-run` what would be. */
+/** Reports the change, or with `--dry-run` shows it as a diff. */
 export function showEdit(
   invocation: Invocation,
   id: string,
@@ -75,10 +75,10 @@ export function showEdit(
     return;
   }
   if (out.json) out.value({ id, file, changed });
-  else out.line(changed ? `${did} ${id} in ${file}` : `Nothing to change: ${id} in ${file} is so already.`);
+  else out.line(changed ? `${did} ${id} in ${file}` : `Nothing to change: ${id} in ${file} is already as requested.`);
 }
 
-/** `mask` for what is no JSON. */
+/** @param mask For formats other than JSON. */
 export function showDiff(
   { out }: Invocation,
   file: string,
@@ -101,7 +101,7 @@ export function showDiff(
     out.line(line.startsWith("+") ? out.paint("green", line) : line.startsWith("-") ? out.paint("red", line) : line);
 }
 
-/** The same for one line, of which nobody knows where it stands. */
+/** Masks a credential in a single line of JSON. */
 export function maskCredential(line: string): string {
   return line.replace(/"([^"\\]+)"(:\s*)"((?:[^"\\]|\\.)*)"/g, (whole, key: string, colon: string, value: string) =>
     isCredentialName(key) && isPlainText(value) ? `"${key}"${colon}"${MASK}"` : whole,
@@ -109,8 +109,8 @@ export function maskCredential(line: string): string {
 }
 
 /**
- * Runs an edit of one server of the file; a server that stands in another file is a conflict that names it.
- * @param updates The same for a server that the store holds, whose entry is no file; null takes it out.
+ * Edits one server. A server that is defined in another file is a conflict, and the error names that file.
+ * @param updates The same edit for a server in the store; null removes the server.
  */
 export async function editServerEntry(
   invocation: Invocation,
@@ -130,14 +130,14 @@ export async function editServerEntry(
     const elsewhere = await originElsewhere(invocation, id, file);
     if (elsewhere === undefined) throw error;
     const { origin, isStored } = elsewhere;
-    // In a folder with a trusted project config both are in use.
+    // With a trusted project config, both configs are in use.
     if (origin === userConfigFile(invocation)) return { file: origin, result: await edit(origin) };
     if (isStored) {
       const { editStoredServer } = await import("./edit-stored-server.ts");
       return { file: origin, result: await editStoredServer(invocation, id, updates) };
     }
     throw new ToolcribError("conflict", `The server "${id}" comes from ${origin}, not from ${file}.`, {
-      hint: `Change it there, or name that file with --config.`,
+      hint: "Edit that file, or select it with --config.",
       details: { file: origin },
     });
   }
@@ -152,7 +152,7 @@ async function originElsewhere(
   const config = await loadCommandConfigQuietly(invocation);
   const origin = config.servers.find((spec) => spec.id === id)?.origin.file;
   if (origin !== undefined) return origin === file ? undefined : { origin, isStored: false };
-  // Loaded here: commands that only edit a file need no store.
+  // Loaded here, because commands that only edit a file need no store.
   const { openCommandHome } = await import("./command-home.ts");
   const home = await openCommandHome(invocation, config, false);
   try {

@@ -1,11 +1,11 @@
-/** A change of a server that the store holds. Hubs that run on the same store take it up by themselves. */
+/** Edits a server in the store. Running hubs that use the store apply the change by themselves. */
 import type { EditResult } from "../config/edit-config.ts";
 import { mergeEntry } from "../hub/servers/server-entry.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Invocation } from "./command.ts";
 import { withHub } from "./running-hub.ts";
 
-/** @param updates Null takes the server out, as a null in them takes a key out. */
+/** @param updates Null removes the server; a null value removes a key. */
 export async function editStoredServer(
   invocation: Invocation,
   id: string,

@@ -1,4 +1,4 @@
-/** Loads the config of a command, with the question whether a project config that was found is trusted. */
+/** Loads the config of a command. On a terminal it asks whether to trust a project config that is not trusted yet. */
 import { type Diagnostic, renderDiagnostic } from "../config/config-document.ts";
 import { type LoadedConfig, loadConfig, type TrustQuestion, UNTRUSTED } from "../config/load-config.ts";
 import { describeProject } from "../config/project-config.ts";
@@ -10,11 +10,11 @@ import { readLine } from "./terminal-input.ts";
 export type ConfigInvocation = Pick<Invocation, "env" | "cwd" | "flags" | "out"> & Partial<Pick<Invocation, "stdin">>;
 
 export interface LoadingOptions {
-  /** False where stdin belongs to a protocol. */
+  /** False if stdin belongs to a protocol. */
   readonly asks?: boolean;
 }
 
-/** Only that a project config was left out is shown: a command must not seem to have used it. */
+/** Shows only the warning that a project config was not used, so that the command does not seem to have used it. */
 export async function loadConfigForStore(invocation: ConfigInvocation): Promise<LoadedConfig> {
   const config = await loadWithTrustPrompt(invocation);
   showWarnings(
@@ -37,10 +37,10 @@ export function loadWithTrustPrompt(
   return loadConfig({ env, cwd, file: flags.text("config"), onUntrusted: question });
 }
 
-/** The answers of one command, which may load its config more than once. */
+/** Answers by command, which may load its config more than once. */
 const answeredTrust = new WeakMap<object, Map<string, "trust" | "leave">>();
 
-/** Undefined where nobody can be asked: not on a terminal, or in a script that wants no questions. */
+/** Undefined without a terminal, and in scripts that want no questions. */
 function trustPrompt({ stdin, out, flags }: ConfigInvocation): TrustQuestion | undefined {
   if (stdin?.isTTY !== true || out.prompts.isTTY !== true) return undefined;
   if (out.json || out.quiet || flags.has("yes")) return undefined;
@@ -54,10 +54,10 @@ function trustPrompt({ stdin, out, flags }: ConfigInvocation): TrustQuestion | u
     out.note(
       state === "new"
         ? `This folder has a Toolcrib config that is not trusted: ${terminalLine(project.file)}`
-        : `This Toolcrib config changed since it was trusted: ${terminalLine(project.file)}`,
+        : `This Toolcrib config has changed since it was trusted: ${terminalLine(project.file)}`,
     );
     const lines = describeProject(project);
-    out.note(lines.length === 0 ? "It starts nothing." : "It would start or use:");
+    out.note(lines.length === 0 ? "It does not start anything." : "It would start or use:");
     for (const line of lines) out.note(`  ${line}`);
     for (;;) {
       const prompt = "[t]rust this version, or [N]ot now: ";

@@ -3,11 +3,10 @@ import { asToolcribError } from "../model/errors.ts";
 import { terminalJson, terminalText } from "../base/visible-text.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import { exitCodeOf } from "./command.ts";
-import { startLean } from "./lean-start.ts";
 import { runCommandLine } from "./program.ts";
 
 for (const stream of [process.stdout, process.stderr]) {
-  // `toolcrib list | head` closes the pipe early. What is left to say is dropped; the command still ends properly,
+  // `toolcrib list | head` closes the pipe early. The rest of the output is dropped, but the command runs to its end,
   // so that its servers are closed.
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
@@ -17,10 +16,10 @@ for (const stream of [process.stdout, process.stderr]) {
 const { env, stdin, stdout, stderr } = process;
 const redactor = new Redactor();
 
-// A fault that nobody caught, such as one in a plugin's timer. A stack trace or Node's own report would show values.
+// An uncaught error, such as one in a plugin's timer. A stack trace or Node's own report could show secrets.
 process.on("uncaughtException", (thrown) => {
   const message = redactor.mask(asToolcribError(thrown).message).split("\n", 1)[0] ?? "";
-  const error = { code: "internal", message: `Unexpected fault: ${message}` } as const;
+  const error = { code: "internal", message: `Unexpected error: ${message}` } as const;
   if (process.argv.includes("--json")) stdout.write(`${terminalJson({ error }, 2)}\n`);
   else stderr.write(`error: ${terminalText(error.message)}\n`);
   process.exit(exitCodeOf(error.code));
@@ -33,8 +32,5 @@ const exitCode = await runCommandLine(process.argv.slice(2), {
   stdout,
   stderr,
   redactor,
-  onStart: ({ lasting }) => {
-    if (lasting) startLean();
-  },
 });
 process.exit(exitCode);

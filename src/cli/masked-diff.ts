@@ -1,54 +1,51 @@
 /**
- * A line diff of a config for `--dry-run`. Whatever may be secret in it is masked here, so that nobody who shows a diff can
- * forget to: texts are compared as they are, and shown masked.
+ * The diff of a config for `--dry-run`. Secrets are masked here, so that no caller can forget to: texts are compared as they
+ * are and shown masked.
  */
-import { diffSequences } from "../base/sequence-diff.ts";
+import { type ChangeObject, diffArrays } from "diff";
 import type { PlacedScalar } from "../files/edit/brackets.ts";
 import { jsonScalars } from "../files/edit/json-edit.ts";
 import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK, maskTokens } from "../secrets/mask.ts";
 import { hasReference } from "../secrets/secret-references.ts";
 
-const CONTEXT = 2;
-/** Above this the table would be large; then everything between the first and the last change is shown as replaced. */
-const MAX_LINES = 3000;
+const CONTEXT_LINES = 2;
+/** Beyond this many changed lines the comparison takes long, and the whole text is shown as replaced. */
+const MAX_EDITS = 2000;
 
-const SIGNS = { same: " ", removed: "-", added: "+" } as const;
-
-interface Line {
+interface DiffLine {
   readonly sign: " " | "-" | "+";
   readonly text: string;
 }
 
 /**
- * Lines with `-`, `+` or a blank in front, with a little around each change; empty where nothing differs. `mask` must keep
- * the lines of a text; by default it is that for JSON.
+ * Lines that begin with `-`, `+` or a space, with some context around each change; empty if nothing differs. `mask` must keep
+ * the number of lines. The default is for JSON.
  */
 export function diffLines(before: string, after: string, mask: (text: string) => string = maskConfig): string[] {
   if (before === after) return [];
-  const shown: string[] = [];
-  const [maskedBefore, maskedAfter] = [splitLines(mask(before)), splitLines(mask(after))];
-  const lines = withMasks(compare(splitLines(before), splitLines(after)), maskedBefore, maskedAfter);
-  const near = nearChanges(lines);
-  let lastShown = -1;
-  for (const [index, line] of lines.entries()) {
-    if (!near.has(index)) continue;
-    if (lastShown !== index - 1 && shown.length > 0) shown.push("  …");
-    shown.push(`${line.sign} ${line.text}`.trimEnd());
-    lastShown = index;
-  }
-  return shown;
+  const masked = { before: splitLines(mask(before)), after: splitLines(mask(after)) };
+  let [i, j] = [0, 0];
+  const lines = compareLines(splitLines(before), splitLines(after)).flatMap(({ added, removed, count }) =>
+    Array.from({ length: count }, (): DiffLine => {
+      if (removed) return { sign: "-", text: masked.before[i++] ?? "" };
+      if (!added) i += 1;
+      return { sign: added ? "+" : " ", text: masked.after[j++] ?? "" };
+    }),
+  );
+  return withContext(lines);
 }
 
-/** Each line as it may be seen. One that is in both texts is told as it stands in the new one. */
-function withMasks(lines: readonly Line[], before: readonly string[], after: readonly string[]): Line[] {
-  let [i, j] = [0, 0];
-  return lines.map(({ sign }) => {
-    const text = sign === "-" ? before[i] : after[j];
-    if (sign !== "+") i += 1;
-    if (sign !== "-") j += 1;
-    return { sign, text: text ?? "" };
-  });
+function compareLines(
+  before: string[],
+  after: string[],
+): Pick<ChangeObject<string[]>, "added" | "removed" | "count">[] {
+  return (
+    diffArrays(before, after, { maxEditLength: MAX_EDITS }) ?? [
+      { removed: true, added: false, count: before.length },
+      { removed: false, added: true, count: after.length },
+    ]
+  );
 }
 
 function splitLines(text: string): string[] {
@@ -57,41 +54,25 @@ function splitLines(text: string): string[] {
   return lines;
 }
 
-function nearChanges(lines: readonly Line[]): Set<number> {
+function withContext(lines: readonly DiffLine[]): string[] {
   const near = new Set<number>();
   for (const [index, { sign }] of lines.entries()) {
     if (sign === " ") continue;
-    for (let at = index - CONTEXT; at <= index + CONTEXT; at++) near.add(at);
+    for (let at = index - CONTEXT_LINES; at <= index + CONTEXT_LINES; at++) near.add(at);
   }
-  return near;
-}
-
-function compare(before: readonly string[], after: readonly string[]): Line[] {
-  const shorter = Math.min(before.length, after.length);
-  let head = 0;
-  while (head < shorter && before[head] === after[head]) head += 1;
-  let tail = 0;
-  while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1;
-  const same = (lines: readonly string[]): Line[] => lines.map((text) => ({ sign: " ", text }));
-  return [
-    ...same(after.slice(0, head)),
-    ...compareMiddle(before.slice(head, before.length - tail), after.slice(head, after.length - tail)),
-    ...same(after.slice(after.length - tail)),
-  ];
-}
-
-function compareMiddle(before: readonly string[], after: readonly string[]): Line[] {
-  if (before.length > MAX_LINES || after.length > MAX_LINES) {
-    return [...before.map((text): Line => ({ sign: "-", text })), ...after.map((text): Line => ({ sign: "+", text }))];
+  const shown: string[] = [];
+  for (const [index, { sign, text }] of lines.entries()) {
+    if (!near.has(index)) continue;
+    if (!near.has(index - 1) && shown.length > 0) shown.push("  …");
+    shown.push(`${sign} ${text}`.trimEnd());
   }
-  return diffSequences(before, after).map(({ kind, text }) => ({ sign: SIGNS[kind], text }));
+  return shown;
 }
 
-/** The text of a config with all in it masked that may be secret. It keeps its lines, so that it can be shown by line. */
-
-/** Gives the values of a text, or throws where it cannot. */
+/** Returns the values in a text, or throws if it cannot be parsed. */
 export type ReadScalars = (text: string) => readonly PlacedScalar[];
 
+/** The text of a config with everything masked that may be secret. The lines stay, so that they can be compared. */
 export function maskConfig(original: string, read: ReadScalars = jsonScalars): string {
   const text = original.replace(/^\uFEFF/, "");
   let masked = "";
@@ -109,7 +90,7 @@ export function maskConfig(original: string, read: ReadScalars = jsonScalars): s
   return masked + maskComments(text.slice(position));
 }
 
-/** A text that cannot be read is masked like a comment, which leaves less of it. */
+/** A text that cannot be parsed is masked like a comment, which is stricter. */
 function scalarsOf(text: string, read: ReadScalars): readonly PlacedScalar[] {
   try {
     return read(text);
@@ -125,7 +106,7 @@ function isNext(one: PlacedScalar, other: PlacedScalar): boolean {
   return one.path.slice(0, -1).every((step, index) => step === other.path[index]);
 }
 
-/** The masked value in the place of the one that was written. */
+/** The masked value, quoted as the original was. */
 function written(raw: string, value: string, masked: string): string {
   if (masked === value) return raw;
   if (raw.includes("\n")) return raw.replaceAll(/[^\s][^\r\n]*/g, MASK);
@@ -136,12 +117,12 @@ function written(raw: string, value: string, masked: string): string {
 }
 
 const KEY_BLOCK = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[^]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z -]*|$)/g;
-/** In comments there may be entries that somebody has switched off. */
+/** Comments may contain disabled entries. */
 const QUOTED = /([:=][ \t]*)(["'])((?:(?!\2)[^\\\r\n]|\\.)*)\2/g;
 const OPTION = /((["'])--?([A-Za-z][\w-]{0,63})\2[ \t]*,[ \t]*)(["'])((?:(?!\4)[^\\\r\n]|\\.)*)\4/g;
 const NAMED = /([A-Za-z][\w.-]{0,63})(["']?[ \t]*[:=][ \t]*)([^\s"',{}[\]]+)/g;
 
-/** What stands between values: keys, brackets and comments. */
+/** The text between values: keys, brackets and comments. */
 function maskComments(text: string): string {
   if (!/\S/.test(text)) return text;
   return text
@@ -160,27 +141,26 @@ function maskComments(text: string): string {
     .join("\n");
 }
 
-/**
- * Takes what may be secret out of one value of a config, by where it stands and by what it looks like. References such as
- * `${TOKEN}` say where a secret is and not what it is, so they stay readable.
- */
-
-/** Under these everything is private, whatever it is called. */
+/** Everything below these keys is private. */
 const PRIVATE_KEYS = new Set(["env", "envs", "environment", "headers", "http_headers", "httpheaders", "requestinit"]);
-/** What Toolcrib itself writes there. */
+/** Written by Toolcrib itself. */
 const OWN_VARIABLES = new Set(["TOOLCRIB_HOME", "TOOLCRIB_CONFIG"]);
 /** The value is the name of a variable. */
 const NAMES_VARIABLE = /env_?var$/i;
-/** Programs take variables and headers with these: `-e NAME=value`, `-H "Name: value"`. */
+/** Options that take a variable or a header: `-e NAME=value`, `-H "Name: value"`. */
 const PAIR_OPTIONS = new Set(["-e", "--env", "-H", "--header"]);
 
 interface ValuePlace {
-  /** Keys and places in lists. */
+  /** Keys and list indexes. */
   readonly path: readonly (string | number)[];
-  /** What stands before it in its list. */
+  /** The previous element of its list. */
   readonly before?: string | undefined;
 }
 
+/**
+ * Masks what may be secret in one value, by its place and by its shape. References such as `${TOKEN}` stay readable: they say
+ * where a secret is, not what it is.
+ */
 export function maskValue(value: string, { path, before }: ValuePlace): string {
   const key = path.findLast((step) => typeof step === "string") ?? "";
   const isPrivate = path.slice(0, -1).some((step) => typeof step === "string" && PRIVATE_KEYS.has(step.toLowerCase()));
@@ -194,7 +174,7 @@ export function maskValue(value: string, { path, before }: ValuePlace): string {
   return maskSecretShapes(value);
 }
 
-/** Masks what looks like a secret in a text that stands nowhere in particular. */
+/** Masks what looks like a secret, whatever its place. */
 function maskSecretShapes(text: string): string {
   return withReferences(text, true, (bare) => {
     let masked = hideAddresses(bare);
@@ -204,7 +184,7 @@ function maskSecretShapes(text: string): string {
     masked = masked.replace(PAIR, (whole, start: string, name: string, value: string) =>
       isCredential(name) && isSecret(value) ? start + hideLiterals(value) : whole,
     );
-    // Piece by piece: it does not know what stands in for a reference.
+    // Piece by piece, because maskTokens does not know the placeholders.
     masked = mapLiterals(masked, maskTokens);
     return isPath(text) ? masked : hideRandom(masked);
   });
@@ -231,7 +211,7 @@ function hideWhole(text: string): string {
 const REFERENCE =
   /(?<!\$)\$\{(?:[A-Za-z_][\w.-]*(?::-[^{}]*)?|(?:env|input|secret):[^{}]*)\}|\$\{\{[^{}]*\}\}|\{(?:env|file):[^{}]*\}|secret:\/\/[^\s"'`,;<>()[\]{}|\\^$&?]*|^\$[A-Za-z_]\w*$/g;
 
-/** References stand in for one character each while the rest is looked at. */
+/** While the rest is examined, each reference is replaced by one placeholder character. */
 const FIRST_PLACEHOLDER = 0xe000;
 const MAX_PLACEHOLDERS = 1000;
 const PLACEHOLDER = /([\uE000-\uE3E7])/;
@@ -258,12 +238,12 @@ function mapLiterals(text: string, mask: (part: string) => string): string {
     .join("");
 }
 
-/** What says nothing stays: the scheme of a header, and what stands between two references. */
+/** Keeps what reveals nothing: the scheme of a header, and separators between two references. */
 function hide(text: string): string {
   return /^[\s:@/]*(?:(?:bearer|basic|token)\s*)?$/i.test(text) ? text : MASK;
 }
 
-/** Up to the last @ that can belong to it. A password with a slash in it is found where there is no path with an @. */
+/** Up to the last @ that can belong to the user part. A password with a slash is found if the path has no @. */
 const WEB_USER = /\b((?:https?|wss?):\/\/)([^\s/?#"'<>]*)(?=@)/gi;
 const OTHER_USER = /\b((?!https?:|wss?:)[a-z][a-z0-9+.-]{1,20}:\/\/)([^\s"'<>]*)(?=@)/gi;
 const QUERY = /([?&;#])([^=&;#?\s]{1,64})=([^&;#\s"'<>]+)/g;
@@ -285,7 +265,7 @@ const OPTION_IN_TEXT = /(?<![\w-])(--?([A-Za-z][\w-]{0,63})(?:=|\s{1,4}))([^\s"'
 /** `NAME=x` and `Name: x` as the whole text. */
 const PAIR = /^(([A-Za-z][\w.-]{0,63})(?:=|:(?!\/\/)\s{0,4}))(.+)$/s;
 
-/** A path may look like anything. */
+/** Path segments may look like random tokens. */
 function isPath(text: string): boolean {
   return /^(?:[~.]{0,2}[/\\]|[A-Za-z]:[\\/]|file:)/.test(text);
 }
@@ -294,7 +274,7 @@ const WORDS = /(?<!sha\d{3}[:-])(?<![A-Za-z0-9])[A-Za-z0-9]{16,}(?![A-Za-z0-9])/
 const UUIDS = /(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])/gi;
 const MIXED = /(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{24,}/g;
 
-/** What nobody would call anything: tokens without a maker's mark. */
+/** Random-looking words: tokens without a known prefix. */
 function hideRandom(text: string): string {
   return text
     .replace(UUIDS, MASK)

@@ -1,8 +1,8 @@
 /**
- * All that a command writes: results to stdout, everything else to stderr, and with --json only JSON on stdout. Secrets are
- * masked in everything but results, which the hub has masked already and which may rightly look like tokens. Hidden
- * characters are shown as `\u{…}`, and escaped in JSON, whether a terminal or a pipe reads it: what goes through a pipe
- * ends on a terminal often enough, or in the context of a model. Colour is added after that.
+ * Everything that a command writes: results to stdout, the rest to stderr, and with --json only JSON on stdout. Secrets are
+ * masked in everything but results, which the hub has already masked and which may contain token-like text. Hidden
+ * characters are shown as `\u{…}`, and escaped in JSON, on terminals and in pipes: piped text often ends up on a terminal
+ * or in the context of a model. Colour is added last.
  */
 import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
@@ -12,7 +12,7 @@ import { terminalJson, terminalLine, terminalText } from "../base/visible-text.t
 import { Redactor } from "../secrets/redactor.ts";
 import { clip, type Column, renderTable } from "./table.ts";
 
-/** The part of a stream that output needs; `process.stdout` and a test's pass-through both have it. */
+/** The part of a stream that output needs. */
 export type Sink = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 const STYLES = ["bold", "dim", "red", "green", "yellow"] as const;
@@ -36,7 +36,7 @@ export class Output {
   readonly #stderr: Sink;
   readonly #env: NodeJS.ProcessEnv;
   readonly #warned = new Set<string>();
-  /** Stands around painted text until it is written. Nobody can guess it, so no text of a server can paint itself. */
+  /** Marks painted text until it is written. It is random, so that text from a server cannot paint itself. */
   readonly #mark = `<${randomBytes(12).toString("hex")}`;
   readonly #marks = new RegExp(`${this.#mark}([0-9/])>`);
 
@@ -49,22 +49,22 @@ export class Output {
     this.#env = options.env;
   }
 
-  /** A line of the result for people, or several. */
+  /** One or more lines of the result, for people. */
   line(text: string): void {
     this.#stdout.write(`${this.#painted(text)}\n`);
   }
 
-  /** Whether a person reads the result as it comes. */
+  /** Whether stdout is a terminal. */
   get isLive(): boolean {
     return this.#stdout.isTTY === true;
   }
 
-  /** A piece of the result for people, as it comes; the end of the line is the caller's. */
+  /** Part of a line of the result; the caller ends the line. */
   piece(text: string): void {
     this.#stdout.write(terminalText(text));
   }
 
-  /** One of several results for programs, on a line of its own. */
+  /** One of several results for programs, as one line. */
   record(value: unknown): void {
     this.#stdout.write(`${terminalJson(value)}\n`);
   }
@@ -80,29 +80,29 @@ export class Output {
     this.line(lines.join("\n"));
   }
 
-  /** Where a person is asked something. */
+  /** The stream for prompts. */
   get prompts(): Sink {
     return this.#stderr;
   }
 
-  /** Something worth knowing that is not the result. */
+  /** Information beside the result. */
   note(text: string): void {
     if (!this.quiet) this.#stderr.write(`${this.#clean(text)}\n`);
   }
 
-  /** Said once, however often it is found. */
+  /** Each text is shown once. */
   warn(text: string): void {
     if (this.quiet || this.#warned.has(text)) return;
     this.#warned.add(text);
     this.#stderr.write(`${this.#paintOn(this.#stderr, "yellow", "warning:")} ${this.#clean(text)}\n`);
   }
 
-  /** A note with a word before it that a terminal shows in colour. */
+  /** A note with a coloured label. */
   labelled(style: Style, label: string, text: string): void {
     if (!this.quiet) this.#stderr.write(`${this.#paintOn(this.#stderr, style, label)} ${this.#clean(text)}\n`);
   }
 
-  /** A piece of something beside the result, dim where that can be. */
+  /** Part of a line beside the result, dimmed on a terminal. */
   aside(text: string): void {
     if (!this.quiet) this.#stderr.write(this.#paintOn(this.#stderr, "dim", this.#clean(text)));
   }
@@ -117,19 +117,19 @@ export class Output {
     if (error.hint !== undefined) this.#stderr.write(`  ${this.#clean(error.hint)}\n`);
   }
 
-  /** A line on stderr that the next one overwrites; nothing where stderr is no terminal. An empty text clears it. */
+  /** A line on stderr that the next one overwrites; an empty text clears it. Terminals only. */
   transient(text: string): void {
     if (this.#stderr.isTTY !== true || this.quiet) return;
     this.#stderr.write(`\r\u001b[K${clip(terminalLine(text), (widthOf(this.#stderr) ?? 80) - 1)}`);
   }
 
-  /** Part of a `line` in a colour. Where there are colours, the text has marks around it until it is written. */
+  /** Coloured text for `line`. It contains marks until it is written. */
   paint(style: Style, text: string): string {
     if (this.#isPlain(this.#stdout)) return text;
     return `${this.#mark}${STYLES.indexOf(style)}>${text}${this.#mark}/>`;
   }
 
-  /** Resolves when both streams have taken everything; `process.exit` would cut off a pipe. */
+  /** Resolves when everything is written; `process.exit` would cut off a pipe. */
   async flush(): Promise<void> {
     await Promise.all([this.#stdout, this.#stderr].map(drained));
   }
@@ -139,7 +139,7 @@ export class Output {
   }
 
   #painted(text: string): string {
-    // What the pattern captures comes between the parts.
+    // split() puts the captured style between the parts.
     const [first = "", ...rest] = text.split(this.#marks);
     let shown = terminalText(first);
     for (let index = 0; index < rest.length; index += 2) {
@@ -159,7 +159,7 @@ export class Output {
   }
 }
 
-/** A terminal that does not know its size says 0. */
+/** A terminal of unknown size reports 0. */
 function widthOf(sink: Sink): number | undefined {
   return sink.columns === undefined || sink.columns <= 0 ? undefined : sink.columns;
 }

@@ -1,4 +1,4 @@
-/** Turns the command table into a program, runs one command, and gives its exit code. */
+/** Builds the program from the command table, runs one command and returns its exit code. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
@@ -9,20 +9,18 @@ import { Output, type Sink } from "./output.ts";
 
 const USAGE_EXIT = exitCodeOf("invalid_arguments");
 
-export interface Terminal extends Surroundings {
+interface Terminal extends Surroundings {
   readonly stdout: Sink;
   readonly stderr: Sink;
-  /** Where the command's secrets are known, for whoever must say something after it. */
+  /** Knows the secrets of the command, for messages after it has ended. */
   readonly redactor?: Redactor;
-  /** Told of the command before it is loaded. */
-  readonly onStart?: (entry: CommandEntry) => void;
 }
 
 /** Runs the command line `argv` (without node and script) and resolves with the exit code. Never rejects. */
 export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
   const dashesAt = argv.indexOf("--");
   const beforeDashes = dashesAt === -1 ? argv : argv.slice(0, dashesAt);
-  // Looked up by hand because a usage error leaves no parsed options behind.
+  // Read before parsing, because a usage error leaves no parsed options.
   const out = new Output({
     stdout: terminal.stdout,
     stderr: terminal.stderr,
@@ -33,16 +31,15 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
   });
   let exitCode = 0;
   const program = buildProgram(terminal.stdout, async (entry, args, options) => {
-    terminal.onStart?.(entry);
-    const module = await entry.load();
+    const run = await entry.load();
     const { env, cwd, stdin } = terminal;
-    // Loaded here: help needs no home.
+    // Loaded here, because help needs no home.
     const [{ toolcribHome }, { assertSafeHome }] = await Promise.all([
       import("../config/find-config.ts"),
       import("../files/path-safety.ts"),
     ]);
     assertSafeHome(toolcribHome(env), env);
-    exitCode = await module.run({ args, flags: new Flags(options), dashes: dashesAt !== -1, out, env, cwd, stdin });
+    exitCode = await run({ args, flags: new Flags(options), dashes: dashesAt !== -1, out, env, cwd, stdin });
   });
   try {
     await program.parseAsync([...argv], { from: "user" });
@@ -57,13 +54,13 @@ type Start = (entry: CommandEntry, args: string[], options: Record<string, unkno
 
 function buildProgram(stdout: Sink, start: Start): Command {
   const program = new Command("toolcrib")
-    .description("One counter where any agent checks out any tool.")
+    .description("One guarded counter where any agent checks out any tool.")
     .usage("<command> [options]")
     .version(VERSION, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
-    .option("--json", "print JSON, and nothing else, on stdout")
+    .option("--json", "print only JSON on stdout")
     .option("--config <file>", "config file to use")
-    .option("--quiet", "no notes or warnings on stderr")
+    .option("--quiet", "hide notes and warnings")
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeOut: (text) => void stdout.write(text), writeErr: () => undefined })
     .exitOverride();
@@ -89,11 +86,12 @@ function optionOf({ flags, summary, kind }: OptionEntry): Option {
 }
 
 function parseMilliseconds(text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError("Give a positive whole number of milliseconds.");
+  if (!/^[1-9]\d{0,9}$/.test(text))
+    throw new InvalidArgumentError("It must be a positive whole number of milliseconds.");
   return Number(text);
 }
 
-/** Shows what was thrown and gives the exit code that belongs to it. */
+/** Shows the error and returns its exit code. */
 function report(thrown: unknown, out: Output, program: Command): number {
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return 0;
@@ -110,11 +108,12 @@ function report(thrown: unknown, out: Output, program: Command): number {
   return exitCodeOf(error.code);
 }
 
-/** Commander gives `error: what is wrong` and maybe a second line in parentheses with a suggestion. */
+/** Commander writes `error: …`, and a suggestion in parentheses on a second line. */
 function usageError(error: CommanderError): ToolcribError {
   const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
   const hint = rest.join(" ").replace(/^\((.*)\)$/, "$1");
   return new ToolcribError("invalid_arguments", first.charAt(0).toUpperCase() + first.slice(1), {
-    hint: hint === "" ? "toolcrib --help shows the commands, toolcrib <command> --help its options." : hint,
+    hint:
+      hint === "" ? "Run toolcrib --help for the commands, or toolcrib <command> --help for the options of one." : hint,
   });
 }

@@ -1,4 +1,4 @@
-/** A hub that runs already, in another process or on another machine: which one is meant, and how to ask it. */
+/** A hub in another process or on another machine: finding it and sending requests to it. */
 import type { IncomingMessage } from "node:http";
 import { toolcribHome } from "../config/find-config.ts";
 import { type HubRecord, readHubFiles } from "../hub/activity/hub-file.ts";
@@ -21,7 +21,7 @@ export class RemoteHub {
     this.#token = token;
   }
 
-  /** Rejects with the hub's own error, or with `server_unavailable` where there is no hub. */
+  /** Rejects with the hub's own error, or with `server_unavailable` if there is no hub. */
   async request(method: "GET" | "POST", path: string, body?: JsonObject): Promise<JsonObject> {
     const client = new HttpClient();
     const signal = AbortSignal.timeout(TIMEOUT_MS);
@@ -41,7 +41,7 @@ export class RemoteHub {
       if (answer.status === 200 && value !== undefined) return value;
       throw errorIn(value) ?? this.#noHub(answer.status);
     } catch (error) {
-      if (signal.aborted) throw new ToolcribError("timeout", `${this.url} did not answer within ${TIMEOUT_MS} ms.`);
+      if (signal.aborted) throw new ToolcribError("timeout", `${this.url} did not respond within ${TIMEOUT_MS} ms.`);
       throw error;
     } finally {
       client.destroy();
@@ -49,20 +49,24 @@ export class RemoteHub {
   }
 
   #noHub(status: number): ToolcribError {
-    return new ToolcribError("server_unavailable", `What answers at ${this.url} is no Toolcrib hub (HTTP ${status}).`, {
-      hint: "Check --hub.",
-    });
+    return new ToolcribError(
+      "server_unavailable",
+      `The server at ${this.url} is not a Toolcrib hub (HTTP ${status}).`,
+      {
+        hint: "Check --hub.",
+      },
+    );
   }
 }
 
 interface FindOptions {
-  /** Whether the hub's own token is taken from its file. False: only one that was given counts. */
+  /** Whether the token in the hub's own file may be used. */
   readonly withOwnToken?: boolean;
 }
 
 /**
- * By `--hub`, otherwise the one hub that runs for this user. The hub's own file gives the token where it can, and then the
- * address as well: what else listens under another name of this machine must not get the token.
+ * The hub of `--hub`, or the one hub that this user runs. A token from the hub's own file is sent only to the address in that
+ * file: another program that listens under a different name of this machine must not get it.
  */
 export async function findRunningHub(
   { flags, env, out }: Invocation,
@@ -83,12 +87,12 @@ export function tokenOf(env: NodeJS.ProcessEnv): string | undefined {
 function onlyHub(running: readonly HubRecord[]): HubRecord {
   const [first, another] = running;
   if (first === undefined) {
-    throw new ToolcribError("server_unavailable", "No hub runs for this user.", {
-      hint: "toolcrib serve starts one; --hub <url> names one elsewhere.",
+    throw new ToolcribError("server_unavailable", "This user runs no hub.", {
+      hint: "Start one with toolcrib serve, or name one with --hub <url>.",
     });
   }
   if (another === undefined) return first;
-  throw new ToolcribError("invalid_arguments", `${running.length} hubs run for this user.`, {
+  throw new ToolcribError("invalid_arguments", `This user runs ${running.length} hubs.`, {
     hint: `Choose one: ${running.map(({ url }) => `--hub ${url}`).join(", ")}`,
   });
 }
@@ -99,7 +103,7 @@ function ownAddress({ url, token }: HubRecord): Address {
   return { url, token };
 }
 
-/** The hub that is meant, at an address that its file gives. One that is written alike comes first. */
+/** The running hub at an address of its own file. An exact match comes first. */
 function addressOf(running: readonly HubRecord[], wanted: string): Address | undefined {
   const exactly = running.find(({ url }) => isSameAddress(url, wanted));
   if (exactly !== undefined) return ownAddress(exactly);
@@ -109,7 +113,7 @@ function addressOf(running: readonly HubRecord[], wanted: string): Address | und
   return byName && ownAddress(byName);
 }
 
-/** The usual names of this machine, of which people type any. Of its other loopback addresses each is its own. */
+/** People type any of these for this machine. Other loopback addresses are distinct. */
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 function canonicalHostname(hostname: string): string {
@@ -126,11 +130,11 @@ function isSameAddress(known: string, wanted: string, nameOf = (hostname: string
 function checkedUrl(address: string, hasToken: boolean): string {
   const url = URL.parse(address);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new ToolcribError("invalid_arguments", "--hub must be an address such as http://127.0.0.1:4700.");
+    throw new ToolcribError("invalid_arguments", "--hub must be a URL such as http://127.0.0.1:4700.");
   }
   if (hasToken && url.protocol === "http:" && !isLoopback(url.hostname)) {
-    throw new ToolcribError("invalid_arguments", `A token is not sent to ${url.host} over plain http.`, {
-      hint: "Use https, or run the command on the machine of the hub.",
+    throw new ToolcribError("invalid_arguments", `The token is not sent to ${url.host} over plain HTTP.`, {
+      hint: "Use https, or run the command on the hub's machine.",
     });
   }
   return url.origin + url.pathname.replace(/\/$/, "");
@@ -140,11 +144,11 @@ async function textOf(body: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {
-    // A stream without an encoding gives buffers.
+    // A stream without an encoding yields buffers.
     const bytes = chunk as Buffer;
     size += bytes.length;
     if (size > MAX_RESPONSE_BYTES)
-      throw new ToolcribError("too_large", `The hub's answer has more than ${MAX_RESPONSE_BYTES} bytes.`);
+      throw new ToolcribError("too_large", `The hub's response is larger than ${MAX_RESPONSE_BYTES} bytes.`);
     chunks.push(bytes);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -1,6 +1,5 @@
-/** A hub for the length of one command: config loaded, warnings shown, servers connected as needed, all closed after. */
-import { constants } from "node:os";
-import { setTimeout as delay } from "node:timers/promises";
+/** A hub for one command: loads the config, shows warnings, connects servers as needed and closes everything. */
+import { endsWithin } from "../base/async.ts";
 import { NamePattern } from "../catalog/naming.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { createHub } from "../hub/create/create-hub.ts";
@@ -14,6 +13,7 @@ import { loginCommand } from "../secrets/oauth/login-errors.ts";
 import { closeOnSignals } from "../upstream/stdio/child-processes.ts";
 import { loadCommandConfig } from "./command-config.ts";
 import type { Invocation } from "./command.ts";
+import { CommandTimeout, listenForStopSignals } from "./signals.ts";
 import { askOnTerminal } from "./terminal-input.ts";
 
 export class RunningHub {
@@ -22,19 +22,19 @@ export class RunningHub {
   readonly signal: AbortSignal;
   /** Milliseconds that connecting took, by server. */
   readonly took = new Map<string, number>();
-  /** What was wrong with the user's own skills when the hub was made, before anybody could listen. */
+  /** Problems with the user's own skills, found while the hub was created. */
   readonly skillWarnings: readonly string[];
-  readonly #deadline: Deadline;
+  readonly #timeout: CommandTimeout;
   readonly #attempts = new Map<string, Promise<ServerInfo>>();
 
-  constructor(hub: Hub, signal: AbortSignal, deadline: Deadline) {
+  constructor(hub: Hub, signal: AbortSignal, timeout: CommandTimeout) {
     this.hub = hub;
     this.skillWarnings = hub
       .warnings()
       .filter(({ message }) => message.startsWith(SKILLS_WARNING))
       .map(({ message }) => message.slice(SKILLS_WARNING.length));
     this.signal = signal;
-    this.#deadline = deadline;
+    this.#timeout = timeout;
   }
 
   /** Starts connecting these servers, all at once. */
@@ -50,19 +50,19 @@ export class RunningHub {
     }
   }
 
-  /** The servers that connect without being asked for. */
+  /** Connects the servers that connect automatically. */
   connectAuto(): void {
     this.connect(this.hub.config.servers.filter((spec) => spec.enabled && spec.autoConnect).map((spec) => spec.id));
   }
 
-  /** Resolves when every attempt has ended, or when the time is up. */
+  /** Resolves when every attempt has ended or the time is up. */
   async settled(): Promise<void> {
-    await Promise.race([Promise.allSettled(this.#attempts.values()), this.#deadline.over]);
+    await endsWithin(Promise.allSettled(this.#attempts.values()), { signal: this.#timeout.signal });
   }
 
   /**
-   * Resolves with what `find` gives as soon as it gives something, and with undefined once every attempt has ended or
-   * `withinMs` is over.
+   * Resolves with the result of `find` as soon as there is one, and with undefined once every attempt has ended or `withinMs`
+   * is over.
    */
   async until<Found>(find: () => Found | undefined, withinMs?: number): Promise<Found | undefined> {
     const found = find();
@@ -77,11 +77,7 @@ export class RunningHub {
         for (const each of stops) each();
       };
     });
-    const patience = new AbortController();
-    const over =
-      withinMs === undefined ? [] : [delay(withinMs, undefined, { signal: patience.signal }).catch(() => {})];
-    await Promise.race([appeared, this.settled(), ...over]);
-    patience.abort();
+    await endsWithin(Promise.race([appeared, this.settled()]), { ms: withinMs });
     stop();
     this.assertTime();
     return find();
@@ -89,14 +85,14 @@ export class RunningHub {
 
   /** Throws `timeout` when `--timeout` is over. */
   assertTime(): void {
-    if (this.#deadline.error !== undefined) throw this.#deadline.error;
+    if (this.#timeout.error !== undefined) throw this.#timeout.error;
   }
 
   get timedOut(): ToolcribError | undefined {
-    return this.#deadline.error;
+    return this.#timeout.error;
   }
 
-  /** The servers that were to connect and did not, with the reason. */
+  /** The servers that failed to connect, with the reason. */
   unreachable(): { info: ServerInfo; reason: string }[] {
     return this.hub
       .servers()
@@ -105,20 +101,14 @@ export class RunningHub {
   }
 
   #waitedFor({ state }: ServerInfo): string {
-    return state === "connecting" ? `not connected within ${this.#deadline.ms} ms` : `it is ${state}`;
+    return state === "connecting" ? `not connected within ${this.#timeout.ms} ms` : `it is ${state}`;
   }
 }
 
-interface Deadline {
-  readonly ms: number | undefined;
-  readonly over: Promise<void>;
-  readonly error: ToolcribError | undefined;
-}
-
 interface HubNeeds {
-  /** Loaded already; by default it is loaded here and its warnings are shown. */
+  /** By default it is loaded here, and its warnings are shown. */
   readonly config?: LoadedConfig;
-  /** Instead of showing them. */
+  /** Replaces showing warnings. */
   readonly onWarning?: (text: string) => void;
 }
 
@@ -129,11 +119,10 @@ export async function withHub(
 ): Promise<number> {
   const config = needs.config ?? (await loadCommandConfig(invocation));
   const onWarning = needs.onWarning ?? ((text: string) => invocation.out.warn(text));
-  const interrupt = new AbortController();
-  const deadline = startDeadline(invocation.flags.number("timeout"), interrupt);
-  const signals = listenForSignals(interrupt);
+  const timeout = new CommandTimeout(invocation.flags.number("timeout"));
+  const signals = listenForStopSignals({ onSecond: "ignore" });
   let hub: Hub | undefined;
-  // A call under way is cancelled at its server first; then every child is ended.
+  // A call in progress is cancelled at its server first; then every child process is ended.
   const stopClosing = closeOnSignals(async () => hub?.close());
   try {
     const role = invocation.flags.text("role");
@@ -141,7 +130,7 @@ export async function withHub(
     hub = await createHub(config, {
       connect: "none",
       skillServers: false,
-      // A single command sees what is kept, and makes no database by itself.
+      // A single command uses an existing database and creates none.
       store: "existing",
       door: "cli",
       env: invocation.env,
@@ -151,72 +140,30 @@ export async function withHub(
     });
     const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void =>
       onWarning(server === undefined ? message : `${server}: ${message}`);
-    // Commands about skills tell of those themselves; to the others they are none of their business.
+    // Commands about skills show these themselves; for others they are irrelevant.
     for (const early of hub.warnings()) if (!early.message.startsWith(SKILLS_WARNING)) tell(early);
     hub.on("warning", tell);
-    const exitCode = await use(new RunningHub(hub, interrupt.signal, deadline));
+    const exitCode = await use(new RunningHub(hub, AbortSignal.any([signals.signal, timeout.signal]), timeout));
     return signals.exitCode ?? exitCode;
   } catch (error) {
-    // What fails after a signal fails because of it.
+    // An error after a signal is a consequence of it.
     if (signals.exitCode === undefined) throw error;
     return signals.exitCode;
   } finally {
-    deadline.stop();
+    timeout.stop();
     await hub?.close();
     stopClosing();
-    signals.stop();
+    // After a signal the listeners stay: their presence makes `closeOnSignals` set an exit code.
+    if (signals.exitCode === undefined) signals.dispose();
   }
 }
 
-/** Turns a signal into an abort. `closeOnSignals` ends the process afterwards, with the exit code that shells expect. */
-function listenForSignals(interrupt: AbortController): { readonly exitCode: number | undefined; stop(): void } {
-  let exitCode: number | undefined;
-  const names = ["SIGINT", "SIGTERM"] as const;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    exitCode = 128 + constants.signals[signal];
-    interrupt.abort();
-  };
-  for (const name of names) process.on(name, onSignal);
-  return {
-    get exitCode() {
-      return exitCode;
-    },
-    stop: () => {
-      // After a signal they stay, because it is their presence that makes `closeOnSignals` give an exit code.
-      if (exitCode === undefined) for (const name of names) process.off(name, onSignal);
-    },
-  };
-}
-
-function startDeadline(ms: number | undefined, interrupt: AbortController): Deadline & { stop(): void } {
-  let error: ToolcribError | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
-    if (ms === undefined) return;
-    timer = setTimeout(() => {
-      error = new ToolcribError("timeout", `Not done within ${ms} ms.`, { hint: "--timeout sets the time allowed." });
-      resolve();
-      interrupt.abort(error);
-    }, ms);
-  });
-  return {
-    ms,
-    over,
-    get error() {
-      return error;
-    },
-    stop: () => clearTimeout(timer),
-  };
-}
-
-/** Waits only as long as it takes until the wanted name is there, whichever server brings it. */
-
-/** A server that cannot have the name by its prefix is worth this wait, but no more: names can be cut and hashed. */
+/** How long to wait for servers whose prefix does not match the name: names can be truncated and hashed. */
 const UNLIKELY_SERVER_WAIT_MS = 3000;
 
 /**
- * Servers whose names can look like this are connected first, so that an unrelated one delays nothing.
- * undefined where no reachable server has it; then the hub, asked for it, says why.
+ * Connects servers whose names can match first, so that unrelated servers cause no delay. Undefined if no reachable server has
+ * it; the hub then gives the reason.
  */
 export async function findCapability<C extends Capability>(
   running: RunningHub,
@@ -236,7 +183,7 @@ export async function findCapability<C extends Capability>(
   return running.until(find, UNLIKELY_SERVER_WAIT_MS);
 }
 
-/** A URI does not tell whose it is, so servers that are down are told of and the hub decides. */
+/** A URI does not reveal its server, so servers that are down are reported and the hub decides. */
 export async function findResource(running: RunningHub, uri: string, tell: (text: string) => void): Promise<void> {
   const { hub } = running;
   running.connectAuto();
@@ -245,12 +192,15 @@ export async function findResource(running: RunningHub, uri: string, tell: (text
   for (const { info, reason } of running.unreachable()) tell(`not connected: ${info.id}: ${reason}`);
 }
 
-/** What to say of a login before it ends and cannot be renewed; a login that is over already is the server's failure. */
+/** For a login that expires soon and cannot be renewed. An expired login is reported as the server's failure. */
 export function loginExpiryNote({
   id,
   auth,
 }: ServerInfo): { readonly message: string; readonly hint: string } | undefined {
   if (auth?.state !== "expires_soon" || auth.expiresAt === undefined) return undefined;
   const command = loginCommand(id);
-  return { message: `the login ends at ${auth.expiresAt}; renew it: ${command}`, hint: `Run ${command} before that.` };
+  return {
+    message: `the login expires at ${auth.expiresAt}; renew it with ${command}`,
+    hint: `Run ${command} before then.`,
+  };
 }

@@ -1,4 +1,4 @@
-/** Asks the person at the terminal whether a held-back call may go on. */
+/** Questions on the terminal: one line, a secret, and the approval of a call. */
 import { createInterface } from "node:readline";
 import { terminalLine } from "../base/visible-text.ts";
 import { showHidden } from "../guard/detect/show-hidden.ts";
@@ -29,18 +29,18 @@ interface ApprovalPromptOptions {
   readonly longest?: number;
 }
 
-/** Undefined where nobody can be asked: stdin is not a terminal. */
+/** Undefined if stdin is not a terminal. */
 export function askOnTerminal(
   { stdin, out, flags }: Invocation,
   showing: ApprovalPromptOptions = {},
 ): AskCallback | undefined {
   if (!stdin.isTTY) return undefined;
-  // `--yes` is the person's answer, given beforehand; it does not reach a script that has no terminal.
+  // `--yes` answers in advance. It has no effect in a script without a terminal.
   if (flags.has("yes")) return () => "once";
   return async (request, signal) => {
     for (const line of describeApproval(request, showing)) out.note(line);
     for (;;) {
-      const prompt = "Allow it? [o]nce, [s]ession, [a]lways, [N]o: ";
+      const prompt = "Allow this call? [o]nce, [s]ession, [a]lways, [N]o: ";
       const typed = await readLine(stdin, { prompt, prompts: out.prompts, signal });
       const answer = APPROVAL_ANSWERS[typed.trim().toLowerCase()];
       if (answer !== undefined) return answer;
@@ -48,7 +48,7 @@ export function askOnTerminal(
   };
 }
 
-/** What is about to be allowed, for a person. */
+/** The call to approve, as lines of text. */
 export function describeApproval(
   { reason, arguments: args, origin }: AskRequest,
   { longest = MAX_ARGUMENTS_LENGTH }: ApprovalPromptOptions = {},
@@ -58,8 +58,6 @@ export function describeApproval(
   const shown = whole.slice(0, longest) + more;
   return [reason, `  server: ${origin.source}`, `  arguments: ${shown}`];
 }
-
-/** One line typed by a person at the terminal. */
 
 interface LineOptions {
   readonly prompt: string;
@@ -79,35 +77,34 @@ export function readLine(stdin: NodeJS.ReadStream, { prompt, prompts, signal }: 
     terminal.once("SIGINT", stop);
     terminal.once("close", () => {
       signal?.removeEventListener("abort", stop);
-      // Without effect after an answer.
+      // No effect after an answer.
       reject(new ToolcribError("cancelled", "The question was not answered."));
     });
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted === true) return terminal.close();
-    // Servers word some of them.
+    // Some prompts contain text from servers.
     terminal.setPrompt(terminalLine(prompt));
     terminal.prompt();
   });
 }
-
-/** Gets a secret from a person without showing it, or from a pipe. Never from the arguments: others can see those. */
 
 const CTRL_C = "\u0003";
 const CTRL_D = "\u0004";
 const CTRL_U = "\u0015";
 const BACKSPACES = new Set(["\u007f", "\b"]);
 
+/** Asks for a secret without showing it, or reads it from a pipe. Never from the arguments: other users can see those. */
 export async function readSecret(
   stdin: NodeJS.ReadStream,
   options: { readonly fromPipe: boolean; readonly prompt: string; readonly prompts: Sink },
 ): Promise<string> {
   if (!options.fromPipe && !stdin.isTTY) {
-    throw new ToolcribError("invalid_arguments", "There is no terminal to ask for the value on.", {
-      hint: "Give it on stdin with --stdin.",
+    throw new ToolcribError("invalid_arguments", "The value cannot be asked for: stdin is not a terminal.", {
+      hint: "Pass it on stdin with --stdin.",
     });
   }
   const value = options.fromPipe ? await readPipe(stdin) : await readHidden(stdin, options.prompts, options.prompt);
-  if (value === "") throw new ToolcribError("invalid_arguments", "The value is empty; nothing was stored.");
+  if (value === "") throw new ToolcribError("invalid_arguments", "The value is empty. Nothing was stored.");
   return value;
 }
 
@@ -125,7 +122,7 @@ async function readPipe(stdin: NodeJS.ReadStream): Promise<string> {
   return withoutFinalNewline(Buffer.concat(chunks).toString("utf8"));
 }
 
-/** The terminal's own echo is off while it is typed; nothing is printed for a character, not even a star. */
+/** Echo is off while the value is typed; nothing is printed for a character, not even an asterisk. */
 function readHidden(stdin: NodeJS.ReadStream, prompts: Sink, prompt: string): Promise<string> {
   prompts.write(terminalLine(prompt));
   stdin.setRawMode(true);

@@ -1,4 +1,4 @@
-/** Puts the assignments of a command line together to the arguments object that a tool's schema describes. */
+/** Builds the arguments object that a tool's schema describes from the `key=value` words of a command line. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { nearMatches } from "../base/near-matches.ts";
@@ -18,7 +18,7 @@ import {
   typesOf,
 } from "./argument-schema.ts";
 
-/** All that was typed for one place in the arguments object. */
+/** Everything typed for one property of the arguments object. */
 interface ArgumentNode {
   readonly values: Assignment[];
   readonly parts: Map<string, ArgumentNode>;
@@ -29,7 +29,7 @@ interface BuiltArguments {
   readonly warnings: readonly string[];
 }
 
-/** Throws `invalid_arguments` that tells every problem at once. */
+/** Throws `invalid_arguments` with all problems at once. */
 export function buildArguments(assignments: readonly Assignment[], inputSchema: JsonObject): BuiltArguments {
   const root = rootSchema(inputSchema);
   const place = newNode();
@@ -41,7 +41,7 @@ export function buildArguments(assignments: readonly Assignment[], inputSchema: 
   return { arguments: built, warnings: builder.warnings };
 }
 
-/** What is required and not there, in words. Deeper checks are the server's. */
+/** Only required arguments at the top level: the server checks the rest. */
 export function missingArguments(given: JsonObject, inputSchema: JsonObject): string[] {
   return propertiesOf(rootSchema(inputSchema))
     .filter(({ name, required }) => required && !Object.hasOwn(given, name))
@@ -51,7 +51,7 @@ export function missingArguments(given: JsonObject, inputSchema: JsonObject): st
 export function invalidArguments(problems: readonly string[]): ToolcribError {
   const message = problems.length === 1 ? `Argument ${problems[0]}.` : `Arguments: ${problems.join("; ")}.`;
   return new ToolcribError("invalid_arguments", message, {
-    hint: "toolcrib call <tool> --schema shows what it takes.",
+    hint: "Run toolcrib call <tool> --schema to see its arguments.",
     details: { problems },
   });
 }
@@ -70,7 +70,7 @@ class ArgumentsBuilder {
     return Object.fromEntries(entries);
   }
 
-  /** The schema for a key, or undefined with a problem noted where the key is not allowed. */
+  /** Undefined, with a problem recorded, if the key is not allowed. */
   #schemaOf(at: SchemaNode, key: string, path: readonly string[]): SchemaNode | undefined {
     const named = propertySchema(at, key);
     if (named !== undefined) return named;
@@ -83,11 +83,12 @@ class ArgumentsBuilder {
     const suggestion = near.length === 0 ? "" : `; did you mean ${near.map((name) => `"${name}"`).join(" or ")}?`;
     const shown = [...path, key].join(".");
     if (additional) {
-      if (suggestion !== "") this.warnings.push(`The tool knows no argument "${shown}"; it is passed on${suggestion}`);
+      if (suggestion !== "")
+        this.warnings.push(`The tool does not declare the argument "${shown}"; it is passed on${suggestion}`);
       return { schema: {}, root: at.root };
     }
     const known = propertiesOf(at).map(({ name }) => name);
-    const allowed = known.length === 0 ? "; there are no arguments" : `; known are ${known.join(", ")}`;
+    const allowed = known.length === 0 ? "; the tool takes no arguments" : `; known arguments: ${known.join(", ")}`;
     this.problems.push(`"${shown}" is unknown${suggestion === "" ? allowed : suggestion}`.replace(/\?$/, ""));
     return undefined;
   }
@@ -95,7 +96,7 @@ class ArgumentsBuilder {
   #value(place: ArgumentNode, at: SchemaNode, path: readonly string[]): unknown {
     const shown = path.join(".");
     if (place.parts.size > 0) {
-      if (place.values.length > 0) this.problems.push(`"${shown}" is given both whole and in parts`);
+      if (place.values.length > 0) this.problems.push(`"${shown}" is given both as a whole and in parts`);
       const array = arrayBranch(at);
       const byIndex = array !== undefined && [...place.parts.keys()].every((key) => /^\d{1,4}$/.test(key));
       return byIndex ? this.#elements(place, array, path) : this.object(place, at, path);
@@ -122,7 +123,8 @@ function valueOf(values: readonly Assignment[], at: SchemaNode): unknown {
   const [first] = values;
   if (first === undefined) return undefined;
   if (values.length === 1 && (array === undefined || !isArrayOnly(at))) return single(first, at);
-  if (array === undefined) throw new ArgumentMismatch(`given ${values.length} times, but is ${typeName(at)}`);
+  if (array === undefined)
+    throw new ArgumentMismatch(`given ${values.length} times, but takes a single ${typeName(at)}`);
   const elements: unknown[] = [];
   for (const value of values) {
     const whole = wholeArray(value);
@@ -145,7 +147,7 @@ function single(assignment: Assignment, at: SchemaNode): unknown {
   }
 }
 
-/** `tags=["a","b"]` gives the whole array. */
+/** `tags=["a","b"]` sets the whole array. */
 function wholeArray(assignment: Assignment): unknown[] | undefined {
   if (assignment.kind === "json") return Array.isArray(assignment.value) ? assignment.value : undefined;
   const text = assignment.kind === "text" ? assignment.text : assignment.bytes.toString("utf8");
@@ -192,7 +194,7 @@ function nodeAt(root: ArgumentNode, path: readonly string[]): ArgumentNode {
   return at;
 }
 
-/** `a.b` is a path, unless the schema has a property that is really called `a.b`, or `a` can hold no parts. */
+/** `a.b` is a path, unless the schema has a property called `a.b`, or `a` cannot have properties. */
 function pathOf(key: string, root: SchemaNode): string[] {
   if (!key.includes(".") || propertySchema(root, key) !== undefined) return [key];
   const path = key.split(".");
@@ -224,21 +226,19 @@ export function parseArgumentsObject(text: string): JsonObject {
   return parsed;
 }
 
-/** `key=value`, `key:=JSON` and `key=@file` as typed on the command line. */
-
 export type Assignment =
-  /** To be read as the schema says. */
+  /** Converted to the type in the schema. */
   | { readonly key: string; readonly kind: "text"; readonly text: string }
-  /** Read as it stands. */
+  /** Taken as written. */
   | { readonly key: string; readonly kind: "json"; readonly value: unknown }
-  /** Bytes of a file: text, or base64 where the schema says so. */
+  /** Bytes of a file: text, or base64 if the schema says so. */
   | { readonly key: string; readonly kind: "file"; readonly bytes: Buffer };
 
 export function parseAssignment(typed: string, cwd: string): Assignment {
   const at = typed.indexOf("=");
   if (at <= 0 || typed.startsWith(":=")) {
     throw new ToolcribError("invalid_arguments", `"${typed}" is not key=value.`, {
-      hint: "Write key=value, key:=JSON or key=@file; a JSON object goes after --args.",
+      hint: "Write key=value, key:=JSON or key=@file. Pass a JSON object with --args.",
     });
   }
   const isJson = typed[at - 1] === ":";
@@ -267,20 +267,18 @@ function readBytes(key: string, path: string, cwd: string): Buffer {
     return readFileSync(resolve(cwd, path));
   } catch (error) {
     throw new ToolcribError("invalid_arguments", `Argument "${key}": the file "${path}" cannot be read.`, {
-      hint: `For a text that begins with @ write ${key}=@@${path}`,
+      hint: `For a text that begins with @, write ${key}=@@${path}`,
       cause: error,
     });
   }
 }
 
-/** Text from the command line as a value of the type that a schema asks for. */
-
-/** Why a text does not fit; `build.ts` adds the argument's name. */
+/** Why a text does not fit its schema; the caller adds the argument's name. */
 export class ArgumentMismatch extends Error {}
 
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
-/** Where several types are allowed the most specific one that fits wins, and plain text comes last. */
+/** If several types are allowed, the first one in this order that fits is used. */
 const TYPE_ORDER: readonly SchemaType[] = ["null", "boolean", "integer", "number", "array", "object", "string"];
 
 export function coerceText(text: string, at: SchemaNode): unknown {
@@ -318,7 +316,7 @@ function convert(text: string, type: SchemaType, ambiguous: boolean): unknown {
       if (typeof parsed !== "number" || !Number.isFinite(parsed)) return undefined;
       if (type === "number") return parsed;
       if (!Number.isInteger(parsed)) return undefined;
-      if (!Number.isSafeInteger(parsed)) throw new ArgumentMismatch(`${text} is too large to be held exactly`);
+      if (!Number.isSafeInteger(parsed)) throw new ArgumentMismatch(`${text} is too large to be represented exactly`);
       return parsed;
     }
     case "array": {
@@ -353,6 +351,6 @@ function excerpt(text: string): string {
 }
 
 function advice(types: ReadonlySet<SchemaType>): string {
-  if (types.has("object")) return "; give it as JSON or as nested.key=value";
+  if (types.has("object")) return "; write it as JSON or as nested.key=value";
   return types.has("boolean") ? "; write true or false" : "";
 }

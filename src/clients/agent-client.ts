@@ -1,4 +1,4 @@
-/** An agent client: where its MCP configuration and its skills are, what stands in them, and what is written there. */
+/** An agent client: where its MCP config and its skills are, and how server entries are read and written. */
 import type { PathStep, TextEditor } from "../files/edit/text-editor.ts";
 import type { JsonObject } from "../model/json.ts";
 
@@ -25,10 +25,10 @@ export const CLIENT_IDS = [
 
 export type ClientId = (typeof CLIENT_IDS)[number];
 
-/** For all of a person's work, or for one project folder. */
+/** For all projects of a user, or for one project folder. */
 export type ClientScope = "user" | "project";
 
-/** The machine as the paths need it; a made-up one in tests. */
+/** The part of the machine that paths depend on. */
 export interface ClientEnvironment {
   readonly platform: NodeJS.Platform;
   readonly home: string;
@@ -39,11 +39,11 @@ export interface ClientEnvironment {
 export interface ClientFile {
   readonly scope: ClientScope;
   readonly path: string;
-  /** For a file of the user that keeps servers of single projects: the project's key in it. */
+  /** For a user file with servers of single projects: the project's key in it. */
   readonly projectKey?: string;
 }
 
-/** What to write: a command, or an address. Headers and env hold no secrets. */
+/** A server to write: a command or a URL. Headers and env contain no secrets. */
 export type WrittenServer =
   | {
       readonly command: string;
@@ -73,25 +73,25 @@ export interface AgentClient {
   readonly name: string;
   readonly format: TextEditor["format"];
   /** Every file that may hold servers; for each scope the one to write comes first. */
-  files(place: ClientEnvironment): readonly ClientFile[];
-  /** Paths of which one there means that the client is installed. */
-  traces(place: ClientEnvironment): readonly string[];
-  /** Where the entry of a server stands in the document of a file. */
+  files(machine: ClientEnvironment): readonly ClientFile[];
+  /** The client is installed if one of these paths exists. */
+  traces(machine: ClientEnvironment): readonly string[];
+  /** The path of a server's entry in the document. */
   pathOf(serverId: string, file: ClientFile): readonly PathStep[];
   /**
-   * The servers as entries in the words that `import` understands (command, args, env, cwd, url, headers, type,
-   * disabled …), with the client's own references written as `${NAME}`. Must not throw: what is no server is left out
-   * and told among the problems. An entry with a problem may still be there, if it works without what is missing.
+   * The servers as entries that `import` understands (command, args, env, cwd, url, headers, type, disabled …), with the
+   * client's own references written as `${NAME}`. Must not throw: an invalid entry is skipped and reported as a problem. An
+   * entry with a problem may still be returned, if it works without the missing part.
    */
   read(document: unknown, file: ClientFile): ClientRead;
-  /** undefined if the client has no way to say that: an address in Claude Desktop, a working directory in many. */
+  /** Undefined if the client cannot express it, such as a URL in Claude Desktop, or a working directory in many. */
   write(serverId: string, server: WrittenServer): JsonObject | undefined;
-  /** The client's own way to take a value of env or headers from the environment, if it has one: `${env:NAME}`. */
+  /** The client's syntax for environment variables in env and headers, if it has one, such as `${env:NAME}`. */
   readonly envReference?: (name: string) => string;
-  /** Folders that the client reads skills from, if any; the first is written. */
-  skillDirs(place: ClientEnvironment, scope: ClientScope): readonly string[];
-  /** What a person must do so that a change counts: "Restart Cursor." */
+  /** Folders that the client reads skills from, if any. Skills are written to the first. */
+  skillDirs(machine: ClientEnvironment, scope: ClientScope): readonly string[];
+  /** What the user must do to apply a change, such as "Restart Cursor." */
   readonly afterChange: string;
-  /** What a file must hold besides servers; a file that is made begins with it. */
+  /** Required content besides servers; a new file begins with it. */
   readonly newFile?: string;
 }

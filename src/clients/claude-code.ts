@@ -20,15 +20,15 @@ export const claudeCode: AgentClient = {
   id: "claude-code",
   name: "Claude Code",
   format: "jsonc",
-  files(place) {
-    const own = ownFile(place);
+  files(machine) {
+    const own = ownFile(machine);
     return [
       ...userFiles(own),
-      ...projectFiles(inProject(place, ".mcp.json")),
-      { scope: "project", path: own, projectKey: projectKey(place) },
+      ...projectFiles(inProject(machine, ".mcp.json")),
+      { scope: "project", path: own, projectKey: projectKey(machine) },
     ];
   },
-  traces: (place) => [configDir(place), ownFile(place)],
+  traces: (machine) => [configDir(machine), ownFile(machine)],
   pathOf: (serverId, file) => [...containerOf(file), serverId],
   read: readClaudeCode,
   write(_serverId, server) {
@@ -37,26 +37,26 @@ export const claudeCode: AgentClient = {
     return entry === undefined ? undefined : { type: "stdio", ...entry };
   },
   envReference: (name) => `\${${name}}`,
-  skillDirs(place, scope) {
-    if (scope === "user") return [pathsOf(place).join(configDir(place), "skills")];
-    return skillFolders(place, scope, { user: [], project: [".claude/skills"] });
+  skillDirs(machine, scope) {
+    if (scope === "user") return [pathsOf(machine).join(configDir(machine), "skills")];
+    return skillFolders(machine, scope, { user: [], project: [".claude/skills"] });
   },
   afterChange: "Start a new Claude Code session.",
 };
 
-function configDir(place: ClientEnvironment): string {
-  return fromEnv(place, "CLAUDE_CONFIG_DIR") ?? inHome(place, ".claude");
+function configDir(machine: ClientEnvironment): string {
+  return fromEnv(machine, "CLAUDE_CONFIG_DIR") ?? inHome(machine, ".claude");
 }
 
-/** Beside ~/.claude, but inside of the folder that CLAUDE_CONFIG_DIR names. */
-function ownFile(place: ClientEnvironment): string {
-  const moved = fromEnv(place, "CLAUDE_CONFIG_DIR");
-  return moved === undefined ? inHome(place, ".claude.json") : pathsOf(place).join(moved, ".claude.json");
+/** Beside ~/.claude, but inside the folder that CLAUDE_CONFIG_DIR names. */
+function ownFile(machine: ClientEnvironment): string {
+  const moved = fromEnv(machine, "CLAUDE_CONFIG_DIR");
+  return moved === undefined ? inHome(machine, ".claude.json") : pathsOf(machine).join(moved, ".claude.json");
 }
 
 /** It writes folders with forward slashes on every system. */
-function projectKey(place: ClientEnvironment): string {
-  return place.platform === "win32" ? place.projectDir.replaceAll("\\", "/") : place.projectDir;
+function projectKey(machine: ClientEnvironment): string {
+  return machine.platform === "win32" ? machine.projectDir.replaceAll("\\", "/") : machine.projectDir;
 }
 
 function containerOf(file: ClientFile): string[] {
@@ -71,14 +71,14 @@ function readClaudeCode(document: unknown, file: ClientFile): ClientRead {
     adapt(entry, raw, tell, id) {
       if (off.includes(id)) disable(entry);
       if (raw["headersHelper"] !== undefined) {
-        tell("headersHelper is a program that gives headers; it is not taken over", "headersHelper");
+        tell("headersHelper, a program that returns headers, is not imported", "headersHelper");
       }
     },
   };
   return new ServerCollector(rules).addMap(valueAt(document, path), path).finish();
 }
 
-/** Switched-off servers stand in a list of the project, not in their entries. */
+/** Disabled servers are in a list of the project, not marked in their entries. */
 function offSwitches(document: unknown, file: ClientFile): readonly unknown[] {
   if (file.projectKey === undefined) return [];
   const project: JsonObject = objectAt(document, "projects", file.projectKey);

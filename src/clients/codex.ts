@@ -1,4 +1,4 @@
-/** Codex: TOML with words of its own. Its command line program, extension and app share the file. */
+/** Codex: TOML with its own keys. Its CLI, extension and app share the file. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { AgentClient, ClientEnvironment } from "./agent-client.ts";
 import { fromEnv, inHome, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./client-paths.ts";
@@ -17,12 +17,12 @@ export const codex: AgentClient = {
   id: "codex",
   name: "Codex CLI",
   format: "toml",
-  files: (place) => [
-    ...userFiles(pathsOf(place).join(home(place), "config.toml")),
-    // Read in folders that the user trusts only.
-    ...projectFiles(inProject(place, ".codex", "config.toml")),
+  files: (machine) => [
+    ...userFiles(pathsOf(machine).join(home(machine), "config.toml")),
+    // Codex reads it only in folders that the user trusts.
+    ...projectFiles(inProject(machine, ".codex", "config.toml")),
   ],
-  traces: (place) => [home(place)],
+  traces: (machine) => [home(machine)],
   pathOf: (serverId) => ["mcp_servers", serverId],
   read: (document) => readMapAt(document, ["mcp_servers"], { adapt }),
   write(_serverId, server) {
@@ -30,19 +30,19 @@ export const codex: AgentClient = {
     if (server.transport === "sse") return undefined;
     return { url: server.url, ...someOf("http_headers", server.headers) };
   },
-  skillDirs(place, scope) {
-    const shared = skillFolders(place, scope, { user: [".agents/skills"], project: [".agents/skills"] });
-    return scope === "user" ? [...shared, pathsOf(place).join(home(place), "skills")] : shared;
+  skillDirs(machine, scope) {
+    const shared = skillFolders(machine, scope, { user: [".agents/skills"], project: [".agents/skills"] });
+    return scope === "user" ? [...shared, pathsOf(machine).join(home(machine), "skills")] : shared;
   },
-  afterChange: "Start a new Codex session; the extension and the app need a restart.",
+  afterChange: "Start a new Codex session; restart the extension and the app.",
 };
 
-function home(place: ClientEnvironment): string {
-  return fromEnv(place, "CODEX_HOME") ?? inHome(place, ".codex");
+function home(machine: ClientEnvironment): string {
+  return fromEnv(machine, "CODEX_HOME") ?? inHome(machine, ".codex");
 }
 
 function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): void {
-  // Its own word is http_headers; `headers` it ignores.
+  // Codex uses http_headers and ignores `headers`.
   delete entry["headers"];
   if (isJsonObject(raw["http_headers"])) entry["headers"] = raw["http_headers"];
   for (const [header, variable] of Object.entries(recordIn(raw, "env_http_headers"))) {
@@ -66,7 +66,7 @@ function forwardVariables(entry: JsonObject, list: unknown, tell: ReportProblem)
     const name: unknown = isJsonObject(item) ? item["name"] : item;
     if (typeof name !== "string") continue;
     if (isJsonObject(item) && item["source"] === "remote") {
-      tell("a variable of another machine cannot be forwarded from here", "env_vars", index);
+      tell("a variable of another machine cannot be forwarded", "env_vars", index);
     } else addIfMissing(entry, "env", name, `\${${name}}`);
   }
 }

@@ -12,13 +12,13 @@ import {
   valueAt,
 } from "./server-entries.ts";
 
-/** With the `-dev` name, `continue` being a word of the language. */
+/** `continue` is a reserved word. */
 export const continueDev: AgentClient = {
   id: "continue",
   name: "Continue",
   format: "yaml",
-  files: (place) => userFiles(pathsOf(place).join(ownFolder(place), "config.yaml")),
-  traces: (place) => [ownFolder(place)],
+  files: (machine) => userFiles(pathsOf(machine).join(ownFolder(machine), "config.yaml")),
+  traces: (machine) => [ownFolder(machine)],
   pathOf: (serverId) => ["mcpServers", { key: "name", is: serverId }],
   read: readContinue,
   write(serverId, server) {
@@ -30,22 +30,22 @@ export const continueDev: AgentClient = {
   },
   // From .env files, from Continue's own store, and from the environment at last.
   envReference: (name) => `\${{ secrets.${name} }}`,
-  skillDirs(place, scope) {
-    if (scope === "user") return [pathsOf(place).join(ownFolder(place), "skills")];
-    return skillFolders(place, scope, { user: [], project: [".continue/skills", ".claude/skills"] });
+  skillDirs(machine, scope) {
+    if (scope === "user") return [pathsOf(machine).join(ownFolder(machine), "skills")];
+    return skillFolders(machine, scope, { user: [], project: [".continue/skills", ".claude/skills"] });
   },
   newFile: "name: Local Config\nversion: 1.0.0\nschema: v1\n",
-  afterChange: "Continue notices the change; otherwise reload the window of the editor.",
+  afterChange: "Continue applies the change automatically; otherwise reload the editor window.",
 };
 
-function ownFolder(place: ClientEnvironment): string {
-  return fromEnv(place, "CONTINUE_GLOBAL_DIR") ?? inHome(place, ".continue");
+function ownFolder(machine: ClientEnvironment): string {
+  return fromEnv(machine, "CONTINUE_GLOBAL_DIR") ?? inHome(machine, ".continue");
 }
 
 function readContinue(document: unknown): ClientRead {
   const collector = new ServerCollector({ text: secretsOf, adapt });
   const list = valueAt(document, ["mcpServers"]);
-  // Some carry the object of another client over.
+  // Some users copy the object of another client.
   if (!Array.isArray(list)) return collector.addMap(list, ["mcpServers"]).finish();
   for (const [index, item] of list.entries()) {
     const path = ["mcpServers", index];
@@ -53,7 +53,7 @@ function readContinue(document: unknown): ClientRead {
     if (typeof name === "string" && name !== "") collector.add(name, item, path);
     else if (isJsonObject(item) && item["uses"] !== undefined) {
       collector.problem("this is a block of Continue's hub, whose content is not in the file", path);
-    } else collector.problem("this is no object with a name that describes a server", path);
+    } else collector.problem("this is not an object with a name that describes a server", path);
   }
   return collector.finish();
 }

@@ -4,7 +4,7 @@ import type { AgentClient, ClientEnvironment } from "./agent-client.ts";
 import { fromEnv, inAppData, inConfigHome, pathsOf, skillFolders, userFiles } from "./client-paths.ts";
 import { addIfMissing, allowOnly, isCommand, readMapAt, type ReportProblem } from "./server-entries.ts";
 
-/** Part of the program, so that there is nothing to start. */
+/** Part of goose itself, so there is nothing to start. */
 const BUILT_IN = new Set(["builtin", "platform", "frontend"]);
 /** The seconds that goose itself writes for a new extension. */
 const SECONDS = 300;
@@ -13,8 +13,8 @@ export const goose: AgentClient = {
   id: "goose",
   name: "goose",
   format: "yaml",
-  files: (place) => userFiles(pathsOf(place).join(configDir(place), "config.yaml")),
-  traces: (place) => [configDir(place)],
+  files: (machine) => userFiles(pathsOf(machine).join(configDir(machine), "config.yaml")),
+  traces: (machine) => [configDir(machine)],
   pathOf: (serverId) => ["extensions", serverId],
   read: (document) =>
     readMapAt(document, ["extensions"], {
@@ -31,30 +31,30 @@ export const goose: AgentClient = {
     if (server.cwd !== undefined) return undefined;
     return { ...shared, type: "stdio", cmd: server.command, args: [...server.args], envs: { ...server.env } };
   },
-  skillDirs(place, scope) {
+  skillDirs(machine, scope) {
     const shared = [".agents/skills", ".claude/skills"];
-    if (scope === "project") return skillFolders(place, scope, { user: [], project: [".goose/skills", ...shared] });
+    if (scope === "project") return skillFolders(machine, scope, { user: [], project: [".goose/skills", ...shared] });
     return [
-      pathsOf(place).join(configDir(place), "skills"),
-      inConfigHome(place, "agents", "skills"),
-      ...skillFolders(place, scope, { user: shared, project: [] }),
+      pathsOf(machine).join(configDir(machine), "skills"),
+      inConfigHome(machine, "agents", "skills"),
+      ...skillFolders(machine, scope, { user: shared, project: [] }),
     ];
   },
   afterChange: "Start a new goose session.",
 };
 
-function configDir(place: ClientEnvironment): string {
-  const root = fromEnv(place, "GOOSE_PATH_ROOT");
-  if (root !== undefined) return pathsOf(place).join(root, "config");
-  if (place.platform === "win32") return inAppData(place, "Block", "goose", "config");
-  return inConfigHome(place, "goose");
+function configDir(machine: ClientEnvironment): string {
+  const root = fromEnv(machine, "GOOSE_PATH_ROOT");
+  if (root !== undefined) return pathsOf(machine).join(root, "config");
+  if (machine.platform === "win32") return inAppData(machine, "Block", "goose", "config");
+  return inConfigHome(machine, "goose");
 }
 
 function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): boolean {
   const type = raw["type"];
   if (typeof type === "string" && BUILT_IN.has(type)) return false;
   if (type === "inline_python") {
-    tell("this extension is a program text of goose and no server");
+    tell("this extension is inline code of goose and not a server");
     return false;
   }
   entry["command"] ??= raw["cmd"];

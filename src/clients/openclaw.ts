@@ -15,11 +15,11 @@ export const openclaw: AgentClient = {
   id: "openclaw",
   name: "OpenClaw",
   format: "json5",
-  files(place) {
-    const named = fromEnv(place, "OPENCLAW_CONFIG_PATH");
-    return userFiles(named ?? pathsOf(place).join(stateDir(place), "openclaw.json"));
+  files(machine) {
+    const named = fromEnv(machine, "OPENCLAW_CONFIG_PATH");
+    return userFiles(named ?? pathsOf(machine).join(stateDir(machine), "openclaw.json"));
   },
-  traces: (place) => [stateDir(place)],
+  traces: (machine) => [stateDir(machine)],
   pathOf: (serverId) => ["mcp", "servers", serverId],
   read: (document) =>
     readMapAt(document, ["mcp", "servers"], {
@@ -33,28 +33,28 @@ export const openclaw: AgentClient = {
     return { url, transport: server.transport === "sse" ? "sse" : "streamable-http", ...headers };
   },
   envReference: (name) => `\${${name}}`,
-  skillDirs(place, scope) {
+  skillDirs(machine, scope) {
     if (scope === "project") {
-      return skillFolders(place, scope, { user: [], project: ["skills", ".agents/skills"] });
+      return skillFolders(machine, scope, { user: [], project: ["skills", ".agents/skills"] });
     }
-    return [pathsOf(place).join(stateDir(place), "skills"), inHome(place, ".agents", "skills")];
+    return [pathsOf(machine).join(stateDir(machine), "skills"), inHome(machine, ".agents", "skills")];
   },
   afterChange: "Restart the OpenClaw gateway.",
 };
 
-function stateDir(place: ClientEnvironment): string {
-  const named = fromEnv(place, "OPENCLAW_STATE_DIR");
+function stateDir(machine: ClientEnvironment): string {
+  const named = fromEnv(machine, "OPENCLAW_STATE_DIR");
   if (named !== undefined) return named;
-  const home = fromEnv(place, "OPENCLAW_HOME");
-  return home === undefined ? inHome(place, ".openclaw") : pathsOf(place).join(home, ".openclaw");
+  const home = fromEnv(machine, "OPENCLAW_HOME");
+  return home === undefined ? inHome(machine, ".openclaw") : pathsOf(machine).join(home, ".openclaw");
 }
 
 function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): boolean {
   if (raw["clientCert"] !== undefined || raw["clientKey"] !== undefined) {
-    tell("this server wants a client certificate, which is not taken over; it is left out", "clientCert");
+    tell("this server needs a client certificate, which is not supported; it is skipped", "clientCert");
     return false;
   }
-  if (raw["sslVerify"] === false) tell("certificates are always checked here", "sslVerify");
+  if (raw["sslVerify"] === false) tell("certificates are always verified here", "sslVerify");
   for (const key of ["env", "headers"]) {
     if (isJsonObject(entry[key])) entry[key] = withoutRefs(entry[key], tell, key);
   }
@@ -79,7 +79,7 @@ function withoutRefs(record: JsonObject, tell: ReportProblem, key: string): Json
   for (const [name, value] of Object.entries(record)) {
     if (!isJsonObject(value)) kept[name] = value;
     else if (value["source"] === "env" && typeof value["id"] === "string") kept[name] = `\${${value["id"]}}`;
-    else tell(`the value of ${name} is a secret that OpenClaw keeps; give it again`, key, name);
+    else tell(`the value of ${name} is a secret that OpenClaw stores; set it again`, key, name);
   }
   return kept;
 }

@@ -21,16 +21,16 @@ export const opencode: AgentClient = {
   id: "opencode",
   name: "OpenCode",
   format: "jsonc",
-  files(place) {
-    const named = fromEnv(place, "OPENCODE_CONFIG");
+  files(machine) {
+    const named = fromEnv(machine, "OPENCODE_CONFIG");
     return [
-      ...userFiles(...NAMES.map((name) => inConfigHome(place, "opencode", name))),
+      ...userFiles(...NAMES.map((name) => inConfigHome(machine, "opencode", name))),
       ...(named === undefined ? [] : userFiles(named)),
-      ...projectFiles(...NAMES.map((name) => inProject(place, name))),
-      ...projectFiles(...NAMES.map((name) => inProject(place, ".opencode", name))),
+      ...projectFiles(...NAMES.map((name) => inProject(machine, name))),
+      ...projectFiles(...NAMES.map((name) => inProject(machine, ".opencode", name))),
     ];
   },
-  traces: (place) => [inConfigHome(place, "opencode")],
+  traces: (machine) => [inConfigHome(machine, "opencode")],
   pathOf: (serverId) => ["mcp", serverId],
   read: readOpencode,
   write(_serverId, server) {
@@ -40,12 +40,12 @@ export const opencode: AgentClient = {
     return { type: "local", command, ...someOf("environment", server.env), enabled: true };
   },
   envReference: (name) => `{env:${name}}`,
-  skillDirs(place, scope) {
-    const own = scope === "user" ? [inConfigHome(place, "opencode", "skills")] : [];
+  skillDirs(machine, scope) {
+    const own = scope === "user" ? [inConfigHome(machine, "opencode", "skills")] : [];
     const others = [".claude/skills", ".agents/skills"];
-    return [...own, ...skillFolders(place, scope, { user: others, project: [".opencode/skills", ...others] })];
+    return [...own, ...skillFolders(machine, scope, { user: others, project: [".opencode/skills", ...others] })];
   },
-  afterChange: "Start OpenCode again.",
+  afterChange: "Restart OpenCode.",
 };
 
 function readOpencode(document: unknown): ClientRead {

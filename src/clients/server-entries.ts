@@ -1,29 +1,29 @@
-/** From a client's own entries to the words that `import` understands; what all clients have in common. */
+/** Reads the entries of clients into the form that `import` understands, and writes the entries that clients share. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { ClientProblem, ClientRead, WrittenServer } from "./agent-client.ts";
 
 type Path = readonly (string | number)[];
 
-/** Tells of something about one entry; the path is inside of the entry. */
+/** Reports a problem of an entry; the path is relative to the entry. */
 export type ReportProblem = (message: string, ...path: (string | number)[]) => void;
 
 export interface EntryRules {
-  /** Further keys that are taken as they are. */
+  /** Further keys that are copied unchanged. */
   readonly keys?: readonly string[];
-  /** What a number in `timeout` means: the seconds or milliseconds that one call may take. */
+  /** The unit of a number in `timeout`, which limits one call. */
   readonly timeout?: "call-seconds" | "call-milliseconds";
-  /** Writes the client's references as ours. */
+  /** Converts the client's references to ours. */
   readonly text?: (text: string) => string;
   /**
-   * The last word on an entry: may change it in place. false leaves it out; the reason, if it is of interest, is told.
-   * `raw` is the entry as it was found, of which `entry` has only the keys that are taken.
+   * May change an entry in machine; false skips it, with a reported problem if it matters. `raw` is the original entry; `entry`
+   * has only the copied keys.
    */
   readonly adapt?: (entry: JsonObject, raw: JsonObject, tell: ReportProblem, id: string) => boolean | void;
 }
 
 /**
- * Keys that mean the same everywhere. Others are dropped, because some of them (`tools`, `trust`, `auth`) have another
- * meaning here than in a client.
+ * Keys that mean the same everywhere. Others are dropped, because some of them (`tools`, `trust`, `auth`) mean something
+ * different here.
  */
 const SHARED = ["command", "args", "env", "cwd", "url", "headers", "type", "disabled", "enabled"];
 const TEXTS = ["command", "args", "env", "environment", "cwd", "url", "serverUrl", "httpUrl", "headers"];
@@ -42,7 +42,7 @@ export class ServerCollector {
     this.#problems.push({ path, message });
   }
 
-  /** The entries of an object by id. A missing one holds none. */
+  /** Adds the entries of an object by id. A missing object has none. */
   addMap(map: unknown, path: Path): this {
     if (map === undefined || map === null) return this;
     if (isJsonObject(map)) for (const [id, raw] of Object.entries(map)) this.add(id, raw, [...path, id]);
@@ -52,7 +52,7 @@ export class ServerCollector {
 
   add(id: string, raw: unknown, path: Path): void {
     if (!isJsonObject(raw)) {
-      this.problem("this is no object that describes a server", path);
+      this.problem("this is not an object that describes a server", path);
       return;
     }
     const tell: ReportProblem = (message, ...inner) => this.problem(message, [...path, ...inner]);
@@ -63,19 +63,19 @@ export class ServerCollector {
     reportLosses(raw, tell);
     if (this.#rules.adapt?.(entry, raw, tell, id) === false) return;
     if (!hasTarget(entry)) {
-      tell("this has neither a command nor an address, so it is no server");
+      tell("this has neither a command nor a URL, so it is not a server");
       return;
     }
     this.#servers.set(id, this.#rules.text === undefined ? entry : rewriteTexts(entry, this.#rules.text));
   }
 
   finish(): ClientRead {
-    // fromEntries makes a server called __proto__ a key like any other.
+    // With fromEntries, `__proto__` is an ordinary key.
     return { servers: Object.fromEntries(this.#servers), problems: this.#problems };
   }
 }
 
-/** The servers of an object that stands at a path of the document. */
+/** The servers of the object at a path of the document. */
 export function readMapAt(document: unknown, path: readonly string[], rules: EntryRules = {}): ClientRead {
   return new ServerCollector(rules).addMap(valueAt(document, path), path).finish();
 }
@@ -96,13 +96,13 @@ export function pick(raw: JsonObject, keys: readonly string[]): JsonObject {
   return Object.fromEntries(keys.filter((key) => Object.hasOwn(raw, key)).map((key) => [key, raw[key]]));
 }
 
-/** Milliseconds, as a limit must be here; nonsense is left out. */
+/** Ignores invalid values. */
 export function setTimeLimit(entry: JsonObject, key: "timeout" | "toolTimeout", milliseconds: unknown): void {
   if (typeof milliseconds !== "number" || !Number.isFinite(milliseconds) || milliseconds <= 0) return;
   entry[key] = Math.max(1, Math.round(milliseconds));
 }
 
-/** Only these tools. An empty list allows none, which here a server says by being switched off. */
+/** Allows only these tools. An empty list allows none, so the server is disabled. */
 export function allowOnly(entry: JsonObject, tools: unknown): void {
   if (!Array.isArray(tools)) return;
   if (tools.length === 0) disable(entry);
@@ -114,7 +114,7 @@ export function disable(entry: JsonObject): void {
   entry["enabled"] = false;
 }
 
-/** A header or variable beside those that are there, which win. */
+/** Adds a header or variable, unless it exists. */
 export function addIfMissing(entry: JsonObject, key: "env" | "headers", name: string, value: string): void {
   const record = isJsonObject(entry[key]) ? entry[key] : {};
   if (!Object.hasOwn(record, name)) entry[key] = { ...record, [name]: value };
@@ -137,9 +137,9 @@ function hasTarget(entry: JsonObject): boolean {
 }
 
 function reportLosses(raw: JsonObject, tell: ReportProblem): void {
-  if (raw["envFile"] !== undefined) tell("envFile is not taken over; name its variables in env", "envFile");
+  if (raw["envFile"] !== undefined) tell("envFile is not imported; list its variables in env", "envFile");
   for (const key of ["oauth", "auth"]) {
-    if (isJsonObject(raw[key])) tell("the settings for logging in are not taken over; log in again", key);
+    if (isJsonObject(raw[key])) tell("the login settings are not imported; log in again", key);
   }
 }
 
@@ -149,7 +149,7 @@ function rewriteTexts(entry: JsonObject, rewrite: (text: string) => string): Jso
   return rewritten;
 }
 
-/** Lists and records of texts are all that these keys hold; what lies deeper is no text that a client would expand. */
+/** These keys hold lists and records of texts. Clients do not expand deeper values. */
 function rewriteAll(value: unknown, rewrite: (text: string) => string): unknown {
   if (typeof value === "string") return rewrite(value);
   const one = (item: unknown): unknown => (typeof item === "string" ? rewrite(item) : item);
@@ -158,8 +158,6 @@ function rewriteAll(value: unknown, rewrite: (text: string) => string): unknown 
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, one(item)]));
 }
 
-/** The forms of a written entry that several clients share. */
-
 type CommandServer = Extract<WrittenServer, { readonly command: string }>;
 type AddressServer = Extract<WrittenServer, { readonly url: string }>;
 
@@ -167,7 +165,7 @@ export function isCommand(server: WrittenServer): server is CommandServer {
   return "command" in server;
 }
 
-/** `{command, args, env?}`, and undefined for a server with a working directory: started elsewhere it would go wrong. */
+/** `{command, args, env?}`; undefined for a server with a working directory, which would start in the wrong folder. */
 export function commandEntry(server: CommandServer): JsonObject | undefined {
   return server.cwd === undefined ? commandEntryWithCwd(server) : undefined;
 }
@@ -187,7 +185,7 @@ export function addressEntry(server: AddressServer): JsonObject {
   return { url: server.url, ...someOf("headers", server.headers) };
 }
 
-/** The record under its key, unless it is empty. */
+/** `{[key]: record}`, or `{}` if the record is empty. */
 export function someOf(key: string, record: Readonly<Record<string, string>> | undefined): JsonObject {
   return record === undefined || Object.keys(record).length === 0 ? {} : { [key]: { ...record } };
 }

@@ -8,9 +8,9 @@ export const vscode: AgentClient = {
   id: "vscode",
   name: "VS Code",
   format: "jsonc",
-  files: (place) => [
-    ...userFiles(...vscodeUserFolders(place).map((folder) => pathsOf(place).join(folder, "mcp.json"))),
-    ...projectFiles(inProject(place, ".vscode", "mcp.json")),
+  files: (machine) => [
+    ...userFiles(...vscodeUserFolders(machine).map((folder) => pathsOf(machine).join(folder, "mcp.json"))),
+    ...projectFiles(inProject(machine, ".vscode", "mcp.json")),
   ],
   traces: vscodeUserFolders,
   pathOf: (serverId) => ["servers", serverId],
@@ -20,19 +20,19 @@ export const vscode: AgentClient = {
     return { type: server.transport, ...addressEntry(server) };
   },
   envReference: (name) => `\${env:${name}}`,
-  skillDirs: (place, scope) =>
-    skillFolders(place, scope, {
+  skillDirs: (machine, scope) =>
+    skillFolders(machine, scope, {
       user: [".copilot/skills", ".agents/skills", ".claude/skills"],
       project: [".github/skills", ".agents/skills", ".claude/skills"],
     }),
-  afterChange: "VS Code notices the change and asks whether to trust the server; otherwise reload its window.",
+  afterChange: "VS Code applies the change and asks whether to trust the server; otherwise reload its window.",
 };
 
-/** Where VS Code keeps what it and its extensions know of the user; the one in use first. */
-export function vscodeUserFolders(place: ClientEnvironment): string[] {
-  const portable = fromEnv(place, "VSCODE_PORTABLE");
-  const usual = ["Code", "Code - Insiders"].map((product) => inAppSupport(place, product, "User"));
-  return portable === undefined ? usual : [pathsOf(place).join(portable, "user-data", "User"), ...usual];
+/** The user data folders of VS Code, the active one first. */
+export function vscodeUserFolders(machine: ClientEnvironment): string[] {
+  const portable = fromEnv(machine, "VSCODE_PORTABLE");
+  const usual = ["Code", "Code - Insiders"].map((product) => inAppSupport(machine, product, "User"));
+  return portable === undefined ? usual : [pathsOf(machine).join(portable, "user-data", "User"), ...usual];
 }
 
 function readVscode(document: unknown): ClientRead {
@@ -50,19 +50,17 @@ function readVscode(document: unknown): ClientRead {
       for (const [, id = ""] of JSON.stringify(entry).matchAll(INPUT)) {
         if (told.has(id)) continue;
         told.add(id);
-        tell(`VS Code asks for the input ${JSON.stringify(id)}; give its value by an environment variable`);
+        tell(`VS Code asks for the input ${JSON.stringify(id)}; set its value with an environment variable`);
       }
       return true;
     },
   });
 }
 
-/** VS Code's sandbox of a server in our words. Ours is never the wider one. */
-
 interface VscodeSandbox {
   /** The `sandbox` of the entry. */
   readonly sandbox: JsonObject;
-  /** What VS Code allows and this does not; a person may want to name it. */
+  /** What VS Code allows and this does not. */
   readonly narrower: readonly string[];
 }
 
@@ -73,14 +71,14 @@ export function translateVscodeSandbox(rules: unknown): VscodeSandbox {
   const domains = textsOf(isJsonObject(network) ? network["allowedDomains"] : undefined);
   const denied = [...textsOf(files["denyRead"]), ...textsOf(files["denyWrite"])];
   const wanted = textsOf(files["allowWrite"]);
-  // A path of which a part is forbidden, or a pattern, cannot be said here.
+  // Patterns, and paths with denied parts, cannot be expressed here.
   const write = wanted.filter((path) => !/[*?[]/.test(path) && !denied.some((each) => isAtOrIn(each, path)));
   return {
     sandbox: { kind: "bubblewrap", ...(write.length === 0 ? {} : { write }) },
     narrower: [
       "it reads only the system and what sandbox.read names",
       ...(write.length === wanted.length ? [] : ["paths with patterns or exceptions may not be written"]),
-      ...(domains.length === 0 ? [] : ["it has no network, for single domains cannot be allowed"]),
+      ...(domains.length === 0 ? [] : ["it has no network access, because single domains cannot be allowed"]),
     ],
   };
 }

@@ -17,11 +17,11 @@ export const zed: AgentClient = {
   id: "zed",
   name: "Zed",
   format: "jsonc",
-  files: (place) => [
-    ...userFiles(pathsOf(place).join(configDir(place), "settings.json")),
-    ...projectFiles(inProject(place, ".zed", "settings.json")),
+  files: (machine) => [
+    ...userFiles(pathsOf(machine).join(configDir(machine), "settings.json")),
+    ...projectFiles(inProject(machine, ".zed", "settings.json")),
   ],
-  traces: (place) => [configDir(place)],
+  traces: (machine) => [configDir(machine)],
   pathOf: (serverId) => ["context_servers", serverId],
   read: (document) =>
     readMapAt(document, ["context_servers"], {
@@ -32,7 +32,7 @@ export const zed: AgentClient = {
           Object.assign(entry, { command: raw["command"]["path"] }, pick(raw["command"], ["args", "env"]));
         }
         if (entry["command"] !== undefined || entry["url"] !== undefined) return true;
-        tell("this server belongs to an extension of Zed, which alone knows how to start it");
+        tell("this server belongs to a Zed extension, and only Zed can start it");
         return false;
       },
     }),
@@ -43,14 +43,15 @@ export const zed: AgentClient = {
     }
     return server.transport === "http" ? addressEntry(server) : undefined;
   },
-  skillDirs: (place, scope) => skillFolders(place, scope, { user: [".agents/skills"], project: [".agents/skills"] }),
-  afterChange: "Zed notices the change by itself.",
+  skillDirs: (machine, scope) =>
+    skillFolders(machine, scope, { user: [".agents/skills"], project: [".agents/skills"] }),
+  afterChange: "Zed applies the change automatically.",
 };
 
-/** On macOS it does not heed XDG_CONFIG_HOME; inside of Flatpak that is another folder than the user's. */
-function configDir(place: ClientEnvironment): string {
-  if (place.platform === "win32") return inAppData(place, "Zed");
-  if (place.platform === "darwin") return inHome(place, ".config", "zed");
-  const flatpak = fromEnv(place, "FLATPAK_XDG_CONFIG_HOME");
-  return flatpak === undefined ? inConfigHome(place, "zed") : pathsOf(place).join(flatpak, "zed");
+/** On macOS it ignores XDG_CONFIG_HOME; inside Flatpak that is not the user's folder. */
+function configDir(machine: ClientEnvironment): string {
+  if (machine.platform === "win32") return inAppData(machine, "Zed");
+  if (machine.platform === "darwin") return inHome(machine, ".config", "zed");
+  const flatpak = fromEnv(machine, "FLATPAK_XDG_CONFIG_HOME");
+  return flatpak === undefined ? inConfigHome(machine, "zed") : pathsOf(machine).join(flatpak, "zed");
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ServerInfoSchema } from "./server-schemas.ts";
 
 const Origin = z.object({ source: z.string(), name: z.string() });
-const RuleSchema = z.looseObject({}).describe("Level, list, pattern and place of the rule.");
+const RuleSchema = z.looseObject({}).describe("Level, list, pattern and location of the rule.");
 
 export const SessionInfoSchema = z
   .object({
@@ -16,8 +16,8 @@ export const SessionInfoSchema = z
     closedAt: z.string().nullable(),
     lastCallAt: z.string().nullable(),
     calls: z.int().min(0),
-    running: z.int().min(0).describe("Calls under way."),
-    toolCount: z.int().min(0).nullable().describe("Tools that it sees; null while another hub or node has it."),
+    running: z.int().min(0).describe("Calls in progress."),
+    toolCount: z.int().min(0).nullable().describe("Tools that it sees; null if another hub or node has the session."),
     taint: z.object({ callId: z.string(), name: z.string(), at: z.string() }).nullable(),
   })
   .meta({ id: "Session" });
@@ -27,15 +27,15 @@ export const SessionNoticeSchema = z
     level: z.enum(["info", "warning"]),
     message: z.string(),
     hint: z.string().optional(),
-    server: z.string().optional().describe("As the client named it."),
+    server: z.string().optional().describe("The name that the client gave it."),
   })
   .meta({ id: "SessionNotice" });
 
 export const SessionDetailSchema = SessionInfoSchema.extend({
   tools: z.array(z.string()).describe("Public names of the tools that it sees."),
   activeSkills: z.array(z.string()),
-  servers: z.array(ServerInfoSchema).optional().describe("Those that it brought along; absent once it is closed."),
-  notices: z.array(SessionNoticeSchema).optional().describe("What was said of them."),
+  servers: z.array(ServerInfoSchema).optional().describe("Its own servers; absent once it is closed."),
+  notices: z.array(SessionNoticeSchema).optional().describe("Notices about them."),
 }).meta({ id: "SessionDetail" });
 
 export const ANSWERS = ["once", "session", "always", "no"] as const;
@@ -57,7 +57,9 @@ export const ApprovalSchema = z
     origin: Origin,
     arguments: z
       .record(z.string(), z.unknown())
-      .describe("Masked; shortened in lists. Values are kept while it waits, and later only with `audit.arguments`."),
+      .describe(
+        "Masked; shortened in lists. Values are kept while the call waits, and afterwards only with `audit.arguments`.",
+      ),
     shortened: z.boolean().optional(),
     rule: RuleSchema,
     rules: z.array(RuleSchema),
@@ -67,9 +69,9 @@ export const ApprovalSchema = z
     answer: z
       .enum([...ANSWERS, "timeout", "withdrawn"])
       .nullable()
-      .describe("`withdrawn`: whoever asked gave up or went away first; nobody decided."),
+      .describe("`withdrawn`: the caller gave up or disconnected before anyone decided."),
     answeredAt: z.string().nullable(),
-    answeredBy: z.string().nullable().describe("The user behind the answer, where that is known."),
+    answeredBy: z.string().nullable().describe("The user who answered, if known."),
   })
   .meta({ id: "Approval" });
 
@@ -130,7 +132,7 @@ export const OverviewSchema = z
       .string()
       .optional()
       .describe(
-        "In a cluster: who answered. Sessions, minutes, denials, findings and warnings are those of this node.",
+        "In a cluster: the node that answered. Sessions, minutes, denials, findings and warnings are those of this node.",
       ),
     startedAt: z.string(),
     store: z.enum(["sqlite", "postgres", "none"]),
@@ -141,7 +143,7 @@ export const OverviewSchema = z
     pendingApprovals: z.int(),
     minutes: z.array(Point).describe("The last 30 minutes, the newest last."),
     denials: z.array(Incident).describe("The last calls that were denied or blocked, the newest first."),
-    findings: z.array(Incident).describe("The last calls in whose result the guard found something, the newest first."),
+    findings: z.array(Incident).describe("The last calls whose results have guard findings, the newest first."),
     warnings: z.array(z.object({ server: z.string().optional(), message: z.string() })),
   })
   .meta({ id: "Overview" });

@@ -9,7 +9,7 @@ export const ToolInfoSchema = z
   .object({
     name: z.string().describe("The public name, the same at every door."),
     server: z.string().describe("Id of its source: a server, `local`, or `toolcrib:skills`."),
-    tool: z.string().describe("Its name there."),
+    tool: z.string().describe("Its name at the server."),
     title: z.string().optional(),
     description: z.string().optional(),
     inputSchema: Definition.optional().describe("Left out with `fields=summary`."),
@@ -37,7 +37,7 @@ export const PromptInfoSchema = z
   .object({
     name: z.string(),
     server: z.string(),
-    prompt: z.string().describe("Its name there."),
+    prompt: z.string().describe("Its name at the server."),
     title: z.string().optional(),
     description: z.string().optional(),
     arguments: z.array(Definition),
@@ -50,7 +50,7 @@ export const ResultSchema = z
     structuredContent: z.unknown().optional(),
     isError: z.boolean().optional(),
   })
-  .describe("The MCP result, untouched but for the guard's marks.")
+  .describe("The MCP result, unchanged except for the guard's markers.")
   .meta({ id: "CallResult" });
 
 export const PinKindSchema = z.enum(["tool", "prompt", "resource", "template", "instructions"]);
@@ -60,7 +60,7 @@ const PinNameFields = {
   kind: PinKindSchema,
   tool: z
     .string()
-    .describe("Its name there, whatever its kind: of a resource the URI, of instructions `instructions`."),
+    .describe("Its name at the server, for every kind: the URI of a resource, `instructions` for instructions."),
 };
 
 export const PinNameSchema = z.object(PinNameFields).meta({ id: "PinName" });
@@ -70,10 +70,12 @@ export const PinSchema = z
     ...PinNameFields,
     state: z
       .enum(PIN_STATES)
-      .describe("`unknown` before the server is connected, `gone` if it no longer offers it, `new` if it is held."),
+      .describe(
+        "`unknown` before the server is connected, `gone` if the server no longer has it, `new` if it waits for approval.",
+      ),
     fingerprint: z.string(),
     pinnedAt: z.string().describe("Empty for a new one."),
-    diff: z.array(z.string()).optional().describe("Lines of what changed, for a changed or new one."),
+    diff: z.array(z.string()).optional().describe("The changed lines, for a changed or new one."),
   })
   .meta({ id: "Pin" });
 

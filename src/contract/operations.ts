@@ -1,5 +1,5 @@
 /**
- * What can be asked of a running hub, as one table: REST, the WebSocket's commands, their checks, the OpenAPI document and the
+ * The operations of a running hub, as one table: REST, the commands of the WebSocket, input checks, the OpenAPI document and the
  * typed client all come from it.
  */
 import { z } from "zod";
@@ -56,12 +56,14 @@ const Flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) =>
 const Cursor = z.string().max(2000).optional().describe("`nextCursor` of the page before.");
 const Paged = { limit: Limit, cursor: Cursor };
 const Query = z.string().max(200).optional();
-const NextCursor = z.string().optional().describe("There is more; absent on the last page.");
+const NextCursor = z.string().optional().describe("The cursor of the next page; absent on the last page.");
 const InSession = {
-  session: Id.optional().describe("In this session, one of the caller's own, and with what it brought along."),
+  session: Id.optional().describe(
+    "Run in this session, which must be one of the caller's own, and with its own servers.",
+  ),
 };
 const Args = z.record(z.string(), z.unknown());
-const Path = z.string().min(1).max(4096).describe("A folder on the hub's machine; `~` is the home.");
+const Path = z.string().min(1).max(4096).describe("A folder on the hub's machine; `~` is the home directory.");
 
 const ImportResult = z.object({
   imported: z.array(ImportedSkillSchema),
@@ -93,13 +95,13 @@ export const OPERATIONS = {
   }),
   getServer: operation({
     scope: "admin",
-    summary: "One server, with its entry, its last words and its history.",
+    summary: "One server, with its entry, its last output and its history.",
     input: z.strictObject({ serverId: Id }),
     output: z.object({ server: ServerDetailSchema }),
   }),
   addServer: operation({
     scope: "admin",
-    summary: "Adds a server, which is kept in the store.",
+    summary: "Adds a server and saves it in the store.",
     input: z.strictObject({
       serverId: ServerIdSchema.optional().describe("Or `id` in `config`."),
       config: ServerConfigSchema,
@@ -108,7 +110,7 @@ export const OPERATIONS = {
   }),
   updateServer: operation({
     scope: "admin",
-    summary: "Changes parts of a server's entry; null takes a key out.",
+    summary: "Changes parts of a server's entry; null removes a key.",
     input: z.strictObject({
       serverId: Id,
       updates: z.record(z.string(), z.unknown()),
@@ -118,7 +120,7 @@ export const OPERATIONS = {
   }),
   removeServer: operation({
     scope: "admin",
-    summary: "Removes a server of the store.",
+    summary: "Removes a server from the store.",
     input: z.strictObject({ serverId: Id, ifMatch: z.string().optional() }),
     output: z.object({ serverId: z.string() }),
   }),
@@ -136,7 +138,7 @@ export const OPERATIONS = {
   }),
   parseServers: operation({
     scope: "admin",
-    summary: "Reads a command line, an address or a snippet of any dialect as entries.",
+    summary: "Parses a command line, a URL or a snippet of any dialect into entries.",
     input: z.strictObject({ text: z.string().min(1).max(100_000) }),
     output: z.object({
       servers: z.array(
@@ -146,7 +148,7 @@ export const OPERATIONS = {
   }),
   testServer: operation({
     scope: "admin",
-    summary: "Connects once with an entry that is not saved, and says what came of it.",
+    summary: "Connects once with an entry that is not saved, and reports the result.",
     input: z.strictObject({ serverId: ServerIdSchema.optional(), config: ServerConfigSchema }),
     output: z.object({
       ok: z.boolean(),
@@ -166,7 +168,7 @@ export const OPERATIONS = {
       serverId: Id.optional(),
       name: z.string().optional().describe("Exactly this public name."),
       q: Query.describe("Words; the best matches first."),
-      pin: z.enum(["same", "changed", "new"]).optional().describe("How it stands to its pin."),
+      pin: z.enum(["same", "changed", "new"]).optional().describe("How it compares with its pin."),
       fields: z.enum(["all", "summary"]).default("all").describe("`summary` leaves the schemas out."),
       ...InSession,
     }),
@@ -174,12 +176,12 @@ export const OPERATIONS = {
   }),
   callTool: operation({
     scope: "call",
-    summary: "Calls a tool. What the tool itself reports as an error is a result with `isError`.",
+    summary: "Calls a tool. An error that the tool itself reports is a result with `isError`.",
     input: z.strictObject({
-      toolName: Id.describe("Its public name; with `serverId` the server's own name does as well."),
-      serverId: Id.optional().describe("Whose tool it is."),
+      toolName: Id.describe("Its public name; with `serverId`, the server's own name works too."),
+      serverId: Id.optional().describe("The server that has the tool."),
       args: Args.default({}).describe("Arguments of the tool."),
-      timeoutMs: z.int().min(1).max(3_600_000).optional().describe("Milliseconds after which it is given up."),
+      timeoutMs: z.int().min(1).max(3_600_000).optional().describe("Milliseconds after which the call is cancelled."),
       ...InSession,
     }),
     output: ResultSchema,
@@ -217,19 +219,19 @@ export const OPERATIONS = {
   }),
   getInstructions: operation({
     scope: "read",
-    summary: "What an agent reads when it takes the skill up.",
+    summary: "The instructions that an agent reads when it uses the skill.",
     input: z.strictObject({ skillId: Id }),
     output: z.object({ skillId: z.string(), name: z.string(), instructions: z.string() }),
   }),
   skillPlaces: operation({
     scope: "admin",
-    summary: "Folders in which skills usually are.",
+    summary: "Folders where skills are usually found.",
     input: z.strictObject({}),
     output: z.object({ places: z.array(SkillPlaceSchema) }),
   }),
   scanSkills: operation({
     scope: "admin",
-    summary: "Looks at the skills below a folder and imports nothing.",
+    summary: "Scans the skills below a folder without importing them.",
     input: z.strictObject({ path: Path }),
     output: z.object({
       skills: z.array(ScannedSkillSchema),
@@ -242,8 +244,8 @@ export const OPERATIONS = {
     summary: "Imports one skill, or those below a folder.",
     input: z.strictObject({
       path: Path,
-      only: z.array(z.string()).max(10_000).optional().describe("Paths of the chosen ones, as the scan gives them."),
-      force: Flag.default(false).describe("Also what the scan refuses, and over a skill of another source."),
+      only: z.array(z.string()).max(10_000).optional().describe("Paths of the chosen ones, as the scan returns them."),
+      force: Flag.default(false).describe("Import what the scan refuses, and replace a skill from another source."),
       dryRun: Flag.default(false),
     }),
     output: ImportResult,
@@ -257,7 +259,7 @@ export const OPERATIONS = {
 
   listSessions: operation({
     scope: "admin",
-    summary: "Who is connected through which door.",
+    summary: "Open sessions, and the door each came through.",
     input: z.strictObject({
       ...Paged,
       door: z.string().optional(),
@@ -267,65 +269,67 @@ export const OPERATIONS = {
   }),
   openSession: operation({
     scope: "call",
-    summary: "Opens a session that may bring servers along, which nobody else sees.",
+    summary: "Opens a session, which may have servers of its own that no other session sees.",
     input: z.strictObject({
       servers: z
         .union([z.record(z.string(), z.unknown()), z.array(z.unknown())])
         .optional()
         .describe(
-          "Entries by name as under `mcpServers`, or a list of entries with names. Those with a command need `admin`.",
+          "Entries by name, as under `mcpServers`, or a list of entries with names. Entries with a command need `admin`.",
         ),
-      role: z.string().optional().describe("One's own; others only with `admin` and without a role."),
+      role: z.string().optional().describe("The caller's own; others need `admin` and a caller without a role."),
       workspaceDir: z.string().min(1).max(4096).optional().describe("A folder on the hub's machine; needs `admin`."),
       waitMs: z
         .int()
         .min(0)
         .max(60_000)
         .optional()
-        .describe("Milliseconds to wait for the servers; `sessions.wait` of the config if absent. Who is late joins."),
+        .describe(
+          "Milliseconds to wait for the servers; `sessions.wait` of the config if absent. Late servers join afterwards.",
+        ),
     }),
     output: z.object({
       id: z.string(),
       sessionId: z.string().describe("The same as `id`, which in a reply of the WebSocket is that of the command."),
       servers: z.array(ServerInfoSchema),
-      notices: z.array(SessionNoticeSchema).describe("Such as why a server failed or was left out."),
+      notices: z.array(SessionNoticeSchema).describe("For example, why a server failed or was left out."),
     }),
   }),
   getSession: operation({
     scope: "read",
-    summary: "One session and what it sees. Others than one's own need `admin`.",
+    summary: "One session and what it sees. Sessions of other callers need `admin`.",
     input: z.strictObject({ sessionId: Id }),
     output: z.object({ session: SessionDetailSchema }),
   }),
   closeSession: operation({
     scope: "call",
-    summary: "Ends a session, its calls and what it brought along. Others than one's own need `admin`.",
+    summary: "Ends a session, its calls and its own servers. Sessions of other callers need `admin`.",
     input: z.strictObject({ sessionId: Id }),
     output: z.object({ sessionId: z.string() }),
   }),
 
   listApprovals: operation({
     scope: "approve",
-    summary: "Calls that wait for approval, or those that were answered.",
+    summary: "Calls that wait for approval, or calls that were answered.",
     input: z.strictObject({ ...Paged, status: z.enum(["pending", "answered", "expired", "all"]).default("pending") }),
     output: z.object({ approvals: z.array(ApprovalSchema), total: z.int(), nextCursor: NextCursor }),
   }),
   getApproval: operation({
     scope: "approve",
-    summary: "One of them, with all its arguments.",
+    summary: "One approval, with all its arguments.",
     input: z.strictObject({ approvalId: Id }),
     output: z.object({ approval: ApprovalSchema }),
   }),
   answerApproval: operation({
     scope: "approve",
-    summary: "Answers a call that waits. One's own calls, and `always`, need `admin`.",
+    summary: "Answers a waiting call. The caller's own calls, and `always`, need `admin`.",
     input: z.strictObject({ approvalId: Id, answer: z.enum(ANSWERS) }),
     output: z.object({ id: z.string(), answer: z.enum(ANSWERS) }),
   }),
 
   listPins: operation({
     scope: "admin",
-    summary: "Pinned definitions and how they stand.",
+    summary: "Pinned definitions and their state.",
     input: z.strictObject({
       ...Paged,
       serverId: Id.optional(),
@@ -336,21 +340,21 @@ export const OPERATIONS = {
   }),
   changePins: operation({
     scope: "admin",
-    summary: "Approves what a server offers now, or forgets its pins.",
+    summary: "Approves the current definitions of a server, or removes its pins.",
     input: z.strictObject({
       action: z.enum(["approve", "reset"]),
       serverId: Id,
-      tool: z.string().min(1).max(8192).optional().describe("Of one thing: its name, as `listPins` gives it."),
+      tool: z.string().min(1).max(8192).optional().describe("The name of one definition, as `listPins` returns it."),
       kind: PinKindSchema.optional().describe("What `tool` names; a tool if absent."),
     }),
     output: z.object({ changed: z.array(PinNameSchema) }),
   }),
   explainPolicy: operation({
     scope: "read",
-    summary: "Why a tool, prompt or resource may be used or not.",
+    summary: "Why a tool, prompt or resource is allowed or not.",
     input: z.strictObject({
       name: Id,
-      role: z.string().optional().describe("As that role; another than one's own needs `admin`."),
+      role: z.string().optional().describe("For this role; a role other than the caller's needs `admin`."),
       ...InSession,
     }),
     output: ExplanationSchema,
@@ -363,7 +367,7 @@ export const OPERATIONS = {
   }),
   clientSnippets: operation({
     scope: "read",
-    summary: "How agent clients are connected to this hub.",
+    summary: "How to connect agent clients to this hub.",
     input: z.strictObject({}),
     output: z.object({ clients: z.array(ClientSnippetSchema) }),
   }),
@@ -402,16 +406,15 @@ export type InputOf<Name extends OperationName> = z.input<(typeof OPERATIONS)[Na
 export type CheckedInput<Name extends OperationName> = z.output<(typeof OPERATIONS)[Name]["input"]>;
 export type OutputOf<Name extends OperationName> = z.output<(typeof OPERATIONS)[Name]["output"]>;
 
-/** The one form of errors, at every operation. */
-
 // The table's keys are its codes, and there is at least one.
 const CODES = Object.keys(ERROR_TABLE) as [ErrorCode, ...ErrorCode[]];
 
+/** The one form of errors, at every operation. */
 export const ErrorAnswerSchema = z
   .object({
     error: z.object({
       code: z.enum(CODES),
-      message: z.string().describe("What is wrong, and where."),
+      message: z.string().describe("What is wrong and where."),
       hint: z.string().optional().describe("What to do about it."),
       details: z
         .record(z.string(), z.unknown())

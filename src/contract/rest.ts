@@ -2,6 +2,9 @@
 import type { OperationName } from "./operations.ts";
 
 export const API_PATH = "/api/v1";
+/** Below `API_PATH`: the records of `listAudit` as lines. It takes the same inputs, except those of one page. */
+export const AUDIT_EXPORT_PATH = "/audit/export";
+export const EXCLUDED_EXPORT_INPUTS: readonly string[] = ["limit", "cursor", "order"];
 
 export interface RestRoute {
   readonly operation: OperationName;

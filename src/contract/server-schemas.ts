@@ -57,14 +57,14 @@ const ServerEventSchema = z.object({
 });
 
 export const ServerDetailSchema = ServerInfoSchema.extend({
-  from: OriginKindSchema.describe("Where it is written down."),
+  from: OriginKindSchema.describe("Where its entry is."),
   editable: z.boolean().describe("Whether PATCH and DELETE work; a server of the user's file is changed there."),
   enabled: z.boolean(),
   autoConnect: z.boolean(),
-  config: JsonObjectSchema.describe("Its entry with references as they are written, and plain secrets masked."),
+  config: JsonObjectSchema.describe("Its entry with references as written, and plain secrets masked."),
   etag: z.string().describe("Changes with the entry. Send it as `If-Match`."),
   stderr: z.array(z.string()).describe("The last lines that its program wrote to stderr, masked."),
-  history: z.array(ServerEventSchema).describe("Its last changes of state, the newest last."),
+  history: z.array(ServerEventSchema).describe("Its last state changes, the newest last."),
   resourceCount: z.int().min(0),
   promptCount: z.int().min(0),
 }).meta({ id: "ServerDetail" });
@@ -72,7 +72,7 @@ export const ServerDetailSchema = ServerInfoSchema.extend({
 /** Any dialect's entry; the hub reads it as it would read a config file. */
 export const ServerConfigSchema = z
   .looseObject({ id: ServerIdSchema.optional() })
-  .describe("An entry as under `mcpServers`; other dialects' keys are read too.")
+  .describe("An entry as under `mcpServers`; keys of other dialects work too.")
   .meta({ id: "ServerEntry" });
 
 export type ServerDetail = z.output<typeof ServerDetailSchema>;

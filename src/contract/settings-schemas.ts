@@ -4,7 +4,7 @@ import { SCOPES } from "../model/caller.ts";
 
 export const ConfigValueSchema = z.object({
   key: z.string().describe("Dotted, such as `limits.callsPerMinute`."),
-  value: z.unknown().describe("Masked where it could be a secret."),
+  value: z.unknown().describe("Masked if it could be a secret."),
   origin: z.enum(["default", "file", "environment", "store", "command line", "code"]),
   where: z.string().optional().describe("The file with its line, or the variable."),
 });
@@ -12,7 +12,7 @@ export const ConfigValueSchema = z.object({
 export const ConfigViewSchema = z
   .object({
     file: z.string().nullable(),
-    files: z.array(z.string()).describe("Everything it was read from."),
+    files: z.array(z.string()).describe("All files that it was read from."),
     values: z.array(ConfigValueSchema),
     warnings: z.array(z.string()),
     tokens: z
@@ -28,7 +28,7 @@ export const ExplanationSchema = z
     verdict: z.enum(["allow", "deny", "ask"]),
     visible: z.boolean(),
     rule: z.looseObject({}).nullable(),
-    reasons: z.array(z.string()).describe("In sentences, the deciding one first."),
+    reasons: z.array(z.string()).describe("Sentences, the deciding one first."),
   })
   .meta({ id: "Explanation" });
 
@@ -39,7 +39,7 @@ export const MeSchema = z
     owner: z.boolean(),
     scopes: z.array(z.enum(SCOPES)),
     version: z.string(),
-    url: z.string().describe("Address of the hub as the caller reaches it."),
+    url: z.string().describe("The hub's URL as the caller reaches it."),
   })
   .meta({ id: "Me" });
 
@@ -47,9 +47,9 @@ export const ClientSnippetSchema = z
   .object({
     id: z.string(),
     title: z.string(),
-    file: z.string().nullable().describe("Where it goes, on the hub's machine."),
+    file: z.string().nullable().describe("The file that it goes into, on the hub's machine."),
     snippet: z.string(),
-    command: z.string().describe("What does the same by itself."),
+    command: z.string().describe("The command that does the same."),
   })
   .meta({ id: "ClientSnippet" });
 

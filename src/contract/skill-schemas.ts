@@ -20,10 +20,10 @@ export const SkillInfoSchema = z
     id: z.string(),
     name: z.string(),
     description: z.string(),
-    source: z.string().describe("Where it is from: a path, an address, or `server:<id>`."),
+    source: z.string().describe("Its source: a path, a URL, or `server:<id>`."),
     kind: z
       .enum(["imported", "folder", "server"])
-      .describe("Imported into the home, in a folder of the config, or of a server."),
+      .describe("Imported into the home, from a folder of the config, or from a server."),
     dialect: z.string(),
     version: z.string().optional(),
     author: z.string().optional(),
@@ -41,9 +41,9 @@ export const SkillInfoSchema = z
 export const SkillDetailSchema = SkillInfoSchema.extend({
   uri: z.string().describe("URI of its SKILL.md."),
   files: z.array(z.object({ path: z.string(), size: z.int() })),
-  tools: Texts.describe("Public names of what it offers."),
-  injectedFor: Texts.describe("Roles whose agents get its instructions from the start."),
-  promptEntry: z.string().describe("What stands of it in the prompt's catalog of skills."),
+  tools: Texts.describe("Public names of its tools."),
+  injectedFor: Texts.describe("Roles whose agents always get its instructions."),
+  promptEntry: z.string().describe("Its entry in the prompt's catalog of skills."),
 }).meta({ id: "SkillDetail" });
 
 /** A skill that was found and not imported. */
@@ -53,7 +53,7 @@ export const ScannedSkillSchema = z
     description: z.string(),
     path: z.string(),
     dialect: z.string(),
-    status: z.enum(["new", "updated", "unchanged", "refused", "conflict"]).describe("What importing it would do."),
+    status: z.enum(["new", "updated", "unchanged", "refused", "conflict"]).describe("The effect of importing it."),
     requires: NeedsSchema,
     missing: NeedsSchema,
     dependenciesMet: z.boolean(),

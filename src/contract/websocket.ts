@@ -9,7 +9,7 @@ import { ImportedSkillSchema, SkillFailureSchema, SkillInfoSchema } from "./skil
 
 const CallId = z.string().min(1).max(200);
 const Schema = z.record(z.string(), z.unknown());
-/** A longer call is one that nobody waits for. */
+/** The longest useful timeout of a call. */
 const MAX_TIMEOUT_MS = 3_600_000;
 /** The config's `limits.sessionTools` is what counts; this is about the size of a frame. */
 const MAX_EXTRA_TOOLS = 1000;
@@ -22,10 +22,7 @@ const ExtraToolSchema = z
     schema: Schema.optional().describe("JSON Schema of the arguments; any object if absent."),
     inputSchema: Schema.optional().describe("The same as `schema`, as MCP names it."),
     parameters: Schema.optional().describe("The same as `schema`, as agents name it."),
-    annotations: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .describe("Hints as MCP has them, such as `readOnlyHint`."),
+    annotations: z.record(z.string(), z.unknown()).optional().describe("MCP hints, such as `readOnlyHint`."),
     timeoutMs: z
       .int()
       .min(1)
@@ -35,11 +32,11 @@ const ExtraToolSchema = z
   })
   .meta({ id: "ExtraTool" });
 
-/** Commands of one connection. They are no operations: what they set ends with it, and its calls go nowhere else. */
+/** Commands of one connection. They are not operations: their effect ends with the connection. */
 export const EXTRA_TOOL_COMMANDS = {
   "sessions.setExtraTools": {
     scope: "call",
-    summary: "Gives a session tools that this connection answers for, in place of those it gave before.",
+    summary: "Gives a session tools that this connection runs, in place of the earlier ones.",
     input: z.strictObject({
       session: z
         .string()
@@ -47,14 +44,14 @@ export const EXTRA_TOOL_COMMANDS = {
         .optional()
         .describe("The connection's own if absent. One of the same caller, or with `admin` any that is open."),
       sessionId: z.string().max(512).optional().describe("The same as `session`."),
-      tools: z.array(ExtraToolSchema).max(MAX_EXTRA_TOOLS).describe("An empty list takes them away."),
+      tools: z.array(ExtraToolSchema).max(MAX_EXTRA_TOOLS).describe("An empty list removes them."),
     }),
     output: z.object({
       session: z.string(),
       tools: z.array(z.string()).describe("Their names."),
       notices: z
         .array(SessionNoticeSchema)
-        .describe("Such as which were left out, because their names were taken or the session has too many."),
+        .describe("For example, which tools were left out because their names are taken or the session has too many."),
     }),
   },
   "extraTool.result": {
@@ -65,13 +62,13 @@ export const EXTRA_TOOL_COMMANDS = {
       result: z
         .unknown()
         .optional()
-        .describe("A result as MCP has it (`content`, `structuredContent`, `isError`), a text, or any value."),
+        .describe("An MCP result (`content`, `structuredContent`, `isError`), a text, or any value."),
     }),
     output: z.object({ callId: z.string() }),
   },
   "extraTool.progress": {
     scope: "call",
-    summary: "Says how far a call is, and restarts its timeout.",
+    summary: "Reports the progress of a call and restarts its timeout.",
     input: z.strictObject({
       callId: CallId,
       progress: z.number(),
@@ -85,7 +82,7 @@ export const EXTRA_TOOL_COMMANDS = {
 const ExtraToolCallSchema = z.object({
   callId: z.string().describe("The same as in the audit log."),
   name: z.string(),
-  args: z.record(z.string(), z.unknown()).describe("They fit the tool's schema."),
+  args: z.record(z.string(), z.unknown()).describe("They match the tool's schema."),
   session: z.string(),
 });
 
@@ -101,14 +98,13 @@ export type ExtraToolDefinition = z.input<typeof ExtraToolSchema>;
  * The WebSocket: commands are operations under the names that programs of this field use, events are what happens in the hub.
  * SSE carries the same events.
  */
-
 export const SOCKET_PATH = "/ws";
 
 export interface SocketCommand {
   readonly operation: OperationName;
   /** Fields of the command that are inputs of another name. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** Inputs that hold where the command says nothing else. */
+  /** Inputs that apply if the command does not set them. */
   readonly preset?: Readonly<Record<string, string | number>>;
   /** The list event that goes to the asker as well. */
   readonly event?: string;
@@ -225,27 +221,27 @@ export const EVENTS = {
   ),
   "mcp.servers.list": event(
     "read",
-    "The servers, to whoever asked.",
+    "The servers, sent to the client that asked.",
     z.object({ servers: z.array(ServerInfoSchema), ...Page }),
   ),
   "mcp.tools.list": event(
     "read",
-    "The tools, to whoever asked.",
+    "The tools, sent to the client that asked.",
     z.object({ tools: z.array(ToolInfoSchema), ...Page }),
   ),
   "openclaw.skill.imported": event("read", "A skill was imported.", SkillImported),
   "openclaw.batch.imported": event("read", "Skills of a folder were imported.", BatchImported),
-  "openclaw.import.list": event("read", "The skills, to whoever asked.", ImportList),
+  "openclaw.import.list": event("read", "The skills, sent to the client that asked.", ImportList),
   "openclaw.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
   "skills.skill.imported": event("read", "A skill was imported.", SkillImported),
   "skills.batch.imported": event("read", "Skills of a folder were imported.", BatchImported),
-  "skills.import.list": event("read", "The skills, to whoever asked.", ImportList),
+  "skills.import.list": event("read", "The skills, sent to the client that asked.", ImportList),
   "skills.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
   "skills.changed": event("read", "What skills are offered is other than before.", z.object({})),
   "approval.requested": event("approve", "A call waits for approval.", z.object({ approval: ApprovalSchema })),
   "approval.answered": event(
     "approve",
-    "A waiting call was answered, its time ran out, or whoever asked went away.",
+    "A waiting call was answered, timed out, or was withdrawn by its caller.",
     z.object({ id: z.string(), callId: z.string(), answer: z.string() }),
   ),
   "call.started": event("admin", "A call began.", CallStarted),
@@ -279,7 +275,7 @@ export const EVENTS = {
   ),
   "extraTool.cancel": event("read", "Nobody waits for that call any more.", ExtraToolCancelSchema),
   "pins.changed": event("admin", "Pins or definitions are other than before.", z.object({})),
-  "config.reloaded": event("admin", "The config was taken up anew.", z.object({})),
+  "config.reloaded": event("admin", "The config was reloaded.", z.object({})),
   warning: event(
     "admin",
     "Something odd that harmed nothing.",
@@ -287,7 +283,7 @@ export const EVENTS = {
   ),
   "events.lost": event(
     "read",
-    "Events between the asked-for number and this one are no longer known: read the lists anew.",
+    "Events between the asked-for number and this one are no longer kept: read the lists again.",
     z.object({ from: z.int(), to: z.int() }),
   ),
 } as const satisfies Readonly<Record<string, EventKind>>;
@@ -312,7 +308,7 @@ export interface Hello {
   readonly version: string;
 }
 
-/** `{id, ok}` and either the operation's output or an error. An `id` of the output gives way to that of the command. */
+/** `{id, ok}` and either the operation's output or an error. The command's `id` replaces an `id` of the output. */
 export type Reply<Name extends OperationName = OperationName> =
   | ({ readonly id: string | number; readonly ok: true } & Without<OutputOf<Name>, "id" | "ok">)
   | { readonly id: string | number | null; readonly ok: false; readonly error: ErrorObject };
@@ -325,7 +321,7 @@ export interface ProgressFrame {
 
 const CommandId = z.union([z.string().min(1).max(200), z.number()]);
 
-/** Frames of the client that are no operations. */
+/** Frames of the client that are not operations. */
 export const CONTROLS = {
   /**
    * Events after this number (of this epoch, if one is named) once more or for the first time, then live ones. Without a
@@ -351,7 +347,7 @@ type OperationOf<Name extends CommandName | OperationName> = Name extends Comman
   ? (typeof COMMANDS)[Name]["operation"]
   : Extract<Name, OperationName>;
 
-/** New name of a field to the input that it stands for; never if the command has none. */
+/** Maps the names of fields to inputs; never if the command has none. */
 type Renames<Name> = Name extends CommandName
   ? (typeof COMMANDS)[Name] extends { readonly fields: infer Fields }
     ? Fields
@@ -367,7 +363,7 @@ type Renamed<Input, Fields> = {
 /** Unlike `Omit` it keeps the known keys of an object that may have others. */
 type Without<Type, Keys> = { [Key in keyof Type as Key extends Keys ? never : Key]: Type[Key] };
 
-/** Whatever may stand as the type of a command. */
+/** Any type of a command. */
 export type AnyCommand = CommandName | OperationName | ExtraToolCommand;
 
 /** The fields of a command, under the names that it has for them. */

@@ -67,7 +67,8 @@ const MAX_ENUM_VALUES = 1000;
 export function openAiStrictSchema(root: JsonObject, notes: SchemaNotes): JsonObject {
   const counts = { properties: 0, values: 0, levels: 0 };
   const schema = new StrictConverter(notes, counts).convert(root, "", 0);
-  if (counts.levels > MAX_LEVELS) notes.add(`strict mode allows ${MAX_LEVELS} levels, this schema has ${counts.levels}`, "");
+  if (counts.levels > MAX_LEVELS)
+    notes.add(`strict mode allows ${MAX_LEVELS} levels, this schema has ${counts.levels}`, "");
   if (counts.properties > MAX_PROPERTIES) {
     notes.add(`strict mode allows ${MAX_PROPERTIES} properties, this schema has ${counts.properties}`, "");
   }

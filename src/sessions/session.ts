@@ -26,13 +26,13 @@ export interface SessionOptions {
    * of in-process tools. What leaves through any other door is without them.
    */
   readonly door?: string;
-  /** What the session may see is narrowed to this role. A role that nothing names sees nothing. */
+  /** Narrows the session to this role. An unknown role sees nothing. */
   readonly role?: string;
   /** The authenticated user; servers with `isolation: "user"` are held once for each. */
   readonly user?: string;
   /** True for the user who runs the hub. Sessions opened in-process are, unless they name a user or say otherwise. */
   readonly owner?: boolean;
-  /** Whether an answer "always" from this session's client holds for everybody; true for owners if absent. */
+  /** Whether an answer "always" from this session's client applies to all sessions; true for owners if absent. */
   readonly decidesForAll?: boolean;
   /** Narrows what is left after the rules of hub, server and role. */
   readonly rules?: SessionRules;
@@ -42,7 +42,7 @@ export interface SessionOptions {
   readonly rootsOnRequest?: boolean;
   readonly onSample?: SamplingCallback;
   readonly onElicit?: ElicitationCallback;
-  /** Answers for calls that an `ask` rule holds back. Without it they are denied. */
+  /** Approves calls that an `ask` rule holds. Without it they are denied. */
   readonly onAsk?: AskCallback;
   /**
    * Whether an operator can answer for its calls later. A call that needs approval where no one can be asked is then held
@@ -55,7 +55,7 @@ export interface SessionOptions {
   readonly sharedKey?: string;
   /** Those of another session of the same client: what one was given links to, both can read. */
   readonly links?: ResourceLinks;
-  /** What a kept result is called in its URI, by the id of its call; that id if absent. */
+  /** The name of a kept result in its URI, by the id of its call; that id if absent. */
   readonly resultName?: (callId: string) => string;
   /** Servers that only this session has, as entries of any dialect. Opening is a promise then, which waits for them. */
   readonly servers?: SessionServers;
@@ -81,7 +81,7 @@ export interface Taint {
 
 const LIBRARY_DOOR = "library";
 
-/** One client's scope. */
+/** The scope of one client: its role, rules, own servers and tools, calls and taint. */
 export class Session implements SessionContext {
   readonly id = randomUUID();
   readonly door: string;
@@ -101,15 +101,15 @@ export class Session implements SessionContext {
   readonly roots: readonly Root[];
   readonly client: ClientSide;
   readonly results: KeptResults;
-  /** Links that it was given to resources that nobody lists. */
+  /** Links it got to resources that no server lists. */
   readonly links: ResourceLinks = new ResourceLinks();
-  /** What was answered with "session": the list that asked, and the very definition that was shown. */
+  /** Approvals for the session: the list that asked, and the definition that was shown. */
   readonly granted = new Set<string>();
-  /** The calls under way; they end with it. */
+  /** The calls in progress; they end with it. */
   readonly running = new ChurnSet<AbortController>();
   /** Those of `own`, for who listens to sessions that may never bring anything. */
   readonly ownEvents = new Emitter<SessionPartEvents>();
-  /** Tells other hubs of a cluster. */
+  /** Reports it to other hubs of a cluster. */
   onTainted: ((taint: Taint) => void) | undefined;
   #taint: Taint | null = null;
   #telling: Promise<void> | undefined;
@@ -155,7 +155,7 @@ export class Session implements SessionContext {
     this.roots = this.workspaceDir === undefined ? [] : [rootFor(this.workspaceDir)];
     this.client = clientSide(this.id, this.roots, options);
     this.#onClose = onClose;
-    // One listener for each call under way, however many there are.
+    // One listener for each call in progress, without a limit.
     setMaxListeners(0, this.#closed.signal);
   }
 
@@ -180,7 +180,7 @@ export class Session implements SessionContext {
     this.#viewKey = undefined;
   }
 
-  /** What it brings along and nobody else sees. */
+  /** Servers and tools that only this session has. */
   get own(): SessionParts {
     if (this.#host === undefined || (this.closed && this.#parts === undefined)) return NO_PARTS;
     this.#parts ??= new MountedParts(this.#host, {
@@ -194,7 +194,7 @@ export class Session implements SessionContext {
     return this.#parts;
   }
 
-  /** The same as the hub sees it; undefined while nobody has asked for it. */
+  /** The same for the hub; undefined until it is first used. */
   get brought(): MountedParts | undefined {
     return this.#parts;
   }
@@ -208,12 +208,12 @@ export class Session implements SessionContext {
     return this.#closed.signal.aborted;
   }
 
-  /** Aborts when the session closes; calls under way end as `cancelled`. */
+  /** Aborts when the session closes; calls in progress end as `cancelled`. */
   get closing(): AbortSignal {
     return this.#closed.signal;
   }
 
-  /** What first brought untrusted open-world content in, if anything did. It stays for the life of the session. */
+  /** The call that first brought in untrusted open-world content. It stays for the life of the session. */
   get taint(): Taint | null {
     return this.#taint;
   }
@@ -229,7 +229,7 @@ export class Session implements SessionContext {
     this.#taint ??= taint;
   }
 
-  /** Results of its calls wait until this is over, because other hubs have to know of what they brought. Never rejects. */
+  /** Results of its calls wait until other hubs have its taint. Never rejects. */
   tell(telling: Promise<void>): void {
     const all = (this.#telling = Promise.all([this.#telling, telling]).then(() => {
       if (this.#telling === all) this.#telling = undefined;

@@ -248,6 +248,6 @@ describe("[oper-06a] what goes wrong", () => {
       status: 0,
       hint: expect.any(String) as string,
     });
-    await expect(client.getServer({ serverId: "" })).rejects.toThrow("serverId must be a text");
+    await expect(client.getServer({ serverId: "" })).rejects.toThrow("serverId must be a non-empty string");
   });
 });

@@ -36,7 +36,7 @@ describe.skipIf(missing !== undefined)("the login in a browser", () => {
     const other = await bench.window();
     await other.page.goto(bench.hub.loginLink);
     await other.page.getByRole("heading", { name: "Log in to Toolcrib" }).waitFor();
-    await expect.poll(() => other.page.getByRole("alert").innerText()).toMatch(/used already[^]*toolcrib login/);
+    await expect.poll(() => other.page.getByRole("alert").innerText()).toMatch(/already used[^]*toolcrib login/);
     // With the token of the hub the page opens all the same.
     await other.page.getByRole("textbox", { name: "Token" }).fill(bench.hub.token);
     await other.page.getByRole("button", { name: "Log in" }).click();

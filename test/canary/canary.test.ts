@@ -91,7 +91,7 @@ describe("[guard-10b] [trust-11a] no secret comes out", () => {
     const crashed = await place.run(["list"], { env });
     expect(crashed).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("error: Unexpected fault: fault with [redacted] and password=[redacted]\n"),
+      stderr: expect.stringContaining("error: Unexpected error: fault with [redacted] and password=[redacted]\n"),
     });
     expect(canaries.foundIn(crashed.stdout + crashed.stderr)).toEqual([]);
   });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { describe, expect, it, vi } from "vitest";
-import { fingerprint } from "../../src/guard/pin-comparison.ts";
+import { fingerprint } from "../../src/guard/fingerprint.ts";
 import type { StoredRecord } from "../../src/telemetry/audit/record.ts";
 import { type Workspace, workspace } from "../cli/run-cli.ts";
 import { OfferingServer } from "../support/offering-server.ts";
@@ -144,7 +144,7 @@ describe("[trust-11b] a lock file with something masked", () => {
     await place.run(["pins", "reset", "--config", place.configFile], { env });
     chmodSync(lock, 0o644);
     expect((await place.run(["pins", "diff", "--config", place.configFile], { env })).stderr).toContain(
-      "a secret is in what the server says",
+      "own definitions contain a secret",
     );
     expect(statSync(lock).mode & 0o777).toBe(0o600);
     expect(canaries.foundIn(place.read("toolcrib.lock"))).toEqual([]);

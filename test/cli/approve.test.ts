@@ -51,8 +51,10 @@ describe("[gate-10c] toolcrib approve", () => {
     await serve(place.home, [askRequest("3f2a-1"), askRequest("77bc-2", { held: true, arguments: { a: "\u202Eb" } })]);
     const listed = await approve(place);
     expect(listed).toMatchObject({ code: 0 });
-    expect(listed.stdout).toMatch(/^ID +NAME +ASKED BY +CALL +UNTIL +ARGUMENTS\n3f2a-1 +files__delete +ops +waits /);
-    expect(listed.stdout).toMatch(/77bc-2 .* refused so far /);
+    expect(listed.stdout).toMatch(
+      /^ID +NAME +REQUESTED BY +CALL +UNTIL +ARGUMENTS\n3f2a-1 +files__delete +ops +waiting /,
+    );
+    expect(listed.stdout).toMatch(/77bc-2 .* refused for now /);
     expect(listed.stdout).not.toContain("\u202E");
     const json = await approve(place, "--json");
     expect(json.json<AskRequest[]>()).toMatchObject([
@@ -64,7 +66,7 @@ describe("[gate-10c] toolcrib approve", () => {
   it("says so where nothing waits", async () => {
     const place = workspace();
     await serve(place.home, []);
-    expect(await approve(place)).toMatchObject({ code: 0, stdout: "", stderr: "No call waits for an answer.\n" });
+    expect(await approve(place)).toMatchObject({ code: 0, stdout: "", stderr: "No calls are waiting for approval.\n" });
     expect((await approve(place, "--json")).json()).toEqual([]);
   });
 
@@ -78,7 +80,7 @@ describe("[gate-10c] toolcrib approve", () => {
     expect(await approve(place, "3f2a-1")).toMatchObject({ code: 0, stdout: "Approved (once): files__delete\n" });
     expect((await approve(place, "3f2b", "--answer", "no")).stdout).toBe("Refused: files__delete\n");
     const held = await approve(place, "9999-3", "--answer", "always");
-    expect(held.stderr).toContain("goes through when it is made again");
+    expect(held.stderr).toContain("succeeds when it is made again");
     expect(answers).toEqual([
       ["3f2a-1", "once"],
       ["3f2b-2", "no"],
@@ -188,7 +190,7 @@ describe("[gate-10c] toolcrib approve", () => {
     ]) {
       const refused = await piped(place, ...args, "--json");
       expect([refused.code, errorOf(refused).code], args.join(" ")).toEqual([3, "denied"]);
-      expect(errorOf(refused).message).toContain("Approvals are given by people");
+      expect(errorOf(refused).message).toContain("Approving a call needs a person");
       expect(refused.stdout + refused.stderr).not.toContain("3f2a-1");
       const asProcess = await place.run(["approve", ...args]);
       expect(asProcess.code, args.join(" ")).toBe(3);

@@ -91,7 +91,7 @@ describe("[guard-18c] toolcrib audit", () => {
     expect(await place.run(["audit"])).toMatchObject({
       code: 0,
       stdout: "",
-      stderr: expect.stringContaining("No records") as string,
+      stderr: expect.stringContaining("No matching records") as string,
     });
     expect(await names(place)).toEqual([]);
   });

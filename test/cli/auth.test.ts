@@ -61,7 +61,7 @@ describe("[guard-11e] toolcrib auth", () => {
     expect(failed.stdout).toMatch(/srv +failed .*login needed: toolcrib auth login srv/);
 
     const loggedIn = await login();
-    expect(loggedIn).toMatchObject({ code: 0, stdout: expect.stringContaining("It works: 1 tool.") });
+    expect(loggedIn).toMatchObject({ code: 0, stdout: expect.stringContaining("The connection works: 1 tool.") });
     expect(loggedIn.stdout).toContain(`Logged in to srv (${authorization.url}).`);
 
     const status = (await run("auth", "status", "srv", "--json")).json<Record<string, unknown>[]>();
@@ -69,7 +69,7 @@ describe("[guard-11e] toolcrib auth", () => {
       expect.objectContaining({ server: "srv", type: "oauth", state: "ok", issuer: authorization.url, renews: true }),
     ]);
     expect(Date.parse(String(status[0]?.["expiresAt"]))).toBeGreaterThan(Date.now());
-    expect((await run("auth", "status")).stdout).toMatch(/srv +- +ok +\S+ \(renewed by itself\)/);
+    expect((await run("auth", "status")).stdout).toMatch(/srv +- +ok +\S+ \(renews automatically\)/);
     expect((await run("call", "srv__whoami")).stdout).toContain("alice");
     const info = (await run("status", "--json")).json<{ auth?: unknown }[]>();
     expect(info[0]?.auth).toMatchObject({ type: "oauth", state: "ok", expiresAt: expect.any(String) });
@@ -108,7 +108,7 @@ describe("[guard-11e] toolcrib auth", () => {
       env: { PATH: `${bin}:${process.env["PATH"] ?? ""}` },
     });
     expect(stdout).toContain("/authorize?");
-    expect(stdout).toContain("It works: 1 tool.");
+    expect(stdout).toContain("The connection works: 1 tool.");
     expect(code).toBe(0);
   });
 
@@ -141,10 +141,10 @@ describe("[guard-11e] toolcrib auth", () => {
     authorization.givesRefresh = false;
     await login();
     expect((await run("status")).stdout).toMatch(
-      /srv +ready .*the login ends at \S+; renew it: toolcrib auth login srv/,
+      /srv +ready .*the login expires at \S+; renew it with toolcrib auth login srv/,
     );
     const { stdout, code } = await run("doctor");
-    expect(stdout).toMatch(/warn +srv +the login ends at/);
+    expect(stdout).toMatch(/warn +srv +the login expires at/);
     expect(code).toBe(0);
   });
 
@@ -169,9 +169,9 @@ describe("[guard-11e] toolcrib auth", () => {
       [["login"], 2, /Name the server/],
       [["renew", "srv"], 2, /no "toolcrib auth renew"/],
       [["login", "nosuch"], 1, /no server "nosuch"/],
-      [["login", "files"], 2, /nobody logs in/],
+      [["login", "files"], 2, /needs no login/],
       [["login", "key"], 2, /bearer of its config/],
-      [["login", "robot"], 2, /by the program itself/],
+      [["login", "robot"], 2, /Toolcrib logs in by itself/],
       [["login", "srv", "--user", "alice"], 2, /All users share one connection/],
       [["status", "nosuch"], 1, /no server "nosuch"/],
     ];

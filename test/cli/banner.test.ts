@@ -25,7 +25,7 @@ it("[scale-05a] a node says of which cluster it is, and offers no client a hub o
   expect(alone).toContain("Claude Desktop");
   expect(alone).not.toContain("Cluster");
   const node = await bannerOf({ cluster: { name: "crib", node: { id: "1", name: "tools-1", facts: {} } } });
-  expect(node).toMatch(/^ +Cluster +crib; this is the node tools-1$/m);
+  expect(node).toMatch(/^ +Cluster +crib; this node is tools-1$/m);
   expect(node).toContain("Claude Code");
   expect(node).not.toContain("Claude Desktop");
 });

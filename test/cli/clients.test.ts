@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CLIENT_IDS } from "../../src/clients/agent-client.ts";
 import { CLIENTS } from "../../src/clients/clients.ts";
-import type { ClientStatus } from "../../src/cli/commands/clients.ts";
+import type { ClientStatus } from "../../src/cli/commands/connect.ts";
 import { giveFile, PLAIN_SECRET, textOf } from "./client-files.ts";
 import { workspace } from "./run-cli.ts";
 
@@ -126,7 +126,9 @@ describe("[skill-14c] import of a client", () => {
     writeFileSync(ofFolder, JSON.stringify({ mcpServers: { planted: { command: "run" } } }));
     const { stdout, stderr } = await place.run(["import", "cursor"]);
     expect(stdout).not.toContain("planted");
-    expect(stderr).toContain(`${ofFolder}. --scope project imports it.`);
+    expect(stderr).toContain(
+      `Skipped ${ofFolder}, because it belongs to this folder. Use --scope project to import it.`,
+    );
     expect(textOf(join(place.home, "toolcrib.json"))).not.toContain("planted");
   });
 
@@ -135,7 +137,7 @@ describe("[skill-14c] import of a client", () => {
     giveFile(place, "continue");
     place.configure({ remember: { command: "npx", args: ["-y", "mem"] } });
     const { stdout } = await place.runHere(["import", "continue"]);
-    expect(stdout).toContain("remember  is there already (memory there)");
+    expect(stdout).toContain("remember  already present (memory in the source)");
   });
 
   it("never imports Toolcrib into itself", async () => {
@@ -163,7 +165,10 @@ describe("[skill-14c] import of a client", () => {
   it("says what is missing, broken or mistyped", async () => {
     const place = workspace();
     const none = await place.runHere(["import", "cursor"]);
-    expect([none.code, none.stderr]).toMatchObject([1, expect.stringContaining("Cursor has no config file here")]);
+    expect([none.code, none.stderr]).toMatchObject([
+      1,
+      expect.stringContaining("Cursor has no config file on this machine"),
+    ]);
     expect(none.stderr).toContain(join(place.home, ".cursor/mcp.json"));
     giveFile(place, "zed");
     expect((await place.runHere(["import", "zed"])).stderr).toContain("Zed has no MCP servers");

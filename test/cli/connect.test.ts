@@ -22,7 +22,7 @@ describe("[skill-14d] connect and disconnect", () => {
     chmodSync(path, 0o640);
     const connected = await place.runHere(["connect", id]);
     expect([connected.code, connected.stderr]).toEqual([0, ""]);
-    expect(connected.stdout).toContain(`Wrote toolcrib into ${path}`);
+    expect(connected.stdout).toContain(`Added toolcrib to ${path}`);
     const text = textOf(path);
     // All of the text before is still there, in its order.
     let at = 0;
@@ -105,7 +105,10 @@ describe("[skill-14d] connect and disconnect", () => {
     expect(statSync(project).mode & 0o777).toBe(0o600);
     expect(textOf(user)).toBe(TEXTS.cursor);
     const other = await place.runHere(["disconnect", "cursor"]);
-    expect([other.code, other.stdout]).toMatchObject([0, expect.stringContaining("Nothing to do: toolcrib is not in")]);
+    expect([other.code, other.stdout]).toMatchObject([
+      0,
+      expect.stringContaining("Nothing to change: toolcrib is not in"),
+    ]);
     expect((await place.runHere(["disconnect", "cursor", "--scope", "project"])).code).toBe(0);
     expect(existsSync(join(place.dir, ".cursor"))).toBe(false);
     expect((await place.runHere(["connect", "cursor", "--scope", "team"])).code).toBe(2);
@@ -196,7 +199,7 @@ describe("[skill-15b] files that others write too", () => {
     const kept = await place.runHere(["disconnect", "cursor"]);
     expect([kept.code, kept.stderr]).toMatchObject([0, expect.stringContaining("toolcrib was edited since")]);
     expect(textOf(path)).toBe(mine);
-    expect((await place.runHere(["disconnect", "cursor", "--force"])).stdout).toContain("Took toolcrib out");
+    expect((await place.runHere(["disconnect", "cursor", "--force"])).stdout).toContain("Removed toolcrib from");
     expect(textOf(path)).not.toContain("my-toolcrib.js");
   });
 

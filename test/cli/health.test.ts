@@ -82,7 +82,7 @@ describe("[spine-19d] doctor", () => {
       toolCount: 9,
     });
     expect(report.checks.find((check) => check.server === "lazy")?.status).toBe("ok");
-    expect((await place.run(["doctor"])).stdout).toMatch(/^ok +node .*\n[^]*All is well\.\n$/);
+    expect((await place.run(["doctor"])).stdout).toMatch(/^ok +node .*\n[^]*No problems found\.\n$/);
   });
 
   it("exits 1 and says what to do when a server is down, a tool is bad or a secret is plain", async () => {

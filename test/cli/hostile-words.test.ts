@@ -222,7 +222,7 @@ describe("[trust-15a] [trust-15b] output of every command", () => {
           body: JSON.stringify({ args: {} }),
         });
       for (const name of ["words__plain", "words__refuse", "words__fail"]) await call(name);
-      await expect.poll(() => stderr).toContain("a call waits");
+      await expect.poll(() => stderr).toContain("a call needs approval");
       await expect.poll(() => stderr).toContain("server log");
       expectHarmless(`serve --log-format ${format}`, { stdout, stderr });
       expect(stderr).toContain(format === "json" ? "\\u001b[31m" : "\\u{001B}[31m");

@@ -143,9 +143,9 @@ describe("[spine-19c] add, remove, enable, disable", () => {
     place.write("toolcrib.json", COMMENTED.replace('"limits"', '"import": ["./more.json"],\n  "limits"'));
     const before = place.read("toolcrib.json");
     const cases: [args: string[], exit: number, code: string, says: RegExp][] = [
-      [["add", "files", "--", "true"], 1, "conflict", /--force replaces it/],
-      [["add", "x"], 2, "invalid_arguments", /Give a URL, or -- and a command/],
-      [["add", "x", "npx"], 2, "invalid_arguments", /Give a URL, or -- and a command/],
+      [["add", "files", "--", "true"], 1, "conflict", /Use --force to replace it/],
+      [["add", "x"], 2, "invalid_arguments", /Pass a URL, or -- followed by a command/],
+      [["add", "x", "npx"], 2, "invalid_arguments", /Pass a URL, or -- followed by a command/],
       [["add", "x", "ftp://example.com"], 2, "invalid_arguments", /https/],
       [
         ["add", "x", "https://example.com", "--transport", "carrier-pigeon"],

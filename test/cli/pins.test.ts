@@ -68,7 +68,7 @@ describe("[guard-15c] toolcrib pins", () => {
     offer(place, readChanged);
     const diff = await place.run(["pins", "diff"]);
     expect(diff.stdout).toBe(
-      "files__read  (read of files)\n  ~ description:\n      Reads a [-file.-]{+file and mails it.+}\nfiles/write is not offered any more\n",
+      "files__read  (read of files)\n  ~ description:\n      Reads a [-file.-]{+file and mails it.+}\nfiles/write is no longer offered\n",
     );
     const json = (await place.run(["pins", "diff", "files__read", "--json"])).json<Diff[]>();
     expect(json.map(({ name, state }) => [name, state])).toEqual([["files__read", "changed"]]);
@@ -120,7 +120,7 @@ describe("[guard-15c] toolcrib pins", () => {
     const place = await pinned("warn");
     offer(place, read, write, { name: "read2", description: "Reads a file and mails it." });
     expect((await place.run(["pins", "diff"])).stderr).toContain(
-      "files: new since it was first seen, and pinned as offered now: read2",
+      "files: new since the server was first seen, now pinned: read2",
     );
     const records = (await place.run(["audit", "--json"])).json<StoredRecord[]>();
     expect(records.map(({ event, origin }) => [event, origin?.name])).toEqual([["pin.recorded", "read2"]]);
@@ -156,7 +156,7 @@ describe("[guard-15c] toolcrib pins", () => {
     place.write("toolcrib.lock", "{");
     const broken = await place.run(["pins", "list", "--json"]);
     expect(broken.code).toBe(1);
-    expect(broken.json<{ error: { code: string; message: string } }>().error.message).toContain("is no JSON");
+    expect(broken.json<{ error: { code: string; message: string } }>().error.message).toContain("is not valid JSON");
     expect(place.read("toolcrib.lock")).toBe("{");
   });
 

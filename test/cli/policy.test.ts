@@ -20,7 +20,7 @@ describe("[guard-06] policy explain", () => {
     const denied = await place.run(["policy", "explain", "files__exit"]);
     expect(denied.code).toBe(0);
     expect(denied.stdout).toContain("files__exit for the owner: deny");
-    expect(denied.stdout).toContain('Because of deny "files__exit" at the level hub');
+    expect(denied.stdout).toContain('Because of deny "files__exit" at level hub');
     expect(denied.stdout).toMatch(/hub\s+deny\s+deny: files__exit/);
 
     const asRole = await place.run(["policy", "explain", "files__echo", "--role", "reviewer", "--json"]);
@@ -30,7 +30,7 @@ describe("[guard-06] policy explain", () => {
       decision: { verdict: "deny", rule: { level: "role", pattern: "*__echo" } },
     });
     const plain = await place.run(["policy", "explain", "files__echo"]);
-    expect(plain.stdout).toContain("No rule speaks of it");
+    expect(plain.stdout).toContain("No rule applies to it");
   });
 
   it("says so for a tool or an action that does not exist", async () => {
@@ -85,7 +85,7 @@ async function onTerminal(
   let typed = false;
   child.stdout.on("data", (chunk) => {
     shown += String(chunk);
-    if (typed || !shown.includes("Allow it?")) return;
+    if (typed || !shown.includes("Allow this call?")) return;
     typed = true;
     child.stdin.write(`${answer}\n`);
   });
@@ -102,7 +102,7 @@ describe.skipIf(!hasScript)("[guard-03d] on a terminal", () => {
     const no = await onTerminal(place, ["call", "files__change"], "n");
     expect(no.code).toBe(3);
     const skipped = await onTerminal(place, ["call", "files__change", "--yes"], "");
-    expect(skipped.shown).not.toContain("Allow it?");
+    expect(skipped.shown).not.toContain("Allow this call?");
     expect(skipped.code).toBe(0);
   });
 

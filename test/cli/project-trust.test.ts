@@ -89,7 +89,7 @@ describe("[trust-01b] in a cloned folder", () => {
     try {
       await until(() => /ready +own/.test(output));
       expect(errors).toContain(`toolcrib trust ${folder.config}`);
-      expect(output).toContain(`${folder.homeConfig} (changes are picked up)`);
+      expect(output).toContain(`${folder.homeConfig} (changes are applied)`);
       expect(output).not.toMatch(/evil|thief/);
       expect(output).toContain(`"--config","${folder.homeConfig}"`);
       expect(folder.ran()).toEqual([]);

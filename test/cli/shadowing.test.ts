@@ -48,7 +48,7 @@ describe("[guard-16] doctor", () => {
     const told = checks.filter(({ status }) => status === "warn");
     expect(told.map(({ message }) => message).toSorted()).toEqual([
       expect.stringMatching(
-        /^2 tools are called like, or almost like, tools of the server files: (?=.*\bread_file\b)(?=.*send_emial \(send_email\))/,
+        /^2 tools have the same or similar names as tools of the server files: (?=.*\bread_file\b)(?=.*send_emial \(send_email\))/,
       ),
       "The definition of helper2 mentions create_issue of the server files.",
       expect.stringContaining("The definition of helper mentions send_email of the server files."),

@@ -170,8 +170,8 @@ describe("[skill-05a] toolcrib skill import", () => {
     for (const name of ["a", "b", "c", "d"]) skill(place, name);
     const done = await atTerminal(place, ["skill", "import", "skills"], "9\n1, c\n");
     expect(done.stdout).toMatch(/^1\. a {2}ready\n/);
-    expect(done.stderr).toContain("Import which?");
-    expect(done.stderr).toContain("That names no skill of the list.");
+    expect(done.stderr).toContain("Which skills?");
+    expect(done.stderr).toContain("The answer does not match a skill in the list.");
     expect(done.stdout).toContain("Imported 2 of 4 skills (2 new).");
     expect(done.code).toBe(0);
     const none = await atTerminal(place, ["skill", "import", "skills"], "\n");
@@ -315,7 +315,7 @@ describe("[skill-06b] imported skills", () => {
       more: 'metadata: {"openclaw": {"requires": {"env": ["SOME_KEY"], "anyBins": ["x1", "x2"]}}}\n',
     });
     skill(place, "going");
-    expect((await place.runHere(["skill", "list"])).stderr).toContain("No skill is imported or in skills.dirs.");
+    expect((await place.runHere(["skill", "list"])).stderr).toContain("There are no skills.");
     await place.runHere(["skill", "import", "skills", "--all"]);
     skill(place, "plain", { body: "Changed." });
     rmSync(join(place.dir, "skills/going"), { recursive: true });
@@ -358,7 +358,7 @@ describe("[skill-06b] imported skills", () => {
       /\n {2}tools +skill__tables\n/,
       /\n {2}requires +no-such-bin \(missing\)\n/,
       /\n {2}MCP servers\n {4}db: Reads tables\.\n {6}DB_URL \(required, secret\): Where it is\n/,
-      /\n {2}Install steps of its author \(shown, never run\)\n {4}brew.*gives no-such-bin.*"formula":"thing"/,
+      /\n {2}Install steps from its author \(shown, never run\)\n {4}brew.*provides no-such-bin.*"formula":"thing"/,
       /\n {2}Files\n {4}SKILL\.md {2}\d+ bytes\n {4}run\.sh {2}8 bytes, executable\n/,
     ]) {
       expect(stdout).toMatch(line);

@@ -212,7 +212,7 @@ describe("with --with-mcp", () => {
     const args = ["install", "notes", ...withMcp, "--set", "more.ROOT=./other", "--set", `RECALL_TOKEN=${TOKEN}`];
     const done = await run(place, args);
     expect(done.code).toBe(0);
-    expect(done.stderr).toContain("RECALL_TOKEN stood on the command line");
+    expect(done.stderr).toContain("RECALL_TOKEN was on the command line");
     expect(done.stderr + done.stdout).not.toContain(TOKEN);
     expect(JSON.parse(readFileSync(kept, "utf8"))).toEqual({ RECALL_TOKEN: TOKEN });
     const { mcpServers } = JSON.parse(
@@ -282,7 +282,7 @@ describe("questions on a terminal", () => {
       const answers: [string, string][] = [
         ["ROOT (Folder of the notes; for example /srv/notes): ", "./data\r"],
         [`MEMORY (File of the facts) [${place.dir}/memory.jsonl]: `, "\r"],
-        ["RECALL_TOKEN, Token of the service (it is not shown): ", `${TOKEN}\r`],
+        ["RECALL_TOKEN, Token of the service (hidden): ", `${TOKEN}\r`],
         ["Set up and start files, recall? [y/N] ", "y\r"],
       ];
       const shown = await answered(child, answers);
@@ -312,7 +312,7 @@ describe("Ctrl-C at a question", () => {
       "for a secret, which shows its example",
       [
         ["ROOT: ", "/srv\r"],
-        ["GUARDED_TOKEN, for example abc-123 (it is not shown): ", "\u0003"],
+        ["GUARDED_TOKEN, for example abc-123 (hidden): ", "\u0003"],
       ],
     ],
   ])("[skill-11b] [skill-11e] %s ends as a signal does", async (_what, answers) => {
@@ -335,7 +335,7 @@ describe("Ctrl-C at a question", () => {
     });
     const code = await new Promise((done) => child.on("close", done));
     expect(left).toEqual([]);
-    expect(shown).toContain("everything is as it was before");
+    expect(shown).toContain("All changes were undone");
     expect(code).toBe(130);
     expect(treeOf(place.home)).toEqual(before);
   });
@@ -447,7 +447,7 @@ describe("all or nothing", () => {
     child.kill(signal);
     const result = await finished;
     expect(result.code).toBe(code);
-    expect(result.stderr).toContain("everything is as it was before");
+    expect(result.stderr).toContain("All changes were undone");
     expect(treeOf(place.home)).toEqual(before);
   });
 
@@ -461,7 +461,7 @@ describe("all or nothing", () => {
     expect(treeOf(place.home)).not.toEqual(before);
     const list = await runReal(place, ["list"]);
     expect(list.code).toBe(0);
-    expect(list.stderr).toContain("toolcrib.json was left half changed");
+    expect(list.stderr).toContain("had left half changed: ");
     expect(treeOf(place.home)).toEqual(before);
   });
 
@@ -666,7 +666,7 @@ describe("skill remove", () => {
     expect((await run(place, ["install", "notes", ...withMcp, "--client", "cursor"])).code).toBe(0);
     expect((await run(place, ["install", "diary", "--client", "cursor"])).code).toBe(0);
     const first = await run(place, ["remove", "notes", "--with-servers"]);
-    expect(first.stderr).toContain("The server files stays: diary needs it.");
+    expect(first.stderr).toContain("Keeping the server files, which is needed by: diary");
     expect(readFileSync(join(place.toolcribHome, "toolcrib.json"), "utf8")).toContain('"files"');
     expect(readFileSync(join(place.home, ".cursor/mcp.json"), "utf8")).toContain('"files"');
     const second = await run(place, ["remove", "diary", "--with-servers", "--json"]);

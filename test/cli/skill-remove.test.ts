@@ -29,7 +29,7 @@ describe("skill remove says", () => {
     expect((await run(place, ["remove", "notes"])).stderr).not.toContain("stays");
     expect((await run(place, ["install", "notes"])).code).toBe(0);
     const again = await run(place, ["remove", "notes", "--with-servers"]);
-    expect(again.stderr).toContain("The server files was there before this install, and stays");
+    expect(again.stderr).toContain("Keeping the server files, which existed before this install");
     expect(readFileSync(join(place.toolcribHome, "toolcrib.json"), "utf8")).toContain('"files"');
   });
 

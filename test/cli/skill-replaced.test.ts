@@ -32,7 +32,7 @@ describe("a folder of the user's own that --force replaces", () => {
     const place = withOwnFolder();
     const before = treeOf(place.home);
     expect((await run(place, FORCED)).stdout).toMatch(
-      /what was in \S+notes is kept in \S+replaced\/notes-\w+, and comes back when the skill is removed/,
+      /the previous content of \S+notes is kept in \S+replaced\/notes-\w+; removing the skill restores it/,
     );
     expect(existsSync(join(place.folder, "NOTES.md"))).toBe(false);
     expect(existsSync(join(place.folder, "SKILL.md"))).toBe(true);
@@ -41,9 +41,9 @@ describe("a folder of the user's own that --force replaces", () => {
     writeSkill(place.dir, "notes", [], "# Changed");
     expect((await run(place, [...FORCED, "--json"])).json()).toMatchObject({ replaced: [] });
     const dry = await run(place, ["remove", "notes", "--dry-run"]);
-    expect(dry.stdout).toContain(`Would put back what was in ${place.folder} before the install`);
+    expect(dry.stdout).toContain(`Would restore the previous content of ${place.folder}`);
     const removed = await run(place, ["remove", "notes"]);
-    expect(removed.stdout).toContain(`What was in ${place.folder} before the install is there again.`);
+    expect(removed.stdout).toContain(`Restored the previous content of ${place.folder}.`);
     const after = treeOf(join(place.home, ".cursor"));
     const had = Object.entries(before).filter(([path]) => path.startsWith(".cursor/"));
     expect(after).toEqual(Object.fromEntries(had.map(([path, what]) => [path.slice(".cursor/".length), what])));
@@ -67,7 +67,7 @@ describe("a folder of the user's own that --force replaces", () => {
     put(join(place.folder, "more.md"), "more");
     const removed = await run(place, ["remove", "notes"]);
     const [copy = ""] = copies(place);
-    expect(removed.stderr).toContain(`What was in ${place.folder} before the install is kept in `);
+    expect(removed.stderr).toContain(`The previous content of ${place.folder} is kept in `);
     expect(removed.stderr).toContain(copy);
     expect(readFileSync(join(place.toolcribHome, "replaced", copy, "NOTES.md"), "utf8")).toBe("mine\n");
   });
@@ -79,7 +79,7 @@ describe("a folder of the user's own that --force replaces", () => {
     put(join(place.folder, "mine.md"), "mine");
     const forced = await run(place, FORCED);
     expect(forced.stdout).toContain("is kept in");
-    expect(forced.stdout).not.toContain("comes back");
+    expect(forced.stdout).not.toContain("restores");
     const [copy = ""] = copies(place);
     expect((await run(place, ["remove", "notes"])).code).toBe(0);
     expect(existsSync(place.folder)).toBe(false);
@@ -91,7 +91,7 @@ describe("a folder of the user's own that --force replaces", () => {
     rmSync(place.folder, { recursive: true });
     put(join(place.dir, "elsewhere/NOTES.md"), "mine\n");
     symlinkSync(join(place.dir, "elsewhere"), place.folder);
-    expect((await run(place, FORCED)).stdout).toContain("the link comes back");
+    expect((await run(place, FORCED)).stdout).toContain("restores the link");
     expect(existsSync(join(place.folder, "SKILL.md"))).toBe(true);
     expect(treeOf(join(place.dir, "elsewhere"))).toHaveProperty("NOTES.md");
     expect((await run(place, ["remove", "notes"])).code).toBe(0);

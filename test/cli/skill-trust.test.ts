@@ -33,7 +33,7 @@ describe("variables of the user's environment", () => {
 
     const done = await run(place, [...args, "--set", "AWS_SECRET_ACCESS_KEY"], env);
     expect(done.code).toBe(0);
-    expect(done.stderr).toContain("AWS_SECRET_ACCESS_KEY of your environment goes to the server weather.");
+    expect(done.stderr).toContain("The server weather gets AWS_SECRET_ACCESS_KEY from your environment.");
     expect(done.stderr).toContain("with the variable X=***");
     expect(done.stdout + done.stderr).not.toContain(AWS);
     for (const file of [".toolcrib/toolcrib.json", ".cursor/mcp.json"]) {
@@ -72,13 +72,13 @@ describe("variables of the user's environment", () => {
         },
       });
       const answers: [string, string][] = [
-        ["empty for AWS_SECRET_ACCESS_KEY of your environment): ", "\r"],
+        ["leave empty to use AWS_SECRET_ACCESS_KEY from your environment): ", "\r"],
         ["Set up and start weather? [y/N] ", `${answer}\r`],
       ];
       const shown = await answered(child, answers);
       expect(answers).toEqual([]);
       expect(shown).not.toContain(AWS);
-      expect(shown).toContain("AWS_SECRET_ACCESS_KEY of your environment goes to the server weather.");
+      expect(shown).toContain("The server weather gets AWS_SECRET_ACCESS_KEY from your environment.");
       if (isWanted) expect(shown).toContain("Installed sun");
       else expect(treeOf(place.home)).toEqual(before);
     },

@@ -50,7 +50,7 @@ describe("skill update of what was installed", () => {
     writeSkill(place.dir, "notes", [], "# Newer");
     const done = await run(place, ["update"]);
     expect(done.code).toBe(0);
-    expect(done.stderr).toContain(".cursor/skills/notes was edited since it was installed, and is left");
+    expect(done.stderr).toContain(".cursor/skills/notes was edited since it was installed and was kept");
     expect(textIn(place, COPIES[0] ?? "")).not.toContain("# Newer");
     expect(existsSync(join(place.home, COPIES[1] ?? ""))).toBe(false);
     expect((await run(place, ["list", "--json"])).json()).toMatchObject([{ outdated: false }]);
@@ -107,7 +107,7 @@ describe("[skill-11e] a run that is killed when all but the last stroke is done"
     expect(treeOf(place.home)).not.toEqual(before);
     const list = await runReal(place, ["list"]);
     expect(list.code).toBe(0);
-    expect(list.stderr).toContain("it is as it was before");
+    expect(list.stderr).toContain("had left half changed");
     expect(treeOf(place.home)).toEqual(before);
     const digests = (await run(place, ["list", "--json"])).json<{ digest: string }[]>().map(({ digest }) => digest);
     expect(digests).toHaveLength(1);

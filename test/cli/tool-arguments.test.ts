@@ -135,22 +135,22 @@ describe("[spine-19b] what does not fit is refused with what is allowed", () => 
     ["an integer that cannot be held", ["v=90071992547409931"], { v: { type: "integer" } }, /too large/],
     ["a boolean in other words", ["v=yes"], { v: { type: "boolean" } }, /write true or false/],
     ["a value outside the enum", ["v=x"], { v: { enum: ["low", "high"] } }, /"x" is not "low" \| "high"/],
-    ["text for an object", ["v=x"], { v: { type: "object" } }, /give it as JSON or as nested\.key=value/],
+    ["text for an object", ["v=x"], { v: { type: "object" } }, /write it as JSON or as nested\.key=value/],
     [
       "an element of the wrong type",
       ["v=1", "v=x"],
       { v: { type: "array", items: { type: "integer" } } },
       /"v": "x" is not integer/,
     ],
-    ["a key given twice", ["v=1", "v=2"], { v: { type: "integer" } }, /given 2 times, but is integer/],
-    ["whole and in parts", ['v={"a":1}', "v.b=2"], { v: { type: "object" } }, /both whole and in parts/],
+    ["a key given twice", ["v=1", "v=2"], { v: { type: "integer" } }, /given 2 times, but takes a single integer/],
+    ["whole and in parts", ['v={"a":1}', "v.b=2"], { v: { type: "object" } }, /both as a whole and in parts/],
     [
       "an unknown key, with a near one",
       ["pth=1"],
       { path: { type: "string" } },
       /"pth" is unknown; did you mean "path"/,
     ],
-    ["an unknown key, with the known ones", ["zzzzzzz=1"], { path: { type: "string" } }, /known are path/],
+    ["an unknown key, with the known ones", ["zzzzzzz=1"], { path: { type: "string" } }, /known arguments: path/],
   ];
   it.each(cases)("%s", (_title, typed, properties, message) => {
     const error = refusal(() => build(typed, properties, closed));

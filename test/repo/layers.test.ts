@@ -47,7 +47,7 @@ describe("the layer checker", () => {
 
   it("finds imports between folders of one row, and between doors", () => {
     expect(breachesOf({ "policy/a.ts": 'import "../guard/b.ts";', "guard/b.ts": "" })).toHaveLength(1);
-    expect(breachesOf({ "doors/mcp/a.ts": 'import "../http/b.ts";', "doors/http/b.ts": "" })).toHaveLength(1);
+    expect(breachesOf({ "doors/mcp/a.ts": 'import "../acp/b.ts";', "doors/acp/b.ts": "" })).toHaveLength(1);
   });
 
   it("finds a package other than zod in the model, a folder without a row, and a file that is not there", () => {

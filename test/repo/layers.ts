@@ -10,7 +10,8 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["sessions"],
   ["hub"],
   ["agent", "testing"],
-  ["doors/mcp", "doors/acp", "doors/http"],
+  ["doors/http"],
+  ["doors/mcp", "doors/acp"],
   ["cli"],
   // The files of the package's edge, such as index.ts.
   [""],

@@ -63,7 +63,7 @@ describe("[agent-03b] entries that a client sends", () => {
   it.each([
     [[7], "has no name"],
     [[{ name: " " }], "has no name"],
-    [{ a: "text" }, "its entry is no object"],
+    [{ a: "text" }, "its entry is not an object"],
     [{ a: {} }, "left out"],
     [{ a: { command: "p", args: "x y" } }, ""],
     [{ a: { command: "p", env: 7 } }, "left out"],
@@ -118,13 +118,13 @@ describe("[agent-03b] entries that a client sends", () => {
     ]);
     expect(servers.map(({ name }) => name)).toEqual(["a", "a-2", "x y /z", "é".repeat(80)]);
     expect(servers.map(({ name }) => baseId(name))).toEqual(["a", "a-2", "x y -z", "server"]);
-    expect(said(told)).toContain('several servers named "a"');
+    expect(said(told)).toContain('Several servers are named "a"');
   });
 
   it("have their references looked up where the program named them", () => {
     const entry = { a: { url: "https://a.test", headers: { X: "${HOME}" } } };
-    expect(read(entry, { references: "any" })).toMatchObject({ servers: [{ looksUp: true }], told: [] });
-    expect(read({ a: { command: "p" } }, { references: "any" }).servers[0]?.looksUp).toBe(false);
+    expect(read(entry, { references: "any" })).toMatchObject({ servers: [{ resolvesReferences: true }], told: [] });
+    expect(read({ a: { command: "p" } }, { references: "any" }).servers[0]?.resolvesReferences).toBe(false);
   });
 
   it.each([
@@ -160,14 +160,14 @@ describe("[agent-03b] entries that a client sends", () => {
       const { servers, told } = read({ a: entry, good: { command: "p" } });
       expect(servers.map(({ name }) => name)).toEqual(["good"]);
       expect(told).toMatchObject([{ level: "warning", server: "a", hint: expect.stringContaining("allowReferences") }]);
-      expect(said(told)).toContain(`: ${where} holds the reference `);
+      expect(said(told)).toContain(`: ${where} contains the reference `);
     }
   });
 
   it("[trust-05a] with a spelling that becomes a reference when it is read are left out as well", () => {
     const { servers, told } = read({ a: { command: "p", env: { A: "$KEY" } } });
     expect(servers).toEqual([]);
-    expect(said(told)).toContain("env.A holds the reference ${KEY}");
+    expect(said(told)).toContain("env.A contains the reference ${KEY}");
   });
 
   it("[trust-05b] may hold what only looks like a reference, and what `$${` stands for", () => {
@@ -182,7 +182,7 @@ describe("[agent-03b] entries that a client sends", () => {
       "top-secret",
     ]) {
       const { servers, told } = read({ a: { command: "p", env: { A: text } } });
-      expect([servers.length, servers[0]?.looksUp, told], text).toEqual([1, false, []]);
+      expect([servers.length, servers[0]?.resolvesReferences, told], text).toEqual([1, false, []]);
     }
   });
 
@@ -191,7 +191,7 @@ describe("[agent-03b] entries that a client sends", () => {
     const of = (text: string): ReturnType<typeof read> =>
       read({ a: { command: "p", env: { A: text } } }, { references });
     for (const text of ["${KEY}", "secret://env/KEY", "Bearer secret://env/KEY!", "${KEY}${KEY}"]) {
-      expect(of(text), text).toMatchObject({ servers: [{ looksUp: true }], told: [] });
+      expect(of(text), text).toMatchObject({ servers: [{ resolvesReferences: true }], told: [] });
     }
     for (const text of [
       "${KEYS}",

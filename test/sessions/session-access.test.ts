@@ -83,8 +83,8 @@ describe("a client that brings", () => {
     for (const options of [{ ...guest, mayRunCommands: true }, { door: "acp" }, { owner: true, door: "rest" }]) {
       const client = await open({ ...options, servers });
       expect(client.own.servers()).toMatchObject([{ name: "good" }]);
-      expect(messages(client)).toEqual([expect.stringContaining("env.GOT holds the reference ${HUB_SECRET}")]);
-      expect(client.own.leftOut()).toEqual([{ name: "prog", reason: "its entry holds a reference" }]);
+      expect(messages(client)).toEqual([expect.stringContaining("env.GOT contains the reference ${HUB_SECRET}")]);
+      expect(client.own.leftOut()).toEqual([{ name: "prog", reason: "its entry contains a reference" }]);
     }
     const program = await open({ servers: { prog: { ...misbehaving("ok"), env: { GOT: "is ${HUB_SECRET}" } } } });
     expect(messages(program)).toEqual([]);

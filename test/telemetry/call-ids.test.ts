@@ -36,8 +36,8 @@ describe("[oper-13a] the id of a call", () => {
       { level: "info", message: "call refused", callId: ids["never"], outcome: "denied" },
     ]);
     expect(lines.filter(({ callId }) => callId === ids["pay"]).map(({ message }) => message)).toEqual([
-      "a call waits for a yes",
-      "a call was answered",
+      "a call needs approval",
+      "an approval was answered",
       "call",
     ]);
     const audited = new Map<string, unknown>();

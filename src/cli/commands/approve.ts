@@ -9,10 +9,10 @@ import { findRunningHub, type RemoteHub, tokenOf } from "../remote-hub.ts";
 import type { Column } from "../table.ts";
 
 const APPROVALS_PATH = `${API_PATH}/approvals`;
-/** The most that a hub gives at once. */
+/** The maximum that a hub returns. */
 const PAGE_SIZE = 1000;
 const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "no"];
-/** Enough of an id to tell the waiting calls apart; less could be a slip of the finger. */
+/** A shorter prefix could be a typo. */
 const MIN_ID_PREFIX_LENGTH = 4;
 
 export async function run(invocation: Invocation): Promise<number> {
@@ -20,7 +20,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const given = givenAnswer(invocation);
   if (id === undefined && given !== undefined) {
     throw new ToolcribError("invalid_arguments", "--answer needs the id of a call.", {
-      hint: "toolcrib approve lists those that wait.",
+      hint: "Run toolcrib approve to list the waiting calls.",
     });
   }
   const isPerson = isAtTerminal(invocation);
@@ -30,37 +30,37 @@ export async function run(invocation: Invocation): Promise<number> {
   return id === undefined ? list(invocation, waiting) : answer(invocation, hub, waiting, id, given);
 }
 
-/** A question has to be seen and answered: a program that reads what is printed has no terminal for that. */
+/** The question must be visible too, so stderr must be a terminal as well. */
 function isAtTerminal({ stdin, out }: Invocation): boolean {
   return stdin.isTTY && out.prompts.isTTY === true;
 }
 
 /**
- * The hub's own token is in a file that every program of this user can read, an agent's shell among them. Without a terminal
- * it is not taken from there: whoever answers in a script was given the right to.
+ * The hub's own token is in a file that every program of this user can read, including an agent's shell. Without a terminal
+ * it is not used: a script that answers must have been given a token.
  */
 function requireToken({ flags, env }: Invocation): void {
   if (flags.text("token") !== undefined || tokenOf(env) !== undefined) return;
-  throw new ToolcribError("denied", "Approvals are given by people, and there is no terminal to ask one on.", {
-    hint: "Run it on a terminal, or use the page. A script needs a token with the scope approve.",
+  throw new ToolcribError("denied", "Approving a call needs a person, and there is no terminal to ask on.", {
+    hint: "Run it on a terminal, or use the web page. A script needs a token with the scope approve.",
   });
 }
 
 const COLUMNS: readonly Column<AskRequest>[] = [
   { title: "ID", cell: ({ id }) => id },
   { title: "NAME", cell: ({ name }) => showHidden(name) },
-  { title: "ASKED BY", cell: ({ session }) => session.user ?? session.role ?? session.door },
-  { title: "CALL", cell: ({ held }) => (held ? "refused so far" : "waits") },
+  { title: "REQUESTED BY", cell: ({ session }) => session.user ?? session.role ?? session.door },
+  { title: "CALL", cell: ({ held }) => (held ? "refused for now" : "waiting") },
   { title: "UNTIL", cell: ({ expiresAt }) => expiresAt },
   { title: "ARGUMENTS", cell: ({ arguments: args }) => showHidden(JSON.stringify(args)), shrink: true },
 ];
 
 function list({ out }: Invocation, waiting: readonly AskRequest[]): number {
   if (out.json) out.value(waiting);
-  else if (waiting.length === 0) out.note("No call waits for an answer.");
+  else if (waiting.length === 0) out.note("No calls are waiting for approval.");
   else {
     out.table(COLUMNS, waiting);
-    out.note("toolcrib approve <id> answers one.");
+    out.note("Run toolcrib approve <id> to answer one.");
   }
   return 0;
 }
@@ -80,17 +80,17 @@ async function answer(
   else {
     out.line(`${chosen === "no" ? "Refused" : `Approved (${chosen})`}: ${showHidden(request.name)}`);
     if (request.held && chosen !== "no")
-      out.note("The call was refused meanwhile; it goes through when it is made again.");
+      out.note("The call was refused in the meantime. It succeeds when it is made again.");
   }
   return 0;
 }
 
-/** Whoever says nothing yet is shown all of what they are about to allow. */
+/** Shows all arguments before it asks. */
 async function askWithAllArguments(invocation: Invocation, hub: RemoteHub, id: string): Promise<AskAnswer> {
   const { approval } = await hub.request("GET", `${APPROVALS_PATH}/${encodeURIComponent(id)}`);
   if (!isRequest(approval) || approval.id !== id) {
-    throw new ToolcribError("server_unavailable", `The hub at ${hub.url} does not show the waiting call.`, {
-      hint: "--answer answers it unseen.",
+    throw new ToolcribError("server_unavailable", `The hub at ${hub.url} did not return the waiting call.`, {
+      hint: "Use --answer to answer it without seeing it.",
     });
   }
   const whole = { longest: Infinity };
@@ -106,23 +106,22 @@ function findWaiting(waiting: readonly AskRequest[], id: string): AskRequest {
   const [first, another] =
     id.length < MIN_ID_PREFIX_LENGTH ? [] : waiting.filter((request) => request.id.startsWith(id));
   if (another !== undefined) {
-    throw new ToolcribError("invalid_arguments", `More than one waiting call has an id that begins with ${id}.`);
+    throw new ToolcribError("invalid_arguments", `Several waiting calls have an id that begins with ${id}.`);
   }
   if (first !== undefined) return first;
-  throw new ToolcribError("not_found", `No call waits for an answer under the id ${id}.`, {
-    hint: "It may have been answered, given up or timed out. toolcrib approve lists those that wait.",
+  throw new ToolcribError("not_found", `No call with the id ${id} is waiting for approval.`, {
+    hint: "It may have been answered, cancelled or timed out. Run toolcrib approve to list the waiting calls.",
   });
 }
 
-/** In the order in which they were asked. */
+/** Oldest first. */
 async function readWaiting(hub: RemoteHub): Promise<AskRequest[]> {
   const waiting: AskRequest[] = [];
   let more = "";
   do {
     const { approvals, nextCursor } = await hub.request("GET", `${APPROVALS_PATH}?limit=${PAGE_SIZE}${more}`);
-    // A hub gives what it has under this type; the id is what is acted upon.
     if (!Array.isArray(approvals) || !approvals.every(isRequest)) {
-      throw new ToolcribError("server_unavailable", `The hub at ${hub.url} gives no list of waiting calls.`);
+      throw new ToolcribError("server_unavailable", `The hub at ${hub.url} did not return a list of waiting calls.`);
     }
     waiting.push(...approvals);
     more = typeof nextCursor === "string" && approvals.length > 0 ? `&cursor=${encodeURIComponent(nextCursor)}` : "";
@@ -146,5 +145,7 @@ function givenAnswer({ flags }: Invocation): AskAnswer | undefined {
   if (text === undefined) return undefined;
   const known = ANSWERS.find((each) => each === text);
   if (known !== undefined) return known;
-  throw new ToolcribError("invalid_arguments", `"${text}" is no answer.`, { hint: `Answers: ${ANSWERS.join(", ")}.` });
+  throw new ToolcribError("invalid_arguments", `"${text}" is not a valid answer.`, {
+    hint: `Answers: ${ANSWERS.join(", ")}.`,
+  });
 }

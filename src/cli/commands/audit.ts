@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { toolcribHome } from "../../config/find-config.ts";
 import { type AuditStore, verifyAll } from "../../hub/audit/verify.ts";
 import { formatBytes } from "../../model/content.ts";
@@ -18,12 +19,13 @@ import { commandAuditKeys } from "../command-home.ts";
 import { commandStore } from "../command-store.ts";
 import type { Flags, Invocation } from "../command.ts";
 import type { Output } from "../output.ts";
+import { listenForStopSignals } from "../signals.ts";
 import { type Column, renderTable } from "../table.ts";
 
 const DEFAULT_LIMIT = 100;
 const FOLLOW_LIMIT = 10;
 
-/** The journal, and what is in the store of it. */
+/** The journal, and the store with older records. */
 interface AuditLocation {
   readonly dir: string;
   readonly store: AuditStore | undefined;
@@ -34,7 +36,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const [action] = args;
   if (action !== undefined && action !== "verify") {
     throw new ToolcribError("invalid_arguments", `There is no "audit ${action}".`, {
-      hint: "toolcrib audit, or toolcrib audit verify.",
+      hint: "Use toolcrib audit or toolcrib audit verify.",
     });
   }
   const opened = commandStore(invocation, { needsRight: action === "verify" });
@@ -54,9 +56,9 @@ async function show({ flags, out }: Invocation, { dir, ...place }: AuditLocation
   const files = await listLog(dir, store);
   const { entries, more } = await newest(readAudit(dir, filterOf(flags), files, store), limit);
   if (out.json) out.value(entries.map(jsonOf));
-  else if (entries.length === 0) out.note(`No records in ${dir} fit.`);
+  else if (entries.length === 0) out.note(`No matching records in ${dir}.`);
   else showTable(out, entries);
-  if (more > 0) out.note(`${more} older records are not shown; --limit 0 shows all.`);
+  if (more > 0) out.note(`${more} older records are not shown. Use --limit 0 to show all.`);
   return 0;
 }
 
@@ -67,13 +69,13 @@ async function showAndFollow({ flags, out }: Invocation, { dir, ...place }: Audi
   const files = await listLog(dir, store);
   const { entries } = await newest(readAudit(dir, filter, files, store), limitOf(flags, FOLLOW_LIMIT));
   for (const entry of entries) showOne(entry);
-  // Whatever is written stands in the folder for a while, also where it goes into a store.
+  // New records are in the folder first, even if they are moved into a store.
   const inFolder = files.filter((file) => file.isInFolder);
   await follow(dir, inFolder, filter, showOne);
   return 0;
 }
 
-/** The last `limit` of them, 0 for all. */
+/** The last `limit` entries; all for 0. */
 async function newest(all: AsyncIterable<AuditEntry>, limit: number): Promise<{ entries: AuditEntry[]; more: number }> {
   let entries: AuditEntry[] = [];
   let count = 0;
@@ -89,13 +91,12 @@ async function newest(all: AsyncIterable<AuditEntry>, limit: number): Promise<{ 
 function filterOf(flags: Flags): AuditFilter {
   const now = Date.now();
   const [since, until, tool] = [flags.text("since"), flags.text("until"), flags.text("tool")];
-  const [session, server] = [flags.text("session"), flags.text("server")];
   return {
-    ...(since === undefined ? {} : { since: parseTime("--since", since, now) }),
-    ...(until === undefined ? {} : { until: parseTime("--until", until, now) }),
-    ...(tool === undefined ? {} : { tool: compileGlob(tool) }),
-    ...(session === undefined ? {} : { session }),
-    ...(server === undefined ? {} : { server }),
+    since: since === undefined ? undefined : parseTime("--since", since, now),
+    until: until === undefined ? undefined : parseTime("--until", until, now),
+    tool: tool === undefined ? undefined : compileGlob(tool),
+    session: flags.text("session"),
+    server: flags.text("server"),
     denied: flags.has("denied"),
   };
 }
@@ -104,11 +105,11 @@ function limitOf(flags: Flags, usual: number): number {
   const text = flags.text("limit");
   if (text === undefined) return usual;
   if (!/^\d{1,9}$/.test(text))
-    throw new ToolcribError("invalid_arguments", `--limit ${JSON.stringify(text)} is no whole number.`);
+    throw new ToolcribError("invalid_arguments", `--limit ${JSON.stringify(text)} is not a whole number.`);
   return Number(text);
 }
 
-/** Exit 1 for an error; a process that was killed is only a warning. */
+/** Exits with 1 for errors. A process that was killed is only a warning. */
 async function verify(invocation: Invocation, { dir, store }: AuditLocation): Promise<number> {
   const { out } = invocation;
   const report = await verifyAll(dir, store, await keysForVerify(invocation));
@@ -127,7 +128,7 @@ async function verify(invocation: Invocation, { dir, store }: AuditLocation): Pr
   return report.ok ? 0 : 1;
 }
 
-/** Without a key that should be there, what is keyed with it cannot be checked, and verify says so file by file. */
+/** If a key is missing, its files cannot be checked, and verify reports each of them. */
 async function keysForVerify(invocation: Invocation): Promise<AuditKeys> {
   try {
     return await commandAuditKeys(invocation, await loadCommandConfigQuietly(invocation));
@@ -145,8 +146,6 @@ function showProblems(out: Invocation["out"], problems: readonly AuditProblem[])
   }
 }
 
-/** Audit records as table rows and as lines. */
-
 const SESSION_LENGTH = 8;
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
@@ -162,17 +161,17 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: "WHY", cell: ({ record }) => whyOf(record), shrink: true },
 ];
 
-/** With the chain, so that a record can be found again in its file. */
-export function jsonOf({ chain, record }: AuditEntry): object {
+/** With the chain, so that the record can be found in its file. */
+function jsonOf({ chain, record }: AuditEntry): object {
   return { ...record, chain };
 }
 
-export function showTable(out: Output, entries: readonly AuditEntry[]): void {
+function showTable(out: Output, entries: readonly AuditEntry[]): void {
   out.table(COLUMNS, entries);
 }
 
-/** A row by itself, while following: the widths of rows to come are not known. */
-export function lineOf(entry: AuditEntry): string {
+/** A single row: while following, the widths of later rows are not known. */
+function lineOf(entry: AuditEntry): string {
   return renderTable(COLUMNS, [entry]).slice(1).join("");
 }
 
@@ -182,7 +181,7 @@ function nameOf({ type, name, event, origin }: StoredRecord): string {
   return about === undefined ? (event ?? "-") : `${event ?? "-"} ${about}`;
 }
 
-/** What is about a server as a whole has its id twice. */
+/** Events about a server as a whole have its id twice. */
 function originText({ source, name }: NonNullable<StoredRecord["origin"]>): string {
   return source === name ? source : `${source} ${name}`;
 }
@@ -202,44 +201,23 @@ function whyOf(record: StoredRecord): string {
   return reasons.join("; ");
 }
 
-/** Shows audit records as they are written, until a signal. */
-
 const POLL_MS = 250;
 
-/** Polled, because a watch on a folder says nothing of growing files on some platforms. Resolves after a signal. */
-export async function follow(
+/** Polls, because a watch on a folder does not report growing files on some platforms. Resolves after a signal. */
+async function follow(
   dir: string,
   from: readonly AuditFile[],
   filter: AuditFilter,
   show: (entry: AuditEntry) => void,
 ): Promise<void> {
   const tail = new AuditTail(dir, from);
-  const signal = signalled();
-  for (let isOver = false; !isOver; isOver = await signal.within(POLL_MS)) {
+  const stopped = listenForStopSignals({ onSecond: "exit" });
+  // The reader of the pipe is gone.
+  const unread = new AbortController();
+  process.stdout.once("error", () => unread.abort());
+  const signal = AbortSignal.any([stopped.signal, unread.signal]);
+  while (!signal.aborted) {
     for (const entry of tail.poll()) if (matchesFilter(entry.record, filter)) show(entry);
+    await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
-}
-
-function signalled(): { within(ms: number): Promise<boolean> } {
-  let isOver = false;
-  let wake = (): void => {};
-  const stop = (): void => {
-    isOver = true;
-    wake();
-  };
-  process.once("SIGINT", stop);
-  process.once("SIGTERM", stop);
-  // The reader of the pipe has gone: nobody is left to show anything to.
-  process.stdout.once("error", stop);
-  return {
-    within: (ms) =>
-      new Promise((resolve) => {
-        if (isOver) return resolve(true);
-        const timer = setTimeout(() => resolve(false), ms);
-        wake = () => {
-          clearTimeout(timer);
-          resolve(true);
-        };
-      }),
-  };
 }

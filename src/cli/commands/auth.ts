@@ -14,7 +14,7 @@ import { Redactor } from "../../secrets/redactor.ts";
 import { resolveSpec } from "../../secrets/resolve-spec.ts";
 import { Secrets } from "../../secrets/secrets.ts";
 import { checkRemoteAddress } from "../../upstream/http/address-policy.ts";
-import { loadCommandConfig } from "../command-config.ts";
+import { loadCommandConfig, unknownServer } from "../command-config.ts";
 import { exitCodeOf, type Invocation } from "../command.ts";
 import { withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
@@ -24,7 +24,7 @@ export function run(invocation: Invocation): Promise<number> {
   if (action === "status") return showStatus(invocation, server);
   if (action !== "login" && action !== "logout") {
     throw new ToolcribError("invalid_arguments", `There is no "toolcrib auth ${action}".`, {
-      hint: "login, logout or status.",
+      hint: "Use login, logout or status.",
     });
   }
   if (server === undefined)
@@ -39,19 +39,22 @@ async function logIn(invocation: Invocation, id: string): Promise<number> {
   const logins = new Logins(config, env);
   const { key, settings } = await logins.target(id, user);
   if (settings.type === "client-credentials") {
-    throw new ToolcribError("invalid_arguments", `"${id}" is logged in to by the program itself, when it connects.`);
+    throw new ToolcribError(
+      "invalid_arguments",
+      `"${id}" uses client credentials: Toolcrib logs in by itself when it connects.`,
+    );
   }
   const { store } = logins.oauth;
   const onAuthorize = (url: URL): void => {
     const say = (text: string): void => (out.json ? out.note(text) : out.line(text));
-    say(`To log in to ${id}, open this address in a browser on this machine:\n\n  ${url.href}\n`);
+    say(`To log in to ${id}, open this URL in a browser on this machine:\n\n  ${url.href}\n`);
     if (flags.has("browser")) openBrowser(url, env);
   };
   const grant = await login({ key, settings, store, clock: systemClock, redactor: logins.redactor, onAuthorize });
   return withHub(
     invocation,
     async ({ hub }) => {
-      const info = await hub.connect(id, user === undefined ? {} : { user });
+      const info = await hub.connect(id, { user });
       reportLogin(invocation, grant, info);
       return info.status === "connected" ? 0 : exitCodeOf("server_unavailable");
     },
@@ -64,8 +67,8 @@ function reportLogin({ out }: Invocation, grant: Grant, info: ServerInfo): void 
   const isUp = status === "connected";
   if (out.json) return out.value({ ...rowOf(grant, true), toolCount, error: isUp ? null : lastError });
   out.line(`Logged in to ${grant.server}${grant.user === undefined ? "" : ` as ${grant.user}`} (${grant.issuer}).`);
-  if (isUp) out.line(`It works: ${toolCount} tool${toolCount === 1 ? "" : "s"}.`);
-  else out.warn(`The login is kept, but the server cannot be used: ${lastError ?? info.state}`);
+  if (isUp) out.line(`The connection works: ${toolCount} tool${toolCount === 1 ? "" : "s"}.`);
+  else out.warn(`The login was saved, but the server cannot be used: ${lastError ?? info.state}`);
 }
 
 async function logOut(invocation: Invocation, id: string): Promise<number> {
@@ -75,15 +78,15 @@ async function logOut(invocation: Invocation, id: string): Promise<number> {
   const { key, settings } = await logins.target(id, user);
   const result = await logout(key, logins.oauth.store, settings.type === "oauth" ? settings : undefined);
   if (out.json) out.value({ server: id, user, ...result });
-  else if (!result.removed) out.line(`Nobody was logged in to ${id}.`);
+  else if (!result.removed) out.line(`There is no login for ${id}.`);
   else out.line(`Logged out of ${id}; ${REVOKED[result.revoked]}`);
   return 0;
 }
 
 const REVOKED = {
   yes: "the tokens were revoked.",
-  unsupported: "the tokens were deleted. The authorization server cannot revoke them; they end by themselves.",
-  failed: "the tokens were deleted, but not revoked: the authorization server did not answer as it should.",
+  unsupported: "the tokens were deleted. The authorization server cannot revoke them; they expire by themselves.",
+  failed: "the tokens were deleted but not revoked: the authorization server did not respond correctly.",
   nothing: "there were no tokens.",
 } as const;
 
@@ -92,7 +95,7 @@ interface LoginRow extends AuthInfo {
   readonly user?: string;
   readonly issuer: string | null;
   readonly scope: string | null;
-  /** Whether it goes on without a person. */
+  /** Whether it is renewed without a person. */
   readonly renews: boolean;
   readonly configured: boolean;
 }
@@ -101,8 +104,7 @@ async function showStatus(invocation: Invocation, id: string | undefined): Promi
   const { out } = invocation;
   const rows = await loginRows(invocation, id);
   if (out.json) out.value(rows);
-  else if (rows.length === 0)
-    out.note("No server is used with a login. `toolcrib auth login <server>` logs in to one.");
+  else if (rows.length === 0) out.note("There are no logins. Log in to a server with toolcrib auth login <server>.");
   else out.table(COLUMNS, rows);
   return 0;
 }
@@ -144,21 +146,19 @@ const COLUMNS: Column<LoginRow>[] = [
   {
     title: "EXPIRES",
     cell: ({ expiresAt, renews }) =>
-      `${expiresAt ?? "-"}${expiresAt !== undefined && renews ? " (renewed by itself)" : ""}`,
+      `${expiresAt ?? "-"}${expiresAt !== undefined && renews ? " (renews automatically)" : ""}`,
   },
   { title: "ISSUER", cell: ({ issuer }) => issuer ?? "-", shrink: true },
   { title: "SCOPES", cell: ({ scope }) => scope ?? "-", shrink: true },
 ];
 
-/** The server that an auth command is about, with everything that a login needs to know of it. */
-
-export interface LoginTarget {
+interface LoginTarget {
   readonly key: GrantKey;
   readonly settings: AuthSettings;
 }
 
-/** The logins of this home, for a command that starts no hub. */
-export class Logins {
+/** The logins of this home, without a hub. */
+class Logins {
   readonly oauth: OAuth;
   readonly redactor = new Redactor();
   readonly #config: LoadedConfig;
@@ -174,14 +174,11 @@ export class Logins {
 
   async target(id: string, user: string | undefined): Promise<LoginTarget> {
     const spec = this.#config.servers.find((each) => each.id === id);
-    if (spec === undefined) {
-      const known = this.#config.servers.map((each) => each.id).join(", ") || "none";
-      throw new ToolcribError("not_found", `There is no server "${id}".`, { hint: `Known servers: ${known}.` });
-    }
+    if (spec === undefined) throw unknownServer(id, this.#config.servers);
     assertUser(spec, user);
     assertLogin(spec);
-    const { url, auth } = await resolveSpec(spec, this.#secrets, user === undefined ? {} : { user });
-    if (url === undefined) throw new ToolcribError("internal", "a remote server without an address");
+    const { url, auth } = await resolveSpec(spec, this.#secrets, { user });
+    if (url === undefined) throw new ToolcribError("internal", "a remote server without a URL");
     checkRemoteAddress(url);
     const settings = auth?.type === "oauth" || auth?.type === "client-credentials" ? auth : DEFAULT_OAUTH_SETTINGS;
     return { key: { server: id, url, user }, settings };
@@ -190,39 +187,34 @@ export class Logins {
 
 function assertLogin({ id, url, auth }: ServerSpec): void {
   if (url === undefined) {
-    throw new ToolcribError("invalid_arguments", `"${id}" is a program on this machine; nobody logs in to it.`);
+    throw new ToolcribError("invalid_arguments", `"${id}" is a program on this machine and needs no login.`);
   }
   if (auth?.type === "bearer" || auth?.type === "api-key") {
-    throw new ToolcribError(
-      "invalid_arguments",
-      `"${id}" is used with the ${auth.type} of its config; nobody logs in to it.`,
-      {
-        hint: 'Set its `auth` to {"type": "oauth"} to log in instead.',
-      },
-    );
+    throw new ToolcribError("invalid_arguments", `"${id}" uses the ${auth.type} in its config and needs no login.`, {
+      hint: 'To log in instead, set its `auth` to {"type": "oauth"}.',
+    });
   }
 }
 
 function assertUser({ id, isolation }: ServerSpec, user: string | undefined): void {
   if (user === undefined || isolation === "user") return;
   throw new ToolcribError("invalid_arguments", `All users share one connection to "${id}".`, {
-    hint: 'Leave --user out, or set its `isolation` to "user".',
+    hint: 'Omit --user, or set its `isolation` to "user".',
   });
 }
 
-/** Asks the desktop to show an address that was checked to be https or on this machine. Whether it does, nobody knows. */
-export function openBrowser(url: URL, env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): void {
+/** Opens a URL that was checked to be https or on this machine. Failures are ignored: the URL is printed too. */
+function openBrowser(url: URL, env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): void {
   const [program, ...args] = browserCommand(url.href, platform);
-  // Without a shell, which would read an ampersand in the address as the end of it.
+  // Without a shell, which would interpret an ampersand in the URL.
   const child = spawn(program, args, { env, stdio: "ignore", detached: true, windowsHide: true });
-  // The address is printed in any case.
   child.on("error", () => {});
   child.unref();
 }
 
 export function browserCommand(address: string, platform: NodeJS.Platform): [program: string, ...args: string[]] {
   if (platform === "darwin") return ["open", address];
-  // `start` is a word of cmd.exe, whose quoting rules no address fits.
+  // Not `start`: it belongs to cmd.exe, whose quoting does not fit URLs.
   if (platform === "win32") return ["rundll32", "url.dll,FileProtocolHandler", address];
   return ["xdg-open", address];
 }

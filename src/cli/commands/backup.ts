@@ -35,7 +35,7 @@ export async function run(invocation: Invocation): Promise<number> {
     });
   }
   if (existing !== undefined && !flags.has("force")) {
-    throw new ToolcribError("conflict", `There is a file ${file} already.`, { hint: "--force replaces it." });
+    throw new ToolcribError("conflict", `The file ${file} already exists.`, { hint: "Use --force to overwrite it." });
   }
   const stores = commandStore(invocation, { needsRight: true, needsAll: true });
   try {
@@ -45,11 +45,11 @@ export async function run(invocation: Invocation): Promise<number> {
     const bytes = (await stat(file)).size;
     if (out.json) out.value({ file, madeAt, bytes, files: files.length, store: store?.place ?? null, withKey });
     else {
-      out.line(`Saved ${files.length} files to ${file}, ${bytes} bytes.`);
+      out.line(`Saved ${files.length} files to ${file} (${bytes} bytes).`);
       out.note(
         withKey
-          ? "The key is in it: whoever has the file can read the secrets that the store holds. Logins are not in it."
-          : "Secrets and logins are not in it. Keep the file to yourself all the same: it says what was called and by whom.",
+          ? "The backup contains the key: anyone who has the file can read the secrets in the store. Logins are not included."
+          : "Secrets and logins are not included. Keep the file private anyway: it shows which calls were made and by whom.",
       );
     }
     return 0;
@@ -58,19 +58,16 @@ export async function run(invocation: Invocation): Promise<number> {
   }
 }
 
-/** A backup of a home as one file. Hubs may run meanwhile. */
-
 interface BackupOptions {
   readonly home: string;
   readonly store: Store | undefined;
-  /** Where the backup shall be. */
   readonly file: string;
   readonly withKey: boolean;
 }
 
 export async function makeBackup({ home, store, file, withKey }: BackupOptions): Promise<BackupManifest> {
   await mkdir(dirname(file), { recursive: true });
-  // On the same disk, and for nobody else to read.
+  // On the same disk, and readable only by this user.
   const folder = await mkdtemp(join(dirname(file), `.${basename(file)}.`));
   try {
     const stage = join(folder, "home");
@@ -94,13 +91,13 @@ export async function makeBackup({ home, store, file, withKey }: BackupOptions):
   }
 }
 
-/** The database and the skills while nobody imports one: it names their folders. */
+/** No skill may be imported meanwhile, because the database names the folders of skills. */
 async function stageState(home: string, store: Store | undefined, stage: string): Promise<void> {
   const copy = async (): Promise<void> => {
     await stageAuditLog(home, store, stage);
     for (const name of STATE_PATHS) if (name !== AUDIT_DIR) await copyInto(home, name, stage);
   };
-  // The lock stands in the folder of the skills, which the first import makes.
+  // The lock is in the skills folder, which the first import creates.
   if (!existsSync(join(home, "skills"))) await copy();
   if (existsSync(join(home, "skills"))) await withLock(registryLock(home), copy, { waitMs: LOCK_WAIT_MS });
 }
@@ -108,7 +105,7 @@ async function stageState(home: string, store: Store | undefined, stage: string)
 async function pack(stage: string, file: string): Promise<void> {
   const { create } = await import("tar");
   const temporary = join(dirname(stage), `${randomUUID()}.tar.gz`);
-  // The manifest first, so that a look at the beginning tells what it is.
+  // The manifest first, so that the beginning of the file identifies it.
   const names = (await readdir(stage)).filter((name) => name !== MANIFEST_FILE).toSorted();
   await create({ gzip: true, file: temporary, cwd: stage, portable: true }, [MANIFEST_FILE, ...names]);
   await chmod(temporary, 0o600);
@@ -117,17 +114,15 @@ async function pack(stage: string, file: string): Promise<void> {
   await rename(temporary, file);
 }
 
-/** Copies the audit log, which is in its folder and in the database, and moves from the one to the other meanwhile. */
-
-/** How far each chain had come. What is newer than the files that were copied would make them look cut off. */
+/** The last record of each chain. A version newer than the copied files would make them look truncated. */
 const HEADS_FILE = "heads.json";
 const NEWLINE = 10;
 
 /**
- * The folder before the database, because a file goes when the database has it; and again after it, because the folder must
- * not be behind.
+ * The audit log moves from its folder into the database, also during a backup. The folder is copied first, because a file is
+ * deleted once the database has it, and again after the database, because the folder must not be behind.
  */
-export async function stageAuditLog(home: string, store: Store | undefined, stage: string): Promise<void> {
+async function stageAuditLog(home: string, store: Store | undefined, stage: string): Promise<void> {
   await copyInto(home, AUDIT_DIR, stage);
   if (store === undefined) return;
   const [folder, heads] = [join(stage, AUDIT_DIR), join(stage, AUDIT_DIR, HEADS_FILE)];
@@ -139,7 +134,7 @@ export async function stageAuditLog(home: string, store: Store | undefined, stag
   for (const name of gone) await removeIfStored(join(folder, name), name, join(stage, DATABASE_FILE));
 }
 
-/** It may have grown after it was copied, before the database took all of it and it went. */
+/** The file may have grown after it was copied, before it moved into the database. */
 async function removeIfStored(path: string, name: string, database: string): Promise<void> {
   const { copiedLines } = await import("../../store/restore-store.ts");
   const lines = (await readFile(path)).reduce((count, byte) => (byte === NEWLINE ? count + 1 : count), 0);
@@ -150,15 +145,15 @@ function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch(() => []);
 }
 
-/** Files and folders only; what a hub removes meanwhile is left out. */
-export async function copyInto(from: string, name: string, to: string): Promise<void> {
+/** Files and folders only. Files that a hub removes meanwhile are skipped. */
+async function copyInto(from: string, name: string, to: string): Promise<void> {
   const source = join(from, name);
   const entries = await readdir(source, { withFileTypes: true }).catch((error: unknown) => codeOf(error));
   if (entries === "ENOTDIR") return copyOne(source, join(to, name));
   if (entries === "ENOENT") return;
   if (typeof entries === "string") throw unreadable(source, entries);
   await mkdir(join(to, name), { recursive: true, mode: 0o700 });
-  // The newest first, where names tell the time: records tell how far older files had come.
+  // Newest first, if names contain the time: records refer to the end of older files.
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? 1 : -1))) {
     if (entry.isDirectory()) await copyInto(source, entry.name, join(to, name));
     else if (entry.isFile() && !isTemporary(entry.name))
@@ -175,14 +170,14 @@ async function copyOne(source: string, target: string): Promise<void> {
   }
 }
 
-/** Half-written files of others. Their locks are links, which are no files anyway. */
+/** Unfinished files of other processes. Locks are links, which are skipped anyway. */
 function isTemporary(name: string): boolean {
   return name.endsWith(".tmp");
 }
 
 function unreadable(path: string, code: string): ToolcribError {
   return new ToolcribError("internal", `${path} cannot be copied (${code}).`, {
-    hint: "Check who owns it, and the disk.",
+    hint: "Check its owner and the disk.",
   });
 }
 
@@ -190,10 +185,8 @@ function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
 }
 
-/** `manifest.json` of a backup: what is in it, so that a restore can tell a whole one from a damaged one. */
-
 export const MANIFEST_FILE = "manifest.json";
-export const BACKUP_VERSION = 1;
+const BACKUP_VERSION = 1;
 
 const FileSchema = z.object({
   path: z.string().min(1),
@@ -211,7 +204,7 @@ const ManifestSchema = z.object({
 });
 
 export type BackupManifest = z.output<typeof ManifestSchema>;
-export type ManifestFile = z.output<typeof FileSchema>;
+type ManifestFile = z.output<typeof FileSchema>;
 
 export async function readBackupManifest(dir: string, backup: string): Promise<BackupManifest> {
   const text = await readFile(join(dir, MANIFEST_FILE), "utf8").catch(() => undefined);
@@ -220,9 +213,9 @@ export async function readBackupManifest(dir: string, backup: string): Promise<B
   if (version !== undefined && version > BACKUP_VERSION) {
     throw new ToolcribError(
       "invalid_arguments",
-      `${backup} is a backup of version ${version}; this Toolcrib knows ${BACKUP_VERSION}.`,
+      `${backup} has backup version ${version}; this Toolcrib supports version ${BACKUP_VERSION}.`,
       {
-        hint: "Restore it with the Toolcrib that made it, or a newer one.",
+        hint: "Restore it with the Toolcrib version that made it, or a newer one.",
       },
     );
   }
@@ -230,14 +223,14 @@ export async function readBackupManifest(dir: string, backup: string): Promise<B
   if (parsed.success) return parsed.data;
   throw new ToolcribError(
     "invalid_arguments",
-    `${backup} is no backup of Toolcrib, or a damaged one: it has no usable ${MANIFEST_FILE}.`,
+    `${backup} is not a Toolcrib backup, or it is damaged: it has no valid ${MANIFEST_FILE}.`,
     {
-      hint: "Give a file that `toolcrib backup` made. Nothing was changed.",
+      hint: "Use a file written by toolcrib backup. Nothing was changed.",
     },
   );
 }
 
-/** All files below the folder, by path with slashes; in order. */
+/** All files below the folder, sorted, as paths with forward slashes. */
 export async function describeFiles(dir: string): Promise<ManifestFile[]> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -263,16 +256,16 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What of the home is state that cannot be had again. Secrets, logins, caches and what a running hub keeps are not. */
+/** State of the home that cannot be recreated. Secrets, logins, caches and the files of a running hub are not included. */
 export const DATABASE_FILE = "toolcrib.db";
 export const KEY_FILE = "store.key";
-export const AUDIT_DIR = "audit";
+const AUDIT_DIR = "audit";
 
-/** Replaced as a whole by a restore, also by nothing. */
+/** Replaced as a whole by a restore, or removed if the backup lacks them. */
 export const STATE_PATHS = ["skills", AUDIT_DIR, "locks", "replaced", "installed.json", "clients.json"] as const;
-/** The user's own; a restore touches them only where the backup has them. */
+/** The user's own files; a restore changes only those that the backup has. */
 export const CONFIG_PATHS = ["etc", "toolcrib.json", "toolcrib.jsonc", "toolcrib.lock"] as const;
-/** The database and what SQLite keeps beside it, which belong together. */
+/** The database and its SQLite side files. */
 export const DATABASE_FILES = [DATABASE_FILE, `${DATABASE_FILE}-wal`, `${DATABASE_FILE}-shm`] as const;
 
 const TOP_LEVEL_PATHS: ReadonlySet<string> = new Set<string>([

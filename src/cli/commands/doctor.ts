@@ -21,7 +21,7 @@ import type { Invocation } from "../command.ts";
 import { loginExpiryNote, type RunningHub, withHub } from "../running-hub.ts";
 import { plain } from "../skill/describe-skill.ts";
 
-/** Exits 0 when nothing failed; warnings are told and harm nothing. */
+/** Exits with 0 if nothing failed, even with warnings. */
 export async function run(invocation: Invocation): Promise<number> {
   const found: Check[] = [nodeCheck(process.versions.node), homeCheck(invocation.env)];
   const config = await load(invocation, found);
@@ -47,7 +47,7 @@ async function load(invocation: Invocation, checks: Check[]): Promise<LoadedConf
   }
 }
 
-/** What servers and nodes need of this machine and of others. */
+/** Checks what servers and nodes need from this machine and from others. */
 async function surroundingChecks({ env, out }: Invocation, config: LoadedConfig): Promise<Check[]> {
   const { containers, secrets } = config.config;
   const home = toolcribHome(env);
@@ -63,7 +63,7 @@ async function checkServers(invocation: Invocation, config: LoadedConfig, checks
       invocation,
       async (running) => {
         checks.push(...storeCheck(running.hub), ...sharedStoreCheck(running.hub));
-        // Also those that connect only when asked to: this is asking.
+        // Including those that do not connect automatically.
         running.connect(running.hub.config.servers.filter((spec) => spec.enabled).map((spec) => spec.id));
         await running.settled();
         checks.push(...skillChecks(running), ...serverChecks(running), ...shadowingChecks(running));
@@ -91,7 +91,9 @@ function show({ out }: Invocation, checks: readonly Check[]): void {
   out.line("");
   out.line(
     failed === 0
-      ? `All is well${warned === 0 ? "." : `, with ${count(warned, "warning")}.`}`
+      ? warned === 0
+        ? "No problems found."
+        : `No problems found, ${count(warned, "warning")}.`
       : `${count(failed, "problem")}, ${count(warned, "warning")}.`,
   );
 }
@@ -104,13 +106,11 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** What `doctor` checks before any server is started. */
-
 export interface Check {
   readonly area: "node" | "home" | "cages" | "config" | "cluster" | "store" | "skills" | "hub" | "server";
   readonly status: "ok" | "warn" | "fail";
   readonly message: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly hint?: string;
   readonly server?: string;
   readonly details?: Readonly<Record<string, unknown>>;
@@ -127,12 +127,12 @@ export function nodeCheck(version: string): Check {
   return {
     area: "node",
     status: "fail",
-    message: `Node ${version} is too old; ${MIN_NODE_VERSION.join(".")} or newer is needed.`,
-    hint: "Get one at https://nodejs.org",
+    message: `Node ${version} is too old. Toolcrib needs ${MIN_NODE_VERSION.join(".")} or newer.`,
+    hint: "Download it from https://nodejs.org",
   };
 }
 
-/** The home is made when it is first needed; until then the folder above must allow that. */
+/** The home is created when it is first needed, so its parent must be writable until then. */
 export function homeCheck(env: NodeJS.ProcessEnv): Check {
   const home = toolcribHome(env);
   let folder = home;
@@ -144,13 +144,13 @@ export function homeCheck(env: NodeJS.ProcessEnv): Check {
       area: "home",
       status: "fail",
       message: `${folder} is not writable.`,
-      hint: "Change its permissions, or set TOOLCRIB_HOME to a folder of your own.",
+      hint: "Change its permissions, or set TOOLCRIB_HOME to another folder.",
     };
   }
   return { area: "home", status: "ok", message: home };
 }
 
-export function configCheck({ file, servers, warnings, project }: LoadedConfig, env: NodeJS.ProcessEnv): Check[] {
+function configCheck({ file, servers, warnings, project }: LoadedConfig, env: NodeJS.ProcessEnv): Check[] {
   const told = warnings.map((warning): Check => ({ area: "config", status: "warn", ...wordsOf(warning) }));
   const own = servers.filter(({ fromProject }) => fromProject !== true);
   const counted = countOf(own);
@@ -159,12 +159,12 @@ export function configCheck({ file, servers, warnings, project }: LoadedConfig, 
     told.unshift({ area: "config", status: "ok", message: `${project.file} (project, trusted): ${brought}` });
   }
   if (file !== null) return [{ area: "config", status: "ok", message: `${file}: ${counted}` }, ...told];
-  const hint = `\`toolcrib add\` makes one at ${join(toolcribHome(env), "toolcrib.json")}`;
+  const hint = `toolcrib add creates one at ${join(toolcribHome(env), "toolcrib.json")}`;
   return [{ area: "config", status: "warn", message: `There is no config file; ${counted}.`, hint }, ...told];
 }
 
-/** The servers that stand in no file; nothing where there is no store yet. */
-export function storeCheck({ config, store }: Pick<Hub, "config" | "store">): Check[] {
+/** The servers in the store; empty if there is no store yet. */
+function storeCheck({ config, store }: Pick<Hub, "config" | "store">): Check[] {
   if (store === undefined) return [];
   const stored = config.servers.filter(({ origin }) => origin.dialect === STORE_DIALECT);
   return [{ area: "store", status: "ok", message: `${store.place}: ${countOf(stored)}` }];
@@ -175,9 +175,9 @@ function countOf(servers: LoadedConfig["servers"]): string {
   return `${servers.length} server${servers.length === 1 ? "" : "s"}, ${enabled} enabled`;
 }
 
-export function configErrorCheck(error: ToolcribError): Check[] {
+function configErrorCheck(error: ToolcribError): Check[] {
   const problems = error.details?.["problems"];
-  // Config errors carry their diagnostics; anything else has a message of its own.
+  // Only config errors have diagnostics.
   const diagnostics = Array.isArray(problems) && error.code === "invalid_config" ? (problems as Diagnostic[]) : [];
   if (diagnostics.length > 0) {
     return diagnostics.map((problem) => ({ area: "config", status: "fail", ...wordsOf(problem) }));
@@ -197,12 +197,10 @@ function wordsOf(diagnostic: Diagnostic): { message: string; hint?: string } {
   return { message: renderDiagnostic(rest), hint };
 }
 
-/** Which cages this machine offers, and whether every server can have its own. */
+/** bubblewrap is tested; a container would need an image, and there may be none. */
+const UNTRIED_NOTE = " responds; containers are not tested before a server starts in one";
 
-/** bubblewrap is tried for a moment; a container needs an image, and there may be none. */
-const UNTRIED_NOTE = " answers; whether it can run a container shows when a server starts in one";
-
-/** One line for each kind. To lack one is a problem only for servers that need it. */
+/** One line per kind. A missing one is a problem only for servers that need it. */
 export function cageChecks(cages: readonly AvailableSandbox[], servers: readonly ServerSpec[]): Check[] {
   return cages
     .filter(({ kind }) => kind !== "none")
@@ -211,7 +209,7 @@ export function cageChecks(cages: readonly AvailableSandbox[], servers: readonly
       const needing = servers
         .filter(({ enabled, sandbox }) => enabled && sandbox !== undefined && sandboxKindOf(sandbox) === kind)
         .map(({ id }) => id);
-      const whose = needing.length === 0 ? "" : `; the cage of ${needing.join(", ")}`;
+      const whose = needing.length === 0 ? "" : `; used by ${needing.join(", ")}`;
       const details = { ...cage, servers: needing };
       if (available) {
         const found = `${version ?? "available"}${kind === "container" ? UNTRIED_NOTE : ""}`;
@@ -220,18 +218,16 @@ export function cageChecks(cages: readonly AvailableSandbox[], servers: readonly
       return {
         area: "cages",
         status: needing.length === 0 ? "ok" : "fail",
-        message: `${kind}: not on this machine (${reason ?? "for no known reason"})${whose}`,
+        message: `${kind}: not available on this machine (${reason ?? "unknown reason"})${whose}`,
         hint,
         details,
       };
     });
 }
 
-/** Whether a node of the cluster could start here: NATS with JetStream answers, and the store is one that nodes share. */
-
 const CONNECT_MS = 5000;
 
-/** Nothing where there is no cluster. Joins it for no moment. */
+/** Empty if there is no cluster. Connects to NATS without joining the cluster. */
 export async function clusterChecks(
   { config, baseDir }: LoadedConfig,
   parts: { readonly secrets: Secrets; readonly redactor: Redactor },
@@ -242,12 +238,12 @@ export async function clusterChecks(
     const { connectNats, OPEN_NATS_WARNING: OPEN_NATS } = await import("../../cluster/nats-link.ts");
     const { MessageSigner } = await import("../../cluster/message-signer.ts");
     const resolved = await resolveCluster(entry, baseDir, parts);
-    // Nothing is sent, so it need not be the key of the cluster.
+    // Nothing is sent, so any key will do.
     const signer = new MessageSigner(randomBytes(32));
     const link = await connectNats(resolved, { name: "doctor", timeoutMs: CONNECT_MS, signer });
     const { isOpenToAll } = link;
     await link.close();
-    const answers = `NATS with JetStream answers; the cluster is ${entry.name}`;
+    const answers = `NATS with JetStream responds; the cluster is ${entry.name}`;
     const open: Check[] = isOpenToAll ? [{ area: "cluster", status: "warn", message: OPEN_NATS }] : [];
     return [{ area: "cluster", status: "ok", message: answers }, ...open];
   } catch (error) {
@@ -257,20 +253,17 @@ export async function clusterChecks(
   }
 }
 
-/** Of a hub that has opened its store. */
 export function sharedStoreCheck({ config, store }: Pick<Hub, "config" | "store">): Check[] {
   if (clusterOf(config.config.cluster) === undefined || store?.kind === "postgres") return [];
   return [
     {
       area: "cluster",
       status: "fail",
-      message: "The store is not one that all nodes share: a cluster needs PostgreSQL.",
-      hint: "Set store to the address of a PostgreSQL database.",
+      message: "The nodes do not share a store: a cluster needs PostgreSQL.",
+      hint: "Set `store` to the URL of a PostgreSQL database.",
     },
   ];
 }
-
-/** What `doctor` finds out about each server once it was started. */
 
 export function serverChecks(running: RunningHub): Check[] {
   const { hub, took } = running;
@@ -287,7 +280,7 @@ export function serverChecks(running: RunningHub): Check[] {
 function connectedCheck(info: ServerInfo, ms: number | undefined): Check {
   const base = { area: "server", server: info.id } as const;
   if (info.state === "disabled") {
-    return { ...base, status: "ok", message: "disabled", hint: `toolcrib enable ${info.id} switches it on.` };
+    return { ...base, status: "ok", message: "disabled", hint: `Enable it with toolcrib enable ${info.id}.` };
   }
   const version = info.serverVersion === null ? "" : `, version ${info.serverVersion}`;
   return {
@@ -317,14 +310,14 @@ function failedCheck(info: ServerInfo, reason: string, spec: ServerSpec | undefi
   };
 }
 
-/** Only words that the config itself holds: references in it are not resolved, so no secret can show. */
+/** Uses only text from the config, in which references are not resolved, so no secret is shown. */
 function serverAdvice(spec: ServerSpec | undefined): string | undefined {
   if (spec === undefined) return undefined;
-  if (spec.command === undefined) return `Check the url of ${spec.id} in ${spec.origin.file}, and its credentials.`;
-  return `Check command, args and env of ${spec.id} in ${spec.origin.file}; to see it fail, start ${spec.command} by hand.`;
+  if (spec.command === undefined) return `Check the url and the credentials of ${spec.id} in ${spec.origin.file}.`;
+  return `Check command, args and env of ${spec.id} in ${spec.origin.file}, or start ${spec.command} by hand to see the error.`;
 }
 
-/** What a first start in a container has to say is no trouble. */
+/** Progress of a first start in a container is not a warning. */
 const PROGRESS = /^An image is being made for /;
 
 function warningsOf(info: ServerInfo): Check[] {
@@ -340,7 +333,7 @@ function statusOf(message: string): Check["status"] {
   return PROGRESS.test(message) ? "ok" : "warn";
 }
 
-/** A server's warning is told as it comes, and again with the server: only the latter stays. */
+/** A server's warning is reported when it occurs and with the server. Only the latter is kept. */
 export function withoutRepeats(checks: readonly Check[]): Check[] {
   const ofServers = new Set(
     checks.flatMap(({ server, message }) => (server === undefined ? [] : `${server}: ${message}`)),
@@ -356,15 +349,13 @@ function quarantineOf({ hub }: RunningHub, id: string): Check[] {
       area: "server",
       server: id,
       status: "warn",
-      message: `The ${kind} ${name === "" ? "without a name" : `"${name}"`} is left out: ${reason}`,
-      hint: "The server's author can mend this; its other tools are not affected.",
+      message: `The ${kind} ${name === "" ? "without a name" : `"${name}"`} is not offered: ${reason}`,
+      hint: "The server's author has to fix this. Its other tools are not affected.",
     }));
 }
 
-/** What `doctor` says of the user's own skills. */
-
-/** How many are offered, then each thing that is wrong: folders, skills that are left out, roles. */
-export function skillChecks({ hub, skillWarnings }: RunningHub): Check[] {
+/** The number of offered skills, then a warning for each problem with folders, skills or roles. */
+function skillChecks({ hub, skillWarnings }: RunningHub): Check[] {
   const { config, baseDir } = hub.config;
   const own = hub.skills.list().filter(({ source }) => !source.startsWith("server:"));
   const dirs = config.skills.dirs.map((dir) => resolve(baseDir, dir));
@@ -390,19 +381,17 @@ function skillWarningCheck(warning: string): Check {
 
 const SKILL_ADVICE: readonly (readonly [RegExp, string])[] = [
   [
-    / of skills\.dirs is not there\.$/,
-    "Make it, or correct skills.dirs in the config; paths start at the config's folder.",
+    / of skills\.dirs does not exist\.$/,
+    "Create it, or correct skills.dirs in the config. Paths are relative to the config's folder.",
   ],
-  [/ is withheld: /, "Read it. If it is good, `toolcrib skill import <folder> --force` takes it in."],
-  [/^The role /, "Correct roles.<role>.skills, or import the skill; toolcrib skill list shows those there are."],
+  [/ is withheld: /, "Review it. If it is safe, import it with toolcrib skill import <folder> --force."],
+  [/^The role /, "Correct roles.<role>.skills, or import the skill. Run toolcrib skill list to see all skills."],
 ];
-
-/** What `doctor` says of tools that reach for those of another server. */
 
 const MAX_NAMED_TOOLS = 5;
 
-/** The slight cases only, one line for each two servers: of the serious ones the hub warns itself. */
-export function shadowingChecks({ hub }: RunningHub): Check[] {
+/** Minor cases only, one line per pair of servers. The hub itself warns about serious ones. */
+function shadowingChecks({ hub }: RunningHub): Check[] {
   if (hub.config.config.guard.definitions === "ignore") return [];
   const tools = hub.view(hub.session).tools.map(listedTool);
   const slight = findShadowing(tools).filter(({ severity }) => !isAtLeast(severity, "medium"));
@@ -419,7 +408,7 @@ function shadowingCheck(group: readonly Shadowing[]): Check[] {
     .slice(0, MAX_NAMED_TOOLS)
     .map((each) => (each.tool.name === each.target.name ? each.tool.name : `${each.tool.name} (${each.target.name})`));
   const more = group.length > names.length ? ` and ${group.length - names.length} more` : "";
-  const what = kind === "mention" ? "tools speak of tools" : "tools are called like, or almost like, tools";
+  const what = kind === "mention" ? "tools mention tools" : "tools have the same or similar names as tools";
   const many = `${group.length} ${what} of the server ${target.server}: ${names.join(", ")}${more}`;
   return [
     {
@@ -427,7 +416,7 @@ function shadowingCheck(group: readonly Shadowing[]): Check[] {
       server: tool.server,
       status: "warn",
       message: group.length === 1 ? describeShadowing(first) : many,
-      hint: "Harmless between servers that you know; a server that you do not know may want to be taken for another.",
+      hint: "Harmless between servers that you trust. An unknown server may be imitating another one.",
       details: { shadowing: group },
     },
   ];

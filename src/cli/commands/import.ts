@@ -28,7 +28,8 @@ export async function run(invocation: Invocation): Promise<number> {
   await recoverInterruptedInstall(invocation);
   const { file: target, renew } = await findEditTarget(invocation);
   const source = await readSource(invocation, args[0] ?? "");
-  if (source.files.includes(target)) throw new ToolcribError("invalid_arguments", `${target} is the config itself.`);
+  if (source.files.includes(target))
+    throw new ToolcribError("invalid_arguments", `${target} is the config to import into.`);
 
   const onConflict = flags.has("force") ? "replace" : flags.has("rename") ? "rename" : "refuse";
   const steps = planImport(source.servers, await serversOf(invocation, target), onConflict);
@@ -56,13 +57,13 @@ async function serversOf({ cwd, env }: Invocation, target: string): Promise<read
 function assertNoConflict(steps: readonly ImportStep[], target: string): void {
   const taken = steps.filter((step) => step.action === "conflict").map((step) => step.id);
   if (taken.length === 0) return;
-  throw new ToolcribError("conflict", `${target} has other servers of the same id: ${taken.join(", ")}`, {
-    hint: "--force replaces them, --rename gives new ids. Nothing was imported.",
+  throw new ToolcribError("conflict", `${target} already has different servers with these ids: ${taken.join(", ")}`, {
+    hint: "Use --force to replace them, or --rename to import under new ids. Nothing was imported.",
     details: { ids: taken },
   });
 }
 
-/** All steps as one edit, if there was anything to do. */
+/** All steps as one edit; empty if nothing changed. */
 async function writeSteps(steps: readonly ImportStep[], target: string): Promise<EditResult[]> {
   const edits: EditResult[] = [];
   for (const { id, entry, action } of steps) {
@@ -73,7 +74,7 @@ async function writeSteps(steps: readonly ImportStep[], target: string): Promise
   return first === undefined || last === undefined || !isOne ? [] : [{ before: first.before, after: last.after }];
 }
 
-/** Done for real on a copy, because one diff has to show all steps together. */
+/** Writes to a copy, because one diff shows all steps together. */
 async function showDryRun(
   invocation: Invocation,
   steps: readonly ImportStep[],
@@ -98,11 +99,11 @@ interface Facts {
   readonly added: readonly string[];
   readonly replaced: readonly string[];
   readonly renamed: readonly { from: string; to: string }[];
-  /** There already, by the ids that they have in the source. */
+  /** Already present, by their ids in the source. */
   readonly skipped: readonly string[];
   /** Entries of the source that start Toolcrib itself. */
   readonly leftOut: readonly string[];
-  /** Credentials in plain text among what is brought in. */
+  /** Credentials in plain text in imported entries. */
   readonly credentials: readonly PlainCredential[];
 }
 
@@ -128,37 +129,35 @@ const WORDS = {
   add: "added",
   replace: "replaced",
   rename: "added",
-  same: "is there already",
-  conflict: "is taken",
+  same: "already present",
+  conflict: "id is taken",
 } as const;
 
 function show(out: Invocation["out"], steps: readonly ImportStep[], target: string): void {
   out.line(target);
   for (const { from, id, action } of steps) {
-    out.line(`  ${id}  ${WORDS[action]}${from === id ? "" : ` (${from} there)`}`);
+    out.line(`  ${id}  ${WORDS[action]}${from === id ? "" : ` (${from} in the source)`}`);
   }
 }
 
-/** What importing servers into a config would do with each of them. */
-
-export interface ImportStep {
+interface ImportStep {
   /** The id in the file that is read. */
   readonly from: string;
-  /** The id here; another one for `rename`, and for a server that is there already under another id. */
+  /** The id in the config. It differs for `rename`, and for a server that is present under another id. */
   readonly id: string;
   readonly entry: ServerEntryInput;
-  /** `conflict`: the id is taken by a different server. `same`: it is there already. */
+  /** `conflict`: a different server has the id. `same`: the server is already present. */
   readonly action: "add" | "replace" | "rename" | "same" | "conflict";
 }
 
-export function planImport(
+function planImport(
   incoming: readonly ServerSpec[],
   present: readonly ServerSpec[],
   onConflict: "replace" | "rename" | "refuse",
 ): ImportStep[] {
   const here = new Map(present.map((spec) => [spec.id, spec]));
   const taken = new Set([...here.keys(), ...incoming.map((spec) => spec.id)]);
-  /** What each id means, with what the steps before bring. */
+  /** The target of each id, including servers of earlier steps. */
   const known = new Map(present.map((spec) => [spec.id, targetOf(entryToWrite(spec))]));
   return incoming.map((spec): ImportStep => {
     const entry = entryToWrite(spec);
@@ -181,7 +180,7 @@ export function planImport(
   });
 }
 
-/** What is started or called, as whom, and for whom. Two entries that agree on it are one server. */
+/** Two entries with an equal target are the same server. */
 function targetOf({ command, args = [], cwd, env = {}, url, headers = {}, tools, roles }: ServerEntryInput): object {
   return { ...(url === undefined ? { command, args, cwd, env } : { url, headers }), tools, roles };
 }
@@ -200,7 +199,7 @@ function freeId(wanted: string, taken: Set<string>): string {
   }
 }
 
-/** The entry as a person would have written it: without defaults, and with paths that hold from any file. */
+/** The entry without defaults, and with absolute paths. */
 function entryToWrite({ id: _id, origin: _origin, baseDir, ...entry }: ServerSpec): ServerEntryInput {
   const defaults: ServerEntry = ServerEntrySchema.parse({});
   const written = Object.entries(entry).filter(([key, value]) => {
@@ -211,9 +210,7 @@ function entryToWrite({ id: _id, origin: _origin, baseDir, ...entry }: ServerSpe
   return { ...Object.fromEntries(written), ...cwd };
 }
 
-/** The servers that `import` brings in, of a client or of any file that has some. */
-
-export interface ImportSource {
+interface ImportSource {
   /** A client's id, or the path of a file. */
   readonly name: string;
   /** Files that were read. */
@@ -223,15 +220,15 @@ export interface ImportSource {
   readonly own: readonly string[];
 }
 
-/** Entries that cannot be read are told of and left out; a source without any that can is an error. */
-export async function readSource(invocation: Invocation, named: string): Promise<ImportSource> {
+/** Entries that cannot be read are skipped with a warning. A source without any readable entry is an error. */
+async function readSource(invocation: Invocation, named: string): Promise<ImportSource> {
   const client = clientById(named);
   if (client !== undefined) return readClient(invocation, client);
   const file = resolve(invocation.cwd, expandTilde(named, userHome(invocation.env)));
   if (existsSync(file)) return readConfigFile(invocation, file);
   // A plain word may be a mistyped client.
   if (/^[\w -]+$/.test(named)) throw notFound(named, file);
-  throw new ToolcribError("not_found", `There is no file ${file}.`);
+  throw new ToolcribError("not_found", `The file ${file} does not exist.`);
 }
 
 function notFound(named: string, file: string): ToolcribError {
@@ -239,34 +236,38 @@ function notFound(named: string, file: string): ToolcribError {
     findClient(named);
   } catch (error) {
     if (error instanceof ToolcribError) {
-      return new ToolcribError("not_found", `There is no client ${JSON.stringify(named)} and no file ${file}.`, {
-        hint: error.hint,
-      });
+      return new ToolcribError(
+        "not_found",
+        `There is no client ${JSON.stringify(named)}, and the file ${file} does not exist.`,
+        {
+          hint: error.hint,
+        },
+      );
     }
   }
-  return new ToolcribError("not_found", `There is no file ${file}.`);
+  return new ToolcribError("not_found", `The file ${file} does not exist.`);
 }
 
 async function readClient(invocation: Invocation, client: AgentClient): Promise<ImportSource> {
   const place = clientEnvironment(invocation);
   const wanted = clientScope(invocation);
   const inFolder = client.files(place).filter(isProjectFile);
-  // A folder that was cloned must not get its servers into the user's config by the way.
+  // The servers of a cloned folder must not get into the user's config unnoticed.
   const isWanted = (file: ClientFile): boolean => wanted === "project" || !isProjectFile(file);
   const scoped: AgentClient = { ...client, files: (at) => client.files(at).filter(isWanted) };
   const { layers, warnings, broken, own, files } = await serversOfClient(scoped, place);
   for (const { path } of wanted === "user" ? inFolder.filter((file) => existsSync(file.path)) : []) {
-    invocation.out.note(`Not looked at, because it belongs to this folder: ${path}. --scope project imports it.`);
+    invocation.out.note(`Skipped ${path}, because it belongs to this folder. Use --scope project to import it.`);
   }
   const servers = layers.flatMap((layer) => layer.servers);
   if (layers.length === 0 && broken.length > 0) throw invalidConfigError(broken);
   if (layers.length === 0) {
-    throw new ToolcribError("not_found", `${client.name} has no config file here.`, {
+    throw new ToolcribError("not_found", `${client.name} has no config file on this machine.`, {
       hint: `Looked for ${files.join(", ")}`,
     });
   }
   warnAboutDiagnostics(invocation, [...warnings, ...broken]);
-  if (own.length > 0) invocation.out.note(`Left out, as it is Toolcrib itself: ${own.join(", ")}`);
+  if (own.length > 0) invocation.out.note(`Skipped, because it is Toolcrib itself: ${own.join(", ")}`);
   if (servers.length === 0 && own.length === 0) {
     throw new ToolcribError("not_found", `${client.name} has no MCP servers.`, {
       hint: `Read ${layers.map(({ file }) => file).join(", ")}`,
@@ -287,7 +288,7 @@ function readConfigFile(invocation: Invocation, file: string): ImportSource {
   if (servers.length === 0 && problems.length > 0) throw invalidConfigError(problems);
   warnAboutDiagnostics(invocation, [...document.warnings, ...warnings, ...problems]);
   for (const [role, theirs] of Object.entries(roleServers)) {
-    out.warn(`${file}: servers of the agent ${role} alone are not imported: ${theirs.map(({ id }) => id).join(", ")}`);
+    out.warn(`${file}: servers of a single agent (${role}) are not imported: ${theirs.map(({ id }) => id).join(", ")}`);
   }
   if (servers.length === 0 && own.length === 0) {
     throw new ToolcribError("not_found", `${file} has no MCP servers.`);
@@ -295,24 +296,22 @@ function readConfigFile(invocation: Invocation, file: string): ImportSource {
   return { name: file, files: [file], servers, own };
 }
 
-/** Credentials are told of later, for the servers that are really brought in. */
+/** Credentials are reported later, and only for imported servers. */
 function warnAboutDiagnostics({ out }: Invocation, diagnostics: readonly Diagnostic[]): void {
   for (const diagnostic of diagnostics) {
     if (diagnostic.code !== "plain_credential") out.warn(renderDiagnostic(diagnostic));
   }
 }
 
-/** Credentials that stand in an imported entry as plain text: where, never what. */
-
-export interface PlainCredential {
+interface PlainCredential {
   readonly server: string;
   /** Such as `env.GITHUB_TOKEN`. */
   readonly key: string;
-  /** What `toolcrib secrets set` could call it. */
+  /** A name for `toolcrib secrets set`. */
   readonly name: string;
 }
 
-export function findPlainCredentials(server: string, entry: ServerEntryInput): PlainCredential[] {
+function findPlainCredentials(server: string, entry: ServerEntryInput): PlainCredential[] {
   const found: PlainCredential[] = [];
   const add = (key: string, name: string): void => void found.push({ server, key, name: variableName(name) });
   for (const [name, value] of Object.entries(entry.env ?? {})) {
@@ -332,14 +331,13 @@ export function findPlainCredentials(server: string, entry: ServerEntryInput): P
   return found;
 }
 
-export function credentialAdvice({ server, key, name }: PlainCredential): string {
+function credentialAdvice({ server, key, name }: PlainCredential): string {
   return (
     `${server}: ${key} is a credential in plain text. ` +
-    `Move it: \`toolcrib secrets set ${name}\` stores it and prints the reference to write in its place.`
+    `To fix this, run \`toolcrib secrets set ${name}\` and replace it with the reference that is printed.`
   );
 }
 
-/** A name that `toolcrib secrets set` takes. */
 function variableName(text: string): string {
   const name = text
     .replace(/[^A-Za-z0-9]+/g, "_")

@@ -2,11 +2,11 @@ import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { findNearest } from "../../base/near-matches.ts";
 import { SKILLS_SOURCE, serverSkills } from "../../skills/offer/offered-skill.ts";
 import { ARGUMENT_COLUMNS, describeArguments } from "../argument-schema.ts";
+import { unknownServer } from "../command-config.ts";
 import type { Flags, Invocation } from "../command.ts";
-import { LOCAL_SOURCE } from "../local-source.ts";
+import { LOCAL_SOURCE } from "../../model/capability.ts";
 import { type RunningHub, withHub } from "../running-hub.ts";
 import { plain } from "../skill/describe-skill.ts";
 import type { Column } from "../table.ts";
@@ -15,7 +15,7 @@ export function run(invocation: Invocation): Promise<number> {
   return withHub(invocation, async (running) => {
     const [server] = invocation.args;
     const source = server === SKILLS && !hasServer(running, SKILLS) ? SKILLS_SOURCE : server;
-    // Who asks for one server does not ask about skills.
+    // A listing of one server is not about skills.
     if (source === undefined || source === SKILLS_SOURCE) {
       for (const message of running.skillWarnings) invocation.out.warn(plain(message, Infinity));
     }
@@ -31,14 +31,14 @@ export function run(invocation: Invocation): Promise<number> {
   });
 }
 
-/** What the user's own skills are called here, unless a server is called so. */
+/** The name of the user's own skills, unless a server has it. */
 const SKILLS = "skills";
 
 function hasServer({ hub }: RunningHub, id: string): boolean {
   return hub.config.servers.some((spec) => spec.id === id);
 }
 
-/** Of a server also the skills that it offers. */
+/** A server includes the skills that it offers. */
 function isOf({ origin }: Capability, source: string): boolean {
   return origin.source === source || origin.source === serverSkills(source);
 }
@@ -52,26 +52,22 @@ async function connect(running: RunningHub, server: string | undefined): Promise
 
 function requireServer({ hub }: RunningHub, id: string): string {
   const spec = hub.config.servers.find((candidate) => candidate.id === id);
-  if (spec === undefined) {
-    const ids = hub.config.servers.map((each) => each.id);
-    const near = findNearest(id, ids);
-    throw new ToolcribError("not_found", `There is no server "${id}".`, {
-      hint: near === undefined ? `Known servers: ${ids.join(", ") || "none"}.` : `Did you mean ${near}?`,
-    });
-  }
+  if (spec === undefined) throw unknownServer(id, hub.config.servers);
   if (!spec.enabled) {
-    throw new ToolcribError("server_unavailable", `The server "${id}" is disabled.`, { hint: `toolcrib enable ${id}` });
+    throw new ToolcribError("server_unavailable", `The server "${id}" is disabled.`, {
+      hint: `Enable it with toolcrib enable ${id}.`,
+    });
   }
   return id;
 }
 
-/** The one server asked for is the point of the command; among many, one that is down is only told of. */
+/** Fails if the one requested server is down. Among several, a server that is down is only reported. */
 function reportUnreachable({ out }: Invocation, running: RunningHub, server: string | undefined): void {
   for (const { info, reason } of running.unreachable()) {
     if (server !== undefined) {
       running.assertTime();
       throw new ToolcribError("server_unavailable", `The server "${info.id}" is not connected: ${reason}`, {
-        hint: "toolcrib doctor checks it.",
+        hint: "Run toolcrib doctor to check it.",
         details: { server: info.id, state: info.state },
       });
     }
@@ -85,7 +81,7 @@ function assertSomethingAnswered(running: RunningHub): void {
   running.assertTime();
   const reasons = down.map(({ info, reason }) => `${info.id}: ${reason}`).join("; ");
   throw new ToolcribError("server_unavailable", `No server is connected: ${reasons}`, {
-    hint: "toolcrib doctor checks them.",
+    hint: "Run toolcrib doctor to check them.",
   });
 }
 
@@ -100,7 +96,7 @@ function chosen(view: View, flags: Flags): Capability[] {
   ];
 }
 
-/** For programs: what the server said, with our names put over it. */
+/** For programs: the server's definition with public names. */
 function entryOf(capability: Capability): JsonObject {
   const { kind, name, origin, definition } = capability;
   const server = origin.source;
@@ -117,7 +113,7 @@ function entryOf(capability: Capability): JsonObject {
   }
 }
 
-/** Ours first to the eye and last in force. */
+/** Our keys come first, and win. */
 function over(definition: JsonObject, ours: JsonObject): JsonObject {
   return { ...ours, ...definition, ...ours };
 }
@@ -140,7 +136,7 @@ const KIND_COLUMN: Column<Capability> = { title: "KIND", cell: (capability) => c
 
 function show({ out, flags }: Invocation, shown: readonly Capability[], isServer: (id: string) => boolean): void {
   if (shown.length === 0) {
-    out.note("Nothing to list. `toolcrib add` adds a server, `toolcrib status` shows those there are.");
+    out.note("Nothing to list. Add a server with toolcrib add, or run toolcrib status to see the existing ones.");
     return;
   }
   const mixed = new Set(shown.map((capability) => capability.kind)).size > 1;

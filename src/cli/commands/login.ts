@@ -8,14 +8,14 @@ export async function run(invocation: Invocation): Promise<number> {
   const hub = await findRunningHub(invocation);
   const { url } = await hub.request("POST", LOGIN_LINKS_PATH);
   if (typeof url !== "string") {
-    throw new ToolcribError("server_unavailable", `The hub at ${hub.url} gives no link.`, {
-      hint: "It may be of an older version.",
+    throw new ToolcribError("server_unavailable", `The hub at ${hub.url} did not return a link.`, {
+      hint: "It may be an older version.",
     });
   }
   if (out.json) out.value({ url });
   else {
     out.line(url);
-    out.note("It works once, for a quarter of an hour. Whoever opens it is the operator.");
+    out.note("The link works once, for 15 minutes. Whoever opens it has full access to the hub.");
   }
   return 0;
 }

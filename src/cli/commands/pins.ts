@@ -12,7 +12,7 @@ import {
   type PinEvent,
   type PinName,
   pinTitle,
-} from "../../hub/pins/pin-event.ts";
+} from "../../hub/pins/pin-reports.ts";
 import type { PinChoice, Pins } from "../../hub/pins/pins.ts";
 import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
@@ -46,7 +46,7 @@ export async function run(invocation: Invocation): Promise<number> {
       return withPins(invocation, config, { create: true }, (pins) => reset(invocation, config, pins, names));
     default:
       throw new ToolcribError("invalid_arguments", `There is no "pins ${action ?? ""}".`, {
-        hint: "toolcrib pins list, diff, approve or reset.",
+        hint: "Use list, diff, approve or reset.",
       });
   }
 }
@@ -58,12 +58,12 @@ const COLUMNS: readonly Column<PinEntry>[] = [
   { title: "PINNED", cell: (pin) => pin.pinnedAt },
 ];
 
-/** What is in the file. No server is connected, so nothing is said of what they offer now. */
+/** Shows only the file: no server is connected. */
 function list({ out }: Invocation, pins: Pins): number {
   const entries = pins.list();
   if (out.json) out.value(entries.map(({ state: _state, ...entry }) => entry));
   else if (entries.length === 0)
-    out.note(`Nothing is pinned in ${pins.file}. What a server offers is pinned when it is first seen.`);
+    out.note(`Nothing is pinned in ${pins.file}. Definitions are pinned when they are first seen.`);
   else out.table(COLUMNS, entries);
   return 0;
 }
@@ -89,8 +89,8 @@ function diff(invocation: Invocation, config: LoadedConfig, names: readonly stri
       return 0;
     }
     for (const each of diffs) showDiff(invocation, running, each);
-    for (const pin of gone) out.line(`${out.paint("bold", ownName(pin))} is not offered any more`);
-    if (diffs.length + gone.length === 0) out.note("Nothing differs from its pin.");
+    for (const pin of gone) out.line(`${out.paint("bold", ownName(pin))} is no longer offered`);
+    if (diffs.length + gone.length === 0) out.note("Nothing differs from the pins.");
     return 0;
   });
 }
@@ -98,8 +98,8 @@ function diff(invocation: Invocation, config: LoadedConfig, names: readonly stri
 function approve(invocation: Invocation, config: LoadedConfig, names: readonly string[]): Promise<number> {
   const { out, flags } = invocation;
   if ((names.length === 0) !== flags.has("all")) {
-    throw new ToolcribError("invalid_arguments", "Say what to approve, or --all.", {
-      hint: "toolcrib pins diff shows what changed and what is new.",
+    throw new ToolcribError("invalid_arguments", "Name what to approve, or use --all.", {
+      hint: "Run toolcrib pins diff to see what is new or has changed.",
     });
   }
   return withOffered(invocation, config, async (running, pins) => {
@@ -109,7 +109,7 @@ function approve(invocation: Invocation, config: LoadedConfig, names: readonly s
     }
     if (approved.length > 0) recordEvents(invocation, config, "pin.approved", approved);
     if (out.json) out.value(approved.map((each) => named(running, each)));
-    else if (approved.length === 0) out.line("Nothing to approve: nothing differs from its pin.");
+    else if (approved.length === 0) out.line("Nothing to approve: nothing differs from the pins.");
     for (const each of out.json ? [] : approved) {
       showDiff(invocation, running, each);
       out.line(
@@ -128,20 +128,20 @@ async function reset(
 ): Promise<number> {
   const { out } = invocation;
   const [server] = names;
-  if (names.length > 1) throw new ToolcribError("invalid_arguments", "Name one server, or none to forget all pins.");
+  if (names.length > 1) throw new ToolcribError("invalid_arguments", "Name one server, or none to delete all pins.");
   if (server !== undefined && !pins.list().some((pin) => pin.server === server)) {
-    throw new ToolcribError("not_found", `Nothing is pinned of a server "${server}".`, {
-      hint: "toolcrib pins list shows the pins.",
+    throw new ToolcribError("not_found", `There are no pins for a server "${server}".`, {
+      hint: "Run toolcrib pins list to see the pins.",
     });
   }
   const removed = await pins.reset(server);
   if (removed.length > 0) recordEvents(invocation, config, "pin.reset", removed);
   if (out.json) out.value({ file: pins.file, removed });
-  else out.line(`Forgot ${removed.length} pins in ${pins.file}. Each is pinned again when it is next seen.`);
+  else
+    out.line(`Deleted ${removed.length} pins from ${pins.file}. Each definition is pinned again when it is next seen.`);
   return 0;
 }
 
-/** With what the servers offer now. */
 function withOffered(
   invocation: Invocation,
   config: LoadedConfig,
@@ -189,16 +189,14 @@ function paintLine(out: Invocation["out"], line: string): string {
   return mark === "+" || mark === "-" || mark === "!" ? out.paint(style[mark], line) : line;
 }
 
-/** Shared by the pins commands: the pins of the config, and what servers offer now, hidden tools included. */
-
-/** Of the audit log, looked up before anything is done: what is recorded later is recorded at once. */
+/** Keys of the audit log, looked up in advance because events are recorded synchronously. */
 const auditKeys = new WeakMap<Invocation, AuditKeys>();
 
 /**
- * The pins of the config for the length of a command; for one that changes nothing no store is made. Rejects if they cannot be
- * used: a command about pins has nothing to say then.
+ * Opens the pins of the config for one command. A store is created only if the command writes. Rejects if the pins cannot be
+ * used.
  */
-export async function withPins<T>(
+async function withPins<T>(
   invocation: Invocation,
   config: LoadedConfig,
   { create }: { readonly create: boolean },
@@ -223,7 +221,7 @@ async function pinsOf(invocation: Invocation, config: LoadedConfig, store: Store
   const place = pinLocation(config, toolcribHome(env));
   const problems: string[] = [];
   const pins = await openPins(
-    // Where nothing is pinned by itself, the commands still compare.
+    // The commands compare even if pinning is off.
     { ...place, mode: place.mode === "off" ? "warn" : place.mode },
     {
       store,
@@ -236,7 +234,7 @@ async function pinsOf(invocation: Invocation, config: LoadedConfig, store: Store
     },
   );
   if (pins.problem !== undefined) throw pins.problem;
-  // Of a project's lock file: the home's pins can be used.
+  // About a project's lock file; the pins of the home can be used.
   for (const problem of problems) out.warn(problem);
   return pins;
 }
@@ -245,7 +243,7 @@ function reportPinEvent(invocation: Invocation, config: LoadedConfig, event: Pin
   const { out } = invocation;
   switch (event.type) {
     case "removed":
-      out.warn(`${event.file} was removed. Its ${event.pins} pins still hold and are written again.`);
+      out.warn(`${event.file} was removed. Its ${event.pins} pins still apply and are written again.`);
       return recordAuditEvents(invocation, config, [
         { event: "pin.file_removed", details: { file: event.file, tools: event.pins } },
       ]);
@@ -258,24 +256,24 @@ function reportPinEvent(invocation: Invocation, config: LoadedConfig, event: Pin
     case "recorded": {
       const { server, pins, later } = event;
       if (!later) return out.note(`${server}: ${describeCounts(pins)} pinned for the first time`);
-      out.warn(`${server}: new since it was first seen, and pinned as offered now: ${describeNames(pins)}`);
+      out.warn(`${server}: new since the server was first seen, now pinned: ${describeNames(pins)}`);
       return recordEvents(invocation, config, "pin.recorded", pins);
     }
     case "too-many":
       return out.warn(
-        `${event.server} lists ${event.count} resources, and the first ${event.most} are pinned. If its resources come and go, set "pinResources": false in its entry.`,
+        `${event.server} lists ${event.count} resources; only the first ${event.most} are pinned. If its resources change often, set "pinResources": false in its entry.`,
       );
     case "masked":
       return out.warn(
-        `${event.server}: a secret is in what the server says of itself (${describeNames(event.pins)}). It is masked in ${event.file}, which only you may read from now on.`,
+        `${event.server}: the server's own definitions contain a secret (${describeNames(event.pins)}). It is masked in ${event.file}, which is now readable only by you.`,
       );
     default:
       return;
   }
 }
 
-/** The same servers without any rule that hides a tool. Nothing is called through it. */
-export function withoutHidingRules(config: LoadedConfig): LoadedConfig {
+/** The same config without rules that hide tools. No calls are made with it. */
+function withoutHidingRules(config: LoadedConfig): LoadedConfig {
   const { allow: _allow, deny: _deny, ask: _ask, max: _max, ...tools } = config.config.tools;
   const guard = { ...config.config.guard, pins: "off", definitions: "ignore", taint: "off" } as const;
   const { project } = config;
@@ -287,18 +285,18 @@ export function withoutHidingRules(config: LoadedConfig): LoadedConfig {
   };
 }
 
-/** One thing, or all of a server. */
-export interface Chosen {
+/** One definition, or all of a server. */
+interface Chosen {
   readonly server: string;
-  /** In the server's own words; undefined for all. */
+  /** By the server's own name; undefined for all. */
   readonly thing: PinChoice | undefined;
 }
 
 /**
- * Connects what `name` needs. It is a public name or URI, a server id, `server/instructions`, or in the server's own words
- * `server/tool` or `server/kind/name`. A name that several kinds share means all of them.
+ * Connects the servers that `name` needs. It is a public name or URI, a server id, `server/instructions`, or by the server's
+ * own names `server/tool` or `server/kind/name`. A name that several kinds share means all of them.
  */
-export async function chooseByName(running: RunningHub, pins: Pins, name: string): Promise<Chosen[]> {
+async function chooseByName(running: RunningHub, pins: Pins, name: string): Promise<Chosen[]> {
   const { hub } = running;
   const known = hub.config.servers.map((spec) => spec.id);
   const pinned = pins.list().find((pin) => ownNames(pin).includes(name));
@@ -317,7 +315,7 @@ export async function chooseByName(running: RunningHub, pins: Pins, name: string
     const why = hub.missing(hub.session, name);
     if (why.code !== "not_found") throw why;
     throw new ToolcribError("not_found", why.message, {
-      hint: "toolcrib pins list shows what is pinned. What is gone is named server/tool or server/kind/name.",
+      hint: "Run toolcrib pins list to see the pins. Definitions that are gone are named server/tool or server/kind/name.",
     });
   }
   checkServer(running, pins, found.origin.source);
@@ -330,37 +328,37 @@ function offeredIn({ tools, prompts, resources, templates }: View): Capability[]
   return [...tools, ...prompts, ...resources, ...templates];
 }
 
-/** The ways to name something in its server's own words, the one that is shown first. */
+/** All names of a definition by the server's own names; the first is displayed. */
 function ownNames({ server, kind, tool }: PinName): string[] {
   if (kind === "instructions") return [`${server}/instructions`];
   return kind === "tool" ? [`${server}/${tool}`, `${server}/tool/${tool}`] : [`${server}/${kind}/${tool}`];
 }
 
-/** Every server that connects by itself; those that are down are told of. */
-export async function chooseAll(invocation: Invocation, running: RunningHub, pins: Pins): Promise<Chosen[]> {
+/** Every server that connects automatically. Reports those that are down. */
+async function chooseAll(invocation: Invocation, running: RunningHub, pins: Pins): Promise<Chosen[]> {
   running.connectAuto();
   await running.settled();
   for (const { info, reason } of running.unreachable()) invocation.out.note(`not connected: ${info.id}: ${reason}`);
   const connected = running.hub.servers().filter((info) => info.status === "connected");
-  // The skills of a server are pinned apart from it.
+  // The skills of a server are pinned separately.
   const sources = connected.flatMap(({ id }) => [id, serverSkills(id)]);
   for (const source of sources) checkServer(running, pins, source);
   return sources.map((server) => ({ server, thing: undefined }));
 }
 
-/** The public name, or one in the server's own words for what the server does not offer now. */
-export function publicName({ hub }: RunningHub, pin: PinName): string {
+/** The public name, or the server's own name for a definition that it does not offer now. */
+function publicName({ hub }: RunningHub, pin: PinName): string {
   const isIt = ({ kind, origin }: Capability): boolean =>
     kind === pin.kind && origin.source === pin.server && origin.name === pin.tool;
   return offeredIn(hub.view(hub.session)).find(isIt)?.name ?? ownName(pin);
 }
 
-export function ownName(pin: PinName): string {
+function ownName(pin: PinName): string {
   return ownNames(pin)[0] ?? pin.tool;
 }
 
-/** Approvals belong into the audit log as much as calls do. */
-export function recordEvents(
+/** Approvals are recorded in the audit log, as calls are. */
+function recordEvents(
   invocation: Invocation,
   config: LoadedConfig,
   event: "pin.approved" | "pin.recorded" | "pin.reset",
@@ -398,7 +396,7 @@ async function connectOne(running: RunningHub, server: string): Promise<void> {
   const down = running.unreachable().find(({ info }) => info.id === server);
   if (down === undefined) return;
   throw new ToolcribError("server_unavailable", `The server "${server}" is not connected: ${down.reason}`, {
-    hint: "toolcrib doctor checks it.",
+    hint: "Run toolcrib doctor to check it.",
     details: { server },
   });
 }

@@ -9,12 +9,12 @@ export async function run(invocation: Invocation): Promise<number> {
   const [action, name = ""] = invocation.args;
   if (action !== "explain") {
     throw new ToolcribError("invalid_arguments", `There is no "policy ${action}".`, {
-      hint: "toolcrib policy explain <tool>",
+      hint: "Use toolcrib policy explain <name>.",
     });
   }
   return withHub(invocation, async (running) => {
     const { hub } = running;
-    // What is denied is in no view, so the servers are waited for and the catalog is asked itself.
+    // A denied capability is in no view, so the catalog itself is asked once the servers are connected.
     if (name.includes("://")) running.connectAuto();
     else await findCapability(running, name, (view) => [...view.tools, ...view.prompts]);
     const explanation = await running.until(() => hub.explain(hub.session, name));
@@ -42,6 +42,6 @@ function show({ out }: Invocation, name: string, role: string | null, { decision
 }
 
 function because({ rule }: Explanation["decision"]): string {
-  if (rule === null) return "No rule speaks of it, and what no rule speaks of is allowed.";
-  return `Because of ${rule.list} "${rule.pattern}" at the level ${rule.level}: ${rule.where}.`;
+  if (rule === null) return "No rule applies to it, so it is allowed.";
+  return `Because of ${rule.list} "${rule.pattern}" at level ${rule.level}: ${rule.where}.`;
 }

@@ -48,12 +48,12 @@ export async function run(invocation: Invocation): Promise<number> {
     const keptAside = moved.length > 0 || used ? aside : null;
     if (out.json) out.value({ home, madeAt: manifest.madeAt, files: manifest.files.length, movedAside: keptAside });
     else {
-      out.line(`Restored ${manifest.files.length} files of ${manifest.madeAt} into ${home}.`);
-      if (keptAside !== null) out.line(`What was there before is in ${keptAside}.`);
+      out.line(`Restored ${manifest.files.length} files from ${manifest.madeAt} into ${home}.`);
+      if (keptAside !== null) out.line(`The previous state was moved to ${keptAside}.`);
     }
     if (manifest.store === "postgres" && address === undefined) {
       out.warn(
-        "The backup is of a PostgreSQL store, and `store` of the config names none: its database is now a file of the home.",
+        "The backup comes from a PostgreSQL store, but `store` in the config is not set. Its database is now a file in the home.",
       );
     }
     return 0;
@@ -62,37 +62,36 @@ export async function run(invocation: Invocation): Promise<number> {
   }
 }
 
-/** A hub would go on writing to what is moved away. */
+/** A running hub would keep writing to the files that are moved away. */
 async function assertNoHub(home: string): Promise<void> {
   const [running] = await readHubFiles(home);
   if (running === undefined) return;
-  throw new ToolcribError("conflict", `A hub runs on ${home}: process ${running.pid} at ${running.url}.`, {
-    hint: "Stop it first, and the clients that started a `toolcrib mcp` of this home.",
+  throw new ToolcribError("conflict", `A hub is running on ${home}: process ${running.pid} at ${running.url}.`, {
+    hint: "Stop it first, and any client that started `toolcrib mcp` on this home.",
   });
 }
 
-/** A process of a client has no address, and would go on writing all the same. */
+/** A process that a client started has no address, and would keep writing too. */
 async function assertNotOpen(home: string): Promise<void> {
   const { findDatabaseUsers } = await import("../../store/sqlite-file.ts");
   const file = join(home, DATABASE_FILE);
   const users = await findDatabaseUsers(file);
   if (users === undefined) return;
   const who = users.length === 0 ? "another process" : `process ${users.join(", ")}`;
-  throw new ToolcribError("conflict", `The database ${file} is open: ${who} uses it.`, {
-    hint: "Stop what uses it first, also the clients that started a `toolcrib mcp` of this home.",
+  throw new ToolcribError("conflict", `The database ${file} is in use by ${who}.`, {
+    hint: "Stop it first, and any client that started `toolcrib mcp` on this home.",
     details: { file, processes: users },
   });
 }
 
 function inUse(home: string, moved: readonly string[], used: boolean): ToolcribError {
   const what = [...moved, ...(used ? ["the PostgreSQL database"] : [])].join(", ");
-  return new ToolcribError("conflict", `${home} has state already: ${what}.`, {
-    hint: "--force moves it aside and restores. Or set TOOLCRIB_HOME to another folder.",
+  return new ToolcribError("conflict", `${home} already has state: ${what}.`, {
+    hint: "Use --force to move it aside, or set TOOLCRIB_HOME to another folder.",
     details: { home },
   });
 }
 
-/** As a backup of the database alone. */
 async function saveDatabase(url: string, home: string, aside: string): Promise<void> {
   const { openStore } = await import("../../store/open-store.ts");
   const store = await openStore({ home, url });
@@ -104,18 +103,16 @@ async function saveDatabase(url: string, home: string, aside: string): Promise<v
   }
 }
 
-/** Unpacks a backup into a folder and checks it there, before anything is replaced. */
-
-/** `dir` is empty. Resolves with the manifest once every file is as it says. */
-export async function unpackAndVerify(file: string, dir: string): Promise<BackupManifest> {
+/** Unpacks into an empty folder, and checks every file against the manifest before anything is replaced. */
+async function unpackAndVerify(file: string, dir: string): Promise<BackupManifest> {
   await unpack(file, dir);
   const manifest = await readBackupManifest(dir, file);
   const wanted = new Map(manifest.files.map((each) => [each.path, each]));
   const found = (await describeFiles(dir)).filter(({ path }) => path !== MANIFEST_FILE);
   for (const { path, bytes, sha256 } of found) {
     const listed = wanted.get(path);
-    if (listed === undefined || !belongsInHome(path)) throw unusableBackup(file, `${path} does not belong into it`);
-    if (listed.bytes !== bytes || listed.sha256 !== sha256) throw unusableBackup(file, `${path} is not as it was`);
+    if (listed === undefined || !belongsInHome(path)) throw unusableBackup(file, `${path} does not belong in a backup`);
+    if (listed.bytes !== bytes || listed.sha256 !== sha256) throw unusableBackup(file, `${path} has changed`);
     wanted.delete(path);
   }
   for (const path of wanted.keys()) throw unusableBackup(file, `${path} is missing`);
@@ -124,7 +121,7 @@ export async function unpackAndVerify(file: string, dir: string): Promise<Backup
   return manifest;
 }
 
-/** As a hub makes them. Scripts of skills stay what can be run. */
+/** The permissions that a hub sets. Scripts of skills stay executable. */
 async function makePrivate(dir: string): Promise<void> {
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
@@ -138,7 +135,7 @@ async function unpack(file: string, dir: string): Promise<void> {
   try {
     extract({
       file,
-      // Otherwise it could go on writing after it has failed.
+      // Asynchronous extraction could keep writing after it has failed.
       sync: true,
       cwd: dir,
       strict: true,
@@ -148,22 +145,20 @@ async function unpack(file: string, dir: string): Promise<void> {
     });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (code === "ENOENT") throw new ToolcribError("not_found", `There is no file ${file}.`);
+    if (code === "ENOENT") throw new ToolcribError("not_found", `The file ${file} does not exist.`);
     throw unusableBackup(file, error instanceof Error ? error.message : String(error));
   }
 }
 
 function unusableBackup(file: string, why: string): ToolcribError {
-  return new ToolcribError("invalid_arguments", `${file} is no usable backup: ${why}.`, {
-    hint: "Give another copy of it. Nothing was changed.",
+  return new ToolcribError("invalid_arguments", `${file} is not a valid backup: ${why}.`, {
+    hint: "Use another copy of it. Nothing was changed.",
     details: { file },
   });
 }
 
-/** Puts what was unpacked in the place of a home's state. What was there is moved aside, never deleted. */
-
-/** Names in the home that a restore of these would move aside. */
-export async function pathsToMoveAside(home: string, restored: readonly string[]): Promise<string[]> {
+/** Paths in the home that a restore of these names would move aside. */
+async function pathsToMoveAside(home: string, restored: readonly string[]): Promise<string[]> {
   const names = [
     ...DATABASE_FILES,
     ...STATE_PATHS,
@@ -174,14 +169,9 @@ export async function pathsToMoveAside(home: string, restored: readonly string[]
 }
 
 /**
- * All by renames within the home, undone if one fails. `staged` is a folder of the home; `aside` is made if it is needed.
+ * Replaces state by renames within the home, and undoes them if one fails. `staged` is a folder of the home; `aside` is created if needed.
  */
-export async function replaceHome(
-  home: string,
-  staged: string,
-  aside: string,
-  moved: readonly string[],
-): Promise<void> {
+async function replaceHome(home: string, staged: string, aside: string, moved: readonly string[]): Promise<void> {
   const done: { from: string; to: string }[] = [];
   const move = async (from: string, to: string): Promise<void> => {
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });
@@ -192,7 +182,7 @@ export async function replaceHome(
     for (const name of moved) await move(join(home, name), join(aside, name));
     for (const name of await readdir(staged)) {
       if (name === MANIFEST_FILE) continue;
-      // What is left of that name is an empty folder or file.
+      // At most an empty folder or file of that name is left.
       await rm(join(home, name), { recursive: true, force: true });
       await move(join(staged, name), join(home, name));
     }
@@ -208,9 +198,7 @@ async function hasContent(path: string): Promise<boolean> {
   return found.isDirectory() ? (await readdir(path)).length > 0 : found.size > 0;
 }
 
-/** The address of the PostgreSQL store that the config names, with its references resolved; undefined for SQLite. */
-
-export async function storeAddress(invocation: Invocation): Promise<string | undefined> {
+async function storeAddress(invocation: Invocation): Promise<string | undefined> {
   const config = await loadConfigForStore(invocation);
   const { store, secrets } = config.config;
   if (store === undefined || store === "sqlite") return undefined;

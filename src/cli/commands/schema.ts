@@ -1,15 +1,15 @@
+/** `schema` and `openapi` print JSON with and without --json. What they print is loaded when it is asked for. */
+import { VERSION } from "../../model/version.ts";
 import type { Invocation } from "../command.ts";
 
-/** The same with and without --json: it is JSON either way. */
-export async function run({ out, flags }: Invocation): Promise<number> {
-  out.value(await (flags.has("skill") ? skillSchema() : configSchema()));
+export async function runSchema({ out, flags }: Invocation): Promise<number> {
+  if (flags.has("skill")) out.value((await import("../../skills/schema/frontmatter-schema.ts")).skillJsonSchema());
+  else out.value((await import("../../config/config-schema.ts")).configJsonSchema());
   return 0;
 }
 
-async function configSchema(): Promise<unknown> {
-  return (await import("../../config/config-schema.ts")).configJsonSchema();
-}
-
-async function skillSchema(): Promise<unknown> {
-  return (await import("../../skills/schema/frontmatter-schema.ts")).skillJsonSchema();
+export async function runOpenapi({ out }: Invocation): Promise<number> {
+  const { openApiDocument } = await import("../../doors/http/api/openapi-document.ts");
+  out.value(openApiDocument(VERSION));
+  return 0;
 }

@@ -5,8 +5,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { specStrings } from "../../secrets/resolve-spec.ts";
 import { parseReferences, type Reference, writeReference } from "../../secrets/secret-references.ts";
-import type { StoredSecret } from "../../secrets/secret-storage.ts";
-import * as store from "../../secrets/secret-storage.ts";
+import { type StoredSecret, storeSecret, storeUserSecret } from "../../secrets/secret-storage.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { openCommandHome, withStoredServers } from "../command-home.ts";
@@ -15,15 +14,15 @@ import type { Column } from "../table.ts";
 import { readSecret } from "../terminal-input.ts";
 
 const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-/** Before a name: sealed, in the store of the hub. */
+/** Before a name: encrypted, in the store of the hub. */
 const STORE_PREFIX = "store/";
 
 export async function run(invocation: Invocation): Promise<number> {
   const [action, name] = invocation.args;
   if (action === "check" && name === undefined) return runCheck(invocation);
   if (action === "set") return runSet(invocation, name);
-  throw new ToolcribError("invalid_arguments", "Say what to do: check, or set and a name.", {
-    hint: "toolcrib secrets --help",
+  throw new ToolcribError("invalid_arguments", "Use toolcrib secrets check, or toolcrib secrets set <name>.", {
+    hint: "Run toolcrib secrets --help for details.",
   });
 }
 
@@ -38,7 +37,7 @@ async function runCheck(invocation: Invocation): Promise<number> {
     await home.close();
   }
   if (out.json) out.value(checked);
-  else if (checked.length === 0) out.note("The config holds no references.");
+  else if (checked.length === 0) out.note("The config has no references.");
   else out.table(COLUMNS, checked);
   const missing = checked.filter(({ found }) => found === false);
   if (!out.json) for (const { reference, hint } of missing) if (hint !== undefined) out.note(`${reference}: ${hint}`);
@@ -59,40 +58,45 @@ async function runSet(invocation: Invocation, given: string | undefined): Promis
   if (args.length > 2) {
     throw new ToolcribError(
       "invalid_arguments",
-      "The value does not belong on the command line, where others can see it.",
+      "Do not pass the value on the command line, where other users can see it.",
       {
-        hint: "Leave it out and you are asked for it, or give it on stdin with --stdin.",
+        hint: "Omit it to be prompted for it, or pass it on stdin with --stdin.",
       },
     );
   }
   const isForStore = given?.startsWith(STORE_PREFIX) === true;
   const name = isForStore ? given?.slice(STORE_PREFIX.length) : given;
-  // Not quoted: somebody may have written NAME=value.
+  // Not quoted, because it may be NAME=value.
   if (name === undefined || !SECRET_NAME.test(name)) {
-    throw new ToolcribError("invalid_arguments", "A secret has a name of letters, digits and _, up to 64 characters.", {
-      hint: "toolcrib secrets set NAME asks for the value.",
-    });
+    throw new ToolcribError(
+      "invalid_arguments",
+      "The name of a secret consists of up to 64 letters, digits and underscores.",
+      {
+        hint: "Run toolcrib secrets set NAME; it prompts for the value.",
+      },
+    );
   }
   const user = flags.text("user");
   if (isForStore && user !== undefined) {
-    throw new ToolcribError("invalid_arguments", "The store keeps no secrets of single users.", {
-      hint: `toolcrib secrets set ${name} --user … keeps it in a file.`,
+    throw new ToolcribError("invalid_arguments", "The store cannot hold secrets of single users.", {
+      hint: `To store it in a file, run toolcrib secrets set ${name} --user <user>.`,
     });
   }
-  const prompt = `Value of ${name} (it is not shown): `;
+  const prompt = `Value of ${name} (hidden): `;
   const value = await readSecret(stdin, { fromPipe: flags.has("stdin"), prompt, prompts: out.prompts });
+  const place = { env, home: toolcribHome(env), userHome: userHome(env) };
   const stored = isForStore
     ? await sealSecret(invocation, name, value)
     : user === undefined
-      ? await storeInHome(name, value, env)
-      : await storeInHomeForUser(user, name, value, env);
+      ? await storeSecret(name, value, place)
+      : await storeUserSecret(user, name, value, place);
   if (out.json) {
     out.value({ name, ...stored });
     return 0;
   }
   if (stored.note !== undefined) out.note(stored.note);
-  const place = stored.file ?? (stored.stored === "store" ? "the store, encrypted" : "the keychain");
-  out.note(`Stored in ${place}. Write into the config:`);
+  const location = stored.file ?? (stored.stored === "store" ? "the store, encrypted" : "the keychain");
+  out.note(`Stored in ${location}. Use this reference in the config:`);
   out.line(stored.reference);
   return 0;
 }
@@ -103,7 +107,7 @@ async function sealSecret(invocation: Invocation, name: string, value: string): 
   invocation.out.redactor.addCredential(value);
   const home = await openCommandHome(invocation, await loadCommandConfig(invocation), true);
   try {
-    if (home.sealed === undefined) throw new ToolcribError("invalid_config", "There is no store to keep it in.");
+    if (home.sealed === undefined) throw new ToolcribError("invalid_config", "There is no store for the secret.");
     await home.sealed.put(name, value);
     return { stored: "store", reference: writeReference("store", name) };
   } finally {
@@ -111,13 +115,11 @@ async function sealSecret(invocation: Invocation, name: string, value: string): 
   }
 }
 
-/** Looks up every reference of a config and tells of each whether there is a value, never which. */
-
 export interface CheckedReference {
   readonly reference: string;
-  /** `default` where a variable is not set and its default counts. */
+  /** `default` if a variable is not set and its default is used. */
   readonly provider: string;
-  /** null for a value that each user has of their own. */
+  /** null for a value that differs by user. */
   readonly found: boolean | null;
   /** Characters of the value. */
   readonly length?: number;
@@ -132,10 +134,10 @@ interface ReferenceLocation {
   readonly baseDir: string;
 }
 
-/** Keys of the file whose strings are looked up, besides the servers. */
+/** Config keys besides the servers whose strings may have references. */
 const OTHER_KEYS = ["roles", "http", "agent", "store", "audit"] as const;
 
-export async function checkReferences(
+async function checkReferences(
   config: LoadedConfig,
   secrets: Secrets,
   signal?: AbortSignal,
@@ -202,7 +204,7 @@ function strings(value: unknown, where: string): { where: string; text: string }
   return isJsonObject(value) ? Object.entries(value).flatMap(([key, each]) => strings(each, `${where}.${key}`)) : [];
 }
 
-/** A broken reference is one that will not be found. */
+/** A malformed reference counts as not found. */
 function referencesOf(text: string): (Reference | ToolcribError)[] {
   try {
     return parseReferences(text).filter((part) => typeof part !== "string");
@@ -210,23 +212,4 @@ function referencesOf(text: string): (Reference | ToolcribError)[] {
     if (error instanceof ToolcribError) return [error];
     throw error;
   }
-}
-
-/** Stores a secret in the place that the environment of a command says. */
-
-export function storeInHome(name: string, value: string, env: NodeJS.ProcessEnv): Promise<store.StoredSecret> {
-  return store.storeSecret(name, value, placeOf(env));
-}
-
-export function storeInHomeForUser(
-  user: string,
-  name: string,
-  value: string,
-  env: NodeJS.ProcessEnv,
-): Promise<store.StoredSecret> {
-  return store.storeUserSecret(user, name, value, placeOf(env));
-}
-
-function placeOf(env: NodeJS.ProcessEnv): store.SecretPlace {
-  return { env, home: toolcribHome(env), userHome: userHome(env) };
 }

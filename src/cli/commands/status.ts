@@ -4,7 +4,7 @@ import { loginExpiryNote, withHub } from "../running-hub.ts";
 import type { Invocation } from "../command.ts";
 import type { Column } from "../table.ts";
 
-/** Reports, and so succeeds also when servers are down; `doctor` is the one that judges. */
+/** Succeeds even if servers are down; `doctor` is the command that fails. */
 export function run(invocation: Invocation): Promise<number> {
   const { out } = invocation;
   return withHub(invocation, async (running) => {
@@ -12,7 +12,7 @@ export function run(invocation: Invocation): Promise<number> {
     await running.settled();
     const servers = running.hub.servers();
     if (out.json) out.value(servers);
-    else if (servers.length === 0) out.note("No servers are configured. `toolcrib add` adds one.");
+    else if (servers.length === 0) out.note("No servers are configured. Add one with toolcrib add.");
     else out.table(columns(running.took), servers);
     return 0;
   });
@@ -31,7 +31,7 @@ function columns(took: ReadonlyMap<string, number>): Column<ServerInfo>[] {
   ];
 }
 
-/** In which file it is written; a server that was added while a hub ran is in the store. */
+/** The file that defines it, or the store. */
 function originOf({ file, dialect }: ServerInfo["origin"]): string {
   if (dialect === "store") return "store";
   return dialect === "skill" ? `skill ${basename(dirname(file))}` : file;
@@ -43,6 +43,6 @@ function timeOf(ms: number | undefined): string {
 
 function reasonOf(info: ServerInfo): string {
   if (info.status === "connected") return loginExpiryNote(info)?.message ?? info.warnings[0] ?? "";
-  if (info.state === "idle") return "connects when asked to";
+  if (info.state === "idle") return "connects on demand";
   return info.lastError ?? "";
 }

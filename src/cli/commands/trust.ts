@@ -1,4 +1,4 @@
-/** `toolcrib trust`: which project configs may be used. */
+/** `toolcrib trust`: manages which project configs may be used. */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import {
@@ -38,7 +38,7 @@ export async function run(invocation: Invocation): Promise<number> {
     default:
       if (second !== undefined) {
         throw new ToolcribError("invalid_arguments", `There is no "trust ${terminalLine(first ?? "")}".`, {
-          hint: "toolcrib trust list, add or remove; toolcrib trust <file> is short for add.",
+          hint: "Use list, add or remove; toolcrib trust <file> is short for add.",
         });
       }
       return add(invocation, first);
@@ -55,7 +55,7 @@ async function add(invocation: Invocation, named: string | undefined): Promise<n
     const strangers = await findForeignWriter(path);
     if (strangers === undefined) continue;
     throw new ToolcribError("denied", `${terminalLine(file)} was not trusted: ${strangers}.`, {
-      hint: `Change that, or accept that they can change what it runs: ${trustCommand(file, true)}`,
+      hint: `Change the permissions, or accept that others can change what it runs: ${trustCommand(file, true)}`,
     });
   }
   if (reading.failure !== undefined) throw reading.failure;
@@ -78,7 +78,7 @@ async function remove(invocation: Invocation, named: string | undefined): Promis
   assertReadable(home, problem);
   if (!table.has(file)) {
     throw new ToolcribError("not_found", `${terminalLine(file)} is not trusted.`, {
-      hint: "toolcrib trust list shows what is.",
+      hint: "Run toolcrib trust list to see the trusted configs.",
     });
   }
   await saveTrust(home, file, undefined);
@@ -89,7 +89,7 @@ async function remove(invocation: Invocation, named: string | undefined): Promis
 
 interface Row {
   readonly file: string;
-  /** changed: not used until it is trusted again. refused: other users can change it. */
+  /** `changed`: not used until it is trusted again. `refused`: other users can change it. */
   readonly state: "trusted" | "changed" | "refused" | "missing";
   readonly trustedAt: string;
   readonly shared: boolean;
@@ -108,7 +108,7 @@ async function list(invocation: Invocation): Promise<number> {
   assertReadable(home, problem);
   const rows = await Promise.all([...table].map(([file, record]) => rowOf(invocation, file, record)));
   if (out.json) out.value(rows);
-  else if (rows.length === 0) out.note("No project config is trusted. `toolcrib trust <file>` trusts one.");
+  else if (rows.length === 0) out.note("No project config is trusted. Trust one with toolcrib trust <file>.");
   else out.table(COLUMNS, rows);
   return 0;
 }
@@ -127,11 +127,11 @@ async function rowOf({ env, cwd }: Invocation, file: string, record: Trusted): P
 function assertReadable(home: string, problem: string | undefined): void {
   if (problem === undefined) return;
   throw new ToolcribError("invalid_config", `${trustFile(home)} ${problem}, so no project config is trusted.`, {
-    hint: "Mend it, or remove it and trust project configs again.",
+    hint: "Repair it, or delete it and trust the project configs again.",
   });
 }
 
-/** The path under which trust is kept: the real folder, and the name in it. */
+/** The path that is recorded as trusted: the real folder and the file name. */
 function projectFile(
   { cwd, env }: Invocation,
   named: string | undefined,
@@ -141,7 +141,7 @@ function projectFile(
   if (named === undefined) {
     const found = projectConfig(cwd, home);
     if (found !== null) return found;
-    throw new ToolcribError("not_found", `There is no project config in ${cwd} or above it.`, {
+    throw new ToolcribError("not_found", `There is no project config in ${cwd} or its parent folders.`, {
       hint: "Name the file: toolcrib trust <file>",
     });
   }
@@ -149,13 +149,17 @@ function projectFile(
   const isFolder = statSync(given, { throwIfNoEntry: false })?.isDirectory() === true;
   const file = isFolder ? (configIn(given) ?? join(given, "toolcrib.json")) : given;
   if (!isConfigName(file)) {
-    throw new ToolcribError("invalid_arguments", `${terminalLine(file)} is not found by itself and needs no trust.`, {
-      hint: "Only toolcrib.json and toolcrib.jsonc are found; --config names any other file.",
-    });
+    throw new ToolcribError(
+      "invalid_arguments",
+      `${terminalLine(file)} is not found automatically and needs no trust.`,
+      {
+        hint: "Only toolcrib.json and toolcrib.jsonc are found. Use --config for any other file.",
+      },
+    );
   }
   if (!existsSync(file)) {
     if (mayBeGone) return file;
-    throw new ToolcribError("not_found", `There is no file ${terminalLine(file)}.`);
+    throw new ToolcribError("not_found", `The file ${terminalLine(file)} does not exist.`);
   }
   const real = join(realpathSync(dirname(file)), basename(file));
   if (projectConfig(dirname(real), home) === real) return real;

@@ -20,7 +20,7 @@ import {
   variablesOf,
 } from "./deployment.ts";
 
-/** The gateway's way to the rest of the world. Each server has a network of its own, with the gateway alone. */
+/** The gateway's network to the outside. Each server shares its own network only with the gateway. */
 const OUTSIDE = "outside";
 
 const HARDENED = {
@@ -53,14 +53,14 @@ export function composeFiles(planned: Deployment, options: ComposeOptions): Depl
 interface ComposeParts {
   readonly secrets: readonly string[];
   readonly engines: EnginePasswords | undefined;
-  /** The gateway's config, where no file of its own has it. */
+  /** The gateway's config, if it is not a separate file. */
   readonly inline: string | undefined;
 }
 
 function composeFile(deployment: Deployment, { secrets, engines, inline }: ComposeParts): JsonObject {
   const { servers } = deployment;
   const volumes = [...(deployment.keepsHome ? ["state"] : []), ...(engines === undefined ? [] : ENGINES)];
-  // A dollar sign of the config would be read as a variable of the compose file.
+  // Compose would interpret a dollar sign as a variable.
   const config = inline === undefined ? { file: `./${CONFIG_FILE}` } : { content: escaped(inline) };
   return {
     services: {
@@ -81,7 +81,7 @@ function composeFile(deployment: Deployment, { secrets, engines, inline }: Compo
   };
 }
 
-/** Secrets come as files, so that they are in nobody's environment. */
+/** Secrets are files, so that they are in no environment. */
 function withSecretFiles(config: JsonObject): JsonObject {
   return rewriteReferences(config, ({ name, needed }) =>
     needed ? `\${secret://file//run/secrets/${name}}` : undefined,
@@ -136,17 +136,18 @@ function serverService(server: DeployedServer): JsonObject {
     ...read.map((path) => ({ type: "bind", source: path, target: path, read_only: true })),
     ...write.map((path) => ({ type: "bind", source: path, target: path })),
   ];
+  // Undefined values are not written.
   return {
     image,
     user: `${SERVER_USER}:${SERVER_USER}`,
-    ...(entrypoint === undefined ? {} : { entrypoint: [escaped(entrypoint)] }),
-    ...(args.length === 0 ? {} : { command: args.map(interpolated) }),
-    ...(cwd === undefined ? {} : { working_dir: cwd }),
+    entrypoint: entrypoint === undefined ? undefined : [escaped(entrypoint)],
+    command: args.length === 0 ? undefined : args.map(interpolated),
+    working_dir: cwd,
     environment: { HOME: "/tmp", ...Object.fromEntries(variables) },
     networks: [name],
-    ...(mounts.length === 0 ? {} : { volumes: mounts }),
-    ...(memory === undefined ? {} : { mem_limit: `${memory}b` }),
-    ...(cpus === undefined ? {} : { cpus }),
+    volumes: mounts.length === 0 ? undefined : mounts,
+    mem_limit: memory === undefined ? undefined : `${memory}b`,
+    cpus,
     pids_limit: pids ?? 256,
     init: true,
     ...HARDENED,
@@ -164,33 +165,31 @@ function escaped(text: string): string {
 function header({ servers }: Deployment, secrets: readonly string[], engines: EnginePasswords | undefined): string {
   const fromShell = servers.flatMap((server) => variablesOf(server).map(({ name }) => name));
   const lines = [
-    "Made by `toolcrib export compose`. Nothing that looks like a secret is in it.",
+    "Created by `toolcrib export compose`. It contains nothing that looks like a secret.",
     ...(secrets.length === 0
       ? []
       : [
-          `Put each secret into a file of its own: ${secrets.map((name) => `secrets/${name}`).join(", ")}`,
-          "Containers read them as users of their own: chmod 644 the files, and chmod 700 the folder, which keeps others out.",
+          `Put each secret into its own file: ${secrets.map((name) => `secrets/${name}`).join(", ")}`,
+          "Containers read them as other users: chmod 644 the files, and chmod 700 the folder to keep others out.",
         ]),
     ...(engines === undefined
       ? []
       : [
-          "Those of the engines are yours to make up, of letters and digits, because they become part of addresses:",
+          "Choose the secrets of NATS and PostgreSQL yourself, from letters and digits, because they become part of URLs:",
           ...Object.values(engines).map((name) => `  openssl rand -hex 32 > secrets/${name}`),
         ]),
     ...(fromShell.length === 0
       ? []
-      : [`Taken from the environment, or from .env: ${[...new Set(fromShell)].join(", ")}`]),
+      : [`Set these in the environment or in .env: ${[...new Set(fromShell)].join(", ")}`]),
   ];
   return lines.map((line) => `# ${line}\n`).join("");
 }
 
-/** What a cluster needs beside its nodes, so that the compose file starts as it is. */
-
 const NATS = "nats";
 const POSTGRES = "postgres";
-/** Names of services and volumes that no server may have. */
+/** Service and volume names that no server may use. */
 export const ENGINES = [NATS, POSTGRES];
-/** Only nodes and engines are on it: who may speak to NATS may speak for any node. */
+/** Only nodes and engines are on it, because anyone who can reach NATS can impersonate a node. */
 export const ENGINE_NETWORK = "engines";
 
 /** Names of secrets. */
@@ -199,7 +198,7 @@ export interface EnginePasswords {
   readonly postgres: string;
 }
 
-/** Of their own: what a server is given must not open an engine. */
+/** Separate names, because the secrets of a server must not open an engine. */
 export function enginePasswords({ variables, servers }: Deployment): EnginePasswords {
   const names = new VariableNames([...variables, ...servers.flatMap(variablesOf)].map(({ name }) => name));
   return { nats: names.next(["nats", "token"]), postgres: names.next(["postgres", "password"]) };
@@ -225,12 +224,12 @@ export function engineServices({ nats, postgres }: EnginePasswords, hardened: Js
   return { [NATS]: natsService(nats, hardened), [POSTGRES]: postgresService(postgres, hardened) };
 }
 
-/** It takes a token as an argument or in its settings only; the arguments of a program are no secret. */
+/** NATS takes a token only as an argument or in its config, and arguments are visible to other processes. */
 function natsScript(secret: string): string {
   return [
     "umask 077",
     `token="$(cat /run/secrets/${secret})"`,
-    // An empty one would let everybody in.
+    // An empty token would let anyone in.
     'test -n "$token"',
     `printf 'authorization: {token: "%s"}\\n' "$token" > /tmp/nats.conf`,
     "exec nats-server --config /tmp/nats.conf --jetstream --store_dir /data --http_port 8222",
@@ -240,7 +239,7 @@ function natsScript(secret: string): string {
 function natsService(secret: string, hardened: JsonObject): JsonObject {
   return {
     image: "docker.io/library/nats:2.11-alpine",
-    // A dollar sign would be read as a variable of the compose file.
+    // Compose would interpret a dollar sign as a variable.
     entrypoint: ["sh", "-c", natsScript(secret).replaceAll("$", "$$$$")],
     secrets: [secret],
     volumes: [{ type: "volume", source: NATS, target: "/data" }],

@@ -1,4 +1,4 @@
-/** What is to run, before it is written in the words of a platform. */
+/** A deployment before it is written for a platform, and the variables that replace its secrets. */
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
@@ -9,17 +9,17 @@ import { parseReferences, type Part, type Reference, writeReference } from "../.
 export interface Deployment {
   /** Image of the gateway. */
   readonly image: string;
-  /** The port that it listens at. */
+  /** The port that it listens on. */
   readonly port: number;
   readonly replicas: number;
   /** Whether its nodes are a cluster. */
   readonly isCluster: boolean;
-  /** Whether its own folder has to outlive it. */
+  /** Whether its home must survive a restart. */
   readonly keepsHome: boolean;
   readonly stopSeconds: number;
-  /** Its config, without any secret and with nothing that only this machine has. */
+  /** Its config, without secrets and without paths of this machine. */
   readonly config: JsonObject;
-  /** What the config takes from the environment. */
+  /** The variables that the config refers to. */
   readonly variables: readonly Variable[];
   /** Servers that run beside the gateway and are reached over HTTP. */
   readonly servers: readonly DeployedServer[];
@@ -27,16 +27,16 @@ export interface Deployment {
 
 export interface Variable {
   readonly name: string;
-  /** Without it something does not work; it is treated as a secret. Others may be absent. */
+  /** Required variables are treated as secrets. */
   readonly needed: boolean;
 }
 
 export interface DeployedServer {
   readonly id: string;
-  /** A DNS label that no other has. */
+  /** A unique DNS label. */
   readonly name: string;
   readonly image: string;
-  /** Stands in for the image's own; undefined leaves that. */
+  /** Undefined for the image's own. */
   readonly entrypoint: string | undefined;
   readonly args: readonly EnvText[];
   readonly cwd: string | undefined;
@@ -51,7 +51,7 @@ export interface DeployedServer {
   readonly pids: number | undefined;
 }
 
-/** A text in which variables stand for what is not written down. */
+/** A text with variables in it. */
 export type EnvText = readonly (string | Variable)[];
 
 /** One file of the result. */
@@ -63,21 +63,18 @@ export interface DeploymentFile {
 export const GATEWAY = "toolcrib";
 /** User and group `node` of the image. */
 export const GATEWAY_USER = 1000;
-/** Nobody, in images of others. */
+/** The user `nobody`, for other images. */
 export const SERVER_USER = 65_534;
 export const HOME = "/data";
 export const CONFIG_DIR = "/config";
 export const CONFIG_FILE = "toolcrib.json";
 export const SERVE = ["toolcrib", "serve", "--config", `${CONFIG_DIR}/${CONFIG_FILE}`, "--log-format", "json"] as const;
 
-/** All that stand in the texts of a server. */
 export function variablesOf({ env, args }: DeployedServer): Variable[] {
   return [...Object.values(env), ...args].flatMap((text) => text.filter((part) => typeof part === "object"));
 }
 
-/** Which variables the texts of a config need, and other ways to write them. */
-
-/** Every process has them, also in a container. */
+/** Every process has these, also in a container. */
 const STANDARD = new Set(["HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "PWD", "HOSTNAME"]);
 
 function variableOf(reference: Reference): Variable | undefined {
@@ -88,7 +85,7 @@ function variableOf(reference: Reference): Variable | undefined {
   return { name: reference.name, needed: reference.fallback === undefined };
 }
 
-/** Each once, in the order of their names. One that is needed anywhere is needed. */
+/** Unique and sorted by name. A variable that is needed anywhere is needed. */
 export function variablesIn(value: unknown): Variable[] {
   const found = new Map<string, Variable>();
   for (const text of textsOf(value)) {
@@ -100,7 +97,7 @@ export function variablesIn(value: unknown): Variable[] {
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A copy with other texts for the references that `write` knows. */
+/** A copy in which `write` replaces references; undefined keeps one. */
 export function rewriteReferences(value: JsonObject, write: (variable: Variable) => string | undefined): JsonObject {
   const rewrite = (item: unknown): unknown => {
     if (typeof item === "string") return rewritten(item, write);
@@ -116,7 +113,7 @@ function rewritten(text: string, write: (variable: Variable) => string | undefin
   if (parts.every((part) => typeof part === "string")) return text;
   return parts
     .map((part) => {
-      // One pass took the escapes away.
+      // Parsing removed the escapes.
       if (typeof part === "string") return part.replaceAll("${", "$${");
       const variable = variableOf(part);
       return (variable === undefined ? undefined : write(variable)) ?? part.text;
@@ -124,7 +121,7 @@ function rewritten(text: string, write: (variable: Variable) => string | undefin
     .join("");
 }
 
-/** For a program that reads its environment itself. `lost` is asked for what no variable can stand for. */
+/** For a program that reads its own environment. `lost` supplies a variable for references that have none. */
 export function envText(text: string, lost: (reference: Reference) => Variable): EnvText {
   return partsOf(text).map((part) => {
     if (typeof part === "string") return part;
@@ -133,7 +130,7 @@ export function envText(text: string, lost: (reference: Reference) => Variable):
   });
 }
 
-/** References to other places than the environment, by provider. */
+/** Providers of references, other than the environment. */
 export function providersIn(value: unknown): Set<string> {
   const providers = textsOf(value).flatMap((text) =>
     partsOf(text).flatMap((part) => (typeof part !== "string" && part.kind === "secret" ? [part.provider] : [])),
@@ -147,7 +144,7 @@ export function textsOf(value: unknown): string[] {
   return isJsonObject(value) ? Object.values(value).flatMap(textsOf) : [];
 }
 
-/** A text that only looks like a reference stands for itself. */
+/** A malformed reference is plain text. */
 function partsOf(text: string): Part[] {
   try {
     return parseReferences(text);
@@ -156,31 +153,29 @@ function partsOf(text: string): Part[] {
   }
 }
 
-/** Takes what is secret out of a config and puts references in its place. */
-
 export interface SecretReplacement {
   readonly names: VariableNames;
   readonly warn: (message: string) => void;
 }
 
-/** Of a server's entry. Throws `invalid_config` for what no reference can replace. */
+/** For a server's entry. Throws `invalid_config` for secrets that no reference can replace. */
 export function replaceServerSecrets(id: string, entry: JsonObject, { names, warn }: SecretReplacement): JsonObject {
   const found = findPlaintextCredentials(entry);
   const fixed = found.find(({ replaceable }) => !replaceable);
   if (fixed !== undefined) {
-    throw new ToolcribError("invalid_config", `${fixed.where} of the server "${id}" holds a secret in plain text.`, {
-      hint: "Put a reference such as ${NAME} or secret://env/NAME in its place, and export again.",
+    throw new ToolcribError("invalid_config", `${fixed.where} of the server "${id}" contains a secret in plain text.`, {
+      hint: "Replace it with a reference such as ${NAME} or secret://env/NAME, and export again.",
     });
   }
   return replaceCredentials(entry, found, ({ path, where }) => {
     const [first, ...rest] = path;
     const name = names.next([id, ...(first === "env" ? rest : path)]);
-    warn(`${where} of the server "${id}" holds a secret in plain text: it becomes the variable ${name}.`);
+    warn(`${where} of the server "${id}" contains a secret in plain text. It becomes the variable ${name}.`);
     return writeReference("env", name);
   });
 }
 
-/** Names of variables and headers whose texts are exported as they stand: nothing about them looks like a secret. */
+/** Names of variables and headers whose values are exported as plain text, because they do not look like secrets. */
 export function plainTextNames({ env, headers }: JsonObject): string[] {
   return [env, headers].flatMap((texts) =>
     Object.entries(isJsonObject(texts) ? texts : {}).flatMap(([name, text]) =>
@@ -189,10 +184,10 @@ export function plainTextNames({ env, headers }: JsonObject): string[] {
   );
 }
 
-/** Keys of the config, outside of servers, whose values are secret whatever they look like. */
+/** Config keys outside of servers whose values are always secret. */
 const SECRET_KEYS = new Set(["token", "key", "apiKey", "clientSecret", "password"]);
 
-/** Of everything else. */
+/** For everything but servers. */
 export function replaceConfigSecrets(config: JsonObject, { names, warn }: SecretReplacement): JsonObject {
   const clean = (value: unknown, path: readonly (string | number)[]): unknown => {
     if (Array.isArray(value)) return value.map((item, index) => clean(item, [...path, index]));
@@ -201,7 +196,7 @@ export function replaceConfigSecrets(config: JsonObject, { names, warn }: Secret
     }
     if (typeof value !== "string" || !isSecret(path.at(-1), value)) return value;
     const name = names.next(["toolcrib", ...path]);
-    warn(`${path.join(".")} holds a secret in plain text: it becomes the variable ${name}.`);
+    warn(`${path.join(".")} contains a secret in plain text. It becomes the variable ${name}.`);
     return writeReference("env", name);
   };
   return Object.fromEntries(Object.entries(config).map(([key, value]) => [key, clean(value, [key])]));
@@ -214,16 +209,16 @@ function isSecret(key: string | number | undefined, value: string): boolean {
   return partsOf(value).some((part) => typeof part === "string" && maskTokens(part) !== part);
 }
 
-/** Names for variables that take the place of secrets: no two secrets get the same. */
+/** Unique names for the variables that replace secrets. */
 export class VariableNames {
   readonly #taken: Set<string>;
 
-  /** @param taken Those that stand for something already. */
+  /** @param taken Names that are in use. */
   constructor(taken: Iterable<string>) {
     this.#taken = new Set(taken);
   }
 
-  /** Made of words that say where the secret stood. */
+  /** @param words The place of the secret. */
   next(words: readonly (string | number)[]): string {
     const plain = words
       .join("_")

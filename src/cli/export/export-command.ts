@@ -7,27 +7,28 @@ import { escapeJson } from "../../base/visible-text.ts";
 import type { Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { userConfigFile } from "../config-target.ts";
-import { ENGINES } from "./compose.ts";
+import { composeFiles, ENGINES } from "./compose.ts";
 import type { Deployment, DeploymentFile } from "./deployment.ts";
+import { kubernetesFiles } from "./kubernetes.ts";
 import { planDeployment } from "./plan-deployment.ts";
 
 const TARGETS = ["compose", "kubernetes"] as const;
 type Target = (typeof TARGETS)[number];
 
-/** As deploy/Dockerfile says that it is built. */
+/** The name that deploy/Dockerfile suggests. */
 const DEFAULT_IMAGE = "toolcrib";
 const DEFAULT_REPLICAS = 3;
 
-/** Prints the files, or writes them into a folder. With --json both, so that a program need not read them again. */
+/** Prints the files, or writes them into a folder. With --json the output has the files in both cases. */
 export async function run(invocation: Invocation): Promise<number> {
   const { cwd, env, flags, out } = invocation;
   const target = targetOf(invocation.args[0]);
   const folder = flags.text("out");
   const loaded = await loadCommandConfig(invocation);
   if (loaded.project !== undefined) {
-    // What is made of it is one config, in which the project's rules would be a level less.
-    throw new ToolcribError("invalid_arguments", "Two configs are in use here, and one can be exported.", {
-      hint: `Name one: --config ${loaded.file ?? userConfigFile(invocation)}, or --config ${loaded.project.file}`,
+    // One config cannot express the extra level of the project's rules.
+    throw new ToolcribError("invalid_arguments", "Two configs are in use here, and only one can be exported.", {
+      hint: `Choose one: --config ${loaded.file ?? userConfigFile(invocation)}, or --config ${loaded.project.file}`,
     });
   }
   const warnings: string[] = [];
@@ -40,7 +41,10 @@ export async function run(invocation: Invocation): Promise<number> {
     warn: (message) => warnings.push(message),
   });
   warnings.push(...targetWarnings(target, deployment));
-  const files = await filesOf(target, deployment, folder !== undefined);
+  const files =
+    target === "kubernetes"
+      ? kubernetesFiles(deployment)
+      : composeFiles(deployment, { config: folder === undefined ? "inline" : "file" });
   const written = folder === undefined ? [] : await write(files, resolve(cwd, folder), flags.has("force"));
   for (const message of warnings) out.warn(message);
   if (out.json) out.value({ target, files, written, warnings });
@@ -52,40 +56,34 @@ export async function run(invocation: Invocation): Promise<number> {
 function targetOf(text: string | undefined): Target {
   const target = TARGETS.find((each) => each === text);
   if (target !== undefined) return target;
-  throw new ToolcribError("invalid_arguments", `"${text ?? ""}" is nothing that can be exported to.`, {
-    hint: `Allowed are ${TARGETS.join(" and ")}.`,
+  throw new ToolcribError("invalid_arguments", `"${text ?? ""}" is not an export target.`, {
+    hint: `Use ${TARGETS.join(" or ")}.`,
   });
 }
 
 function replicasOf(text: string | undefined, isCluster: boolean): number {
   const count = text === undefined ? DEFAULT_REPLICAS : Number(text);
   if (!Number.isInteger(count) || count < 1 || count > 100) {
-    throw new ToolcribError("invalid_arguments", "--replicas is a whole number from 1 to 100.");
+    throw new ToolcribError("invalid_arguments", "--replicas must be a whole number from 1 to 100.");
   }
   if (isCluster || text === undefined || count === 1) return count;
-  throw new ToolcribError("invalid_arguments", "--replicas is for a cluster, and the config has none: it is one hub.", {
-    hint: "Set `cluster` and `store` in the config; docs/scale.md shows how.",
+  throw new ToolcribError("invalid_arguments", "--replicas needs a cluster, and the config does not define one.", {
+    hint: "Set `cluster` and `store` in the config, as described in docs/scale.md.",
   });
-}
-
-async function filesOf(target: Target, deployment: Deployment, inFolder: boolean): Promise<DeploymentFile[]> {
-  if (target === "kubernetes") return (await import("./kubernetes.ts")).kubernetesFiles(deployment);
-  const { composeFiles } = await import("./compose.ts");
-  return composeFiles(deployment, { config: inFolder ? "file" : "inline" });
 }
 
 function targetWarnings(target: Target, { image, isCluster, servers }: Deployment): string[] {
   if (target === "compose") {
-    const engines = "The file brings NATS and PostgreSQL of its own; what is in the present store is not taken along.";
+    const engines = "The file starts its own NATS and PostgreSQL. The contents of the current store are not exported.";
     return isCluster ? [engines] : [];
   }
-  const fromHub = `The image ${image} would come from Docker Hub: push the one of deploy/Dockerfile to your registry, and name it with --image.`;
+  const fromHub = `The image ${image} would be pulled from Docker Hub. Push the image of deploy/Dockerfile to your registry, and pass its name with --image.`;
   return [
     ...(image.includes("/") ? [] : [fromHub]),
     ...servers
       .filter(({ read, write: writes }) => read.length + writes.length > 0)
       .map(
-        ({ id }) => `The server "${id}" has folders of this machine, which a cluster does not have: give it volumes.`,
+        ({ id }) => `The server "${id}" uses folders of this machine, which a cluster does not have. Give it volumes.`,
       ),
   ];
 }
@@ -98,12 +96,12 @@ async function write(files: readonly DeploymentFile[], folder: string, force: bo
       () => false,
     );
     if (isThere)
-      throw new ToolcribError("conflict", `There is a file ${path} already.`, { hint: "--force replaces it." });
+      throw new ToolcribError("conflict", `The file ${path} already exists.`, { hint: "Use --force to overwrite it." });
   }
   await mkdir(folder, { recursive: true });
   for (const { path, text } of files) {
     await writeAtomic(join(folder, path), text);
-    // The gateway reads its config as a user of its own.
+    // The gateway runs as a different user.
     await chmod(join(folder, path), 0o644);
   }
   return paths;

@@ -33,14 +33,14 @@ function written(manifest: JsonObject): string {
 function manifests(deployment: Deployment): JsonObject[] {
   const { port, replicas, keepsHome, servers } = deployment;
   const config = `${JSON.stringify(deployment.config, null, 2)}\n`;
-  // Another config is another template, so that applying it rolls the pods.
+  // A changed config changes the template, so that applying it rolls the pods.
   const annotations = { "toolcrib/config": createHash("sha256").update(config).digest("hex").slice(0, 32) };
   return [
     { apiVersion: "v1", kind: "ConfigMap", metadata: metadata(CONFIG_MAP, GATEWAY), data: { [CONFIG_FILE]: config } },
     ...(keepsHome ? [claim()] : []),
     workload(GATEWAY, {
       replicas,
-      // Two at once must not share one home.
+      // Two pods must not share one home.
       strategy: { type: keepsHome ? "Recreate" : "RollingUpdate" },
       template: { metadata: { labels: labels(GATEWAY), annotations }, spec: gatewayPod(deployment) },
     }),
@@ -85,7 +85,7 @@ function disruptionBudget(): JsonObject {
   return { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: metadata(GATEWAY, GATEWAY), spec };
 }
 
-/** Only the gateway reaches it, and it reaches nobody unless it may. */
+/** Only the gateway can connect to it, and it can connect out only if it needs to. */
 function networkPolicy(name: string, port: number, needsNetwork: boolean): JsonObject {
   const ingress = [{ from: [{ podSelector: { matchLabels: labels(GATEWAY) } }], ports: [{ port }] }];
   return {
@@ -104,12 +104,12 @@ function networkPolicy(name: string, port: number, needsNetwork: boolean): JsonO
 function header(keys: readonly string[], { isCluster, config, image }: Deployment): string {
   const literals = keys.map((key) => `--from-literal=${key}=…`).join(" ");
   const lines = [
-    "Made by `toolcrib export kubernetes`. Nothing that looks like a secret is in it.",
+    "Created by `toolcrib export kubernetes`. It contains nothing that looks like a secret.",
     ...(image.includes("/")
       ? []
-      : [`The image ${image} would come from Docker Hub: name one of your registry with --image.`]),
+      : [`The image ${image} would be pulled from Docker Hub. Pass an image of your registry with --image.`]),
     ...(keys.length === 0 ? [] : [`kubectl create secret generic ${SECRET} ${literals}`]),
-    ...(isCluster ? [`NATS with JetStream and PostgreSQL are not part of it: ${enginesOf(config)}`] : []),
+    ...(isCluster ? [`NATS with JetStream and PostgreSQL are not included: ${enginesOf(config)}`] : []),
   ];
   return lines.map((line) => `# ${line}\n`).join("");
 }
@@ -119,11 +119,9 @@ function enginesOf({ cluster, store }: JsonObject): string {
   return `cluster ${JSON.stringify(url)}, store ${JSON.stringify(store)}.`;
 }
 
-/** The pods of a deployment: neither root, nor able to become it, nor able to change what they are made of. */
-
-export const SECRET = "toolcrib-secrets";
-export const CONFIG_MAP = "toolcrib-config";
-export const CLAIM = "toolcrib-state";
+const SECRET = "toolcrib-secrets";
+const CONFIG_MAP = "toolcrib-config";
+const CLAIM = "toolcrib-state";
 const MIB = 1024 ** 2;
 
 const CONTAINER_SECURITY = {
@@ -132,7 +130,7 @@ const CONTAINER_SECURITY = {
   capabilities: { drop: ["ALL"] },
 };
 
-export function gatewayPod({ image, port, variables, keepsHome, stopSeconds }: Deployment): JsonObject {
+function gatewayPod({ image, port, variables, keepsHome, stopSeconds }: Deployment): JsonObject {
   const home = keepsHome ? { persistentVolumeClaim: { claimName: CLAIM } } : { emptyDir: {} };
   const probe = (path: string, more: JsonObject): JsonObject => ({ httpGet: { path, port: "http" }, ...more });
   return {
@@ -170,7 +168,7 @@ export function gatewayPod({ image, port, variables, keepsHome, stopSeconds }: D
   };
 }
 
-export function serverPod(server: DeployedServer): JsonObject {
+function serverPod(server: DeployedServer): JsonObject {
   const { name, image, entrypoint, args, cwd, port, memory, cpus } = server;
   const limits = {
     ...(memory === undefined ? {} : { memory: quantity(memory) }),
@@ -212,7 +210,7 @@ function podOf(user: number): JsonObject {
   };
 }
 
-/** Kubernetes puts variables into others that come after them, and into arguments. */
+/** Kubernetes expands variables in later variables and in arguments. */
 function envOf(server: DeployedServer): JsonObject[] {
   const own = Object.entries(server.env).map(([name, text]): JsonObject => {
     const [only, ...more] = text;
@@ -229,7 +227,7 @@ function expanded(text: EnvText): string {
   return text.map((part) => (typeof part === "string" ? escaped(part) : `$(${partName(part)})`)).join("");
 }
 
-/** A variable of the same name may be made of it. */
+/** A prefix, because a variable of the same name may be composed from it. */
 function partName({ name }: Variable): string {
   return `FROM_SECRET_${name}`;
 }

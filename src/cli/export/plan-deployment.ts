@@ -1,4 +1,4 @@
-/** Works out of a config what is to run, and what has to be said about it. */
+/** Plans what to deploy for a config, with warnings about what needs attention. */
 import { isLoopback } from "../../base/network-address.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { toServerEntry, withoutDefaults } from "../../config/server-entry.ts";
@@ -27,9 +27,9 @@ interface DeploymentOptions {
   readonly image: string;
   /** Of the gateway, in a cluster. */
   readonly replicas: number;
-  /** Names that the platform's own parts have. */
+  /** Names that are used by the platform itself. */
   readonly taken: readonly string[];
-  /** Whether a cluster's engines are among them. */
+  /** Whether the export includes NATS and PostgreSQL for a cluster. */
   readonly bringsEngines: boolean;
   readonly env: NodeJS.ProcessEnv;
   readonly warn: (message: string) => void;
@@ -37,7 +37,7 @@ interface DeploymentOptions {
 
 const DEFAULT_PORT = 4700;
 const TOKEN = "TOOLCRIB_TOKEN";
-/** For what the platform does around the end of a program. */
+/** Extra time for the platform to end a program. */
 const SPARE_SECONDS = 10;
 
 export function planDeployment(loaded: LoadedConfig, options: DeploymentOptions): Deployment {
@@ -66,7 +66,7 @@ export function planDeployment(loaded: LoadedConfig, options: DeploymentOptions)
   warnAboutProviders(portable, warn);
   if (!(isCluster && options.bringsEngines)) warnAboutEngines(portable, warn);
   if (isCluster && config.secrets.key === undefined) {
-    warn("secrets.key is not set: what is encrypted on one node cannot be read on the others.");
+    warn("secrets.key is not set: data encrypted on one node cannot be read on the others.");
   }
   return {
     image,
@@ -74,7 +74,7 @@ export function planDeployment(loaded: LoadedConfig, options: DeploymentOptions)
     replicas: isCluster ? options.replicas : 1,
     isCluster,
     keepsHome: !isCluster,
-    // Requests under way end first, then calls of the servers that are handed over.
+    // Requests in progress finish first, then the calls of servers that move to other nodes.
     stopSeconds: Math.ceil((2 * config.http.limits.shutdownMs) / 1000) + SPARE_SECONDS,
     config: portable,
     variables: variablesIn(portable),
@@ -82,14 +82,14 @@ export function planDeployment(loaded: LoadedConfig, options: DeploymentOptions)
   };
 }
 
-/** It has to listen at every address of its container, which nobody may enter without credentials. */
+/** It listens on all addresses of its container, so clients need credentials. */
 function portableHttp(
   { config: { http } }: LoadedConfig,
   written: JsonObject,
   { port, warn }: { readonly port: number; readonly warn: (message: string) => void },
 ): JsonObject {
   const token = { auth: { tokens: [{ token: writeReference("env", TOKEN) }] } };
-  if (http.auth === undefined) warn(`http.auth is not set: clients have to bring the token ${TOKEN}.`);
+  if (http.auth === undefined) warn(`http.auth is not set: clients must send the token ${TOKEN}.`);
   return {
     ...written,
     host: "0.0.0.0",
@@ -99,7 +99,6 @@ function portableHttp(
   };
 }
 
-/** As short as a person would write it. */
 function withoutDefaultValues(config: LoadedConfig["config"]): JsonObject {
   return withoutDefaults({ ...config }, ConfigSchema.parse({}));
 }
@@ -122,11 +121,12 @@ function warnAboutFolders({ config }: LoadedConfig, warn: (message: string) => v
     ["workspaceDir", config.workspaceDir === undefined ? [] : [config.workspaceDir]],
   ] as const;
   for (const [key, paths] of folders) {
-    if (paths.length > 0) warn(`${key} names ${paths.join(", ")} on this machine: mount it, or put it into the image.`);
+    if (paths.length > 0)
+      warn(`${key} refers to ${paths.join(", ")} on this machine. Mount it, or add it to the image.`);
   }
   if (config.store === undefined || config.store === "sqlite") {
     warn(
-      "Servers and skills that were added while a hub ran are in its home, and not part of this; see toolcrib backup.",
+      "Servers and skills that were added to a running hub are in its home and are not exported. See toolcrib backup.",
     );
   }
 }
@@ -137,28 +137,26 @@ function warnAboutEngines({ store, cluster }: JsonObject, warn: (message: string
       (text) => /^[a-z]+:\/\/(?:[^/?#]*@)?(\[[^\]]*\]|[^/?#:,]+)/i.exec(text)?.[1] ?? [],
     );
     if (hosts.some(isLoopback))
-      warn(`${key} is at this machine's loopback, which is another one inside of a container.`);
+      warn(`${key} is at this machine's loopback address, which is a different machine inside a container.`);
   }
 }
 
 const PROVIDERS: Readonly<Record<string, string>> = {
-  file: "a file of this machine: mount it",
+  file: "a file on this machine: mount it",
   keychain: "this machine's keychain, which a container does not have",
   exec: "a program, which the image does not have",
-  user: "files of the home, one for each user",
-  store: "the store; its key has to be there too",
-  vault: "Vault: give the gateway its address and a token",
+  user: "files in the home, one per user",
+  store: "the store, which also needs its key",
+  vault: "Vault: give the gateway its URL and a token",
   aws: "AWS: give the gateway a role that may read it",
   gcp: "Google Cloud: give the gateway an account that may read it",
 };
 
 function warnAboutProviders(config: JsonObject, warn: (message: string) => void): void {
   for (const provider of providersIn(config)) {
-    warn(`A reference to secret://${provider} is looked up in ${PROVIDERS[provider] ?? provider}.`);
+    warn(`References to secret://${provider} are looked up in ${PROVIDERS[provider] ?? provider}.`);
   }
 }
-
-/** The servers of a config as they are where the hub is deployed: in the gateway, beside it, or remote as before. */
 
 interface PortableServers {
   /** For `mcpServers` of the gateway's config. */
@@ -170,9 +168,9 @@ interface PortableServers {
 
 type Warn = (message: string) => void;
 
-/** Programs that the image has. */
+/** Programs in the image. */
 const IMAGE_PROGRAMS = new Set(["node", "npx", "npm", "toolcrib"]);
-/** What says where a program is and how it runs; a server beside the gateway has an address instead. */
+/** Keys about a local program; a server beside the gateway has a URL instead. */
 const PROCESS_KEYS = ["command", "args", "env", "cwd", "transport", "sandbox", "replicas"];
 
 function portableServers(
@@ -194,7 +192,7 @@ function portableServers(
     const asTheyStand = plainTextNames(entry);
     if (asTheyStand.length > 0) {
       warn(
-        `The server "${spec.id}" is exported with the plain texts of ${asTheyStand.join(", ")}: no secret may be there.`,
+        `The server "${spec.id}" is exported with the plain values of ${asTheyStand.join(", ")}. Make sure that they are not secrets.`,
       );
     }
     const name = nameOf.get(spec.id);
@@ -224,7 +222,9 @@ function deployedServer(
   const { image = "", port = 0, network, read, write, memory, cpus, pids } = readSandbox(sandbox, baseDir, env);
   const lost = (key: string): Variable => {
     const variable = { name: names.next([id, key]), needed: true };
-    warn(`The server "${id}" gets ${key} from ${variable.name}: beside the gateway nobody looks its reference up.`);
+    warn(
+      `The server "${id}" gets ${key} from ${variable.name}, because references are not resolved outside the gateway.`,
+    );
     return variable;
   };
   const texts = Object.entries((entry["env"] ?? {}) as Record<string, string>); // As the schema of entries says.
@@ -250,7 +250,7 @@ function deployedServer(
 function addressOf({ sandbox }: ServerSpec, entry: JsonObject, { name, port }: DeployedServer): JsonObject {
   const path = typeof sandbox === "object" ? (sandbox.path ?? "/mcp") : "/mcp";
   const rest = Object.fromEntries(Object.entries(entry).filter(([key]) => !PROCESS_KEYS.includes(key)));
-  // The platform's own network: nobody else is on it.
+  // Plain HTTP is fine on the platform's private network.
   return { url: `http://${name}:${port}${path}`, transport: "http", allowHttp: true, ...rest };
 }
 
@@ -259,25 +259,25 @@ function warnAboutProgram({ id, command, cwd, url, sandbox, enabled }: ServerSpe
   if (url !== undefined) {
     const { hostname } = URL.parse(url) ?? {};
     if (hostname !== undefined && isLoopback(hostname)) {
-      warn(`The server "${id}" is at ${hostname}, which is another machine inside of a container.`);
+      warn(`The server "${id}" is at ${hostname}, which is a different machine inside a container.`);
     }
     return;
   }
   if (command !== undefined && !IMAGE_PROGRAMS.has(command)) {
-    warn(`The server "${id}" runs ${command}, which the image does not have: add it, or give it an image and a port.`);
+    warn(
+      `The server "${id}" runs ${command}, which the image does not have. Add it to the image, or give the server an image and a port.`,
+    );
   }
-  if (cwd !== undefined) warn(`The server "${id}" runs in ${cwd}, which is a folder of this machine: mount it.`);
+  if (cwd !== undefined) warn(`The server "${id}" runs in ${cwd}, which is a folder of this machine. Mount it.`);
   const kind = sandbox === undefined ? "none" : sandboxKindOf(sandbox);
   if (kind !== "none") {
-    warn(`The server "${id}" has the cage ${kind}, which cannot be made inside of the gateway's own container.`);
+    warn(`The server "${id}" uses the sandbox ${kind}, which is not available inside the gateway's container.`);
   }
 }
 
-/** Names that every platform takes for a service: DNS labels that begin with a letter. */
-
 const MAX_SERVICE_NAME_LENGTH = 50;
 
-/** One for each id, in their order; no two are the same, and none is one of `taken`. */
+/** One unique DNS label per id, in order, and none of `taken`. */
 function serviceNames(ids: readonly string[], taken: Iterable<string>): string[] {
   const used = new Set(taken);
   return ids.map((id) => {

@@ -1,4 +1,4 @@
-/** `toolcrib run -i`: prompts and answers until the end, in one conversation or several. */
+/** `toolcrib run -i`: a chat with the agent, in one or more conversations. */
 import { createInterface, type Interface } from "node:readline";
 import { modelId } from "../../agent/model/open-model.ts";
 import { nearMatches } from "../../base/near-matches.ts";
@@ -7,80 +7,68 @@ import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { StoredConversation } from "../../store/store.ts";
 import type { Invocation } from "../command.ts";
-import type { Sink } from "../output.ts";
+import type { Output, Sink } from "../output.ts";
 import { type Column, firstLine } from "../table.ts";
 import type { RunAgent } from "./run-agent.ts";
 import { chosenModel, modeOf, MODES, namedModels } from "./run-options.ts";
 import { type Interrupts, runTurn, type TurnView } from "./show-turn.ts";
 
-export class Chat {
-  readonly #parts: ChatParts;
-
-  constructor(parts: ChatParts) {
-    this.#parts = parts;
-  }
-
-  /** Resolves with the exit code: that of the last turn where prompts come from a pipe, else 0. */
-  async run(first: readonly ContentBlock[] | undefined): Promise<number> {
-    const { invocation, interrupts, seat } = this.#parts;
-    const { stdin, out } = invocation;
-    const lines = chatLines(stdin, out.prompts);
-    let exitCode = 0;
+/** Resolves with the exit code: that of the last turn if prompts come from a pipe, otherwise 0. */
+export async function runChat(parts: ChatParts, first: readonly ContentBlock[] | undefined): Promise<number> {
+  const { invocation, interrupts, runAgent, view } = parts;
+  const { stdin, out } = invocation;
+  const lines = chatLines(stdin, out.prompts);
+  const turn = async (prompt: string | readonly ContentBlock[]): Promise<number> => {
     try {
-      if (stdin.isTTY)
-        out.note(`${(await seat.agent.model()).id}, mode ${seat.agent.mode}. /help lists commands, Ctrl-D ends.`);
-      if (first !== undefined) exitCode = await this.#turn(first);
-      while (!interrupts.ending.aborted) {
-        const line = (await lines.next(interrupts.ending))?.trim();
-        if (line === undefined) break;
-        if (line === "") continue;
-        const [, name = "", rest = ""] = /^\/(\S+)\s*([^]*)$/.exec(line) ?? [];
-        const command = CHAT_COMMANDS[name];
-        const unknown = command === undefined ? unknownCommand(this.#parts, name, rest) : undefined;
-        if (unknown !== undefined) this.#tell(unknown);
-        else if (command === undefined) exitCode = await this.#turn(line);
-        else if ((await this.#command(() => command.run(this.#parts, rest))) === "exit") break;
-      }
-    } finally {
-      lines.close();
-    }
-    return stdin.isTTY ? 0 : exitCode;
-  }
-
-  async #turn(prompt: string | readonly ContentBlock[]): Promise<number> {
-    const { invocation, interrupts, seat, view } = this.#parts;
-    try {
-      return await runTurn(seat.agent, prompt, { view, out: invocation.out, signal: interrupts.beginTurn() });
+      return await runTurn(runAgent.agent, prompt, { view, out, signal: interrupts.beginTurn() });
     } finally {
       interrupts.endTurn();
     }
-  }
-
-  /** What a command refuses is said, and the chat goes on. */
-  async #command(run: () => Promise<"exit" | void>): Promise<"exit" | void> {
-    try {
-      return await run();
-    } catch (thrown) {
-      this.#tell(asToolcribError(thrown));
+  };
+  let exitCode = 0;
+  try {
+    if (stdin.isTTY) {
+      const { id } = await runAgent.agent.model();
+      out.note(`${id}, mode ${runAgent.agent.mode}. Type /help for commands, Ctrl-D to quit.`);
     }
+    if (first !== undefined) exitCode = await turn(first);
+    while (!interrupts.ending.aborted) {
+      const line = (await lines.next(interrupts.ending))?.trim();
+      if (line === undefined) break;
+      if (line === "") continue;
+      const [, name = "", rest = ""] = /^\/(\S+)\s*([^]*)$/.exec(line) ?? [];
+      const command = CHAT_COMMANDS[name];
+      const unknown = command === undefined ? unknownCommand(parts, name, rest) : undefined;
+      if (unknown !== undefined) reportError(out, unknown);
+      else if (command === undefined) exitCode = await turn(line);
+      else if ((await runCommand(command, parts, rest)) === "exit") break;
+    }
+  } finally {
+    lines.close();
   }
+  return stdin.isTTY ? 0 : exitCode;
+}
 
-  #tell({ message, hint }: ToolcribError): void {
-    const { out } = this.#parts.invocation;
-    out.labelled("red", "error:", hint === undefined ? message : `${message}\n  ${hint}`);
+/** Reports an error of the command; the chat continues. */
+async function runCommand(command: ChatCommand, parts: ChatParts, rest: string): Promise<"exit" | void> {
+  try {
+    return await command.run(parts, rest);
+  } catch (thrown) {
+    reportError(parts.invocation.out, asToolcribError(thrown));
   }
 }
 
-/** What a chat works with. */
+function reportError(out: Output, { message, hint }: ToolcribError): void {
+  out.labelled("red", "error:", hint === undefined ? message : `${message}\n  ${hint}`);
+}
+
 interface ChatParts {
   readonly invocation: Invocation;
   readonly hub: Hub;
-  readonly seat: RunAgent;
+  readonly runAgent: RunAgent;
   readonly interrupts: Interrupts;
   readonly view: TurnView;
 }
-
-/** What the chat does itself. Every other `/name` is that of a skill or of a server's prompt. */
 
 interface ChatCommand {
   readonly usage: string;
@@ -106,11 +94,11 @@ const CONVERSATION_COLUMNS: readonly Column<StoredConversation>[] = [
   { title: "TITLE", cell: ({ title }) => firstLine(title ?? ""), shrink: true },
 ];
 
-/** Without a prototype: `/constructor` is no command. */
+/** Without a prototype, so that `/constructor` is not a command. */
 const CHAT_COMMANDS: Readonly<Record<string, ChatCommand | undefined>> = Object.assign(Object.create(null) as object, {
   help: {
     usage: "/help",
-    summary: "this list",
+    summary: "show this list",
     async run(parts) {
       const own = Object.values(CHAT_COMMANDS).flatMap((command) =>
         command === undefined ? [] : [{ name: command.usage, text: command.summary }],
@@ -120,66 +108,66 @@ const CHAT_COMMANDS: Readonly<Record<string, ChatCommand | undefined>> = Object.
   },
   tools: {
     usage: "/tools",
-    summary: "what the agent can use",
+    summary: "list the tools of the agent",
     async run(parts) {
-      const { tools } = parts.hub.view(parts.seat.agent.session);
+      const { tools } = parts.hub.view(parts.runAgent.agent.session);
       const entries = tools.map(({ name, definition }) => ({ name, text: definition.description ?? "" }));
-      listEntries(parts, entries, "There are no tools.");
+      listEntries(parts, entries, "No tools are available.");
     },
   },
   skills: {
     usage: "/skills",
-    summary: "skills, and prompts of servers, that can be called by name",
-    run: async (parts) => listEntries(parts, callableEntries(parts), "There is nothing that can be called by name."),
+    summary: "list the skills and server prompts that can be called by name",
+    run: async (parts) => listEntries(parts, callableEntries(parts), "No skills or prompts are available."),
   },
   model: {
     usage: "/model [id]",
-    summary: "show the models, or change to another",
+    summary: "list the models, or switch to another one",
     async run(parts, rest) {
       const { agent } = parts.hub.config.config;
-      if (rest !== "") await parts.seat.setModel(chosenModel(agent, rest));
-      const now = (await parts.seat.agent.model()).id;
+      if (rest !== "") await parts.runAgent.setModel(chosenModel(agent, rest));
+      const now = (await parts.runAgent.agent.model()).id;
       const ids = new Set([now, ...namedModels(agent).map(modelId)]);
-      for (const id of ids) say(parts, id === now ? `${id} (now)` : id);
+      for (const id of ids) say(parts, id === now ? `${id} (current)` : id);
     },
   },
   mode: {
     usage: "/mode [mode]",
-    summary: `show the mode, or change it: ${MODES.join(", ")}`,
+    summary: `show or change the mode: ${MODES.join(", ")}`,
     async run(parts, rest) {
-      if (rest !== "") parts.seat.setMode(modeOf(rest));
-      say(parts, parts.seat.agent.mode);
+      if (rest !== "") parts.runAgent.setMode(modeOf(rest));
+      say(parts, parts.runAgent.agent.mode);
     },
   },
   clear: {
     usage: "/clear",
-    summary: "begin a new conversation",
+    summary: "start a new conversation",
     async run(parts) {
-      await parts.seat.clear();
-      say(parts, "A new conversation.");
+      await parts.runAgent.clear();
+      say(parts, "Started a new conversation.");
     },
   },
   sessions: {
     usage: "/sessions",
-    summary: "conversations of this folder",
+    summary: "list the conversations of this folder",
     async run(parts) {
-      const kept = await parts.seat.kept(SHOWN_CONVERSATIONS);
-      showRows(parts, CONVERSATION_COLUMNS, kept, "None is kept.");
+      const recent = await parts.runAgent.recent(SHOWN_CONVERSATIONS);
+      showRows(parts, CONVERSATION_COLUMNS, recent, "There are no saved conversations.");
     },
   },
   resume: {
     usage: "/resume [id]",
-    summary: "go on with a conversation; the beginning of its id is enough, the last one without",
+    summary: "continue a conversation by a prefix of its id, or the last one",
     async run(parts, rest) {
-      const { title, messages } = await parts.seat.resume(rest === "" ? "last" : { id: rest });
+      const { title, messages } = await parts.runAgent.resume(rest === "" ? "last" : { id: rest });
       say(parts, `${title ?? "Untitled"}, ${messages.length} messages.`);
     },
   },
-  exit: { usage: "/exit", summary: "end, as Ctrl-D does", run: async () => "exit" as const },
+  exit: { usage: "/exit", summary: "quit, as Ctrl-D does", run: async () => "exit" as const },
 } satisfies Record<string, ChatCommand>);
 
-function callableEntries({ seat }: ChatParts): Entry[] {
-  return seat.agent.commands().map(({ name, hint, description }) => ({
+function callableEntries({ runAgent }: ChatParts): Entry[] {
+  return runAgent.agent.commands().map(({ name, hint, description }) => ({
     name: `/${name}${hint === undefined ? "" : ` ${hint}`}`,
     text: description,
   }));
@@ -202,21 +190,19 @@ function showRows<Row>(parts: ChatParts, columns: readonly Column<Row>[], rows: 
   else out.table(columns, rows);
 }
 
-/** What was likely meant to be a command and is none, in words; undefined for what the model is to read. */
-function unknownCommand({ seat }: ChatParts, name: string, rest: string): ToolcribError | undefined {
-  // With a further slash it is a path.
+/** The error for a mistyped command; undefined for text that is meant for the model. */
+function unknownCommand({ runAgent }: ChatParts, name: string, rest: string): ToolcribError | undefined {
+  // With another slash it is a path.
   if (name === "" || name.includes("/")) return undefined;
-  const called = seat.agent.commands().map((command) => command.name);
+  const called = runAgent.agent.commands().map((command) => command.name);
   if (called.includes(name) || name === "skill-off") return undefined;
   const near = nearMatches(name, [...Object.keys(CHAT_COMMANDS), ...called]);
   // `/tmp is full` is a sentence.
   if (rest !== "" && near.length === 0) return undefined;
   return new ToolcribError("not_found", `There is no command /${name}.`, {
-    hint: near.length === 0 ? "/help lists them." : `Did you mean ${near.map((each) => `/${each}`).join(", ")}?`,
+    hint: near.length === 0 ? "Type /help for a list." : `Did you mean ${near.map((each) => `/${each}`).join(", ")}?`,
   });
 }
-
-/** Prompts as a person types them, or one for each line of a pipe. A line that ends in a backslash goes on in the next. */
 
 interface ChatLines {
   /** Undefined at the end: Ctrl-D, Ctrl-C at an empty prompt, end of the pipe, aborted signal. */
@@ -245,7 +231,7 @@ export function chatLines(stdin: NodeJS.ReadStream, prompts: Sink): ChatLines {
 
 /**
  * The terminal is read only while a prompt is typed: in between, questions read it, and Ctrl-C is a signal. So each line has
- * its own interface, and what was typed before is handed on for the arrow keys.
+ * its own interface, which gets the history for the arrow keys.
  */
 class TypedLines {
   readonly #stdin: NodeJS.ReadStream;
@@ -270,14 +256,14 @@ class TypedLines {
       });
       terminal.on("SIGINT", () => {
         if (terminal.line === "") return terminal.close();
-        // As a shell does: the line is given up.
+        // Discards the line, as a shell does.
         this.#prompts.write("^C\n");
         terminal.write(null, { ctrl: true, name: "u" });
         terminal.prompt();
       });
       terminal.once("close", () => {
         signal.removeEventListener("abort", stop);
-        // What comes after the end does not stand behind the prompt.
+        // Output after the end starts on a new line.
         if (!isTyped) this.#prompts.write("\n");
         resolve(undefined);
       });
@@ -297,7 +283,7 @@ class PipedLines {
 
   constructor(stdin: NodeJS.ReadStream) {
     this.#reader = createInterface({ input: stdin, crlfDelay: Infinity });
-    // Taken at once: lines that come before somebody asks for them would be lost.
+    // Created at once, because lines that arrive before it would be lost.
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
 

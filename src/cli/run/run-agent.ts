@@ -1,8 +1,8 @@
-/** The agent of a `toolcrib run`, and the change to another conversation. */
-import { setTimeout as delay } from "node:timers/promises";
+/** The agent of `toolcrib run`, its hub, and switching to another conversation. */
 import type { Agent, AgentMode } from "../../agent/agent-options.ts";
 import { createAgent } from "../../agent/agent.ts";
 import { type Conversation, Conversations } from "../../agent/conversation.ts";
+import { endsWithin } from "../../base/async.ts";
 import { systemClock } from "../../base/clock.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
@@ -16,7 +16,7 @@ import type { TerminalQuestions } from "./terminal-questions.ts";
 interface RunAgentOptions {
   readonly hub: Hub;
   readonly cwd: string;
-  /** Where keys of models are looked up. */
+  /** For the API keys of models. */
   readonly env: NodeJS.ProcessEnv;
   readonly model: ModelSetting;
   readonly mode: AgentMode;
@@ -26,42 +26,40 @@ interface RunAgentOptions {
   readonly questions: TerminalQuestions | undefined;
 }
 
-/** More than anybody looks through; a beginning of an id that is older is not found. */
+/** An id prefix is searched in this many recent conversations. */
 const MAX_SEARCHED_CONVERSATIONS = 200;
 
-/** An editor's conversations are not offered here: by id they can be gone on with all the same. */
+/** Conversations of editors are not listed here, but can be resumed by id. */
 const DOOR = "cli";
 
 export class RunAgent {
-  readonly #seating: RunAgentOptions;
+  readonly #options: RunAgentOptions;
   readonly #conversations: Conversations;
   #model: ModelSetting;
   #mode: AgentMode;
   #agent: Agent;
 
-  private constructor(seating: RunAgentOptions, conversations: Conversations, conversation: Conversation) {
-    this.#seating = seating;
+  private constructor(options: RunAgentOptions, conversations: Conversations, conversation: Conversation) {
+    this.#options = options;
     this.#conversations = conversations;
-    this.#model = seating.model;
-    this.#mode = seating.mode;
+    this.#model = options.model;
+    this.#mode = options.mode;
     this.#agent = this.#make(conversation);
   }
 
-  static async open(seating: RunAgentOptions, resume: { readonly id: string } | "last" | undefined): Promise<RunAgent> {
-    const { hub, cwd } = seating;
+  static async open(options: RunAgentOptions, resume: { readonly id: string } | "last" | undefined): Promise<RunAgent> {
+    const { hub, cwd } = options;
     const conversations = new Conversations(hub.store, systemClock);
-    const fresh = conversations.create({ door: DOOR, cwd });
-    if (resume === undefined) return new RunAgent(seating, conversations, fresh);
-    const seat = new RunAgent(seating, conversations, fresh);
-    await seat.resume(resume);
-    return seat;
+    const agent = new RunAgent(options, conversations, conversations.create({ door: DOOR, cwd }));
+    if (resume !== undefined) await agent.resume(resume);
+    return agent;
   }
 
   get agent(): Agent {
     return this.#agent;
   }
 
-  /** One that cannot be opened changes nothing. */
+  /** A model that cannot be opened changes nothing. */
   async setModel(model: ModelSetting): Promise<void> {
     this.#agent.setModel(model);
     try {
@@ -78,24 +76,24 @@ export class RunAgent {
     this.#agent.setMode(mode);
   }
 
-  /** A new conversation, which knows nothing of the one before. */
+  /** Starts a new conversation. */
   async clear(): Promise<void> {
-    await this.#sit(this.#conversations.create({ door: DOOR, cwd: this.#seating.cwd }));
+    await this.#switchTo(this.#conversations.create({ door: DOOR, cwd: this.#options.cwd }));
   }
 
   async resume(which: { readonly id: string } | "last"): Promise<Conversation> {
     const id = await this.#find(which);
     const conversation = await this.#conversations.open(id);
     if (conversation === undefined) throw notFound(id);
-    await this.#sit(conversation);
+    await this.#switchTo(conversation);
     return conversation;
   }
 
-  /** Those that were begun here, in this folder, and have something in them; those that were last used first. */
-  async kept(limit: number): Promise<readonly StoredConversation[]> {
-    const here = { cwd: this.#seating.cwd, door: DOOR, limit: MAX_SEARCHED_CONVERSATIONS };
+  /** The conversations that were started in this folder, most recently used first, without empty ones. */
+  async recent(limit: number): Promise<readonly StoredConversation[]> {
+    const here = { cwd: this.#options.cwd, door: DOOR, limit: MAX_SEARCHED_CONVERSATIONS };
     const { entries } = await this.#conversations.list(here);
-    // The first prompt makes the title.
+    // The first prompt sets the title.
     return entries.filter(({ title }) => title !== null).slice(0, limit);
   }
 
@@ -105,31 +103,33 @@ export class RunAgent {
 
   async #find(which: { readonly id: string } | "last"): Promise<string> {
     if (which === "last") {
-      const [last] = await this.kept(1);
+      const [last] = await this.recent(1);
       if (last !== undefined) return last.id;
-      throw new ToolcribError("not_found", "There is no conversation of this folder to go on with.", {
+      throw new ToolcribError("not_found", "There is no conversation to continue in this folder.", {
         hint:
-          this.#seating.hub.store === undefined ? "Without a store none is kept." : "toolcrib run -i, then /sessions.",
+          this.#options.hub.store === undefined
+            ? "Conversations are not saved without a store."
+            : "List the conversations with /sessions in toolcrib run -i.",
       });
     }
     const { entries } = await this.#conversations.list({ limit: MAX_SEARCHED_CONVERSATIONS });
     const found = entries.filter(({ id }) => id.startsWith(which.id));
     if (found.length > 1) {
-      throw new ToolcribError("invalid_arguments", `Several conversations begin with "${which.id}".`, {
-        hint: `Give more of the id: ${found.map(({ id }) => id).join(", ")}`,
+      throw new ToolcribError("invalid_arguments", `Several conversations have an id that begins with "${which.id}".`, {
+        hint: `Use a longer prefix: ${found.map(({ id }) => id).join(", ")}`,
       });
     }
     return found[0]?.id ?? which.id;
   }
 
-  async #sit(conversation: Conversation): Promise<void> {
+  async #switchTo(conversation: Conversation): Promise<void> {
     const before = this.#agent;
     this.#agent = this.#make(conversation);
     await before.close();
   }
 
   #make(conversation: Conversation): Agent {
-    const { hub, env, cwd, role, maxSteps, maxTokens, questions } = this.#seating;
+    const { hub, env, cwd, role, maxSteps, maxTokens, questions } = this.#options;
     return createAgent({
       hub,
       conversation,
@@ -142,34 +142,32 @@ export class RunAgent {
         door: DOOR,
         owner: true,
         workspaceDir: cwd,
-        // Where somebody stands is not a folder that they chose for the servers of the config.
+        // The working directory was not chosen as a root for the servers of the config.
         rootsOnRequest: true,
         role,
-        ...(questions === undefined ? {} : { onElicit: questions.onElicit }),
+        onElicit: questions?.onElicit,
       },
-      ...(questions === undefined ? {} : { onAsk: questions.onAsk, onSampling: questions.onSampling }),
+      onAsk: questions?.onAsk,
+      onSampling: questions?.onSampling,
     });
   }
 }
 
 function notFound(id: string): ToolcribError {
   return new ToolcribError("not_found", `There is no conversation "${id}".`, {
-    hint: "In toolcrib run -i, /sessions lists those of a folder.",
+    hint: "List the conversations of a folder with /sessions in toolcrib run -i.",
   });
 }
 
-/** The hub that an agent of the command line works with. */
-
-/** A turn does not begin before its tools are there, within reason. */
+/** A turn waits this long for its tools. */
 const MAX_CONNECT_WAIT_MS = 10_000;
 
-/** Does not wait for servers. */
 export async function openAgentHub(invocation: Invocation, config: LoadedConfig): Promise<Hub> {
   const { env, out, flags, cwd } = invocation;
   const role = flags.text("role");
   const hub = await createHub(config, {
     wait: false,
-    // The agent's session answers what servers ask.
+    // The agent's session answers requests for roots.
     rootsOnRequest: true,
     workspaceDir: cwd,
     door: "cli",
@@ -184,17 +182,15 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
   return hub;
 }
 
-/** Resolves when every server is up or has failed, or when it has taken long enough; says then which are not there. */
+/** Waits until every server is ready or has failed, but not too long. Reports those that are not connected. */
 export async function awaitServers(hub: Hub, { out }: Invocation, signal: AbortSignal): Promise<void> {
   const late = (): string[] => hub.servers().flatMap(({ id, state }) => (state === "connecting" ? [id] : []));
   if (late().length > 0) out.transient(`connecting ${late().join(", ")} …`);
-  const patience = AbortSignal.any([signal, AbortSignal.timeout(MAX_CONNECT_WAIT_MS)]);
-  const over = delay(MAX_CONNECT_WAIT_MS * 2, undefined, { signal: patience }).catch(() => {});
-  await Promise.race([hub.settled(), over]);
+  await endsWithin(hub.settled(), { ms: MAX_CONNECT_WAIT_MS, signal });
   out.transient("");
   if (signal.aborted) return;
   for (const { id, state, status, lastError } of hub.servers()) {
     if (status === "connected" || state === "idle" || state === "disabled") continue;
-    out.note(`not connected: ${id}: ${lastError ?? "it joins when it is ready"}`);
+    out.note(`not connected: ${id}: ${lastError ?? "still connecting"}`);
   }
 }

@@ -5,7 +5,7 @@ import type { ContentBlock } from "../../model/protocol.ts";
 import { exitCodeOf, type Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { awaitServers, openAgentHub, RunAgent } from "./run-agent.ts";
-import { Chat } from "./chat.ts";
+import { runChat } from "./chat.ts";
 import { chosenModel, type RunOptions, runOptions } from "./run-options.ts";
 import { Interrupts, runTurn, turnView } from "./show-turn.ts";
 import { terminalQuestions } from "./terminal-questions.ts";
@@ -13,14 +13,14 @@ import { terminalQuestions } from "./terminal-questions.ts";
 export async function run(invocation: Invocation): Promise<number> {
   const { out, flags } = invocation;
   const options = await runOptions(invocation);
-  const interrupts = new Interrupts({ keepsOn: options.isChat, timeoutMs: flags.number("timeout") });
+  const interrupts = new Interrupts({ keepsRunning: options.isChat, timeoutMs: flags.number("timeout") });
   try {
     return await withAgent(invocation, options, interrupts);
   } catch (thrown) {
-    // What fails after it was told to end fails because of that.
+    // An error after a signal or timeout is a consequence of it.
     const error = interrupts.exitCode === undefined ? asToolcribError(thrown) : interrupts.timedOut;
     if (!out.json && error !== undefined) throw error;
-    // Each line of the output is one JSON object, so this one is too.
+    // Every line of the output is a JSON object.
     if (error !== undefined) out.record({ error: out.redactor.maskAll(error.toObject()) });
     return interrupts.exitCode ?? exitCodeOf(error?.code ?? "internal");
   } finally {
@@ -34,36 +34,36 @@ async function withAgent(invocation: Invocation, options: RunOptions, interrupts
   const model = chosenModel(config.config.agent, options.model);
   const view = turnView(out, options);
   const questions = terminalQuestions(invocation, {
-    before: () => view.hold(),
-    after: () => view.goOn(),
+    before: () => view.pause(),
+    after: () => view.resume(),
     interrupt: () => interrupts.interrupt(),
   });
   const hub = await openAgentHub(invocation, config);
-  let seat: RunAgent | undefined;
+  let runAgent: RunAgent | undefined;
   try {
-    seat = await RunAgent.open({ ...options, hub, cwd, env, model, questions }, options.resume);
-    // A missing key is told at once, whatever servers do.
-    refuseUnseen(options.prompt, await seat.agent.model());
+    runAgent = await RunAgent.open({ ...options, hub, cwd, env, model, questions }, options.resume);
+    // Fails early if the API key is missing.
+    refuseUnseen(options.prompt, await runAgent.agent.model());
     await awaitServers(hub, invocation, interrupts.ending);
     if (options.isChat) {
-      const exitCode = await new Chat({ invocation, hub, seat, interrupts, view }).run(options.prompt);
+      const exitCode = await runChat({ invocation, hub, runAgent, interrupts, view }, options.prompt);
       return interrupts.exitCode ?? exitCode;
     }
-    const exitCode = await runTurn(seat.agent, options.prompt ?? [], { view, out, signal: interrupts.beginTurn() });
-    // In the midst of an answer the loop only knows that it was cancelled.
+    const exitCode = await runTurn(runAgent.agent, options.prompt ?? [], { view, out, signal: interrupts.beginTurn() });
+    // The loop only knows that it was cancelled, not that the time was up.
     if (interrupts.timedOut !== undefined && exitCode === 1 && !out.json) out.error(interrupts.timedOut.toObject());
-    if (options.verbose) out.note(`conversation: ${seat.agent.conversation.id}`);
+    if (options.verbose) out.note(`conversation: ${runAgent.agent.conversation.id}`);
     return interrupts.exitCode ?? exitCode;
   } finally {
-    await seat?.close();
+    await runAgent?.close();
     await hub.close();
   }
 }
 
-/** The model would get a line that says that there is an image, and the user an answer about nothing. */
+/** Otherwise the model would only be told that there is an image. */
 function refuseUnseen(prompt: readonly ContentBlock[] | undefined, { id, images }: ChatModel): void {
   if (images || prompt?.some(({ type }) => type === "image") !== true) return;
-  throw new ToolcribError("invalid_arguments", `--file: ${id} does not see images.`, {
-    hint: 'Give --model one that does. If this one does, write it as an endpoint with "images": true in the config.',
+  throw new ToolcribError("invalid_arguments", `${id} does not support images.`, {
+    hint: 'Choose another one with --model. If it does support images, define it in the config as an endpoint with "images": true.',
   });
 }

@@ -1,4 +1,4 @@
-/** What the options of `toolcrib run` say, checked before anything is started. */
+/** The options of `toolcrib run`, checked before anything is started. */
 import { readFile, stat } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
@@ -14,7 +14,7 @@ export const MODES = ["ask", "auto", "read-only"] as const satisfies readonly Ag
 
 export interface RunOptions {
   readonly isChat: boolean;
-  /** What the first turn begins with; undefined only in a chat. */
+  /** The first prompt; undefined only in a chat. */
   readonly prompt: readonly ContentBlock[] | undefined;
   readonly model: string | undefined;
   readonly mode: AgentMode;
@@ -22,7 +22,7 @@ export interface RunOptions {
   readonly maxSteps: number | undefined;
   readonly maxTokens: number | undefined;
   readonly verbose: boolean;
-  /** The conversation to go on with: an id or its beginning, or the last one of this folder. */
+  /** The conversation to continue: an id or a prefix of it, or the last one in this folder. */
   readonly resume: { readonly id: string } | "last" | undefined;
 }
 
@@ -34,7 +34,7 @@ export async function runOptions(invocation: Invocation): Promise<RunOptions> {
   return {
     isChat,
     model: flags.text("model"),
-    // Where nobody can be asked, `ask` would only refuse. The rules of the config hold in any mode.
+    // Without a terminal, `ask` would refuse every call. The rules of the config apply in any mode.
     mode: modeOf(flags.text("mode") ?? (stdin.isTTY ? "ask" : "auto")),
     role: flags.text("role"),
     maxSteps: countOf(invocation, "max-steps"),
@@ -60,12 +60,16 @@ function countOf({ flags }: Invocation, name: "max-steps" | "max-tokens"): numbe
 
 async function promptOf({ args, flags, stdin, cwd }: Invocation, isChat: boolean): Promise<ContentBlock[] | undefined> {
   const typed = args.join(" ");
-  if (typed === "-" && isChat) throw usage("A chat reads its prompts from stdin by itself; leave the - out.");
+  if (typed === "-" && isChat) throw usage("A chat always reads its prompts from stdin. Omit the -.");
   const text = typed === "-" ? (await readAll(stdin)).trim() : typed.trim();
   const files = await Promise.all(flags.list("file").map((path) => attachedFile(path, cwd)));
   if (text !== "") return [...files, { type: "text", text }];
-  if (!isChat) throw usage("There is no prompt.", 'toolcrib run "…", or - to read it from stdin, or -i for a chat.');
-  if (files.length > 0) throw usage("--file goes with a prompt; give one.");
+  if (!isChat)
+    throw usage(
+      "The prompt is missing.",
+      'Pass it as toolcrib run "…", use - to read it from stdin, or -i for a chat.',
+    );
+  if (files.length > 0) throw usage("--file needs a prompt.");
   return undefined;
 }
 
@@ -73,9 +77,7 @@ function usage(message: string, hint?: string): ToolcribError {
   return new ToolcribError("invalid_arguments", message, hint === undefined ? {} : { hint });
 }
 
-/** A file that goes with the prompt: text as an embedded resource, an image as an image. */
-
-/** What providers take at most for an image; a text of that size would fill most models' context too. */
+/** The limit of providers for images. A text of this size would also fill the context of most models. */
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
 
 const IMAGE_TYPES: Readonly<Record<string, string>> = {
@@ -101,9 +103,13 @@ async function readAttachment(file: string, path: string): Promise<Buffer> {
   try {
     const { size } = await stat(file);
     if (size > MAX_FILE_BYTES) {
-      throw new ToolcribError("too_large", `${path} has ${size} bytes; ${MAX_FILE_BYTES} go with a prompt at most.`, {
-        hint: "Name the file in the prompt and let the agent read it with a tool.",
-      });
+      throw new ToolcribError(
+        "too_large",
+        `${path} is too large to attach: ${size} bytes, with a limit of ${MAX_FILE_BYTES}.`,
+        {
+          hint: "Name the file in the prompt, so that the agent reads it with a tool.",
+        },
+      );
     }
     return await readFile(file);
   } catch (error) {
@@ -126,34 +132,32 @@ function decodeText(bytes: Buffer, path: string): string {
   }
   throw new ToolcribError(
     "invalid_arguments",
-    `--file ${path} is neither text in UTF-8 nor a PNG, JPEG, GIF or WebP image.`,
+    `--file ${path} is neither UTF-8 text nor a PNG, JPEG, GIF or WebP image.`,
   );
 }
 
-/** Which model `--model` or `/model` means. */
-
-/** What the config names: the usual one first. */
+/** The models of the config, the default first. */
 export function namedModels(agent: AgentConfig): ModelSetting[] {
   return [...(agent.model === undefined ? [] : [agent.model]), ...agent.models];
 }
 
 /**
- * @param given An id as the config's models have it, an endpoint's own word for its model, or `<provider>/<model>`. The config's
- * `agent.model` if absent.
+ * @param given The id of a model in the config, an endpoint's own name for its model, or `<provider>/<model>`; the default is
+ * `agent.model`.
  */
 export function chosenModel(agent: AgentConfig, given: string | undefined): ModelSetting {
   if (given === undefined) {
     if (agent.model !== undefined) return agent.model;
     throw new ToolcribError("invalid_config", "No model is set for the agent.", {
-      hint: 'Set "agent": { "model": "…" } in the config or give --model: anthropic/… needs $ANTHROPIC_API_KEY, openai/… $OPENAI_API_KEY, google/… $GOOGLE_GENERATIVE_AI_API_KEY; ollama/… and lmstudio/… are local and need no key.',
+      hint: 'Set "agent": { "model": "…" } in the config, or use --model. anthropic/… needs $ANTHROPIC_API_KEY, openai/… $OPENAI_API_KEY and google/… $GOOGLE_GENERATIVE_AI_API_KEY; ollama/… and lmstudio/… run locally and need no key.',
     });
   }
   const named = namedModels(agent).find((setting) => modelId(setting) === given || endpointName(setting) === given);
   if (named !== undefined) return named;
   if (/^[^/\s]+\/\S+$/.test(given)) return given;
   const known = namedModels(agent).map(modelId).join(", ");
-  throw new ToolcribError("invalid_arguments", `"${given}" is no model.`, {
-    hint: `Write <provider>/<model>, such as anthropic/claude-sonnet-4-5${known === "" ? "." : `, or one of the config: ${known}.`}`,
+  throw new ToolcribError("invalid_arguments", `"${given}" is not a valid model.`, {
+    hint: `Write <provider>/<model>, such as anthropic/claude-sonnet-4-5${known === "" ? "." : `, or a model of the config: ${known}.`}`,
   });
 }
 

@@ -1,12 +1,12 @@
-/** One turn: shown as it happens, and turned into an exit code. */
-import { constants } from "node:os";
+/** Runs one turn of the agent: shows it as it happens, lets it be interrupted, and returns an exit code. */
 import type { Agent, AgentEvent, EndReason, PlanEntry, ToolCallEvent } from "../../agent/agent-options.ts";
 import { describeBlock } from "../../model/content.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import type { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import { exitCodeOf } from "../command.ts";
 import type { Output } from "../output.ts";
+import { CommandTimeout, signalExitCode } from "../signals.ts";
 import { clip, firstLine } from "../table.ts";
 
 type End = Extract<AgentEvent, { type: "end" }>;
@@ -19,9 +19,9 @@ interface Turn {
 
 const STOPPED: Readonly<Record<Exclude<EndReason, "done" | "error">, string>> = {
   cancelled: "The turn was cancelled.",
-  steps: "The model wanted more steps than it may take; --max-steps and agent.maxSteps set how many.",
-  tokens: "The tokens of the run are used up; --max-tokens and agent.maxTokens set how many.",
-  length: "The answer reached the model's own limit and is cut off.",
+  steps: "The model reached the maximum number of steps. Raise it with --max-steps or agent.maxSteps.",
+  tokens: "The run reached the maximum number of tokens. Raise it with --max-tokens or agent.maxTokens.",
+  length: "The answer reached the model's own length limit and was cut off.",
   refusal: "The model refused to answer.",
 };
 
@@ -44,24 +44,22 @@ export async function runTurn(
   reportEnd(end, out);
   if (end.reason === "error") return exitCodeOf(end.error?.code ?? "internal");
   if (end.reason !== "done") return 1;
-  // The model may well have found words for it; what was wanted did not happen.
+  // The model may have answered anyway, but what was asked for did not happen.
   return ended.has("denied") && !ended.has("done") ? DENIED_EXIT : 0;
 }
 
 function reportEnd({ reason, error }: End, out: Output): void {
-  // Programs have it in the last event.
+  // With --json it is in the last event.
   if (out.json || reason === "done") return;
   if (error !== undefined && reason !== "cancelled") out.error(error);
   else if (reason !== "error") out.labelled("yellow", "stopped:", STOPPED[reason]);
 }
 
-/** Shows a turn of the agent to a person, or to a program. */
-
 export interface TurnView {
   show(event: AgentEvent): void;
-  /** A question is about to be asked: nothing is written until `goOn`, and then what came meanwhile. */
-  hold(): void;
-  goOn(): void;
+  /** Holds all output until `resume`, while a question is open. */
+  pause(): void;
+  resume(): void;
 }
 
 export function turnView(out: Output, { verbose }: { readonly verbose: boolean }): TurnView {
@@ -76,14 +74,14 @@ class EventLines implements TurnView {
   }
 
   show(event: AgentEvent): void {
-    // The hub has masked what tools gave. Text that belongs to the answer is the model's own.
+    // The hub has masked tool results, and the answer is the model's own text.
     const masked = event.type === "notice" || event.type === "end" ? this.#out.redactor.maskAll(event) : event;
     this.#out.record(masked);
   }
 
-  hold(): void {}
+  pause(): void {}
 
-  goOn(): void {}
+  resume(): void {}
 }
 
 const LABELS = {
@@ -96,18 +94,17 @@ const LABELS = {
 const MAX_REASON_LENGTH = 300;
 
 /**
- * On a terminal the text appears as it comes. In a pipe stdout gets the answer alone, which is known at the end; what the model
- * says between calls goes to stderr with them.
+ * On a terminal, text appears as it arrives. In a pipe, stdout gets only the final answer; text between calls goes to stderr.
  */
 class TurnText implements TurnView {
   readonly #out: Output;
   readonly #verbose: boolean;
-  /** Text of which it is not known yet whether it is the answer. */
+  /** Text that may turn out to be the answer. */
   #pending = "";
-  /** What stands on the line that the cursor is in. */
+  /** The content of the current line. */
   #open: "text" | "thought" | "transient" | undefined;
   readonly #started = new Map<string, number>();
-  /** What came while a question was open, and when. */
+  /** Events that arrived while a question was open, with their times. */
   #held: { readonly event: AgentEvent; readonly at: number }[] | undefined;
 
   constructor(out: Output, verbose: boolean) {
@@ -120,12 +117,12 @@ class TurnText implements TurnView {
     else this.#held.push({ event, at: performance.now() });
   }
 
-  hold(): void {
+  pause(): void {
     this.#makeRoom();
     this.#held = [];
   }
 
-  goOn(): void {
+  resume(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
     for (const { event, at } of held) this.#show(event, at);
@@ -153,7 +150,7 @@ class TurnText implements TurnView {
     }
   }
 
-  /** An empty line for what comes next. */
+  /** Ends the current line. */
   #makeRoom(): void {
     if (this.#open === "transient") this.#out.transient("");
     if (this.#open === "thought") this.#out.aside("\n");
@@ -224,7 +221,7 @@ function progressOf({ progress }: ToolCallEvent): string {
   return [" …", share, message].filter((part) => part !== undefined).join("  ");
 }
 
-/** Why it did not work, in a line. */
+/** The reason of a failure, on one line. */
 function reasonOf({ state, error, content }: ToolCallEvent): string {
   if (state === "done" || state === "cancelled") return "";
   const said = error === undefined ? firstLine((content ?? []).map(describeBlock).join("\n")) : error.message;
@@ -242,90 +239,84 @@ function planLine({ status, content }: PlanEntry): string {
   return `  ${MARKS[status]} ${firstLine(content)}`;
 }
 
-/** A call that was held back because nobody could be asked: what whoever started `toolcrib run` can do, in place of the hub's own hint. */
+/** For a call that was denied because it could not be asked for: replaces the hub's hint with one for `toolcrib run`. */
 function withDenialHint(event: AgentEvent): AgentEvent {
   if (event.type !== "tool-call" || event.state !== "denied") return event;
   const { error } = event;
   const rule = error?.details?.["rule"];
-  // Where somebody said no, there is no hint.
+  // There is no hint if the user denied it.
   if (error?.hint === undefined || !isJsonObject(rule) || rule["list"] !== "ask") return event;
-  const otherwise = rule["level"] === "session" ? "give --mode auto" : `change the rule in ${String(rule["where"])}`;
-  return { ...event, error: { ...error, hint: `Run it on a terminal to be asked, or ${otherwise}.` } };
+  const otherwise = rule["level"] === "session" ? "use --mode auto" : `change the rule in ${String(rule["where"])}`;
+  return { ...event, error: { ...error, hint: `Run it on a terminal to approve calls, or ${otherwise}.` } };
 }
-
-/** Ctrl-C and other reasons to stop, for one turn or for the whole program. */
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 interface InterruptOptions {
   /** Ctrl-C during a turn ends the turn and not the program. */
-  readonly keepsOn: boolean;
+  readonly keepsRunning: boolean;
   readonly timeoutMs?: number | undefined;
 }
 
+/** Ctrl-C, SIGTERM and --timeout, which end a turn or the whole program. */
 export class Interrupts {
-  readonly #keepsOn: boolean;
-  readonly #ending = new AbortController();
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #keepsRunning: boolean;
+  readonly #timeout: CommandTimeout;
+  readonly #stopped = new AbortController();
+  readonly #ending: AbortSignal;
   #turn: AbortController | undefined;
   #signal: NodeJS.Signals | undefined;
-  #timedOut: ToolcribError | undefined;
 
-  constructor({ keepsOn, timeoutMs }: InterruptOptions) {
-    this.#keepsOn = keepsOn;
+  constructor({ keepsRunning, timeoutMs }: InterruptOptions) {
+    this.#keepsRunning = keepsRunning;
+    this.#timeout = new CommandTimeout(timeoutMs);
+    this.#ending = AbortSignal.any([this.#stopped.signal, this.#timeout.signal]);
     for (const name of SIGNALS) process.on(name, this.#onSignal);
-    if (timeoutMs === undefined) return;
-    this.#timer = setTimeout(() => {
-      this.#timedOut = new ToolcribError("timeout", `Not done within ${timeoutMs} ms.`, {
-        hint: "--timeout sets the time allowed.",
-      });
-      this.#ending.abort(this.#timedOut);
-    }, timeoutMs);
   }
 
   /** Aborts when the program is to end. */
   get ending(): AbortSignal {
-    return this.#ending.signal;
+    return this.#ending;
   }
 
   get timedOut(): ToolcribError | undefined {
-    return this.#timedOut;
+    return this.#timeout.error;
   }
 
-  /** Of a program that was told to end. */
+  /** Undefined unless a signal or the timeout ends the program. */
   get exitCode(): number | undefined {
-    if (this.#signal !== undefined) return 128 + constants.signals[this.#signal];
-    return this.#timedOut && exitCodeOf(this.#timedOut.code);
+    if (this.#signal !== undefined) return signalExitCode(this.#signal);
+    return this.timedOut && exitCodeOf(this.timedOut.code);
   }
 
   /** Aborts when the turn is to end. */
   beginTurn(): AbortSignal {
     this.#turn = new AbortController();
-    return AbortSignal.any([this.#turn.signal, this.#ending.signal]);
+    return AbortSignal.any([this.#turn.signal, this.#ending]);
   }
 
   endTurn(): void {
     this.#turn = undefined;
   }
 
-  /** As Ctrl-C does; a terminal that is being read hands it over as a key and not as a signal. */
+  /** Like Ctrl-C, for a terminal in raw mode, which delivers it as a key and not as a signal. */
   interrupt(): void {
     this.#onSignal("SIGINT");
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#timeout.stop();
     for (const name of SIGNALS) process.off(name, this.#onSignal);
   }
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
-    if (signal === "SIGINT" && this.#keepsOn && this.#turn?.signal.aborted === false) {
+    if (signal === "SIGINT" && this.#keepsRunning && this.#turn?.signal.aborted === false) {
       this.#turn.abort();
       return;
     }
-    // Who says it again does not want to wait. Children are killed on the way out.
-    if (this.#signal !== undefined) process.exit(128 + constants.signals[signal]);
+    // A second signal ends the process at once; child processes are killed on exit.
+    if (this.#signal !== undefined) process.exit(signalExitCode(signal));
     this.#signal = signal;
-    this.#ending.abort();
+    this.#stopped.abort();
   };
 }

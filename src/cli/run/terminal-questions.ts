@@ -1,4 +1,4 @@
-/** What a person at the terminal is asked while the agent works: permissions, and what servers want to know. One at a time. */
+/** Questions on the terminal while the agent works: approvals, and elicitation and sampling requests of servers. One at a time. */
 import type { AgentOptions } from "../../agent/agent-options.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -14,14 +14,14 @@ export interface TerminalQuestions {
 }
 
 interface Stage {
-  /** The terminal belongs to the question in between. */
+  /** Called before and after each question. */
   readonly before: () => void;
   readonly after: () => void;
   /** Ctrl-C instead of an answer. */
   readonly interrupt: () => void;
 }
 
-/** Undefined where nobody can be asked. */
+/** Undefined without a terminal. */
 export function terminalQuestions(invocation: Invocation, stage: Stage): TerminalQuestions | undefined {
   const permission = askOnTerminal(invocation);
   if (permission === undefined) return undefined;
@@ -54,8 +54,8 @@ export function terminalQuestions(invocation: Invocation, stage: Stage): Termina
     onSampling: ({ server, params: { maxTokens } }, signal) =>
       inTurn(signal, async () => {
         const size = typeof maxTokens === "number" ? ` for up to ${maxTokens} tokens` : "";
-        out.note(`The server "${server}" wants to use the model${size}.`);
-        return /^y(es)?$/i.test(await askerOf(signal).line("Allow it? [y]es, [N]o: "));
+        out.note(`The server "${server}" requests a model response${size}.`);
+        return /^y(es)?$/i.test(await askerOf(signal).line("Allow this? [y]es, [N]o: "));
       }),
     onElicit: ({ message, requestedSchema, url }, { server, signal }) =>
       inTurn(signal, () => {
@@ -66,21 +66,19 @@ export function terminalQuestions(invocation: Invocation, stage: Stage): Termina
   };
 }
 
-/** MCP's elicitation at a terminal: a form field by field, or an address to open. Gives what the protocol wants as the answer. */
-
 interface Asker {
   line(prompt: string): Promise<string>;
   note(text: string): void;
 }
 
-/** The address is never opened by itself: a server could send anybody anywhere. */
+/** The URL is never opened automatically, because a server could send any. */
 export async function visitPage(url: string, asker: Asker): Promise<JsonObject> {
   asker.note(`  ${url}`);
-  const typed = await asker.line("Open it yourself if you trust it, then press return; n declines: ");
+  const typed = await asker.line("Open this URL yourself if you trust it, then press Enter; type n to decline: ");
   return { action: /^n/i.test(typed) ? "decline" : "accept" };
 }
 
-/** What is left empty is left out, or declines the whole where it is required. */
+/** An empty answer omits the field, or declines the form if the field is required. */
 export async function fillForm(schema: JsonObject, asker: Asker): Promise<JsonObject> {
   const fields = Object.entries(isJsonObject(schema["properties"]) ? schema["properties"] : {});
   const required: unknown[] = Array.isArray(schema["required"]) ? schema["required"] : [];
@@ -97,7 +95,7 @@ export async function fillForm(schema: JsonObject, asker: Asker): Promise<JsonOb
   return { action: "accept", content };
 }
 
-/** Undefined for nothing. */
+/** Undefined for an empty answer without a default. */
 async function fillField(label: string, field: JsonObject, asker: Asker): Promise<unknown> {
   for (;;) {
     const typed = await asker.line(`${label}: `);
@@ -115,5 +113,5 @@ function labelOf(name: string, field: JsonObject, isRequired: boolean): string {
   const title = typeof field["title"] === "string" ? field["title"] : name;
   const choices = Array.isArray(field["enum"]) ? ` (${field["enum"].map(String).join(", ")})` : "";
   const preset = field["default"] === undefined ? "" : ` [${JSON.stringify(field["default"])}]`;
-  return `${title}${choices}${preset}${isRequired && preset === "" ? ", empty declines" : ""}`;
+  return `${title}${choices}${preset}${isRequired && preset === "" ? ", leave empty to decline" : ""}`;
 }

@@ -1,8 +1,6 @@
 /** The agent for editors over stdio. Nothing but the protocol goes to stdout, and nothing is left when it ends. */
-import { appendFileSync } from "node:fs";
-import fs from "node:fs";
+import fs, { appendFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
-import { constants } from "node:os";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { type Readable, Writable } from "node:stream";
@@ -15,20 +13,20 @@ import type { Log } from "../../telemetry/log.ts";
 import { killProcessGroups } from "../../upstream/stdio/child-processes.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { exitCodeOf, type Invocation } from "../command.ts";
-import { noteRequest, tidyUp } from "../lean-start.ts";
 import { chosenModel, modeOf } from "../run/run-options.ts";
+import { listenForStopSignals, type StopSignals } from "../signals.ts";
 import { logFor, logHubEvents, logWarnings } from "./hub-log.ts";
 
-/** A server that does not end by itself would be waited for longer than the client waits for us, which is five seconds. */
+/** Clients wait five seconds for an agent to end. A server that does not end by itself is killed before that. */
 const KILL_AFTER_MS = 2500;
 const GIVE_UP_AFTER_MS = 4000;
 
 export async function run(invocation: Invocation): Promise<number> {
   const { stdin: input, out } = invocation;
-  const stopped = stopSignal();
+  const stopped = listenForStopSignals({ names: ["SIGINT", "SIGTERM", "SIGHUP"], onSecond: "exit" });
   const claimed = claimStdout();
   const giveUp = (): void => {
-    out.labelled("red", "error:", "Closing took too long; what is left is given up.");
+    out.labelled("red", "error:", "Closing took too long. The remaining servers were not closed.");
     process.exit(stopped.exitCode ?? 1);
   };
   const steps = { [KILL_AFTER_MS]: killProcessGroups, [GIVE_UP_AFTER_MS]: giveUp };
@@ -42,7 +40,7 @@ export async function run(invocation: Invocation): Promise<number> {
   }
 }
 
-async function serve(invocation: Invocation, output: AcpDoorOptions["output"], stopped: StopSignal): Promise<number> {
+async function serve(invocation: Invocation, output: AcpDoorOptions["output"], stopped: StopSignals): Promise<number> {
   const { stdin, out, env, flags } = invocation;
   let agent: PreparedAgent;
   try {
@@ -84,18 +82,16 @@ async function prepare(invocation: Invocation): Promise<PreparedAgent> {
   const { flags, env, out, cwd } = invocation;
   const file = flags.text("logFile");
   const log = logFor(invocation, file === undefined ? undefined : fileWriter(resolve(cwd, file)));
-  const mode = flags.text("mode");
-  const chosen = { mode: mode === undefined ? undefined : modeOf(mode) };
+  const named = flags.text("mode");
+  const mode = named === undefined ? undefined : modeOf(named);
   const config = await loadCommandConfig(invocation, { asks: false });
   const given = flags.text("model");
-  // Without one it starts all the same: the client is told when it wants to authenticate or to prompt.
+  // Without a model it starts anyway: the client gets the error when it authenticates or sends a prompt.
   const model = given === undefined ? undefined : chosenModel(config.config.agent, given);
   const hub = await createHub(config, { wait: false, rootsOnRequest: true, door: "acp", env, redactor: out.redactor });
   logWarnings(hub, log);
   logHubEvents(hub, log);
-  hub.on("call", noteRequest);
-  void hub.settled().then(tidyUp);
-  return { hub, log, model, ...chosen };
+  return { hub, log, model, mode };
 }
 
 function fileWriter(path: string): (line: string) => void {
@@ -103,52 +99,20 @@ function fileWriter(path: string): (line: string) => void {
   try {
     write("");
   } catch (error) {
-    throw new ToolcribError("invalid_arguments", `--log-file ${path} cannot be written.`, { cause: error });
+    throw new ToolcribError("invalid_arguments", `The log file ${path} cannot be written.`, { cause: error });
   }
   return write;
-}
-
-/** The end of a program on stdio: told by a signal, and over within a time. */
-
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-
-export interface StopSignal {
-  readonly signal: AbortSignal;
-  /** What a shell expects of a process that ended for the signal; undefined if there was none. */
-  readonly exitCode: number | undefined;
-  dispose(): void;
-}
-
-/** A second signal ends the process at once. */
-export function stopSignal(): StopSignal {
-  const controller = new AbortController();
-  let exitCode: number | undefined;
-  const onSignal = (name: NodeJS.Signals): void => {
-    if (exitCode !== undefined) process.exit(exitCode);
-    exitCode = 128 + constants.signals[name];
-    controller.abort();
-  };
-  for (const name of SIGNALS) process.on(name, onSignal);
-  return {
-    signal: controller.signal,
-    get exitCode() {
-      return exitCode;
-    },
-    dispose: () => {
-      for (const name of SIGNALS) process.off(name, onSignal);
-    },
-  };
 }
 
 interface StopSteps {
   readonly signal: AbortSignal;
   readonly input: Readable;
-  /** From the signal or the end of the input on; each by its time in milliseconds. */
+  /** By milliseconds after the signal or the end of the input. */
   readonly steps: Readonly<Record<number, () => void>>;
 }
 
-/** Runs the steps in time unless the returned function is called before. */
-export function runStepsAfterStop({ signal, input, steps }: StopSteps): () => void {
+/** The returned function cancels the steps. */
+function runStepsAfterStop({ signal, input, steps }: StopSteps): () => void {
   let timers: NodeJS.Timeout[] | undefined;
   const begin = (): void => {
     timers ??= Object.entries(steps).map(([ms, step]) => setTimeout(step, Number(ms)));
@@ -162,10 +126,11 @@ export function runStepsAfterStop({ signal, input, steps }: StopSteps): () => vo
   };
 }
 
-/** Tells a client why there is no agent: the answer to its first request. On stderr alone it would be lost in most editors. */
-
-/** Resolves when a request was answered, the input has ended, or the signal aborted. */
-export async function refuseFirstRequest(
+/**
+ * Answers the client's first request with the reason why there is no agent; most editors do not show stderr. Resolves when a
+ * request was answered, the input has ended, or the signal aborted.
+ */
+async function refuseFirstRequest(
   input: Readable,
   output: Writable,
   error: ErrorObject,
@@ -203,22 +168,21 @@ function requestId(line: string): string | number | undefined {
   return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 
-/**
- * stdout for a protocol alone. Whatever else prints there, such as `console.log` in a plugin or a logger that writes to the file
- * descriptor, goes to stderr from then on. What a child of a plugin prints with an inherited stdout cannot be caught.
- */
-
 const STDOUT = 1;
 const STDERR = 2;
 
-export interface ClaimedStdout {
+interface ClaimedStdout {
   /** The only way left to the real stdout. */
   readonly output: Writable;
   /** Gives stdout back once everything is written. */
   release(): Promise<void>;
 }
 
-export function claimStdout(): ClaimedStdout {
+/**
+ * Reserves stdout for the protocol. Everything else that prints there, such as `console.log` in a plugin or a logger that writes
+ * to the file descriptor, goes to stderr until it is released. What a plugin's child prints to an inherited stdout is not caught.
+ */
+function claimStdout(): ClaimedStdout {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout);
   stdout.write = stderr.write.bind(stderr);
@@ -231,7 +195,7 @@ export function claimStdout(): ClaimedStdout {
   });
   const onError = (error: Error): void => void output.destroy(error);
   stdout.on("error", onError);
-  // Whoever writes learns of it; a client that went away is not a fault of this process.
+  // The writer gets the error too; a client that disconnected is not a fault of this process.
   output.on("error", () => {});
 
   return {
@@ -256,7 +220,7 @@ const DESCRIPTOR_FUNCTIONS = [
   "appendFile",
   "appendFileSync",
 ] as const;
-/** Those of promises take no descriptor, but the names that systems have for it, as the others do. */
+/** These take no descriptor, but the paths of one. */
 const PROMISE_FUNCTIONS = ["writeFile", "appendFile"] as const;
 const STDOUT_PATHS: ReadonlySet<unknown> = new Set([
   "/dev/stdout",

@@ -1,4 +1,4 @@
-/** What `serve` says when it is up. */
+/** What `serve` prints at its start: addresses, client configs, and a warning on shared machines. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { delimiter, join, relative } from "node:path";
 import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
@@ -19,7 +19,7 @@ export interface Served {
   readonly needsToken: boolean;
   /** That this hub is a node of. */
   readonly cluster?: Pick<Cluster, "name" | "node"> | undefined;
-  /** What a person types for `toolcrib`. */
+  /** The shell command for `toolcrib`. */
   readonly command: string;
 }
 
@@ -42,23 +42,20 @@ export function printBanner(out: Output, served: Served): void {
   const row = (name: string, text: string): void => out.line(`  ${name.padEnd(10)} ${text}`);
   out.line(`${out.paint("bold", `Toolcrib ${VERSION}`)} at ${listener.url}`);
   out.line("");
-  // Whoever reads a log would be the operator with it.
+  // Not into a log, whose readers would get full access.
   if (out.isLive) {
     row("Page", `${listener.loginLink()}   (works once)`);
-    row("", `${command} login   prints another link`);
+    row("", `${command} login   prints a new link`);
   } else row("Page", `${listener.url}/   (${command} login   prints a link that opens it)`);
   row("MCP", `${mcp}   (one role: ${mcp}/<role>)`);
   row("MCP, SSE", sse);
   row("API", `${listener.url}/api/docs`);
   row("Health", `${health}, ${listener.url}/readyz, ${metrics}`);
   row("Approve", `${command} approve`);
-  row(
-    "Config",
-    config.file === null ? "none found; `toolcrib add` makes one" : `${config.file} (changes are picked up)`,
-  );
-  if (config.project !== undefined) row("Project", `${config.project.file} (trusted changes are picked up)`);
-  if (cluster !== undefined) row("Cluster", `${cluster.name}; this is the node ${cluster.node.name}`);
-  if (needsToken) row("Access", "with a token of http.auth");
+  row("Config", config.file === null ? "none found; toolcrib add creates one" : `${config.file} (changes are applied)`);
+  if (config.project !== undefined) row("Project", `${config.project.file} (changes are applied once trusted)`);
+  if (cluster !== undefined) row("Cluster", `${cluster.name}; this node is ${cluster.node.name}`);
+  if (needsToken) row("Access", "clients need a token of http.auth");
   out.line("");
   out.line("Paste into your client:");
   const mayStart = cluster === undefined;
@@ -70,7 +67,7 @@ export function printBanner(out: Output, served: Served): void {
   out.line("");
 }
 
-/** One line for each server when it is up, or has failed; those on their way say nothing. */
+/** Undefined while the server is connecting. */
 export function serverLine(out: Output, { id, state, toolCount, lastError, hint }: ServerInfo): string | undefined {
   const name = id.padEnd(14);
   if (state === "ready")
@@ -82,16 +79,14 @@ export function serverLine(out: Output, { id, state, toolCount, lastError, hint 
   return undefined;
 }
 
-/** What to paste into the common agent clients, so that they find this hub. `toolcrib connect` writes the same. */
-
 interface HubAddress {
   /** Address of the MCP endpoint. */
   readonly url: string;
-  /** Whether clients have to bring a token. */
+  /** Whether clients need a token. */
   readonly needsToken: boolean;
   /** The config file of the hub, for clients that start their servers themselves. */
   readonly configFile: string | null;
-  /** Whether a client may start a hub with that file; beside a node of a cluster it would be a second one, and no node. */
+  /** Whether a client may start a hub with that file. Beside a cluster node it would be a separate hub outside the cluster. */
   readonly mayStart?: boolean;
 }
 
@@ -123,14 +118,14 @@ function clientSnippets({ url, needsToken, configFile, mayStart = true }: HubAdd
   ];
 }
 
-/** A whole file with this server alone. */
+/** A complete file with only this server. */
 function fileWith(client: AgentClient, server: WrittenServer): string {
   const path = client.pathOf(ID, { scope: "user", path: "" }).filter((step) => typeof step === "string");
   const entry: unknown = client.write(ID, server);
   return JSON.stringify(path.reduceRight((inner, key) => ({ [key]: inner }), entry));
 }
 
-/** How a person starts this Toolcrib for this home at a terminal: what is printed must work when it is copied. */
+/** The shell command that starts this Toolcrib with this home, ready to be copied. */
 export function shellCommand(env: NodeJS.ProcessEnv): string {
   const home = toolcribHome(env);
   const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
@@ -148,25 +143,22 @@ function shellQuoted(text: string): string {
   return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Who else uses this machine: without `http.auth` they reach a hub on loopback just as its own user does. */
-
-/** The facts that it is told by. */
 interface MachineFacts {
-  /** Of this process; undefined where there is no such thing. */
+  /** Of this process; undefined on systems without user ids. */
   readonly uid: number | undefined;
   /** The text of `/etc/passwd`. */
   readonly passwd: string;
-  /** The names in `/run/user`: user ids of whoever is logged in, also of users that a directory service knows. */
+  /** The names in `/run/user`: ids of logged-in users, including those of a directory service. */
   readonly loggedIn: readonly string[];
 }
 
-/** Below are accounts of services, above is `nobody`. */
+/** Lower ids are service accounts, higher ones include `nobody`. */
 const FIRST_UID = 1000;
 const LAST_UID = 60_000;
 const NO_SHELL = /(?:^|\/)(?:nologin|false|sync|halt|shutdown)$/;
 const MAX_NAMED_USERS = 3;
 
-/** People who can log in here, besides root and the user of this process. */
+/** Users who can log in, besides root and the user of this process. Without `http.auth` they can use a hub on loopback. */
 export function otherUsers({ uid, passwd, loggedIn }: MachineFacts): string[] {
   if (uid === undefined) return [];
   const isOther = (id: number): boolean => id >= FIRST_UID && id <= LAST_UID && id !== uid;
@@ -187,15 +179,15 @@ export function machineFacts(): MachineFacts {
   };
 }
 
-/** For a hub without `http.auth`; undefined where nobody else is there. */
+/** For a hub without `http.auth`; undefined if there are no other users. */
 export function sharedMachineWarning(facts: MachineFacts): string | undefined {
   const users = otherUsers(facts);
   if (users.length === 0) return undefined;
   const more = users.length > MAX_NAMED_USERS ? ` and ${users.length - MAX_NAMED_USERS} more` : "";
   const named = `${users.slice(0, MAX_NAMED_USERS).join(", ")}${more}`;
   return (
-    `Other users of this machine (${named}) can use this hub, because it asks for no token. ` +
-    'This line in the config closes it: "http": { "auth": { "tokens": [{ "token": "secret://env/TOOLCRIB_TOKEN" }] } }'
+    `Other users of this machine (${named}) can use this hub, because it does not require a token. ` +
+    'To require one, add this to the config: "http": { "auth": { "tokens": [{ "token": "secret://env/TOOLCRIB_TOKEN" }] } }'
   );
 }
 

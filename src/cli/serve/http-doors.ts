@@ -1,6 +1,7 @@
 /** All HTTP doors of a hub behind one listener, and how they open, change and end together. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { endsWithin, InFlight } from "../../base/async.ts";
 import { systemClock } from "../../base/clock.ts";
 import { CallerSessions } from "../../doors/http/api/caller-sessions.ts";
 import type { ApiParts } from "../../doors/http/api/operation-handler.ts";
@@ -14,7 +15,6 @@ import { openEventStreams } from "../../doors/http/live/event-streams.ts";
 import { openWebSocketDoor, type SocketLimits } from "../../doors/http/live/websocket-door.ts";
 import { metricsRoute } from "../../doors/http/status-routes.ts";
 import { PageFiles, pageRoutes } from "../../doors/http/web-page.ts";
-import { CallCount } from "../../doors/mcp/door-context.ts";
 import { McpHttp, type McpHttpLimits } from "../../doors/mcp/http/mcp-http.ts";
 import { McpDoor } from "../../doors/mcp/mcp-door.ts";
 import { hubHealth } from "../../hub/cluster/hub-cluster.ts";
@@ -28,29 +28,27 @@ import { HubMetrics } from "../../telemetry/metrics.ts";
 
 interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
   readonly hub: Hub;
-  /** The one that holds, with what the command line sets. */
+  /** The current settings, with the options of the command line. */
   readonly http: () => HttpConfig;
   readonly redactor: Redactor;
   readonly env: NodeJS.ProcessEnv;
   readonly home: string;
-  /** What programs are told at `/`. */
-  readonly words: () => string;
+  /** The text at `/` for programs. */
+  readonly indexText: string;
   readonly warn: (message: string) => void;
-  /** A client asks something of MCP. */
-  readonly onMcpRequest?: () => void;
 }
 
 export interface HttpDoors {
   readonly listener: HttpListener;
-  /** The config has changed. */
+  /** Applies a changed config. */
   reconfigure(): Promise<void>;
-  /** In order: balancers notice first, what is under way finishes in its time, and the rest is told and ended. */
+  /** Load balancers notice first, requests in progress get time to finish, then the rest is closed. */
   stop(): Promise<void>;
-  /** Ends what is left. Safe to call twice. */
+  /** Closes what is left. Safe to call twice. */
   close(): Promise<void>;
 }
 
-/** So long a node that ends says that it is not ready and still serves, for balancers to send requests elsewhere. */
+/** A node that stops reports itself as not ready and still serves for this long, so that load balancers move on. */
 const DRAIN_NOTICE_MS = 1000;
 
 export async function openHttpDoors(options: HttpDoorsOptions): Promise<HttpDoors> {
@@ -91,7 +89,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     listener = await openListener({
       http: http(),
       callsPerMinute: hub.config.config.limits.callsPerMinute,
-      routes: [...mcpRoutes(mcp, options.onMcpRequest), ...operator.routes],
+      routes: [...mcpRoutes(mcp), ...operator.routes],
       resolve: (text) => hub.resolve(text),
       redactor,
       warn,
@@ -125,7 +123,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
   };
 }
 
-/** In a cluster a server that connects again is no reason to send clients away: others are there, and it may move. */
+/** In a cluster a server that reconnects does not make the node unready: other replicas serve, and it may move. */
 function readyOf(hub: Hub): () => boolean {
   let hasBegun = false;
   if (hub.cluster !== undefined) void hub.settled().then(() => (hasBegun = true));
@@ -141,31 +139,12 @@ function mcpLimits(http: HttpConfig): McpHttpLimits {
   };
 }
 
-function mcpRoutes(mcp: McpHttp, onRequest: () => void = () => {}): HttpRoute[] {
+function mcpRoutes(mcp: McpHttp): HttpRoute[] {
   return [
-    {
-      path: "/mcp",
-      access: "read",
-      handle(exchange) {
-        onRequest();
-        return mcp.handleMcp(exchange);
-      },
-    },
+    { path: "/mcp", access: "read", handle: (exchange) => mcp.handleMcp(exchange) },
     { path: "/sse", access: "read", handle: (exchange) => mcp.handleSse(exchange) },
     { path: "/messages", access: "read", handle: (exchange) => mcp.handleMessages(exchange) },
   ];
-}
-
-/** What an operator and their programs use: REST, the WebSocket, event streams, metrics and the page. */
-
-interface OperatorDoorsOptions extends Pick<ApiParts, "commandLine" | "env">, Pick<RestParts, "ids"> {
-  readonly hub: Hub;
-  readonly redactor: Redactor;
-  readonly http: () => HttpConfig;
-  readonly url: () => string;
-  /** What programs are told at `/`. */
-  readonly words: () => string;
-  readonly warn: (message: string) => void;
 }
 
 interface OperatorDoors {
@@ -173,7 +152,10 @@ interface OperatorDoors {
   close(graceMs: number): Promise<void>;
 }
 
-function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors {
+/** What operators and their programs use: REST, the WebSocket, event streams, metrics and the page. */
+function openOperatorDoors(
+  options: HttpDoorsOptions & Pick<RestParts, "ids"> & { readonly url: () => string },
+): OperatorDoors {
   const { hub, redactor, http, ids, warn } = options;
   const parts: ApiParts = { ...options, holdsCalls: true, version: VERSION };
   const operations = new Operations(parts);
@@ -194,46 +176,28 @@ function openOperatorDoors(options: OperatorDoorsOptions): OperatorDoors {
     streams: () => quotaOf(http(), http().limits.streams),
   });
   const metrics = new HubMetrics(hub, VERSION);
-  const underWay = new CallCount();
+  const requests = new InFlight();
   return {
     routes: [
-      ...apiRoutes({ ...parts, operations, sessions, ids }).map((route) => counted(route, underWay)),
+      // Sessions that end take their calls with them, so requests in progress are waited for.
+      ...apiRoutes({ ...parts, operations, sessions, ids }).map((route): HttpRoute => ({
+        ...route,
+        handle: (exchange) => requests.track(async () => route.handle(exchange)),
+      })),
       ...streams.routes,
       socket.route,
       metricsRoute(metrics),
-      ...pageRoutes(new PageFiles(pageDir()), options.words),
+      ...pageRoutes(new PageFiles(pageDir()), () => options.indexText),
     ],
     async close(graceMs) {
       streams.close();
-      await Promise.all([socket.close(graceMs), withinGrace(underWay.whenIdle(), graceMs)]);
+      await Promise.all([socket.close(graceMs), endsWithin(requests.whenIdle(), { ms: graceMs })]);
       sessions.close();
       operations.close();
       feed.close();
       metrics.close();
     },
   };
-}
-
-/** Sessions that end take calls with them: those under way are waited for. */
-function counted(route: HttpRoute, underWay: CallCount): HttpRoute {
-  return {
-    ...route,
-    async handle(exchange) {
-      underWay.begin();
-      try {
-        await route.handle(exchange);
-      } finally {
-        underWay.end();
-      }
-    },
-  };
-}
-
-async function withinGrace(done: Promise<void>, graceMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, graceMs)));
-  await Promise.race([done, late]);
-  clearTimeout(timer);
 }
 
 /** Where the built page is: beside the bundle, or in dist for a hub that runs from its sources. */

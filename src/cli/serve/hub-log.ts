@@ -1,4 +1,4 @@
-/** The log of `serve`, `mcp` and `acp`, and what of the hub's events goes into it. */
+/** The log of `serve`, `mcp` and `acp`, and the hub events that it records. */
 import type { Hub } from "../../hub/hub.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
@@ -7,9 +7,9 @@ import { Log, LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts";
 import type { Invocation } from "../command.ts";
 
 /**
- * Quiet by default on a terminal; a program that reads the log wants to see more.
+ * The default level is higher for text, because programs that read JSON want more detail.
  *
- * @param write Where it goes; to stderr if absent.
+ * @param write Writes a line; to stderr by default.
  */
 export function logFor({ flags, out }: Invocation, write?: (line: string) => void): Log {
   const format = oneOf("log-format", flags.text("logFormat") ?? "pretty", LOG_FORMATS);
@@ -34,25 +34,25 @@ export function logServer(log: Log, { id, state, lastError, toolCount }: ServerI
   else log.info(`server ${state}`, { server: id, tools: toolCount });
 }
 
-/** Those too that came up while the hub was made, before anybody could listen. */
+/** Includes warnings from the creation of the hub. */
 export function logWarnings(hub: Hub, log: Log): void {
   const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void => log.warn(message, { server });
   hub.warnings().forEach(tell);
   hub.on("warning", tell);
 }
 
-/** @param url Where a held call can be approved, if anywhere. */
+/** @param url The hub's URL, if calls can be approved there. */
 export function logHubEvents(hub: Hub, log: Log, url?: string): void {
   hub.on("server", ({ info }) => logServer(log, info));
   hub.on("reload", ({ report: { added, changed, removed } }) =>
-    log.info("config taken up", { added, changed, removed }),
+    log.info("config applied", { added, changed, removed }),
   );
   hub.on("ask", ({ id, callId, name, session, held }) => {
     const how = held && url !== undefined ? { approve: `toolcrib approve ${id} --hub ${url}` } : {};
-    log.warn("a call waits for a yes", { callId, approval: id, tool: name, user: session.user, ...how });
+    log.warn("a call needs approval", { callId, approval: id, tool: name, user: session.user, ...how });
   });
   hub.on("answer", ({ request: { id, callId, name }, answer }) =>
-    log.info("a call was answered", { callId, approval: id, tool: name, answer }),
+    log.info("an approval was answered", { callId, approval: id, tool: name, answer }),
   );
   hub.on("call", (record) => logCall(log, record));
   hub.on("log", ({ server, message, callId }) =>
@@ -60,7 +60,7 @@ export function logHubEvents(hub: Hub, log: Log, url?: string): void {
   );
 }
 
-/** Ordinary calls only for who looks closely; what went wrong for everybody, and faults of our own as such. */
+/** Successful calls at debug level, failures at info, and internal errors as errors. */
 function logCall(log: Log, { callId, name, origin, outcome, durationMs, door, user }: CallRecord): void {
   const fields = { callId, tool: name, server: origin?.source, outcome, durationMs, door, user: user ?? undefined };
   if (outcome === "ok") log.debug("call", fields);

@@ -1,12 +1,10 @@
-/** The catalog, or one server of it, as an MCP server over stdio. Nothing but the protocol goes to stdout. */
+/** `toolcrib mcp`: the catalog, or a single server, as an MCP server over stdio. Only the protocol goes to stdout. */
 import { McpDoor } from "../../doors/mcp/mcp-door.ts";
 import { StdioDoor } from "../../doors/mcp/stdio-door.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
 import { SCOPES } from "../../model/caller.ts";
-import { ToolcribError } from "../../model/errors.ts";
 import type { Invocation } from "../command.ts";
-import { loadCommandConfig } from "../command-config.ts";
-import { noteRequest, tidyUp } from "../lean-start.ts";
+import { loadCommandConfig, unknownServer } from "../command-config.ts";
 import { logFor, logHubEvents, logWarnings } from "./hub-log.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
@@ -20,22 +18,19 @@ export async function run(invocation: Invocation): Promise<number> {
     door: "mcp",
     env,
     redactor: out.redactor,
-    ...(server === undefined ? {} : { connect: [server] }),
+    connect: server === undefined ? undefined : [server],
   });
   if (server !== undefined && !hub.servers().some(({ id }) => id === server)) {
-    const known = hub.servers().map(({ id }) => id);
+    const error = unknownServer(server, hub.servers());
     await hub.close();
-    const hint = `Known servers: ${known.join(", ") || "none"}.`;
-    throw new ToolcribError("not_found", `There is no server "${server}".`, { hint });
+    throw error;
   }
   logWarnings(hub, log);
   logHubEvents(hub, log);
   const door = new McpDoor({ hub });
   const stopWatching = hub.watch();
-  hub.on("call", noteRequest);
-  void hub.settled().then(tidyUp);
-  const scope = { role, ...(server === undefined ? {} : { servers: [server] }) };
-  // Whoever starts it is its user.
+  const scope = { role, servers: server === undefined ? undefined : [server] };
+  // The process that starts it acts for its owner.
   const caller = { key: "stdio", owner: true, scopes: new Set(SCOPES) };
   const stdio = new StdioDoor(door, { caller, scope }, { input: stdin, output: process.stdout });
   try {

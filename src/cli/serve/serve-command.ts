@@ -1,14 +1,15 @@
-/** The hub with its HTTP doors, until it is told to stop. */
-import { constants } from "node:os";
+/** `toolcrib serve`: the hub with its HTTP doors, until a signal stops it. */
+import { once } from "node:events";
 import { toolcribHome } from "../../config/find-config.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { ToolcribError, asToolcribError } from "../../model/errors.ts";
 import { type HttpConfig, HttpSchema } from "../../model/config.ts";
 import type { Log } from "../../telemetry/log.ts";
+import { endsWithin } from "../../base/async.ts";
 import type { Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
-import { noteRequest, tidyUp } from "../lean-start.ts";
+import { listenForStopSignals } from "../signals.ts";
 import { type HttpDoors, openHttpDoors } from "./http-doors.ts";
 import {
   addresses,
@@ -36,7 +37,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const log = logFor(invocation);
   const config = await loadCommandConfig(invocation);
   const http = httpOf(config, invocation);
-  const stopped = stopSignal();
+  const stopped = listenForStopSignals({ onSecond: "exit" });
   const { redactor } = out;
   const hub = await createHub(config, { wait: false, door: "hub", cluster: true, env, redactor });
   logWarnings(hub, log);
@@ -48,10 +49,9 @@ export async function run(invocation: Invocation): Promise<number> {
       redactor,
       env,
       home: toolcribHome(env),
-      words: () => INDEX,
+      indexText: INDEX,
       warn: (message) => log.warn(message),
-      commandLine: givenHere(invocation),
-      onMcpRequest: noteRequest,
+      commandLine: overriddenKeys(invocation),
     });
     const { listener } = doors;
     const { cluster } = hub;
@@ -61,15 +61,14 @@ export async function run(invocation: Invocation): Promise<number> {
     else printBanner(out, served);
     const shared = needsToken ? undefined : sharedMachineWarning(machineFacts());
     if (shared !== undefined) log.warn(shared);
-    const stopWatching = goLive(hub, doors, log);
-    await showServers(hub, invocation, log, stopped.promise);
+    const stopWatching = applyConfigChanges(hub, doors, log);
+    await showServers(hub, invocation, log, stopped.signal);
     logHubEvents(hub, log, listener.url);
-    tidyUp();
-    const signal = await stopped.promise;
-    log.info("stopping", { signal });
+    if (!stopped.signal.aborted) await once(stopped.signal, "abort");
+    log.info("stopping", { signal: stopped.name });
     stopWatching();
     await doors.stop();
-    return 128 + constants.signals[signal];
+    return stopped.exitCode ?? 0;
   } finally {
     await doors?.close();
     await hub.close();
@@ -85,16 +84,16 @@ function httpOf(
   if (port !== undefined && !/^\d{1,5}$/.test(port)) {
     throw new ToolcribError("invalid_arguments", `--port must be a number, not "${port}".`);
   }
-  const host = flags.text("host");
+  const { http } = config;
   return HttpSchema.parse({
-    ...config.http,
-    ...(host === undefined ? {} : { host }),
-    ...(port === undefined ? {} : { port: Number(port) }),
+    ...http,
+    host: flags.text("host") ?? http.host,
+    port: port === undefined ? http.port : Number(port),
   });
 }
 
-/** Config keys that options of the command set. */
-function givenHere(invocation: Invocation): Record<string, { option: string; value: unknown }> {
+/** The config keys that options of the command override. */
+function overriddenKeys(invocation: Invocation): Record<string, { option: string; value: unknown }> {
   const { host, port } = httpOf({ config: { http: {} } }, invocation);
   const { flags } = invocation;
   return {
@@ -103,11 +102,11 @@ function givenHere(invocation: Invocation): Record<string, { option: string; val
   };
 }
 
-/** Config changes and SIGHUP are taken up while it runs. */
-function goLive(hub: Hub, doors: HttpDoors, log: Log): () => void {
+/** Applies config changes while it runs; SIGHUP reloads the config. */
+function applyConfigChanges(hub: Hub, doors: HttpDoors, log: Log): () => void {
   const stopWatching = hub.watch();
   const reload = (): void => {
-    hub.reload().catch((error: unknown) => log.error(`The config was not taken up: ${asToolcribError(error).message}`));
+    hub.reload().catch((error: unknown) => log.error(`The config was not reloaded: ${asToolcribError(error).message}`));
   };
   process.on("SIGHUP", reload);
   const stopListening = hub.on("reload", () => {
@@ -120,8 +119,8 @@ function goLive(hub: Hub, doors: HttpDoors, log: Log): () => void {
   };
 }
 
-/** Says of each server when it is up or has failed, until all are. */
-async function showServers(hub: Hub, { out }: Invocation, log: Log, stopped: Promise<unknown>): Promise<void> {
+/** Prints each server when it is ready or has failed, until all are. */
+async function showServers(hub: Hub, { out }: Invocation, log: Log, signal: AbortSignal): Promise<void> {
   const shown = new Set<string>();
   const show = (info: ReturnType<Hub["servers"]>[number]): void => {
     const line = serverLine(out, info);
@@ -132,33 +131,10 @@ async function showServers(hub: Hub, { out }: Invocation, log: Log, stopped: Pro
   };
   const stop = hub.on("server", ({ info }) => show(info));
   for (const info of hub.servers()) show(info);
-  await Promise.race([hub.settled(), stopped]);
+  await endsWithin(hub.settled(), { signal });
   stop();
   for (const { id, state } of hub.servers()) {
     const isLate = !shown.has(id) && state !== "disabled" && state !== "idle";
-    if (isLate && !out.json) out.line(`  ${out.paint("yellow", "late  ")}  ${id.padEnd(14)} it joins when it is ready`);
+    if (isLate && !out.json) out.line(`  ${out.paint("yellow", "late  ")}  ${id.padEnd(14)} not ready yet`);
   }
-}
-
-interface Stopped {
-  readonly promise: Promise<NodeJS.Signals>;
-  dispose(): void;
-}
-
-/** Resolves with the first of the signals that end it. A second one ends the process at once. */
-function stopSignal(): Stopped {
-  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
-  let told = false;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (told) process.exit(128 + constants.signals[signal]);
-    told = true;
-    resolve(signal);
-  };
-  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, onSignal);
-  return {
-    promise,
-    dispose: () => {
-      for (const name of ["SIGINT", "SIGTERM"] as const) process.off(name, onSignal);
-    },
-  };
 }

@@ -1,4 +1,4 @@
-/** A skill as the commands show it: an entry for programs, lines for people. */
+/** How commands show a skill: an entry for programs, lines for people. */
 import type {
   MissingNeeds,
   RequiredServer,
@@ -54,7 +54,7 @@ export function skillEntry(facts: SkillFacts & { readonly dir: string }, { findi
 
 const NOTHING: SkillNeeds = { bins: [], anyBins: [], env: [], config: [], os: [] };
 
-/** Of a skill that could not be read; the same fields, so that programs need no second case. */
+/** For a skill that could not be read. It has the same fields, so that programs need no special case. */
 export function unreadableEntry({ name, path }: { readonly name: string; readonly path: string }): SkillEntry {
   return {
     name,
@@ -72,7 +72,7 @@ export function unreadableEntry({ name, path }: { readonly name: string; readonl
 const MAX_DESCRIPTION_LENGTH = 160;
 const LABEL_WIDTH = 10;
 
-/** The lines below a skill's name. Its texts are anybody's, so what hides in them is shown. */
+/** The lines below a skill's name. Its texts are untrusted, so hidden characters are shown. */
 export function detailLines(out: Output, entry: SkillEntry): string[] {
   const { description, requires, missing, servers, warnings, findings } = entry;
   const lines = [plain(description)];
@@ -91,7 +91,7 @@ export function labelled(label: string, text: string): string {
   return `${label.padEnd(LABEL_WIDTH)}${text}`;
 }
 
-/** `curl, env TOKEN (missing), one of gh, hub`; empty for a skill that needs nothing. */
+/** Such as `curl, env TOKEN (missing), one of gh, hub`; empty if it needs nothing. */
 export function needsText(out: Output, needs: SkillNeeds, missing: MissingNeeds): string {
   const mark = (text: string, isMissing: boolean): string =>
     isMissing ? `${plain(text)} ${out.paint("yellow", "(missing)")}` : plain(text);
@@ -116,17 +116,15 @@ export function findingText({ code, message, file, line }: SkillFinding): string
   return plain(`${file}${line === undefined ? "" : `:${line}`}: ${code} ${message}`, Infinity);
 }
 
-/** The first line of a text of the skill, with nothing hidden in it. */
+/** The first line of a text, with hidden characters shown. */
 export function plain(text: string, longest = MAX_DESCRIPTION_LENGTH): string {
   const shown = firstLine(text);
   return longest === Infinity ? shown : clip(shown, longest);
 }
 
-/** A bar on the terminal's last line; nothing where there is no terminal. */
-
 const BAR_WIDTH = 24;
 
-/** Gives the function to call with each step. Redraws only when something visible changes. */
+/** Returns a function to call with each step. Redraws only if something visible changes. Terminals only. */
 export function progressBar(out: Output, what: string): (done: number, of: number) => void {
   let shown = "";
   return (done, of) => {

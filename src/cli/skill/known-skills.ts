@@ -1,4 +1,4 @@
-/** Skills with what holds of them now: whether their needs are met, and whether their source has changed. */
+/** All skills with their current state: whether their requirements are met, and whether their source has changed. */
 import { findNearest } from "../../base/near-matches.ts";
 import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -20,16 +20,16 @@ import { plain } from "./describe-skill.ts";
 export interface SkillStatus extends SkillRecord {
   readonly sourceState: SourceState;
   readonly outdated: boolean;
-  /** Imported into the home, or offered as it is from a folder of the config; then its id is that folder. */
+  /** Imported into the home, or offered from a folder of the config; then its id is that folder. */
   readonly origin: "home" | "folder";
-  /** These are there for an imported one. */
+  /** Only for imported skills. */
   readonly importedAt?: string;
   readonly dir?: string;
 }
 
 const MAX_PARALLEL = 8;
 
-/** The imported ones, then those of the config's folders. What is wrong with the folders is warned about. */
+/** The imported skills, then those of the config's folders. Warns about problems with the folders. */
 export async function listSkills(invocation: Invocation, registry: SkillRegistry): Promise<SkillStatus[]> {
   const [imported, inFolders] = await Promise.all([registry.list(), folderSkills(invocation, registry)]);
   return [...(await liveSkills(imported, invocation)), ...inFolders];
@@ -69,24 +69,24 @@ function ofFolder({ id, key, facts, source, findings, missing }: OfferedSkill): 
   return { ...record, sourceState: "same", outdated: false, origin: "folder" };
 }
 
-/** Imported skills are there without any config, so a broken one is only told of, unless it was asked for. */
+/** Imported skills need no config, so a broken config is only a warning, unless it was named. */
 async function configIfUsable(invocation: Invocation): Promise<LoadedConfig | undefined> {
   try {
     return await loadConfigForStore(invocation);
   } catch (error) {
     if (invocation.flags.text("config") !== undefined) throw error;
     const { message } = asToolcribError(error);
-    invocation.out.warn(`The config cannot be used, so skills of its folders are not shown: ${message}`);
+    invocation.out.warn(`The config cannot be used, so the skills of its folders are not shown: ${message}`);
     return undefined;
   }
 }
 
-/** By id or name; rejects with `not_found` and what may have been meant. */
+/** By id or name. Rejects with `not_found` and a suggestion. */
 export async function requireSkill(registry: SkillRegistry, idOrName: string): Promise<SkillManifest> {
   return (await registry.get(idOrName)) ?? unknownSkill("imported skill", idOrName, await registry.list());
 }
 
-/** The same among skills of any origin. Throws `invalid_arguments` with the ids where several have the name. */
+/** The same among all skills. Throws `invalid_arguments` with the ids if several have the name. */
 export function requireListedSkill(skills: readonly SkillStatus[], idOrName: string): SkillStatus {
   return skillNamed(skills, idOrName) ?? unknownSkill("skill", idOrName, skills);
 }
@@ -97,11 +97,11 @@ function unknownSkill(what: string, idOrName: string, known: readonly { readonly
     known.map(({ name }) => name),
   );
   throw new ToolcribError("not_found", `There is no ${what} "${idOrName}".`, {
-    hint: near === undefined ? "toolcrib skill list shows those there are." : `Did you mean ${near}?`,
+    hint: near === undefined ? "Run toolcrib skill list to see all skills." : `Did you mean ${near}?`,
   });
 }
 
-/** Imported skills for the length of a command. A store is made only for a command that writes. */
+/** Opens the imported skills for one command. A store is created only if the command writes. */
 export async function withRegistry<T>(
   invocation: Pick<Invocation, "env" | "cwd" | "flags" | "out">,
   use: (registry: SkillRegistry) => Promise<T>,

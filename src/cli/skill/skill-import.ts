@@ -1,4 +1,4 @@
-/** `toolcrib skill import <dir>`: looks, shows, lets choose, and takes in. */
+/** `toolcrib skill import <dir>`: finds skills, shows them, lets the user choose, and imports them. */
 import { basename, relative, resolve, sep } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { findNearest } from "../../base/near-matches.ts";
@@ -31,24 +31,24 @@ interface Result {
   readonly failed: readonly FailedEntry[];
   readonly totalScanned: number;
   readonly dryRun?: true;
-  /** Folders that were not looked into. */
+  /** Folders that could not be searched. */
   readonly problems?: InspectedSkills["problems"];
 }
 
-/** Exits with 1 if any of the chosen skills could not be taken in, also where others were. */
+/** Exits with 1 if any of the chosen skills could not be imported. */
 export async function run(invocation: Invocation): Promise<number> {
   const { args, out, flags, env, cwd } = invocation;
   const [given] = args;
   if (given === undefined || args.length > 1) {
     throw new ToolcribError("invalid_arguments", "Name one folder to import skills from.", {
-      hint: "toolcrib skill import ~/.openclaw/skills --dry-run",
+      hint: "Example: toolcrib skill import ~/.openclaw/skills --dry-run",
     });
   }
   const root = resolve(cwd, expandTilde(given, userHome(env)));
   const looked = await inspectSkills(root, thisMachine(env), { onProgress: progressBar(out, "Reading") });
   for (const { message } of looked.problems) out.warn(message);
   if (looked.totalScanned === 0) {
-    throw new ToolcribError("not_found", `There is no SKILL.md in ${root} or in the folders below it.`);
+    throw new ToolcribError("not_found", `There is no SKILL.md in ${root} or its subfolders.`);
   }
   const chosen = await choose(invocation, inOrder(looked), root);
   const candidates = chosen.flatMap(({ what }) => ("skill" in what ? [what] : []));
@@ -68,20 +68,20 @@ export async function run(invocation: Invocation): Promise<number> {
   return result.failed.length > 0 ? 1 : 0;
 }
 
-/** Shows what was found or chosen, and gives what is to be imported. */
+/** Shows the skills and returns those to import. */
 async function choose(invocation: Invocation, found: readonly Found[], root: string): Promise<readonly Found[]> {
   const { flags, stdin, out } = invocation;
   const select = flags.text("select");
   if (select !== undefined && flags.has("all")) {
-    throw new ToolcribError("invalid_arguments", "Give --select or --all, not both.");
+    throw new ToolcribError("invalid_arguments", "Use either --select or --all, not both.");
   }
   if (select !== undefined) return shown(invocation, selectNamed(found, select, root));
   if (flags.has("all") || flags.has("dryRun") || found.length === 1) return shown(invocation, found);
   if (stdin.isTTY && !flags.has("yes") && !out.json) {
     return askWhich(invocation, shown(invocation, found, { numbered: true }), root);
   }
-  throw new ToolcribError("invalid_arguments", `There are ${found.length} skills in ${root}; say which to import.`, {
-    hint: `--all imports every one, --select <names> these of them: ${namesText(found.map(({ name }) => name))}.`,
+  throw new ToolcribError("invalid_arguments", `There are ${found.length} skills in ${root}. Choose which to import.`, {
+    hint: `Use --all, or --select with some of these names: ${namesText(found.map(({ name }) => name))}.`,
   });
 }
 
@@ -156,12 +156,12 @@ function summarize({ out }: Invocation, { imported, failed, totalScanned, dryRun
   const bad = failed.length === 0 ? "" : `, ${failed.length} failed`;
   out.line(`${verb} ${imported.length} of ${totalScanned} skills${parts}${bad}.`);
   const unready = imported.filter((each) => !each.dependenciesMet).length;
-  if (unready > 0) out.note(`${lacking(unready)} on this machine; see "missing" above.`);
+  if (unready > 0) out.note(`${lacking(unready)} on this machine. See "missing" above.`);
   const needing = imported.filter((each) => each.servers.length > 0);
   if (needing.length > 0) {
     out.note(
-      `MCP servers are needed by ${namesText(needing.map(({ name }) => name))}: ` +
-        "`toolcrib skill install <folder> --with-mcp` sets them up.",
+      `These skills need MCP servers: ${namesText(needing.map(({ name }) => name))}. ` +
+        "Set them up with toolcrib skill install <folder> --with-mcp.",
     );
   }
 }
@@ -170,10 +170,8 @@ function lacking(count: number): string {
   return count === 1 ? "1 skill does not have everything it needs" : `${count} skills do not have everything they need`;
 }
 
-/** Which of the skills that were found are meant. */
-
-/** What a skill can be called by. */
-export interface Choice {
+/** A skill that can be chosen. */
+interface Choice {
   readonly name: string;
   /** The folder. */
   readonly path: string;
@@ -181,10 +179,10 @@ export interface Choice {
 
 const MAX_NAMED_SKILLS = 20;
 
-/** Those that `--select a,b` names: by name, by folder name, or by path below the root where names are not enough. */
-export function selectNamed<T extends Choice>(choices: readonly T[], text: string, root: string): T[] {
+/** The skills of `--select a,b`: by name, by folder name, or by path below the root if names are ambiguous. */
+function selectNamed<T extends Choice>(choices: readonly T[], text: string, root: string): T[] {
   const wanted = splitNames(text);
-  if (wanted.length === 0) throw new ToolcribError("invalid_arguments", "--select names no skill.");
+  if (wanted.length === 0) throw new ToolcribError("invalid_arguments", "--select needs at least one name.");
   const chosen = new Set<T>();
   const unknown: string[] = [];
   for (const name of wanted) {
@@ -201,14 +199,14 @@ export function selectNamed<T extends Choice>(choices: readonly T[], text: strin
   });
 }
 
-/** Asks until the answer makes sense; empty chooses none. */
-export async function askWhich<T extends Choice>(
+/** Asks until the answer is valid; an empty one selects none. */
+async function askWhich<T extends Choice>(
   { stdin, out }: Invocation,
   choices: readonly T[],
   root: string,
 ): Promise<T[]> {
   const terminal = createInterface({ input: stdin, output: out.prompts });
-  terminal.setPrompt("Import which? [a]ll, numbers or names with commas, empty for none: ");
+  terminal.setPrompt("Which skills? [a]ll, or numbers or names separated by commas; empty for none: ");
   terminal.prompt();
   let open = true;
   terminal.once("close", () => (open = false));
@@ -216,18 +214,18 @@ export async function askWhich<T extends Choice>(
     for await (const typed of terminal) {
       const chosen = parseAnswer(choices, typed, root);
       if (chosen !== undefined) return chosen;
-      out.note("That names no skill of the list.");
-      // Lines that were typed ahead are still to come after the end of the input.
+      out.note("The answer does not match a skill in the list.");
+      // Lines that were typed ahead still arrive after the end of the input.
       if (open) terminal.prompt();
     }
   } finally {
     terminal.close();
   }
-  // The end of the input, or Ctrl-C, is an answer too.
+  // The input ended, or Ctrl-C was pressed.
   throw new ToolcribError("cancelled", "Nothing was imported.");
 }
 
-/** `all`, `1,3-5`, `notes, 4`; undefined for what makes no sense. */
+/** Parses `all`, `1,3-5` or `notes, 4`; undefined if invalid. */
 export function parseAnswer<T extends Choice>(choices: readonly T[], typed: string, root: string): T[] | undefined {
   if (/^\s*(a|all)\s*$/i.test(typed)) return [...choices];
   const chosen = new Set<T>();
@@ -240,7 +238,7 @@ export function parseAnswer<T extends Choice>(choices: readonly T[], typed: stri
   return choices.filter((choice) => chosen.has(choice));
 }
 
-export function namesText(names: readonly string[]): string {
+function namesText(names: readonly string[]): string {
   const more = names.length > MAX_NAMED_SKILLS ? ` and ${names.length - MAX_NAMED_SKILLS} more` : "";
   return names.slice(0, MAX_NAMED_SKILLS).join(", ") + more;
 }

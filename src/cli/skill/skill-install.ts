@@ -1,15 +1,22 @@
-/** `toolcrib skill install [source]`: reads, asks, puts in place, and says what was done. */
+/** `toolcrib skill install [source]` and `toolcrib skill remove <name>`. */
 import { existsSync } from "node:fs";
-import { constants } from "node:os";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline/promises";
+import { withAbort } from "../../base/async.ts";
 import { terminalLine } from "../../base/visible-text.ts";
 import type { AgentClient } from "../../clients/agent-client.ts";
 import { clientById } from "../../clients/clients.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { showHidden } from "../../guard/detect/show-hidden.ts";
-import { applyInstall, type InstallChoices, type InstallReport } from "../../hub/install/apply-install.ts";
+import {
+  applyInstall,
+  type FileChange,
+  type InstallChoices,
+  type InstallPreview,
+  type InstallReport,
+  previewInstall,
+} from "../../hub/install/apply-install.ts";
 import { createInstallContext, type InstallContext, templateVariables } from "../../hub/install/install-context.ts";
 import { lockFileIn } from "../../hub/install/installed-skills.ts";
 import {
@@ -25,7 +32,7 @@ import {
   planInstall,
   type WantedSource,
 } from "../../hub/install/plan-install.ts";
-import { type FileChange, type InstallPreview, previewInstall } from "../../hub/install/preview-install.ts";
+import { planRemoval, type RemovalPlan, type RemovalReport, removeSkill } from "../../hub/install/remove-skill.ts";
 import {
   type AskForValue,
   collectValues,
@@ -33,7 +40,7 @@ import {
   type ParameterQuestion,
   type TakenVariable,
 } from "../../hub/install/required-servers.ts";
-import { commandLine as commandLineOfInstallServers } from "../../hub/install/scan-server-entry.ts";
+import { commandLine } from "../../hub/install/scan-server-entry.ts";
 import { type ReplacedFolder, skillHome } from "../../hub/install/skill-folders.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { findReferences } from "../../secrets/secret-references.ts";
@@ -43,11 +50,12 @@ import type { Invocation } from "../command.ts";
 import { maskCredential, showDiff, userConfigFile } from "../config-target.ts";
 import { diffLines } from "../masked-diff.ts";
 import type { Output } from "../output.ts";
+import { listenForStopSignals, signalExitCode } from "../signals.ts";
 import { readSecret } from "../terminal-input.ts";
 import { plain } from "./describe-skill.ts";
 import { withRegistry } from "./known-skills.ts";
 
-export function run(invocation: Invocation): Promise<number> {
+export function runInstall(invocation: Invocation): Promise<number> {
   return abortOnSignals(invocation.out, (signal) =>
     withRegistry(invocation, (registry) => install(invocation, registry, signal)),
   );
@@ -68,9 +76,9 @@ async function install(invocation: Invocation, registry: SkillRegistry, signal: 
     for (const warning of plan.warnings) out.warn(showHidden(warning));
     const withMcp = flags.has("withMcp");
     const missing = missingServers(plan.servers);
-    const nobodyKnows = missing.filter(({ server }) => server.template === undefined);
-    const left = withMcp ? nobodyKnows : missing;
-    if (left.length > 0) throw serversNeededError(left, place, commandLine(invocation));
+    const withoutTemplate = missing.filter(({ server }) => server.template === undefined);
+    const left = withMcp ? withoutTemplate : missing;
+    if (left.length > 0) throw serversNeededError(left, place, typedCommandLine(invocation));
     await confirmFindings(invocation, plan, signal);
     const { values, servers, taken, warnings } = await collectValues(plan.servers, {
       set: flags.list("set"),
@@ -120,17 +128,17 @@ async function sourcesFor(invocation: Invocation, { configFile }: InstallContext
   return { sources: [{ source, cwd }], lockFile: lockFileIn(dirname(project ?? configFile)) };
 }
 
-/** Whoever sits at the terminal has the last word on what the scan found. */
+/** Asks whether to install despite findings of the scan. */
 async function confirmFindings(invocation: Invocation, { skills }: InstallPlan, signal: AbortSignal): Promise<void> {
   const doubtful = skills.filter(({ findings }) => findings.some(({ severity }) => severity !== "note"));
   if (doubtful.length === 0 || !canAsk(invocation) || invocation.flags.has("dryRun")) return;
   const names = doubtful.map(({ skill }) => skill.name).join(", ");
-  if (await confirm(invocation, showHidden(`Install ${names} all the same?`), signal)) return;
+  if (await confirm(invocation, showHidden(`Install ${names} anyway?`), signal)) return;
   throw new ToolcribError("cancelled", "Nothing was installed.");
 }
 
-/** What was typed, for a hint; values of `--set` are left out, because they may be secrets. */
-function commandLine({ args, flags }: Invocation): string[] {
+/** The command line for a hint, without the values of `--set`, which may be secrets. */
+function typedCommandLine({ args, flags }: Invocation): string[] {
   const texts = ["select", "client", "scope", "config"].flatMap((name) => {
     const text = flags.text(name);
     return text === undefined ? [] : [`--${name}`, text];
@@ -139,13 +147,11 @@ function commandLine({ args, flags }: Invocation): string[] {
   return ["skill", "install", ...args, ...texts, ...switches];
 }
 
-/** What `skill install` and `skill remove` share: where they work, and for whom. */
-
 /**
- * What a skill brings goes into the user's own config or the one that was named, never into a project's. One that is not there
- * yet is one without servers.
+ * The servers of a skill are added to the user's own config or the named one, never to a project's. The config may not exist
+ * yet.
  */
-export async function installPlaceFor(invocation: Invocation, registry: SkillRegistry): Promise<InstallContext> {
+async function installPlaceFor(invocation: Invocation, registry: SkillRegistry): Promise<InstallContext> {
   const { env, cwd, out } = invocation;
   const configFile = userConfigFile(invocation);
   const config = await loadConfig({ env, cwd, ...(existsSync(configFile) ? { file: configFile } : { config: {} }) });
@@ -153,25 +159,23 @@ export async function installPlaceFor(invocation: Invocation, registry: SkillReg
   return createInstallContext({ env, cwd, configFile, config, registry });
 }
 
-export function chosenClients({ flags }: Invocation): AgentClient[] {
+function chosenClients({ flags }: Invocation): AgentClient[] {
   return [...new Set(splitNames(flags.text("client")).map(findClient))];
 }
 
-export function splitNames(text: string | undefined): string[] {
+function splitNames(text: string | undefined): string[] {
   return (text ?? "")
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "");
 }
 
-/** The questions of an install, for a person at a terminal. */
-
-/** Nobody is asked without a terminal, with `--yes`, or where a program reads the answer. */
-export function canAsk({ stdin, flags, out }: Invocation): boolean {
+/** False without a terminal, with `--yes` and with `--json`. */
+function canAsk({ stdin, flags, out }: Invocation): boolean {
   return stdin.isTTY && !flags.has("yes") && !out.json;
 }
 
-export function parameterQuestions(invocation: Invocation, signal: AbortSignal): AskForValue {
+function parameterQuestions(invocation: Invocation, signal: AbortSignal): AskForValue {
   let introduced: string | undefined;
   return async (question) => {
     const { server, parameter } = question;
@@ -186,7 +190,7 @@ export function parameterQuestions(invocation: Invocation, signal: AbortSignal):
   };
 }
 
-/** Empty answers are asked again, unless nothing is an answer. */
+/** Asks again after an empty answer, unless the value is optional. */
 async function askSecret(
   { stdin, out }: Invocation,
   question: ParameterQuestion,
@@ -195,12 +199,13 @@ async function askSecret(
   const { parameter, fromEnvironment } = question;
   const about = parameter.description === undefined ? "" : `, ${parameter.description}`;
   const example = parameter.example === undefined ? "" : `, for example ${parameter.example}`;
-  const own = `, empty for ${parameter.name} of your environment`;
-  const optional = fromEnvironment ? own : parameter.required ? "" : ", empty for none";
-  const prompt = `  ${parameter.name}${about}${example} (it is not shown${optional}): `;
+  const own = `, leave empty to use ${parameter.name} from your environment`;
+  const optional = fromEnvironment ? own : parameter.required ? "" : ", optional";
+  const prompt = `  ${parameter.name}${about}${example} (hidden${optional}): `;
   for (;;) {
     try {
-      return await untilAborted(readSecret(stdin, { fromPipe: false, prompt, prompts: out.prompts }), signal);
+      const answer = readSecret(stdin, { fromPipe: false, prompt, prompts: out.prompts });
+      return await withAbort(answer, signal, () => new InstallInterrupted());
     } catch (error) {
       if (signal.aborted) stdin.setRawMode(false).pause();
       if (signal.aborted || (error instanceof ToolcribError && error.code === "cancelled"))
@@ -211,37 +216,26 @@ async function askSecret(
   }
 }
 
-async function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const stop = (): void => aborted.reject(new InstallInterrupted());
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    return await Promise.race([answer, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
-}
-
 function promptFor({ parameter, offered, fromEnvironment }: ParameterQuestion): string {
   const { name, description, required, example } = parameter;
   const parts = [
     ...(description === undefined ? [] : [description]),
     ...(example === undefined ? [] : [`for example ${example}`]),
-    ...(offered !== undefined || required ? [] : ["empty for none"]),
-    ...(fromEnvironment ? ["offered is that of your environment"] : []),
+    ...(offered !== undefined || required ? [] : ["optional"]),
+    ...(fromEnvironment ? ["default from your environment"] : []),
   ];
   const about = parts.length === 0 ? "" : ` (${parts.join("; ")})`;
   return `  ${name}${about}${offered === undefined ? "" : ` [${offered}]`}: `;
 }
 
-export async function confirm(invocation: Invocation, question: string, signal: AbortSignal): Promise<boolean> {
+async function confirm(invocation: Invocation, question: string, signal: AbortSignal): Promise<boolean> {
   return /^y(?:es)?$/i.test(await askLine(invocation, `${question} [y/N] `, signal));
 }
 
 async function askLine({ stdin, out }: Invocation, prompt: string, signal: AbortSignal): Promise<string> {
   const terminal = createInterface({ input: stdin, output: out.prompts });
   const ended = new AbortController();
-  // The end of the input is an answer too.
+  // The end of the input cancels.
   terminal.once("close", () => ended.abort());
   let isInterrupted = false;
   terminal.once("SIGINT", () => {
@@ -259,10 +253,8 @@ async function askLine({ stdin, out }: Invocation, prompt: string, signal: Abort
   }
 }
 
-/** What an install is about to start, as a person reads it: everything that runs, and no secret. */
-
-/** Shows them, and asks whoever sits at the terminal. Throws `cancelled` for a no. */
-export async function confirmServers(
+/** Shows what will be started, without secrets, and asks for confirmation. Throws `cancelled` if it is declined. */
+async function confirmServers(
   invocation: Invocation,
   checked: readonly CheckedEntry[],
   taken: readonly TakenVariable[],
@@ -270,7 +262,7 @@ export async function confirmServers(
 ): Promise<void> {
   const { out, flags } = invocation;
   if (!out.json) {
-    for (const { name, server } of taken) out.note(`${name} of your environment goes to the server ${server}.`);
+    for (const { name, server } of taken) out.note(`The server ${server} gets ${name} from your environment.`);
     for (const each of checked) out.note(startedServerText(each));
   }
   for (const finding of checked.flatMap(({ findings }) => findings)) {
@@ -287,9 +279,9 @@ function startedServerText({ id, entry }: Pick<CheckedEntry, "id" | "entry">): s
   const image = typeof sandbox === "object" ? sandbox.image : undefined;
   const first =
     command !== undefined
-      ? `is started with: ${commandLineOfInstallServers(entry)}`
+      ? `is started with: ${commandLine(entry)}`
       : url === undefined && image !== undefined
-        ? `runs in a container of the image ${image}`
+        ? `runs in a container from the image ${image}`
         : `is reached at ${url ?? ""}`;
   const lines = [
     `The server ${id} ${first}`,
@@ -305,11 +297,9 @@ function masked(text: string): string {
   return secrets.reduce((all, { text: reference }) => all.replaceAll(reference, "***"), text);
 }
 
-/** What an install did, or would do, as people and as programs read it. */
-
 const SHOWN_TOOLS = 8;
 
-export function showReport({ out }: Invocation, report: InstallReport, taken: readonly TakenVariable[]): void {
+function showReport({ out }: Invocation, report: InstallReport, taken: readonly TakenVariable[]): void {
   const { installed, servers, secrets, restart, warnings, replaced } = report;
   for (const warning of warnings) out.warn(warning);
   if (out.json) {
@@ -323,18 +313,18 @@ export function showReport({ out }: Invocation, report: InstallReport, taken: re
   }
   for (const each of replaced) out.line(`  ${replacedText(each)}`);
   for (const { id, added, tools } of servers)
-    out.line(`  server ${id} ${added ? "added" : "was there"}${toolsText(tools)}`);
+    out.line(`  server ${id} ${added ? "added" : "already present"}${toolsText(tools)}`);
   for (const name of secrets) out.line(`  secret ${name} stored`);
   for (const { how } of restart) out.line(how);
 }
 
 function replacedText({ path, replaced, comesBack }: ReplacedFolder): string {
   if ("link" in replaced) {
-    const link = `${path} was a link to ${replaced.link}, which is untouched`;
-    return comesBack ? `${link}; the link comes back when the skill is removed` : link;
+    const link = `${path} was a link to ${replaced.link}, which was not changed`;
+    return comesBack ? `${link}; removing the skill restores the link` : link;
   }
-  const back = comesBack ? ", and comes back when the skill is removed" : "";
-  return `what was in ${path} is kept in ${replaced.copy}${back}`;
+  const back = comesBack ? "; removing the skill restores it" : "";
+  return `the previous content of ${path} is kept in ${replaced.copy}${back}`;
 }
 
 function toolsText(tools: readonly string[]): string {
@@ -347,7 +337,7 @@ function clientName(id: string): string {
   return clientById(id)?.name ?? id;
 }
 
-export function showPreview(invocation: Invocation, preview: InstallPreview, taken: readonly TakenVariable[]): void {
+function showPreview(invocation: Invocation, preview: InstallPreview, taken: readonly TakenVariable[]): void {
   const { out } = invocation;
   const { skills, servers, secrets, files, folders, replaced } = preview;
   if (out.json) {
@@ -365,55 +355,110 @@ export function showPreview(invocation: Invocation, preview: InstallPreview, tak
   }
   for (const { name, id } of skills) out.line(`Would install ${plain(name)} as ${id}.`);
   for (const folder of folders) {
-    const kept = replaced.includes(folder) ? ", and keep what is there now" : "";
+    const kept = replaced.includes(folder) ? ", and keep its previous content" : "";
     out.line(`Would write the folder ${folder}${kept}`);
   }
   for (const name of secrets) out.line(`Would store the secret ${name}`);
   for (const change of files) showChange(invocation, change);
 }
 
-export function showChange(invocation: Invocation, change: FileChange): void {
+function showChange(invocation: Invocation, change: FileChange): void {
   const { file, before, after, client } = change;
   if (client === undefined) showDiff(invocation, file, before ?? "", after ?? "", {});
   else showClientDiff(invocation, client, { file, before, after }, {});
 }
 
-/** Another program's file may hold anything, so programs are told only that it changes. */
+/** A client's file may contain anything, so JSON output only says that it changes. */
 function diffOf({ before, after, client }: FileChange): { diff?: string[] } {
   return client === undefined ? { diff: diffLines(before ?? "", after ?? "").map(maskCredential) } : {};
 }
 
-/** Lets a command that changes many things put them back when it is told to end. */
-
-/** Ctrl-C where a question has the terminal to itself, so that it makes no signal. */
-export class InstallInterrupted extends ToolcribError {
+/** Ctrl-C during a question, where it is a key and not a signal. */
+class InstallInterrupted extends ToolcribError {
   constructor() {
-    super("cancelled", "The install was interrupted; everything is as it was before.");
+    super("cancelled", "The install was interrupted. All changes were undone.");
   }
 }
 
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-
 /**
- * Ctrl-C and the like abort the task's signal instead of ending the process; what the task throws then is shown, with the
- * exit code that shells expect. A second signal changes nothing: putting back is short, and half of it is worse than none.
+ * Signals abort the task, which undoes its changes. Its error is shown, and the exit code is that of the signal. A second
+ * signal is ignored: undoing is short, and half of it is worse than none.
  */
-export async function abortOnSignals(out: Output, task: (signal: AbortSignal) => Promise<number>): Promise<number> {
-  const interrupt = new AbortController();
-  let exitCode: number | undefined;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    exitCode ??= 128 + constants.signals[signal];
-    interrupt.abort();
-  };
-  for (const signal of SIGNALS) process.on(signal, onSignal);
+async function abortOnSignals(out: Output, task: (signal: AbortSignal) => Promise<number>): Promise<number> {
+  const stopped = listenForStopSignals({ names: ["SIGINT", "SIGTERM", "SIGHUP"], onSecond: "ignore" });
   try {
-    return await task(interrupt.signal);
+    return await task(stopped.signal);
   } catch (error) {
-    if (error instanceof InstallInterrupted) exitCode ??= 128 + constants.signals.SIGINT;
+    const exitCode = stopped.exitCode ?? (error instanceof InstallInterrupted ? signalExitCode("SIGINT") : undefined);
     if (exitCode === undefined) throw error;
     out.error(asToolcribError(error).toObject());
     return exitCode;
   } finally {
-    for (const signal of SIGNALS) process.off(signal, onSignal);
+    stopped.dispose();
   }
+}
+
+export function runRemove(invocation: Invocation): Promise<number> {
+  return abortOnSignals(invocation.out, (signal) =>
+    withRegistry(invocation, (registry) => remove(invocation, registry, signal)),
+  );
+}
+
+async function remove(invocation: Invocation, registry: SkillRegistry, signal: AbortSignal): Promise<number> {
+  const { args, flags, out } = invocation;
+  const [name] = args;
+  if (name === undefined || args.length > 1) {
+    throw new ToolcribError("invalid_arguments", "Name one skill to remove.", {
+      hint: "Run toolcrib skill list to see the names.",
+    });
+  }
+  const clients = chosenClients(invocation).map(({ id }) => id);
+  const place = await installPlaceFor(invocation, registry);
+  const force = flags.has("force");
+  const plan = await planRemoval(name, place, { clients, withServers: flags.has("withServers"), force });
+  for (const { id, by } of plan.stillNeeded)
+    out.note(`Keeping the server ${id}, which is needed by: ${by.map((each) => plain(each)).join(", ")}`);
+  for (const id of plan.thereBefore) {
+    out.note(`Keeping the server ${id}, which existed before this install. Remove it with toolcrib remove ${id}.`);
+  }
+  if (flags.has("dryRun")) {
+    showPlan(invocation, plan);
+    return 0;
+  }
+  const report = await removeSkill(plan, place, { force, signal });
+  for (const kept of report.kept) out.warn(`${kept} was kept. Use --force to remove it.`);
+  for (const { path, copy } of plan.keptCopies) out.warn(`The previous content of ${path} is kept in ${copy}.`);
+  if (out.json) out.value({ ...report, restart: report.restart.map((client) => client.name) });
+  else showRemoved(invocation, report);
+  return 0;
+}
+
+function showRemoved({ out }: Invocation, report: RemovalReport): void {
+  const { name, id, folders, files, restored, servers, secrets, clients, removed, restart } = report;
+  const from = removed
+    ? ""
+    : ` from ${clients.length === 0 ? "no client, because it was not installed there" : clients.join(", ")}`;
+  out.line(`Removed ${plain(name)} (${id})${from}.`);
+  for (const folder of folders) out.line(`  folder ${folder}`);
+  for (const { file, ids } of files) out.line(`  ${ids.join(", ")} in ${file}`);
+  for (const server of servers) out.line(`  server ${server}`);
+  for (const secret of secrets) out.line(`  secret ${secret}`);
+  for (const path of restored) out.line(`Restored the previous content of ${path}.`);
+  for (const { how } of restart) out.line(how);
+}
+
+function showPlan({ out }: Invocation, plan: RemovalPlan): void {
+  const { id, name, folders, entries, servers, secrets, everywhere, clients } = plan;
+  const restored = plan.restored.map(({ path }) => path);
+  const names = { servers: servers.map((server) => server.id), secrets: secrets.map((secret) => secret.name) };
+  if (out.json) {
+    out.value({ dryRun: true, id, name, clients, removed: everywhere, folders, restored, entries, ...names });
+    return;
+  }
+  if (everywhere) out.line(`Would remove ${plain(name)} (${id}).`);
+  for (const folder of folders) out.line(`Would remove the folder ${folder}`);
+  for (const path of restored) out.line(`Would restore the previous content of ${path}`);
+  for (const { file, ids } of entries) out.line(`Would remove ${ids.join(", ")} from ${file}`);
+  for (const { id: server, file } of servers) out.line(`Would remove the server ${server} from ${file}`);
+  for (const secret of names.secrets) out.line(`Would delete the secret ${secret}`);
 }

@@ -1,18 +1,19 @@
-/** `toolcrib skill show <name>`: everything that is known of a skill. */
+/** `toolcrib skill list` and `toolcrib skill show <name>`. */
 import { ToolcribError } from "../../model/errors.ts";
-import type { RequiredServer, ServerParameter, SkillFile, SkillInstallStep } from "../../model/skill.ts";
-import type { Invocation } from "../command.ts";
+import type { MissingNeeds, RequiredServer, ServerParameter, SkillFile, SkillInstallStep } from "../../model/skill.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
+import type { Invocation } from "../command.ts";
 import type { Output } from "../output.ts";
+import type { Column } from "../table.ts";
 import { findingText, labelled, needsText, plain, serverText, warningText } from "./describe-skill.ts";
 import { listSkills, requireListedSkill, type SkillStatus, withRegistry } from "./known-skills.ts";
 
-export async function run(invocation: Invocation): Promise<number> {
+export async function runShow(invocation: Invocation): Promise<number> {
   const { args, out } = invocation;
   const [name] = args;
   if (name === undefined || args.length > 1) {
     throw new ToolcribError("invalid_arguments", "Name one skill to show.", {
-      hint: "toolcrib skill list shows those there are.",
+      hint: "Run toolcrib skill list to see all skills.",
     });
   }
   const showNamed = async (registry: SkillRegistry): Promise<number> => {
@@ -37,25 +38,25 @@ function show(out: Output, skill: SkillStatus, location: string): void {
     ["for", facts.compatibility],
     ["homepage", facts.homepage],
     ["source", `${skill.source}${sourceWords(skill)}`],
-    ["offered", skill.origin === "folder" ? "as it is there, because skills.dirs names the folder" : undefined],
+    ["offered", skill.origin === "folder" ? "directly from its folder, which is in skills.dirs" : undefined],
     ["imported", skill.importedAt],
     ["location", location],
     ["digest", skill.digest],
     ["tools", skill.tools.join(", ") || undefined],
     ["may use", facts.allowedTools.join(", ") || undefined],
-    ["agents", facts.disableModelInvocation ? "only when a person asks for it" : undefined],
+    ["agents", facts.disableModelInvocation ? "only on request of a person" : undefined],
     ["people", facts.userInvocable ? undefined : "cannot call it by name"],
   ];
   for (const [label, text] of rows) if (text !== undefined) out.line(`  ${labelled(label, plain(text, Infinity))}`);
   const needs = needsText(out, facts.needs, skill.missing);
-  out.line(`  ${labelled("requires", needs === "" ? "nothing of this machine" : needs)}`);
+  out.line(`  ${labelled("requires", needs === "" ? "nothing on this machine" : needs)}`);
   section(out, "MCP servers", facts.servers.flatMap(serverLines));
-  section(out, "Install steps of its author (shown, never run)", facts.install.map(stepLine));
+  section(out, "Install steps from its author (shown, never run)", facts.install.map(stepLine));
   section(out, "Files", facts.files.map(fileLine));
   section(out, "Warnings", skill.warnings.map(warningText));
   section(
     out,
-    "Findings of the scan",
+    "Scan findings",
     skill.findings.map((each) => `${each.severity} ${findingText(each)}`),
   );
 }
@@ -67,7 +68,7 @@ function section(out: Output, title: string, lines: readonly string[]): void {
 }
 
 function sourceWords({ sourceState }: SkillStatus): string {
-  if (sourceState === "changed") return " (changed since; toolcrib skill update)";
+  if (sourceState === "changed") return " (changed; run toolcrib skill update)";
   return sourceState === "gone" ? " (gone)" : "";
 }
 
@@ -88,7 +89,7 @@ function parameterLine({ name, description, required, sensitive, default: value,
 }
 
 function stepLine({ kind, label, bins, step }: SkillInstallStep): string {
-  const gives = bins.length === 0 ? "" : `, gives ${bins.join(", ")}`;
+  const gives = bins.length === 0 ? "" : `, provides ${bins.join(", ")}`;
   const { kind: _kind, label: _label, bins: _bins, ...rest } = step;
   const details = Object.keys(rest).length === 0 ? "" : ` ${JSON.stringify(rest)}`;
   return plain(`${kind}${label === undefined ? "" : `: ${label}`}${gives}${details}`, Infinity);
@@ -96,4 +97,48 @@ function stepLine({ kind, label, bins, step }: SkillInstallStep): string {
 
 function fileLine({ path, size, executable }: SkillFile): string {
   return plain(`${path}  ${size} bytes${executable ? ", executable" : ""}`, Infinity);
+}
+
+const COLUMNS: readonly Column<SkillStatus>[] = [
+  { title: "NAME", cell: ({ name }) => plain(name) },
+  { title: "STATUS", cell: statusOf },
+  { title: "SOURCE", cell: ({ source }) => source, shrink: true },
+  { title: "DESCRIPTION", cell: ({ description }) => plain(description), shrink: true },
+];
+
+/** Shown if several skills have the same name. */
+const ID_COLUMN: Column<SkillStatus> = { title: "ID", cell: ({ id }) => id };
+
+export async function runList(invocation: Invocation): Promise<number> {
+  const { out } = invocation;
+  const skills = await withRegistry(invocation, (registry) => listSkills(invocation, registry), { readsOnly: true });
+  if (out.json) out.value(skills);
+  else if (skills.length === 0) {
+    out.note("There are no skills. Import some with toolcrib skill import <folder>, or add a folder to skills.dirs.");
+  } else {
+    const shared = new Set(skills.map(({ name }) => name)).size < skills.length;
+    const inOrder = skills.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+    out.table(shared ? [...COLUMNS.slice(0, 1), ID_COLUMN, ...COLUMNS.slice(1)] : COLUMNS, inOrder);
+    if (skills.some(({ outdated }) => outdated)) out.note("Update outdated skills with toolcrib skill update.");
+  }
+  return 0;
+}
+
+function statusOf({ missing, dependenciesMet, sourceState }: SkillStatus): string {
+  const words = [dependenciesMet ? "ready" : `missing ${namesOf(missing)}`];
+  if (sourceState === "changed") words.push("outdated");
+  if (sourceState === "gone") words.push("source gone");
+  return words.join(", ");
+}
+
+function namesOf({ bins, anyBins, env, config, os }: MissingNeeds): string {
+  return [
+    ...bins,
+    ...(anyBins.length === 0 ? [] : [anyBins.join("|")]),
+    ...env.map((name) => `$${name}`),
+    ...config,
+    ...(os.length === 0 ? [] : [os.join("|")]),
+  ]
+    .map((name) => plain(name))
+    .join(" ");
 }

@@ -1,4 +1,4 @@
-/** `toolcrib skill update [names…]`: takes skills in again whose source has changed; all of them without names. */
+/** `toolcrib skill update [names…]`: imports skills again whose source has changed; all of them without names. */
 import { toolcribHome } from "../../config/find-config.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { thisMachine } from "../../skills/needs.ts";
@@ -9,7 +9,7 @@ import type { Invocation } from "../command.ts";
 import { plain, progressBar } from "./describe-skill.ts";
 import { requireSkill, withRegistry } from "./known-skills.ts";
 
-/** Exits with 1 if one failed. One that was not named and whose source is gone is only told of. */
+/** Exits with 1 if an update failed. Without names, a skill whose source is gone is only reported. */
 export function run(invocation: Invocation): Promise<number> {
   return withRegistry(invocation, (registry) => update(invocation, registry));
 }
@@ -32,7 +32,7 @@ async function update(invocation: Invocation, registry: SkillRegistry): Promise<
   if (out.json) showJson(invocation, settled, copies, dryRun);
   else show(invocation, settled, copies, dryRun);
   for (const path of copies.kept)
-    out.warn(`${path} was edited since it was installed, and is left; --force replaces it.`);
+    out.warn(`${path} was edited since it was installed and was kept. Use --force to replace it.`);
   return settled.some(({ status }) => status === "failed") ? 1 : 0;
 }
 

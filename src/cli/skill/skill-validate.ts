@@ -1,4 +1,4 @@
-/** `toolcrib skill validate <path…>`: a linter for skills, lenient unless told otherwise. */
+/** `toolcrib skill validate <path…>`: a linter for skills, lenient by default. */
 import { readFile } from "node:fs/promises";
 import { basename, isAbsolute, join, relative, resolve } from "node:path";
 import { expandTilde, userHome } from "../../config/find-config.ts";
@@ -16,20 +16,24 @@ import type { Invocation } from "../command.ts";
 import { plain, progressBar, type SkillEntry, skillEntry, unreadableEntry } from "./describe-skill.ts";
 
 interface Checked {
-  /** SKILL.md, or what could not be looked into. */
+  /** SKILL.md, or a path that could not be read. */
   readonly file: string;
   readonly problems: readonly SkillProblem[];
-  /** With all problems among its warnings. */
+  /** Its warnings include all problems. */
   readonly entry: SkillEntry;
 }
 
-/** Exits with 1 if any skill is invalid, or if there is none where one was named. */
+/** Exits with 1 if any skill is invalid, or a path has none. */
 export async function run(invocation: Invocation): Promise<number> {
   const { args, out, flags, env, cwd } = invocation;
   if (args.length === 0) {
-    throw new ToolcribError("invalid_arguments", "Name a SKILL.md, the folder of a skill, or a folder of skills.", {
-      hint: "toolcrib skill validate ./my-skill --strict",
-    });
+    throw new ToolcribError(
+      "invalid_arguments",
+      "Name a SKILL.md file, the folder of a skill, or a folder of skills.",
+      {
+        hint: "Example: toolcrib skill validate ./my-skill --strict",
+      },
+    );
   }
   const strict = flags.has("strict");
   const checked = new Map<string, Checked>();
@@ -50,7 +54,7 @@ export async function run(invocation: Invocation): Promise<number> {
   return all.some(isInvalid) ? 1 : 0;
 }
 
-/** Never rejects: a path that is not there fails by itself and stops nothing else. */
+/** Never rejects: a missing path is reported and does not stop the others. */
 async function lookAt(path: string, { env, out }: Invocation): Promise<InspectedSkills> {
   const failed = (code: string, message: string): InspectedSkills => ({
     candidates: [],
@@ -61,7 +65,7 @@ async function lookAt(path: string, { env, out }: Invocation): Promise<Inspected
   try {
     const looked = await inspectSkills(path, thisMachine(env), { onProgress: progressBar(out, "Checking") });
     const isEmpty = looked.totalScanned === 0 && looked.problems.length === 0;
-    return isEmpty ? failed("not_found", `There is no SKILL.md in ${path} or in the folders below it.`) : looked;
+    return isEmpty ? failed("not_found", `There is no SKILL.md in ${path} or its subfolders.`) : looked;
   } catch (error) {
     const { code, message } = asToolcribError(error);
     return failed(code, message);
@@ -75,7 +79,7 @@ function checkSkill(candidate: Candidate, strict: boolean): Checked {
   return { file: join(skill.dir, main), problems, entry: { ...skillEntry(skill, candidate), warnings: problems } };
 }
 
-/** A skill that says nothing at all is the one kind of text that cannot be used; the rest is about files. */
+/** The only unusable text is one without content; all other problems are about files. */
 async function cannotBeUsed({ path, code, message }: UnreadableSkill): Promise<Checked> {
   const file = join(path, "SKILL.md");
   const bytes = code === "invalid_config" ? await readFile(file).catch(() => undefined) : undefined;
@@ -117,16 +121,14 @@ function print({ out, cwd }: Invocation, all: readonly Checked[]): void {
     `Checked ${counted(all.length, "skill")}: ${all.length - failed} valid, ${failed} invalid, ${counted(warnings, "warning")}.`,
   );
   if (findings > 0)
-    out.note(
-      `The scan has ${counted(findings, "finding")}; \`toolcrib skill import --dry-run\` shows what it is about.`,
-    );
+    out.note(`The scan has ${counted(findings, "finding")}. Run toolcrib skill import --dry-run to see them.`);
 }
 
 function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
-/** From here, where it lies below; editors follow such paths. */
+/** Relative to the working directory if it is inside: editors link such paths. */
 function shownPath(file: string, cwd: string): string {
   const short = relative(cwd, file);
   return short === "" || short.startsWith("..") || isAbsolute(short) ? file : short;

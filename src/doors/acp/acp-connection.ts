@@ -7,7 +7,7 @@ import type { AcpDoorOptions } from "./acp-options.ts";
 import { McpOverAcp } from "./mcp-over-acp.ts";
 import { requestError } from "./request-error.ts";
 
-/** A prompt can hold several images. */
+/** A prompt can have several images. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 
 export async function connectAcp(options: AcpDoorOptions): Promise<void> {
@@ -22,7 +22,7 @@ export async function connectAcp(options: AcpDoorOptions): Promise<void> {
     output.write(`${JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message, data } })}\n`);
     return refused;
   });
-  // One more than we take: it is up to us to say why it ends.
+  // One more than the limit, so that the reason is reported here.
   const stream = ndJsonStream(webOutput(output), readable, { maxMessageBytes: maxMessageBytes + 1 });
   const connection = agentApp(door, mcp).connect(stream);
   door.connected(connection.client);
@@ -37,7 +37,7 @@ export async function connectAcp(options: AcpDoorOptions): Promise<void> {
   if (refused !== undefined) throw refused;
 }
 
-/** Node's own adapters destroy the streams behind them; these belong to whoever gave them. */
+/** Node's own adapters destroy the underlying streams, which belong to the caller. */
 function webInput(input: Readable, longestLine: number, onTooLong: () => Error): ReadableStream<Uint8Array> {
   let stop = (): void => {};
   /** Bytes of the line that has not ended. */
@@ -85,7 +85,7 @@ function messageTooLong(bytes: number): ToolcribError {
 }
 
 function webOutput(output: Writable): WritableStream<Uint8Array> {
-  // A client that is gone shows in the write that fails.
+  // A client that has disconnected shows as a failed write.
   output.on("error", () => {});
   return new WritableStream<Uint8Array>({
     write: (chunk) =>
@@ -93,8 +93,7 @@ function webOutput(output: Writable): WritableStream<Uint8Array> {
   });
 }
 
-/** Which method goes where. */
-
+/** Maps the methods of ACP to the door. */
 export function agentApp(door: AcpDoor, mcp: McpOverAcp): AgentApp {
   const { session } = methods.agent;
   return (
@@ -146,7 +145,7 @@ export function agentApp(door: AcpDoor, mcp: McpOverAcp): AgentApp {
         session.prompt,
         withRequestErrors(({ params, signal }) => door.prompt(params, signal)),
       )
-      // After `prompt`, so that a cancel that follows it at once finds it under way.
+      // After `prompt`, so that a cancel that follows it at once finds it running.
       .onNotification(session.cancel, ({ params }) => door.cancel(params))
       .onNotification(methods.agent.mcp.message, mcp.caller.handleNotification)
   );

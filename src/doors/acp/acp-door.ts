@@ -1,4 +1,4 @@
-/** What one client asks for: its sessions, opened, found again and ended. */
+/** The requests of one ACP client: opening, loading, configuring and ending sessions. */
 import { basename, isAbsolute, resolve } from "node:path";
 import {
   type AgentContext,
@@ -23,7 +23,7 @@ import {
 import { abortable } from "../../agent/abortable.ts";
 import type { AgentMode } from "../../agent/agent-options.ts";
 import { type Conversation, Conversations } from "../../agent/conversation.ts";
-import { sealedServersName } from "../../hub/activity/sealed-servers.ts";
+import { sealedServersName } from "../../hub/activity/housekeeping.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { watchFiles } from "../../hub/reload/file-watcher.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
@@ -46,9 +46,9 @@ export class AcpDoor {
   readonly #models: ModelChoices;
   readonly #conversations: Conversations;
   readonly #sessions = new Map<string, AcpSession>();
-  /** Of each session what is being done to it as a whole: loading it twice at once must not start its servers twice. */
+  /** The current change of each session: loading it twice at once must not start its servers twice. */
   readonly #changing = new Map<string, Promise<unknown>>();
-  /** By the id of a session: what ends the opening of it. */
+  /** By session id: cancels the opening. */
   readonly #opening = new Map<string, Set<AbortController>>();
   readonly #remembered: SavedServers;
   readonly #guarded: ProtectedPaths;
@@ -82,11 +82,11 @@ export class AcpDoor {
     return initializeResponse({ seesImages, unusable });
   }
 
-  /** There is nothing to do here but to look again: keys are set where the agent is started. */
+  /** Only checks again: keys are set where the agent is started. */
   async authenticate({ methodId }: AuthenticateRequest): Promise<object> {
     const id = [undefined, ...this.#models.ids].find((one) => authMethodId(one) === methodId);
     if (authMethodId(id) !== methodId) {
-      throw new ToolcribError("invalid_arguments", `There is no way to authenticate called ${methodId}.`);
+      throw new ToolcribError("invalid_arguments", `There is no authentication method ${methodId}.`);
     }
     const missing = await this.#models.missing(id ?? this.#models.first);
     if (missing !== undefined) throw missing;
@@ -112,7 +112,7 @@ export class AcpDoor {
     return this.#settings(await this.#take(known, signal));
   }
 
-  /** Those that something was said in. */
+  /** Sessions in which something was said. */
   async listSessions({ cwd, cursor }: ListSessionsRequest): Promise<ListSessionsResponse> {
     let from = cursor ?? undefined;
     for (;;) {
@@ -171,7 +171,7 @@ export class AcpDoor {
     if (configId !== MODEL_OPTION) throw new ToolcribError("invalid_arguments", `There is no option ${configId}.`);
     if (typeof value !== "string" || !this.#models.has(value)) {
       throw new ToolcribError("invalid_arguments", `There is no model ${String(value)} to choose.`, {
-        hint: "`agent.models` of the config names those that can be chosen.",
+        hint: "`agent.models` in the config lists the models that can be chosen.",
       });
     }
     await session.setModel(value);
@@ -186,7 +186,7 @@ export class AcpDoor {
     this.#sessions.get(sessionId)?.cancel();
   }
 
-  /** Ends every session, and what is being opened. */
+  /** Ends every session, also those that are being opened. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#config?.close();
@@ -197,18 +197,18 @@ export class AcpDoor {
     await Promise.allSettled(this.#changing.values());
   }
 
-  /** The session of that id, with the servers that the client names now, or with those it had. */
+  /** The session of that id, with the servers that the client names now, or those it had. */
   #take(known: ExistingSessionParams, signal: AbortSignal): Promise<AcpSession> {
     const { sessionId, mcpServers, cwd } = known;
     return this.#opened(sessionId, signal, async (cancelled) => {
       const live = this.#sessions.get(sessionId);
       if (live?.workspace.cwd === cwd) {
-        // Another process may have gone on with it, or removed it.
+        // Another process may have continued or removed it.
         await live.goOnWith(await this.#known(sessionId));
         if (mcpServers !== undefined) await this.#mount(live, mcpServers, cancelled);
         return live;
       }
-      // Roots and working directories of servers are settled when they start. What is under way writes down how it ended.
+      // Roots and working directories of servers are settled when they start. A running turn records how it ended.
       this.#sessions.delete(sessionId);
       await live?.close();
       const conversation = await this.#known(sessionId);
@@ -224,7 +224,7 @@ export class AcpDoor {
     return conversation;
   }
 
-  /** What was said with more rights than this role has is none of its business. */
+  /** A conversation that had more rights than this role must not be shown to it. */
   #mayTake(facts: Conversation["facts"]): boolean {
     const { role } = this.#options;
     return role === undefined || facts["role"] === role;
@@ -271,17 +271,17 @@ export class AcpDoor {
     return session;
   }
 
-  /** Whoever gives up waits no longer; a session that is live goes on with its servers. */
+  /** A client that cancels does not wait any longer; a live session keeps its servers. */
   async #mount(session: AcpSession, servers: readonly unknown[], cancelled: AbortSignal): Promise<void> {
     const mounted = session.mount(this.#mcp.reachable(this.#connectedClient(), servers));
     await abortable(mounted, cancelled);
     await this.#remembered.keep(session.id, servers.filter(outlivesConnection)).catch((error: unknown) => {
-      this.#options.log(`The servers of a session cannot be kept: ${asToolcribError(error).message}`);
+      this.#options.log(`The servers of a session cannot be saved: ${asToolcribError(error).message}`);
     });
   }
 
   #settings(session: AcpSession): Omit<NewSessionResponse, "sessionId"> {
-    // After the answer is written: before it, the client does not know the session.
+    // After the response: before it, the client does not know the session.
     setImmediate(() => session.opened());
     const configOptions = this.#models.configOptions(session.model);
     return { modes: modeState(session.mode), ...(configOptions.length === 0 ? {} : { configOptions }) };
@@ -300,7 +300,7 @@ export class AcpDoor {
     return this.#client;
   }
 
-  /** In its turn, and ended by the client's cancellation, by `session/close` and by the end of the connection. */
+  /** Runs in order, and ends when the client cancels, closes the session or disconnects. */
   #opened<Result>(id: string, signal: AbortSignal, open: (cancelled: AbortSignal) => Promise<Result>): Promise<Result> {
     const controller = new AbortController();
     const all = this.#opening.get(id) ?? new Set();
@@ -311,7 +311,7 @@ export class AcpDoor {
     });
   }
 
-  /** False if nobody is opening it. */
+  /** False if it is not being opened. */
   #endOpening(id: string): boolean {
     const opening = this.#opening.get(id);
     opening?.forEach((controller) => controller.abort());
@@ -332,15 +332,13 @@ export class AcpDoor {
 }
 
 function notOpened(): ToolcribError {
-  return new ToolcribError("cancelled", "The session was not opened: the client gave up.");
+  return new ToolcribError("cancelled", "The session was not opened: the client cancelled.");
 }
-
-/** Params of requests that hold MCP servers. The SDK's own schemas refuse the whole request for one field of one entry. */
 
 interface SessionParams {
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
-  /** As they came: an entry that makes no sense is reported and left out when they are mounted. Undefined if not named. */
+  /** As sent: an invalid entry is reported and skipped when they are mounted. Undefined if not named. */
   readonly mcpServers: readonly unknown[] | undefined;
 }
 
@@ -348,6 +346,7 @@ interface ExistingSessionParams extends SessionParams {
   readonly sessionId: string;
 }
 
+/** Parses params that contain MCP servers: the SDK's schemas would refuse a whole request for one field of one entry. */
 export function parseSessionParams(params: unknown): SessionParams {
   const given = objectOf(params);
   return {
@@ -361,7 +360,7 @@ export function parseSessionParams(params: unknown): SessionParams {
 
 export function parseExistingSessionParams(params: unknown): ExistingSessionParams {
   const { sessionId } = objectOf(params);
-  if (typeof sessionId !== "string" || sessionId === "") throw invalidParam("`sessionId` must be a text.");
+  if (typeof sessionId !== "string" || sessionId === "") throw invalidParam("`sessionId` must be a string.");
   return { sessionId, ...parseSessionParams(params) };
 }
 
@@ -386,22 +385,20 @@ function invalidParam(message: string): ToolcribError {
   return new ToolcribError("invalid_arguments", message);
 }
 
-/** What the agent says of itself. */
-
 const AUTH_METHOD = "model-key";
 
-/** What `authenticate` is called with for a model. */
+/** The method id of `authenticate` for a model. */
 function authMethodId(id: string | undefined): string {
   return id === undefined ? AUTH_METHOD : `${AUTH_METHOD}:${id}`;
 }
 
 interface AgentFacts {
   readonly seesImages: boolean;
-  /** Models that cannot be used yet, and why; an undefined id is the one that sessions begin with. */
+  /** Models that cannot be used yet, and why; an undefined id is the default model. */
   readonly unusable: readonly { readonly id: string | undefined; readonly error: ToolcribError }[];
 }
 
-/** There is one version; a client that asks for another one decides whether it can go on with this one. */
+/** There is one version; a client that asks for another decides whether it can use this one. */
 function initializeResponse({ seesImages, unusable }: AgentFacts): InitializeResponse {
   return {
     protocolVersion: PROTOCOL_VERSION,
@@ -442,7 +439,7 @@ function parseMode(value: unknown): AgentMode | undefined {
 
 const STRICTNESS: readonly AgentMode[] = ["auto", "ask", "read-only"];
 
-/** What a session begins with. One that was left in a laxer mode than the agent is started with is not laxer than that. */
+/** The mode of a new or loaded session. A loaded one is never laxer than the mode that the agent was started with. */
 function initialMode(kept: unknown, given: AgentMode | undefined): AgentMode {
   const left = parseMode(kept);
   if (left === undefined || given === undefined) return left ?? given ?? "ask";
@@ -450,10 +447,9 @@ function initialMode(kept: unknown, given: AgentMode | undefined): AgentMode {
 }
 
 /**
- * The servers that sessions had, for a client that resumes one without naming them. They hold keys of the client's user: the
- * store has them sealed only, and without a store they are gone with the process.
+ * The servers of sessions, for a client that resumes one without naming them. They contain the user's keys: the store has them
+ * sealed only, and without a store they end with the process.
  */
-
 class SavedServers {
   readonly #hub: Hub;
   readonly #here = new Map<string, readonly unknown[]>();
@@ -469,7 +465,7 @@ class SavedServers {
     else await sealed?.remove(sealedServersName(sessionId));
   }
 
-  /** Rejects if they are kept and cannot be opened: a session without its tools must not look whole. */
+  /** Rejects if they are saved and cannot be opened: a session without its tools must not look complete. */
   async of(sessionId: string): Promise<readonly unknown[]> {
     const here = this.#here.get(sessionId);
     if (here !== undefined) return here;
@@ -485,16 +481,15 @@ class SavedServers {
   }
 }
 
-/**
- * The hub in step with its config, for as long as no session can write there: a model that writes a server into a config
- * that is taken up would run commands without anybody being asked.
- */
-
 interface NoticeTargets {
   log(message: string): void;
   tell(notice: Notice): void;
 }
 
+/**
+ * Reloads the hub when its config changes, while no session can write there: a model that adds a server to a config that is
+ * reloaded could run commands without approval.
+ */
 class ConfigFollower {
   readonly #hub: Hub;
   readonly #guarded: ProtectedPaths;
@@ -502,7 +497,7 @@ class ConfigFollower {
   readonly #stopListening: () => void;
   #stopFollowing: (() => void) | undefined;
   #stopLooking: (() => void) | undefined;
-  /** The hub itself wrote an answer down, and has taken it up. */
+  /** The hub itself wrote an approval, and has applied it. */
   #isOurs = false;
 
   constructor(hub: Hub, guarded: ProtectedPaths, told: NoticeTargets) {
@@ -515,7 +510,7 @@ class ConfigFollower {
     });
   }
 
-  /** From now on a session may write in these folders. It holds for good: what is written stays when the session ends. */
+  /** A session can write in these folders from now on. This is permanent: files stay when the session ends. */
   exposedTo(workspace: Workspace): void {
     if (this.#stopFollowing === undefined) return;
     if (this.#guarded.in(workspace).length === 0) return;
@@ -537,7 +532,7 @@ class ConfigFollower {
       return;
     }
     const names = [...new Set(files.map((file) => basename(file)))].join(" or ");
-    const message = `${names} changed. Restart the agent to take it up.`;
+    const message = `${names} changed. Restart the agent to use it.`;
     this.#told.log(message);
     this.#told.tell({ level: "warning", message });
   }

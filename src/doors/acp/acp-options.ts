@@ -8,21 +8,21 @@ export interface AcpDoorOptions {
   readonly hub: Hub;
   readonly input: Readable;
   readonly output: Writable;
-  /** What sessions begin with; the config's `agent.model` if absent. */
+  /** The model of new sessions; `agent.model` of the config if absent. */
   readonly model?: ModelSetting | ChatModel | undefined;
-  /** What sessions begin with, and what none that is loaded is laxer than; `ask` for new ones if absent. */
+  /** The mode of new sessions, and the laxest for loaded ones; `ask` for new ones if absent. */
   readonly mode?: AgentMode | undefined;
-  /** What sessions may see is narrowed to this role. */
+  /** Sessions see what this role sees. */
   readonly role?: string | undefined;
   /** Where the keys of models are looked up. */
   readonly env: NodeJS.ProcessEnv;
-  /** Toolcrib's home, which no session gets at; the one that `env` names if absent. */
+  /** Toolcrib's home, which no session can reach; the one that `env` names if absent. */
   readonly home?: string | undefined;
   /** Reloads the hub when its config changes, unless a session can write there. */
   readonly followConfig?: boolean | undefined;
   /** Of one message of the client; 64 MiB if absent. */
   readonly maxMessageBytes?: number | undefined;
-  /** For whoever reads the log; never the protocol's own stream. */
+  /** For the log; never the protocol's own stream. */
   log(message: string): void;
   /** Ends everything when it aborts. */
   readonly signal?: AbortSignal | undefined;

@@ -1,4 +1,4 @@
-/** One session of a client: the hub's session with the servers it brought, the agent, and what the client is told of both. */
+/** One session of a client: the hub session with the client's servers, the agent, and the updates that report both. */
 import type {
   AgentContext,
   AvailableCommand,
@@ -23,7 +23,6 @@ import { createAgent } from "../../agent/agent.ts";
 import type { Conversation } from "../../agent/conversation.ts";
 import type { AgentMessage, AssistantPart, CallPart, CallResult, UserMessage } from "../../agent/model/chat-model.ts";
 import { toolCallLocations, toolCallTitle, toolKind } from "../../agent/tools/tool-facts.ts";
-import { systemClock } from "../../base/clock.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { isSessionLocalSource } from "../../model/capability.ts";
 import type { AskAnswer, AskRequest } from "../../model/decision.ts";
@@ -31,7 +30,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Session } from "../../sessions/session.ts";
-import { waitAtMost } from "../../sessions/wait-at-most.ts";
+import { endsWithin } from "../../base/async.ts";
 import {
   type ClientFeatures,
   clientFileTools,
@@ -89,7 +88,7 @@ export class AcpSession {
       workspaceDir: workspace.cwd,
       // The client's own servers get its folder; those of the config get what the config says.
       rootsOnRequest: true,
-      // Whoever speaks to this process over its stdin has started it, and can start others.
+      // The program on stdin has started this process, so it can start others.
       mayRunCommands: true,
       role,
       ...(offer.forms ? { onElicit: elicitationCallback(client, this.id) } : {}),
@@ -121,7 +120,7 @@ export class AcpSession {
     return this.#options.workspace;
   }
 
-  /** The client has its answer and can be told more. */
+  /** The client has the response and can get updates. */
   opened(): void {
     this.#notices.opened();
     this.#commands.opened();
@@ -132,11 +131,11 @@ export class AcpSession {
     return this.#session.own.mount(servers);
   }
 
-  /** Resolves when the hub's own servers are there, have failed, or take too long. */
+  /** Resolves when the hub's servers are ready, have failed, or take too long. */
   async hubSettled(): Promise<void> {
     const { hub } = this.#options;
     const ms = hub.config.config.sessions.wait;
-    await waitAtMost(hub.settled(), { clock: systemClock, ms, signal: this.#closing.signal });
+    await endsWithin(hub.settled(), { ms, signal: this.#closing.signal });
     if (!this.#closing.signal.aborted) this.#hubServers.begin(ms);
   }
 
@@ -144,7 +143,7 @@ export class AcpSession {
     this.#notices.add(notice);
   }
 
-  /** Takes over what another process added to the conversation; its servers stay as they are. */
+  /** Takes over messages that another process added; the servers stay. */
   async goOnWith(conversation: Conversation): Promise<void> {
     if (this.#turn !== undefined || conversation.messages.length <= this.#conversation.messages.length) return;
     this.#takingOver = this.#takeOver(conversation).finally(() => (this.#takingOver = undefined));
@@ -164,18 +163,18 @@ export class AcpSession {
     await this.#updates.send({ sessionUpdate: "current_mode_update", currentModeId: mode });
   }
 
-  /** Holds from the next turn on. */
+  /** Applies from the next turn on. */
   async setModel(id: string): Promise<void> {
     this.#model = id;
     await this.remember();
   }
 
-  /** Rejects with `conflict` while another one is under way. */
+  /** Rejects with `conflict` while another prompt is in progress. */
   async prompt({ prompt }: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
     if (this.#takingOver !== undefined) await this.#takingOver;
     if (this.#turn !== undefined) {
-      throw new ToolcribError("conflict", "A prompt is under way in this session.", {
-        hint: "Wait for its end, or cancel it.",
+      throw new ToolcribError("conflict", "A prompt is in progress in this session.", {
+        hint: "Wait until it ends, or cancel it.",
       });
     }
     const controller = new AbortController();
@@ -204,7 +203,7 @@ export class AcpSession {
       signal.removeEventListener("abort", cancel);
       this.#notices.turnEnds();
       this.#turn = undefined;
-      // It is in the list from now on. If that cannot be kept, the prompt has been answered all the same.
+      // It is listed from now on. If that cannot be saved, the prompt is still answered.
       if (this.#conversation.facts["empty"] === true) await this.remember().catch(() => undefined);
       await this.#tellTitle();
     }
@@ -214,7 +213,7 @@ export class AcpSession {
     this.#turn?.controller.abort();
   }
 
-  /** Ends what is under way, and its servers; resolves when no process of them is left. */
+  /** Ends the running turn and the session's servers; resolves when none of their processes is left. */
   async close(): Promise<void> {
     this.cancel();
     this.#closing.abort();
@@ -225,7 +224,7 @@ export class AcpSession {
     await this.#session.over;
   }
 
-  /** Keeps what a later `session/load` begins with. */
+  /** Saves the settings for a later `session/load`. */
   async remember(): Promise<void> {
     const empty = this.#conversation.messages.length === 0 ? true : undefined;
     const { role } = this.#options;
@@ -238,7 +237,7 @@ export class AcpSession {
     this.#conversation = conversation;
     this.#title = conversation.title;
     this.#agent = this.#makeAgent(mode);
-    // A new agent begins with all that its session ever said.
+    // A new agent repeats all notices of its session.
     this.#notices.expectFromRun(this.#session.own.notices());
   }
 
@@ -265,8 +264,6 @@ export class AcpSession {
   }
 }
 
-/** One `session/prompt`: the events of a run as updates, and how it ended. */
-
 interface TurnContext {
   readonly agent: Agent;
   readonly modelId: string;
@@ -276,6 +273,7 @@ interface TurnContext {
   readonly signal: AbortSignal;
 }
 
+/** Runs one `session/prompt`: events become updates, the end becomes the response. */
 async function runTurn(content: readonly ContentBlock[], turn: TurnContext): Promise<PromptResponse> {
   const { agent, calls, signal } = turn;
   let end: Extract<AgentEvent, { type: "end" }> | undefined;
@@ -325,19 +323,20 @@ function toUsage({ input, output, cached }: Tokens): Usage {
   };
 }
 
-/** The blocks of a prompt. ACP took them from MCP, so most stay as they are. */
-
-/** Throws `invalid_arguments` for what the model cannot take: leaving it out would change what was asked. */
+/**
+ * The blocks of a prompt, which ACP took from MCP. Throws `invalid_arguments` for what the model cannot take: leaving it out
+ * would change the question.
+ */
 function promptContent(prompt: readonly AcpBlock[], model: { id: string; images: boolean }): ContentBlock[] {
   if (prompt.length === 0) throw new ToolcribError("invalid_arguments", "The prompt is empty.");
   return prompt.map((block) => {
     if (block.type === "audio") {
-      throw new ToolcribError("invalid_arguments", "The prompt holds audio, which this agent does not take.", {
+      throw new ToolcribError("invalid_arguments", "The prompt has audio, which this agent does not support.", {
         hint: "Write what it says instead.",
       });
     }
     if (block.type === "image" && !model.images) {
-      throw new ToolcribError("invalid_arguments", `The prompt holds an image, which ${model.id} cannot see.`, {
+      throw new ToolcribError("invalid_arguments", `The prompt has an image, which ${model.id} cannot see.`, {
         hint: "Choose a model that sees images, or describe it.",
       });
     }
@@ -345,7 +344,7 @@ function promptContent(prompt: readonly AcpBlock[], model: { id: string; images:
   });
 }
 
-/** An `error` is an error of the request instead. */
+/** An `error` fails the request instead. */
 function stopReason(reason: Exclude<EndReason, "error">): StopReason {
   switch (reason) {
     case "done":
@@ -362,7 +361,7 @@ function stopReason(reason: Exclude<EndReason, "error">): StopReason {
   }
 }
 
-/** How much a model can hold, in tokens, for the gauge that some clients show. Nothing is said of models that are not here. */
+/** The context window in tokens, for the gauge that some clients show; nothing is reported for other models. */
 const WINDOWS: readonly (readonly [pattern: RegExp, tokens: number])[] = [
   [/claude/, 200_000],
   [/gemini/, 1_048_576],
@@ -375,8 +374,6 @@ function contextWindow(modelId: string): number | undefined {
   return WINDOWS.find(([pattern]) => pattern.test(modelId))?.[1];
 }
 
-/** A conversation told again, for a client that loads it. */
-
 const PLAN_TOOL = "toolcrib_plan";
 
 interface ReplayContext {
@@ -384,10 +381,11 @@ interface ReplayContext {
   readonly session: Session;
   readonly updates: Updates;
   readonly workspace: Workspace;
-  /** The calls of the turn under way, which tell of themselves. */
+  /** The calls of the running turn, which report themselves. */
   readonly running: ToolCalls | undefined;
 }
 
+/** Sends a conversation again, to a client that loads it. */
 async function replay(messages: readonly AgentMessage[], to: ReplayContext): Promise<void> {
   const { hub, session, updates, workspace, running } = to;
   const rawBytes = hub.config.config.agent.resultBytes;
@@ -428,7 +426,7 @@ async function replay(messages: readonly AgentMessage[], to: ReplayContext): Pro
   }
 }
 
-/** What the user typed, where something else was made of it for the model. */
+/** The text that the user typed, if the model got something else. */
 function userBlocks(message: UserMessage): AcpBlock[] {
   const said = "said" in message && typeof message.said === "string" ? message.said : undefined;
   if (said === undefined) return message.content.map(toAcpBlock);
@@ -436,7 +434,7 @@ function userBlocks(message: UserMessage): AcpBlock[] {
   return [{ type: "text", text: said }, ...others.map(toAcpBlock)];
 }
 
-/** As it was shown when it ran. Of a tool that is not there, or not seen in this mode, its name tells as much as it can. */
+/** The call as it was shown when it ran; by its name alone for a tool that is not available now. */
 function describeCall({ id, name, input }: CallPart, hub: Hub, session: Session): Omit<ToolCallEvent, "state"> {
   const capability = hub.view(session).tools.find((tool) => tool.name === name);
   const servers = [...session.own.servers(), ...hub.servers()];
@@ -480,8 +478,7 @@ function bareToolName(name: string): string {
   return at === -1 ? name : name.slice(at + 2);
 }
 
-/** The skills that a user can call, told to the client whenever they are others than before. */
-
+/** Reports the skills that a user can call, whenever they change. */
 class CommandUpdates {
   readonly #list: () => readonly SlashCommand[];
   readonly #updates: Updates;
@@ -501,7 +498,7 @@ class CommandUpdates {
     ];
   }
 
-  /** The client knows the session, or knows it anew. */
+  /** The client knows the session, or has loaded it again. */
   opened(): void {
     this.#told = undefined;
     this.#tell();
@@ -512,7 +509,7 @@ class CommandUpdates {
     for (const stop of this.#stops) stop();
   }
 
-  /** Several changes at once are one. Before the client knows the session there is nobody to tell. */
+  /** Several changes at once are one update. Before the client knows the session there is none. */
   #soon(): void {
     if (this.#told === undefined || this.#pending !== undefined) return;
     this.#pending = setImmediate(() => {

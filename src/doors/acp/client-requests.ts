@@ -1,4 +1,4 @@
-/** What the client said at `initialize` that it can do. */
+/** Requests to the client: its capabilities, files, forms, and permission to run tools or use the model. */
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import {
@@ -24,9 +24,9 @@ import { isReallyInside, type ProtectedPaths, type Workspace } from "./workspace
 export interface ClientFeatures {
   readonly readsFiles: boolean;
   readonly writesFiles: boolean;
-  /** Asks its user for a server, with a form. */
+  /** Shows its user forms of servers. */
   readonly forms: boolean;
-  /** Has a place for notices of its own. */
+  /** Shows notices of its own accord. */
   readonly notices: boolean;
 }
 
@@ -41,8 +41,6 @@ export function clientFeatures({ clientCapabilities }: InitializeRequest): Clien
   };
 }
 
-/** Files through the client: it has what is not saved yet, and shows what is written. */
-
 interface ClientFilesOptions {
   readonly client: AgentContext;
   readonly sessionId: string;
@@ -51,12 +49,13 @@ interface ClientFilesOptions {
   readonly guarded: ProtectedPaths;
 }
 
+/** Tools that read and write files through the client, which has unsaved changes and shows what is written. */
 export function clientFileTools(options: ClientFilesOptions): Tool[] {
   const { readsFiles, writesFiles } = options.offer;
   return [...(readsFiles ? [readTool(options)] : []), ...(writesFiles ? [writeTool(options)] : [])];
 }
 
-const PATH = { type: "string", description: "Absolute, or from the working directory." };
+const PATH = { type: "string", description: "Absolute, or relative to the working directory." };
 
 function readTool({ client, sessionId, workspace, guarded }: ClientFilesOptions): Tool {
   return {
@@ -76,7 +75,7 @@ function readTool({ client, sessionId, workspace, guarded }: ClientFilesOptions)
     annotations: { readOnlyHint: true, openWorldHint: false },
     async execute(_id, params, signal) {
       const path = pathOf(params, workspace);
-      if (guarded.isOfHome(path)) throw new ToolAuthorizationError(`${path} is Toolcrib's own.`);
+      if (guarded.isOfHome(path)) throw new ToolAuthorizationError(`${path} belongs to Toolcrib.`);
       const { content } = await client.request(
         methods.client.fs.readTextFile,
         { sessionId, path, ...numberParam(params, "line"), ...numberParam(params, "limit") },
@@ -91,10 +90,10 @@ function writeTool({ client, sessionId, workspace, guarded }: ClientFilesOptions
   return {
     name: "write_text_file",
     label: "Write file",
-    description: "Writes a whole text file through the user's editor; makes it if it is not there.",
+    description: "Writes a whole text file through the user's editor; creates it if it does not exist.",
     parameters: {
       type: "object",
-      properties: { path: PATH, content: { type: "string", description: "All that will stand in it." } },
+      properties: { path: PATH, content: { type: "string", description: "The whole content of the file." } },
       required: ["path", "content"],
       additionalProperties: false,
     },
@@ -102,10 +101,10 @@ function writeTool({ client, sessionId, workspace, guarded }: ClientFilesOptions
     async execute(_id, params, signal) {
       const path = pathOf(params, workspace);
       if (guarded.decides(path)) {
-        throw new ToolAuthorizationError(`${path} decides what Toolcrib may run; only the user changes it.`);
+        throw new ToolAuthorizationError(`${path} decides what Toolcrib can run; only the user can change it.`);
       }
       const { content } = params;
-      if (typeof content !== "string") throw new ToolInputError("`content` must be a text.");
+      if (typeof content !== "string") throw new ToolInputError("`content` must be a string.");
       await client.request(methods.client.fs.writeTextFile, { sessionId, path, content }, cancelOptions(signal));
       return textResult(`${path} is written.`);
     },
@@ -113,7 +112,7 @@ function writeTool({ client, sessionId, workspace, guarded }: ClientFilesOptions
 }
 
 function pathOf({ path }: JsonObject, workspace: Workspace): string {
-  if (typeof path !== "string" || path === "") throw new ToolInputError("`path` must be a text.");
+  if (typeof path !== "string" || path === "") throw new ToolInputError("`path` must be a string.");
   const whole = resolve(workspace.cwd, path);
   if (!isReallyInside(whole, workspace)) {
     throw new ToolAuthorizationError(`${whole} is outside the working directory ${workspace.cwd}.`);
@@ -135,7 +134,6 @@ function textResult(value: string): ToolResult {
 }
 
 /** Questions of MCP servers to the user, where the client has forms. */
-
 export function elicitationCallback(client: AgentContext, sessionId: string): ElicitationCallback {
   return async (params, { server, signal }): Promise<JsonObject> => {
     const question = { ...params, mode: "form", sessionId, message: `${server}: ${String(params["message"])}` };
@@ -149,22 +147,21 @@ export function elicitationCallback(client: AgentContext, sessionId: string): El
   };
 }
 
-/** Calls that need a yes, asked of the client's user. */
-
 interface PermissionContext {
   readonly toolCallId: string;
   readonly calls: ToolCalls;
   readonly signal: AbortSignal;
-  /** Whether the session brought it, so that a yes cannot outlive the session. */
+  /** Whether the server is the session's own, so that the approval ends with the session. */
   readonly isBrought: boolean;
-  /** The user ended the turn in place of an answer. */
+  /** The user ended the turn instead of answering. */
   cancelTurn(): void;
 }
 
+/** Asks the client's user to approve calls. */
 export class PermissionRequests {
   readonly #client: AgentContext;
   readonly #sessionId: string;
-  /** Names that were refused for the rest of the session. */
+  /** Tools that were refused for the rest of the session. */
   readonly #refused = new Set<string>();
 
   constructor(client: AgentContext, sessionId: string) {
@@ -172,7 +169,7 @@ export class PermissionRequests {
     this.#sessionId = sessionId;
   }
 
-  /** Whatever is no yes is a no, and so is a client that cannot be asked. */
+  /** Anything but an approval is a refusal, as is a client that cannot be asked. */
   async ask(request: AskRequest, { toolCallId, calls, ...asking }: PermissionContext): Promise<AskAnswer> {
     if (this.#refused.has(request.name)) return "no";
     const toolCall = await calls.asked(toolCallId, request, asking.signal);
@@ -210,7 +207,7 @@ export class PermissionRequests {
   }
 }
 
-/** A rule of the session, such as its mode's, ends with it; one of the config alone is answered where it stands. */
+/** Whether a rule of the session, such as its mode, asked: that approval ends with the session. A rule of the config is changed there. */
 function hasSessionRule({ rule, rules }: AskRequest): boolean {
   return rule.list !== "ask" || [rule, ...rules].some(({ level }) => level === "session");
 }
@@ -226,14 +223,13 @@ function permissionOptions(lasting: "session" | "always"): PermissionOption[] {
 }
 
 /** Servers that want to use the model: what the config says, with the user asked where it says so. */
-
 interface SamplingContext {
   readonly client: AgentContext;
   readonly sessionId: string;
   readonly model: () => Promise<ChatModel>;
 }
 
-/** What is not offered to servers is not asked for. */
+/** Without the option, servers are not offered sampling. */
 export function samplingOptions(
   hub: Hub,
   { client, sessionId, model }: SamplingContext,

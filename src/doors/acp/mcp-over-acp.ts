@@ -15,11 +15,11 @@ import { WireEntry } from "../../sessions/read-session-servers.ts";
 import type { SendOptions, Wire, WireEvents } from "../../upstream/wire.ts";
 
 export class McpOverAcp {
-  /** Takes the notifications that belong to requests under way. */
+  /** Receives the notifications of running requests. */
   readonly caller = new McpOverAcpCaller({ clientInfo: { name: "toolcrib", version: VERSION } });
   readonly #entries = new Map<string, WireEntry>();
 
-  /** The same list with a way to those of `type: "acp"`: the same way each time, so that mounting again changes nothing. */
+  /** The list with a wire for entries of `type: "acp"`: the same one each time, so that mounting again changes nothing. */
   reachable(client: AgentContext, servers: readonly unknown[]): readonly unknown[] {
     return servers.map((server) => {
       if (!isMcpServerAcp(server)) return server;
@@ -35,12 +35,10 @@ export class McpOverAcp {
   }
 }
 
-/** Whether an entry is worth keeping for later: what lives in a client is gone with the connection. */
+/** Whether an entry is worth saving: a server in the client ends with the connection. */
 export function outlivesConnection(server: unknown): boolean {
   return !isMcpServerAcp(server);
 }
-
-/** A Wire through the client's own connection: each request of MCP is one of ACP. There is only the modern era on it. */
 
 interface AcpWireOptions {
   readonly client: AgentContext;
@@ -48,8 +46,9 @@ interface AcpWireOptions {
   readonly serverId: string;
 }
 
+/** A wire through the client's connection: each MCP request is an ACP request. Modern era only. */
 class AcpWire implements Wire {
-  /** What it is most like: requests stand alone, and each has a stream of its own. */
+  /** The closest one: requests are independent, each with a stream of its own. */
   readonly transport = "http";
   readonly #options: AcpWireOptions;
   readonly #events = new Emitter<WireEvents>();
@@ -70,8 +69,8 @@ class AcpWire implements Wire {
 
   async send(message: RpcMessage, { signal }: SendOptions = {}): Promise<void> {
     if (this.#closed)
-      throw new ToolcribError("server_unavailable", "The wire is closed.", { details: { sent: false } });
-    // Notifications of a client have no place in it; a cancelled request ends by its signal.
+      throw new ToolcribError("server_unavailable", "The connection is closed.", { details: { sent: false } });
+    // It has no client notifications; a cancelled request ends by its signal.
     if (!("method" in message) || !("id" in message)) return;
     if (message.method === "initialize") this.#refuse(message.id);
     else void this.#request(message, signal);
@@ -107,7 +106,7 @@ class AcpWire implements Wire {
   }
 
   #refuse(id: RequestId): void {
-    const error = { code: METHOD_NOT_FOUND, message: "MCP over ACP knows no initialize." };
+    const error = { code: METHOD_NOT_FOUND, message: "MCP over ACP has no initialize." };
     this.#events.emit("message", { message: { jsonrpc: "2.0", id, error }, related: id });
   }
 }
@@ -119,5 +118,5 @@ function toRpcResponse(id: RequestId, outcome: McpOutcome): RpcMessage {
 
 function forwardFailed(error: unknown): ToolcribError {
   const why = error instanceof Error ? error.message : String(error);
-  return new ToolcribError("server_unavailable", `The client did not pass the request on: ${why}`, { cause: error });
+  return new ToolcribError("server_unavailable", `The client did not forward the request: ${why}`, { cause: error });
 }

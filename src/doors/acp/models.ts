@@ -18,7 +18,7 @@ export class ModelChoices {
     this.#options = options;
   }
 
-  /** Undefined if nobody named one. */
+  /** Undefined if none is configured. */
   get first(): string | undefined {
     return this.#settings().keys().next().value;
   }
@@ -31,7 +31,7 @@ export class ModelChoices {
     return this.#settings().has(id);
   }
 
-  /** Rejects with `unauthorized`, and says what to set, if there is no model or no key for it. Nothing is sent yet. */
+  /** Rejects with `unauthorized`, and a hint, if there is no model or no key for it. Nothing is sent yet. */
   async open(id: string | undefined): Promise<ChatModel> {
     const setting = id === undefined ? undefined : this.#settings().get(id);
     if (id === undefined) throw noModelSet();
@@ -51,7 +51,7 @@ export class ModelChoices {
     return model;
   }
 
-  /** What is missing for a model, or undefined. */
+  /** Why a model cannot be used, or undefined. */
   async missing(id: string | undefined): Promise<ToolcribError | undefined> {
     try {
       await this.open(id);
@@ -61,7 +61,7 @@ export class ModelChoices {
     }
   }
 
-  /** Those that cannot be used yet; the first one of all, also if there is none, with an undefined id. */
+  /** Models that cannot be used yet. The first model, even if there is none, has an undefined id. */
   async unusable(): Promise<{ readonly id: string | undefined; readonly error: ToolcribError }[]> {
     const others = this.ids.slice(1);
     const asked = [undefined, ...others].map(async (id) => ({ id, error: await this.missing(id ?? this.first) }));
@@ -108,7 +108,7 @@ function noModelSet(): ToolcribError {
 }
 
 function modelNotConfigured(id: string): ToolcribError {
-  return new ToolcribError("invalid_config", `The model ${id} is not in the config any more.`, {
-    hint: "Choose another one, or name it in `agent.models`.",
+  return new ToolcribError("invalid_config", `The model ${id} is no longer in the config.`, {
+    hint: "Choose another one, or add it to `agent.models`.",
   });
 }

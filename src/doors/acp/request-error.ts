@@ -1,8 +1,8 @@
-/** Errors of Toolcrib as ACP has them. */
+/** Errors of Toolcrib as ACP errors. */
 import { RequestError } from "@agentclientprotocol/sdk/unstable";
 import { asToolcribError, ERROR_TABLE, type ErrorObject } from "../../model/errors.ts";
 
-/** Codes that ACP has words of its own for; the others are those of the one table. */
+/** Codes that ACP defines; all others are from the error table. */
 const AUTH_REQUIRED = -32000;
 const RESOURCE_NOT_FOUND = -32002;
 const REQUEST_CANCELLED = -32800;

@@ -20,7 +20,7 @@ import { errorText } from "./request-error.ts";
 import type { Updates } from "./updates.ts";
 import { isReallyInside, type Workspace } from "./workspace.ts";
 
-/** ACP knows no state for what was refused or cancelled; the content says which. */
+/** ACP has no status for refused or cancelled; the content says which. */
 const STATUS: Record<ToolCallState, ToolCallStatus> = {
   pending: "pending",
   waiting: "pending",
@@ -36,11 +36,11 @@ interface ReportedCall {
   readonly kind?: ToolKind;
   readonly locations?: ToolCallLocation[];
   readonly rawInput: unknown;
-  /** False as long as only a question has told of it, as for a tool that a command of the user runs. */
+  /** False while only a permission request has reported it, as for a tool that a user command runs. */
   ofRun: boolean;
   readonly diffs: readonly ToolCallContent[];
   status: ToolCallStatus;
-  /** What was told last of what comes of it. */
+  /** The output that was reported last. */
   last: CallOutput;
 }
 
@@ -53,7 +53,7 @@ interface ToolCallsOptions {
   readonly workspace: Workspace;
   /** Of the raw output of one call. */
   readonly rawBytes: number;
-  /** The calls have long run: what stands in files now says nothing about them. */
+  /** The calls ended long ago: the current files say nothing about them. */
   readonly isPast?: boolean;
 }
 
@@ -61,7 +61,7 @@ export class ToolCalls {
   readonly #updates: Updates;
   readonly #options: ToolCallsOptions;
   readonly #shown = new Map<string, ReportedCall>();
-  /** Questions that wait until the client knows what they are about. */
+  /** Permission requests that wait until the client knows the call. */
   readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
 
   constructor(updates: Updates, options: ToolCallsOptions) {
@@ -83,7 +83,7 @@ export class ToolCalls {
     this.#shown.set(toolCallId, call);
     const more = contentOf(event, call, { isFirst: shown === undefined, rawBytes: this.#options.rawBytes });
     call.last = { ...call.last, ...more };
-    // What a call is about does not change, and can be long.
+    // Input and locations do not change, and can be long.
     await this.#updates.send(
       shown === undefined
         ? { sessionUpdate: "tool_call", toolCallId, title, name, kind, status, rawInput: input, locations, ...more }
@@ -94,8 +94,8 @@ export class ToolCalls {
   }
 
   /**
-   * What a question is about, once the client knows the call: its events may be on their way still. What a command of the
-   * user runs has no events; the question tells of it.
+   * The call that a permission request is about, once the client knows it: its events may still be on their way. A tool that a
+   * user command runs has no events; the request reports it.
    */
   async asked(toolCallId: string, request: AskRequest, signal: AbortSignal): Promise<ToolCallUpdate> {
     const rawInput = request.arguments;
@@ -129,7 +129,7 @@ export class ToolCalls {
     await this.#updates.send({ sessionUpdate: "tool_call_update", toolCallId, status: call.status });
   }
 
-  /** Tells of them again, except of those of these ids: the client has forgotten what it was told. */
+  /** Reports the calls again, except those with these ids, to a client that loads the session. */
   async retell(except: ReadonlySet<string>): Promise<void> {
     for (const [toolCallId, call] of this.#shown) {
       if (except.has(toolCallId)) continue;
@@ -144,7 +144,7 @@ export class ToolCalls {
     for (const [toolCallId, call] of this.#shown) {
       if (isFinal(call.status)) continue;
       call.status = call.ofRun || cancelled || call.status === "pending" ? "failed" : "completed";
-      const content = call.status === "failed" ? [textContent("It was cancelled.")] : [];
+      const content = call.status === "failed" ? [textContent("The call was cancelled.")] : [];
       await this.#updates.send({ sessionUpdate: "tool_call_update", toolCallId, status: call.status, content });
     }
   }
@@ -156,7 +156,7 @@ export class ToolCalls {
   }
 }
 
-/** As the agent names what it runs for a command of the user. */
+/** The agent's prefix for calls of user commands. */
 function isUserCommand(toolCallId: string): boolean {
   return toolCallId.startsWith("command_");
 }
@@ -173,7 +173,7 @@ function contentOf(
   }
   const blocks = toToolContent(event.content ?? []);
   if (blocks.length === 0 && event.error !== undefined) blocks.push(textContent(errorText(event.error)));
-  // A diff of what did not happen would be read as done.
+  // A diff of an edit that did not happen would look done.
   const content = status === "completed" ? [...diffs, ...blocks] : blocks;
   return { content, rawOutput: boundedOutput(rawOutput(event), rawBytes) };
 }
@@ -187,7 +187,6 @@ function isFinal(status: ToolCallStatus): boolean {
 }
 
 /** Content of tools as ACP takes it; what it has no block for becomes text. */
-
 export function toAcpBlock(block: ContentBlock): AcpBlock {
   const { type, text, data, mimeType, uri, name, resource } = block;
   if (type === "text" && typeof text === "string") return { type, text };
@@ -220,13 +219,12 @@ function mimeField(value: unknown): { mimeType?: string } {
   return typeof value === "string" ? { mimeType: value } : {};
 }
 
-/** What an edit changes, as far as its arguments say. Names of arguments are those of the common file servers and editors. */
-
+/** Arguments as the common file servers and editors name them. */
 const PATH_KEYS = ["path", "file_path", "filePath", "file", "filename", "uri"];
 const OLD_KEYS = ["old_text", "oldText", "old_string", "oldString", "old_str"];
 const NEW_KEYS = ["new_text", "newText", "new_string", "newString", "new_str"];
 const WHOLE_KEYS = ["content", "contents", "text", "file_text"];
-/** A diff of a longer file is nothing that anybody reads. */
+/** A diff of a longer file is too long to read. */
 const MAX_DIFF_BYTES = 256 * 1024;
 
 /** Pieces of text that are replaced. */
@@ -247,12 +245,12 @@ export function rewriteDiff(input: JsonObject, workspace: Workspace): ToolCallCo
   const newText = firstText(input, WHOLE_KEYS);
   if (path === undefined || newText === undefined || newText.length > MAX_DIFF_BYTES) return [];
   const oldText = isReallyInside(path, workspace) ? currentText(path) : undefined;
-  // It cannot be read, or has been written already: a diff would say something wrong.
+  // It cannot be read, or is already written: a diff would be wrong.
   if (oldText === undefined || oldText === newText) return [];
   return [{ type: "diff", path, oldText, newText }];
 }
 
-/** Null if there is no such file; undefined if it cannot be told. */
+/** Null if there is no such file; undefined if it cannot be read. */
 function currentText(path: string): string | null | undefined {
   try {
     const stat = statSync(path, { throwIfNoEntry: false });
@@ -282,15 +280,13 @@ function firstText(input: JsonObject, keys: readonly string[]): string | undefin
   return undefined;
 }
 
-/** Results as people read them: the marks around untrusted text are for models, and a client shows whose text it is. */
-
 /** Opening line, our own lines and an empty one, the text, and the closing line of the same id. */
 const MARKED_TEXT = new RegExp(
   `<<<${MARKER} id="([A-Za-z0-9_-]{8,64})" [^\\n]*>>>\\n(?:[^\\n]+\\n)*\\n([^]*?)\\n<<<END_${MARKER} id="\\1">>>`,
   "g",
 );
 
-/** Without the marks, wherever they stand in it. */
+/** The text without the markers around untrusted content: a client shows whose text it is. */
 export function stripMarkers(text: string): string {
   return text.includes(MARKER) ? text.replace(MARKED_TEXT, (_whole, _id, inner: string) => inner) : text;
 }
@@ -301,7 +297,7 @@ export function boundedOutput(value: unknown, maxBytes: number): unknown {
   const json = JSON.stringify(shown) ?? "";
   const bytes = Buffer.byteLength(json);
   if (bytes <= maxBytes) return shown;
-  const note = `The output has ${bytes} bytes as JSON; beginning and end are shown.`;
+  const note = `The output has ${bytes} bytes as JSON; the beginning and the end are shown.`;
   return { truncated: true, note, json: truncateMiddle(json, maxBytes, "[...]") };
 }
 

@@ -7,7 +7,7 @@ import type { Session } from "../../sessions/session.ts";
 export class Updates {
   readonly #client: AgentContext;
   readonly #sessionId: string;
-  /** Text of the agent stands there that has not come to the end of a paragraph. */
+  /** The agent's last text has not ended its paragraph. */
   #inText = false;
 
   constructor(client: AgentContext, sessionId: string) {
@@ -36,17 +36,11 @@ export class Updates {
     return this.text(`${this.#inText ? "\n\n" : ""}${text}\n\n`);
   }
 
-  /** What comes now belongs to no text before. */
+  /** Starts a new paragraph. */
   turnBegins(): void {
     this.#inText = false;
   }
 }
-
-/**
- * What a user should know: a server that failed, an entry that was left out. A client with a place for notices gets them at
- * once. Others have none, and not every one shows what comes outside a turn: there they wait for the next turn and stand
- * before its answer.
- */
 
 export interface Notice {
   readonly level: "info" | "warning";
@@ -55,16 +49,20 @@ export interface Notice {
 }
 
 const MAX_PENDING_NOTICES = 50;
-/** A server that comes and goes is told of so often, and no more. */
+/** A server that keeps reconnecting is reported this often. */
 const MAX_REPEATS = 3;
 
+/**
+ * Notices for the user, such as a server that failed. A client that supports notices gets them at once. Others do not all show
+ * updates outside a turn: there notices wait for the next turn and come before its answer.
+ */
 export class Notices {
   readonly #updates: Updates;
   readonly #hasPlace: boolean;
   /** By what they say: the same twice is one. */
   readonly #waiting = new Map<string, { readonly notice: Notice; readonly times: number }>();
   readonly #shown = new Map<string, number>();
-  /** What the session said and the run has not said yet: it says the same again. */
+  /** Notices of the session that the next run will repeat. */
   #ofSession: string[] = [];
   #open = false;
   #inTurn = false;
@@ -85,16 +83,16 @@ export class Notices {
     else this.#ofSession.splice(said, 1);
   }
 
-  /** The next run says all of these, which were told already. */
+  /** The next run repeats all of these, which were shown already. */
   expectFromRun(notices: readonly Notice[]): void {
     this.#ofSession = notices.map(noticeText).slice(-MAX_PENDING_NOTICES);
   }
 
-  /** One that no run repeats. */
+  /** Adds a notice that no run repeats. */
   add(notice: Notice): void {
     const text = noticeText(notice);
     const times = (this.#waiting.get(text)?.times ?? 0) + 1;
-    // The last of several that are the same says how things stand.
+    // The last of several equal notices is the current one.
     this.#waiting.delete(text);
     this.#waiting.set(text, { notice, times });
     const [oldest] = this.#waiting.keys();
@@ -102,7 +100,7 @@ export class Notices {
     this.#flush();
   }
 
-  /** The client knows the session from now on. */
+  /** The client knows the session now. */
   opened(): void {
     this.#open = true;
     this.#flush();
@@ -144,7 +142,7 @@ export class Notices {
   }
 }
 
-/** A server's words can be among it: one line, and nothing in it is markdown. */
+/** It can quote a server, so it becomes one line without markdown. */
 function escapeMarkdown(text: string): string {
   return text
     .replace(/\s+/g, " ")
@@ -156,16 +154,15 @@ function noticeText({ message, hint }: Notice): string {
   return hint === undefined ? message : `${message} ${hint}`;
 }
 
-/** Servers of the hub that are not there, told to a session: its first prompt has no tools of them. */
-
-/** What the client knows: `late`: that it takes long. `absent`: that it did not come. `lost`: that it went away. */
+/** What was reported of a server: `late`, it is still connecting; `absent`, it failed; `lost`, it disconnected. */
 type ReportedState = "late" | "absent" | "up" | "lost";
 
+/** Reports servers of the hub that are not connected: the first prompt of a session lacks their tools. */
 export class HubServerNotices {
   readonly #hub: Hub;
   readonly #tell: (notice: Notice) => void;
   readonly #told = new Map<string, ReportedState>();
-  /** What servers there are is told to whoever sees all of them. */
+  /** Only a session that sees all servers may learn which there are. */
   readonly #seesAll: boolean;
   #stop = (): void => {};
 
@@ -175,14 +172,18 @@ export class HubServerNotices {
     this.#seesAll = session.owner && session.role === undefined;
   }
 
-  /** Nobody waits for them any longer. */
+  /** The session no longer waits for them. */
   begin(waitedMs: number): void {
     if (!this.#seesAll) return;
     this.#stop();
     for (const info of this.#hub.servers()) {
       if (info.state === "connecting" && !this.#told.has(info.id)) {
         this.#told.set(info.id, "late");
-        this.#say("info", info, `is still connecting after ${waitedMs / 1000} s; its tools join when it is ready.`);
+        this.#say(
+          "info",
+          info,
+          `is still connecting after ${waitedMs / 1000} s; its tools are added when it is ready.`,
+        );
       } else {
         this.#follow(info);
       }
@@ -197,7 +198,7 @@ export class HubServerNotices {
   #follow(info: ServerInfo): void {
     const told = this.#told.get(info.id);
     if (info.state === "ready") {
-      if (told === "late" || told === "absent") this.#say("info", info, "is connected now; its tools are there.");
+      if (told === "late" || told === "absent") this.#say("info", info, "is connected now; its tools are available.");
       if (told === "lost") this.#say("info", info, "is back.");
       this.#told.set(info.id, "up");
     } else if (info.state === "failed" || info.state === "restarting") {

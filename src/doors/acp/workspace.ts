@@ -1,4 +1,4 @@
-/** The folders of a session, and what lies in them. */
+/** The folders of a session, which paths are in them, and which files are protected. */
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
@@ -10,12 +10,12 @@ export interface Workspace {
   readonly additionalDirectories: readonly string[];
 }
 
-/** Whether a path lies in the folders of a session; by its words alone. */
+/** Whether a path is in the folders of a session, by its text alone. */
 export function isInside(path: string, { cwd, additionalDirectories }: Workspace): boolean {
   return [cwd, ...additionalDirectories].some((dir) => isBelow(path, dir));
 }
 
-/** The same with links followed, as far as the files are on this machine. What a link leads to that is not there is outside. */
+/** The same with links followed, as far as the files are on this machine. A dangling link is outside. */
 export function isReallyInside(path: string, workspace: Workspace): boolean {
   const { cwd, additionalDirectories } = workspace;
   const real = realPath(path);
@@ -29,7 +29,7 @@ function isBelow(path: string, dir: string): boolean {
   return way !== ".." && !way.startsWith("../") && !way.startsWith("..\\") && !isAbsolute(way);
 }
 
-/** Where a path leads; what is not there yet stays as it is written. Undefined for a link that leads nowhere. */
+/** The real path; a part that does not exist yet stays as written. Undefined for a dangling link. */
 function realPath(path: string): string | undefined {
   try {
     return realpathSync.native(path);
@@ -49,8 +49,7 @@ function isLink(path: string): boolean {
   }
 }
 
-/** Files that decide what the hub may do. The model gets at none of them through the client. */
-
+/** Files that decide what the hub can do. The model cannot reach them through the client. */
 export class ProtectedPaths {
   readonly #hub: Hub;
   readonly #home: string;
@@ -65,7 +64,7 @@ export class ProtectedPaths {
     return isBelow(path, this.#home) || isBelow(realPathOr(path), realPathOr(this.#home));
   }
 
-  /** Whether what stands there can make the hub run commands, now or at its next start. */
+  /** Whether the file can make the hub run commands, now or at its next start. */
   decides(path: string): boolean {
     const { files, watched = [] } = this.#hub.config;
     return (
@@ -74,7 +73,7 @@ export class ProtectedPaths {
     );
   }
 
-  /** Of the config and of skills, which may bring servers, what lies in the folders of a session. */
+  /** The config files and skill folders, which can add servers, inside the folders of a session. */
   in({ cwd, additionalDirectories }: Workspace): readonly string[] {
     const { files, inCode, config } = this.#hub.config;
     const dirs = [cwd, ...additionalDirectories].map(realPathOr);

@@ -1,15 +1,16 @@
 /** Checks access tokens of an authorization server (RFC 9068 JWTs), as a resource server does. */
 import { hash } from "node:crypto";
-import type { createLocalJWKSet, JSONWebKeySet, JWTPayload } from "jose";
+import type { createRemoteJWKSet, JWTPayload, JWTVerifyGetKey } from "jose";
 import type { Clock } from "../../base/clock.ts";
 import { isLoopback } from "../../base/network-address.ts";
+import { LruMap } from "../../base/maps.ts";
 import { type Caller, type Scope, SCOPES } from "../../model/caller.ts";
 import type { ResourceServerSettings } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { withImplied } from "./bearer-tokens.ts";
 
-/** Asymmetric only: with a shared secret whoever can check a token could make one. */
+/** Asymmetric only: with a shared secret, a program that checks tokens could also make them. */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -44,8 +45,8 @@ interface AccessTokensOptions {
 
 export class AccessTokens {
   readonly #options: AccessTokensOptions;
-  readonly #keys: KeySet;
-  readonly #remembered = new Map<string, CachedToken>();
+  readonly #keys: IssuerKeys;
+  readonly #checked = new LruMap<string, CachedToken>(MAX_CACHED_TOKENS);
 
   /** Throws `invalid_config` for an address that cannot be used. */
   constructor(options: AccessTokensOptions) {
@@ -53,74 +54,59 @@ export class AccessTokens {
     assertSecureUrl("issuer", issuer);
     if (jwksUri !== undefined) assertSecureUrl("jwksUri", jwksUri);
     this.#options = options;
-    this.#keys = new KeySet({ issuer, jwksUri, clock: options.clock });
+    this.#keys = new IssuerKeys(issuer, jwksUri);
   }
 
   /**
    * Whose token it is, at once if it was checked just now. Fails with `unauthorized` for a token that is not valid, `denied`
-   * for one that names no role where it must, `server_unavailable` where nobody can tell.
+   * for one that names no role where it must, `server_unavailable` if that cannot be determined.
    */
   check(token: string): Caller | Promise<Caller> {
     const digest = hash("sha256", token, "base64url");
-    const known = this.#remembered.get(digest);
+    const known = this.#checked.get(digest);
     if (known !== undefined && this.#options.clock.now() < known.until) return known.caller;
-    return this.#checkAnew(token, digest);
+    return this.#check(token, digest);
   }
 
-  async #checkAnew(token: string, digest: string): Promise<Caller> {
+  async #check(token: string, digest: string): Promise<Caller> {
     const payload = await this.#verify(token);
     const caller = claimsCaller(payload, this.#options.settings);
     const now = this.#options.clock.now();
-    this.#remember(digest, { caller, until: Math.min(now + TOKEN_CACHE_MS, (payload.exp ?? 0) * 1000) });
+    this.#checked.set(digest, { caller, until: Math.min(now + TOKEN_CACHE_MS, (payload.exp ?? 0) * 1000) });
     return caller;
   }
 
   async #verify(token: string): Promise<JWTPayload> {
     try {
-      return await this.#verifyWith(token, await this.#keys.current());
-    } catch (error) {
-      if (joseCode(error) !== "ERR_JWKS_NO_MATCHING_KEY") throw toTokenError(error);
-    }
-    const renewed = await this.#keys.renewed();
-    if (renewed === undefined) throw tokenRefused("it is signed with an unknown key");
-    try {
-      return await this.#verifyWith(token, renewed);
+      return await this.#verifyClaims(token);
     } catch (error) {
       throw toTokenError(error);
     }
   }
 
-  async #verifyWith(token: string, keys: Keys): Promise<JWTPayload> {
+  async #verifyClaims(token: string): Promise<JWTPayload> {
     // Loaded here, so that it costs nothing where it is not used.
     const { jwtVerify } = await import("jose");
     const { settings, isOurs, clock } = this.#options;
-    const { payload, protectedHeader } = await jwtVerify(token, keys, {
+    const { payload, protectedHeader } = await jwtVerify(token, this.#keys.find, {
       algorithms: ALGORITHMS,
       issuer: settings.issuer,
       requiredClaims: ["exp", "sub", "aud"],
       clockTolerance: CLOCK_TOLERANCE_SECONDS,
       currentDate: new Date(clock.now()),
     });
-    if (!TYPES.has(protectedHeader.typ?.toLowerCase())) throw tokenRefused("it is no access token");
+    if (!TYPES.has(protectedHeader.typ?.toLowerCase())) throw tokenRefused("it is not an access token");
     const audiences = typeof payload.aud === "string" ? [payload.aud] : (payload.aud ?? []);
     if (!audiences.some(isOurs)) throw tokenRefused("it is meant for another audience");
     return payload;
-  }
-
-  #remember(digest: string, remembered: CachedToken): void {
-    if (this.#remembered.size >= MAX_CACHED_TOKENS && !this.#remembered.has(digest)) {
-      const [oldest] = this.#remembered.keys();
-      if (oldest !== undefined) this.#remembered.delete(oldest);
-    }
-    this.#remembered.set(digest, remembered);
   }
 }
 
 function assertSecureUrl(key: string, address: string): void {
   const url = URL.parse(address);
   if (url !== null && isSecureUrl(url)) return;
-  throw new ToolcribError("invalid_config", `http.auth.oauth.${key} is no https address.`, {
-    hint: "Plain http is taken on loopback only.",
+  throw new ToolcribError("invalid_config", `http.auth.oauth.${key} is not an https address.`, {
+    hint: "Plain http is accepted on loopback only.",
   });
 }
 
@@ -150,16 +136,16 @@ function grantedScopes(payload: JWTPayload): ReadonlySet<string> {
   return new Set(claims.flatMap((claim) => (typeof claim === "string" ? claim.split(" ") : [])));
 }
 
-/** Without a role everything would be visible, so a missing one is a no. */
+/** Without a role everything would be visible, so a token without one is refused. */
 function roleOf(payload: JWTPayload, claim: string): string {
   const [role, another] = [payload[claim]].flat();
   if (typeof role === "string" && role !== "" && another === undefined) return role;
   throw new ToolcribError("denied", `The access token names no single role in its claim ${claim}.`, {
-    hint: "http.auth.oauth.roleClaim says which claim holds the role.",
+    hint: "http.auth.oauth.roleClaim says which claim has the role.",
   });
 }
 
-/** What `jose` threw, in words that help a client and say nothing about the key. */
+/** The error of jose as one that helps a client and says nothing about the key. */
 function toTokenError(error: unknown): ToolcribError {
   if (error instanceof ToolcribError) return error;
   return tokenRefused(JOSE_REASONS[joseCode(error)] ?? "it is malformed");
@@ -182,86 +168,60 @@ function tokenRefused(why: string): ToolcribError {
   return new ToolcribError("unauthorized", `The access token is not accepted: ${why}.`);
 }
 
-/** The keys of an authorization server: read when first needed, kept, and read again when they age or one is missing. */
-
-type Keys = ReturnType<typeof createLocalJWKSet>;
-
 /** After this time keys are read again. */
-const FRESH_MS = 10 * 60_000;
+const FRESH_KEYS_MS = 10 * 60_000;
 /** While they cannot be read, known ones are still used for this long. */
-const KEPT_MS = 60 * 60_000;
+const STALE_KEYS_MS = 60 * 60_000;
 /** Tokens with made-up key ids must not make us ask the authorization server each time. */
 const COOL_DOWN_MS = 30_000;
 const FAILURE_COOL_DOWN_MS = 5_000;
 
-interface KeySetOptions {
-  readonly issuer: string;
-  /** Found in the issuer's metadata if absent. */
-  readonly jwksUri: string | undefined;
-  readonly clock: Clock;
-}
-
-class KeySet {
-  readonly #options: KeySetOptions;
-  #keys: Keys | undefined;
+/** The keys of an authorization server. jose caches them and reads them again; finding them and outages are handled here. */
+class IssuerKeys {
+  readonly #issuer: string;
+  readonly #jwksUri: string | undefined;
+  #remote: ReturnType<typeof createRemoteJWKSet> | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
-  #failedAt = Number.NEGATIVE_INFINITY;
-  #failure: unknown;
-  #reading: Promise<Keys> | undefined;
+  #failure: { readonly at: number; readonly error: unknown } | undefined;
 
-  constructor(options: KeySetOptions) {
-    this.#options = options;
+  /** @param jwksUri From the issuer's metadata if undefined. */
+  constructor(issuer: string, jwksUri: string | undefined) {
+    this.#issuer = issuer;
+    this.#jwksUri = jwksUri;
   }
 
-  /** Rejects with `server_unavailable`. */
-  async current(): Promise<Keys> {
-    const age = this.#options.clock.now() - this.#readAt;
-    if (this.#keys !== undefined && age < FRESH_MS) return this.#keys;
+  /** For `jwtVerify`. Rejects with `server_unavailable` if the keys cannot be read, and with an error of jose's otherwise. */
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    const { createLocalJWKSet, createRemoteJWKSet, customFetch } = await import("jose");
+    this.#remote ??= createRemoteJWKSet(new URL(this.#jwksUri ?? this.#issuer), {
+      cacheMaxAge: FRESH_KEYS_MS,
+      cooldownDuration: COOL_DOWN_MS,
+      [customFetch]: () => this.#read(),
+    });
+    const remote = this.#remote;
     try {
-      return await this.#read();
+      return await remote(header, token);
     } catch (error) {
-      if (this.#keys !== undefined && age < KEPT_MS) return this.#keys;
-      throw error;
+      const known = remote.jwks();
+      const isOutage = error instanceof ToolcribError;
+      if (!isOutage || known === undefined || Date.now() - this.#readAt >= STALE_KEYS_MS) throw error;
+      // A key that is not known may be a new one: only the issuer could tell.
+      return createLocalJWKSet(known)(header, token).catch(() => Promise.reject(error));
     }
-  }
+  };
 
-  /** For a token whose key is not among the current ones: the keys read anew; undefined if that was done just now. */
-  async renewed(): Promise<Keys | undefined> {
-    if (this.#options.clock.now() - this.#readAt < COOL_DOWN_MS) return undefined;
-    return this.#read();
-  }
-
-  #read(): Promise<Keys> {
-    const { clock } = this.#options;
-    if (clock.now() - this.#failedAt < FAILURE_COOL_DOWN_MS) return Promise.reject(this.#failure);
-    this.#reading ??= this.#fetch()
-      .then((keys) => {
-        this.#keys = keys;
-        this.#readAt = clock.now();
-        return keys;
-      })
-      .catch((error: unknown) => {
-        this.#failure = error;
-        this.#failedAt = clock.now();
-        throw error;
-      })
-      .finally(() => {
-        this.#reading = undefined;
-      });
-    return this.#reading;
-  }
-
-  async #fetch(): Promise<Keys> {
-    const { issuer, jwksUri } = this.#options;
-    const address = jwksUri ?? (await findJwksUri(issuer));
-    const document = await fetchJson(address);
-    if (document === undefined) throw keysUnavailable(`there is nothing at ${address}`);
-    const { createLocalJWKSet } = await import("jose");
+  async #read(): Promise<Response> {
+    if (this.#failure !== undefined && Date.now() - this.#failure.at < FAILURE_COOL_DOWN_MS) throw this.#failure.error;
     try {
-      // Its own check: it throws for what is no key set.
-      return createLocalJWKSet(document as unknown as JSONWebKeySet);
+      // Looked up each time: an issuer may move its keys.
+      const address = this.#jwksUri ?? (await findJwksUri(this.#issuer));
+      const keys = (await fetchJson(address))?.["keys"];
+      if (!Array.isArray(keys) || !keys.every(isJsonObject)) throw keysUnavailable(`${address} has no key set`);
+      this.#readAt = Date.now();
+      return Response.json({ keys });
     } catch (error) {
-      throw keysUnavailable(`${address} holds no key set`, error);
+      this.#failure = { at: Date.now(), error };
+      throw error;
     }
   }
 }
@@ -278,22 +238,23 @@ async function findJwksUri(issuer: string): Promise<string> {
   for (const place of new Set(places)) {
     const metadata = await fetchJson(place);
     if (metadata === undefined) continue;
-    // A document that speaks for somebody else must not choose our keys.
+    // A document of another issuer must not choose our keys.
     if (metadata["issuer"] !== issuer) throw keysUnavailable(`the metadata of ${issuer} names another issuer`);
     if (typeof metadata["jwks_uri"] === "string") return metadata["jwks_uri"];
   }
   throw keysUnavailable(`${issuer} has no metadata that names its keys`);
 }
 
-/** Reads a small JSON document of an authorization server: bounded in time and size, and without following redirects. */
-
 const FETCH_TIMEOUT_MS = 5_000;
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
-/** Undefined if there is no such document (404). Rejects with `server_unavailable` for everything else that is wrong. */
+/**
+ * Reads a small JSON document, bounded in time and size and without following redirects. Undefined for a 404; rejects with
+ * `server_unavailable` for everything else that is wrong.
+ */
 async function fetchJson(address: string): Promise<JsonObject | undefined> {
   const url = URL.parse(address);
-  if (url === null || !isSecureUrl(url)) throw keysUnavailable(`${address} is no https address`);
+  if (url === null || !isSecureUrl(url)) throw keysUnavailable(`${address} is not an https address`);
   try {
     const response = await fetch(url, {
       redirect: "manual",
@@ -303,14 +264,14 @@ async function fetchJson(address: string): Promise<JsonObject | undefined> {
     if (response.status === 404) return undefined;
     if (response.status !== 200) throw new Error(`HTTP ${response.status}`);
     const value: unknown = JSON.parse(await boundedText(response));
-    if (!isJsonObject(value)) throw new Error("no JSON object");
+    if (!isJsonObject(value)) throw new Error("not a JSON object");
     return value;
   } catch (error) {
     throw keysUnavailable(`${url.origin}${url.pathname} cannot be read (${reasonOf(error)})`, error);
   }
 }
 
-/** Keys that came over an open network could be anybody's. */
+/** Keys that came over plain HTTP could be forged. */
 function isSecureUrl(url: URL): boolean {
   return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
 }
@@ -338,10 +299,8 @@ function reasonOf(error: unknown): string {
   // fetch says "fetch failed" and keeps the reason in its cause.
   const { cause } = error;
   if (cause instanceof Error && "code" in cause) return String(cause.code);
-  return error instanceof SyntaxError ? "no JSON" : error.message;
+  return error instanceof SyntaxError ? "not JSON" : error.message;
 }
-
-/** What the hub is called as an OAuth resource: the metadata that says so (RFC 9728), and which audiences mean it. */
 
 export const METADATA_PATH = "/.well-known/oauth-protected-resource";
 
@@ -369,7 +328,7 @@ export function scopeNames(
 
 /**
  * Whether a token for this audience is meant for us. The addresses are fixed and never taken from the Host header: a
- * client that could choose it could make a token for somebody else fit.
+ * client that could choose it could make a token for another service fit.
  */
 export function isAudience(audience: string, bases: readonly string[], paths: readonly string[]): boolean {
   const url = URL.parse(audience);

@@ -1,4 +1,4 @@
-/** Tokens that are known beforehand. Only their digests are kept. */
+/** Bearer tokens of the config, kept as digests, and the scopes that they imply. */
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { type Caller, identityOf, type Scope, SCOPES } from "../../model/caller.ts";
 import type { TokenSettings } from "../../model/config.ts";
@@ -9,7 +9,7 @@ interface KnownToken {
   readonly caller: Caller;
 }
 
-/** Keys of callers are derived with it: one that appears in a log gives no hold for guessing the token. */
+/** Caller keys are derived with it: a key in a log does not help to guess the token. */
 const KEY_SECRET = randomBytes(32);
 const MIN_TOKEN_LENGTH = 16;
 
@@ -20,7 +20,7 @@ export class BearerTokens {
     this.#known = known;
   }
 
-  /** Compares with every token, always, so that the time taken says nothing of which one was nearly right. */
+  /** Always compares with every token, so that the time does not reveal a near match. */
   find(presented: string): Caller | undefined {
     const digest = digestOf(presented);
     let found: Caller | undefined;
@@ -30,7 +30,7 @@ export class BearerTokens {
     return found;
   }
 
-  /** Whether a token still gives exactly these rights. */
+  /** Whether a token still has exactly these rights. */
   has(caller: Caller): boolean {
     return this.#known.some((known) => identityOf(known.caller) === identityOf(caller));
   }
@@ -48,7 +48,7 @@ interface TokenSources {
   readonly warn: (message: string) => void;
 }
 
-/** A token that cannot be had lets nobody in; the others are not touched. */
+/** A token that cannot be resolved is skipped with a warning. */
 export async function loadTokens(sources: TokenSources): Promise<BearerTokens> {
   const { tokens, adminToken, keySecret = KEY_SECRET, conceal, warn } = sources;
   conceal(adminToken);
@@ -62,7 +62,7 @@ export async function loadTokens(sources: TokenSources): Promise<BearerTokens> {
   for (const [index, settings] of tokens.entries()) {
     const value = values[index];
     if (value === undefined) continue;
-    if (seen.has(value)) warn(`http.auth.tokens[${index}] is the same token as one before it, which counts.`);
+    if (seen.has(value)) warn(`http.auth.tokens[${index}] is the same token as an earlier one, which is used instead.`);
     seen.add(value);
     known.push({ digest: digestOf(value), caller: tokenCaller(value, settings, keySecret) });
   }
@@ -76,11 +76,11 @@ async function resolveToken(text: string, where: string, sources: TokenSources):
     value = await resolve(text);
   } catch (error) {
     // The message names the reference and never a value.
-    warn(`${where} lets nobody in: ${asToolcribError(error).message}`);
+    warn(`${where} cannot be used: ${asToolcribError(error).message}`);
     return undefined;
   }
   if (!/^[\x21-\x7e]+$/.test(value)) {
-    warn(`${where} lets nobody in: it is empty, or holds characters that no header can carry.`);
+    warn(`${where} cannot be used: it is empty, or has characters that a header cannot carry.`);
     return undefined;
   }
   conceal(value);
@@ -104,11 +104,11 @@ function digestOf(token: string): Buffer {
   return hash("sha256", token, "buffer");
 }
 
-/** A scope gives those that it needs too: who may call a tool has to find it, and an admin is the owner. */
+/** A scope includes those that it needs: a caller of tools has to find them, and an admin is the owner. */
 const IMPLIED: Readonly<Record<Scope, readonly Scope[]>> = {
   read: ["read"],
   call: ["read", "call"],
-  // Nothing else: who answers for others need not see what the servers offer.
+  // Nothing else: an approver need not see the tools.
   approve: ["approve"],
   admin: SCOPES,
 };

@@ -1,6 +1,6 @@
 /**
- * Which Host and Origin headers are taken. A web page that has its own name resolve to this machine (DNS rebinding) gets
- * this far with the user's browser; here it is sent away, before anything is said about tokens.
+ * Checks the Host and Origin headers. A web page whose name resolves to this machine (DNS rebinding) gets this far with the
+ * user's browser; it is refused here, before tokens are checked.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
@@ -38,7 +38,7 @@ export function hostRules(http: HttpConfig): HostRules {
     acceptsOrigin: (header, host) => {
       if (origins.has(header.toLowerCase())) return true;
       const url = URL.parse(header);
-      // A path, a user or "null" is no origin that a browser sends for a page of ours.
+      // A path, a user or "null" is not an origin that a browser sends for the hub's own page.
       if (url === null || url.origin !== header.toLowerCase() || !/^https?:$/.test(url.protocol)) return false;
       return isAt(url, host);
     },
@@ -62,7 +62,7 @@ export function isWildcard(host: string): boolean {
   return /^(?:0\.0\.0\.0|\[?(?:::|0(?::0){7})\]?)$/.test(host);
 }
 
-/** As it stands in a URL: IPv6 in brackets and in its shortest form. */
+/** The host as in a URL: IPv6 in brackets and in its shortest form. */
 export function hostInUrl(host: string): string {
   const bare = host.replace(/^\[|\]$/g, "");
   return normal(isIP(bare) === 6 ? `[${bare}]` : bare);
@@ -78,27 +78,25 @@ function normal(name: string): string {
   return plain.startsWith("[") ? (URL.parse(`http://${plain}`)?.hostname ?? plain) : plain;
 }
 
-/** Host and Origin, before anything else is looked at. */
-
-/** False if the request was refused, and answered. A header that is there twice is refused: a proxy may have read the other. */
+/** False if the request was refused, which is then answered. A repeated header is refused: a proxy may have read the other one. */
 export function admitOrRefuse(request: IncomingMessage, response: ServerResponse, hosts: HostRules): boolean {
   const repeated = repeatedHeader(request.rawHeaders);
   if (repeated !== undefined) {
-    sendError(response, new ToolcribError("invalid_arguments", `The header ${repeated} is there more than once.`));
+    sendError(response, new ToolcribError("invalid_arguments", `The header ${repeated} was sent more than once.`));
     return false;
   }
   const { host, origin } = request.headers;
   if (host === undefined || !hosts.acceptsHost(host)) {
-    const error = new ToolcribError("denied", "This hub does not go by the name in the Host header.", {
-      hint: "Names that are right are listed in http.allowedHosts.",
+    const error = new ToolcribError("denied", "The name in the Host header is not a name of this hub.", {
+      hint: "List further names in http.allowedHosts.",
     });
     sendError(response, error);
     return false;
   }
   if (origin === undefined) return true;
   if (!hosts.acceptsOrigin(origin, host)) {
-    const error = new ToolcribError("denied", "Web pages of this origin may not use this hub.", {
-      hint: "Only its own page may; `http.cors` lists further origins.",
+    const error = new ToolcribError("denied", "Web pages of this origin cannot use this hub.", {
+      hint: "Only its own page can; list further origins in `http.cors`.",
     });
     sendError(response, error, { headers: { vary: "Origin" } });
     return false;
@@ -123,14 +121,12 @@ function repeatedHeader(raw: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** What browsers need to hear before they let a page use an answer. Only ever called for origins that are accepted. */
-
 const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 const EXPOSED = "mcp-session-id, mcp-protocol-version, www-authenticate, retry-after, etag, location";
 const HEADER_NAMES = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+(?:[ \t]*,[ \t]*[A-Za-z0-9!#$%&'*+.^_`|~-]+)*$/;
 const PREFLIGHT_SECONDS = 600;
 
-/** No credentials of the browser's own are ever allowed: tokens travel in a header that the page sets itself. */
+/** Browser credentials are never allowed: the page sends its token in a header. */
 function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader("access-control-allow-origin", origin);
   response.setHeader("access-control-expose-headers", EXPOSED);

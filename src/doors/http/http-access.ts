@@ -1,4 +1,4 @@
-/** All that the config says about who may enter, made ready. A changed config makes a new one. */
+/** Access control of the listener, made from the config: hosts, tokens and limits. A changed config makes a new one. */
 import type { Clock } from "../../base/clock.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
@@ -34,7 +34,7 @@ export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number
   return limits.requestsPerMinute ?? callsPerMinute * REQUESTS_PER_CALL;
 }
 
-/** Rejects with `invalid_config` for what would stand open, or could let nobody in. */
+/** Rejects with `invalid_config` if everyone could enter, or no one. */
 export async function createHttpAccess(
   http: HttpConfig,
   callsPerMinute: number,
@@ -59,7 +59,7 @@ function assertProtected({ host, auth }: HttpConfig): void {
   if (auth === undefined && !isLoopbackHost(host)) {
     throw new ToolcribError(
       "invalid_config",
-      `http.host is ${host}, and everybody who reaches it could use every tool.`,
+      `http.host is ${host}, where anyone who reaches it could use every tool.`,
       {
         hint: "Set http.auth, or listen at 127.0.0.1.",
       },
@@ -67,7 +67,7 @@ function assertProtected({ host, auth }: HttpConfig): void {
   }
   if (auth !== undefined && auth.tokens === undefined && auth.oauth === undefined) {
     throw new ToolcribError("invalid_config", "http.auth names neither tokens nor oauth.", {
-      hint: "Add one of them, or take http.auth out to let in everybody on this machine.",
+      hint: "Add one of them, or remove http.auth to let in everyone on this machine.",
     });
   }
 }
@@ -80,7 +80,7 @@ function createAccessTokens(
   if (settings === undefined) return undefined;
   const { audience } = settings;
   if (audience === undefined && http.publicUrl === undefined && isWildcard(http.host)) {
-    throw new ToolcribError("invalid_config", "Nobody can tell which access tokens are meant for this hub.", {
+    throw new ToolcribError("invalid_config", "It is not clear which access tokens are meant for this hub.", {
       hint: "Set http.publicUrl or http.auth.oauth.audience.",
     });
   }
@@ -100,18 +100,17 @@ function ownAddresses({ publicUrl, host }: HttpConfig, port: number): string[] {
   return [...names].map((name) => `http://${name}:${port}`);
 }
 
-/** Finds out who sent a request. Credentials are looked for in the Authorization header and nowhere else. */
-
-/** Everybody on the machine, where no auth is configured. */
+/** Every caller on this machine, if no auth is configured. */
 const LOCAL_CALLER: Caller = { key: "local", owner: true, scopes: LOCAL_SCOPES };
 
 interface AuthenticatorOptions {
   readonly tokens: BearerTokens;
   readonly accessTokens: AccessTokens | undefined;
-  /** Whether whoever shows no token is the user who runs the hub. */
+  /** Whether a caller without a token is treated as the user who runs the hub. */
   readonly open: boolean;
 }
 
+/** Finds out who sent a request. Credentials are looked for in the Authorization header and nowhere else. */
 class Authenticator {
   readonly #options: AuthenticatorOptions;
 
@@ -131,7 +130,7 @@ class Authenticator {
     throw unknownToken();
   }
 
-  /** Whether somebody who came in earlier would come in now, as the same. */
+  /** Whether an earlier caller would still be admitted, with the same rights. */
   stillAdmits(caller: Caller, now: number): boolean {
     const { tokens, accessTokens, open } = this.#options;
     if (caller.expiresAt !== undefined) return accessTokens !== undefined && now < caller.expiresAt;
@@ -140,8 +139,8 @@ class Authenticator {
 }
 
 export function unknownToken(): ToolcribError {
-  return new ToolcribError("unauthorized", "The token is not known here.", {
-    hint: "Send one that stands under http.auth of the hub's config. `toolcrib login` lets its own user in without one.",
+  return new ToolcribError("unauthorized", "The token is not known to this hub.", {
+    hint: "Send a token that is listed under http.auth in the hub's config. The hub's own user can log in with `toolcrib login` instead.",
   });
 }
 

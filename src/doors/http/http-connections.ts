@@ -1,4 +1,4 @@
-/** Requests that want another protocol on their connection. Where nobody speaks it they are answered like any other. */
+/** Connections of the listener: upgrades to WebSockets, pending responses, and requests that cannot be parsed. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -15,11 +15,11 @@ export interface UpgradedConnection {
 }
 
 interface UpgradeOptions {
-  /** What connections still wait for. */
+  /** The pending responses. */
   readonly answers: PendingResponses;
   /** Whether a route takes over connections at the place that is asked for. */
   readonly acceptsUpgrade: (request: IncomingMessage) => boolean;
-  /** Checks the request, and answers it or hands the connection on. */
+  /** Checks the request, and responds or passes the connection to a route. */
   readonly take: (request: IncomingMessage, response: ServerResponse, takeover: UpgradedConnection) => void;
 }
 
@@ -31,7 +31,7 @@ export class Upgrades {
     this.#parts = parts;
   }
 
-  /** For `createServer`. Nodes before 24.9 do not ask, and give us every request that has an `Upgrade`. */
+  /** For `createServer`. Versions of Node before 24.9 do not ask, and pass every request that has an `Upgrade`. */
   readonly shouldUpgrade = (request: IncomingMessage): boolean => {
     const { method, headers } = request;
     const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
@@ -65,11 +65,11 @@ export class Upgrades {
         this.#open.delete(socket);
         replayWithoutUpgrade(server, request, request.socket, head);
       } catch {
-        // Thrown from here it would end the process, for one connection.
+        // An error thrown here would end the process.
         socket.destroy();
       }
     };
-    // An answer to a request before this one may still be on its way.
+    // The response to an earlier request may still be on its way.
     const earlier = this.#parts.answers.of(socket);
     if (earlier === undefined) go();
     else earlier.once("close", go);
@@ -81,7 +81,7 @@ export class Upgrades {
     response.shouldKeepAlive = false;
     response.assignSocket(request.socket);
     response.once("finish", () => {
-      // Nobody reads it any more, so nobody would notice that the other side has gone.
+      // Without a reader, a disconnected client would not be noticed.
       request.socket.resume();
       request.socket.destroySoon();
     });
@@ -89,7 +89,7 @@ export class Upgrades {
   }
 }
 
-/** Puts a request back on its connection without its wish, for Node to read it as any other. */
+/** Puts a request back on its connection without its `Upgrade`, so that Node parses it like any other. */
 export function replayWithoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
   const { method, url, httpVersion, rawHeaders } = request;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
@@ -98,13 +98,13 @@ export function replayWithoutUpgrade(server: Server, request: IncomingMessage, s
     const kept = name.toLowerCase() === "connection" ? withoutUpgrade(value) : value;
     if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${kept}`);
   }
-  // Node adds its own anew.
+  // Node adds its own again.
   socket.removeAllListeners("timeout");
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
   server.emit("connection", socket);
 }
 
-/** The second is what HTTP/2 in clear text adds to the first. */
+/** HTTP/2 in clear text adds the second one. */
 const UPGRADE_HEADERS = new Set(["upgrade", "http2-settings"]);
 
 function withoutUpgrade(connection: string): string {
@@ -116,7 +116,6 @@ function withoutUpgrade(connection: string): string {
  * The answer that each connection waits for. Kept by connection and looked at when it is asked for: a listener on every
  * answer would be a noticeable share of what a request costs.
  */
-
 export class PendingResponses {
   readonly #bySocket = new Map<Duplex, ServerResponse | undefined>();
 
@@ -141,8 +140,6 @@ export class PendingResponses {
   }
 }
 
-/** Answers on sockets whose request could not be read to its end, and ends those that nobody uses any more. */
-
 interface ParseRefusal {
   readonly status: number;
   readonly reason: string;
@@ -154,7 +151,7 @@ const MALFORMED: ParseRefusal = {
   status: 400,
   reason: "Bad Request",
   code: "invalid_arguments",
-  message: "The request is no valid HTTP.",
+  message: "The request is not valid HTTP.",
 };
 
 const REFUSALS: Readonly<Record<string, ParseRefusal>> = {
@@ -179,7 +176,7 @@ const REFUSALS: Readonly<Record<string, ParseRefusal>> = {
 };
 
 /**
- * @param answers What each socket waits for; it is what tells an open event stream from a socket that is only
+ * @param answers The pending response of each socket, which distinguishes an open event stream from a socket that is only
  * being held.
  */
 export function refuseBadRequests(server: Server, answers: PendingResponses): void {

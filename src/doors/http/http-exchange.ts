@@ -1,9 +1,8 @@
-/** One request and its answer, as a route gets it: checked, and with its sender known. */
+/** A request and its response, as every HTTP door gets them: the request is checked and its sender is known. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Caller, Scope } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { ForwardResult } from "./cluster/forward-request.ts";
 
 export interface HttpExchange {
   readonly request: IncomingMessage;
@@ -16,30 +15,42 @@ export interface HttpExchange {
   readBody(): Promise<Buffer>;
   /** Answers 403 with the `WWW-Authenticate` that belongs to a missing scope. */
   refuseScope(scope: Scope): void;
-  /** Lets another node of the cluster answer. Absent without a cluster, and where a node has handed it on already. */
-  readonly handOn?: ((node: string) => Promise<ForwardResult>) | undefined;
+  /** Lets another node of the cluster answer. Absent without a cluster, and where a node has forwarded it already. */
+  readonly forwardTo?: ((node: string) => Promise<ForwardResult>) | undefined;
+}
+
+/** `gone`: that node has ended, and what it had with it. `away`: it may be alive but cannot be reached. Neither has answered. */
+export type ForwardResult = "answered" | "gone" | "away";
+
+/**
+ * Calls the listener once when nothing more of the response can reach the client. Node reports that only once, and a client may
+ * have left before: then it is called in the next tick, when the caller is ready for it.
+ */
+export function onceClosed(response: ServerResponse, listener: () => void): void {
+  if (response.closed || response.destroyed) process.nextTick(listener);
+  else response.once("close", listener);
 }
 
 /** A request to speak another protocol on the same connection, whose sender is known and may. */
 export interface HttpUpgrade {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
-  /** What came after the request already. */
+  /** Bytes that came after the request. */
   readonly head: Buffer;
   readonly query: URLSearchParams;
   readonly caller: Caller;
   /** Address of the hub as this client knows it. */
   readonly base: string;
-  /** Whether its sender would be let in now. */
+  /** Whether its sender would still be admitted. */
   stillAdmitted(): boolean;
 }
 
 export interface HttpRoute {
   /** `/mcp` takes `/mcp/…` too; the longest path that fits counts. */
   readonly path: string;
-  /** `any`: whoever has a scope at all; what is asked for says which one it needs. */
+  /** `any`: any scope; the operation says which one it needs. */
   readonly access: Scope | "any" | "public";
-  /** What it throws or rejects with is answered as an error, if nothing was answered yet. */
+  /** An error that it throws is sent, if no response has begun. */
   handle(exchange: HttpExchange): void | Promise<void>;
   /** Takes the connection over. Without it such requests are refused. */
   upgrade?(upgrade: HttpUpgrade): void;
@@ -52,10 +63,10 @@ export interface ExchangeParts {
   readonly caller: Caller;
   readonly bodyBytes: number;
   readonly refuseScope: (scope: Scope) => void;
-  readonly handOn?: ((exchange: HttpExchange, node: string) => Promise<ForwardResult>) | undefined;
+  readonly forwardTo?: ((exchange: HttpExchange, node: string) => Promise<ForwardResult>) | undefined;
 }
 
-/** Shared, as nobody changes the query of a request. */
+/** Shared: the query of a request is never changed. */
 const NO_QUERY = new URLSearchParams();
 
 export class Exchange implements HttpExchange {
@@ -64,19 +75,19 @@ export class Exchange implements HttpExchange {
   readonly path: string;
   readonly caller: Caller;
   readonly refuseScope: (scope: Scope) => void;
-  readonly handOn: HttpExchange["handOn"];
+  readonly forwardTo: HttpExchange["forwardTo"];
   readonly #search: string;
   readonly #bodyBytes: number;
   #query: URLSearchParams | undefined;
   #body: Promise<Buffer> | undefined;
 
-  constructor({ request, response, target, caller, bodyBytes, refuseScope, handOn }: ExchangeParts) {
+  constructor({ request, response, target, caller, bodyBytes, refuseScope, forwardTo }: ExchangeParts) {
     this.request = request;
     this.response = response;
     this.path = target.path;
     this.caller = caller;
     this.refuseScope = refuseScope;
-    this.handOn = handOn && ((node) => handOn(this, node));
+    this.forwardTo = forwardTo && ((node) => forwardTo(this, node));
     this.#search = target.search;
     this.#bodyBytes = bodyBytes;
   }
@@ -86,9 +97,9 @@ export class Exchange implements HttpExchange {
     return (this.#query ??= this.#search === "" ? NO_QUERY : new URLSearchParams(this.#search));
   }
 
-  /** Kept only where it may have to be handed on after it was read. */
+  /** Kept only if it may be forwarded after it was read. */
   readBody(): Promise<Buffer> {
-    if (this.handOn === undefined) return readBody(this.request, this.#bodyBytes);
+    if (this.forwardTo === undefined) return readBody(this.request, this.#bodyBytes);
     return (this.#body ??= readBody(this.request, this.#bodyBytes));
   }
 }
@@ -111,12 +122,10 @@ export class RouteTable {
   }
 }
 
-/** The root stands for itself only. */
+/** The root covers only itself. */
 function matchesPath(own: string, path: string): boolean {
   return path === own || (own !== "/" && path.startsWith(own) && path.charCodeAt(own.length) === 0x2f);
 }
-
-/** Takes a request's target apart, and refuses every spelling that two programs could read in two ways. */
 
 export interface RequestTarget {
   /** Decoded; without the slash at its end, except for the root. */
@@ -130,6 +139,7 @@ const PLAIN = /^(?:\/[A-Za-z0-9_~@-][A-Za-z0-9._~@-]*)*\/?$/;
 const BELOW_SPACE_OR_DEL = 0x20;
 const DEL = 0x7f;
 
+/** Parses a request's target, and refuses every spelling that two programs could read differently. */
 export function parseTarget(target: string): RequestTarget {
   const queryAt = target.indexOf("?");
   const raw = queryAt === -1 ? target : target.slice(0, queryAt);
@@ -141,22 +151,22 @@ export function parseTarget(target: string): RequestTarget {
 }
 
 function decodePath(raw: string): string {
-  if (/%(?:2f|5c|00)/i.test(raw)) throw invalidPath("hold no encoded slash");
+  if (/%(?:2f|5c|00)/i.test(raw)) throw invalidPath("not have an encoded slash");
   let path: string;
   try {
     path = decodeURIComponent(raw);
   } catch {
     throw invalidPath("be encoded as UTF-8");
   }
-  // What still looks encoded was encoded twice, so that somebody further on would decode it.
+  // A path that still looks encoded was encoded twice, and a later program would decode it.
   if (/%[0-9a-f]{2}/i.test(path)) throw invalidPath("be encoded only once");
   if (path.includes("\\") || path.includes("#") || hasControl(path))
-    throw invalidPath("hold no \\, # or control character");
+    throw invalidPath("not have \\, # or a control character");
   const segments = path.split("/").slice(1);
   if (segments.at(-1) === "") segments.pop();
   // Also with spaces around them, which many cut off.
   if (segments.some((segment) => ["", ".", ".."].includes(segment.trim()))) {
-    throw invalidPath("hold no empty segment, . or ..");
+    throw invalidPath("not have an empty segment, . or ..");
   }
   return path;
 }
@@ -173,22 +183,24 @@ function invalidPath(must: string): ToolcribError {
   return new ToolcribError("invalid_arguments", `The path of a request must ${must}.`);
 }
 
-/** How much of a body that is too large is read and thrown away, so that its sender gets to read the answer. */
+/** How much of an oversized body is read and dropped, so that its sender can read the response. */
 const MAX_DISCARDED_BYTES = 32 * 1024 * 1024;
 
-/** The whole body, or a rejection with ToolcribError. Must be called before anybody else reads the request. */
+/** The whole body, or a rejection with ToolcribError. Must be called before anything else reads the request. */
 function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const announced = Number(request.headers["content-length"] ?? 0);
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-    return Promise.reject(new ToolcribError("invalid_arguments", "A compressed body is not read. Send it as it is."));
+    return Promise.reject(
+      new ToolcribError("invalid_arguments", "Compressed bodies are not supported. Send the body uncompressed."),
+    );
   }
   if (announced > limit) {
     discard(request, MAX_DISCARDED_BYTES);
     return Promise.reject(bodyTooLarge(limit));
   }
   return new Promise((resolve, reject) => {
-    // Nothing more is told of such a request, even if it had come whole.
+    // Node reports nothing more of a destroyed request, even if it arrived completely.
     if (request.destroyed) {
       reject(cutOff());
       return;
@@ -219,12 +231,12 @@ function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
     request.on("close", () => {
       if (!isSettled) reject(cutOff());
     });
-    // "close" follows; without a listener the error would be nobody's.
+    // "close" follows; an error without a listener would end the process.
     request.on("error", ignore);
   });
 }
 
-/** Reads on without keeping anything; who still goes on then is cut off. The time is bounded by that for a request. */
+/** Reads and drops the rest, then cuts the connection. The request timeout bounds the time. */
 function discard(request: IncomingMessage, most: number): void {
   let left = most;
   request.on("data", (chunk: Buffer) => {
@@ -243,5 +255,5 @@ function bodyTooLarge(limit: number): ToolcribError {
 }
 
 function cutOff(): ToolcribError {
-  return new ToolcribError("cancelled", "The connection ended before the whole request had come.");
+  return new ToolcribError("cancelled", "The connection ended before the whole request had arrived.");
 }

@@ -1,6 +1,7 @@
-/** Answers that the listener and its own routes give: JSON, and errors in the one form of the table. */
+/** Responses that all routes share: JSON, errors in the one form of the table, and refusals of methods and paths. */
 import type { ServerResponse } from "node:http";
-import { type ErrorObject, ERROR_TABLE, type ToolcribError } from "../../model/errors.ts";
+import { type ErrorObject, ERROR_TABLE, ToolcribError } from "../../model/errors.ts";
+import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
 
 type Headers = Readonly<Record<string, string | number>>;
 
@@ -19,19 +20,56 @@ export function sendText(response: ServerResponse, status: number, text: string)
 }
 
 export interface ErrorResponseOptions {
-  /** Where HTTP has a status of its own for it, such as 405. */
+  /** A status other than the table's, such as 405. */
   readonly status?: number;
   readonly headers?: Headers;
 }
 
-/** Does nothing if the answer has begun: then nothing true can be said any more. */
+/** Does nothing if the response has begun. */
 export function sendError(response: ServerResponse, error: ToolcribError, answer: ErrorResponseOptions = {}): void {
   if (response.headersSent) return;
   const status = answer.status ?? ERROR_TABLE[error.code].http;
   sendJson(response, status, { error: error.toObject() }, answer.headers);
 }
 
-/** A whole answer as text, for a socket on which no request could be read. */
+const READ_METHODS = ["GET", "HEAD"];
+
+/** True if the method is none of these; that is answered then. */
+export function refuseMethodUnless({ request, response }: HttpExchange, allowed: readonly string[]): boolean {
+  if (allowed.includes(request.method ?? "")) return false;
+  const error = new ToolcribError("invalid_arguments", `${request.method} is not allowed here.`, {
+    hint: `Allowed: ${allowed.join(", ")}.`,
+  });
+  sendError(response, error, { status: 405, headers: { allow: allowed.join(", ") } });
+  return true;
+}
+
+/** True if it is not a read; that is answered then. */
+export function refuseUnlessRead(exchange: HttpExchange): boolean {
+  return refuseMethodUnless(exchange, READ_METHODS);
+}
+
+export function notFoundAt(path: string, hint?: string): ToolcribError {
+  return new ToolcribError("not_found", `There is nothing at ${path}.`, { hint });
+}
+
+/** A public route that is only read; with `below`, the paths under it too. */
+export function readOnlyRoute(
+  path: string,
+  show: (exchange: HttpExchange) => void | Promise<void>,
+  { below = false }: { readonly below?: boolean } = {},
+): HttpRoute {
+  return {
+    path,
+    access: "public",
+    handle: (exchange) => {
+      if (!below && exchange.path !== path) throw notFoundAt(exchange.path);
+      return refuseUnlessRead(exchange) ? undefined : show(exchange);
+    },
+  };
+}
+
+/** A whole response as text, for a socket on which no request could be read. */
 export function rawErrorResponse(status: number, reason: string, error: ErrorObject): string {
   const body = JSON.stringify({ error });
   return [

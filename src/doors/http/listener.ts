@@ -8,8 +8,7 @@ import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { createHttpAccess, type HttpAccess, type HttpAccessOptions, unknownToken } from "./http-access.ts";
 import { PendingResponses, refuseBadRequests, Upgrades } from "./http-connections.ts";
-import { RequestForwarder } from "./cluster/forward-request.ts";
-import { serveForwarded } from "./cluster/serve-forwarded.ts";
+import { RequestForwarder, serveForwarded } from "./forward-request.ts";
 import { type HttpRoute, parseTarget, RouteTable } from "./http-exchange.ts";
 import { hostInUrl, isWildcard } from "./hosts.ts";
 import { writeHubFile } from "../../hub/activity/hub-file.ts";
@@ -28,21 +27,21 @@ export interface ListenerOptions {
   readonly routes: readonly HttpRoute[];
   /** Resolves the references of a text. */
   readonly resolve: (text: string) => Promise<string>;
-  /** Learns every token, and takes them out of messages. */
+  /** Learns every token, and masks them in messages. */
   readonly redactor: { addCredential(value: string): void; mask(text: string): string };
   readonly warn: (message: string) => void;
-  /** Whether the hub has begun; always if absent. */
+  /** Whether the hub is ready; always if absent. */
   readonly ready?: () => boolean;
-  /** What it relies on beyond itself. */
+  /** The health of its dependencies. */
   readonly troubles?: () => DependencyHealth;
   /** The cluster that it is a node of. */
   readonly node?: ListenerNode | undefined;
-  /** What `GET /` says. */
+  /** The text of `GET /`. */
   readonly index?: () => string;
   readonly clock?: Clock;
   /** Toolcrib's home, where a file says how to reach this hub; no file if absent. */
   readonly home?: string;
-  /** Somebody got a link to the page, logged in or logged out. */
+  /** A login link was issued, or a user logged in or out. */
   readonly onLogin?: (event: LoginEvent, caller: Caller) => void;
 }
 
@@ -58,31 +57,31 @@ export interface HttpListener {
   readonly port: number;
   /** An address that logs a browser in as the hub's owner, once. */
   loginLink(): string;
-  /** It is no longer ready, and asks clients to open other connections. Everything is still served. */
+  /** Reports not ready, and asks clients to open other connections. Still serves everything. */
   beginStopping(): void;
-  /** Takes no new connection and is no longer ready. Requests on open connections still go on. */
+  /** Accepts no new connections. Requests on open connections are still served. */
   stopAccepting(): void;
-  /** Answers that other nodes owe to clients of this one have so long; streams from there end. */
+  /** Waits this long for responses of other nodes, then ends forwarded streams. */
   endForwarded(graceMs: number): Promise<void>;
-  /** Tokens, names, origins and limits hold from the next request on. What needs a restart is warned about. */
+  /** Tokens, names, origins and limits apply from the next request on. Warns about changes that need a restart. */
   reconfigure(http: HttpConfig, callsPerMinute?: number): Promise<void>;
   /** Ends what is left. Safe to call twice. */
   close(): Promise<void>;
 }
 
-/** Longer than proxies keep theirs, so that it is never us who hang up on a request that is on its way. */
+/** Longer than proxies keep theirs, so that the hub never closes a connection with a request on its way. */
 const KEEP_ALIVE_MS = 75_000;
-/** A peer that vanished without a word is noticed by the operating system, also on a stream with nothing to say. */
+/** The operating system notices a peer that vanished, also on an idle stream. */
 const PROBE_AFTER_MS = 30_000;
 
-/** Rejects with ToolcribError: `invalid_config` for an address that would stand open, `conflict` for one in use. */
+/** Rejects with ToolcribError: `invalid_config` for an address that would be open to all, `conflict` for one in use. */
 export async function openListener(options: ListenerOptions): Promise<HttpListener> {
   const listener = new Listener(options);
   await listener.open();
   return listener;
 }
 
-/** How often it is looked whether the credentials behind open streams have ended. */
+/** How often the credentials of open streams are checked. */
 const CREDENTIALS_MS = 15_000;
 
 class Listener implements HttpListener {
@@ -98,7 +97,7 @@ class Listener implements HttpListener {
   #callsPerMinute: number;
   #port = 0;
   #stopping = false;
-  readonly #handedOn: RequestForwarder | undefined;
+  readonly #forwarder: RequestForwarder | undefined;
   #stopTaking: () => void = () => {};
   #changes = 0;
   #stopWatch: () => void = () => {};
@@ -112,7 +111,7 @@ class Listener implements HttpListener {
     this.#callsPerMinute = options.callsPerMinute;
     this.#logins = new PageLogins(options.clock ?? systemClock);
     const { node } = options;
-    this.#handedOn = node && new RequestForwarder(node.cluster);
+    this.#forwarder = node && new RequestForwarder(node.cluster);
     const guarded = new RouteTable(options.routes);
     this.#routes = new RouteTable([
       ...statusRoutes({
@@ -167,7 +166,7 @@ class Listener implements HttpListener {
     const entrance = await createHttpAccess(http, this.#callsPerMinute, this.#parts);
     const mask = (text: string): string => this.#options.redactor.mask(text);
     const { node } = this.#options;
-    const handedOn = this.#handedOn;
+    const forwarder = this.#forwarder;
     const path = new RequestPipeline({
       entrance,
       routes: this.#routes,
@@ -176,7 +175,7 @@ class Listener implements HttpListener {
       warn,
       logins: this.#logins,
       cookieScope: () => node?.cluster.name ?? this.#port,
-      handOn: handedOn && ((exchange, to) => handedOn.handOn(exchange, to)),
+      forwardTo: forwarder && ((exchange, to) => forwarder.forward(exchange, to)),
     });
     this.#path = path;
     if (node !== undefined) await this.#join(node, mask);
@@ -194,7 +193,7 @@ class Listener implements HttpListener {
   }
 
   async endForwarded(graceMs: number): Promise<void> {
-    await this.#handedOn?.close(graceMs, this.#parts.clock);
+    await this.#forwarder?.close(graceMs, this.#parts.clock);
   }
 
   stopAccepting(): void {
@@ -204,11 +203,11 @@ class Listener implements HttpListener {
 
   async reconfigure(http: HttpConfig, callsPerMinute = this.#callsPerMinute): Promise<void> {
     const { http: first } = this.#options;
-    // The address stays what it was, and so does what it asks of auth.
+    // The address stays, and so do its auth requirements.
     const { host, port } = first;
     const change = ++this.#changes;
     const entrance = await createHttpAccess({ ...http, host, port }, callsPerMinute, this.#parts);
-    // Looking tokens up takes time; an older config must not come after a newer one.
+    // Resolving tokens takes time; an older config must not replace a newer one.
     if (change !== this.#changes || this.#closed !== undefined) return;
     this.#callsPerMinute = callsPerMinute;
     if (this.#path !== undefined) this.#path.entrance = entrance;
@@ -219,7 +218,7 @@ class Listener implements HttpListener {
       http.port === port ? [] : ["http.port"],
       http.limits.headerBytes === first.limits.headerBytes ? [] : ["http.limits.headerBytes"],
     ].flat();
-    if (fixed.length > 0) this.#parts.warn(`A change of ${fixed.join(", ")} holds after a restart.`);
+    if (fixed.length > 0) this.#parts.warn(`A change of ${fixed.join(", ")} takes effect after a restart.`);
   }
 
   close(): Promise<void> {
@@ -249,7 +248,7 @@ class Listener implements HttpListener {
     });
   }
 
-  /** Streams last longer than credentials: whoever would not be let in now is cut off. */
+  /** Streams may outlive credentials: callers who would not be admitted any more are cut off. */
   #cutStrangers(): void {
     for (const response of this.#answers.underWay())
       if (this.#path?.isUnauthorized(response) === true) response.destroy();
@@ -262,14 +261,14 @@ class Listener implements HttpListener {
     });
   }
 
-  /** Only a token that is known by itself: whoever is let in without one needs no login. */
+  /** Only a known token: a caller who is admitted without one needs no login. */
   async #ofToken(token: string): Promise<Caller> {
     const caller = await this.#entrance().authenticator.identify(`Bearer ${token}`);
     if (caller !== undefined && caller.key !== "local") return caller;
     throw unknownToken();
   }
 
-  /** An address that is refused for how it is written is refused as any other request. */
+  /** An invalid address is refused like that of any other request. */
   #acceptsUpgrade({ url = "" }: IncomingMessage): boolean {
     try {
       return this.#routes.find(parseTarget(url).path)?.upgrade !== undefined;
@@ -357,12 +356,12 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
   switch (error.code) {
     case "EADDRINUSE":
       return new ToolcribError("conflict", `${where} is in use by another program.`, {
-        hint: "Is a hub running already? http.port sets another port, 0 any that is free.",
+        hint: "Is a hub already running? http.port sets another port; 0 picks a free one.",
         cause: error,
       });
     case "EACCES":
-      return new ToolcribError("invalid_config", `This user may not listen at ${where}.`, {
-        hint: "Ports under 1024 need more rights. http.port sets another.",
+      return new ToolcribError("invalid_config", `This user is not allowed to listen at ${where}.`, {
+        hint: "Ports below 1024 need more rights. http.port sets another port.",
         cause: error,
       });
     default:

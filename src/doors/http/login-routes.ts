@@ -1,12 +1,11 @@
-/** How a browser gets the page's cookie, and loses it. */
+/** Routes that log a browser in to the web page, and out. */
 import { API_PATH } from "../../contract/rest.ts";
 import type { Caller } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { isJsonObject } from "../../model/json.ts";
-import { sendJson } from "./http-responses.ts";
+import { notFoundAt, refuseMethodUnless, sendJson } from "./http-responses.ts";
 import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
-import { notFoundAt, refuseMethod } from "./status-routes.ts";
 import { isOwnPage, pageKeys, type PageLogins, setCookie } from "./page-logins.ts";
 
 export const LOGIN_PATH = `${API_PATH}/login`;
@@ -18,7 +17,7 @@ export type LoginEvent = "login.link" | "login" | "logout";
 interface LoginOptions {
   readonly logins: PageLogins;
   readonly http: () => HttpConfig;
-  /** What the name of the cookie is made of. */
+  /** Part of the cookie's name. */
   readonly cookieScope: () => number | string;
   /** Who a token belongs to. Fails with `unauthorized`. */
   readonly identify: (token: string) => Caller | Promise<Caller>;
@@ -35,7 +34,7 @@ export function loginRoutes(parts: LoginOptions): HttpRoute[] {
   ];
 }
 
-/** The code is behind the `#`, which browsers send to nobody: it is in no log and in no Referer. */
+/** The code is after the `#`, which browsers never send: it is in no log and no Referer. */
 export function loginLink(base: string, logins: PageLogins): string {
   return `${base}/#login=${logins.issueCode()}`;
 }
@@ -44,7 +43,7 @@ async function login(exchange: HttpExchange, parts: LoginOptions): Promise<void>
   if (!isPost(exchange, LOGIN_PATH)) return;
   const { logins, http, cookieScope: cookiePlace, identify, onLogin } = parts;
   const body = parseLogin(await exchange.readBody());
-  // Otherwise a foreign page could log a browser in as somebody else.
+  // Otherwise a foreign page could log a browser in as another user.
   if (!isOwnPage(exchange.request, http())) {
     throw new ToolcribError("denied", "Only the hub's own page can log in.", {
       hint: "Programs send their token as `Authorization: Bearer …` instead.",
@@ -58,7 +57,7 @@ async function login(exchange: HttpExchange, parts: LoginOptions): Promise<void>
         ? await identify(token)
         : undefined;
   if (caller === undefined) {
-    throw new ToolcribError("unauthorized", "This link was used already, or is too old.", {
+    throw new ToolcribError("unauthorized", "This link was already used, or has expired.", {
       hint: "`toolcrib login` prints a new one.",
     });
   }
@@ -94,9 +93,7 @@ function issueLoginLink(exchange: HttpExchange, { logins, baseOf, onLogin }: Log
 
 function isPost(exchange: HttpExchange, path: string): boolean {
   if (exchange.path !== path) throw notFoundAt(exchange.path);
-  if (exchange.request.method === "POST") return true;
-  refuseMethod(exchange, ["POST"]);
-  return false;
+  return !refuseMethodUnless(exchange, ["POST"]);
 }
 
 function parseLogin(body: Buffer): Readonly<Record<string, unknown>> {

@@ -7,22 +7,22 @@ import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { ALL_SCOPES } from "./bearer-tokens.ts";
-import { decodeCaller } from "./cluster/forward-request.ts";
+import { decodeCaller } from "./forward-request.ts";
 
 const CODE_MS = 15 * 60_000;
 const IDLE_MS = 12 * 3_600_000;
-/** How often other nodes are told that a login is in use. */
+/** How often other nodes are notified that a login is in use. */
 const SHARE_MS = 10 * 60_000;
 const MAX_SESSION_MS = 7 * 24 * 3_600_000;
 const MAX_CODES = 32;
-/** Of one identity, so that nobody can log others out. */
+/** Per identity, so that one user cannot log others out. */
 const MAX_SESSIONS_PER_IDENTITY = 16;
 /** Identities of an OAuth server may be many. */
 const MAX_PAGE_SESSIONS = 4096;
 const LINK_KEY_PREFIX = "page:";
 const DIGEST_BYTES = 32;
 
-/** A browser gives its cookies to every port of a host; what a page keeps for itself it gives to that page alone. */
+/** A browser sends cookies to every port of a host; a key that the page stores is sent by that page alone. */
 interface PageKeys {
   readonly cookie: string;
   readonly pageKey: string;
@@ -40,7 +40,7 @@ interface OpenPageSession extends PageSession {
   readonly endsAt: number;
   idleUntil: number;
   sharedAt: number;
-  /** Whether other nodes were told of it. */
+  /** Whether other nodes know it. */
   isShared: boolean;
 }
 
@@ -52,7 +52,7 @@ interface OpenCode {
 
 export class PageLogins {
   readonly #clock: Clock;
-  /** By digest, as the sessions are: what is in memory opens nothing. */
+  /** By digest, like the sessions: memory has no usable codes. */
   readonly #codes = new Map<string, OpenCode>();
   readonly #sessions = new Map<string, OpenPageSession>();
   readonly #ended = new Map<string, true>();
@@ -89,7 +89,7 @@ export class PageLogins {
     return code;
   }
 
-  /** Whom a code lets in; undefined for one that was used, is too old or never was. */
+  /** The caller of a code; undefined for one that was used, has expired or never existed. */
   async redeem(code: string): Promise<Caller | undefined> {
     const digest = digestOf(code).toString("hex");
     const own = this.#codes.get(digest);
@@ -97,12 +97,12 @@ export class PageLogins {
     if (own !== undefined && own.until <= this.#clock.now()) return undefined;
     const isKnownHereOnly = own !== undefined && !(await own.shared);
     if (!isKnownHereOnly && (await this.#shared?.takeCode(digest)) !== true) return undefined;
-    // A number where it is known here alone; nodes do not count together.
+    // A number on a single node; nodes of a cluster do not share a counter.
     const name = this.#shared === undefined ? ++this.#opened : randomBytes(9).toString("base64url");
     return { key: `${LINK_KEY_PREFIX}${name}`, owner: true, scopes: ALL_SCOPES };
   }
 
-  /** A new session for somebody who showed a code or a token. */
+  /** A new session for a caller with a code or a token. */
   async open(caller: Caller): Promise<PageKeys> {
     const keys = { cookie: randomBytes(32).toString("base64url"), pageKey: randomBytes(32).toString("base64url") };
     const now = this.#clock.now();
@@ -164,7 +164,7 @@ export class PageLogins {
     return session;
   }
 
-  /** Whether it has not ended. To ask is no use of it. */
+  /** Whether it is open. Asking does not count as use. */
   has({ digest }: PageSession): boolean {
     const session = this.#sessions.get(digest);
     return session !== undefined && isSessionOpen(session, this.#clock.now());
@@ -173,13 +173,13 @@ export class PageLogins {
   async end({ digest }: PageSession): Promise<void> {
     this.#sessions.delete(digest);
     if (this.#shared === undefined) return;
-    // What other nodes know is known here for a moment longer.
+    // Other nodes may report it for a moment longer.
     keepNewest(this.#ended, MAX_PAGE_SESSIONS - 1);
     this.#ended.set(digest, true);
     await this.#shared.end(digest);
   }
 
-  /** True for callers that a link made: they are known here and nowhere else. */
+  /** True for callers of a login link: they are known only here. */
   static isLinkCaller(caller: Caller): boolean {
     return caller.key.startsWith(LINK_KEY_PREFIX);
   }
@@ -212,8 +212,6 @@ function digestOf(text: string): Buffer {
   return hash("sha256", text, "buffer");
 }
 
-/** The cookie of the web page, and when it counts: only for requests that our own page makes. */
-
 /** The page sends its key in it, with every request; no form and no foreign page can send such a header. */
 const PAGE_HEADER = "x-toolcrib";
 /** Browsers let a page set no header of a WebSocket; the key travels as a protocol that is offered. */
@@ -228,6 +226,7 @@ function cookieName({ publicUrl }: Pick<HttpConfig, "publicUrl">, place: number 
   return publicUrl?.startsWith("https:") === true ? "__Host-toolcrib" : `toolcrib-${place}`;
 }
 
+/** The cookie of the web page, and when it counts: only for requests that our own page makes. */
 export function setCookie(http: Pick<HttpConfig, "publicUrl">, place: number | string, key: string | null): string {
   const name = cookieName(http, place);
   const secure = name.startsWith("__Host-") ? "; Secure" : "";
@@ -252,7 +251,7 @@ export function pageKeys(
   return undefined;
 }
 
-/** What is behind a prefix in the protocols that a WebSocket's client offers. */
+/** The value after a prefix in the protocols that a WebSocket client offers. */
 export function offeredProtocol(offered: string | undefined, prefix: string): string | undefined {
   return offered
     ?.split(",")
@@ -280,11 +279,6 @@ function isOwnOrigin(origin: string, host: string, { publicUrl }: Pick<HttpConfi
   return /^https?:\/\//.test(origin) && origin.replace(/^https?:\/\//, "").toLowerCase() === host.toLowerCase();
 }
 
-/**
- * Logins of the page that all nodes of a cluster know: behind a balancer each request of a browser may come to another node,
- * and a link may be opened at another node than the one that made it. Digests only: what is shared opens nothing.
- */
-
 interface SharedLogin {
   readonly caller: Caller;
   /** Hex. */
@@ -299,16 +293,20 @@ interface SharedLoginTimes {
 
 /** A login may reach the next node a little later than the browser does. */
 const MAX_ARRIVAL_MS = 300;
-/** Logins whose end could not be told are ended again so often until it could. */
+/** How often ending a login is retried while other nodes cannot be reached. */
 const RETRY_END_MS = 1000;
 
 type LoginCluster = Pick<Cluster, "map" | "isUp">;
 
+/**
+ * Page logins that all nodes of a cluster know: behind a load balancer each request may come to another node, and so may a login
+ * link. Only digests are shared.
+ */
 class SharedLogins {
   readonly #codes: SharedMap;
   readonly #logins: SharedMap;
   readonly #cluster: LoginCluster;
-  /** Ended here, and perhaps not for the others. */
+  /** Ended here, but perhaps not at other nodes. */
   readonly #untold = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -318,7 +316,7 @@ class SharedLogins {
     this.#logins = logins;
   }
 
-  /** What is not written again within its time disappears from the maps. */
+  /** Entries that are not renewed in time disappear from the maps. */
   static async open(cluster: LoginCluster, { codeMs, idleMs }: SharedLoginTimes): Promise<SharedLogins> {
     return new SharedLogins(
       cluster,
@@ -327,24 +325,24 @@ class SharedLogins {
     );
   }
 
-  /** False if nobody else knows it. What could not be said to have arrived may have: it is taken away like any other. */
+  /** False if other nodes cannot know it. A failed write may have arrived: the code is then removed like any other. */
   async offerCode(digest: string): Promise<boolean> {
     if (!this.#cluster.isUp) return false;
     await hasSucceeded(this.#codes.put(digest, {}));
     return true;
   }
 
-  /** True once, whichever node asks. Rejects where nobody can say. */
+  /** True once, whichever node asks. Rejects if that cannot be determined. */
   takeCode(digest: string): Promise<boolean> {
     return this.#codes.take(digest);
   }
 
-  /** A new one. False if the others could not be told. */
+  /** Shares a new login. False if that failed. */
   put(digest: string, login: SharedLogin): Promise<boolean> {
     return hasSucceeded(this.#logins.put(digest, encodeLogin(login)));
   }
 
-  /** It is in use still. One that has ended stays ended. */
+  /** It is still in use. An ended login stays ended. */
   async renew(digest: string, login: SharedLogin): Promise<void> {
     await hasSucceeded(this.#logins.renew(digest, encodeLogin(login)));
   }
@@ -356,7 +354,7 @@ class SharedLogins {
     return { caller: known, pageDigest, endsAt };
   }
 
-  /** One that may be on its way still. */
+  /** A login that may still be on its way. */
   soon(digest: string): Promise<SharedLogin | undefined> {
     return new Promise((resolve) => {
       const settle = (): void => {
@@ -369,7 +367,7 @@ class SharedLogins {
     });
   }
 
-  /** For all nodes; where they cannot be told, as soon as they can. */
+  /** Ends it at all nodes; retried until they can be reached. */
   async end(digest: string): Promise<void> {
     this.#untold.add(digest);
     if (await hasSucceeded(this.#logins.take(digest))) this.#untold.delete(digest);

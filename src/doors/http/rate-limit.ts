@@ -3,12 +3,12 @@ import { isIPv6 } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 
 const MINUTE_MS = 60_000;
-/** Above this many keys those that are owed nothing are dropped, then the oldest. */
+/** Above this many keys, full buckets are dropped, then the oldest. */
 const MAX_KEYS = 20_000;
 
 /**
- * A bucket that holds a minute's worth and fills steadily. Kept as the time at which it would be full again, so that an
- * unused key needs no entry at all.
+ * A token bucket of one minute that refills steadily. Stored as the time at which it would be full again, so that an unused key
+ * needs no entry.
  */
 export class RateLimit {
   readonly #clock: Clock;
@@ -20,20 +20,20 @@ export class RateLimit {
     this.#perMinute = perMinute;
   }
 
-  /** A changed rate begins with full buckets: what is owed was counted in another measure. */
+  /** A changed rate starts with full buckets: the old times were counted at another rate. */
   set perMinute(value: number) {
     if (value !== this.#perMinute) this.#fullAt.clear();
     this.#perMinute = value;
   }
 
-  /** 0 if the request may go on, otherwise the milliseconds to wait. A refused request counts for nothing. */
+  /** 0 if the request is allowed, otherwise the milliseconds to wait. A refused request does not count. */
   take(key: string): number {
     const now = this.#clock.now();
     const each = MINUTE_MS / this.#perMinute;
-    // The clock of the wall may be set back; nobody is to wait longer than the bucket takes to fill.
+    // The wall clock may be set back; no wait is longer than the bucket takes to fill.
     const owed = Math.min(Math.max(0, (this.#fullAt.get(key) ?? now) - now), MINUTE_MS);
     const wait = owed + each - MINUTE_MS;
-    // What is left of rounding must not cost a request.
+    // A rounding error must not cost a request.
     if (wait > 1e-6) return wait;
     if (this.#fullAt.size >= MAX_KEYS && !this.#fullAt.has(key)) this.#makeRoom(now);
     this.#fullAt.set(key, now + owed + each);
@@ -46,7 +46,7 @@ export class RateLimit {
 
   #makeRoom(now: number): void {
     for (const [key, fullAt] of this.#fullAt) if (fullAt <= now) this.#fullAt.delete(key);
-    // A tenth at once, so that the sweep is rare even when every key is owed something.
+    // A tenth at once, so that the sweep is rare even if no bucket is full.
     let excess = this.#fullAt.size - MAX_KEYS * 0.9;
     for (const key of this.#fullAt.keys()) {
       if (excess-- <= 0) break;
@@ -55,7 +55,7 @@ export class RateLimit {
   }
 }
 
-/** What counts as one address: IPv6 hands out whole networks, so there it is the first half. */
+/** One client address: for IPv6 the first half, because clients get whole networks. */
 export function addressKey(address: string | undefined): string {
   if (address === undefined) return "unknown";
   if (address.startsWith("::ffff:")) return address.slice("::ffff:".length);

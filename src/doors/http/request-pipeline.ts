@@ -1,6 +1,6 @@
 /**
- * The way of every request, in this order: Host and Origin, the path, who it is, how often, what they may. Only then does a
- * route see it. Stays synchronous where it can: this is the way of each tool call.
+ * The checks of every request, in this order: Host and Origin, path, identity, rate, scope. Only then does a route see it. They
+ * stay synchronous where possible: every tool call passes here.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../base/clock.ts";
@@ -22,10 +22,10 @@ import { type ErrorResponseOptions, sendError } from "./http-responses.ts";
 import { offeredProtocol, pageKeys, PageLogins, type PageSession } from "./page-logins.ts";
 import { addressKey, RateLimit } from "./rate-limit.ts";
 
-/** Behind a public route, where nobody has asked who it is. */
+/** The caller of a public route, which is not identified. */
 const ANONYMOUS: Caller = { key: "anybody", owner: false, scopes: new Set() };
 
-/** Who came in, and the login of the page by which they did. */
+/** The caller of a request, and the page login it came with. */
 interface Admission {
   readonly caller: Caller;
   readonly session?: PageSession | undefined;
@@ -52,16 +52,16 @@ interface RequestPipelineOptions {
   readonly warn: (message: string) => void;
   /** Who is logged in on the web page. */
   readonly logins: PageLogins;
-  /** What the name of the page's cookie is made of. */
+  /** Part of the name of the page's cookie. */
   readonly cookieScope: () => number | string;
   /** Lets another node answer. */
-  readonly handOn?: ExchangeParts["handOn"];
+  readonly forwardTo?: ExchangeParts["forwardTo"];
 }
 
 export class RequestPipeline {
   readonly #options: RequestPipelineOptions;
   readonly #rate: RateLimit;
-  /** Who the answers under way are for. */
+  /** The callers of open responses. */
   readonly #callers = new WeakMap<ServerResponse, Admission>();
   #entrance: HttpAccess;
 
@@ -166,14 +166,14 @@ export class RequestPipeline {
     else this.#refuse(visit, caller, access === "any" || access === "public" ? "read" : access);
   }
 
-  /** Who showed no token, because none is needed otherwise, has no scope to widen: a token is what is missing. */
+  /** A local caller without a token lacks a token, not a scope. */
   #refuse(visit: RoutedRequest, caller: Caller, scope: Scope): void {
     if (caller.key !== "local") refuseScope(visit, scope);
     else
       this.#stranger(visit, new ToolcribError("unauthorized", "This needs the hub's own token.", { hint: HUB_HINT }));
   }
 
-  /** Attempts count per address; callers with a valid token are not held up by others who have none. */
+  /** Counts attempts per address; callers with a valid token are not limited by them. */
   #stranger(visit: RoutedRequest, thrown: unknown): void {
     const { request, response, route } = visit;
     if (!(thrown instanceof ToolcribError) || thrown.code !== "unauthorized") {
@@ -193,7 +193,7 @@ export class RequestPipeline {
     });
   }
 
-  /** Whether an answer that is under way goes to somebody who would not be let in any more. */
+  /** Whether an open response goes to a caller who would not be admitted any more. */
   isUnauthorized(response: ServerResponse): boolean {
     const admission = this.#callers.get(response);
     return admission !== undefined && !this.#admits(admission);
@@ -213,7 +213,7 @@ export class RequestPipeline {
 
   #hand(visit: RoutedRequest, caller: Caller): void {
     const { request, response, route, target, entrance } = visit;
-    // The client may have left while its token was looked at, and no route would learn of it any more.
+    // The client may have left while its token was checked, and no route would notice.
     if (response.closed || response.destroyed) return;
     if (visit.takeover !== undefined) {
       this.#handOver(visit, visit.takeover, caller);
@@ -226,7 +226,7 @@ export class RequestPipeline {
       caller,
       bodyBytes: entrance.http.limits.bodyBytes,
       refuseScope: (scope) => this.#refuse(visit, caller, scope),
-      handOn: this.#options.handOn,
+      forwardTo: this.#options.forwardTo,
     });
     if (route.access !== "public") this.#callers.set(response, { caller, session: visit.session });
     const handled = route.handle(exchange);
@@ -236,9 +236,9 @@ export class RequestPipeline {
   #handOver(visit: RoutedRequest, { socket, head }: UpgradedConnection, caller: Caller): void {
     const { request, response, route, target, entrance, session } = visit;
     if (route.upgrade === undefined) {
-      throw new ToolcribError("invalid_arguments", `No other protocol is spoken at ${target.path}.`);
+      throw new ToolcribError("invalid_arguments", `No upgrade is possible at ${target.path}.`);
     }
-    // From here on the answer is the route's own.
+    // From here on the route responds.
     response.detachSocket(request.socket);
     route.upgrade({
       request,
@@ -253,18 +253,18 @@ export class RequestPipeline {
 
   #fail(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
     if (response.headersSent) {
-      // Half an answer must not look like a whole one.
+      // A partial response must not look complete.
       response.destroy();
       return;
     }
     if (thrown instanceof ToolcribError) {
-      // A client that is gone reads no answer; one that is there gets to know.
+      // A client that has left does not read it.
       sendError(response, this.#masked(thrown), errorOptions(thrown));
       return;
     }
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     this.#options.warn(`A request could not be answered (${request.method}): ${this.#options.mask(reason)}`);
-    sendError(response, new ToolcribError("internal", "A fault in Toolcrib. The hub's log says more."));
+    sendError(response, new ToolcribError("internal", "An internal error. The hub's log has the details."));
   }
 
   #masked(error: ToolcribError): ToolcribError {
@@ -296,7 +296,7 @@ function refuseScope(visit: RoutedRequest, scope: Scope): void {
   sendError(visit.response, error, { headers: { "www-authenticate": challengeHeader(challenge) } });
 }
 
-/** Which scopes to ask for, and where it is written whom to ask. */
+/** The scopes to request, and where the metadata is. */
 function oauthChallenge({ request, entrance, target }: RoutedRequest, scopes: readonly Scope[]): Challenge {
   const settings = entrance.http.auth?.oauth;
   if (settings === undefined) return {};
@@ -306,7 +306,7 @@ function oauthChallenge({ request, entrance, target }: RoutedRequest, scopes: re
   };
 }
 
-/** The hub's address as this client knows it. The Host header was checked before. */
+/** The hub's URL as this client knows it. The Host header was checked before. */
 export function baseOf({ http }: HttpAccess, request: IncomingMessage): string {
   return http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`;
 }
@@ -320,7 +320,7 @@ interface Challenge {
   /** Absent if the request held no credentials at all: then RFC 6750 wants none named. */
   readonly error?: "invalid_token" | "insufficient_scope";
   readonly description?: string;
-  /** What an access token would need. */
+  /** The scopes that an access token needs. */
   readonly scopes?: readonly string[];
   /** Where the protected resource metadata is, if access tokens are taken. */
   readonly metadata?: string | undefined;

@@ -1,10 +1,10 @@
-/** Routes of the listener itself: health, what is where, and the OAuth resource metadata. */
+/** Routes of the listener itself: health, readiness, metrics, the index and the OAuth resource metadata. */
 import type { ServerResponse } from "node:http";
 import { ToolcribError } from "../../model/errors.ts";
 import { METADATA_PATH, resourceMetadata } from "./access-tokens.ts";
 import type { HttpAccess } from "./http-access.ts";
 import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
-import { sendError, sendJson, sendText } from "./http-responses.ts";
+import { notFoundAt, readOnlyRoute, refuseUnlessRead, sendJson, sendText } from "./http-responses.ts";
 import { baseOf } from "./request-pipeline.ts";
 
 interface StatusRoutesOptions {
@@ -18,47 +18,22 @@ interface StatusRoutesOptions {
 
 export function statusRoutes({ readiness, index, entrance, isGuarded }: StatusRoutesOptions): HttpRoute[] {
   const routes: HttpRoute[] = [
-    publicRoute("/healthz", ({ response }) => sendJson(response, 200, { status: "ok" })),
-    publicRoute("/readyz", ({ response }) => respondReadiness(response, readiness())),
-    publicRoute(METADATA_PATH, (exchange) => {
-      const settings = entrance().http.auth?.oauth;
-      const path = exchange.path.slice(METADATA_PATH.length);
-      if (settings === undefined || (path !== "" && !isGuarded(path))) throw notFoundAt(exchange.path);
-      sendJson(exchange.response, 200, resourceMetadata(baseOf(entrance(), exchange.request), path, settings));
-    }),
+    readOnlyRoute("/healthz", ({ response }) => sendJson(response, 200, { status: "ok" })),
+    readOnlyRoute("/readyz", ({ response }) => respondReadiness(response, readiness())),
+    readOnlyRoute(METADATA_PATH, showMetadata, { below: true }),
   ];
-  if (index !== undefined) routes.push(publicRoute("/", ({ response }) => sendText(response, 200, index())));
+  if (index !== undefined) routes.push(readOnlyRoute("/", ({ response }) => sendText(response, 200, index())));
   return routes;
+
+  function showMetadata({ request, response, path }: HttpExchange): void {
+    const settings = entrance().http.auth?.oauth;
+    const resource = path.slice(METADATA_PATH.length);
+    if (settings === undefined || (resource !== "" && !isGuarded(resource))) throw notFoundAt(path);
+    sendJson(response, 200, resourceMetadata(baseOf(entrance(), request), resource, settings));
+  }
 }
 
-/** A public route that is only read. */
-function publicRoute(path: string, show: (exchange: HttpExchange) => void): HttpRoute {
-  return {
-    path,
-    access: "public",
-    handle: (exchange) => {
-      const { method } = exchange.request;
-      if (path !== METADATA_PATH && exchange.path !== path) throw notFoundAt(exchange.path);
-      if (method === "GET" || method === "HEAD") show(exchange);
-      else refuseMethod(exchange, ["GET", "HEAD"]);
-    },
-  };
-}
-
-export function refuseMethod({ request, response }: HttpExchange, allowed: readonly string[]): void {
-  const error = new ToolcribError("invalid_arguments", `${request.method} is not possible here.`, {
-    hint: `Possible: ${allowed.join(", ")}.`,
-  });
-  sendError(response, error, { status: 405, headers: { allow: allowed.join(", ") } });
-}
-
-export function notFoundAt(path: string, hint?: string): ToolcribError {
-  return new ToolcribError("not_found", `There is nothing at ${path}.`, { hint });
-}
-
-/** What `/readyz` says: whether a balancer may send requests here, and what is wrong where they are served all the same. */
-
-/** What a hub relies on. Public: no addresses, no names. */
+/** The state of the hub's dependencies, for `/readyz`. Public: no addresses, no names. */
 export interface DependencyHealth {
   readonly problems: readonly string[];
   readonly cluster?: { readonly nodes: number; readonly nats: "up" | "down" };
@@ -77,7 +52,7 @@ const NOT_READY_MESSAGES = {
 
 function respondReadiness(response: ServerResponse, readiness: Readiness): void {
   const { status, problems, ...rest } = readiness;
-  // A hub that relies on nothing has nothing more to say.
+  // A hub without dependencies reports only its status.
   const said = problems.length === 0 && Object.keys(rest).length === 0 ? { status } : { status, problems, ...rest };
   if (status === "ready" || status === "degraded") {
     sendJson(response, 200, said);
@@ -96,25 +71,21 @@ export function readinessOf(
   return { status: reliance.problems.length === 0 ? "ready" : "degraded", ...reliance };
 }
 
-/** `/metrics` for Prometheus. It names every server, so it is for those from whom none is hidden. */
-
 const METRICS_PATH = "/metrics";
 
 interface Metrics {
   text(): Promise<{ readonly type: string; readonly body: string }>;
 }
 
+/** `/metrics` for Prometheus. It names every server, so it is for callers who see all of them. */
 export function metricsRoute(metrics: Metrics): HttpRoute {
   return {
     path: METRICS_PATH,
     access: "read",
     async handle(exchange) {
-      const { request, response, caller } = exchange;
+      const { response, caller } = exchange;
       if (exchange.path !== METRICS_PATH) throw notFoundAt(exchange.path);
-      if (request.method !== "GET" && request.method !== "HEAD") {
-        refuseMethod(exchange, ["GET", "HEAD"]);
-        return;
-      }
+      if (refuseUnlessRead(exchange)) return;
       if (!caller.scopes.has("admin") && (caller.role !== undefined || !caller.owner)) {
         exchange.refuseScope("admin");
         return;

@@ -5,8 +5,7 @@ import { extname, join, relative, sep } from "node:path";
 import { gzipSync } from "node:zlib";
 import { PAGE_PATHS } from "../../contract/rest.ts";
 import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
-import { sendText } from "./http-responses.ts";
-import { notFoundAt, refuseMethod } from "./status-routes.ts";
+import { notFoundAt, readOnlyRoute, sendText } from "./http-responses.ts";
 
 /** Nothing from elsewhere, no inline script, no frame around it. */
 const CONTENT_POLICY = [
@@ -31,20 +30,16 @@ const PAGE_HEADERS = {
   "permissions-policy": "camera=(), geolocation=(), microphone=()",
 };
 
-/** @param words What a program that asks for no HTML is told at `/`. */
+/** @param words The text at `/` for programs that do not ask for HTML. */
 export function pageRoutes(files: PageFiles, words: () => string): HttpRoute[] {
   return [
-    ...PAGE_PATHS.map((path) => readOnlyRoute(path, (exchange) => showPage(exchange, path, files, words))),
-    readOnlyRoute("/icon.svg", (exchange) => {
-      const icon = exchange.path === "/icon.svg" ? files.get("icon.svg") : undefined;
-      if (icon === undefined) throw notFoundAt(exchange.path);
-      sendFile(exchange, icon, "no-cache");
-    }),
-    readOnlyRoute("/assets", (exchange) => {
-      const file = files.get(exchange.path.slice(1));
-      if (file === undefined) throw notFoundAt(exchange.path);
-      // Their names change with their content.
-      sendFile(exchange, file, "public, max-age=31536000, immutable");
+    ...PAGE_PATHS.map((path) =>
+      readOnlyRoute(path, (exchange) => showPage(exchange, path, files, words), { below: true }),
+    ),
+    readOnlyRoute("/icon.svg", (exchange) => showFile(exchange, files, "no-cache")),
+    // Their names change with their content.
+    readOnlyRoute("/assets", (exchange) => showFile(exchange, files, "public, max-age=31536000, immutable"), {
+      below: true,
     }),
   ];
 }
@@ -55,6 +50,12 @@ function showPage(exchange: HttpExchange, path: string, files: PageFiles, words:
   if (document !== undefined && (wantsPage || path !== "/")) sendFile(exchange, document, "no-cache");
   else if (path === "/") sendText(exchange.response, 200, words());
   else throw notFoundAt(exchange.path);
+}
+
+function showFile(exchange: HttpExchange, files: PageFiles, caching: string): void {
+  const file = files.get(exchange.path.slice(1));
+  if (file === undefined) throw notFoundAt(exchange.path);
+  sendFile(exchange, file, caching);
 }
 
 function sendFile({ request, response }: HttpExchange, file: PageFile, caching: string): void {
@@ -74,20 +75,6 @@ function sendFile({ request, response }: HttpExchange, file: PageFile, caching: 
   });
   response.end(body);
 }
-
-function readOnlyRoute(path: string, show: (exchange: HttpExchange) => void): HttpRoute {
-  return {
-    path,
-    access: "public",
-    handle: (exchange) => {
-      const { method } = exchange.request;
-      if (method === "GET" || method === "HEAD") show(exchange);
-      else refuseMethod(exchange, ["GET", "HEAD"]);
-    },
-  };
-}
-
-/** The files of the built web page, read once and kept ready to be sent. */
 
 interface PageFile {
   readonly bytes: Buffer;
@@ -110,6 +97,7 @@ const TYPES: Readonly<Record<string, string>> = {
 /** Compressed already. */
 const COMPRESSED_TYPES = new Set([".png", ".ico", ".woff2"]);
 
+/** The files of the built web page, read once and kept ready to be sent. */
 export class PageFiles {
   readonly #dir: string;
   readonly #read = new Map<string, PageFile>();
@@ -124,7 +112,7 @@ export class PageFiles {
     return existsSync(join(this.#dir, "index.html"));
   }
 
-  /** By its path below the folder, with slashes. Only what was there at the first look is ever given. */
+  /** By its path below the folder, with slashes. Only files that existed at the first request are served. */
   get(path: string): PageFile | undefined {
     this.#paths ??= new Set(filesBelow(this.#dir));
     if (!this.#paths.has(path)) return undefined;

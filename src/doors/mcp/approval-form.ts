@@ -1,4 +1,4 @@
-/** A call that needs a yes, as a question to the client's user. */
+/** Asks the client's user for approval of a call, with a form. */
 import type { AskAnswer, AskCallback, AskRequest } from "../../model/decision.ts";
 import { showHidden } from "../../guard/detect/show-hidden.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -7,12 +7,12 @@ import type { Session } from "../../sessions/session.ts";
 
 /** Of each value; every key shows, so that nothing can hide behind a long neighbour. */
 const MAX_VALUE_LENGTH = 200;
-/** More than anybody reads in a form: such a call is not asked about here. */
+/** Longer arguments are not readable in a form: such a call is refused here. */
 const MAX_FORM_LENGTH = 4000;
 
 /**
  * Undefined if the client cannot show its user a form, and for a caller with a token that is not the operator's: a program
- * answers a form as easily as a person, and nobody approves their own call.
+ * answers a form as easily as a person, and a caller must not approve its own call.
  */
 export function approvalCallback(client: ClientSide, session: Session): AskCallback | undefined {
   const { elicit } = client;
@@ -36,7 +36,7 @@ function describeArguments(args: Readonly<JsonObject>): string | undefined {
   return shown.length > MAX_FORM_LENGTH ? undefined : shown;
 }
 
-/** An empty declaration means forms, as it did before there was anything else. */
+/** An empty declaration means forms, as in older versions. */
 export function canShowForms(capabilities: Readonly<JsonObject>): boolean {
   const { elicitation } = capabilities;
   return isJsonObject(elicitation) && (Object.keys(elicitation).length === 0 || isJsonObject(elicitation["form"]));
@@ -64,6 +64,6 @@ function question({ name, origin }: AskRequest, shown: string, session: Session)
 
 function parseAnswer(result: JsonObject): AskAnswer {
   if (result["action"] !== "accept" || !isJsonObject(result["content"])) return "no";
-  // The hub takes only answers that it knows for a yes.
+  // The hub accepts only known answers as approval.
   return result["content"]["answer"] as AskAnswer;
 }

@@ -1,4 +1,4 @@
-/** Tells clients what happens without their asking: changed lists, updated resources, log messages of servers. */
+/** Notifies clients of changed lists, updated resources and log messages of servers. */
 import { splitMappedUri } from "../../catalog/public-uris.ts";
 import type { HubEvents } from "../../hub/hub-events.ts";
 import type { Hub } from "../../hub/hub.ts";
@@ -23,7 +23,7 @@ export interface ChangeListener {
   notice?(method: string, params: JsonObject): void;
 }
 
-/** What the lists of one view were. */
+/** The lists that a client saw last. */
 interface ListSnapshot {
   readonly view: View;
   readonly tools: readonly Capability[];
@@ -45,7 +45,7 @@ export class ChangeListeners {
     ];
   }
 
-  /** Tells of what changes from now on. The returned function ends it. */
+  /** Notifies of changes from now on, until the returned function is called. */
   add(listener: ChangeListener): () => void {
     this.#listeners.set(listener, this.#see(listener.session));
     const { ownEvents } = listener.session;
@@ -68,7 +68,7 @@ export class ChangeListeners {
     return { view: this.#hub.view(session), tools: this.#hub.offered(session) };
   }
 
-  /** Clients hear only of lists that are other for them. Those that see the same are compared once. */
+  /** Notifies clients whose lists changed. Clients with the same view are compared once. */
   #compare(listeners: Iterable<ChangeListener> = this.#listeners.keys()): void {
     const known = new Map<View, Map<View, ReadonlySet<ListKind>>>();
     for (const listener of listeners) {
@@ -85,7 +85,7 @@ export class ChangeListeners {
     }
   }
 
-  /** A server may tell of a part of what is followed; where somebody follows just that, it is meant for them. */
+  /** A server may report a part of a subscribed resource; clients subscribed to exactly that part come first. */
   #resourceUpdated(event: HubEvents["resource-updated"]): void {
     const { uri, params } = event;
     const concerned = [...this.#listeners.keys()].filter((listener) => isAddressedTo(listener, event));
@@ -101,7 +101,7 @@ export class ChangeListeners {
     }
   }
 
-  /** The URI to tell a listener that follows a whole of which this is a part, or follows it under another URI. */
+  /** The URI for a listener that follows the whole resource, or follows it under another URI. */
   #knownAs({ session, followed }: ChangeListener, update: HubEvents["resource-updated"]): string | undefined {
     const { server, uri, originUri } = update;
     for (const each of followed) {
@@ -110,7 +110,7 @@ export class ChangeListeners {
       const origin = this.#hub.resourceOrigin(session, each);
       if (origin?.source !== server || origin.name !== whole) continue;
       if (originUri === whole) return each;
-      // What a client is told of it can read.
+      // A client can read what it is notified of.
       if (uri === originUri) session.links.add(uri, server);
       if (this.#hub.resourceOrigin(session, uri)?.source === server) return uri;
     }
@@ -118,7 +118,7 @@ export class ChangeListeners {
   }
 
   #logged(event: HubEvents["log"]): void {
-    // Whoever made the call has got it already.
+    // The caller has got it already.
     if (event.callId !== undefined) return;
     this.#tellViewers(event, (listener) => listener.log?.(event.message));
   }
@@ -139,7 +139,7 @@ interface Addressed {
   readonly session?: string;
 }
 
-/** What comes over one user's or one session's own connection is for that one alone. */
+/** Messages of an isolated connection are for its user or session alone. */
 function isAddressedTo({ session }: ChangeListener, { user, session: only }: Addressed): boolean {
   if (only !== undefined) return session.id === only;
   if (user === null) return session.owner && session.user === undefined;

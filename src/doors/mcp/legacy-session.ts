@@ -53,7 +53,7 @@ export class LegacySession {
   #session: Session | undefined;
   #ownClient: ClientSide | undefined;
   #stopListening: () => void = () => {};
-  /** The client has said that it is initialized. */
+  /** The client has sent `notifications/initialized`. */
   #isReady = false;
   #closed = false;
   /** The least level of log messages that the client asked for, if it did. */
@@ -68,7 +68,7 @@ export class LegacySession {
     this.#onClose = onClose;
   }
 
-  /** Answers one request. Null if it was cancelled: then there is no answer. `outlet` takes what comes before it. */
+  /** Answers one request; null if it was cancelled. `outlet` gets the messages before the answer. */
   async request(message: RpcRequest, outlet: MessageSink): Promise<Encoded | null> {
     const { id, method } = message;
     const params = isJsonObject(message.params) ? message.params : {};
@@ -82,7 +82,7 @@ export class LegacySession {
       return encodeError(id, { code: INVALID_REQUEST, message: `Send initialize before ${method}.` });
     }
     if (this.#running.has(id)) {
-      return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is under way already.` });
+      return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is already in progress.` });
     }
     return this.#run(session, id, method, params, outlet);
   }
@@ -101,7 +101,7 @@ export class LegacySession {
         this.#door.hub.rootsChanged();
         return;
       default:
-        // Others are of no use to anybody here: no server could be told which of its requests they are about.
+        // Others are ignored: they do not say which server's request they belong to.
         return;
     }
   }
@@ -111,12 +111,12 @@ export class LegacySession {
     this.#asked.answer(message);
   }
 
-  /** Nobody can get the answer to this request any more: it is cancelled upstream. */
+  /** The client can no longer get the answer: the request is cancelled upstream. */
   abandon(id: RequestId): void {
     this.#running.get(id)?.abort();
   }
 
-  /** Whoever runs the hub has ended it: the client has to begin anew. */
+  /** The operator has ended it: the client has to start again. */
   get isOver(): boolean {
     return this.#session?.closed === true;
   }
@@ -130,14 +130,14 @@ export class LegacySession {
     return this.#session?.id === sessionId;
   }
 
-  /** Whether the client may hear what this server asks outside of any call. */
+  /** Whether the client may get requests of this server outside of any call. */
   canReceiveFrom(server: string, user: string | undefined): boolean {
     const session = this.#session;
     if (session === undefined || (user === undefined ? !session.owner : session.user !== user)) return false;
     return sourcesOf(this.#door.hub.view(session)).has(server);
   }
 
-  /** The client as such, for what a server asks outside of any call. */
+  /** The client for requests of servers outside of any call. */
   ownClient(): ClientSide {
     return (this.#ownClient ??= this.#client(this.#outlet));
   }
@@ -165,7 +165,7 @@ export class LegacySession {
 
   #initialize(id: RequestId, params: JsonObject): Promise<Encoded> | Encoded {
     if (this.#initializing !== undefined) {
-      return encodeError(id, { code: INVALID_REQUEST, message: "The session is initialized already." });
+      return encodeError(id, { code: INVALID_REQUEST, message: "The session is already initialized." });
     }
     const answered = this.#begin(id, params);
     this.#initializing = answered;
@@ -194,7 +194,7 @@ export class LegacySession {
     }
   }
 
-  /** From here on the client may be told of things that it did not ask for. */
+  /** From here on the client may get notifications. */
   #initialized(): void {
     const session = this.#session;
     if (session === undefined || this.#closed) return;
@@ -214,7 +214,7 @@ export class LegacySession {
     const outlet = new TrackedSink(given);
     const signal = new CancelController();
     this.#running.set(id, signal);
-    this.#door.calls.begin();
+    this.#door.calls.start();
     const client = this.#client(outlet);
     const onAsk = approvalCallback(client, session);
     const incoming: IncomingRequest = {
@@ -272,7 +272,7 @@ export class LegacySession {
     return encodeOutcome(incoming, outcome);
   }
 
-  /** All calls of a session have the same client; what it is asked goes with the call that is served at the moment. */
+  /** All calls of a session have the same client; its requests go with the current call. */
   #client(outlet: MessageSink): ClientSide {
     const capabilities = this.#capabilities;
     const asker =
@@ -306,20 +306,19 @@ export class LegacySession {
   }
 
   #tell(outlet: MessageSink, method: string, params: JsonObject): void {
-    // What others asked for is not for a client that never said what it wants.
+    // A level that other clients asked for does not apply to this one.
     const tooQuiet = !isAtLeastLevel(params["level"], this.level ?? DEFAULT_LEVEL);
     if (method === "notifications/message" && tooQuiet) return;
     outlet.send(encodeNotification(method, params));
   }
 }
 
-/** Requests of ours to a legacy client that wait for its answer. */
-
 interface PendingRequest {
   readonly resolve: (result: JsonObject) => void;
   readonly reject: (error: ToolcribError) => void;
 }
 
+/** Pending requests to a legacy client. */
 class ClientRequests {
   readonly #waiting = new Map<RequestId, PendingRequest>();
   #nextId = 1;
@@ -344,7 +343,7 @@ class ClientRequests {
     });
   }
 
-  /** An answer that nobody waits for is ignored: the question may have been given up meanwhile. */
+  /** An answer that is not awaited is ignored: the request may have been cancelled. */
   answer(response: RpcResponse): void {
     const { id } = response;
     const waiting = id === null ? undefined : this.#waiting.get(id);
@@ -352,7 +351,7 @@ class ClientRequests {
     this.#waiting.delete(id);
     if ("error" in response) waiting.reject(errorFromRpc(response.error));
     else if (isJsonObject(response.result)) waiting.resolve(response.result);
-    else waiting.reject(new ToolcribError("tool_error", "The client's answer is no object."));
+    else waiting.reject(new ToolcribError("tool_error", "The client's answer is not an object."));
   }
 
   close(): void {

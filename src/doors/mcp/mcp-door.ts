@@ -1,4 +1,5 @@
-/** The MCP door: what all its clients share, whatever transport and era they come in. */
+/** The MCP door: the state that all its clients share, whatever their transport and era. */
+import { endsWithin, InFlight } from "../../base/async.ts";
 import type { RoutableIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { View } from "../../hub/view/view.ts";
@@ -6,14 +7,7 @@ import { type Clock, systemClock } from "../../base/clock.ts";
 import type { RpcRequest, ToolDefinition } from "../../model/protocol.ts";
 import type { SessionOptions } from "../../sessions/session.ts";
 import type { ClientSide } from "../../model/source.ts";
-import {
-  CallCount,
-  DEFAULT_LEVEL,
-  type DoorContext,
-  isAtLeastLevel,
-  type LogLevel,
-  lowestLevel,
-} from "./door-context.ts";
+import { DEFAULT_LEVEL, type DoorContext, isAtLeastLevel, type LogLevel, lowestLevel } from "./door-context.ts";
 import { CanonicalScopes, type RequestOrigin } from "./view-scope.ts";
 import type { Encoded, MessageSink } from "./rpc-messages.ts";
 import { LegacySession } from "./legacy-session.ts";
@@ -25,18 +19,18 @@ export interface McpDoorOptions {
   readonly hub: Hub;
   /** Whether calls that need approval wait for it. Without it such a call is only denied. */
   readonly holdsCalls?: boolean;
-  /** In a cluster: ids that say which node has what they stand for. */
+  /** In a cluster: ids that name the node that has the session. */
   readonly ids?: RoutableIds | undefined;
   readonly clock?: Clock;
 }
 
 const SETTLE_MS = 3000;
-/** How long servers stay as talkative as a request without a session wanted them. */
+/** How long the log level of a request without a session applies. */
 const REQUESTED_LEVEL_MS = 10 * 60_000;
 
 export class McpDoor implements DoorContext {
   readonly hub: Hub;
-  readonly calls = new CallCount();
+  readonly calls = new InFlight();
   readonly listeners: ChangeListeners;
   readonly #options: McpDoorOptions;
   readonly #principals: PrincipalSessions;
@@ -44,7 +38,7 @@ export class McpDoor implements DoorContext {
   readonly #legacy = new Set<LegacySession>();
   readonly #clock: Clock;
   #level: LogLevel = DEFAULT_LEVEL;
-  /** What requests without a session have wanted of late. */
+  /** The level that requests without a session asked for recently. */
   #wanted: { readonly level: LogLevel; readonly forget: () => void } | undefined;
   #settled = false;
 
@@ -63,9 +57,9 @@ export class McpDoor implements DoorContext {
     this.#modern = new ModernRequests(this, this.#principals, clock, ids && (() => ids.issue("round")));
   }
 
-  /** Calls under way. */
+  /** Calls in progress. */
   get busy(): number {
-    return this.calls.size;
+    return this.calls.count;
   }
 
   whenIdle(): Promise<void> {
@@ -79,7 +73,7 @@ export class McpDoor implements DoorContext {
     return session;
   }
 
-  /** Answers one request of the modern era. Null if the client gave it up. */
+  /** Answers one request of the modern era. Null if the client cancelled it. */
   modern(
     request: RpcRequest,
     origin: RequestOrigin,
@@ -100,7 +94,7 @@ export class McpDoor implements DoorContext {
     return {
       door: "mcp",
       owner: caller.owner,
-      // Somebody without a token may be a program that was made to call: it changes nothing that lasts.
+      // A caller without a token may be a program that was tricked into calling: it cannot change rules.
       decidesForAll: caller.scopes.has("admin"),
       user: caller.user,
       role,
@@ -111,7 +105,7 @@ export class McpDoor implements DoorContext {
     };
   }
 
-  /** Servers are asked for what the most talkative client wants. */
+  /** Servers send what the most verbose client asked for. */
   levelsChanged(): void {
     const wanted = [...this.#legacy].flatMap(({ level }) => level ?? []);
     const level = lowestLevel([DEFAULT_LEVEL, this.#wanted?.level ?? DEFAULT_LEVEL, ...wanted]) ?? DEFAULT_LEVEL;
@@ -120,7 +114,7 @@ export class McpDoor implements DoorContext {
     this.hub.setLogLevel(level);
   }
 
-  /** Only legacy servers have to be told, and the level that they were told holds for everybody. */
+  /** Only legacy servers are notified, and their level applies to all clients. */
   wantsLevel(level: LogLevel): void {
     if (isAtLeastLevel(level, this.#wanted?.level ?? DEFAULT_LEVEL)) return;
     this.#wanted?.forget();
@@ -132,15 +126,15 @@ export class McpDoor implements DoorContext {
     this.levelsChanged();
   }
 
-  /** Servers that look at roots hear that there are others now. */
+  /** Notifies servers that use roots. */
   clientsChanged(): void {
     this.hub.rootsChanged();
   }
 
   /**
-   * With several clients nobody can tell which of them a server means that asks without a call. And an only client is
-   * asked only what it may know of: it is the hub's own user, or the user whose connection it is, and sees the server.
-   * Where each session has a connection, its own client is meant.
+   * The client that answers a server's request outside of any call. With several clients it is not clear which one is meant; a
+   * single one must be the hub's own user, or the user of the connection, and see the server. An isolated connection belongs to
+   * its session's client.
    */
   #idleClient(server: string, user: string | undefined, session: string | undefined): ClientSide | undefined {
     if (session !== undefined) {
@@ -154,16 +148,11 @@ export class McpDoor implements DoorContext {
 
   async waitUntilSettled(): Promise<void> {
     if (this.#settled) return;
-    let stop = (): void => {};
-    const soon = new Promise<void>((resolve) => {
-      stop = this.#clock.after(SETTLE_MS, resolve);
-    });
-    await Promise.race([this.hub.settled(), soon]);
-    stop();
+    await endsWithin(this.hub.settled(), { ms: SETTLE_MS, clock: this.#clock });
     this.#settled = true;
   }
 
-  /** Ends every session and stream; calls under way are cancelled. */
+  /** Ends every session and stream; running calls are cancelled. */
   close(): void {
     this.#wanted?.forget();
     for (const session of [...this.#legacy]) session.close();

@@ -1,4 +1,4 @@
-/** What the door says of itself when a client arrives: capabilities, instructions, versions. */
+/** The handshake with clients: versions, capabilities, instructions, and the envelope of modern requests. */
 import type { Hub } from "../../hub/hub.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import {
@@ -21,7 +21,7 @@ import { SKILLS_CAPABILITY, SKILLS_EXTENSION } from "./shared-requests.ts";
 export const SERVER_INFO: JsonObject = { name: "toolcrib", title: "Toolcrib", version: VERSION };
 export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS];
 
-/** Needs methods that cannot be passed on: a task outlives the call that the hub knows. */
+/** Needs methods that cannot be forwarded: a task outlives the call. */
 const UNSUPPORTED_EXTENSION = "io.modelcontextprotocol/tasks";
 
 export function negotiateVersion(wanted: unknown): string {
@@ -55,7 +55,7 @@ function mergeDeclared<Key extends string>(key: Key, declared: readonly JsonObje
   return (kept.length === 0 ? {} : { [key]: Object.fromEntries(kept) }) as { [key in Key]?: JsonObject };
 }
 
-/** A client's capabilities as servers may hear of them. */
+/** The part of a client's capabilities that is forwarded to servers. */
 export function forwardedCapabilities(capabilities: unknown): JsonObject {
   if (!isJsonObject(capabilities)) return {};
   const { tasks: _tasks, extensions, ...rest } = capabilities;
@@ -75,15 +75,13 @@ export async function instructionsFor(hub: Hub, session: Session): Promise<strin
   return given.map(({ name, text }) => `# ${name}\n\n${text.trim()}`).join("\n\n");
 }
 
-/** What each request of the modern era carries about its client, checked before anybody looks at what it wants. */
-
 /** A modern message says so in its `_meta`; `server/discover` exists in that era only. */
 export function claimsModern({ method, params }: RpcRequest | RpcNotification): boolean {
   return method === "server/discover" || VERSION_KEY in metaOf(params);
 }
 
 /**
- * What is wrong with the envelope; undefined if nothing is.
+ * Checks the `_meta` that every modern request carries; undefined if it is valid.
  * @param objection What else speaks against the version that the request names; comes before whether we have it.
  */
 export function envelopeError(

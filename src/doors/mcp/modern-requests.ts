@@ -1,4 +1,4 @@
-/** Requests of the modern era: each stands alone and says itself what its client can do. */
+/** Requests of the modern era: each is independent and declares its client's capabilities. */
 import type { Clock } from "../../base/clock.ts";
 import { identityOf } from "../../model/caller.ts";
 import { asToolcribError } from "../../model/errors.ts";
@@ -68,7 +68,7 @@ export class ModernRequests {
     const params = isJsonObject(request.params) ? request.params : {};
     const { session, release } = this.#principals.hold(origin);
     const isStream = method === "subscriptions/listen";
-    if (!isStream) this.#door.calls.begin();
+    if (!isStream) this.#door.calls.start();
     try {
       const answer = await this.#dispatch(request, params, origin, session, outlet, signal);
       return signal.aborted ? null : answer;
@@ -173,7 +173,7 @@ interface ModernCall {
   readonly signal: AbortSignal;
 }
 
-/** For requests that no server may answer with questions; what the client could answer is told all the same. */
+/** For requests that servers cannot answer with questions; the capabilities are declared all the same. */
 function silentClient(session: Session, params: JsonObject): ClientSide {
   const capabilities = forwardedCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
   return { key: session, waiting: true, capabilities, rootsOnRequest: !session.owner };
@@ -206,8 +206,6 @@ function encodeInputRequired(id: RpcRequest["id"], { inputRequests, requestState
   });
 }
 
-/** `subscriptions/listen`: one stream that tells what the client chose to hear of, until either side ends it. */
-
 interface SubscriptionRequest {
   readonly id: RequestId;
   readonly params: JsonObject;
@@ -232,7 +230,7 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
   const { id, params, origin, outlet, signal, closing } = listening;
   const wanted = params["notifications"];
   if (!isJsonObject(wanted)) throw invalidParams("subscriptions/listen needs `notifications`, an object.");
-  // A session of its own: what the stream follows ends with the stream, and with nothing else.
+  // A session of its own, so that subscriptions end with the stream and only with it.
   using session = door.hub.openSession({ ...door.sessionOptions(origin), links: listening.principal.links });
   const tell = (method: string, told: JsonObject = {}): void => {
     outlet.send(encodeNotification(method, { ...told, _meta: { ...metaIn(told), [SUBSCRIPTION_KEY]: id } }));
@@ -254,7 +252,7 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
     followed,
     resourceUpdated: (updated) => inTime(() => tell("notifications/resources/updated", updated)),
   });
-  // Nobody can be asked here; but it is the same client as that of the caller's other requests.
+  // This client cannot be asked, but is the same as that of the caller's other requests.
   const client = { key: listening.principal, waiting: true, capabilities: {} };
   try {
     await Promise.all(

@@ -1,7 +1,7 @@
 /**
  * Calls of modern clients that a server's question interrupts. A legacy server asks in the middle of a call and waits; a
  * modern client learns of it from the result `input_required` and sends its request again with the answers. In between
- * the call goes on waiting here, under a state that only the same caller can bring back, with the same request, once.
+ * the call waits here, under a state that only the same caller can send back, once, with the same request.
  */
 import { randomBytes } from "node:crypto";
 import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -13,13 +13,13 @@ import type { Session } from "../../sessions/session.ts";
 import { rpcRefusal } from "../../upstream/rpc-error.ts";
 import { type Encoded, invalidParams, type MessageSink } from "./rpc-messages.ts";
 
-/** How long an answer may take; the call's own timeouts hold as well. */
+/** How long an answer may take; the call's own timeouts apply as well. */
 const ANSWER_TIMEOUT_MS = 10 * 60_000;
 const MAX_PARKED_CALLS = 1000;
 const QUESTION_BATCH_MS = 20;
 const STATE_PREFIX = "toolcrib.";
 
-/** What the waiting call and its retries have in common: a state is of no use to others, or for another request. */
+/** Identifies a parked call and its retries: a state is useless to other callers and for other requests. */
 export interface RoundKey {
   readonly caller: string;
   readonly method: string;
@@ -43,7 +43,7 @@ interface Question {
   readonly resolve: (answer: JsonObject) => void;
 }
 
-/** The interruption of a call: what must be answered before it can go on. */
+/** The questions that must be answered before the call can continue. */
 export interface InputRequired {
   readonly inputRequests: JsonObject;
   readonly requestState: string;
@@ -79,7 +79,7 @@ export class ParkableCall {
   /** Where the messages of the round that runs now go. */
   readonly outlet: MessageSink = { send: (message) => this.#outlet.send(message) };
 
-  /** Runs until the call ends or needs an answer. While it runs, the request's own signal can end it. */
+  /** Runs until the call ends or needs an answer. The request's own signal can end it. */
   async run(signal: AbortSignal, start?: () => Promise<Encoded>): Promise<Encoded | InputRequired> {
     const giveUp = (): void => this.#controller.abort();
     if (signal.aborted) giveUp();
@@ -101,7 +101,7 @@ export class ParkableCall {
     }
   }
 
-  /** Takes the call up again for a retry that brought answers. */
+  /** Resumes the call for a retry with answers. */
   resume(key: RoundKey, responses: JsonObject, outlet: MessageSink): void {
     if (!isSameRound(key, this.#key)) throw unknownState();
     this.#stopTimer();
@@ -119,8 +119,8 @@ export class ParkableCall {
   }
 
   /**
-   * Servers that ask several things ask them in one breath, which may take a few writes. Where one of them was refused, the
-   * server is about to give up: what it asked besides is told at once.
+   * Waits briefly, because a server that asks several questions sends them in a few writes. Once one was refused, the server is
+   * about to give up, and the others are sent at once.
    */
   #breath(): Promise<void> {
     if (this.#missing.size > 0) return new Promise((resolve) => setImmediate(resolve));
@@ -140,7 +140,7 @@ export class ParkableCall {
     return { inputRequests: Object.fromEntries(asked), requestState: state };
   }
 
-  /** What a server wanted of the client that the client never said it could; the reason, perhaps, why the call failed. */
+  /** The capabilities that a server asked for and the client did not declare; probably why the call failed. */
   missingCapability(): RpcError | undefined {
     if (this.#missing.size === 0) return undefined;
     const names = [...this.#missing];
@@ -168,7 +168,7 @@ export class ParkableCall {
 
   async #ask(capability: string, method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     if (!isJsonObject(this.client.capabilities[capability])) {
-      // Servers ask for roots when they start, whatever call happens to be under way: no call fails for want of them.
+      // Servers ask for roots when they start, during any call: no call fails without them.
       if (capability !== "roots") this.#missing.add(capability);
       this.#exhale();
       throw rpcRefusal(METHOD_NOT_FOUND, `The client does not answer ${method}.`);
@@ -197,7 +197,7 @@ export class ParkableCall {
 export class ParkedCalls {
   readonly #clock: Clock;
   readonly #parked = new Map<string, ParkableCall>();
-  /** An id that nobody can guess. */
+  /** An unguessable id. */
   readonly newId: () => string;
 
   constructor(clock: Clock, newId: () => string = () => randomBytes(24).toString("base64url")) {
@@ -210,7 +210,7 @@ export class ParkedCalls {
     return ParkedCalls.owns(state) ? state.slice(STATE_PREFIX.length) : undefined;
   }
 
-  /** Whether a state was made here; others belong to servers. */
+  /** Whether a state was made here; others are from servers. */
   static owns(state: unknown): state is string {
     return typeof state === "string" && state.startsWith(STATE_PREFIX);
   }
@@ -224,7 +224,7 @@ export class ParkedCalls {
     return call;
   }
 
-  /** Keeps a call until it is taken up. The returned function stops its clock. */
+  /** Keeps a call until it is resumed. The returned function stops its timeout. */
   park(state: string, call: ParkableCall): () => void {
     const [oldest] = this.#parked;
     if (oldest !== undefined && this.#parked.size >= MAX_PARKED_CALLS) this.#drop(oldest[0]);
@@ -245,6 +245,6 @@ export class ParkedCalls {
 
 function unknownState(): ToolcribError {
   return invalidParams(
-    "The request state is unknown, has expired or belongs to another request. Begin again without it.",
+    "The request state is unknown, has expired or belongs to another request. Start again without it.",
   );
 }

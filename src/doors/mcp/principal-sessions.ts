@@ -9,7 +9,7 @@ import { type RequestOrigin, scopeKey, type ViewScope } from "./view-scope.ts";
 
 const IDLE_MS = 30 * 60_000;
 const SWEEP_MS = 60_000;
-/** Above these those end that nobody uses, the longest unused first. */
+/** Above these limits unused sessions end, the longest unused first. */
 const MAX_SESSIONS = 10_000;
 const MAX_SESSIONS_PER_CALLER = 100;
 
@@ -33,8 +33,8 @@ export class PrincipalSessions {
   #stopSweep: (() => void) | undefined;
 
   /**
-   * @param open Gets a text that is the same for the same caller and part at every node of a cluster.
-   * @param scopes What is written in different ways and means the same is one.
+   * @param open Gets a key that is the same for the same caller and scope at every node of a cluster.
+   * @param scopes Makes equivalent scopes equal.
    */
   constructor(
     clock: Clock,
@@ -126,7 +126,7 @@ export class PrincipalSessions {
     this.#stopSweep = this.#principals.size === 0 ? undefined : this.#clock.after(SWEEP_MS, () => this.#sweepLater());
   }
 
-  /** Ends those that have rested for long enough. */
+  /** Ends sessions that have been idle for long enough. */
   #sweep(): void {
     const before = this.#clock.now() - IDLE_MS;
     for (const principal of this.#principals.values()) {

@@ -1,4 +1,4 @@
-/** What a client sends, told apart by what it is. */
+/** JSON-RPC messages of MCP clients: classified and checked when they come, encoded when they go. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ERROR_TABLE, type ErrorObject, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -59,8 +59,8 @@ const MAX_BATCH = 100;
 export function batchError(batch: readonly ClientMessage[], version: string | undefined): string | undefined {
   if (version === undefined || version > LAST_WITH_BATCHES) return "This protocol version has no batches.";
   if (batch.length === 0) return "A batch must not be empty.";
-  if (batch.length > MAX_BATCH) return `A batch holds at most ${MAX_BATCH} messages.`;
-  if (batch.some(({ kind }) => kind === "invalid")) return "The batch holds something that is no JSON-RPC 2.0 message.";
+  if (batch.length > MAX_BATCH) return `A batch has at most ${MAX_BATCH} messages.`;
+  if (batch.some(({ kind }) => kind === "invalid")) return "The batch has an entry that is not a JSON-RPC 2.0 message.";
   const initializes = batch.some((one) => one.kind === "request" && one.message.method === "initialize");
   return initializes ? "initialize must not be part of a batch." : undefined;
 }
@@ -77,8 +77,6 @@ function invalidMessage(value: unknown): ClientMessage {
   const id = isJsonObject(value) ? value["id"] : undefined;
   return { kind: "invalid", id: isRequestId(id) ? id : null };
 }
-
-/** What clients send as params, looked at only as far as routing needs it. */
 
 /** A request whose params do not fit; its answer has exactly this code. */
 export function invalidParams(message: string): ToolcribError {
@@ -109,9 +107,9 @@ export function stringMapParam(params: JsonObject, key: string, method: string):
   return value as Record<string, string>;
 }
 
-/** Lists are given whole, so no cursor was ever handed out. */
+/** Lists are one page, so no cursor is valid. */
 export function refuseCursor(params: JsonObject, method: string): void {
-  if (params["cursor"] !== undefined) throw invalidParams(`${method} knows no such cursor: the list has one page.`);
+  if (params["cursor"] !== undefined) throw invalidParams(`${method} has no such cursor: the list is one page.`);
 }
 
 export function metaOf(params: JsonObject | undefined): JsonObject {
@@ -121,7 +119,7 @@ export function metaOf(params: JsonObject | undefined): JsonObject {
 
 const NO_META: JsonObject = Object.freeze({});
 
-/** What of a request's `_meta` goes upstream: not what concerns this hop only. */
+/** The part of a request's `_meta` that goes upstream, without keys of this hop. */
 export function forwardedMeta(meta: JsonObject): JsonObject | undefined {
   if (meta === NO_META) return undefined;
   const entries = Object.entries(meta).filter(([key]) => key !== "progressToken" && !HOP_META_KEYS.has(key));
@@ -149,8 +147,6 @@ export type Encoded = readonly (string | Buffer)[];
 export interface MessageSink {
   send(message: Encoded): void;
 }
-
-/** Messages to clients as text, and how the hub's errors read in JSON-RPC. */
 
 const errorCodes = new WeakMap<Encoded, number>();
 
@@ -201,12 +197,12 @@ export function encodeToolcribError(id: RequestId | null, error: ErrorObject): E
 }
 
 /**
- * What a server answered goes on as it came. Errors of the hub itself get the table's code, and the error object as data.
- * The hint stands in the message too, because most clients show nothing else.
+ * A server's error is forwarded as it came. The hub's own errors get the table's code, and the error object as data. The hint is
+ * in the message too, because most clients show nothing else.
  */
 export function toRpcError(error: ErrorObject): RpcError {
   const rpc = error.details?.["rpc"];
-  // `details.rpc` is only ever made from a JSON-RPC error; the guard may have changed its words.
+  // `details.rpc` is only ever made from a JSON-RPC error; the guard may have changed its text.
   if (isJsonObject(rpc) && typeof rpc["code"] === "number") return rpc as RpcError;
   const { code, message, hint, details } = error;
   return {
@@ -221,7 +217,7 @@ export function errorInEra(era: Era, error: RpcError): RpcError {
   return era === "modern" && error.code === RESOURCE_NOT_FOUND ? { ...error, code: INVALID_PARAMS } : error;
 }
 
-/** The hub's own word that there is no such resource, as each era words it. */
+/** The hub's error for a missing resource, in the form of the era. */
 export function resourceNotFound(era: Era, uri: string, error: ErrorObject): RpcError {
   const { code: _ofTable, data, ...rest } = toRpcError(error);
   const code = era === "modern" ? INVALID_PARAMS : RESOURCE_NOT_FOUND;

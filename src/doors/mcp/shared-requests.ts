@@ -1,4 +1,4 @@
-/** The requests that both eras have: from MCP's params to the hub, and from its Outcome to an answer. */
+/** The requests that both eras have: from MCP params to the hub, and from its Outcome to a response. */
 import type { CancelSignal } from "../../base/cancel.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { Capability } from "../../model/capability.ts";
@@ -36,7 +36,7 @@ export function sharedMethod(method: string): RequestHandler | undefined {
   return METHODS.get(method);
 }
 
-/** How long a list may be taken for the present one; whoever wants to know at once listens. */
+/** How long a client may cache a list; clients that need changes at once listen. */
 const LIST_TTL_MS = 30_000;
 const CACHE_FIELDS = `"resultType":"complete","ttlMs":${LIST_TTL_MS},"cacheScope":"private",`;
 const ENVELOPE = new Set(["_meta", "inputResponses", "requestState"]);
@@ -53,7 +53,7 @@ class CachedList {
 }
 const encodedEntries = new WeakMap<Capability, string>();
 const cachedLists = new WeakMap<readonly Capability[], CachedList>();
-/** In the order of their last use. Weak: the bytes of a list that nobody has any more go with it. */
+/** In the order of their last use. Weak: the bytes go when the list is no longer used. */
 const recentLists = new Map<WeakRef<CachedList>, number>();
 let cachedBytes = 0;
 const UNIQUE_FIELD = { tool: "name", prompt: "name", resource: "uri", template: "uriTemplate" } as const;
@@ -77,7 +77,7 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
   ["resources/directory/read", readDirectory],
 ]);
 
-/** Servers that are being connected at the start are waited for, so that clients that list once see them. */
+/** Waits for servers that are connecting at the start, so that clients that list only once see them. */
 async function answerList(
   hub: Hub,
   { id, params, era, method }: IncomingRequest,
@@ -95,7 +95,7 @@ async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const name = stringParam(params, "name", method);
   const args = objectParam(params, "arguments", method) ?? {};
   const { task } = params;
-  if (task !== undefined) throw invalidParams("Tasks are not supported here: call the tool without `task`.");
+  if (task !== undefined) throw invalidParams("Tasks are not supported: call the tool without `task`.");
   const extra = otherParams(params, ["name", "arguments"]);
   const outcome = await hub.call(session, { name, arguments: args, keepLarge: true, ...callOptions(incoming, extra) });
   return encodeOutcome(incoming, outcome);
@@ -143,7 +143,7 @@ function refOf(
   throw invalidParams(`"ref" of ${method} must be a ref/prompt or a ref/resource.`);
 }
 
-/** Params that nobody here knows belong to the client and the server. */
+/** Unknown params are between the client and the server. */
 function otherParams(params: JsonObject, known: readonly string[]): JsonObject | undefined {
   let others: [string, unknown][] | undefined;
   for (const key in params) {
@@ -177,7 +177,7 @@ function progressTo(outlet: MessageSink, progressToken: ProgressToken): NonNulla
   return (progress) => outlet.send(encodeNotification("notifications/progress", { progressToken, ...progress }));
 }
 
-/** @param cacheFields Fields that the modern era wants in a result of this kind, for servers that did not send them. */
+/** @param cacheFields Fields that the modern era requires in this result, for servers that did not send them. */
 export function encodeOutcome(incoming: IncomingRequest, outcome: Outcome, cacheFields: JsonObject = {}): Encoded {
   const { id, era, method, params } = incoming;
   const instead = outcome.ok ? undefined : incoming.failureOverride?.();
@@ -194,7 +194,7 @@ export function encodeOutcome(incoming: IncomingRequest, outcome: Outcome, cache
   const uri = method.startsWith("resources/") ? params["uri"] : undefined;
   if (isMissing && typeof uri === "string") return encodeError(id, resourceNotFound(era, uri, error));
   const rpc = toRpcError(error);
-  // Only there does the code mean a missing resource; anywhere else it is the server's own.
+  // Only there does the code mean a missing resource; elsewhere it is the server's own.
   return encodeError(id, method.startsWith("resources/") ? errorInEra(era, rpc) : rpc);
 }
 
@@ -203,14 +203,14 @@ function toModernResult(result: JsonObject, cacheFields: JsonObject): JsonObject
   return { resultType: "complete", ...cacheFields, ...result };
 }
 
-/** A legacy client takes every result for complete. */
+/** A legacy client treats every result as complete. */
 function toLegacyResult(result: JsonObject): JsonObject {
   if (result["resultType"] !== "complete") return result;
   const { resultType: _always, ...rest } = result;
   return rest;
 }
 
-/** One request on its way, whichever era it came in. */
+/** One request in progress, of either era. */
 export interface IncomingRequest {
   readonly id: RequestId;
   readonly method: string;
@@ -224,17 +224,11 @@ export interface IncomingRequest {
   readonly onNotice: (method: string, params: JsonObject) => void;
   readonly logLevel?: string | undefined;
   readonly input?: InputRound | undefined;
-  /** A better answer than the source's, if the call fails for a reason that only the door knows. */
+  /** Replaces the source's error, if the call failed for a reason that only the door knows. */
   readonly failureOverride?: (() => RpcError | undefined) | undefined;
 }
 
-/**
- * Lists as bytes. A list is encoded once for each version and view, and every client that sees the same gets the same
- * bytes; of a list that changed only the entries that are new are encoded again. Which views there are is for clients to
- * choose, so only so many bytes are kept: those used last.
- */
-
-/** Keeping a short list costs, too. */
+/** A short list costs memory too. */
 const LIST_OVERHEAD_BYTES = 1024;
 
 /** The JSON array of these definitions under their public names. */
@@ -250,6 +244,10 @@ export function listBytes(capabilities: readonly Capability[]): Buffer {
   return bytes;
 }
 
+/**
+ * Lists as bytes. A list is encoded once for each version and view, and all clients with the same view get the same bytes; of a
+ * changed list only new entries are encoded. Clients choose the views, so the cache is bounded: the last used stay.
+ */
 function cacheList(capabilities: readonly Capability[], bytes: Buffer): void {
   const kept = new CachedList(bytes);
   cachedLists.set(capabilities, kept);
@@ -264,7 +262,7 @@ function cacheList(capabilities: readonly Capability[], bytes: Buffer): void {
   }
 }
 
-/** The definition exactly as the source sent it, but for the one field that must be unique here. */
+/** The definition exactly as the source sent it, except for the field that must be unique here. */
 function entryText(capability: Capability): string {
   let text = encodedEntries.get(capability);
   if (text === undefined) {
@@ -275,7 +273,6 @@ function entryText(capability: Capability): string {
 }
 
 /** The MCP skills extension: what a client lists, gets and walks through. Files are read like any resource. */
-
 export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
 export const SKILLS_CAPABILITY: JsonObject = { directoryRead: true };
 
@@ -300,7 +297,7 @@ function readDirectory(hub: Hub, incoming: IncomingRequest): Encoded {
   return encodeSkillResult(incoming, { resources: hub.skills.directory(session, stringParam(params, "uri", method)) });
 }
 
-/** Skills change without notice: a folder may be edited at any time. */
+/** Skills change without notice: a folder can be edited at any time. */
 function encodeSkillResult({ id, era }: IncomingRequest, result: JsonObject): Encoded {
   const modern = era === "modern" ? { resultType: "complete", ttlMs: 0, cacheScope: "private" } : {};
   return encodeResult(id, { ...modern, ...result });

@@ -1,5 +1,6 @@
 /** The MCP door over stdin and stdout, one message per line, for clients that spawn their server. Both eras at once. */
 import type { Readable, Writable } from "node:stream";
+import { endsWithin } from "../../base/async.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { INVALID_REQUEST, PARSE_ERROR, type RequestId, type RpcRequest } from "../../model/protocol.ts";
 import { ChurnMap } from "../../base/maps.ts";
@@ -42,13 +43,13 @@ export class StdioDoor {
 
   readonly #outlet: MessageSink = { send: (message) => this.#write(message) };
 
-  /** Serves until the client closes its end; what it still waits for then gets a moment. */
+  /** Serves until the client closes its end; pending answers then get a moment. */
   async run(): Promise<void> {
     const { input, output } = this.#streams;
     const splitter = new LineSplitter({
       maxBytes: MAX_LINE_BYTES,
       onLine: (line) => this.#receive(line),
-      onOversize: (bytes) => this.#refuse(INVALID_REQUEST, `A message of ${bytes} bytes is above the limit.`),
+      onOversize: (bytes) => this.#refuse(INVALID_REQUEST, `A message of ${bytes} bytes is larger than the limit.`),
     });
     // A client that is gone shows as the end of its input, too.
     output.on("error", () => {});
@@ -60,11 +61,11 @@ export class StdioDoor {
       output.once("close", resolve);
     });
     splitter.end();
-    // A script that writes its requests and closes its end still reads the answers.
-    await Promise.race([this.#door.whenIdle(), new Promise((resolve) => setTimeout(resolve, DRAIN_MS).unref())]);
+    // A script that writes its requests and closes stdin still reads the answers.
+    await endsWithin(this.#door.whenIdle(), { ms: DRAIN_MS });
   }
 
-  /** Cancels what is under way. */
+  /** Cancels running requests. */
   close(): void {
     for (const controller of this.#running.values()) controller.abort();
     this.#session.close();
@@ -102,7 +103,7 @@ export class StdioDoor {
   async #answerTo(received: ClientMessage): Promise<Encoded | null> {
     switch (received.kind) {
       case "invalid":
-        return encodeError(received.id, { code: INVALID_REQUEST, message: "This is no JSON-RPC 2.0 message." });
+        return encodeError(received.id, { code: INVALID_REQUEST, message: "This is not a JSON-RPC 2.0 message." });
       case "response":
         this.#session.answer(received.message);
         return null;
@@ -122,7 +123,7 @@ export class StdioDoor {
     const refusal = envelopeError(request);
     if (refusal !== undefined) return encodeError(id, refusal);
     if (this.#running.has(id)) {
-      return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is under way already.` });
+      return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is already in progress.` });
     }
     const controller = new AbortController();
     this.#running.set(id, controller);

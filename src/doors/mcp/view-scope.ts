@@ -9,7 +9,7 @@ export interface ViewScope {
   readonly tags?: readonly string[];
 }
 
-/** Who asks, and for which part. */
+/** The caller, and the scope it asked for. */
 export interface RequestOrigin {
   readonly caller: Caller;
   readonly scope: ViewScope;
@@ -27,12 +27,7 @@ export function scopeKey(scope: ViewScope): string {
   return key;
 }
 
-/**
- * Clients write down which part of the catalog they want, and can do so in endless ways. Those that mean the same become
- * one scope here, so that what is kept for each scope follows from the config and not from what somebody invents.
- */
-
-/** What a scope can name. */
+/** The names that a scope can use. */
 interface KnownNames {
   readonly servers: ReadonlySet<string>;
   readonly tags: ReadonlySet<string>;
@@ -41,7 +36,7 @@ interface KnownNames {
 
 const MAX_CANONICAL_SCOPES = 1000;
 
-/** Gives the same object for scopes that mean the same, under the config that holds now. */
+/** Returns the same object for equivalent scopes under the current config, so that caches per scope are bounded by the config. */
 export class CanonicalScopes {
   readonly #config: () => LoadedConfig;
   readonly #byKey = new LruMap<string, ViewScope>(MAX_CANONICAL_SCOPES);
@@ -80,7 +75,7 @@ export class CanonicalScopes {
 
 /** Shows exactly what the scope shows: names that nothing has are left out, and what is left is in one order. */
 export function canonicalScope({ role, servers, tags }: ViewScope, known: KnownNames): ViewScope {
-  // A role that nothing names sees nothing, whatever else is asked for.
+  // An unknown role sees nothing, whatever else is asked for.
   if (role !== undefined && !known.roles.has(role)) return Object.freeze({ role: unknownRole(known.roles) });
   const narrowed = { servers: onlyKnown(servers, known.servers), tags: onlyKnown(tags, known.tags) };
   const seesNothing = narrowed.servers?.length === 0 || narrowed.tags?.length === 0;
@@ -95,10 +90,10 @@ export function canonicalScope({ role, servers, tags }: ViewScope, known: KnownN
   });
 }
 
-/** What the config has names for. */
+/** The names that the config has. */
 export function knownNames({ config, servers }: LoadedConfig): KnownNames {
   return {
-    // The id of a server also stands for the one that a role has in its place.
+    // The id of a server also names the one that replaces it for a role.
     servers: new Set([
       "local",
       ...servers.flatMap(({ id, replaces }) => (replaces === undefined ? id : [id, replaces])),
@@ -114,7 +109,7 @@ function onlyKnown(names: readonly string[] | undefined, known: ReadonlySet<stri
   return names && Object.freeze([...new Set(names)].filter((name) => known.has(name)).toSorted());
 }
 
-/** One name for all roles that there are not. */
+/** One name for all unknown roles. */
 function unknownRole(roles: ReadonlySet<string>): string {
   let name = "(unknown)";
   while (roles.has(name)) name = `(${name})`;
@@ -122,7 +117,6 @@ function unknownRole(roles: ReadonlySet<string>): string {
 }
 
 /** The part of the catalog that a client asks for by its URL: `/mcp/<role>?servers=a,b&tags=x`. */
-
 type ScopeChoice =
   | { readonly ok: true; readonly scope: ViewScope }
   | { readonly ok: false; readonly reason: "no such path" | "other role" };

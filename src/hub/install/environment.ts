@@ -25,14 +25,14 @@ const OTHER_PROGRAMS = words(
     "vercel wayland xauthority xdg",
 );
 
-/** What a name has in it where it leads to a credential, or is one. */
+/** Names that lead to a credential, or are one. */
 const SECRET_NAME =
   /agent|auth|cert|cookie|cred|hook|jwt|key|kube|login|passw|private|secret|session|sign|sock|ssh|token|wallet/i;
 /** The same of a file or folder; people's own are called after agents and sessions, too. */
 const SECRET_FILE =
   /cred|kubeconfig|netrc|npmrc|passw|pgpass|private|secret|sock(?:et)?$|token|wallet|^id_|\.(?:jks|kdbx|key|p12|pem|pfx)$/i;
 
-/** What the last word of a harmless name says its value to be. */
+/** The kind of value that the last word of a harmless name promises. */
 const KINDS: readonly { readonly names: ReadonlySet<string>; readonly fits: (value: string) => boolean }[] = [
   { names: words("cwd dir directory file folder path repo repository root workspace"), fits: isHarmlessPath },
   { names: words("endpoint host hostname uri url"), fits: isHarmlessAddress },
@@ -58,8 +58,8 @@ const KINDS: readonly { readonly names: ReadonlySet<string>; readonly fits: (val
 const MAX_LENGTH = 512;
 
 /**
- * Whether the value is known to be harmless, so that a server may have it though nobody named it. Neither is enough
- * alone: `DATABASE_URL` may hold a password, and `STRIPE_SK` may hold anything.
+ * Whether a server may have the variable although the user did not name it. Name and value both have to be harmless:
+ * `DATABASE_URL` may contain a password, and `STRIPE_SK` may be anything.
  */
 export function isHarmless(name: string, value: string): boolean {
   const parts = wordsOf(name);

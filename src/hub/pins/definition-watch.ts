@@ -19,10 +19,8 @@ import type { Store } from "../../store/store.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { Objection } from "../call/access-control.ts";
 import type { HubEvents } from "../hub-events.ts";
-import { DefinitionReports } from "./definition-reports.ts";
-import { PinReports } from "./hub-pins.ts";
 import { openPins, partOf, pinLocation } from "./open-pins.ts";
-import type { PinEvent } from "./pin-event.ts";
+import { DefinitionReports, type PinEvent, PinReports } from "./pin-reports.ts";
 import type { Pins } from "./pins.ts";
 
 /** In a message or a record; the rest is counted. */
@@ -39,14 +37,14 @@ interface DefinitionWatchOptions {
   readonly audit: Pick<AuditLog, "event">;
   readonly store: Store | undefined;
   readonly isTrusted: (source: string) => boolean;
-  /** The advice of a server that is connected, null if it gives none. */
+  /** The instructions of a connected server, null if it has none. */
   readonly instructionsOf: (server: string) => string | null;
   /** False for a server whose resources come and go. */
   readonly pinsResources: (server: string) => boolean;
   readonly mask: <Value>(value: Value) => Value;
   /** Whether a session brought it: what comes and goes with a session is not pinned. */
   readonly isBrought: (source: string) => boolean;
-  /** What sessions may see changed although the catalog did not. */
+  /** Visibility changed although the catalog did not. */
   readonly onVisibilityChange: () => void;
 }
 
@@ -61,12 +59,12 @@ export class DefinitionWatch {
   #isTrusted: (source: string) => boolean;
   readonly #reports: DefinitionReports;
   #pins: Pins;
-  /** Those of a config that is about to be taken over. */
+  /** Those of a config that is about to be applied. */
   #prepared: Pins | undefined;
   /** Pins that were replaced and still write. */
   #writing: Promise<unknown> = Promise.resolve();
 
-  /** Reads the pins first, so that they hold for the first definition. */
+  /** Reads the pins first, so that they apply to the first definition. */
   static async open(options: DefinitionWatchOptions): Promise<DefinitionWatch> {
     return new DefinitionWatch(options, await openPinsOf(options, options.config));
   }
@@ -100,7 +98,7 @@ export class DefinitionWatch {
     ];
   }
 
-  /** From now on every version of the catalog is looked at, before anybody else hears of it. */
+  /** From now on every version of the catalog is checked before other listeners get it. */
   start(): void {
     this.#options.catalog.on("change", () => this.#look());
     this.#pins.watch();
@@ -116,12 +114,12 @@ export class DefinitionWatch {
     this.#prepared = await openPinsOf(this.#options, config);
   }
 
-  /** Those that hold now. */
+  /** The current pins. */
   get pins(): Pins {
     return this.#pins;
   }
 
-  /** Another config: what is listed is looked at again with its eyes. What was told of is not told again. */
+  /** Checks the listed definitions again with another config. Nothing is reported twice. */
   configure(config: LoadedConfig, isTrusted: (source: string) => boolean): void {
     this.#config = config;
     this.#isTrusted = isTrusted;
@@ -136,7 +134,7 @@ export class DefinitionWatch {
     this.#look();
   }
 
-  /** What in a definition reads like an attack. For what is not in the hub's catalog; it is recorded, and told to nobody. */
+  /** The text in a definition that reads like an attack, for one that is not in the hub's catalog. It is recorded only. */
   suspicion(capability: Capability): string | undefined {
     if (this.#config.config.guard.definitions === "ignore") return undefined;
     const found = this.#scanned.findings(capability);
@@ -205,7 +203,7 @@ export class DefinitionWatch {
     return serious;
   }
 
-  /** Honest servers have tools of the same name, and speak of tools they work with: that is recorded and not warned of. */
+  /** Honest servers have tools of the same name, and speak of tools they work with: that is recorded without a warning. */
   #shadowed(found: readonly Shadowing[]): void {
     const { serious = [], slight = [] } = Object.groupBy(found, ({ severity }) =>
       isAtLeast(severity, "medium") ? "serious" : "slight",
@@ -239,11 +237,9 @@ function originOf({ tool }: Shadowing): { source: string; name: string } {
   return { source: tool.server, name: tool.name };
 }
 
-/** Definitions that read like an attack: told of once, and withheld where the config says so. */
-
 /** Looking for shadowing takes all tools together. While many servers come up it may take this part of the time. */
 const MAX_TIME_SHARE = 1 / 20;
-/** Up to so many it is done at once. */
+/** Up to this many are scanned at once. */
 const MAX_IMMEDIATE_TOOLS = 1000;
 
 interface ScannedDefinitionsOptions {
@@ -252,7 +248,7 @@ interface ScannedDefinitionsOptions {
   readonly mode: () => GuardRules["definitions"];
   readonly isTrusted: (source: string) => boolean;
   readonly onSuspicious: (capability: Capability, findings: readonly DefinitionFinding[]) => void;
-  /** Those that were not told of before, whatever their severity. */
+  /** Findings that were not reported before, of any severity. */
   readonly onShadowing: (found: readonly Shadowing[]) => void;
 }
 
@@ -282,7 +278,7 @@ export class ScannedDefinitions {
     }
     this.#latest = capabilities.filter((capability): capability is ToolCapability => capability.kind === "tool");
     if (this.#latest.length <= MAX_IMMEDIATE_TOOLS || this.#lastTookMs === 0) this.#checkTogether();
-    // It withholds nothing and only tells, so that it can wait.
+    // It withholds nothing and only reports, so it can wait.
     else this.#stopTimer ??= this.#options.clock.after(this.#lastTookMs / MAX_TIME_SHARE, () => this.#checkTogether());
   }
 

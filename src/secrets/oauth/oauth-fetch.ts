@@ -5,7 +5,17 @@
 import { lookup as systemLookup } from "node:dns";
 import type { IncomingMessage } from "node:http";
 import type { LookupFunction } from "node:net";
-import { ADDRESS_KIND_TEXT, type AddressKind, addressKind, bareHost, filteredLookup, isLoopback, isThisMachine, literalAddress, type LookUpAll } from "../../base/network-address.ts";
+import {
+  ADDRESS_KIND_TEXT,
+  type AddressKind,
+  addressKind,
+  bareHost,
+  filteredLookup,
+  isLoopback,
+  isThisMachine,
+  literalAddress,
+  type LookUpAll,
+} from "../../base/network-address.ts";
 import { ToolcribError } from "../../model/errors.ts";
 
 export type OAuthFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;

@@ -1,6 +1,18 @@
 /** Which addresses a server that a client brought may be at. Whatever is refused is refused before anything is connected to. */
 import { BlockList, isIP, type LookupFunction } from "node:net";
-import { ADDRESS_KIND_TEXT, type AddressKind, addressKind, bareHost, filteredLookup, isLoopback, isThisMachine, literalAddress, type LookUpAll, portOf, unwrapMappedAddress } from "../../base/network-address.ts";
+import {
+  ADDRESS_KIND_TEXT,
+  type AddressKind,
+  addressKind,
+  bareHost,
+  filteredLookup,
+  isLoopback,
+  isThisMachine,
+  literalAddress,
+  type LookUpAll,
+  portOf,
+  unwrapMappedAddress,
+} from "../../base/network-address.ts";
 import { ToolcribError } from "../../model/errors.ts";
 
 export interface AddressPolicy {

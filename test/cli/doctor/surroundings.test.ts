@@ -27,13 +27,18 @@ describe("[cage-04c] what doctor says of cages", () => {
       },
     });
     expect(cageChecks(cages, servers)).toMatchObject([
-      { area: "cages", status: "ok", message: "bubblewrap: bubblewrap 0.8.0; the cage of a" },
-      { area: "cages", status: "ok", message: "container: not on this machine (no podman)", hint: "Install one." },
+      { area: "cages", status: "ok", message: "bubblewrap: bubblewrap 0.8.0; used by a" },
+      {
+        area: "cages",
+        status: "ok",
+        message: "container: not available on this machine (no podman)",
+        hint: "Install one.",
+      },
     ]);
     const needy = await loaded({ mcpServers: { a: { command: "x", sandbox: { image: "i" } } } });
     expect(cageChecks(cages, needy.servers)[1]).toMatchObject({
       status: "fail",
-      message: "container: not on this machine (no podman); the cage of a",
+      message: "container: not available on this machine (no podman); used by a",
       details: { servers: ["a"] },
     });
     // That podman answers says nothing of what the kernel lets it do.
@@ -41,7 +46,7 @@ describe("[cage-04c] what doctor says of cages", () => {
     expect(cageChecks(podman, needy.servers)).toMatchObject([
       {
         status: "ok",
-        message: expect.stringMatching(/^container: podman 4\.3\.1 answers; whether .*; the cage of a$/),
+        message: expect.stringMatching(/^container: podman 4\.3\.1 responds; containers .*; used by a$/),
       },
     ]);
   });
@@ -54,7 +59,7 @@ describe("[cage-04c] what doctor says of cages", () => {
     const told = checks.filter(({ area }) => area === "cages");
     expect(told.map(({ details }) => details)).toMatchObject([{ kind: "bubblewrap" }, { kind: "container" }]);
     for (const { message } of told)
-      expect(message).toMatch(/^(?:bubblewrap|container): (?:not on this machine|\w+ \d)/);
+      expect(message).toMatch(/^(?:bubblewrap|container): (?:not available on this machine|\w+ \d)/);
   });
 });
 

@@ -149,8 +149,10 @@ describe("[cage-04a] export compose", () => {
     });
     expect(config.http).toMatchObject({ host: "0.0.0.0", port: 4700, allowedHosts: ["toolcrib"] });
     expect(result.warnings.join("\n")).toMatch(/"here" is at localhost/);
-    expect(result.warnings.join("\n")).toMatch(/GITHUB_TOKEN of the server "files" holds a secret.*FILES_GITHUB_TOKEN/);
-    expect(result.warnings.join("\n")).toMatch(/"My Server" is exported with the plain texts of PRICE:/);
+    expect(result.warnings.join("\n")).toMatch(
+      /GITHUB_TOKEN of the server "files" contains a secret.*FILES_GITHUB_TOKEN/,
+    );
+    expect(result.warnings.join("\n")).toMatch(/"My Server" is exported with the plain values of PRICE\./);
   });
 
   it("brings a cluster's engines, and a home for each node", async () => {
@@ -230,7 +232,12 @@ describe("[cage-04a] export compose", () => {
     expect(config.import).toEqual([]);
     expect(config.roles["reviewer"]?.servers).toEqual(["a"]);
     expect(config.http.auth?.tokens?.[0]?.token).toContain("/run/secrets/TOOLCRIB_TOKEN");
-    for (const words of [/http\.auth is not set/, /"b" runs uvx/, /"b" has the cage bubblewrap/, /plugins names/]) {
+    for (const words of [
+      /http\.auth is not set/,
+      /"b" runs uvx/,
+      /"b" uses the sandbox bubblewrap/,
+      /plugins refers to/,
+    ]) {
       expect(stderr).toMatch(words);
     }
   });
@@ -256,7 +263,7 @@ describe("[cage-04a] export compose", () => {
     expect(statSync(join(place.dir, "out/toolcrib.json")).mode & 0o777).toBe(0o644);
     const refused = await place.runHere(["export", "compose", "--replicas", "5"]);
     expect([refused.code, refused.stdout]).toEqual([2, ""]);
-    expect(refused.stderr).toContain("--replicas is for a cluster");
+    expect(refused.stderr).toContain("--replicas needs a cluster");
   });
 });
 
@@ -309,8 +316,8 @@ describe("[cage-04b] export kubernetes", () => {
 
   it("says that an image without a registry is not to be found", async () => {
     const result = await exported("kubernetes", { mcpServers: {}, http: HTTP });
-    expect(result.warnings.join("\n")).toContain("The image toolcrib would come from Docker Hub");
-    expect(result.files[0]?.text).toMatch(/^# The image toolcrib would come from Docker Hub/m);
+    expect(result.warnings.join("\n")).toContain("The image toolcrib would be pulled from Docker Hub");
+    expect(result.files[0]?.text).toMatch(/^# The image toolcrib would be pulled from Docker Hub/m);
   });
 
   it("keeps the home of a hub that is alone", async () => {

@@ -156,7 +156,7 @@ describe("[agent-08c] toolcrib run", () => {
     expect(model.requests.at(-1)?.messages.at(-1)?.text).toContain("remember the milk");
     expect(await run(["--file", "raw.bin", "x"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("neither text"),
+      stderr: expect.stringContaining("neither UTF-8 text"),
     });
     expect(await run(["--file", "gone.txt", "x"])).toMatchObject({
       code: 2,
@@ -166,7 +166,7 @@ describe("[agent-08c] toolcrib run", () => {
     expect(await run(["--file", "dot.png", "what is it?"])).toMatchObject({
       code: 2,
       stdout: "",
-      stderr: expect.stringMatching(/openai-compatible\/one does not see images\.\n.*"images": true/),
+      stderr: expect.stringMatching(/openai-compatible\/one does not support images\.\n.*"images": true/),
     });
   });
 
@@ -174,14 +174,14 @@ describe("[agent-08c] toolcrib run", () => {
     const denied = await run(["use guarded"]);
     expect(denied.code).toBe(3);
     expect(denied.stderr).toMatch(
-      /denied {2}Guarded.*\n.*Run it on a terminal to be asked, or change the rule in \S+json/,
+      /denied {2}Guarded.*\n.*Run it on a terminal to approve calls, or change the rule in \S+json/,
     );
     expect(denied.stdout).toContain("No one is connected");
     expect(denied.stdout).not.toMatch(/!guarded|toolcrib\.json|terminal/);
     expect(await run(["use write"])).toMatchObject({ code: 0, stdout: "The tool said wrote hi.\n" });
     expect(await run(["--mode", "ask", "use write"])).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining("Run it on a terminal to be asked, or give --mode auto."),
+      stderr: expect.stringContaining("Run it on a terminal to approve calls, or use --mode auto."),
     });
     expect((await run(["--mode", "read-only", "use write"])).stdout).not.toContain("wrote");
   });
@@ -193,7 +193,7 @@ describe("[agent-08c] toolcrib run", () => {
     ] as const) {
       const streams = fakeStreams({ isTTY: true });
       const ran = start(["use", "write"], streams);
-      await until(() => streams.written().stderr.includes("Allow it?"));
+      await until(() => streams.written().stderr.includes("Allow this call?"));
       streams.stdin.write(`${answer}\r`);
       const { code: exit, stdout } = await ran;
       expect(exit).toBe(code);
@@ -274,26 +274,26 @@ describe("[agent-08c] toolcrib run -i", () => {
     expect(stdout).toMatch(/one heard 2: .*Welcome to the workshop.*Ada/);
     expect(stdout).toMatch(/^read-only$/m);
     expect(stderr).toContain('error: The mode must be one of ask, auto, read-only, not "loud".');
-    expect(stdout).toMatch(/^openai-compatible\/two \(now\)$/m);
+    expect(stdout).toMatch(/^openai-compatible\/two \(current\)$/m);
     expect(stdout).toContain("two heard 3: second\n");
     expect(stderr).toContain("error: There is no command /sesions.\n  Did you mean /sessions?\n");
-    expect(stderr).toContain("error: There is no command /what.\n  /help lists them.\n");
+    expect(stderr).toContain("error: There is no command /what.\n  Type /help for a list.\n");
     expect(stdout).toContain("two heard 4: /etc/hosts is what?\n");
     expect(`${stdout}${stderr}`.split("The disk is full.")).toHaveLength(2);
     expect(stdout).toMatch(/^ID +LAST USED +TITLE$/m);
     expect(stdout).toMatch(/^[0-9a-f-]{36} +\S+ +first prompt$/m);
     expect(stdout).not.toContain("Said in an editor.");
-    expect(stdout).toContain("A new conversation.\ntwo heard 1: third\n");
+    expect(stdout).toContain("Started a new conversation.\ntwo heard 1: third\n");
     expect(stderr).toContain('There is no conversation "nothing-like-it".');
     expect(stdout).toMatch(/^third, 2 messages\.$/m);
-    expect(stdout).toMatch(/^\/resume \[id\] +go on with/m);
+    expect(stdout).toMatch(/^\/resume \[id\] +continue a conversation/m);
     expect(stdout).not.toContain("never");
   });
 
   it("stays with its model where another one cannot be opened", async () => {
     const { stdout, stderr } = await run(["-i"], "/model anthropic/x\n/model\nhello\n");
     expect(stderr).toContain("ANTHROPIC_API_KEY");
-    expect(stdout).toBe("openai-compatible/one (now)\nopenai-compatible/two\none heard 1: hello\n");
+    expect(stdout).toBe("openai-compatible/one (current)\nopenai-compatible/two\none heard 1: hello\n");
   });
 
   it("Ctrl-C ends the turn and not the chat; without a chat the program, as a shell expects it", async () => {

@@ -116,12 +116,12 @@ it("[agent-08c] while a question is open nothing is written over it", async () =
   const out = outputTo(streams);
   const view = turnView(out, { verbose: false });
   view.show({ type: "text", text: "Wait." });
-  view.hold();
+  view.pause();
   view.show(call("running"));
   view.show(call("done"));
   await new Promise(setImmediate);
   expect(streams.written()).toEqual({ stdout: "Wait.\n", stderr: "" });
-  view.goOn();
+  view.resume();
   await new Promise(setImmediate);
   expect(streams.written().stderr).toContain("done    files: read notes.txt");
 });

@@ -28,7 +28,7 @@ const FORM = {
 it("[agent-07a] a form is filled in field by field, and asked again for what does not fit", async () => {
   const person = asker("Paris", "soon", "5", "F");
   expect(await fillForm(FORM, person)).toEqual({ action: "accept", content: { city: "Paris", days: 5, unit: "F" } });
-  expect(person.prompts).toEqual(["City, empty declines: ", "days [3]: ", "days [3]: ", "unit (C, F): "]);
+  expect(person.prompts).toEqual(["City, leave empty to decline: ", "days [3]: ", "days [3]: ", "unit (C, F): "]);
   expect(person.notes[0]).toContain('"soon" is not');
 });
 

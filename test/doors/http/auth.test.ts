@@ -128,7 +128,7 @@ describe("[gate-08b] bearer tokens", () => {
       expect(answer.text + JSON.stringify(answer.headers)).not.toContain(OPS.slice(0, -1));
     }
     expect((await ask("/mcp", { token: "wrong" })).headers["www-authenticate"]).toBe(
-      'Bearer realm="toolcrib", error="invalid_token", error_description="The token is not known here."',
+      'Bearer realm="toolcrib", error="invalid_token", error_description="The token is not known to this hub."',
     );
     expect((await ask("/mcp", { headers: { authorization: `bearer  ${OPS}` } })).status).toBe(200);
   });
@@ -189,7 +189,7 @@ describe("[gate-08b] bearer tokens", () => {
     expect((await there.ask("/mcp", { token: OPS })).status).toBe(401);
     expect((await there.ask("/mcp", { token: READER })).json<Seen>().caller.key).toBe(before);
     await there.listener.reconfigure(config({ port: 1234, host: "::1", auth: { tokens } }));
-    expect(there.warnings.at(-1)).toBe("A change of http.host, http.port holds after a restart.");
+    expect(there.warnings.at(-1)).toBe("A change of http.host, http.port takes effect after a restart.");
     expect((await there.ask("/mcp", { token: OPS })).status).toBe(200);
   });
 

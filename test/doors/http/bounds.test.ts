@@ -297,7 +297,7 @@ describe("[gate-08e] what is no HTTP", () => {
     const answer = await raw.ended();
     expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
     expect(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n")))).toEqual({
-      error: { code: "invalid_arguments", message: "The request is no valid HTTP." },
+      error: { code: "invalid_arguments", message: "The request is not valid HTTP." },
     });
   });
 

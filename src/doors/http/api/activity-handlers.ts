@@ -1,15 +1,10 @@
+import type { Hub } from "../../../hub/hub.ts";
 import type { CheckedInput } from "../../../contract/operations.ts";
 import { type Caller, SCOPES } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { Session } from "../../../sessions/session.ts";
 import { namedSession } from "./caller-sessions.ts";
-import {
-  type HandlerParts,
-  type Handlers,
-  missingScope,
-  type OperationContext,
-  type OperatorHub,
-} from "./operation-handler.ts";
+import { type HandlerParts, type Handlers, missingScope, type OperationContext } from "./operation-handler.ts";
 
 export const sessionHandlers: Handlers<"listSessions" | "openSession" | "getSession" | "closeSession"> = {
   listSessions: (input, _context, { hub }) => hub.activity.sessions(input),
@@ -20,7 +15,7 @@ export const sessionHandlers: Handlers<"listSessions" | "openSession" | "getSess
     context.signal.addEventListener("abort", giveUp, { once: true });
     try {
       if (servers !== undefined) await session.own.mount(servers, waitMs === undefined ? {} : { waitMs });
-      if (context.signal.aborted) throw new ToolcribError("cancelled", "Nobody waits for the session any more.");
+      if (context.signal.aborted) throw new ToolcribError("cancelled", "The request was cancelled.");
     } catch (error) {
       session.close();
       throw error;
@@ -47,8 +42,8 @@ export const sessionHandlers: Handlers<"listSessions" | "openSession" | "getSess
   },
 };
 
-/** Whether another's session is there is for operators to know. */
-function assertCanAccess(hub: OperatorHub, caller: Caller, id: string): void {
+/** Only operators may learn whether another caller's session exists. */
+function assertCanAccess(hub: Hub, caller: Caller, id: string): void {
   if (!caller.scopes.has("admin") && namedSession(hub, caller, id) === undefined) throw missingScope("admin");
 }
 
@@ -60,16 +55,16 @@ function sessionOptions(
 ): { role?: string; workspaceDir?: string } {
   const isOperator = caller.scopes.has("admin");
   if (role !== undefined && role !== caller.role && (caller.role !== undefined || !isOperator)) {
-    throw new ToolcribError("denied", "The role is not this caller's own.", {
-      hint: "Leave `role` out: the session has the role that the token has.",
+    throw new ToolcribError("denied", "The role is not this caller's role.", {
+      hint: "Leave `role` out: the session has the role of the token.",
     });
   }
-  // Servers take a root for a folder that they may work in.
+  // Servers treat a root as a folder that they may work in.
   if (workspaceDir !== undefined && !isOperator) throw missingScope("admin");
   return { role, workspaceDir };
 }
 
-/** What happens after the answer is told to a door that can. */
+/** Sends later events of the session to the client, if the door supports that. */
 function forwardSessionEvents(session: Session, { tell }: OperationContext, { redactor }: HandlerParts): void {
   if (tell === undefined) return;
   const { id, own } = session;
@@ -83,19 +78,19 @@ export const approvalHandlers: Handlers<"listApprovals" | "getApproval" | "answe
   async getApproval({ approvalId }, _context, { hub }) {
     const approval = await hub.activity.approval(approvalId);
     if (approval !== undefined) return { approval };
-    throw new ToolcribError("not_found", `No call was asked about under the id ${approvalId}.`);
+    throw new ToolcribError("not_found", `No approval has the id ${approvalId}.`);
   },
 
   answerApproval({ approvalId, answer }, { caller, session }, { hub }) {
     const isOperator = caller.scopes.has("admin");
-    // It changes the rules, for everybody.
+    // It changes the rules for all callers.
     if (answer === "always" && !isOperator) throw missingScope("admin");
     return hub.activity.answer(
       approvalId,
       answer,
       caller.user ?? null,
       session.door,
-      // An operator may do everything else as well: a person who tries a tool on the page answers there too.
+      // An operator may answer own calls: a person who tries a tool on the page answers there too.
       isOperator ? undefined : caller.key,
     );
   },

@@ -1,12 +1,67 @@
-/** One hub session for each caller of REST and WebSocket: limits, grants, taint and kept results belong to it. */
+/** The hub sessions of callers of REST and the WebSocket: limits, grants, taint and kept results belong to a session. */
 import type { Clock } from "../../../base/clock.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { Session, SessionOptions } from "../../../sessions/session.ts";
 
+export interface SessionExtras {
+  /** Whether calls that need approval wait for it; without it they are denied. */
+  readonly holdsCalls?: boolean | undefined;
+}
+
+export interface SessionOpener {
+  openSession(options: SessionOptions): Session;
+}
+
+/** Opens a hub session for a caller of REST or of the WebSocket. */
+export function openCallerSession(
+  hub: SessionOpener,
+  caller: Caller,
+  door: "rest" | "websocket",
+  { holdsCalls }: SessionExtras,
+  { role, workspaceDir, sharedKey }: Pick<SessionOptions, "role" | "workspaceDir" | "sharedKey"> = {},
+): Session {
+  const { key, owner, user, scopes } = caller;
+  const isOperator = scopes.has("admin");
+  const session = hub.openSession({
+    door,
+    owner,
+    // A caller without a token may be a program that was tricked into calling: it cannot change rules or start programs.
+    decidesForAll: isOperator,
+    mayRunCommands: isOperator,
+    // A role that is left out is the caller's own, never none.
+    role: role ?? caller.role,
+    user,
+    holdsCalls,
+    workspaceDir,
+    sharedKey,
+    caller: key,
+  });
+  identities.set(session, identityOf(caller));
+  return session;
+}
+
+const identities = new WeakMap<Session, string>();
+
+function isOwnSession(session: Session, caller: Caller): boolean {
+  return identities.get(session) === identityOf(caller);
+}
+
+/** An open session that the caller may use. */
+export function namedSession(
+  hub: { sessions(): readonly Session[] },
+  caller: Caller,
+  id: string,
+  { anyWithAdmin = false }: { readonly anyWithAdmin?: boolean } = {},
+): Session | undefined {
+  const session = hub.sessions().find((each) => each.id === id);
+  if (session === undefined || session.closed) return undefined;
+  return isOwnSession(session, caller) || (anyWithAdmin && caller.scopes.has("admin")) ? session : undefined;
+}
+
 const IDLE_MS = 30 * 60_000;
 const SWEEP_MS = 60_000;
-/** Above it the longest unused ends. */
+/** Above this, the one unused for longest ends. */
 const MAX_CALLER_SESSIONS = 5000;
 
 interface CallerSession {
@@ -14,6 +69,7 @@ interface CallerSession {
   usedAt: number;
 }
 
+/** One default session for each caller. */
 export class CallerSessions {
   readonly #hub: SessionOpener;
   readonly #clock: Clock;
@@ -32,7 +88,7 @@ export class CallerSessions {
     return this.#held.size;
   }
 
-  /** The same for as long as the caller is the same and comes again within half an hour. */
+  /** The same session while the caller returns within half an hour. */
   of(caller: Caller): Session {
     const key = identityOf(caller);
     const known = this.#held.get(key);
@@ -78,73 +134,16 @@ export class CallerSessions {
   }
 }
 
-/** The hub sessions of callers of REST and of the WebSocket. */
-
-export interface SessionExtras {
-  /** Whether calls that need approval wait for it; without it they are denied. */
-  readonly holdsCalls?: boolean | undefined;
-}
-
-interface SessionOpener {
-  openSession(options: SessionOptions): Session;
-}
-
-export function openCallerSession(
-  hub: SessionOpener,
-  caller: Caller,
-  door: "rest" | "websocket",
-  { holdsCalls }: SessionExtras,
-  more: Pick<SessionOptions, "role" | "workspaceDir" | "sharedKey"> = {},
-): Session {
-  const { key, owner, role, user, scopes } = caller;
-  const isOperator = scopes.has("admin");
-  const session = hub.openSession({
-    door,
-    owner,
-    // Somebody without a token may be a program that was made to call: it changes nothing that lasts, and starts nothing.
-    decidesForAll: isOperator,
-    mayRunCommands: isOperator,
-    role,
-    user,
-    holdsCalls,
-    caller: key,
-    ...more,
-  });
-  identities.set(session, identityOf(caller));
-  return session;
-}
-
-const identities = new WeakMap<Session, string>();
-
-function isOwnSession(session: Session, caller: Caller): boolean {
-  return identities.get(session) === identityOf(caller);
-}
-
-/** An open session that the caller may name. */
-export function namedSession(
-  hub: { sessions(): readonly Session[] },
-  caller: Caller,
-  id: string,
-  { anyWithAdmin = false }: { readonly anyWithAdmin?: boolean } = {},
-): Session | undefined {
-  const session = hub.sessions().find((each) => each.id === id);
-  if (session === undefined || session.closed) return undefined;
-  return isOwnSession(session, caller) || (anyWithAdmin && caller.scopes.has("admin")) ? session : undefined;
-}
-
-/** Sessions that callers opened beside the one that they have anyway, mostly to bring servers along. */
-
-const OPENED_IDLE_MS = 30 * 60_000;
-const OPENED_SWEEP_MS = 60_000;
 const MAX_OPENED_PER_CALLER = 20;
 
 interface OpenedSession {
   readonly caller: Caller;
-  /** Ends with its socket, and not for want of use. */
+  /** Ends with its socket, and not when it is idle. */
   readonly ofSocket: boolean;
   usedAt: number;
 }
 
+/** Sessions that callers opened besides their default one, mostly to have servers of their own. */
 export class OpenedSessions {
   readonly #hub: SessionOpener;
   readonly #clock: Clock;
@@ -162,7 +161,7 @@ export class OpenedSessions {
     return this.#held.size;
   }
 
-  /** @param by The session of the door that it came through: what a socket opened ends with the socket. */
+  /** @param by The session of the door that asks: a session that a socket opened ends with the socket. */
   open(caller: Caller, by: Session, options: Pick<SessionOptions, "role" | "workspaceDir">): Session {
     this.#assertRoom(caller);
     const ofSocket = by.door === "websocket";
@@ -175,11 +174,11 @@ export class OpenedSessions {
       this.#held.delete(session);
     };
     session.closing.addEventListener("abort", forget, { once: true });
-    this.#stopSweep ??= this.#clock.after(OPENED_SWEEP_MS, () => this.#sweep());
+    this.#stopSweep ??= this.#clock.after(SWEEP_MS, () => this.#sweep());
     return session;
   }
 
-  /** It is not idle: somebody named it. */
+  /** A request named it, so it is not idle. */
   used(session: Session): void {
     const held = this.#held.get(session);
     if (held !== undefined) held.usedAt = this.#clock.now();
@@ -203,10 +202,10 @@ export class OpenedSessions {
   #sweep(): void {
     const now = this.#clock.now();
     for (const [session, { caller, ofSocket, usedAt }] of this.#held) {
-      const isIdle = !ofSocket && usedAt <= now - OPENED_IDLE_MS && session.running.size === 0;
+      const isIdle = !ofSocket && usedAt <= now - IDLE_MS && session.running.size === 0;
       const hasExpired = caller.expiresAt !== undefined && caller.expiresAt <= now;
       if (isIdle || hasExpired) session.close();
     }
-    this.#stopSweep = this.#held.size === 0 ? undefined : this.#clock.after(OPENED_SWEEP_MS, () => this.#sweep());
+    this.#stopSweep = this.#held.size === 0 ? undefined : this.#clock.after(SWEEP_MS, () => this.#sweep());
   }
 }

@@ -1,5 +1,6 @@
 /** A tool call as an operation. It goes through the hub's call path like any other. */
 import { nearMatches } from "../../../base/near-matches.ts";
+import type { Hub } from "../../../hub/hub.ts";
 import type { Quarantined } from "../../../catalog/quarantine.ts";
 import { ToolIndex } from "../../../catalog/search/tool-index.ts";
 import type { PromptInfo, ResourceInfo, ToolInfo } from "../../../contract/catalog-schemas.ts";
@@ -15,14 +16,7 @@ import { type Outcome, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { CallToolResult, ReadResourceResult } from "../../../model/protocol.ts";
 import type { Session } from "../../../sessions/session.ts";
-import {
-  type DeepReadonly,
-  type Handler,
-  type Handlers,
-  type OperationContext,
-  type OperatorHub,
-  pageOf,
-} from "./operation-handler.ts";
+import { type DeepReadonly, type Handler, type Handlers, type OperationContext, pageOf } from "./operation-handler.ts";
 import { visibleServer } from "./visibility.ts";
 
 const callTool: Handler<"callTool"> = async (input, { session, signal, onProgress }, { hub }) => {
@@ -46,7 +40,7 @@ function callTimeout(name: string, timeoutMs: number): ToolcribError {
   });
 }
 
-/** A tool's own error is a result. Everything else that is not ok is thrown, with the id under which the audit has it. */
+/** A tool's own error is a result. Any other failure is thrown, with the call id of the audit log. */
 function resultOrThrow<Result extends CallToolResult | ReadResourceResult>(outcome: Outcome<Result>): Result {
   if (outcome.ok) return outcome.result;
   const { code, message, hint, details } = outcome.error;
@@ -54,8 +48,8 @@ function resultOrThrow<Result extends CallToolResult | ReadResourceResult>(outco
   throw new ToolcribError(code, message, { hint, details: { ...details, callId: outcome.callId } });
 }
 
-/** Looked up in what the caller sees, by the server's own name of the tool or by the public one. */
-async function publicName(hub: OperatorHub, session: Session, serverId: string, toolName: string): Promise<string> {
+/** The public name of a tool that the caller sees, by the server's own name or the public one. */
+async function publicName(hub: Hub, session: Session, serverId: string, toolName: string): Promise<string> {
   const ofServer = (): { name: string; own: string }[] =>
     hub
       .view(session)
@@ -78,8 +72,8 @@ async function publicName(hub: OperatorHub, session: Session, serverId: string, 
   });
 }
 
-/** A server that waits to be asked for connects with the first call. */
-async function connectIdleServer(hub: OperatorHub, session: Session, serverId: string): Promise<void> {
+/** A server that connects on demand connects with the first call. */
+async function connectIdleServer(hub: Hub, session: Session, serverId: string): Promise<void> {
   let info = visibleServer(hub, session, serverId);
   if (session.own.servers().some(({ id }) => id === serverId)) {
     await session.own.settled();
@@ -92,8 +86,6 @@ async function connectIdleServer(hub: OperatorHub, session: Session, serverId: s
     { hint: info.hint, details: { server: serverId } },
   );
 }
-
-/** Search in the tools that a session sees: by the hub's ranking, then whatever else has the text in it. */
 
 /** A view is the same object until the catalog changes. */
 const indexes = new WeakMap<View, ToolIndex>();
@@ -126,7 +118,7 @@ export const toolHandlers: Handlers<"listTools" | "callTool"> = {
 };
 
 function matchingTools(
-  hub: OperatorHub,
+  hub: Hub,
   { serverId, name, q, pin }: CheckedInput<"listTools">,
   { session, caller }: OperationContext,
 ): (ToolCapability | Quarantined)[] {
@@ -135,7 +127,7 @@ function matchingTools(
   let tools: readonly ToolCapability[] = q === undefined || q.trim() === "" ? view.tools : findTools(view, q);
   if (serverId !== undefined) {
     tools = tools.filter(({ origin }) => origin.source === serverId);
-    // In-process tools and skills are sources as well, and no servers.
+    // In-process tools and skills are sources too, but not servers.
     if (tools.length === 0 && !view.tools.some(({ origin }) => origin.source === serverId)) {
       visibleServer(hub, session, serverId);
     }
@@ -161,7 +153,7 @@ interface PinStates {
   stateOf(source: string, tool: string): ToolInfo["pin"];
 }
 
-/** What a server wrote as null is as good as absent. */
+/** A null of a server counts as absent. */
 function toolInfo(
   { name, origin, definition, fingerprint }: ToolCapability,
   pins: PinStates,
@@ -182,13 +174,12 @@ function toolInfo(
   };
 }
 
-/** It has no public name, because nobody can call it. */
+/** It has no public name, because it cannot be called. */
 function quarantinedTool({ source, name, reason }: Quarantined): DeepReadonly<ToolInfo> {
   return { name, server: source, tool: name, fingerprint: "", pin: "unknown", quarantined: reason };
 }
 
 /** Resources and prompts. */
-
 export const catalogHandlers: Handlers<"listResources" | "readResource" | "listPrompts"> = {
   listResources(input, { session }, { hub }) {
     const { resources, templates } = hub.view(session);
@@ -252,7 +243,7 @@ function promptInfo({ name, origin, definition }: PromptCapability): DeepReadonl
   };
 }
 
-/** What a server wrote as null is as good as absent. */
+/** A null of a server counts as absent. */
 function titleAndDescription({ title, description }: { readonly title?: unknown; readonly description?: unknown }): {
   title?: string;
   description?: string;
@@ -264,14 +255,16 @@ function titleAndDescription({ title, description }: { readonly title?: unknown;
 }
 
 export const pinHandlers: Handlers<"listPins" | "changePins"> = {
-  async listPins(input, _context, { hub }) {
+  listPins(input, _context, { hub }) {
     const { serverId, kind, state } = input;
-    const matching = (await hub.pins.list()).filter(
-      (pin) =>
-        (serverId === undefined || pin.server === serverId) &&
-        (kind === undefined || pin.kind === kind) &&
-        (state === undefined || pin.state === state),
-    );
+    const matching = hub.pins
+      .list()
+      .filter(
+        (pin) =>
+          (serverId === undefined || pin.server === serverId) &&
+          (kind === undefined || pin.kind === kind) &&
+          (state === undefined || pin.state === state),
+      );
     const { entries, total, next } = pageOf(matching, input, (pin) => JSON.stringify([pin.server, pin.kind, pin.tool]));
     return { pins: entries, total, ...next };
   },

@@ -48,8 +48,6 @@ details > summary { cursor: pointer; color: var(--soft); font-size: .85rem; padd
 }
 `;
 
-/** The document as one page for people. It asks for nothing else, runs no script, and follows the reader's light or dark. */
-
 /** The style is allowed by its hash; nothing else is. */
 export const DOCS_POLICY = [
   "default-src 'none'",
@@ -67,6 +65,7 @@ interface Entry {
   readonly operation: JsonObject;
 }
 
+/** The document as one page for people, without scripts or other files, in the reader's light or dark scheme. */
 export function docsPage(document: OpenApiDocument): string {
   const entries = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): Entry => {
@@ -203,10 +202,9 @@ function objectIn(value: JsonObject, ...path: readonly string[]): JsonObject {
   return isJsonObject(found) ? found : {};
 }
 
-/** A JSON Schema as a person reads it: a word for each type, a table for the members of an object. */
-
 const MAX_DEPTH = 4;
 
+/** A JSON Schema as a person reads it: a word for each type, a table for the members of an object. */
 export function typeWords(schema: unknown): Markup {
   if (!isJsonObject(schema)) return markup`anything`;
   const named = schemaName(schema);
@@ -298,7 +296,7 @@ export function markup(pieces: TemplateStringsArray, ...parts: readonly Part[]):
   return new Markup(pieces.map((piece, index) => piece + rendered(parts[index])).join(""));
 }
 
-/** Text in which `code` stands in backticks, with paragraphs between blank lines. */
+/** Text with `code` in backticks, and paragraphs between blank lines. */
 export function prose(text: string): Markup[] {
   return text.split(/\n\s*\n/).map((paragraph) => markup`<p>${inline(paragraph)}</p>`);
 }

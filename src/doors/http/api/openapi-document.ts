@@ -3,10 +3,15 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { EXAMPLES } from "../../../contract/operation-examples.ts";
 import { ErrorAnswerSchema, type OperationName, OPERATIONS } from "../../../contract/operations.ts";
-import { API_PATH, REST_ROUTES, type RestRoute } from "../../../contract/rest.ts";
+import {
+  API_PATH,
+  AUDIT_EXPORT_PATH,
+  EXCLUDED_EXPORT_INPUTS,
+  REST_ROUTES,
+  type RestRoute,
+} from "../../../contract/rest.ts";
 import { type ErrorCode, type ErrorObject, ERROR_TABLE } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
-import { EXCLUDED_EXPORT_INPUTS } from "./audit-export.ts";
 
 export type OpenApiDocument = JsonObject & {
   readonly paths: Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
@@ -91,11 +96,11 @@ function operationOf(given: RestRoute, components: Components): JsonObject {
     ...(requestBody === undefined ? {} : { requestBody }),
     responses: {
       [status]: {
-        description: status === 201 ? "It was made." : "Done.",
+        description: status === 201 ? "Created." : "Done.",
         ...headersOf(given),
         content: { "application/json": { schema: components.output(output), example: EXAMPLES[name].output } },
       },
-      ...(method === "GET" && name !== "getServer" ? { 304: { description: "Nothing is other than before." } } : {}),
+      ...(method === "GET" && name !== "getServer" ? { 304: { description: "Not modified." } } : {}),
       ...Object.fromEntries(
         errorStatuses(given).map((each) => [each, { $ref: `#/components/responses/${responseName(each)}` }]),
       ),
@@ -118,13 +123,12 @@ function headersOf({ operation, method, status }: RestRoute): JsonObject {
   return { headers: { ...(isTagged ? { ETag: ETAG } : {}), ...(status === 201 ? { Location: LOCATION } : {}) } };
 }
 
-/** Parameters and body of a route, with the operation's example spread over them. */
-
 export interface RequestParts {
   readonly parameters: JsonObject[];
   readonly requestBody?: JsonObject;
 }
 
+/** Parameters and body of a route, with the operation's example spread over them. */
 export function requestParts(route: RestRoute, components: Components): RequestParts {
   const schema = components.input(OPERATIONS[route.operation].input);
   const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
@@ -154,7 +158,7 @@ export function requestParts(route: RestRoute, components: Components): RequestP
 const IF_MATCH: JsonObject = {
   name: "If-Match",
   in: "header",
-  description: "The server's `etag`. If its entry is another one by now, nothing is changed and the answer is 412.",
+  description: "The server's `etag`. If the entry has changed since, nothing is changed and the response is 412.",
   schema: { type: "string" },
   example: '"3-9f86d081884c7d65"',
 };
@@ -232,11 +236,10 @@ function objectOr(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** Routes that are no operations: streams, and the document itself. */
-
+/** Routes that are not operations: streams, and the document itself. */
 export function otherPaths(components: Components): Record<string, Record<string, JsonObject>> {
   return {
-    "/audit/export": { get: auditExport(components) },
+    [AUDIT_EXPORT_PATH]: { get: auditExport(components) },
     "/events": { get: eventStream() },
     "/openapi.json": { get: documentItself() },
   };
@@ -250,7 +253,7 @@ function auditExport(components: Components): JsonObject {
   return {
     operationId: "exportAudit",
     tags: ["Audit"],
-    summary: "All records that fit, one JSON object to a line, the oldest first.",
+    summary: "All matching records, one JSON object per line, the oldest first.",
     description: "Needs the scope `admin`.",
     "x-scope": "admin",
     parameters: filters.map(([name, schema]) => {
@@ -259,7 +262,7 @@ function auditExport(components: Components): JsonObject {
     }),
     responses: {
       200: {
-        description: "Lines exactly as they were written.",
+        description: "The lines as they were written.",
         content: { "application/x-ndjson": { schema: { type: "string" } } },
       },
       ...errorRefs(400, 401, 403, 429, 500),
@@ -272,18 +275,18 @@ function eventStream(): JsonObject {
   return {
     operationId: "events",
     tags: ["Hub"],
-    summary: "What happens in the hub, as server-sent events; the WebSocket gives the same.",
+    summary: "Events of the hub as server-sent events; the WebSocket sends the same.",
     description: "Needs the scope `read`; events for operators need `admin`.",
     "x-scope": "read",
     parameters: [
       { name: "events", in: "query", description: "Only these, such as `mcp.*,call.finished`.", schema: text },
-      { name: "after", in: "query", description: "Go on after the event of this number.", schema: text },
+      { name: "after", in: "query", description: "Continue after the event with this number.", schema: text },
       { name: "epoch", in: "query", description: "The run of the hub that the number belongs to.", schema: text },
-      { name: "Last-Event-ID", in: "header", description: "The same, as browsers send it.", schema: text },
+      { name: "Last-Event-ID", in: "header", description: "The same, in the form that browsers send.", schema: text },
     ],
     responses: {
       200: {
-        description: "A `hello` first, then one event after the other until the client leaves.",
+        description: "First a `hello`, then one event after another until the client disconnects.",
         content: { "text/event-stream": { schema: { type: "string" } } },
       },
       ...errorRefs(400, 401, 403, 429, 500, 503),
@@ -309,8 +312,6 @@ function errorRefs(...statuses: number[]): JsonObject {
     statuses.map((status) => [status, { $ref: `#/components/responses/${responseName(status)}` }]),
   );
 }
-
-/** Which errors an operation can end with, and how they stand in the document. */
 
 /** Statuses that HTTP has for what the table has under another one. */
 const HTTP_ONLY_STATUSES: Readonly<Record<number, ErrorCode>> = {
@@ -339,6 +340,7 @@ const EXTRA_STATUSES: Partial<Record<OperationName, readonly number[]>> = {
   changePins: [404, 409],
 };
 
+/** The error statuses that an operation can have. */
 export function errorStatuses({ operation, method, path, from }: RestRoute): number[] {
   const statuses = new Set([...COMMON_STATUSES, ...(EXTRA_STATUSES[operation] ?? [])]);
   if (path.includes("{")) statuses.add(404);
@@ -411,24 +413,23 @@ const ERROR_EXAMPLES: { readonly [Code in ErrorCode]: ErrorObject & { readonly c
   conflict: {
     code: "conflict",
     message: 'The server "files" stands in /home/ada/toolcrib.json.',
-    hint: "Change it there; the hub takes it up.",
+    hint: "Change it there; the hub reloads it.",
   },
-  internal: { code: "internal", message: "A fault in Toolcrib. The hub's log says more." },
+  internal: { code: "internal", message: "An internal error. The hub's log has the details." },
 };
-
-/** JSON Schemas of the contract's zod schemas. Those with an id are written once and referred to. */
 
 const SCHEMA_PREFIX = "#/components/schemas/";
 
+/** JSON Schemas of the contract's zod schemas. Those with an id are written once and referred to. */
 export class Components {
   readonly schemas: Record<string, JsonObject> = {};
 
-  /** What a caller may send. */
+  /** The schema of an input. */
   input(schema: z.ZodType): JsonObject {
     return this.#convert(schema, "input");
   }
 
-  /** What an answer is: closed, unless the schema says otherwise. */
+  /** The schema of an output: closed, unless the schema says otherwise. */
   output(schema: z.ZodType): JsonObject {
     return this.#convert(schema, "output");
   }
@@ -446,7 +447,7 @@ export class Components {
   #add(id: string, definition: unknown): void {
     const { id: _id, ...schema } = asObject(definition);
     const known = this.schemas[id];
-    // Sent and answered in different forms it would need two names.
+    // A schema with different input and output forms would need two names.
     if (known !== undefined && !isDeepStrictEqual(known, schema)) throw new Error(`Two schemas have the id ${id}.`);
     this.schemas[id] = schema;
   }
@@ -456,7 +457,7 @@ export function reference(id: string): JsonObject {
   return { $ref: SCHEMA_PREFIX + id };
 }
 
-/** Properties of the contract are never called `$ref`. That an integer is a safe one goes without saying. */
+/** Properties of the contract are never called `$ref`. Bounds of safe integers are left out. */
 function withReferences(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withReferences);
   if (!isJsonObject(value)) return value;

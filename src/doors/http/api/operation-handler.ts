@@ -1,23 +1,13 @@
-/** What a handler of an operation gets and gives. */
+/** Handlers of operations: their input, context and output, input checks, and paging. */
 import type { z } from "zod";
 import type { Clock } from "../../../base/clock.ts";
-import type { Approval, AuditVerdict, Overview, SessionDetail } from "../../../contract/activity-schemas.ts";
-import type { PinInfo } from "../../../contract/catalog-schemas.ts";
 import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
-import type { ServerDetail } from "../../../contract/server-schemas.ts";
-import type { SkillDetail, SkillInfo, SkillPlace } from "../../../contract/skill-schemas.ts";
 import type { EventName, FieldsOf } from "../../../contract/websocket.ts";
 import type { Hub } from "../../../hub/hub.ts";
-import type { ChangedBy } from "../../../hub/pins/hub-pins.ts";
-import type { PinChoice } from "../../../hub/pins/pins.ts";
 import type { Caller, Scope } from "../../../model/caller.ts";
-import type { AskAnswer } from "../../../model/decision.ts";
 import { ToolcribError } from "../../../model/errors.ts";
-import type { JsonObject } from "../../../model/json.ts";
 import type { Progress } from "../../../model/protocol.ts";
-import type { ServerInfo } from "../../../model/server-state.ts";
 import type { Session } from "../../../sessions/session.ts";
-import type { EventRecord } from "../../../telemetry/audit/record.ts";
 import type { OpenedSessions, SessionExtras } from "./caller-sessions.ts";
 
 /** Takes secrets out of every string of a value. */
@@ -26,7 +16,7 @@ export interface Masker {
 }
 
 export interface ApiParts extends SessionExtras {
-  readonly hub: OperatorHub;
+  readonly hub: Hub;
   readonly redactor: Masker;
   readonly version: string;
   /** Config keys that the command line sets, by the option that does: `{"http.port": "--port"}`, with their values. */
@@ -42,12 +32,12 @@ export interface HandlerParts extends ApiParts {
 
 export interface OperationContext {
   readonly caller: Caller;
-  /** The caller's own: what it sees is what the caller sees. */
+  /** The caller's session, which sees what the caller sees. */
   readonly session: Session;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when the client no longer waits. */
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /** Tells the asker alone that something happened, of a door that can. */
+  /** Sends an event to this client alone; absent if the door cannot. */
   readonly tell?: <Name extends EventName>(type: Name, fields: DeepReadonly<FieldsOf<Name>>) => void;
   /** Address of the hub as the caller reaches it, without a slash at the end. */
   readonly baseUrl: string;
@@ -61,103 +51,12 @@ export type Handler<Name extends OperationName> = (
 
 export type Handlers<Names extends OperationName = OperationName> = { readonly [Name in Names]: Handler<Name> };
 
-/** The parts of the hub that the operations need. */
-
-type Soon<Value> = DeepReadonly<Value> | Promise<DeepReadonly<Value>>;
-
-interface ServerChange {
-  /** Only if the entry still has this etag. */
-  readonly ifMatch?: string;
-}
-
-interface OperatorServers {
-  addServer(id: string, config: JsonObject): Promise<ServerInfo>;
-  updateServer(id: string, updates: JsonObject, options?: ServerChange): Promise<ServerInfo>;
-  removeServer(id: string, options?: ServerChange): Promise<void>;
-  server(id: string): Promise<DeepReadonly<ServerDetail> | undefined>;
-  testServer(
-    id: string | undefined,
-    config: JsonObject,
-    signal?: AbortSignal,
-  ): Promise<DeepReadonly<OutputOf<"testServer">>>;
-}
-
-interface OperatorSkills {
-  get(id: string, options: { readonly session: Session }): { readonly id: string; readonly name: string } | undefined;
-  instructions(id: string, options: { readonly session: Session }): Promise<string>;
-  infos(session: Session): Soon<SkillInfo[]>;
-  describe(id: string, session: Session): Promise<DeepReadonly<SkillDetail> | undefined>;
-  places(): Promise<DeepReadonly<SkillPlace[]>>;
-  scan(path: string): Promise<DeepReadonly<OutputOf<"scanSkills">>>;
-  import(options: CheckedInput<"importSkills">): Promise<DeepReadonly<OutputOf<"importSkills">>>;
-  remove(id: string): Promise<DeepReadonly<OutputOf<"removeSkill">>>;
-}
-
-type ChangedPins = OutputOf<"changePins">["changed"];
-
-interface OperatorPins {
-  list(): Soon<PinInfo[]>;
-  stateOf(source: string, tool: string): PinInfo["state"];
-  approve(server: string, thing: PinChoice | undefined, by: ChangedBy): Promise<DeepReadonly<ChangedPins>>;
-  reset(server: string, thing: PinChoice | undefined, by: ChangedBy): Promise<DeepReadonly<ChangedPins>>;
-}
-
-export interface OperatorAudit {
-  /** Writes a record of something that was done. */
-  note(record: Omit<EventRecord, "time">): void;
-  query(input: CheckedInput<"listAudit">): Promise<DeepReadonly<OutputOf<"listAudit">>>;
-  verify(): Promise<DeepReadonly<AuditVerdict>>;
-  exportLines(input: CheckedInput<"listAudit">): AsyncIterable<string>;
-}
-
-interface OperatorActivity {
-  sessions(input: CheckedInput<"listSessions">): Soon<OutputOf<"listSessions">>;
-  session(id: string): DeepReadonly<SessionDetail> | undefined | Promise<DeepReadonly<SessionDetail> | undefined>;
-  approvals(input: CheckedInput<"listApprovals">): Soon<OutputOf<"listApprovals">>;
-  approval(id: string): DeepReadonly<Approval> | undefined | Promise<DeepReadonly<Approval> | undefined>;
-  closeSession(id: string): Promise<void>;
-  answer(
-    id: string,
-    answer: AskAnswer,
-    by: string | null,
-    door: string,
-    caller?: string,
-  ): Promise<OutputOf<"answerApproval">>;
-  overview(): Soon<Overview>;
-}
-
-type ExistingParts = Pick<
-  Hub,
-  | "call"
-  | "config"
-  | "connect"
-  | "disconnect"
-  | "explain"
-  | "missing"
-  | "openSession"
-  | "quarantined"
-  | "read"
-  | "servers"
-  | "session"
-  | "sessions"
-  | "view"
->;
-
-export interface OperatorHub extends ExistingParts, OperatorServers {
-  readonly skills: OperatorSkills;
-  readonly pins: OperatorPins;
-  readonly audit: OperatorAudit;
-  readonly activity: OperatorActivity;
-}
-
-/** A value of the contract as a part of the hub may hold it: nobody changes what is only shown. */
+/** A value of the contract that is only read. */
 export type DeepReadonly<Value> = Value extends readonly (infer Item)[]
   ? readonly DeepReadonly<Item>[]
   : Value extends object
     ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
     : Value;
-
-/** Checks what a caller sent, and says which field is wrong in words. */
 
 const MAX_SHOWN_ISSUES = 5;
 
@@ -166,6 +65,7 @@ interface Issue {
   readonly message: string;
 }
 
+/** Checks an input; the error names each wrong field. */
 export function checkInput<Name extends OperationName>(name: Name, input: unknown): CheckedInput<Name> {
   // The schema of that name was what checked it.
   return checkFields(OPERATIONS[name].input, input) as CheckedInput<Name>;
@@ -189,11 +89,11 @@ function issueOf(issue: z.core.$ZodIssue): Issue {
   return { path: issue.path.join("."), message: messageOf(issue) };
 }
 
-/** Zod's own words begin with "Invalid input: "; a field that is missing is one of another type to it. */
+/** Zod's messages begin with "Invalid input: "; a missing field is one of another type to it. */
 function messageOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "unrecognized_keys":
-      return `${issue.keys.map((key) => JSON.stringify(key)).join(", ")} is not known here`;
+      return `${issue.keys.map((key) => JSON.stringify(key)).join(", ")} is not known`;
     case "invalid_type":
       return issue.message.endsWith("received undefined") ? "is missing" : `must be ${withArticle(issue.expected)}`;
     case "invalid_value":
@@ -214,8 +114,6 @@ export function missingScope(scope: Scope): ToolcribError {
   });
 }
 
-/** Pages of a list that is in memory. The cursor names the last entry seen, so that changes before it shift nothing. */
-
 interface PageInput {
   readonly limit: number;
   readonly cursor?: string | undefined;
@@ -228,6 +126,7 @@ interface Paged<Entry> {
   readonly next: { readonly nextCursor?: string };
 }
 
+/** Pages of a list that is in memory. The cursor names the last entry seen, so that changes before it shift nothing. */
 export function pageOf<Entry>(
   all: readonly Entry[],
   { limit, cursor }: PageInput,
@@ -246,7 +145,7 @@ interface Position {
   readonly key: string;
 }
 
-/** Where the entry is no more, its place in the list is the best guess. */
+/** If the entry is gone, its position in the list is the best guess. */
 function pageStart<Entry>(all: readonly Entry[], { index, key }: Position, keyOf: (entry: Entry) => string): number {
   const expected = all[index - 1];
   if (expected !== undefined && keyOf(expected) === key) return index;
@@ -270,5 +169,5 @@ function readCursor(cursor: string): Position {
   } catch {
     // Said below.
   }
-  throw invalidInput([{ path: "cursor", message: "is not one that this list gave" }]);
+  throw invalidInput([{ path: "cursor", message: "is not a cursor of this list" }]);
 }

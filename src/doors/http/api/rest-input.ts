@@ -1,4 +1,4 @@
-/** Puts the input of an operation together from path, query, body and headers. */
+/** Finds the operation of a REST request, and its input in path, query and body. */
 import type { IncomingMessage } from "node:http";
 import { OPERATIONS } from "../../../contract/operations.ts";
 import { REST_ROUTES, type RestRoute } from "../../../contract/rest.ts";
@@ -15,7 +15,7 @@ export async function readInput(
   const query = readQuery(exchange.query, params);
   if (method === "GET" || method === "DELETE" || from === undefined) return { ...query, ...params };
   const [stray] = Object.keys(query);
-  if (stray !== undefined) throw invalidInput([{ path: stray, message: "belongs into the body, not into the query" }]);
+  if (stray !== undefined) throw invalidInput([{ path: stray, message: "belongs in the body, not in the query" }]);
   const body = await readJson(exchange);
   return { ...fromBody(from, body), ...params };
 }
@@ -24,7 +24,7 @@ export function readQuery(query: URLSearchParams, params: Readonly<Record<string
   const input: JsonObject = {};
   for (const [key, value] of query) {
     if (Object.hasOwn(input, key) || Object.hasOwn(params, key)) {
-      throw invalidInput([{ path: key, message: "is there more than once" }]);
+      throw invalidInput([{ path: key, message: "was given more than once" }]);
     }
     if (key !== "__proto__") input[key] = value;
   }
@@ -32,7 +32,7 @@ export function readQuery(query: URLSearchParams, params: Readonly<Record<string
 }
 
 function fromBody(from: RestRoute["from"], body: unknown): JsonObject {
-  // Nothing sent is the same as nothing in it.
+  // No body is the same as an empty object.
   const object = body === undefined ? {} : body;
   if (!isJsonObject(object)) throw invalidInput([{ path: "", message: "The body must be a JSON object" }]);
   switch (from) {
@@ -66,12 +66,13 @@ const CALL_KEYS: ReadonlySet<string> = new Set(["arguments", ...Object.keys(OPER
 function argumentsInput({ arguments: named, ...body }: JsonObject): JsonObject {
   const stray = Object.keys(body).filter((key) => !CALL_KEYS.has(key));
   if (stray.length > 0) {
-    const { message, details } = invalidInput(stray.map((path) => ({ path, message: "is not known here" })));
+    const { message, details } = invalidInput(stray.map((path) => ({ path, message: "is not known" })));
     const hint = `Arguments of the tool go into \`arguments\`: {"arguments": {${JSON.stringify(stray[0])}: …}}.`;
     throw new ToolcribError("invalid_arguments", message, { hint, details });
   }
   if (named === undefined) return body;
-  if (body["args"] !== undefined) throw invalidInput([{ path: "args", message: "is the same as arguments; send one" }]);
+  if (body["args"] !== undefined)
+    throw invalidInput([{ path: "args", message: "is the same as arguments; send only one" }]);
   return { ...body, args: named };
 }
 
@@ -95,8 +96,6 @@ async function readJson(exchange: HttpExchange): Promise<unknown> {
   }
 }
 
-/** Finds the operation behind a method and a path. */
-
 type RouteMatch =
   | { readonly route: RestRoute; readonly params: Readonly<Record<string, string>> }
   /** Something is there, for other methods. */
@@ -107,13 +106,16 @@ interface Pattern {
   readonly segments: readonly string[];
 }
 
-/** Those with fewer parameters first: `/skills/places` is no skill. */
+/** Routes with fewer parameters first: `/skills/places` is not a skill. */
 const PATTERNS: readonly Pattern[] = REST_ROUTES.map((route) => ({
   route,
   segments: route.path.slice(1).split("/"),
 })).toSorted((a, b) => parameterCount(a) - parameterCount(b));
 
-/** @param path Below `/api/v1`, decoded. Undefined if nothing is there. */
+/**
+ * The operation behind a method and a path; undefined if nothing is there.
+ * @param path Below `/api/v1`, decoded.
+ */
 export function matchRoute(method: string, path: string): RouteMatch | undefined {
   const given = path.slice(1).split("/");
   const wanted = method === "HEAD" ? "GET" : method;

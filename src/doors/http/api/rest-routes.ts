@@ -1,25 +1,34 @@
 /** REST: each request is one operation, decoded from HTTP and encoded back. */
 import { hash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { API_PATH, type RestRoute } from "../../../contract/rest.ts";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { OPERATIONS } from "../../../contract/operations.ts";
+import { API_PATH, AUDIT_EXPORT_PATH, EXCLUDED_EXPORT_INPUTS, type RestRoute } from "../../../contract/rest.ts";
+import type { Hub } from "../../../hub/hub.ts";
 import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { matchesEtag } from "../../../hub/servers/server-entry.ts";
 import { asToolcribError, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import type { HttpExchange, HttpRoute } from "../http-exchange.ts";
-import { sendError, sendJsonText } from "../http-responses.ts";
-import { notFoundAt, refuseMethod } from "../status-routes.ts";
-import { EXPORT_PATH, exportAudit } from "./audit-export.ts";
+import {
+  notFoundAt,
+  readOnlyRoute,
+  refuseMethodUnless,
+  refuseUnlessRead,
+  sendError,
+  sendJsonText,
+} from "../http-responses.ts";
 import type { CallerSessions } from "./caller-sessions.ts";
-import type { ApiParts } from "./operation-handler.ts";
-import { hasNonJsonBody, matchRoute, readInput } from "./rest-input.ts";
-import { Operations } from "./run-operation.ts";
+import { type ApiParts, checkInput, invalidInput } from "./operation-handler.ts";
+import { hasNonJsonBody, matchRoute, readInput, readQuery } from "./rest-input.ts";
+import type { Operations } from "./run-operation.ts";
 import { withClusterIds, toLocalSession } from "./session-ids.ts";
 
 export interface RestParts extends ApiParts {
   readonly operations: Operations;
   readonly sessions: CallerSessions;
-  /** In a cluster: ids that say which node has what they stand for. */
+  /** In a cluster: ids that name the node that has the session. */
   readonly ids?: RoutableIds | undefined;
 }
 
@@ -34,23 +43,19 @@ export function apiRoutes(parts: RestParts): HttpRoute[] {
 async function respond(exchange: HttpExchange, parts: RestParts): Promise<void> {
   const { request, response, caller } = exchange;
   const path = exchange.path.slice(API_PATH.length);
-  if (path === EXPORT_PATH) return exportAudit(exchange, parts.hub.audit);
+  if (path === AUDIT_EXPORT_PATH) return exportAudit(exchange, parts.hub.audit);
   const match = matchRoute(request.method ?? "", path);
-  if (match === undefined)
-    throw notFoundAt(exchange.path, `${DOCUMENT_PATH} says what there is, ${DOCS_PATH} shows it.`);
-  if ("allowed" in match) {
-    refuseMethod(exchange, match.allowed);
-    return;
+  if (match === undefined) {
+    throw notFoundAt(exchange.path, `${DOCUMENT_PATH} lists all routes, ${DOCS_PATH} describes them.`);
   }
+  if ("allowed" in match) return void refuseMethodUnless(exchange, match.allowed);
   const { route, params } = match;
-  const scope = Operations.scopeOf(route.operation);
-  if (!caller.scopes.has(scope)) {
-    exchange.refuseScope(scope);
-    return;
-  }
+  const { scope } = OPERATIONS[route.operation];
+  // Before the body is read; what runs from here on is authorized.
+  if (!caller.scopes.has(scope)) return exchange.refuseScope(scope);
   if (hasNonJsonBody(request)) {
-    sendError(response, new ToolcribError("invalid_arguments", "The body must be application/json."), { status: 415 });
-    return;
+    const error = new ToolcribError("invalid_arguments", "The body must be application/json.");
+    return sendError(response, error, { status: 415 });
   }
   const given = await readInput(exchange, route, params);
   const input = parts.ids === undefined ? given : await toLocalSession(parts.ids, exchange, route.operation, given);
@@ -65,7 +70,7 @@ async function respond(exchange: HttpExchange, parts: RestParts): Promise<void> 
   }
 }
 
-/** An entry that is another one by now has a status of its own. */
+/** An entry that has changed since the client read it has a status of its own. */
 async function changeServer(
   exchange: HttpExchange,
   parts: RestParts,
@@ -87,16 +92,15 @@ async function changeServer(
 function runOperation(exchange: HttpExchange, parts: RestParts, route: RestRoute, input: JsonObject): Promise<unknown> {
   const { request, response, caller } = exchange;
   const { operations, sessions, hub } = parts;
-  const base = hub.config.config.http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`;
-  return operations.run(route.operation, input, {
+  return operations.runAuthorized(route.operation, input, {
     caller,
     session: sessions.of(caller),
     signal: abortOnClose(response),
-    baseUrl: base,
+    baseUrl: hub.config.config.http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`,
   });
 }
 
-/** Aborts when the client has gone before its answer. */
+/** Aborts when the client disconnects before the response. */
 function abortOnClose(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   if (response.destroyed) gone.abort();
@@ -127,7 +131,7 @@ function sessionIn(output: unknown): string | undefined {
   return typeof id === "string" ? id : undefined;
 }
 
-/** The one server that an answer is about; its etag is that of the entry, not of what else is said of it. */
+/** The server in an output; its etag is that of the entry, not of the whole response. */
 function serverIn(output: unknown): { readonly id: string; readonly etag: string | undefined } | undefined {
   const server = isJsonObject(output) ? output["server"] : undefined;
   if (!isJsonObject(server) || typeof server["id"] !== "string") return undefined;
@@ -135,7 +139,48 @@ function serverIn(output: unknown): { readonly id: string; readonly etag: string
   return { id, etag: typeof etag === "string" ? etag : undefined };
 }
 
-/** What the API is, for programs and for people. It holds nothing of this hub, so that nobody needs a token for it. */
+type AuditLines = Pick<Hub["audit"], "exportLines">;
+
+/** The audit log as lines, as many as there are: nothing is gathered in memory, and a slow reader slows it down. */
+export async function exportAudit(exchange: HttpExchange, audit: AuditLines): Promise<void> {
+  const { request, response, caller, query } = exchange;
+  const { scope } = OPERATIONS.listAudit;
+  if (!caller.scopes.has(scope)) return exchange.refuseScope(scope);
+  if (refuseUnlessRead(exchange)) return;
+  const given = readQuery(query);
+  for (const key of EXCLUDED_EXPORT_INPUTS) {
+    if (!Object.hasOwn(given, key)) continue;
+    throw invalidInput([{ path: key, message: "does not apply here: the export has all records, the oldest first" }]);
+  }
+  const lines: AsyncIterator<string> = audit.exportLines(checkInput("listAudit", given))[Symbol.asyncIterator]();
+  // A failure before the first line is answered as an error; after it, the connection can only be cut.
+  const first = await lines.next();
+  response.writeHead(200, {
+    "content-type": "application/x-ndjson",
+    "content-disposition": 'attachment; filename="toolcrib-audit.jsonl"',
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  });
+  if (request.method === "HEAD") {
+    response.end();
+    await lines.return?.();
+    return;
+  }
+  await pipeline(Readable.from(exportText(first, lines), { objectMode: false }), response).catch((error: unknown) => {
+    // A client that leaves early is not a fault.
+    if (!response.destroyed) throw error;
+  });
+}
+
+async function* exportText(first: IteratorResult<string>, rest: AsyncIterator<string>): AsyncGenerator<string> {
+  try {
+    for (let next = first; next.done !== true; next = await rest.next()) {
+      yield next.value.endsWith("\n") ? next.value : `${next.value}\n`;
+    }
+  } finally {
+    await rest.return?.();
+  }
+}
 
 const DOCUMENT_PATH = `${API_PATH}/openapi.json`;
 const DOCS_PATH = "/api/docs";
@@ -146,17 +191,18 @@ interface Texts {
   readonly policy: string;
 }
 
+/** The description of the API, for programs and for people. It says nothing about this hub, so it needs no token. */
 function docsRoutes(version: string): HttpRoute[] {
   let made: Promise<Texts> | undefined;
   const texts = (): Promise<Texts> => (made ??= createTexts(version));
   return [
-    docsRoute(DOCUMENT_PATH, async ({ request, response }) => {
+    readOnlyRoute(DOCUMENT_PATH, async ({ request, response }) => {
       const { document } = await texts();
       const etag = bodyEtag(document);
       if (matchesIfNoneMatch(request, etag)) response.writeHead(304, { etag }).end();
       else sendJsonText(response, 200, document, { etag });
     }),
-    docsRoute(DOCS_PATH, async ({ response }) => {
+    readOnlyRoute(DOCS_PATH, async ({ response }) => {
       const { page, policy } = await texts();
       response.writeHead(200, {
         "content-type": "text/html; charset=utf-8",
@@ -171,7 +217,7 @@ function docsRoutes(version: string): HttpRoute[] {
   ];
 }
 
-/** Made when somebody first asks for it. */
+/** Made for the first request: the document and the page are large. */
 async function createTexts(version: string): Promise<Texts> {
   const [{ openApiDocument }, { docsPage, DOCS_POLICY }] = await Promise.all([
     import("./openapi-document.ts"),
@@ -181,33 +227,18 @@ async function createTexts(version: string): Promise<Texts> {
   return { document: JSON.stringify(document), page: docsPage(document), policy: DOCS_POLICY };
 }
 
-function docsRoute(path: string, show: (exchange: HttpExchange) => Promise<void>): HttpRoute {
-  return {
-    path,
-    access: "public",
-    async handle(exchange) {
-      const { method } = exchange.request;
-      if (exchange.path !== path) throw notFoundAt(exchange.path);
-      if (method === "GET" || method === "HEAD") await show(exchange);
-      else refuseMethod(exchange, ["GET", "HEAD"]);
-    },
-  };
-}
-
-/** Entity tags of whole answers, so that nobody is sent what they have. */
-
 function bodyEtag(body: string): string {
   return `"${hash("sha1", body, "base64url")}"`;
 }
 
-/** Whether the caller has this answer already. */
+/** Whether the client has this response already. */
 function matchesIfNoneMatch({ headers }: IncomingMessage, tag: string): boolean {
   const given = headers["if-none-match"];
   if (given === undefined) return false;
   return given.trim() === "*" || tagsIn(given).includes(bareTag(tag));
 }
 
-/** Also without quotes, as people write them by hand. */
+/** Also without quotes, as people type them. */
 function tagsIn(header: string): string[] {
   return header
     .split(",")

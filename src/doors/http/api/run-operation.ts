@@ -1,7 +1,7 @@
-/** Every operation of the contract: who may run it is checked, then what was sent; what comes out is masked. */
+/** Runs operations of the contract: checks scope and input, calls the handler, records changes, masks the output. */
 import { systemClock } from "../../../base/clock.ts";
 import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
-import type { Caller, Scope } from "../../../model/caller.ts";
+import type { Caller } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { EventRecord } from "../../../telemetry/audit/record.ts";
@@ -36,10 +36,10 @@ const HANDLERS: Handlers = {
   ...auditHandlers,
 };
 
-/** What came from a tool went through the guard, and its data must not be changed once more. */
+/** Results of tools went through the guard, and must not be changed again. */
 const UNMASKED_OPERATIONS: ReadonlySet<OperationName> = new Set(["callTool", "readResource"]);
 
-/** Those whose input `session` is the one that they run in. */
+/** Operations that run in the session of their input `session`. */
 const SESSION_OPERATIONS: ReadonlySet<OperationName> = new Set<OperationName>([
   "listServers",
   "listTools",
@@ -66,14 +66,15 @@ export class Operations {
     return Object.hasOwn(OPERATIONS, name);
   }
 
-  static scopeOf(name: OperationName): Scope {
-    return OPERATIONS[name].scope;
-  }
-
   /** Rejects with ToolcribError only. */
   async run(name: OperationName, input: unknown, context: OperationContext): Promise<unknown> {
-    const scope = Operations.scopeOf(name);
+    const { scope } = OPERATIONS[name];
     if (!context.caller.scopes.has(scope)) throw missingScope(scope);
+    return this.runAuthorized(name, input, context);
+  }
+
+  /** For a door that has checked the operation's scope already, such as before it read a body. */
+  async runAuthorized(name: OperationName, input: unknown, context: OperationContext): Promise<unknown> {
     const output = await this.#handle(name, input, context);
     return UNMASKED_OPERATIONS.has(name) ? output : this.#masked(output);
   }
@@ -99,7 +100,7 @@ export class Operations {
     return { ...context, session };
   }
 
-  /** A cursor is made of nothing secret, and half a cursor is none. */
+  /** A cursor has no secrets, and a masked one would not work. */
   #masked(output: unknown): unknown {
     const masked = this.#parts.redactor.maskAll(output);
     if (!isJsonObject(output) || !isJsonObject(masked) || output["nextCursor"] === undefined) return masked;
@@ -107,8 +108,7 @@ export class Operations {
   }
 }
 
-/** What an operator changed goes into the audit log, with who did it: the call records alone do not show it. */
-
+/** Changes by operators go into the audit log, which otherwise has only calls. */
 type Change = Pick<EventRecord, "event" | "origin" | "name" | "details">;
 
 type AuditedChanges = {
@@ -127,7 +127,7 @@ const serverChange = (event: string, id: string | undefined, details?: EventReco
   details,
 });
 
-/** Pins and answers to approvals write records of their own. Values of entries are not recorded, only their keys. */
+/** Pins and approvals write their own records. Of entries only the keys are recorded. */
 const AUDITED_CHANGES: AuditedChanges = {
   addServer: ({ serverId, config }) =>
     serverChange("server.added", serverId ?? config.id, { keys: Object.keys(config).filter((key) => key !== "id") }),
@@ -166,7 +166,7 @@ function auditRecord<Name extends OperationName>(
 ): Omit<EventRecord, "time"> | undefined {
   const change = AUDITED_CHANGES[name]?.(input, output);
   if (change === undefined) return undefined;
-  // Not everybody has a name, but every token and every login by a link a key of its own.
+  // Not every caller has a name, but every token and every login link has a key.
   const details = { ...change.details, by: auditKey(caller) };
   return { ...change, details, door: session.door, session: session.id, user: caller.user ?? null };
 }

@@ -1,8 +1,9 @@
+import type { Hub } from "../../../hub/hub.ts";
 import type { ServerDetail } from "../../../contract/server-schemas.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { JsonObject } from "../../../model/json.ts";
 import type { ServerInfo } from "../../../model/server-state.ts";
-import { type DeepReadonly, type Handlers, invalidInput, type OperatorHub, pageOf } from "./operation-handler.ts";
+import { type DeepReadonly, type Handlers, invalidInput, pageOf } from "./operation-handler.ts";
 import { visibleServer, visibleServers } from "./visibility.ts";
 
 type ServerOperation =
@@ -85,11 +86,11 @@ function matchesServerFilter({ id, name, state, tags }: ServerInfo, filter: Serv
 }
 
 /** With what was odd about the entry that was sent. */
-async function changedDetail(hub: OperatorHub, { id, warnings }: ServerInfo): Promise<DeepReadonly<ServerDetail>> {
+async function changedDetail(hub: Hub, { id, warnings }: ServerInfo): Promise<DeepReadonly<ServerDetail>> {
   return { ...(await detailOf(hub, id)), warnings: [...warnings] };
 }
 
-async function detailOf(hub: OperatorHub, id: string): Promise<DeepReadonly<ServerDetail>> {
+async function detailOf(hub: Hub, id: string): Promise<DeepReadonly<ServerDetail>> {
   const detail = await hub.server(id);
   if (detail !== undefined) return detail;
   throw new ToolcribError("not_found", `The server "${id}" was removed meanwhile.`);

@@ -11,7 +11,7 @@ interface SessionReference {
   readonly key: "session" | "sessionId";
 }
 
-/** The input with the name that the session has here; undefined if another node has answered. */
+/** The input with the session's local id; undefined if another node has answered. */
 export async function toLocalSession(
   ids: RoutableIds | undefined,
   exchange: HttpExchange,
@@ -21,14 +21,14 @@ export async function toLocalSession(
   const named = sessionReference(operation, input);
   if (ids === undefined || named === undefined) return input;
   const place = await ids.find("rest", named.id);
-  // What nobody knows is looked for as it is; ids that listings show are those of the hub.
+  // An unknown id is looked up as it is; listings show the hub's own ids.
   if (place === undefined) return input;
   if ("here" in place) return { ...input, [named.key]: place.here };
-  switch (await exchange.handOn?.(place.node)) {
+  switch (await exchange.forwardTo?.(place.node)) {
     case "answered":
       return undefined;
     case "away":
-      throw new ToolcribError("server_unavailable", "The node that has this session cannot be reached now.", {
+      throw new ToolcribError("server_unavailable", "The node that has this session cannot be reached at the moment.", {
         hint: "Try again soon.",
       });
     default:
@@ -36,7 +36,7 @@ export async function toLocalSession(
   }
 }
 
-/** What an operation answers, with ids that every node understands. */
+/** The output of an operation, with ids that every node understands. */
 export function withClusterIds(
   ids: RoutableIds | undefined,
   operation: OperationName,
@@ -58,20 +58,23 @@ function sessionReference(operation: OperationName, { session, sessionId }: Json
   return typeof session === "string" ? { id: session, key: "session" } : undefined;
 }
 
-/** Ids of sessions that REST gave out in a cluster, for sockets: a socket reaches the sessions of its own node. */
-
 type SessionIdLookup = Pick<RoutableIds, "findAtOnce">;
 
-/** What the session is called here. An id that REST did not give out stays as it is. */
+/** The local id of a session. An id that REST did not issue stays as it is. */
 export function localSessionId(ids: SessionIdLookup | undefined, id: string): string {
   const place = ids?.findAtOnce("rest", id);
   if (place === undefined) return id;
   if ("here" in place) return place.here;
-  throw new ToolcribError("not_found", "This session is at another node, and a socket reaches those of its own node.", {
-    hint: "Use it by REST, which works at every node, or open a session by this connection.",
-  });
+  throw new ToolcribError(
+    "not_found",
+    "This session is at another node; a WebSocket reaches only sessions of its own node.",
+    {
+      hint: "Use it over REST, which works at every node, or open a session on this connection.",
+    },
+  );
 }
 
+/** Ids of sessions that REST gave out in a cluster, for sockets: a socket reaches the sessions of its own node. */
 export function withLocalSessionIds(
   ids: SessionIdLookup | undefined,
   operations: Pick<Operations, "run">,

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
+import type { Hub } from "../../../hub/hub.ts";
 import type { z } from "zod";
 import type { AgentClient, ClientEnvironment, WrittenServer } from "../../../clients/agent-client.ts";
 import { type ConfigDocument, formatPath, renderDiagnostic } from "../../../config/config-document.ts";
@@ -17,15 +18,9 @@ import type { Explanation } from "../../../policy/decide.ts";
 import { isPlainText, isCredentialName } from "../../../secrets/credential-names.ts";
 import { MASK } from "../../../secrets/mask.ts";
 import { Session } from "../../../sessions/session.ts";
-import {
-  type ApiParts,
-  type DeepReadonly,
-  type Handlers,
-  missingScope,
-  type OperatorHub,
-} from "./operation-handler.ts";
+import { type ApiParts, type DeepReadonly, type Handlers, missingScope } from "./operation-handler.ts";
 
-/** Servers are shown one by one, with what is known of each; tokens never. */
+/** Servers are listed one by one with their details; tokens are never shown. */
 const HIDDEN_KEYS = [/^mcpServers$/, /^roles\..*\.mcpServers$/, /^http\.auth\.tokens$/];
 export const configHandlers: Handlers<"getConfig"> = {
   async getConfig(_input, _context, parts) {
@@ -35,7 +30,7 @@ export const configHandlers: Handlers<"getConfig"> = {
     const tokens = config.config.http.auth?.tokens ?? [];
     return {
       file: config.file,
-      // The others are watched for, and not there yet.
+      // The others are watched, but do not exist yet.
       files: config.files.filter((file) => existsSync(file)),
       values: [...servers, ...values],
       warnings: config.warnings.map(renderDiagnostic),
@@ -47,7 +42,7 @@ export const configHandlers: Handlers<"getConfig"> = {
 
 type Value = DeepReadonly<ConfigView["values"][number]>;
 
-async function serverValues(hub: OperatorHub): Promise<Value[]> {
+async function serverValues(hub: Hub): Promise<Value[]> {
   const document = await readDocument(hub.config);
   const values = hub.servers().map(async ({ id }): Promise<Value[]> => {
     const detail = await hub.server(id);
@@ -59,7 +54,7 @@ async function serverValues(hub: OperatorHub): Promise<Value[]> {
         return [{ key, value, origin: "store" }];
       case "code":
         return [{ key, value, origin: "code" }];
-      // It belongs to a skill, and stands in no config.
+      // It belongs to a skill and is not in a config.
       case "skill":
         return [];
       case "file":
@@ -70,7 +65,7 @@ async function serverValues(hub: OperatorHub): Promise<Value[]> {
   return (await Promise.all(values)).flat();
 }
 
-/** A server of a role is `id@role`, and stands with the role. */
+/** A server of a role is `id@role`, and its entry is with the role. */
 function serverOrigin(document: ConfigDocument | undefined, file: string, id: string): string {
   if (document?.file !== file) return file;
   const [, own, role] = /^(.*)@([^@]*)$/.exec(id) ?? [];
@@ -85,8 +80,6 @@ function rolesOf({ config, servers }: LoadedConfig): string[] {
   return [...new Set([...Object.keys(config.roles), ...servers.flatMap(({ roles = [] }) => roles)])];
 }
 
-/** Every value of the config under its dotted key, with where it came from. */
-
 type ConfigValue = z.output<typeof ConfigValueSchema>;
 type ValueOrigin = Pick<ConfigValue, "origin" | "where">;
 
@@ -95,6 +88,7 @@ interface Leaf {
   readonly value: unknown;
 }
 
+/** Every value of the config under its dotted key, and where it came from. */
 async function configValues(
   config: LoadedConfig,
   { commandLine = {}, env = process.env }: Pick<ApiParts, "commandLine" | "env">,
@@ -113,13 +107,13 @@ async function configValues(
   });
 }
 
-/** The line on which something of the file stands; the file alone if nothing says. */
+/** The file and line of a key; the file alone if the line is unknown. */
 function placeInFile(document: ConfigDocument, path: readonly string[]): string {
   const { line } = document.report(path, { severity: "warning", code: "place", message: "", atKey: true });
   return line === 0 ? document.file : `${document.file}:${line}`;
 }
 
-/** As it is now; the hub takes changes up soon after. Undefined where there is no file, or none that can be read. */
+/** The current file, which the hub reloads soon. Undefined if there is none, or it cannot be read. */
 async function readDocument({ file }: LoadedConfig): Promise<ConfigDocument | undefined> {
   if (file === null) return undefined;
   try {
@@ -146,7 +140,7 @@ function hasPath(value: unknown, [key, ...rest]: readonly string[]): boolean {
   return isJsonObject(value) && Object.hasOwn(value, key) && hasPath(value[key], rest);
 }
 
-/** Lists are values of their own: their entries belong together. */
+/** A list is one value: its entries belong together. */
 function leavesOf(value: unknown, path: readonly string[]): Leaf[] {
   if (value === undefined || HIDDEN_KEYS.some((pattern) => pattern.test(path.join(".")))) return [];
   if (!isJsonObject(value) || (Object.keys(value).length === 0 && path.length > 0)) return [{ path, value }];
@@ -164,7 +158,7 @@ function maskValue(path: readonly string[], value: unknown): unknown {
 const VERDICT_TEXT: Readonly<Record<Decision["verdict"], string>> = {
   allow: "It may be used.",
   deny: "It may not be used.",
-  ask: "Somebody has to say yes first.",
+  ask: "It needs approval first.",
 };
 export const policyHandlers: Handlers<"explainPolicy"> = {
   explainPolicy({ name, role }, { caller, session }, { hub }) {
@@ -175,18 +169,18 @@ export const policyHandlers: Handlers<"explainPolicy"> = {
     if (explanation === undefined) throw hub.missing(who, name);
     const { verdict, rule } = explanation.decision;
     if (knowsAll) return { name, verdict, visible, rule: rule && { ...rule }, reasons: reasonsOf(explanation) };
-    // Which rule it is, and where it stands, is for the user who runs the hub.
+    // The rule and its location are only for the operator.
     return { name, verdict, visible, rule: null, reasons: [VERDICT_TEXT[verdict]] };
   },
 };
 
-/** Only to be asked about: nothing is opened. */
+/** Only for the explanation: nothing is opened. */
 function asRole(role: string, { scopes, owner }: Caller): Session {
   if (!scopes.has("admin")) throw missingScope("admin");
   return new Session({ door: "rest", role, owner });
 }
 
-function canSee(hub: OperatorHub, session: Session, name: string): boolean {
+function canSee(hub: Hub, session: Session, name: string): boolean {
   const { tools, prompts, resources, templates } = hub.view(session);
   return [tools, prompts, resources, templates].some((list) => list.some((capability) => capability.name === name));
 }
@@ -199,7 +193,7 @@ function reasonsOf({ decision, steps }: Explanation): string[] {
 }
 
 function decidingReason({ verdict, rule }: Decision): string {
-  if (rule === null) return "No rule speaks of it, and what no rule speaks of is allowed.";
+  if (rule === null) return "No rule applies to it, so it is allowed.";
   return `${VERDICT_TEXT[verdict].slice(0, -1)}: ${ruleText(rule)}.`;
 }
 
@@ -212,7 +206,7 @@ const TOKEN_PLACEHOLDER = "Bearer <token>";
 
 export const clientHandlers: Handlers<"clientSnippets"> = {
   async clientSnippets(_input, { session, baseUrl }, { hub, env = process.env }) {
-    // Editors of every format: nobody else here needs them.
+    // Loaded here: only this operation needs editors of all formats.
     const [{ CLIENTS }, { editorFor }, { gatewayCommand }] = await Promise.all([
       import("../../../clients/clients.ts"),
       import("../../../files/edit/editors.ts"),
@@ -234,7 +228,7 @@ export const clientHandlers: Handlers<"clientSnippets"> = {
         const command = `toolcrib connect ${client.id} --url ${url}`;
         return [snippetOf(client, entry, { place, command, editorFor, isHere: session.owner })];
       }
-      // Started on the hub's machine, by the user who runs the hub: of no use to anybody else.
+      // Started on the hub's machine, by the user who runs the hub: of no use to other callers.
       const local = session.owner ? client.write(CLIENT_ENTRY_ID, gatewayCommand({ configFile, env })) : undefined;
       if (local === undefined) return [];
       const command = `toolcrib connect ${client.id}`;

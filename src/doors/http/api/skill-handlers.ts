@@ -11,13 +11,15 @@ type SkillOperation =
   | "removeSkill";
 
 export const skillHandlers: Handlers<SkillOperation> = {
-  async listSkills(input, { session }, { hub }) {
+  listSkills(input, { session }, { hub }) {
     const part = input.q?.toLowerCase();
-    const matching = (await hub.skills.infos(session)).filter(
-      ({ name, description, kind }) =>
-        (input.kind === undefined || kind === input.kind) &&
-        (part === undefined || name.toLowerCase().includes(part) || description.toLowerCase().includes(part)),
-    );
+    const matching = hub.skills
+      .infos(session)
+      .filter(
+        ({ name, description, kind }) =>
+          (input.kind === undefined || kind === input.kind) &&
+          (part === undefined || name.toLowerCase().includes(part) || description.toLowerCase().includes(part)),
+      );
     const { entries, total, next } = pageOf(matching, input, ({ id }) => id);
     return { skills: entries, total, ...next };
   },

@@ -1,4 +1,4 @@
-/** Which servers a session may know of, connected or not: those whose capabilities it could see. */
+/** Which servers and skills a session may know of: those whose capabilities it could see. */
 import { nearMatches } from "../../../base/near-matches.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import { ToolcribError } from "../../../model/errors.ts";
@@ -13,13 +13,13 @@ interface ServerSource {
 
 type SessionViewer = Pick<Session, "owner"> & { readonly role?: string | undefined };
 
-/** With those that it brought along. */
+/** The hub's servers that the session may see, and its own. */
 export function visibleServers(hub: ServerSource, session: Session): ServerInfo[] {
   const isVisible = serverVisibility(hub.config, session);
   return [...hub.servers().filter(({ id }) => isVisible(id)), ...session.own.servers()];
 }
 
-/** Fails with `not_found`, also for one that is there and hidden. */
+/** Throws `not_found`, also for a hidden one. */
 export function visibleServer(hub: ServerSource, session: Session, id: string): ServerInfo {
   const visible = visibleServers(hub, session);
   const found = visible.find((info) => info.id === id);
@@ -44,14 +44,12 @@ function serverVisibility({ config, servers }: LoadedConfig, { role, owner }: Se
     const spec = named.get(id);
     if (!isKnown || replaced.has(id)) return false;
     if (spec?.roles !== undefined && !spec.roles.includes(role)) return false;
-    // A role's own server need not stand in its list.
+    // A role's own server need not be in its list.
     return rules?.servers === undefined || rules.servers.includes(id) || spec?.replaces !== undefined;
   };
 }
 
-/** Who hears of a server or a skill: to a role that may not see it, it does not exist. */
-
-/** A server as it stood when something happened to it: it may be gone from the config when that is sent. */
+/** A server at the time of an event: it may be removed from the config before the event is sent. */
 export interface ServerSnapshot {
   readonly id: string;
   readonly spec?: ServerSpec;
@@ -82,7 +80,7 @@ export function canSeeSkill({ config, servers }: LoadedConfig, { role }: Viewer,
   return settings.servers === undefined || (settings.skills ?? []).includes(name);
 }
 
-/** Made once for each kind of viewer, until the config is another. */
+/** Cached for each kind of viewer until the config changes. */
 const rulesByConfig = new WeakMap<LoadedConfig, Map<string, ServerPredicate>>();
 const MAX_VIEWERS = 256;
 

@@ -1,4 +1,4 @@
-/** What happens in the hub, as numbered events of the contract. It remembers the last ones for those who were away. */
+/** The events of the hub, numbered. The last ones are kept for clients that resume. */
 import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import type { Cluster } from "../../../cluster/cluster.ts";
@@ -36,12 +36,12 @@ export interface Receiver extends EventViewer {
 interface FeedOptions {
   readonly clock?: Clock;
   readonly ring?: typeof REPLAY_LIMITS;
-  /** Of a cluster: calls and sessions of other nodes are told as well. */
+  /** In a cluster: the source of calls and sessions of other nodes. */
   readonly nodes?: ClusterBus | undefined;
 }
 
 export class EventFeed {
-  /** Another one with every run: numbers of an earlier run mean nothing in this one. */
+  /** New with every start: event numbers are valid within one run. */
   readonly epoch = randomBytes(9).toString("base64url");
   readonly #hub: FeedHub;
   readonly #redactor: Masker;
@@ -89,7 +89,7 @@ export class EventFeed {
   }
 
   tell<Name extends EventName>(type: Name, fields: Fields<Name>, concern: Audience = {}): void {
-    // The three belong together by this method's own types.
+    // The types of this method keep the three together.
     const event = { type, fields: this.#redactor.maskAll(fields), concern } as FeedEvent;
     const numbered = new NumberedEvent(++this.#seq, event);
     this.#ring.add(numbered);
@@ -104,7 +104,7 @@ export class EventFeed {
     return () => this.#receivers.delete(receiver);
   }
 
-  /** What somebody missed, in order; `events.lost` first if some of it is no longer known. */
+  /** Sends missed events in order; `events.lost` first if some are no longer kept. */
   replay(receiver: Receiver, { after, epoch = this.epoch }: ResumePoint): void {
     if (epoch !== this.epoch || after > this.#seq) {
       receiver.send(Frame.lost(0, this.#seq));
@@ -121,7 +121,7 @@ export class EventFeed {
     this.#receivers.clear();
   }
 
-  /** Telling can make more happen, as when it turns out that a receiver is gone: that comes after, for everybody. */
+  /** Sending can cause more events, such as when a receiver turns out to be gone: they come after, for all. */
   #tellAll(): void {
     if (this.#isTelling) return;
     this.#isTelling = true;
@@ -140,7 +140,7 @@ export class EventFeed {
 
 export type EventFilter = (type: EventName) => boolean;
 
-/** That something was missed concerns whoever listens to anything. */
+/** Every client is notified of lost events. */
 const ALWAYS_SENT: EventName = "events.lost";
 
 const ALL_EVENTS: EventFilter = () => true;
@@ -150,8 +150,8 @@ export function eventFilter(names: readonly string[] | undefined): EventFilter {
   if (names === undefined || names.includes("*")) return ALL_EVENTS;
   for (const name of names) {
     if (/^[a-z]+(?:\.[a-z]+)*(?:\.\*)?$/i.test(name)) continue;
-    throw new ToolcribError("invalid_arguments", "That is no name of events.", {
-      hint: "Such as mcp.server.connected, or mcp.* for a group.",
+    throw new ToolcribError("invalid_arguments", "This is not the name of an event.", {
+      hint: "For example mcp.server.connected, or mcp.* for a group.",
     });
   }
   const exact = new Set(names);
@@ -164,8 +164,6 @@ export function filterOfQuery(query: URLSearchParams): EventFilter {
   const given = query.getAll("events").flatMap((text) => text.split(","));
   return eventFilter(given.length === 0 ? undefined : given.map((name) => name.trim()));
 }
-
-/** From where somebody who was here before wants to go on. */
 
 export interface ResumePoint {
   /** The last number that they have. */
@@ -180,8 +178,8 @@ export function parseResumePoint(query: URLSearchParams, lastEventId?: string): 
   if (text === "") return undefined;
   const [, ofId, digits] = /^(?:([\w-]{1,100}):)?(\d{1,15})$/.exec(text) ?? [];
   if (digits === undefined) {
-    throw new ToolcribError("invalid_arguments", "`after` must be the number of an event.", {
-      hint: "Leave it out to get what happens from now on.",
+    throw new ToolcribError("invalid_arguments", "`after` must be an event number.", {
+      hint: "Leave it out to get new events only.",
     });
   }
   const epoch = ofId ?? query.get("epoch") ?? undefined;
@@ -192,7 +190,7 @@ export function eventId(epoch: string, seq: number): string {
   return `${epoch}:${seq}`;
 }
 
-/** The last events, within a count and a size, so that somebody who was away can go on where they were. */
+/** The last events, within a count and a size, for clients that resume. */
 interface SizedEvent {
   readonly seq: number;
   /** In bytes. */
@@ -244,11 +242,6 @@ class EventRing<Event extends SizedEvent> {
   }
 }
 
-/**
- * Calls and sessions of the other nodes of a cluster, for whoever watches at this one. They are told only while somebody
- * watches: most of the time nobody does, and each call would cost two messages.
- */
-
 const EVENT_TOPIC = "feed-news";
 const WATCHED_TOPIC = "feed-watched";
 const REMIND_MS = 5000;
@@ -268,6 +261,10 @@ interface ClusterEventsOptions {
   readonly isWatched: () => boolean;
 }
 
+/**
+ * Calls and sessions of the other nodes of a cluster, for clients that watch at this one. Nodes send them only while a client
+ * watches: usually none does, and each call would cost two messages.
+ */
 class ClusterEvents {
   readonly #options: ClusterEventsOptions;
   readonly #stops: readonly (() => void)[];
@@ -284,7 +281,7 @@ class ClusterEvents {
     this.remind();
   }
 
-  /** Lets others know that somebody watches here. */
+  /** Notifies other nodes that a client watches here. */
   remind(): void {
     const { nodes, clock, isWatched } = this.#options;
     this.#stopTimer();
@@ -292,7 +289,7 @@ class ClusterEvents {
     this.#stopTimer = clock.after(REMIND_MS, () => this.remind());
   }
 
-  /** Tells here, and where somebody watches. */
+  /** Publishes here, and at nodes where a client watches. */
   readonly tellAll: Publish = (type, fields, concern = {}) => {
     const { nodes, clock, tell, redactor } = this.#options;
     tell(type, fields, concern);

@@ -1,4 +1,4 @@
-/** Servers come, go and change their state. */
+/** Hub events as events of the contract: servers, tools, calls, approvals, sessions, skills, settings. */
 import type { Clock } from "../../../base/clock.ts";
 import { summarizeApproval } from "../../../hub/activity/approval-records.ts";
 import type { View } from "../../../hub/view/view.ts";
@@ -7,7 +7,8 @@ import type { AskRequest } from "../../../model/decision.ts";
 import type { ServerInfo, ServerState } from "../../../model/server-state.ts";
 import type { StartRecord } from "../../../telemetry/call-record.ts";
 import { serverSnapshot, type ServerSnapshot } from "../api/visibility.ts";
-import type { Audience, FeedEvents, FeedHub, Fields, Publish } from "./feed-event.ts";
+import type { HubEvents } from "../../../hub/hub-events.ts";
+import type { Audience, FeedHub, Fields, Publish } from "./feed-event.ts";
 
 /** Nothing else makes a connected server idle. */
 const DISCONNECT_REASON = "disconnected by request";
@@ -15,7 +16,7 @@ const DISCONNECT_REASON = "disconnected by request";
 export class ServerEvents {
   readonly #hub: FeedHub;
   readonly #tell: Publish;
-  /** The servers that were told of: of one that is gone the config says no more. */
+  /** The reported servers: the config no longer has a removed one. */
   readonly #known = new Map<string, ServerSnapshot>();
   onConnected: (id: string) => void = () => {};
 
@@ -32,7 +33,7 @@ export class ServerEvents {
     ];
   }
 
-  #reloaded({ report }: FeedEvents["reload"]): void {
+  #reloaded({ report }: HubEvents["reload"]): void {
     const infos = new Map(this.#hub.servers().map((info) => [info.id, info]));
     for (const [id, server] of this.#known) {
       if (infos.has(id)) continue;
@@ -53,10 +54,10 @@ export class ServerEvents {
     this.#tell("mcp.server.added", { server: info }, this.#concern(info.id));
   }
 
-  #changed({ info, previous }: FeedEvents["server"]): void {
+  #changed({ info, previous }: HubEvents["server"]): void {
     const { id, state, lastError, hint } = info;
     if (!this.#known.has(id)) {
-      // A server that is taken out says so itself when it closes; that it is gone is told by the reload.
+      // A removed server reports that it closes; its removal is reported by the reload.
       if (state === "closed") return;
       this.#added(info);
     }
@@ -72,7 +73,7 @@ export class ServerEvents {
       this.#tell("mcp.server.disconnected", { serverId: id, reason }, concern);
     }
     if (state === "failed" || (state === "restarting" && !was)) {
-      const error = lastError ?? "It could not be connected.";
+      const error = lastError ?? "The server could not be connected.";
       this.#tell("mcp.server.error", { serverId: id, error, hint }, concern);
     }
   }
@@ -86,20 +87,19 @@ function isUp(state: ServerState["kind"]): boolean {
   return state === "ready" || state === "degraded";
 }
 
-/** What servers offer, as it becomes known and changes. */
-
 type Tools = Fields<"mcp.tools.discovered">["tools"];
 
-/** An event is no place for a whole catalog. */
+/** An event must not carry a whole catalog. */
 const MAX_TOOLS = 500;
 const MAX_DESCRIPTION_LENGTH = 300;
-/** Ids with a colon belong to no server; what is under them is told of by events of its own. */
+/** Ids with a colon are not servers, and have events of their own. */
 const isServer = (source: string): boolean => !source.includes(":");
 
+/** Reports the tools of servers when they connect or change. */
 export class ToolEvents {
   readonly #hub: FeedHub;
   readonly #tell: Publish;
-  /** The tools of each source as they were last told. */
+  /** The last reported tools of each source. */
   #told: ReadonlyMap<string, readonly ToolCapability[]>;
   readonly #connected = new Set<string>();
   #soon: NodeJS.Immediate | undefined;
@@ -124,13 +124,13 @@ export class ToolEvents {
     ];
   }
 
-  /** Its tools are told even if they are those from before it was away. */
+  /** Its tools are reported even if they are the same as before. */
   connected(id: string): void {
     this.#connected.add(id);
     this.#lookSoon();
   }
 
-  /** Several servers that connect at once make one look at the catalog. */
+  /** Several servers that connect at once cause one comparison. */
   #lookSoon(): void {
     this.#soon ??= setImmediate(() => {
       this.#soon = undefined;
@@ -142,7 +142,7 @@ export class ToolEvents {
     const before = this.#told;
     const now = bySource(this.#hub.view(this.#hub.session));
     this.#told = now;
-    // That a server is gone is told by an event of its own, to those who saw it: the config no longer says who they are.
+    // The removal of a server has its own event, for clients that saw it.
     const there = new Set(this.#hub.servers().map(({ id }) => id));
     const sources = new Set([...this.#connected, ...now.keys(), ...before.keys()]);
     for (const source of sources) {
@@ -175,7 +175,7 @@ export class ToolEvents {
       ...(title === undefined ? {} : { title: truncate(title) }),
       ...(description === undefined ? {} : { description: truncate(description) }),
       fingerprint,
-      pin: this.#hub.pins?.stateOf(origin.source, origin.name) ?? "unknown",
+      pin: this.#hub.pins.stateOf(origin.source, origin.name),
     };
   }
 }
@@ -196,11 +196,10 @@ function truncate(text: string): string {
   return text.length <= MAX_DESCRIPTION_LENGTH ? text : `${text.slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed()}…`;
 }
 
-/** Calls, questions and sessions. */
-
 /** Of a resource the name is a URI, which can be of any length. */
 const MAX_NAME_LENGTH = 500;
 
+/** Calls, questions and sessions. */
 export function publishCalls(hub: FeedHub, tell: Publish): (() => void)[] {
   return [
     hub.on("call-start", (record) => tell("call.started", callStart(record), { session: record.session })),
@@ -265,7 +264,6 @@ export function publishSessions(hub: FeedHub, tell: Publish): (() => void)[] {
 }
 
 /** Skills that were imported or removed, under both families of names. */
-
 export function publishSkills(hub: FeedHub, tell: Publish): (() => void)[] {
   return [
     hub.on("skill-import", (event) => publishImport(event, tell)),
@@ -278,7 +276,7 @@ export function publishSkills(hub: FeedHub, tell: Publish): (() => void)[] {
   ];
 }
 
-function publishImport({ single, result }: FeedEvents["skill-import"], tell: Publish): void {
+function publishImport({ single, result }: HubEvents["skill-import"], tell: Publish): void {
   const { imported, failed, totalScanned } = result;
   if (!single) {
     const fields: Fields<"skills.batch.imported"> = { imported, failed, totalScanned };
@@ -294,7 +292,6 @@ function publishImport({ single, result }: FeedEvents["skill-import"], tell: Pub
 }
 
 /** Pins, the config, and warnings. */
-
 export function publishSettings(hub: FeedHub, tell: Publish): (() => void)[] {
   return [
     hub.on("pins", () => tell("pins.changed", {})),

@@ -6,16 +6,16 @@ import { type Clock, systemClock } from "../../../base/clock.ts";
 import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { HttpExchange, HttpRoute } from "../http-exchange.ts";
-import { notFoundAt, refuseMethod } from "../status-routes.ts";
+import { notFoundAt, refuseMethodUnless } from "../http-responses.ts";
 import { type EventFeed, eventId, filterOfQuery, parseResumePoint, type Receiver } from "./event-feed.ts";
 import type { Frame } from "./feed-event.ts";
 
 export const EVENTS_PATH = `${API_PATH}/events`;
 
-/** More than this may not wait for a client that does not read. One event may come on top. */
+/** The most that may wait for a client that does not read, plus one event. */
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
 const HEARTBEAT_MS = 15_000;
-/** How long a client shall wait before it opens a cut stream again. */
+/** How long a client waits before it reopens a cut stream. */
 const RETRY_MS = 1000;
 
 const HEADERS = {
@@ -71,10 +71,7 @@ class Streams implements EventStreams {
   #handle(exchange: HttpExchange): void {
     const { request, response, path, query, caller } = exchange;
     if (path !== EVENTS_PATH) throw notFoundAt(path);
-    if (request.method !== "GET") {
-      refuseMethod(exchange, ["GET"]);
-      return;
-    }
+    if (refuseMethodUnless(exchange, ["GET"])) return;
     const { feed, sessionOf, streams } = this.#parts;
     this.#quota.setLimits(streams());
     const full = this.#quota.reachedFor(caller);
@@ -89,7 +86,7 @@ class Streams implements EventStreams {
     };
     response.writeHead(200, HEADERS);
     const hello = JSON.stringify(feed.hello());
-    // With it a client that missed nothing yet can go on from here; one that resumes has a number of its own.
+    // A new client can resume from here; one that resumes has a number of its own.
     const id = from === undefined ? `id: ${eventId(feed.epoch, feed.seq)}\n` : "";
     response.write(`retry: ${RETRY_MS}\n${id}event: hello\ndata: ${hello}\n\n`);
     if (from !== undefined) feed.replay(receiver, from);
@@ -108,7 +105,7 @@ class Streams implements EventStreams {
     write(response, `id: ${eventId(this.#parts.feed.epoch, position)}\nevent: ${type}\ndata: ${text}\n\n`);
   }
 
-  /** Nothing is added while something waits: the listener's timeout must be able to see that nobody reads. */
+  /** Adds nothing while data waits: the listener's timeout must be able to notice a client that does not read. */
   #beat(): void {
     for (const response of this.#open) if (response.writableLength === 0) write(response, ":\n\n");
     const clock = this.#parts.clock ?? systemClock;

@@ -1,4 +1,4 @@
-/** The tools that the process behind one socket gives to sessions, and the calls of them that it has to answer. */
+/** Tools that a WebSocket client gives to sessions, and the calls that it has to answer. */
 import type { Clock } from "../../../base/clock.ts";
 import { EXTRA_TOOL_COMMANDS, type ExtraToolCommand, type FieldsOf } from "../../../contract/websocket.ts";
 import type { Caller } from "../../../model/caller.ts";
@@ -13,12 +13,12 @@ import { checkFields, type DeepReadonly, missingScope } from "../api/operation-h
 import { commandInput } from "./socket-commands.ts";
 
 interface ExtraToolsOptions {
-  /** Tells the tools of this socket from those of others. */
+  /** Identifies the tools of this socket. */
   readonly group: string;
   readonly caller: Caller;
   /** The socket's own. */
   readonly session: Session;
-  /** Another that the caller may give tools to. */
+  /** Another session that the caller may give tools to. */
   readonly sessionOf: (id: string) => Session | undefined;
   readonly send: (event: { readonly type: string }) => void;
   readonly clock: Clock;
@@ -29,7 +29,7 @@ export class ExtraTools {
   readonly #calls: DeliveredToolCalls;
   /** Sessions that have tools of this socket. */
   readonly #given = new Set<Session>();
-  /** The last of those whose schemas are being checked: what was sent first is set first. */
+  /** The list whose schemas are being checked: lists are set in order. */
   #setting: Promise<unknown> | undefined;
   #isClosed = false;
 
@@ -38,12 +38,12 @@ export class ExtraTools {
     this.#calls = new DeliveredToolCalls(options);
   }
 
-  /** Whether a frame is the answer to a call: it was asked for. */
+  /** Whether a frame is the awaited answer to a call. */
   awaits({ type, callId }: JsonObject): boolean {
     return type === "extraTool.result" && typeof callId === "string" && this.#calls.has(callId);
   }
 
-  /** The reply to one of the commands; undefined for a frame that is none. */
+  /** The reply to a command; undefined for other frames. */
   take(frame: JsonObject): object | Promise<object> | undefined {
     const { type } = frame;
     if (!isExtraToolCommand(type)) return undefined;
@@ -75,7 +75,7 @@ export class ExtraTools {
     this.#calls.refuseFrame();
   }
 
-  /** The process has gone, and its tools with it. */
+  /** The client has disconnected, and its tools end. */
   close(): void {
     this.#isClosed = true;
     for (const session of this.#given) if (!session.closed) session.own.setTools(this.#options.group, []);
@@ -127,7 +127,7 @@ export class ExtraTools {
     if (id === undefined || id === session.id) return session;
     const other = sessionOf(id);
     if (other !== undefined) return other;
-    throw new ToolcribError("not_found", `No session ${id} is open, or it is somebody else's.`, {
+    throw new ToolcribError("not_found", `No session ${id} is open for this caller.`, {
       hint: "Without `session` the tools are for the session of this connection; openSession opens others.",
     });
   }
@@ -151,7 +151,7 @@ export class ExtraTools {
   }
 }
 
-/** At once while the schemas are small; otherwise one after the other. */
+/** Synchronous while the schemas are small; otherwise one after the other. */
 function checkSchemas(tools: readonly Tool[], from = 0): Promise<void> | undefined {
   for (let index = from; index < tools.length; index += 1) {
     const tool = tools[index];
@@ -168,9 +168,7 @@ function isExtraToolCommand(type: unknown): type is ExtraToolCommand {
   return typeof type === "string" && Object.hasOwn(EXTRA_TOOL_COMMANDS, type);
 }
 
-/** Calls that were delivered to the process behind a socket and wait for its answer. */
-
-/** The same as for servers: progress restarts the timeout, up to so many times the timeout in all. */
+/** The same as for servers: progress restarts the timeout, up to this many times the timeout in all. */
 const MAX_TIMEOUT_FACTOR = 10;
 
 interface DeliverOptions {
@@ -195,6 +193,7 @@ interface DeliveredToolCallsOptions {
   readonly send: (event: { readonly type: string }) => void;
 }
 
+/** Calls that were delivered to a WebSocket client and wait for its answer. */
 class DeliveredToolCalls {
   readonly #options: DeliveredToolCallsOptions;
   readonly #waiting = new Map<string, PendingToolCall>();
@@ -243,12 +242,12 @@ class DeliveredToolCalls {
     waiting.onUpdate?.({ content: [], progress });
   }
 
-  /** A frame came that nobody reads: it can be the answer to any of them, and the connection ends of it. */
+  /** A frame was too large to read: it may be the answer to any call, and it ends the connection. */
   refuseFrame(): void {
     this.#rejectAll(frameTooLarge);
   }
 
-  /** Nobody will answer any more. */
+  /** The client has disconnected. */
   close(): void {
     this.#closed = true;
     this.#rejectAll(processGone);
@@ -266,13 +265,13 @@ class DeliveredToolCalls {
     const { name, timeoutMs, latest } = waiting;
     const ms = Math.max(0, Math.min(timeoutMs, latest - clock.now()));
     waiting.stopTimer = clock.after(ms, () => {
-      const said = `The process that offers the tool "${name}" gave no answer within ${timeoutMs} ms`;
+      const said = `The process that offers the tool "${name}" did not answer within ${timeoutMs} ms`;
       const isLatest = clock.now() >= latest;
       this.#giveUp(
         callId,
         "timeout",
         isLatest ? `${said}, or made progress for too long.` : `${said}.`,
-        "Progress reports restart the time, up to ten times; timeoutMs of the tool sets it.",
+        "Progress reports restart the timeout, up to ten times; timeoutMs of the tool sets it.",
       );
     });
   }
@@ -290,7 +289,7 @@ class DeliveredToolCalls {
     const waiting = this.#waiting.get(callId);
     if (waiting !== undefined) return waiting;
     throw new ToolcribError("not_found", `No call ${callId} waits for this connection.`, {
-      hint: "It may have been answered, given up or timed out.",
+      hint: "It may have been answered, cancelled or timed out.",
     });
   }
 
@@ -302,21 +301,21 @@ class DeliveredToolCalls {
 }
 
 function processGone(tool: string): ToolDeliveryError {
-  return new ToolDeliveryError("server_unavailable", `The process that offers the tool "${tool}" has gone.`, {
-    hint: "Its tools come back when it connects and sets them again.",
+  return new ToolDeliveryError("server_unavailable", `The process that offers the tool "${tool}" has disconnected.`, {
+    hint: "Its tools are back when it connects and sets them again.",
     details: { tool },
   });
 }
 
 function frameTooLarge(tool: string): ToolDeliveryError {
-  const message = `The process that offers the tool "${tool}" sent a frame above the limit, and the connection was closed.`;
+  const message = `The process that offers the tool "${tool}" sent a frame larger than the limit, and the connection was closed.`;
   return new ToolDeliveryError("too_large", message, {
-    hint: "Give a smaller result, or a link to it; http.limits.bodyBytes sets the limit.",
+    hint: "Return a smaller result, or a link to it; http.limits.bodyBytes sets the limit.",
     details: { tool },
   });
 }
 
-/** What is no result as MCP has it becomes one of text. */
+/** A value that is not an MCP result becomes text. */
 function toToolResult(given: unknown): ToolResult {
   // Whether its blocks are blocks is looked at where results of every in-process tool are.
   if (isJsonObject(given) && Array.isArray(given["content"])) return given as unknown as ToolResult;

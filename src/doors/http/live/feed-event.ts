@@ -1,25 +1,21 @@
-/** Something that happened, before it has a number and before it is known who hears of it. */
+/** Events of the live feed: who may see one, and its frames. */
 import type { LoadedConfig } from "../../../config/load-config.ts";
-import type { PinInfo } from "../../../contract/catalog-schemas.ts";
-import type { OutputOf } from "../../../contract/operations.ts";
 import { type EventName, EVENTS, type FieldsOf } from "../../../contract/websocket.ts";
-import type { HubEvents } from "../../../hub/hub-events.ts";
+import type { Hub } from "../../../hub/hub.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type { Caller } from "../../../model/caller.ts";
-import type { ServerInfo } from "../../../model/server-state.ts";
-import type { Session, SessionOptions } from "../../../sessions/session.ts";
-import type { StartRecord } from "../../../telemetry/call-record.ts";
+import type { Session } from "../../../sessions/session.ts";
 import type { DeepReadonly } from "../api/operation-handler.ts";
 import { canSeeServer, canSeeSkill, type ServerSnapshot } from "../api/visibility.ts";
 
 export type Fields<Name extends EventName> = DeepReadonly<FieldsOf<Name>>;
 
 export interface Audience {
-  /** Only for those who see this server, as it stood when it happened. */
+  /** Only for viewers who see this server, as it was then. */
   readonly server?: ServerSnapshot;
-  /** Only for those who may see a skill of this name. */
+  /** Only for viewers who may see a skill of this name. */
   readonly skill?: string;
-  /** Also for the session whose own doing it is. */
+  /** Also for the session that caused it. */
   readonly session?: string;
 }
 
@@ -27,50 +23,19 @@ export type FeedEvent<Name extends EventName = EventName> = {
   [Each in Name]: { readonly type: Each; readonly fields: Fields<Each>; readonly concern: Audience };
 }[Name];
 
-/** Takes what happened, in its order. */
+/** Publishes an event, in order. */
 export type Publish = <Name extends EventName>(type: Name, fields: Fields<Name>, concern?: Audience) => void;
 
-/** What the live doors need of a hub. */
-
-type Known = Pick<HubEvents, "server" | "catalog" | "visibility" | "reload" | "warning" | "ask" | "answer" | "call">;
-
-export interface FeedEvents extends Known {
-  "call-start": StartRecord;
-  session: { readonly session: Session; readonly open: boolean };
-  "skill-import": {
-    readonly path: string;
-    /** Whether one skill was named, and not a folder of them. */
-    readonly single: boolean;
-    readonly result: OutputOf<"importSkills">;
-  };
-  "skill-remove": { readonly skillId: string; readonly name: string };
-  skills: object;
-  pins: object;
-}
-
-export interface FeedHub {
-  /** Of the program that made the hub: it sees what anybody may see. */
-  readonly session: Session;
-  readonly config: LoadedConfig;
-  readonly pins?: { stateOf(source: string, tool: string): PinInfo["state"] };
-  on<Name extends keyof FeedEvents>(name: Name, listener: (event: FeedEvents[Name]) => void): () => void;
-  servers(): readonly ServerInfo[];
-  view(session: Session): View;
-}
-
-/** What opens a session for each socket, and knows those that are open. */
-export interface SessionHub {
-  openSession(options: SessionOptions): Session;
-  sessions(): readonly Session[];
-}
-
-/** An event with its number, encoded once for everybody who gets the same of it. */
+/** The parts of a hub that events come from; its own session sees everything that can be seen. */
+export type FeedHub = Pick<Hub, "session" | "config" | "on" | "servers" | "view"> & {
+  readonly pins: Pick<Hub["pins"], "stateOf">;
+};
 
 /** One frame, ready for a wire. */
 export class Frame {
   readonly type: EventName;
   readonly text: string;
-  /** The number from which a receiver can go on who has this. */
+  /** The number from which a receiver of this frame can resume. */
   readonly position: number;
   #bytes: Buffer | undefined;
 
@@ -84,7 +49,7 @@ export class Frame {
     return new Frame(type, fields, seq, seq);
   }
 
-  /** Said to one receiver, so it has no number of its own. */
+  /** For one receiver, so it has no number of its own. */
   static lost(from: number, to: number): Frame {
     const fields: Fields<"events.lost"> = { from, to };
     return new Frame("events.lost", fields, to);
@@ -106,6 +71,7 @@ interface ViewSource {
   view(session: Session): View;
 }
 
+/** A numbered event, encoded once for all clients that get the same content. */
 export class NumberedEvent {
   readonly seq: number;
   readonly #event: FeedEvent;
@@ -128,7 +94,7 @@ export class NumberedEvent {
     return this.#whole.text.length;
   }
 
-  /** What somebody gets of it; undefined if it is not for them. */
+  /** The frame for a viewer; undefined if the event is not for it. */
   for(beholder: EventViewer, sight: ViewSource): Frame | undefined {
     const { type, concern } = this.#event;
     const { caller, session } = beholder;
@@ -148,7 +114,7 @@ export class NumberedEvent {
     return this.#whole;
   }
 
-  /** Of a call to what its caller may not see, they hear what they would of one to what is not there. */
+  /** A caller gets the same event for a call to a hidden tool as for a call to a missing one. */
   #ofOwn(session: Session, { config }: ViewSource): Frame {
     const event = this.#event;
     if (event.type !== "call.started" && event.type !== "call.finished") return this.#whole;
@@ -173,7 +139,7 @@ export class NumberedEvent {
     return frame;
   }
 
-  /** What could not be imported, and from where, concerns the operator alone. */
+  /** Failures and paths are for the operator alone. */
   #ofBatch(fields: Fields<"skills.batch.imported">, session: Session, { config }: ViewSource): Frame | undefined {
     const imported = fields.imported.filter(({ name }) => canSeeSkill(config, session, name));
     if (imported.length === 0) return undefined;

@@ -1,4 +1,5 @@
-/** The commands of one socket that are under way. */
+/** The commands of one WebSocket: reading frames, running commands, replies. */
+import { InFlight } from "../../../base/async.ts";
 import { nearMatches } from "../../../base/near-matches.ts";
 import type { OperationName } from "../../../contract/operations.ts";
 import { type CommandName, COMMANDS, EXTRA_TOOL_COMMANDS, type SocketCommand } from "../../../contract/websocket.ts";
@@ -7,7 +8,7 @@ import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import { invalidInput, type OperationContext } from "../api/operation-handler.ts";
 import { Operations } from "../api/run-operation.ts";
 
-/** What changes the hub is finished once it has begun, whoever leaves meanwhile: half of it would help nobody. */
+/** Operations that change the hub finish even if the client disconnects: half a change would be worse. */
 const UNCANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>([
   "addServer",
   "updateServer",
@@ -34,7 +35,7 @@ interface CommandsOptions {
 export class SocketCommands {
   readonly #options: CommandsOptions;
   readonly #running = new Map<CommandId, AbortController>();
-  #whenIdle: (() => void)[] = [];
+  readonly #inFlight = new InFlight();
   #refusing = false;
 
   constructor(options: CommandsOptions) {
@@ -51,22 +52,23 @@ export class SocketCommands {
       }
       const command = findCommand(frame["type"]);
       this.#admit(id);
-      void this.#run(id, command, commandInput(command, frame));
+      const input = commandInput(command, frame);
+      void this.#inFlight.track(() => this.#run(id, command, input));
     } catch (error) {
-      // A second command of the same id must not look like the answer to the first.
+      // A second command with the same id must not look like the answer to the first.
       const isTaken = id !== undefined && this.#running.has(id);
       this.#options.fail(isTaken ? null : (id ?? null), error);
     }
   }
 
-  /** False if it does not run, or is one that is finished. */
+  /** False if it is not running, or cannot be cancelled. */
   cancel(id: CommandId): boolean {
     const controller = this.#running.get(id);
     controller?.abort();
     return controller?.signal.aborted === true;
   }
 
-  /** Gives up what can be given up. */
+  /** Cancels the commands that can be cancelled. */
   cancelAll(): void {
     for (const controller of this.#running.values()) controller.abort();
   }
@@ -74,16 +76,16 @@ export class SocketCommands {
   /** Resolves when nothing runs; what comes from now on is refused. */
   finish(): Promise<void> {
     this.#refusing = true;
-    return this.#running.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenIdle.push(resolve));
+    return this.#inFlight.whenIdle();
   }
 
   #admit(id: CommandId): void {
-    if (this.#refusing) throw new ToolcribError("server_unavailable", "The hub stops.");
+    if (this.#refusing) throw new ToolcribError("server_unavailable", "The hub is shutting down.");
     if (this.#running.has(id)) {
-      throw new ToolcribError("conflict", "A command of this id is under way.", { details: { command: id } });
+      throw new ToolcribError("conflict", "A command with this id is in progress.", { details: { command: id } });
     }
     if (this.#running.size < MAX_RUNNING_COMMANDS) return;
-    throw new ToolcribError("rate_limited", `${MAX_RUNNING_COMMANDS} commands of this connection are under way.`, {
+    throw new ToolcribError("rate_limited", `${MAX_RUNNING_COMMANDS} commands of this connection are in progress.`, {
       hint: "Wait for a reply before the next one.",
     });
   }
@@ -103,22 +105,20 @@ export class SocketCommands {
       fail(id, withCommandNames(command, error));
     } finally {
       this.#running.delete(id);
-      if (this.#running.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     }
   }
 }
 
-/** For what is finished in any case. */
+/** For operations that always finish. */
 class NeverAborted extends AbortController {
   override abort(): void {}
 }
-
-/** What comes in on a socket, and how errors go out. */
 
 export type CommandId = string | number;
 
 const MAX_ID_LENGTH = 200;
 
+/** Parses one frame. */
 export function parseFrame(text: string): JsonObject {
   let frame: unknown;
   try {
@@ -128,7 +128,7 @@ export function parseFrame(text: string): JsonObject {
   }
   if (isJsonObject(frame)) return frame;
   throw new ToolcribError("invalid_arguments", "A frame must be one JSON object.", {
-    hint: 'Such as {"id": 1, "type": "mcp.listServers"}.',
+    hint: 'For example {"id": 1, "type": "mcp.listServers"}.',
   });
 }
 
@@ -145,7 +145,7 @@ function findCommand(type: unknown): SocketCommand {
   }
   const names = [...Object.keys(COMMANDS), ...Object.keys(EXTRA_TOOL_COMMANDS)];
   const near = typeof type === "string" ? nearMatches(type, names) : [];
-  throw new ToolcribError("invalid_arguments", "There is no such type of command.", {
+  throw new ToolcribError("invalid_arguments", "This is not a command.", {
     hint:
       near.length === 0
         ? "Types: mcp.…, skills.…, openclaw.…, sessions.…, approvals.answer, and every operation's name."
@@ -170,7 +170,7 @@ export function commandInput(
   return input;
 }
 
-/** What is wrong with the input, under the names that the command has for it. */
+/** The input error, with the field names of the command. */
 function withCommandNames({ fields = {} }: SocketCommand, thrown: unknown): unknown {
   const own = new Map(Object.entries(fields).map(([name, input]) => [input, name]));
   const issues = thrown instanceof ToolcribError ? thrown.details?.["issues"] : undefined;
@@ -182,7 +182,7 @@ function isIssues(value: unknown): value is { path: string; message: string }[] 
   return Array.isArray(value) && value.every((each) => isJsonObject(each) && typeof each["path"] === "string");
 }
 
-/** The list event that goes to the asker. Skills are named there as the events about one skill name it, too. */
+/** The list event for the client. Skills have the field names of events about one skill. */
 function listEvent(type: string, output: JsonObject): JsonObject {
   const { skills, ...rest } = output;
   return {
@@ -196,7 +196,7 @@ function withSkillId(skill: unknown): unknown {
   return isJsonObject(skill) ? { ...skill, skillId: skill["id"] } : skill;
 }
 
-/** Masked. A fault that nobody foresaw is told to the log and not to the client. */
+/** Masked. An unexpected error goes to the log, not to the client. */
 export function toErrorObject(
   thrown: unknown,
   redactor: { maskAll<Value>(value: Value): Value },
@@ -204,5 +204,5 @@ export function toErrorObject(
 ): ErrorObject {
   if (thrown instanceof ToolcribError) return redactor.maskAll(thrown.toObject());
   warn(`A command could not be answered: ${redactor.maskAll(asToolcribError(thrown).message)}`);
-  return { code: "internal", message: "A fault in Toolcrib. The hub's log says more." };
+  return { code: "internal", message: "An internal error. The hub's log has the details." };
 }

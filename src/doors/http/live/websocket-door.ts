@@ -1,22 +1,23 @@
-/** The WebSocket door at `/ws`. The listener has made sure of who comes; the `ws` package is loaded with the first one. */
+/** The WebSocket door at `/ws`. The listener has authenticated the caller; the `ws` package is loaded with the first connection. */
 import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
+import { endsWithin } from "../../../base/async.ts";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import { CONTROLS, SOCKET_PATH } from "../../../contract/websocket.ts";
+import type { Hub } from "../../../hub/hub.ts";
 import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { asToolcribError, ERROR_TABLE, ToolcribError } from "../../../model/errors.ts";
 import type { JsonObject } from "../../../model/json.ts";
 import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
 import type { Session } from "../../../sessions/session.ts";
-import { namedSession, openCallerSession, type SessionExtras } from "../api/caller-sessions.ts";
+import { namedSession, openCallerSession, type SessionExtras, type SessionOpener } from "../api/caller-sessions.ts";
 import type { Masker } from "../api/operation-handler.ts";
 import type { Operations } from "../api/run-operation.ts";
 import { localSessionId, withLocalSessionIds } from "../api/session-ids.ts";
 import type { HttpRoute, HttpUpgrade } from "../http-exchange.ts";
-import { rawErrorResponse, sendError } from "../http-responses.ts";
+import { notFoundAt, rawErrorResponse, sendError } from "../http-responses.ts";
 import { RateLimit } from "../rate-limit.ts";
-import { notFoundAt } from "../status-routes.ts";
 import {
   type EventFeed,
   type EventFilter,
@@ -27,13 +28,13 @@ import {
   type ResumePoint,
 } from "./event-feed.ts";
 import { ExtraTools } from "./extra-tool-calls.ts";
-import type { Frame, SessionHub } from "./feed-event.ts";
+import type { Frame } from "./feed-event.ts";
 import { type CommandId, commandId, parseFrame, SocketCommands, toErrorObject } from "./socket-commands.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well.
 const { STATUS_CODES } = process.getBuiltinModule("node:http");
 
-/** What a client has to offer if it offers any protocol. A browser's token travels beside it, as `bearer.<token>`. */
+/** The protocol that a client has to offer if it offers any. A browser offers its token too, as `bearer.<token>`. */
 const PROTOCOL = "toolcrib.v1";
 
 const CREDENTIALS_MS = 15_000;
@@ -51,10 +52,10 @@ export interface SocketLimits {
 }
 
 interface SocketParts extends SessionExtras {
-  readonly hub: SessionHub;
+  readonly hub: SessionOpener & Pick<Hub, "sessions">;
   readonly feed: EventFeed;
   readonly operations: Pick<Operations, "run">;
-  /** In a cluster: ids that say which node has what they stand for. */
+  /** In a cluster: ids that name the node that has the session. */
   readonly ids?: Pick<RoutableIds, "findAtOnce"> | undefined;
   readonly redactor: Masker;
   /** Asked for with every socket that comes, and every few seconds. */
@@ -66,7 +67,7 @@ interface SocketParts extends SessionExtras {
 export interface SocketDoor {
   readonly route: HttpRoute;
   readonly size: number;
-  /** @param graceMs What commands under way get. */
+  /** @param graceMs The time for running commands. */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -100,7 +101,7 @@ class Sockets implements SocketDoor {
     access: "any",
     handle: ({ path, response }) => {
       if (path !== SOCKET_PATH) throw notFoundAt(path);
-      const error = new ToolcribError("invalid_arguments", "A WebSocket is spoken here.");
+      const error = new ToolcribError("invalid_arguments", "This address is for WebSockets.");
       sendError(response, error, { status: 426, headers: { upgrade: "websocket" } });
     },
     upgrade: (upgrade) => void this.#take(upgrade),
@@ -118,19 +119,13 @@ class Sockets implements SocketDoor {
   async #close(graceMs: number): Promise<void> {
     this.#stopWatch?.();
     const open = [...this.#open];
-    await this.#within(graceMs, Promise.all(open.map((socket) => socket.finish())));
+    const clock = this.#clock;
+    await endsWithin(Promise.all(open.map((socket) => socket.finish())), { ms: graceMs, clock });
     for (const socket of open) socket.close(...CLOSE.goingAway);
     const closed = Promise.all(open.map((socket) => socket.closed));
-    await this.#within(SHUTDOWN_GRACE_MS, closed);
+    await endsWithin(closed, { ms: SHUTDOWN_GRACE_MS, clock });
     for (const socket of open) socket.terminate();
     await closed;
-  }
-
-  async #within(ms: number, work: Promise<unknown>): Promise<void> {
-    let stop = (): void => {};
-    const late = new Promise<void>((resolve) => (stop = this.#clock.after(ms, resolve)));
-    await Promise.race([work, late]);
-    stop();
   }
 
   async #take(upgrade: HttpUpgrade): Promise<void> {
@@ -143,7 +138,7 @@ class Sockets implements SocketDoor {
       this.#readLimits();
       this.#assertRoom(upgrade.caller);
       giveBack = this.#quota.take(upgrade.caller);
-      // However it ends, also before anything was agreed on.
+      // However it ends, also before the handshake.
       socket.once("close", giveBack);
       const [wants, from] = [filterOfQuery(query), parseResumePoint(query)];
       const server = await this.#serverOf(this.#limits.bodyBytes);
@@ -204,7 +199,7 @@ class Sockets implements SocketDoor {
   }
 
   #assertRoom(caller: Caller): void {
-    if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub stops.");
+    if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub is shutting down.");
     const full = this.#quota.reachedFor(caller);
     if (full !== undefined) throw quotaError("WebSocket connections", full, "streams");
   }
@@ -219,7 +214,7 @@ class Sockets implements SocketDoor {
       maxPayload: frameBytes,
       // It costs memory for every connection, and events are short.
       perMessageDeflate: false,
-      // It would answer every ping, also of somebody who never reads.
+      // It would answer every ping, also of a client that never reads.
       autoPong: false,
       handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : false),
     });
@@ -250,27 +245,25 @@ function refuseUpgrade({ socket }: HttpUpgrade, error: ToolcribError): void {
     return;
   }
   const status = ERROR_TABLE[error.code].http;
-  // Otherwise nobody would read it any more, and notice that the other side has gone.
+  // Without a reader, a disconnected client would not be noticed.
   socket.resume();
   socket.end(rawErrorResponse(status, STATUS_CODES[status] ?? "Error", error.toObject()), () => socket.destroy());
 }
 
-/** One WebSocket: commands come in, replies and events go out, and a client that does not read is let go. */
-
-/** More than this may not wait for a client that does not read. One frame may come on top. */
+/** The most that may wait for a client that does not read, plus one frame. */
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
-/** What the package calls a frame above `maxPayload`. */
+/** The error code of ws for a frame above `maxPayload`. */
 const FRAME_TOO_LARGE = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
 /** How long a client has to answer that the connection is closed. */
 const CLOSE_TIMEOUT_MS = 2000;
 
 /** Numbers of RFC 6455, and what they say here. */
 const CLOSE = {
-  goingAway: [1001, "The hub stops."],
+  goingAway: [1001, "The hub is shutting down."],
   noText: [1003, "Frames must be text."],
-  notAdmitted: [1008, "The credentials have ended."],
+  notAdmitted: [1008, "The credentials have expired."],
   sessionEnded: [1008, "The session was ended."],
-  slow: [1013, "Too much waits to be read. Come back and resume."],
+  slow: [1013, "Too much is unread. Reconnect and resume."],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>;
 
 interface LiveSocketOptions {
@@ -279,7 +272,7 @@ interface LiveSocketOptions {
   readonly wire: Duplex;
   readonly caller: Caller;
   readonly session: Session;
-  /** Another that the caller may give tools to. */
+  /** Another session that the caller may give tools to. */
   readonly sessionOf: (id: string) => Session | undefined;
   readonly baseUrl: string;
   readonly stillAdmitted: () => boolean;
@@ -292,6 +285,7 @@ interface LiveSocketOptions {
   readonly warn: (message: string) => void;
 }
 
+/** One WebSocket: commands come in, replies and events go out, and a client that does not read is let go. */
 class LiveSocket {
   readonly #options: LiveSocketOptions;
   readonly #socket: WebSocket;
@@ -344,7 +338,7 @@ class LiveSocket {
     return this.#closed;
   }
 
-  /** Ends a connection whose other side has not answered since the last beat. */
+  /** Ends a connection that has not answered since the last heartbeat. */
   beat(): void {
     if (!this.#isAlive) {
       this.#socket.terminate();
@@ -391,7 +385,7 @@ class LiveSocket {
     try {
       const frame = this.#read(text);
       id = commandId(frame) ?? null;
-      // An answer that the hub asked for is no command of the client's own.
+      // An answer that the hub asked for is not a command.
       if (!this.#extraTools.awaits(frame)) this.#count();
       if (this.#control(frame)) return;
       const reply = this.#extraTools.take(frame);
@@ -407,7 +401,7 @@ class LiveSocket {
     try {
       return parseFrame(text);
     } catch (error) {
-      // Also what is no command counts.
+      // Invalid frames count too.
       this.#count();
       throw error;
     }
@@ -473,7 +467,7 @@ class LiveSocket {
     this.#write(JSON.stringify(frame));
   }
 
-  /** Above the rate there is no answer: who asks that often does not wait for one. */
+  /** Above the rate limit pings are not answered. */
   #pong(data: Buffer): void {
     if (!this.#isOpen) return;
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.#socket.terminate();
@@ -494,7 +488,7 @@ class LiveSocket {
     this.#socket.send(frame, { binary: false });
   }
 
-  /** What is sent in one turn goes out at once: with many clients the calls to the system would cost more than all the rest. */
+  /** Frames of one turn are written together: with many clients the system calls would dominate. */
   #gather(): void {
     if (this.#isGathering) return;
     this.#isGathering = true;
@@ -518,7 +512,7 @@ function parseControl<Name extends keyof typeof CONTROLS>(
   const where = issue?.path.join(".") ?? "";
   throw new ToolcribError(
     "invalid_arguments",
-    `A frame "${name}" is not right${where === "" ? "" : ` at ${where}`}: ${issue?.message ?? ""}`,
+    `A frame "${name}" is invalid${where === "" ? "" : ` at ${where}`}: ${issue?.message ?? ""}`,
   );
 }
 

@@ -1,29 +1,10 @@
-/** One HTTP exchange as the listener hands it over, and the plain answers to it. */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { Caller, Scope } from "../../../model/caller.ts";
+/** HTTP as MCP uses it: plain responses, and the headers that clients send. */
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { ERROR_TABLE, type ErrorObject } from "../../../model/errors.ts";
 import type { RequestId, RpcError } from "../../../model/protocol.ts";
 import { type Encoded, encodeError, encodeToolcribError } from "../rpc-messages.ts";
 
-export interface McpExchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  /** Decoded, and without a slash at its end. */
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly caller: Caller;
-  /** Rejects with ToolcribError if the body is too large or does not come to its end. */
-  readBody(): Promise<Buffer>;
-  /** Answers that the caller's credentials do not reach that far. */
-  refuseScope(scope: Scope): void;
-  /**
-   * Lets another node of the cluster answer. `gone`: that node is no more; `away`: it cannot be reached now. Absent without a
-   * cluster, and where a node has handed it on already.
-   */
-  readonly handOn?: ((node: string) => Promise<"answered" | "gone" | "away">) | undefined;
-}
-
-/** One write with its length wherever it can be, so that a plain answer is one packet. */
+/** One write with its length where possible, so that a plain response is one packet. */
 export function respondJson(
   response: ServerResponse,
   status: number,
@@ -128,12 +109,12 @@ export function isJson(contentType: string | undefined): boolean {
   return contentType !== undefined && /^\s*application\/json\s*(?:;|$)/i.test(contentType);
 }
 
-/** The values of headers; those of MCP 2026-07-28 are plain, or UTF-8 in base64 between marks. */
+/** Header values of MCP 2026-07-28 are plain, or UTF-8 in base64 between markers. */
 const PLAIN = /^[\x20-\x7e\t]*$/;
 const MARKED = /^=\?base64\?(.*)\?=$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Undefined if it holds characters that it must not hold. */
+/** Undefined if it has characters that are not allowed. */
 export function decodeHeaderValue(value: string): string | undefined {
   const encoded = MARKED.exec(value)?.[1];
   if (encoded === undefined) return PLAIN.test(value) ? value : undefined;
@@ -145,16 +126,7 @@ export function decodeHeaderValue(value: string): string | undefined {
   }
 }
 
-/** A header that a client sent twice is joined by a comma, and so no value that is known. */
+/** A header that was sent twice is joined with a comma, which is not a known value. */
 export function headerOf(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(", ") : value;
-}
-
-/**
- * Calls once when nothing of the answer can reach the client any more. Node says so only once: a client that left while its
- * token was looked at is gone before anybody listens. Then it is called in the next tick, when the caller is ready for it.
- */
-export function onceClosed(response: ServerResponse, listener: () => void): void {
-  if (response.closed || response.destroyed) process.nextTick(listener);
-  else response.once("close", listener);
 }

@@ -1,4 +1,5 @@
-/** What a legacy client posts: it opens a session, or belongs to one. */
+/** POST requests of legacy clients: they open a session or belong to one. */
+import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Caller } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
@@ -6,16 +7,7 @@ import { INVALID_REQUEST, type RequestId, type RpcRequest } from "../../../model
 import type { QuotaReached } from "../../../policy/quota.ts";
 import { batchError, type ClientMessage, type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
 import type { ViewScope } from "../view-scope.ts";
-import {
-  type Accepts,
-  headerOf,
-  type McpExchange,
-  onceClosed,
-  refuseRpc,
-  refuseWithError,
-  respondEmpty,
-  respondJson,
-} from "./http-messages.ts";
+import { type Accepts, headerOf, refuseRpc, refuseWithError, respondEmpty, respondJson } from "./http-messages.ts";
 import { MAX_SILENT_TICKS, type OpenStreams, type PendingReply, SseConnection } from "./open-streams.ts";
 import {
   admitOrRefuseRequests,
@@ -29,7 +21,7 @@ import { type SessionStream, StreamableSession } from "./streamable-session.ts";
 
 export async function postLegacy(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   accepts: Accepts,
   scope: ViewScope,
   posted: Exclude<ClientMessage, { kind: "invalid" }>,
@@ -58,7 +50,7 @@ export async function postLegacy(
 
 async function postInitialize(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   accepts: Accepts,
   scope: ViewScope,
   message: RpcRequest,
@@ -111,16 +103,16 @@ function openStreamableSession(
 
 async function forwardToSessionOwner(
   { ids }: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   id: RequestId | null,
 ): Promise<boolean> {
   return forwardToOwner(ids, exchange, "mcp", headerOf(exchange.request.headers[SESSION_HEADER]), id);
 }
 
-/** @param batch What was in the array, told apart. */
+/** @param batch The entries of the array, classified. */
 export async function postBatch(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   accepts: Accepts,
   scope: ViewScope,
   batch: readonly ClientMessage[],
@@ -149,7 +141,7 @@ export async function postBatch(
 
 async function answerBatch(
   transport: Transport,
-  { response }: McpExchange,
+  { response }: HttpExchange,
   accepts: Accepts,
   session: StreamableSession,
   requests: readonly RpcRequest[],
@@ -169,8 +161,6 @@ async function answerBatch(
   reply.finish(waiting);
 }
 
-/** The answer to one POST of a legacy client: JSON, or an event stream if something must be sent before. */
-
 interface LegacyReplyOptions {
   readonly response: ServerResponse;
   readonly session: StreamableSession;
@@ -178,15 +168,16 @@ interface LegacyReplyOptions {
   readonly streams: OpenStreams;
   /** The requests in the POST: one, or those of a batch. */
   readonly ids: readonly RequestId[];
-  /** A batch is answered by a batch, even if it holds one request only. */
+  /** A batch is answered by a batch, even if it has only one request. */
   readonly isBatch: boolean;
 }
 
 /** Half a second at most. */
 const MAX_PLAIN_TICKS = 2;
 
+/** The response to one POST of a legacy client: JSON, or an event stream if a message must be sent before the answer. */
 class LegacyReply implements MessageSink, PendingReply {
-  /** What else the answer says in its head. */
+  /** Further headers of the response. */
   headers: Readonly<OutgoingHttpHeaders> | undefined;
   readonly #options: LegacyReplyOptions;
   #stream: SessionStream | undefined;
@@ -212,9 +203,9 @@ class LegacyReply implements MessageSink, PendingReply {
   }
 
   /**
-   * A call that takes its time gets a stream: the answer is then not lost with the connection. Where nothing tells the
-   * client how to come back, a stream only keeps the connection alive, and that has more time. We never let a connection go
-   * by ourselves before the answer, as the protocol would allow: clients that do not come back would wait for ever.
+   * A slow call gets a stream, so that its answer is not lost with the connection. For a client that cannot resume, a stream only
+   * keeps the connection alive, and that can wait longer. The connection is never closed before the answer, as the protocol would
+   * allow: clients that do not come back would wait forever.
    */
   stillPending(): void {
     this.#ticks += 1;
@@ -222,7 +213,7 @@ class LegacyReply implements MessageSink, PendingReply {
     if (this.#ticks >= (this.#options.session.canPrime ? MAX_PLAIN_TICKS : MAX_SILENT_TICKS)) this.#openStream();
   }
 
-  /** The last word. Without an answer the request was cancelled, or its session has ended. */
+  /** Sends the answers. Without any, the request was cancelled or its session has ended. */
   finish(answers: readonly Encoded[]): void {
     const { response, accepts } = this.#options;
     if (!accepts.json && answers.length > 0) this.#openStream(true);
@@ -240,7 +231,7 @@ class LegacyReply implements MessageSink, PendingReply {
     if (session.isClosed) {
       refuseWithError(response, ids[0] ?? null, { code: "not_found", message: "The session has ended." });
     } else if (accepts.stream) {
-      // Whoever cancels a request gets no answer, and a stream without any event is none.
+      // A cancelled request has no answer, and neither has a stream without events.
       new SseConnection(response).end();
     } else {
       refuseWithError(response, ids[0] ?? null, { code: "cancelled", message: "The request was cancelled." }, 200);
@@ -258,7 +249,7 @@ class LegacyReply implements MessageSink, PendingReply {
     return this.#stream;
   }
 
-  /** Before any event with an id was sent there is nothing to come back to. */
+  /** Without an event id there is nothing to resume. */
   #clientGone(): void {
     if (!this.#done && this.#stream === undefined) this.#abandon(this.#options.ids);
   }

@@ -2,31 +2,23 @@
  * MCP over HTTP, both eras at one address: `/mcp` for Streamable HTTP, `/sse` and `/messages` for its predecessor. Works on
  * raw exchanges of `node:http`, because each call passes here.
  */
+import type { HttpExchange } from "../../http/http-exchange.ts";
 import type { ServerResponse } from "node:http";
 import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
+import { endsWithin } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, MODERN_VERSION, PARSE_ERROR, type RequestId } from "../../../model/protocol.ts";
 import { type CallerQuota, quotaError, type QuotaReached } from "../../../policy/quota.ts";
 import { parseMessages } from "../rpc-messages.ts";
 import { RequestedScopes, type ViewScope } from "../view-scope.ts";
-import {
-  acceptsOf,
-  headerOf,
-  isJson,
-  type McpExchange,
-  refuseRpc,
-  refuseWithError,
-  respondEmpty,
-} from "./http-messages.ts";
+import { acceptsOf, headerOf, isJson, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
 import { findSessionOrRefuse, forwardToOwner, isModern, SESSION_HEADER, VERSION_HEADER } from "./request-checks.ts";
 import { postBatch, postLegacy } from "./legacy-post.ts";
 import { postModern } from "./modern-post.ts";
 import { OpenStreams, SseConnection } from "./open-streams.ts";
 import { type Engine, SessionTable, type Transport } from "./session-table.ts";
 import { openSse, postToSse } from "./sse-transport.ts";
-
-export type { McpExchange } from "./http-messages.ts";
 
 export interface McpHttpLimits {
   readonly maxSessions: number;
@@ -49,7 +41,7 @@ export interface McpHttpOptions extends McpHttpLimits {
   readonly messagesPath: string;
   /** How often a quiet stream gets a comment. */
   readonly heartbeatMs?: number;
-  /** How long a call goes on for a legacy client whose resumable stream was cut. */
+  /** How long a call continues for a legacy client whose resumable stream was cut. */
   readonly resumeGraceMs?: number;
   /** In a cluster: ids of sessions that say which node has them. */
   readonly ids?: RoutableIds | undefined;
@@ -63,7 +55,7 @@ export class McpHttp {
   readonly #options: McpHttpOptions;
   readonly #scopes = new RequestedScopes();
   readonly #transport: Transport & { isClosing: boolean };
-  /** What was said to be full already, so that it is said once. */
+  /** Limits that were reported already, so that each is reported once. */
   readonly #full = new Set<string>();
 
   constructor(options: McpHttpOptions) {
@@ -90,14 +82,14 @@ export class McpHttp {
     return this.#transport.streams.size;
   }
 
-  /** Takes effect for what comes; nothing that is open is ended. */
+  /** Applies to new sessions and streams; open ones stay. */
   reconfigure(limits: McpHttpLimits): void {
     this.#transport.sessions.setLimits(limits);
     this.#transport.streams.setLimits(streamQuota(limits));
     this.#full.clear();
   }
 
-  handleMcp(exchange: McpExchange): void | Promise<void> {
+  handleMcp(exchange: HttpExchange): void | Promise<void> {
     const scope = this.#scopeOf(exchange, this.#options.basePath);
     if (scope === undefined) return;
     switch (exchange.request.method) {
@@ -112,13 +104,13 @@ export class McpHttp {
     }
   }
 
-  async handleSse(exchange: McpExchange): Promise<void> {
+  async handleSse(exchange: HttpExchange): Promise<void> {
     if (exchange.request.method !== "GET") return refuseMethod(exchange, "GET");
     const scope = this.#scopeOf(exchange, this.#options.ssePath);
     if (scope !== undefined) openSse(this.#transport, exchange, scope, this.#options.messagesPath);
   }
 
-  async handleMessages(exchange: McpExchange): Promise<void> {
+  async handleMessages(exchange: HttpExchange): Promise<void> {
     if (exchange.request.method !== "POST") return refuseMethod(exchange, "POST");
     const body = await readJson(exchange);
     if (body === undefined) return;
@@ -129,24 +121,20 @@ export class McpHttp {
   }
 
   /**
-   * No new sessions and requests from now on. Requests under way may finish within `graceMs`; then the door is closed, which
-   * ends what only listens, and every stream is told and ended.
+   * Refuses new sessions and requests. Running requests may finish within `graceMs`; then the door and all streams are closed.
    */
   async close(graceMs: number): Promise<void> {
     const { clock, sessions, streams } = this.#transport;
     this.#transport.isClosing = true;
-    let cancel: () => void = () => {};
-    const late = new Promise<void>((resolve) => (cancel = clock.after(graceMs, resolve)));
-    await Promise.race([streams.whenRepliesSent(), late]);
-    cancel();
+    await endsWithin(streams.whenRepliesSent(), { ms: graceMs, clock });
     this.#options.door.close();
-    // What the door answers to those that listened is still to be written.
+    // The final answers of listening streams are still to be written.
     await new Promise((resolve) => setImmediate(resolve));
     streams.endAll("the gateway is shutting down");
     sessions.endAll();
   }
 
-  async #post(exchange: McpExchange, scope: ViewScope): Promise<void> {
+  async #post(exchange: HttpExchange, scope: ViewScope): Promise<void> {
     const { request, response } = exchange;
     const accepts = acceptsOf(request.headers.accept);
     if (accepts === undefined) {
@@ -172,7 +160,7 @@ export class McpHttp {
         if (version !== MODERN_VERSION) return postLegacy(this.#transport, exchange, accepts, scope, posted);
         return refuseMessage(exchange, null);
       case "notification":
-        // No notification means anything over HTTP in the modern era: a request is cancelled by closing its connection.
+        // The modern era has no client notifications over HTTP: closing the connection cancels a request.
         if (isModern(posted.message, version)) return respondEmpty(response, 202);
         return postLegacy(this.#transport, exchange, accepts, scope, posted);
       case "request":
@@ -183,14 +171,14 @@ export class McpHttp {
     }
   }
 
-  #ofSession(exchange: McpExchange, handle: () => void): void | Promise<void> {
+  #ofSession(exchange: HttpExchange, handle: () => void): void | Promise<void> {
     const { ids } = this.#options;
     if (ids === undefined) return handle();
     const id = headerOf(exchange.request.headers[SESSION_HEADER]);
     return forwardToOwner(ids, exchange, "mcp", id, null).then((isAnswered) => (isAnswered ? undefined : handle()));
   }
 
-  #get(exchange: McpExchange, scope: ViewScope): void {
+  #get(exchange: HttpExchange, scope: ViewScope): void {
     const { request, response } = exchange;
     if (headerOf(request.headers[VERSION_HEADER]) === MODERN_VERSION) return refuseMethod(exchange, "POST");
     if (acceptsOf(request.headers.accept)?.stream !== true) {
@@ -212,11 +200,11 @@ export class McpHttp {
       return connection;
     });
     if (isKnown) return;
-    const message = "Last-Event-ID names no event of this session that could be resumed from.";
+    const message = "Last-Event-ID does not name an event of this session to resume from.";
     refuseRpc(response, 400, null, { code: INVALID_REQUEST, message });
   }
 
-  #delete(exchange: McpExchange, scope: ViewScope): void {
+  #delete(exchange: HttpExchange, scope: ViewScope): void {
     if (headerOf(exchange.request.headers[VERSION_HEADER]) === MODERN_VERSION) return refuseMethod(exchange, "POST");
     const session = findSessionOrRefuse(this.#transport, exchange, scope, null);
     if (session === undefined) return;
@@ -224,13 +212,13 @@ export class McpHttp {
     respondEmpty(exchange.response, 204);
   }
 
-  #scopeOf({ path, query, caller, response }: McpExchange, base: string): ViewScope | undefined {
+  #scopeOf({ path, query, caller, response }: HttpExchange, base: string): ViewScope | undefined {
     const choice = this.#scopes.choose(base, path, query, caller);
     if (choice.ok) return choice.scope;
     if (choice.reason === "no such path") {
       refuseWithError(response, null, { code: "not_found", message: `There is nothing at ${path}.` });
     } else {
-      const message = "The credentials are bound to another role than the address names.";
+      const message = "The credentials are bound to a different role than the one in the address.";
       refuseWithError(response, null, { code: "denied", message, hint: `Use ${base} without a role.` });
     }
     return undefined;
@@ -260,17 +248,20 @@ function refuseClosing(response: ServerResponse, id: RequestId | null): void {
   refuseWithError(response, id, { code: "server_unavailable", message: "The gateway is shutting down." });
 }
 
-function refuseMethod({ response, request }: McpExchange, allow: string): void {
+function refuseMethod({ response, request }: HttpExchange, allow: string): void {
   const message = `${request.method ?? "This method"} is not allowed here.`;
   refuseRpc(response, 405, null, { code: INVALID_REQUEST, message }, { Allow: allow });
 }
 
-function refuseMessage({ response }: McpExchange, id: RequestId | null): void {
-  refuseRpc(response, 400, id, { code: INVALID_REQUEST, message: "The body is no JSON-RPC 2.0 message of a client." });
+function refuseMessage({ response }: HttpExchange, id: RequestId | null): void {
+  refuseRpc(response, 400, id, {
+    code: INVALID_REQUEST,
+    message: "The body is not a JSON-RPC 2.0 message of a client.",
+  });
 }
 
 /** The parsed body, or undefined if there is none and that has been answered. */
-async function readJson(exchange: McpExchange): Promise<{ readonly value: unknown } | undefined> {
+async function readJson(exchange: HttpExchange): Promise<{ readonly value: unknown } | undefined> {
   const { request, response } = exchange;
   if (!isJson(request.headers["content-type"])) {
     refuseRpc(response, 415, null, { code: INVALID_REQUEST, message: "Content-Type must be application/json." });
@@ -287,7 +278,7 @@ async function readJson(exchange: McpExchange): Promise<{ readonly value: unknow
     const value: unknown = JSON.parse(body.toString("utf8"));
     return { value };
   } catch {
-    refuseRpc(response, 400, null, { code: PARSE_ERROR, message: "Parse error: the body is no JSON." });
+    refuseRpc(response, 400, null, { code: PARSE_ERROR, message: "Parse error: the body is not JSON." });
     return undefined;
   }
 }

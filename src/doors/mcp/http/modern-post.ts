@@ -1,4 +1,5 @@
-/** A request of the modern era: it stands alone, with its version and its client's abilities in `_meta`. */
+/** POST requests of the modern era: each has its version and its client's capabilities in `_meta`. */
+import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Caller } from "../../../model/caller.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
@@ -18,22 +19,14 @@ import { ParkedCalls } from "../parked-calls.ts";
 import { type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
 import { sharedMethod } from "../shared-requests.ts";
 import type { RequestOrigin, ViewScope } from "../view-scope.ts";
-import {
-  type Accepts,
-  decodeHeaderValue,
-  headerOf,
-  type McpExchange,
-  onceClosed,
-  refuseRpc,
-  respondJson,
-} from "./http-messages.ts";
+import { type Accepts, decodeHeaderValue, headerOf, refuseRpc, respondJson } from "./http-messages.ts";
 import { MAX_SILENT_TICKS, type OpenStreams, type PendingReply, SseConnection } from "./open-streams.ts";
 import { admitOrRefuseRequests, answerOrError, forwardToOwner } from "./request-checks.ts";
 import type { Transport } from "./session-table.ts";
 
 export async function postModern(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   accepts: Accepts,
   scope: ViewScope,
   message: RpcRequest,
@@ -55,17 +48,17 @@ export async function postModern(
   const full = isListen ? streams.reachedFor(caller) : undefined;
   if (full !== undefined) return transport.refuseFull(response, message.id, "streams", full);
   const reply = new ModernReply(exchange, accepts, streams);
-  // A stream that only listens owes nothing, and a shutdown does not wait for it.
+  // A shutdown does not wait for a stream that only listens.
   if (!isListen) streams.owe(reply);
   const answer = await answerOrError(message.id, () => transport.door.modern(message, origin, reply, reply.signal));
   reply.finish(answer, statusOf(message.method, answer));
   streams.settle(reply);
 }
 
-/** The call that waits for this answer, or the result that is asked for, may be at another node. */
+/** Forwards to the node that has the parked call or the kept result. True if that is answered. */
 async function forwardToCallOwner(
   { ids }: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   { id, params }: RpcRequest,
 ): Promise<boolean> {
   const { requestState, uri } = params ?? {};
@@ -79,7 +72,7 @@ function paramHeaderError(
   { door }: Transport,
   origin: RequestOrigin,
   { params }: RpcRequest,
-  { request }: McpExchange,
+  { request }: HttpExchange,
 ): ReturnType<typeof paramError> {
   const name = params?.["name"];
   if (typeof name !== "string") return undefined;
@@ -88,8 +81,8 @@ function paramHeaderError(
 }
 
 /**
- * The errors that the protocol gives a status of their own; all others are answers like any other. That a server behind us
- * does not know a method that we know is such an answer.
+ * The HTTP status: the protocol defines one for some errors; all others are 200. So is a server that does not have a method that
+ * the hub has.
  */
 function statusOf(method: string, answer: Encoded | null): number {
   switch (answer === null ? undefined : errorCodeOf(answer)) {
@@ -102,9 +95,7 @@ function statusOf(method: string, answer: Encoded | null): number {
   }
 }
 
-/** Checks that the headers of a modern request say what its body says, so that whoever routed by them routed right. */
-
-/** What is wrong with the request before anybody looks at what it wants; undefined if nothing is. */
+/** Checks that the headers match the body, so that proxies that routed by them routed right. Undefined if they do. */
 function headerError(request: RpcRequest, headers: IncomingHttpHeaders): RpcError | undefined {
   const { method, params } = request;
   const header = headerOf(headers["mcp-protocol-version"]);
@@ -150,7 +141,7 @@ function paramError(
   return undefined;
 }
 
-/** A tool whose annotations are wrong as a whole has none: clients must not offer it, and nobody routed by them. */
+/** A tool with invalid annotations has none: clients must not offer it, and no proxy routed by them. */
 function mirroredParamsOf(tool: ToolDefinition): MirroredParams {
   let found = mirroredByTool.get(tool);
   if (found === undefined) {
@@ -163,7 +154,7 @@ function mirroredParamsOf(tool: ToolDefinition): MirroredParams {
 
 function headerMatches(header: string | undefined, value: unknown): boolean {
   if (value === undefined || value === null) return header === undefined;
-  // No header can carry anything else; the tool's own schema refuses it.
+  // A header cannot carry other values; the tool's own schema refuses them.
   if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return true;
   if (header === undefined) return false;
   const decoded = decodeHeaderValue(header);
@@ -182,8 +173,7 @@ function shorten(value: unknown): string {
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
 
-/** The answer to one POST of a modern client: JSON, or an event stream that ends with it. Nothing can be resumed. */
-
+/** The response to one POST of a modern client: JSON, or an event stream that ends with the answer. It cannot be resumed. */
 class ModernReply implements MessageSink, PendingReply {
   readonly #response: ServerResponse;
   readonly #caller: Caller;
@@ -213,7 +203,7 @@ class ModernReply implements MessageSink, PendingReply {
     return this.#gone.signal;
   }
 
-  /** What cannot go before the answer is left out: it only says how far the request has come. */
+  /** A message that cannot be sent before the answer is dropped: it only reports progress. */
   send(message: Encoded): void {
     if (!this.#done) (this.#connection ?? this.#open())?.send(message);
   }

@@ -1,20 +1,21 @@
-/** All open event streams and all answers that are still owed, under two timers for all of them. */
+/** All open event streams and pending replies, with two timers for all of them. */
+import { onceClosed } from "../../http/http-exchange.ts";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
 import { ChurnSet } from "../../../base/maps.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { type CallerQuota, Quota, type QuotaReached } from "../../../policy/quota.ts";
 import type { Encoded } from "../rpc-messages.ts";
-import { onceClosed, textOf } from "./http-messages.ts";
+import { textOf } from "./http-messages.ts";
 
-/** An answer that may become a stream if it takes long. */
+/** A reply that may become a stream if it takes long. */
 export interface PendingReply {
-  /** Called every `TICK_MS` while the answer is owed; the first time comes early. */
+  /** Called every `TICK_MS` while the reply is pending; the first tick comes early. */
   stillPending(): void;
 }
 
 const TICK_MS = 250;
-/** After so many the connection was silent for 15 seconds; common proxies give up after 60. */
+/** After this many the connection was silent for 15 seconds; common proxies give up after 60. */
 export const MAX_SILENT_TICKS = 60;
 
 /**
@@ -71,12 +72,12 @@ export class OpenStreams {
       for (const resolve of this.#whenRepliesSent.splice(0)) resolve();
   }
 
-  /** Resolves when no answer is owed. */
+  /** Resolves when no reply is pending. */
   whenRepliesSent(): Promise<void> {
     return this.#owed.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenRepliesSent.push(resolve));
   }
 
-  /** Says why on every stream, and ends it. */
+  /** Ends every stream, with the reason as a comment. */
   endAll(reason: string): void {
     for (const connection of this.#streams) {
       connection.comment(reason);
@@ -97,9 +98,7 @@ export class OpenStreams {
   }
 }
 
-/** One open answer that carries server-sent events. */
-
-/** More than this may not wait for a client that does not read. One message may come on top. */
+/** The most that may wait for a client that does not read, plus one message. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 const SSE_HEADERS: OutgoingHttpHeaders = {
@@ -108,6 +107,7 @@ const SSE_HEADERS: OutgoingHttpHeaders = {
   "X-Accel-Buffering": "no",
 };
 
+/** One open response that carries server-sent events. */
 export class SseConnection {
   readonly #response: ServerResponse;
   readonly #maxBuffered: number;
@@ -127,12 +127,12 @@ export class SseConnection {
     onceClosed(this.#response, listener);
   }
 
-  /** For a stream that begins with nothing to say: the client learns at once that it is open. */
+  /** For a stream without a first message: the client learns at once that it is open. */
   open(): void {
     this.#response.flushHeaders();
   }
 
-  /** False if it could not even be put on the way. */
+  /** False if it could not be written. */
   send(message: Encoded, id?: string): boolean {
     const head = id === undefined ? "event: message\ndata: " : `id: ${id}\nevent: message\ndata: `;
     return this.#write(head, message);
@@ -152,8 +152,8 @@ export class SseConnection {
   }
 
   /**
-   * Keeps the connection alive. While something waits for the client nothing is added: the listener's timeout must be able
-   * to see that nobody reads, and each write begins it anew.
+   * Keeps the connection alive. Adds nothing while data waits for the client: each write restarts the listener's timeout, which
+   * must be able to notice a client that does not read.
    */
   beat(): void {
     if (this.#quiet && this.#response.writableLength === 0) this.#write(":", []);

@@ -1,4 +1,5 @@
 /** The session of an exchange at `/mcp`, by its headers. */
+import type { HttpExchange } from "../../http/http-exchange.ts";
 import type { IdKind, RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { identityOf, type Scope } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
@@ -13,7 +14,7 @@ import {
 import { claimsModern, unsupportedVersion } from "../mcp-handshake.ts";
 import { type Encoded, encodeToolcribError } from "../rpc-messages.ts";
 import { scopeKey, type ViewScope } from "../view-scope.ts";
-import { headerOf, type McpExchange, refuseRpc, refuseWithError } from "./http-messages.ts";
+import { headerOf, refuseRpc, refuseWithError } from "./http-messages.ts";
 import type { Transport } from "./session-table.ts";
 import { StreamableSession } from "./streamable-session.ts";
 
@@ -25,7 +26,7 @@ const LEGACY: ReadonlySet<string> = new Set(LEGACY_VERSIONS);
 /** The session that the exchange belongs to. If there is none, that is answered. */
 export function findSessionOrRefuse(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   scope: ViewScope,
   id: RequestId | null,
 ): StreamableSession | undefined {
@@ -37,30 +38,29 @@ export function findSessionOrRefuse(
   }
   const sessionId = headerOf(request.headers[SESSION_HEADER]);
   if (sessionId === undefined) {
-    const message =
-      "The header Mcp-Session-Id is missing. Begin with initialize, and send the id that it answers with.";
+    const message = "The header Mcp-Session-Id is missing. Start with initialize, and send the id of its response.";
     refuseRpc(response, 400, id, { code: INVALID_REQUEST, message });
     return undefined;
   }
   const session = transport.sessions.find(sessionId, identityOf(caller));
-  // Whoever asks for another part of the catalog is to open another session, which is what clients do after a 404.
+  // Another scope needs another session, which clients open after a 404.
   if (session instanceof StreamableSession && scopeKey(session.scope) === scopeKey(scope)) return session;
   refuseUnknownSession(exchange, id);
   return undefined;
 }
 
-export function refuseUnknownSession({ response }: McpExchange, id: RequestId | null): void {
-  const hint = "It may have ended: begin a new one with initialize.";
+export function refuseUnknownSession({ response }: HttpExchange, id: RequestId | null): void {
+  const hint = "It may have ended: start a new one with initialize.";
   refuseWithError(response, id, { code: "not_found", message: "No such session.", hint });
 }
 
 /**
- * Whether new requests are taken at all, and these from this caller. If not, that is answered. A session of a node that ends
- * is as good as over: its client is to begin a new one, which it gets at another node.
+ * Whether new requests are accepted, and these from this caller. If not, that is answered. A session of a node that shuts down
+ * counts as ended: the client opens a new one at another node.
  */
 export function admitOrRefuseRequests(
   transport: Transport,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   requests: readonly RpcRequest[],
   { ofSession = false }: { readonly ofSession?: boolean } = {},
 ): boolean {
@@ -79,44 +79,42 @@ export function admitOrRefuseRequests(
   return true;
 }
 
-/** What a caller must be allowed to do for a request of this method. */
+/** The scope that a request of this method needs. */
 function requiredScope(method: string): Scope {
   return method === "tools/call" ? "call" : "read";
 }
 
-/** Exchanges about something that another node of the cluster has. */
-
 /**
- * True if it was answered: by the node that has it, or because that node cannot be reached now. What nobody has, or somebody
- * who is gone, is to be looked for here and not found.
+ * True if it was answered: by the node that has it, or because that node cannot be reached. False if no live node has it: it is
+ * then looked up here, and not found.
  */
 export async function forwardToOwner(
   ids: RoutableIds | undefined,
-  exchange: McpExchange,
+  exchange: HttpExchange,
   kind: IdKind,
   id: string | null | undefined,
   request: RequestId | null,
 ): Promise<boolean> {
-  if (ids === undefined || id === null || id === undefined || exchange.handOn === undefined) return false;
+  if (ids === undefined || id === null || id === undefined || exchange.forwardTo === undefined) return false;
   const place = await ids.find(kind, id);
   if (place === undefined || !("node" in place)) return false;
-  switch (await exchange.handOn(place.node)) {
+  switch (await exchange.forwardTo(place.node)) {
     case "answered":
       return true;
     case "gone":
       return false;
     case "away":
-      // Not 404, after which clients give up a session that may be alive.
+      // Not 404, after which clients drop a session that may be alive.
       refuseWithError(exchange.response, request, {
         code: "server_unavailable",
-        message: "The node that has this session cannot be reached now.",
+        message: "The node that has this session cannot be reached at the moment.",
         hint: "Try again soon.",
       });
       return true;
   }
 }
 
-/** The engine answers everything; what it throws all the same is its fault and nobody else's. */
+/** The door answers every request; an error that it throws is a bug and is answered as one. */
 export async function answerOrError(id: RequestId, ask: () => Promise<Encoded | null>): Promise<Encoded | null> {
   try {
     return await ask();

@@ -1,4 +1,4 @@
-/** What all parts of MCP over HTTP share. */
+/** The state that all parts of MCP over HTTP share: the door, open sessions and open streams. */
 import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
@@ -15,7 +15,7 @@ import type { OpenStreams } from "./open-streams.ts";
 export type EngineSession = Pick<LegacySession, "version" | "request" | "notify" | "answer" | "abandon" | "close"> &
   Partial<Pick<LegacySession, "isOver">>;
 
-/** What a transport needs of the door. */
+/** The parts of the door that a transport uses. */
 export interface Engine extends Pick<McpDoor, "modern" | "toolDefinition" | "close"> {
   openSession(origin: RequestOrigin, outlet: MessageSink): EngineSession;
 }
@@ -28,13 +28,11 @@ export interface Transport {
   /** How long a call waits for a client whose resumable stream was cut. */
   readonly resumeGraceMs: number;
   readonly isClosing: boolean;
-  /** Of sessions, in a cluster: they say which node has what they stand for. */
+  /** In a cluster: ids that name the node that has the session. */
   readonly ids?: RoutableIds | undefined;
   refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams", reached: QuotaReached): void;
   refuseClosing(response: ServerResponse, id: RequestId | null): void;
 }
-
-/** The open sessions of all HTTP clients: found by an unguessable id, bounded in number, ended when idle. */
 
 export interface OpenSession {
   readonly id: string;
@@ -44,9 +42,9 @@ export interface OpenSession {
   usedAt: number;
   /** A stream is open or a request runs: that counts as use. */
   readonly isBusy: boolean;
-  /** It was ended from elsewhere, and is as unknown as one that never was. */
+  /** It was ended elsewhere, and is not found any more. */
   readonly isOver?: boolean;
-  /** Lets go of what is not needed any more. */
+  /** Drops what is not needed any more. */
   sweep(now: number): void;
   close(): void;
 }
@@ -59,10 +57,11 @@ interface SessionLimits {
 }
 
 const SWEEP_MS = 60_000;
-/** A session that rested for so long may go early when others need its place. */
+/** A session idle for this long may end early to make room. */
 const EVICTABLE_AFTER_MS = 60_000;
 const ID_BYTES = 24;
 
+/** The open sessions of all HTTP clients: found by an unguessable id, bounded in number, ended when idle. */
 export class SessionTable {
   readonly #clock: Clock;
   readonly #sessions = new Map<string, OpenSession>();
@@ -89,7 +88,7 @@ export class SessionTable {
     if (this.#sessions.size > 0) this.#arm();
   }
 
-  /** The limit that is reached, if there is no room and none can be made. */
+  /** Opens a session, or returns the limit that is reached. */
   open<S extends OpenSession>(
     caller: Caller,
     make: (id: string) => S,
@@ -105,7 +104,7 @@ export class SessionTable {
     return { session };
   }
 
-  /** Somebody else's session is as unknown as one that never was. */
+  /** The session of another caller is not found. */
   find(id: string, key: string): OpenSession | undefined {
     const session = this.#sessions.get(id);
     if (session === undefined || session.key !== key) return undefined;
@@ -131,7 +130,7 @@ export class SessionTable {
     this.#stopSweep = undefined;
   }
 
-  /** Ends the session that has rested longest, of those whose end would help, if it has rested long enough. */
+  /** Ends the longest idle session among those that would make room, if it has been idle long enough. */
   #makeRoom(caller: Caller, reached: QuotaReached): boolean {
     let oldest: OpenSession | undefined;
     for (const session of this.#sessions.values()) {

@@ -1,4 +1,5 @@
-/** The HTTP+SSE transport of 2024-11-05: a stream by GET, and an address to post to that the stream tells. */
+/** The HTTP+SSE transport of 2024-11-05: a GET stream, whose first event names the address to post to. */
+import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
@@ -6,12 +7,12 @@ import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, type RpcRequest } from "../../../model/protocol.ts";
 import { batchError, type Encoded, type MessageSink, type ParsedMessages } from "../rpc-messages.ts";
 import type { ViewScope } from "../view-scope.ts";
-import { acceptsOf, type McpExchange, onceClosed, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
+import { acceptsOf, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
 import { type OpenStreams, type PendingReply, SseConnection } from "./open-streams.ts";
 import { admitOrRefuseRequests, answerOrError, refuseUnknownSession } from "./request-checks.ts";
 import type { EngineSession, OpenSession, Transport } from "./session-table.ts";
 
-export function openSse(transport: Transport, exchange: McpExchange, scope: ViewScope, messagesPath: string): void {
+export function openSse(transport: Transport, exchange: HttpExchange, scope: ViewScope, messagesPath: string): void {
   const { request, response, caller } = exchange;
   const { clock, streams, door, sessions, ids } = transport;
   if (transport.isClosing) return transport.refuseClosing(response, null);
@@ -36,7 +37,7 @@ export function openSse(transport: Transport, exchange: McpExchange, scope: View
   }
 }
 
-export function postToSse(transport: Transport, exchange: McpExchange, posted: ParsedMessages): void {
+export function postToSse(transport: Transport, exchange: HttpExchange, posted: ParsedMessages): void {
   const { response, caller, query } = exchange;
   const session = transport.sessions.find(query.get("sessionId") ?? "", identityOf(caller));
   if (!(session instanceof SseSession)) return refuseUnknownSession(exchange, null);
@@ -64,8 +65,6 @@ function endpointFor(url: string, messagesPath: string, id: string): string {
   return `${"../".repeat(folders)}${messagesPath.slice(1)}?sessionId=${id}`;
 }
 
-/** A client of the HTTP+SSE transport: everything comes to it on the one stream that is its session. */
-
 interface SseSessionOptions {
   readonly id: string;
   /** No one else finds the session. */
@@ -79,6 +78,7 @@ interface SseSessionOptions {
   readonly endpoint: string;
 }
 
+/** A client of the HTTP+SSE transport: its session is one stream that carries everything. */
 class SseSession implements OpenSession, MessageSink {
   readonly id: string;
   readonly caller: Caller;
@@ -96,7 +96,7 @@ class SseSession implements OpenSession, MessageSink {
     this.key = identityOf(caller);
     this.usedAt = clock.now();
     this.#streams = streams;
-    // First, because as long as nothing is written it can be refused.
+    // First: before anything is written, it can still be refused.
     this.legacy = open(this);
     this.#connection = new SseConnection(response);
     streams.add(this.#connection, caller);

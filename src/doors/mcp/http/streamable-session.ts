@@ -18,9 +18,9 @@ interface StreamableSessionOptions {
   readonly open: (stream: SessionStream) => EngineSession;
 }
 
-/** How long a delivered event can be asked for again. */
+/** How long a delivered event can be resumed from. */
 const MAX_RESUME_MS = 5 * 60_000;
-/** From so many streams on, those that nobody can resume are forgotten at once, not at the next sweep. */
+/** Above this many, streams that cannot be resumed are dropped at once, not at the next sweep. */
 const MAX_FINISHED_STREAMS = 64;
 /** Since this version an event without data is part of the protocol. */
 const PRIMING_SINCE = "2025-11-25";
@@ -72,12 +72,12 @@ export class StreamableSession implements OpenSession {
     return (this.legacy.version ?? "") >= PRIMING_SINCE;
   }
 
-  /** A message of a request whose client cannot take it with the answer. */
+  /** A message that the client cannot get with the response. */
   tell(message: Encoded): void {
     this.#own.send(message);
   }
 
-  /** One request less is under way. */
+  /** One request has ended. */
   release(): void {
     this.running -= 1;
     this.usedAt = this.#options.clock.now();
@@ -92,7 +92,7 @@ export class StreamableSession implements OpenSession {
     return stream;
   }
 
-  /** Opens the session's own stream, or takes up one that was cut. False if that stream is not known any more. */
+  /** Opens the session's own stream, or resumes one that was cut. False if that stream is no longer known. */
   listen(lastEventId: string | undefined, connect: () => SseConnection): boolean {
     if (lastEventId === undefined) {
       this.#own.attach(connect());
@@ -138,11 +138,6 @@ export class StreamableSession implements OpenSession {
   }
 }
 
-/**
- * One logical event stream of a legacy session: the answer to one POST, or the stream by GET. It lives on when its
- * connection is cut, and a GET with `Last-Event-ID` takes it up again.
- */
-
 interface SessionStreamOptions {
   readonly number: number;
   readonly log: EventLog;
@@ -151,15 +146,19 @@ interface SessionStreamOptions {
   readonly canPrime: () => boolean;
   /** How long a cut stream waits for its client. */
   readonly graceMs: number;
-  /** Nobody came back for the rest. Without it the stream waits as long as its session. */
+  /** The client did not resume in time. Without it, the stream waits as long as its session. */
   readonly onAbandoned?: () => void;
 }
 
-/** How long a client shall wait before it opens a cut stream again. */
+/** How long a client waits before it reopens a cut stream. */
 const RETRY_MS = 1000;
-/** Telling the same twice is of no use to a client that was away. */
+/** A client that was away needs each of these only once. */
 const SUPERSEDED = /^\{"jsonrpc":"2\.0","method":"notifications\/(?:[a-z]+\/list_changed|resources\/updated)"/;
 
+/**
+ * One logical event stream of a legacy session: the response to one POST, or the GET stream. It survives a cut connection, and a
+ * GET with `Last-Event-ID` resumes it.
+ */
 export class SessionStream implements MessageSink {
   readonly #options: SessionStreamOptions;
   #seq = 0;
@@ -188,7 +187,7 @@ export class SessionStream implements MessageSink {
     log.add({ stream: number, seq, message, at: clock.now(), delivered });
   }
 
-  /** @param after The last event that the client has; without it, it gets what nobody got. */
+  /** @param after The last event that the client has; without it, it gets the undelivered events. */
   attach(connection: SseConnection, after?: number): void {
     const { number, log, canPrime } = this.#options;
     this.#cancelGrace?.();
@@ -226,25 +225,24 @@ export class SessionStream implements MessageSink {
   }
 }
 
-/** The last events of one session, so that a client that lost its connection can go on where it was. */
-
 export interface LoggedEvent {
   readonly stream: number;
   readonly seq: number;
   readonly message: Encoded;
   readonly at: number;
-  /** It was put on an open connection; whether it arrived only the client knows. */
+  /** It was written to an open connection; only the client knows whether it arrived. */
   delivered: boolean;
 }
 
 const MAX_LOGGED_EVENTS = 256;
 const MAX_LOGGED_BYTES = 1024 * 1024;
 
+/** The last events of one session, for a client that resumes a stream. */
 export class EventLog {
   #events: LoggedEvent[] = [];
   #bytes = 0;
 
-  /** The newest event is kept whatever its size: it may be the answer that somebody waits for. */
+  /** The newest event is kept whatever its size: it may be the awaited answer. */
   add(event: LoggedEvent): void {
     this.#events.push(event);
     this.#bytes += bytesOf(event.message);
@@ -269,7 +267,7 @@ export class EventLog {
     if (events.size > 0) this.#keep((event) => !events.has(event));
   }
 
-  /** What was delivered before that moment is taken as arrived. */
+  /** Events delivered before that moment are considered received. */
   expire(before: number): void {
     if (this.#events.some(({ delivered, at }) => delivered && at < before)) {
       this.#keep(({ delivered, at }) => !delivered || at >= before);

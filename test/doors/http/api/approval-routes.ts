@@ -1,10 +1,11 @@
 /** The API of a hub at which calls wait, and nothing else is there. */
 import { CallerSessions } from "../../../../src/doors/http/api/caller-sessions.ts";
 import { Operations } from "../../../../src/doors/http/api/run-operation.ts";
-import type { ApiParts, OperatorHub } from "../../../../src/doors/http/api/operation-handler.ts";
+import type { ApiParts } from "../../../../src/doors/http/api/operation-handler.ts";
 import { apiRoutes } from "../../../../src/doors/http/api/rest-routes.ts";
 import type { HttpRoute } from "../../../../src/doors/http/http-exchange.ts";
 import { HubActivity, type ActivitySource } from "../../../../src/hub/activity/hub-activity.ts";
+import type { Hub } from "../../../../src/hub/hub.ts";
 import type { HubEvents } from "../../../../src/hub/hub-events.ts";
 import type { AskAnswer, AskRequest } from "../../../../src/model/decision.ts";
 import { systemClock } from "../../../../src/base/clock.ts";
@@ -44,7 +45,7 @@ export function approvalRoutes(waiting: AskRequest[], redactor: Redactor): Askin
     activity,
     config: { config: { http: {} } },
     openSession: () => new Session(),
-  } as unknown as OperatorHub;
+  } as unknown as Hub;
   const parts: ApiParts = { hub: operatorHub, redactor, version: "0" };
   const operations = new Operations(parts);
   const sessions = new CallerSessions(operatorHub, { now: () => 0, after: () => () => {} });

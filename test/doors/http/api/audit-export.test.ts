@@ -1,7 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { OperatorAudit } from "../../../../src/doors/http/api/operation-handler.ts";
-import { exportAudit } from "../../../../src/doors/http/api/audit-export.ts";
+import { exportAudit } from "../../../../src/doors/http/api/rest-routes.ts";
 import type { HttpRoute } from "../../../../src/doors/http/http-exchange.ts";
 import { ToolcribError } from "../../../../src/model/errors.ts";
 import { type Place, place } from "../support.ts";
@@ -16,7 +15,7 @@ interface Exported extends Place {
 /** A log with as many lines as anybody takes, or that fails. */
 async function scene(lines: number, failure?: ToolcribError): Promise<Exported> {
   const state = { given: 0, ended: false };
-  const audit: Pick<OperatorAudit, "exportLines"> = {
+  const audit: Parameters<typeof exportAudit>[1] = {
     async *exportLines() {
       try {
         if (failure !== undefined) throw failure;
@@ -26,9 +25,7 @@ async function scene(lines: number, failure?: ToolcribError): Promise<Exported> 
       }
     },
   };
-  // Nothing else of it is used.
-  const whole = audit as OperatorAudit;
-  const route: HttpRoute = { path: "/export", access: "read", handle: (exchange) => exportAudit(exchange, whole) };
+  const route: HttpRoute = { path: "/export", access: "read", handle: (exchange) => exportAudit(exchange, audit) };
   const auth = { tokens: [{ token: ADMIN, scopes: ["admin"] }] };
   return { ...(await place({ auth }, { routes: [route] })), state };
 }

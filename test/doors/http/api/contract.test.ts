@@ -282,7 +282,7 @@ describe("[oper-04e] errors are of the one table", () => {
     expect(answer.json()).toMatchObject({
       error: {
         code: "invalid_arguments",
-        message: expect.stringMatching(/limit: .*fields: must be one of "all", "summary".*"color" is not known here/),
+        message: expect.stringMatching(/limit: .*fields: must be one of "all", "summary".*"color" is not known/),
         details: { issues: expect.arrayContaining([expect.objectContaining({ path: "limit" })]) },
       },
     });
@@ -314,7 +314,7 @@ describe("[oper-04e] errors are of the one table", () => {
     await drive("updateServer", { params: { serverId: "x" }, body: {}, status: 404 });
     const flat = await drive("callTool", { params: { toolName: "x" }, body: { message: "hi" }, status: 400 });
     expect(flat.json()).toMatchObject({
-      error: { message: "message: is not known here.", hint: expect.stringContaining('{"arguments": {"message": …}}') },
+      error: { message: "message: is not known.", hint: expect.stringContaining('{"arguments": {"message": …}}') },
     });
     const root = (await scene.request("admin", "GET", "")).json<{ error: { hint: string } }>();
     expect(root.error.hint).toContain("/api/v1/openapi.json");

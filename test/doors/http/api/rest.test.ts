@@ -133,7 +133,7 @@ describe("[oper-07a] a caller with a role", () => {
       verdict: "ask",
       visible: true,
       rule: null,
-      reasons: ["Somebody has to say yes first."],
+      reasons: ["It needs approval first."],
     });
     expect((await scene.request("reviewer", "GET", "/policy/explain?name=wait_long")).status).toBe(404);
     expect((await scene.request("reviewer", "GET", "/policy/explain?name=tool_7&role=chef")).status).toBe(403);
@@ -266,7 +266,7 @@ describe("requests that are odd", () => {
       expect((await scene.request("admin", "GET", path)).status, path).toBe(400);
     }
     const stray = await scene.request("admin", "POST", "/mcp/servers/parse?text=x", { body: { text: "npx x" } });
-    expect(stray.json().error.message).toBe("text: belongs into the body, not into the query.");
+    expect(stray.json().error.message).toBe("text: belongs in the body, not in the query.");
     const both = { arguments: {}, args: {} };
     expect((await scene.request("call", "POST", "/mcp/tools/bake_bread/call", { body: both })).status).toBe(400);
   });

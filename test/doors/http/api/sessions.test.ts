@@ -101,10 +101,12 @@ describe("[agent-01a] a session that brings servers, over REST", () => {
     expect(code(await open("call", { workspaceDir: "/" }))).toBe("denied");
     const ids = [
       (await opened("reviewer", { role: "reviewer" })).id,
+      (await opened("reviewer", {})).id,
       (await opened("admin", { role: "writer", workspaceDir: scene.dir })).id,
     ];
     const made = ids.map((id) => scene.hub.sessions().find((session) => session.id === id));
     expect(made.map((session) => [session?.role, session?.workspaceDir])).toEqual([
+      ["reviewer", undefined],
       ["reviewer", undefined],
       ["writer", scene.dir],
     ]);

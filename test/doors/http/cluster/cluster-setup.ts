@@ -71,7 +71,7 @@ export async function openScene(ground: Ground): Promise<Scene> {
         redactor,
         env: {},
         home,
-        words: () => "a node",
+        indexText: "a node",
         warn: (message) => warnings.push(message),
       });
       const node: SceneNode = {

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { encodeMessage } from "../../../../src/cluster/call-messages.ts";
 import { loadNats } from "../../../../src/cluster/nats-link.ts";
-import { forwardAddress, encodeHead } from "../../../../src/doors/http/cluster/forward-request.ts";
+import { forwardAddress, encodeHead } from "../../../../src/doors/http/forward-request.ts";
 import type { Hub } from "../../../../src/hub/hub.ts";
 import { type Ground, missing, startGround } from "../../../hub/cluster/nodes.ts";
 import { openScene, OPS, type Scene } from "./cluster-setup.ts";

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { CallHandler, Cluster } from "../../../../src/cluster/cluster.ts";
-import { RequestForwarder, type ForwardResult } from "../../../../src/doors/http/cluster/forward-request.ts";
-import { serveForwarded } from "../../../../src/doors/http/cluster/serve-forwarded.ts";
-import { type HttpExchange, RouteTable } from "../../../../src/doors/http/http-exchange.ts";
+import { RequestForwarder, serveForwarded } from "../../../../src/doors/http/forward-request.ts";
+import { type ForwardResult, type HttpExchange, RouteTable } from "../../../../src/doors/http/http-exchange.ts";
 import { type Clock, systemClock } from "../../../../src/base/clock.ts";
 import { ToolcribError } from "../../../../src/model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../../src/model/json.ts";
@@ -68,7 +67,7 @@ async function linked(handle: (exchange: HttpExchange) => void | Promise<void>):
           handle: async (exchange) => {
             const body = exchange.readBody();
             const { request, response, caller, refuseScope } = exchange;
-            const handed = await requests.handOn(
+            const handed = await requests.forward(
               { request, response, caller, refuseScope, readBody: () => body },
               "owner",
             );
@@ -87,13 +86,13 @@ const TOKEN = "a-token-0123456789";
 describe("[scale-07b] a request that is handed on", () => {
   it("is the same there, with its caller and without credentials, and cannot be handed on again", async () => {
     const { there, link } = await linked(async (exchange) => {
-      const { request, response, path, query, caller, handOn } = exchange;
+      const { request, response, path, query, caller, forwardTo } = exchange;
       const seen = {
         method: request.method,
         path,
         query: [...query],
         headers: request.headers,
-        again: handOn !== undefined,
+        again: forwardTo !== undefined,
       };
       const body = (await exchange.readBody()).toString();
       response.setHeader("x-made", ["one", "two"]);

@@ -217,7 +217,7 @@ describe.skipIf(missing !== undefined)("the doors of nodes", { timeout: 60_000 }
     }, WITHIN);
     const away = await callIn(b, id, "whereami");
     expect([away.status, away.headers["retry-after"]]).toEqual([503, "10"]);
-    expect(away.text).toContain("cannot be reached now");
+    expect(away.text).toContain("cannot be reached at the moment");
     expect((await callIn(a, id, "whereami")).status).toBe(200);
     expect((await rest(b, "GET", "/mcp/tools", undefined, OPS)).status).toBe(200);
     await ground.nats.restart();

@@ -185,7 +185,7 @@ describe.skipIf(missing !== undefined)("sessions over nodes", { timeout: 60_000 
     await c.close();
     await vi.waitFor(() => expect(a.hub.cluster?.nodes()).toHaveLength(2), WITHIN);
     const gone = await post(a, call("whereami"), { "mcp-session-id": id });
-    expect([gone.status, await gone.text()]).toEqual([404, expect.stringContaining("begin a new one")]);
+    expect([gone.status, await gone.text()]).toEqual([404, expect.stringContaining("start a new one")]);
     const next = await initialized(a);
     expect(await (await post(b, call("whereami"), { "mcp-session-id": next })).text()).toContain('"a"');
   });

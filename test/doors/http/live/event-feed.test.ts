@@ -352,6 +352,6 @@ describe("[oper-07a] who hears what", () => {
   });
 
   it("a name that cannot be one is refused", () => {
-    expect(() => eventFilter(["mcp.*", "<b>"])).toThrow("no name of events");
+    expect(() => eventFilter(["mcp.*", "<b>"])).toThrow("not the name of an event");
   });
 });

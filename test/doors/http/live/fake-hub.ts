@@ -1,8 +1,9 @@
 /** A hub in which a test makes things happen, and sockets and streams to it. */
 import { tmpdir } from "node:os";
 import type { LoadedConfig } from "../../../../src/config/load-config.ts";
-import type { FeedEvents, FeedHub, SessionHub } from "../../../../src/doors/http/live/feed-event.ts";
+import type { FeedHub } from "../../../../src/doors/http/live/feed-event.ts";
 import { loadConfigFrom } from "../../../../src/hub/reload/config-source.ts";
+import type { HubEvents } from "../../../../src/hub/hub-events.ts";
 import type { View } from "../../../../src/hub/view/view.ts";
 import type { Caller, Scope } from "../../../../src/model/caller.ts";
 import type { ToolCapability } from "../../../../src/model/capability.ts";
@@ -10,7 +11,7 @@ import { Emitter } from "../../../../src/base/emitter.ts";
 import type { ServerInfo } from "../../../../src/model/server-state.ts";
 import { Session, type SessionOptions } from "../../../../src/sessions/session.ts";
 
-export class StagedHub extends Emitter<FeedEvents> implements FeedHub, SessionHub {
+export class StagedHub extends Emitter<HubEvents> implements FeedHub {
   readonly session = new Session();
   readonly opened: Session[] = [];
   readonly infos = new Map<string, ServerInfo>();

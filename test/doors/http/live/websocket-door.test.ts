@@ -89,7 +89,7 @@ describe("[oper-05a] commands", () => {
       throw new Error("at line 12 of secret.ts");
     };
     const fault = await talk.ask({ id: 2, type: "me" });
-    expect(fault).toMatchObject({ ok: false, error: error("internal", /^A fault/) });
+    expect(fault).toMatchObject({ ok: false, error: error("internal", /^An internal error/) });
     expect(scene.warnings).toEqual(["A command could not be answered: at line 12 of secret.ts"]);
   });
 
@@ -255,7 +255,7 @@ describe("[oper-05c] resuming", () => {
     expect(scene.hub.opened.map(({ closed }) => closed)).toEqual([true, false]);
     // If it reads on in time it learns why.
     slow.socket.resume();
-    expect(await slow.ended()).toEqual({ code: 1013, reason: "Too much waits to be read. Come back and resume." });
+    expect(await slow.ended()).toEqual({ code: 1013, reason: "Too much is unread. Reconnect and resume." });
     await expect.poll(() => scene.door.size).toBe(1);
   });
 });
@@ -352,7 +352,7 @@ describe("the life of a socket", () => {
     expect(await ended.ended()).toEqual({ code: 1008, reason: "The session was ended." });
     await scene.listener.reconfigure(config({ auth: { tokens: [{ token: BOSS, scopes: ["admin"] }] } }));
     await clock.advance(15_000);
-    expect(await revoked.ended()).toEqual({ code: 1008, reason: "The credentials have ended." });
+    expect(await revoked.ended()).toEqual({ code: 1008, reason: "The credentials have expired." });
     // It reads nothing, so it answers no ping either.
     gone.socket.pause();
     await clock.advance(30_000);
@@ -385,7 +385,7 @@ describe("the life of a socket", () => {
     const closed = scene.door.close(60_000);
     expect(await talk.ask({ id: 2, type: "me" })).toMatchObject({ ok: false, error: error("server_unavailable") });
     resolve({ done: true });
-    expect(await talk.ended()).toEqual({ code: 1001, reason: "The hub stops." });
+    expect(await talk.ended()).toEqual({ code: 1001, reason: "The hub is shutting down." });
     expect(talk.frames).toContainEqual({ id: 1, ok: true, done: true });
     await closed;
     expect(scene.hub.opened.every((session) => session.closed)).toBe(true);

@@ -1,21 +1,21 @@
 import { dirname, resolve } from "node:path";
 import { ConfigDocument, renderDiagnostic } from "../../config/config-document.ts";
 import { serverWarnings } from "../../config/config-rules.ts";
-import { addServer } from "../../config/edit-config.ts";
+import { addServer, type EditResult, removeServer, setEnabled } from "../../config/edit-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { type ServerEntryInput, ServerEntrySchema } from "../../model/server-spec.ts";
 import { recoverInterruptedInstall } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
-import { findEditTarget, showEdit } from "../config-target.ts";
-import { LOCAL_SOURCE } from "../local-source.ts";
+import { editServerEntry, findEditTarget, showEdit } from "../config-target.ts";
+import { LOCAL_SOURCE } from "../../model/capability.ts";
 import type { Output } from "../output.ts";
 
-export async function run(invocation: Invocation): Promise<number> {
+export async function runAdd(invocation: Invocation): Promise<number> {
   const { args, flags } = invocation;
   const [id = ""] = args;
   if (id === LOCAL_SOURCE) {
-    throw new ToolcribError("invalid_arguments", `"${id}" is what the in-process tools go by.`, {
+    throw new ToolcribError("invalid_arguments", `The id "${id}" is reserved for in-process tools.`, {
       hint: "Choose another id.",
     });
   }
@@ -32,7 +32,7 @@ export async function run(invocation: Invocation): Promise<number> {
   return 0;
 }
 
-/** A command that names a path from here goes on meaning this folder, although its config is elsewhere. */
+/** A relative path in the command refers to the working directory, even if the config is elsewhere. */
 function withFolder(entry: ServerEntryInput, file: string, cwd: string): ServerEntryInput {
   const words = [entry.command ?? "", ...(entry.args ?? [])];
   const isRelative = words.some((word) => /^\.{1,2}(?:[\\/]|$)/.test(word));
@@ -43,7 +43,9 @@ function withFolder(entry: ServerEntryInput, file: string, cwd: string): ServerE
 
 function withForceHint(error: unknown): unknown {
   if (!(error instanceof ToolcribError) || error.code !== "conflict") return error;
-  return new ToolcribError("conflict", error.message, { hint: `${error.hint ?? ""} --force replaces it.`.trim() });
+  return new ToolcribError("conflict", error.message, {
+    hint: `${error.hint ?? ""} Use --force to replace it.`.trim(),
+  });
 }
 
 function entryFrom({ args, flags, dashes, cwd }: Invocation): ServerEntryInput {
@@ -57,7 +59,7 @@ function entryFrom({ args, flags, dashes, cwd }: Invocation): ServerEntryInput {
     ...(env === undefined ? {} : { env }),
     ...(headers === undefined ? {} : { headers }),
     ...(folder === undefined ? {} : { cwd: resolve(cwd, folder) }),
-    // Anything else than the three words is refused by addServer, which says what is allowed.
+    // addServer refuses other values.
     ...(transport === undefined ? {} : { transport: transport as "stdio" | "http" | "sse" }),
     ...(flags.has("disabled") ? { enabled: false } : {}),
   };
@@ -67,12 +69,12 @@ function targetEntry(target: readonly string[], dashes: boolean): ServerEntryInp
   const [first, ...rest] = target;
   if (first !== undefined && rest.length === 0 && looksLikeUrl(first)) return { url: first };
   if (first !== undefined && dashes) return rest.length === 0 ? { command: first } : { command: first, args: rest };
-  throw new ToolcribError("invalid_arguments", "Give a URL, or -- and a command.", {
-    hint: "toolcrib add files -- npx -y @modelcontextprotocol/server-filesystem .",
+  throw new ToolcribError("invalid_arguments", "Pass a URL, or -- followed by a command.", {
+    hint: "Example: toolcrib add files -- npx -y @modelcontextprotocol/server-filesystem .",
   });
 }
 
-/** A reference may stand for the whole address. */
+/** A reference may replace the whole URL. */
 function looksLikeUrl(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) || text.startsWith("${");
 }
@@ -98,16 +100,44 @@ function parseHeader(text: string): Pair {
   return [name, value];
 }
 
-/** What was typed is not repeated: it may be a secret. */
+/** Does not repeat the input, which may be a secret. */
 function badPair(option: string, form: string): ToolcribError {
   return new ToolcribError("invalid_arguments", `${option} takes ${form}.`);
 }
 
-/** Warns of what is unwise in an entry that was just written, such as a credential in plain text. */
-export function warnAboutEntry(out: Output, file: string, text: string, id: string): void {
+/** Warns about problems in the new entry, such as a credential in plain text. */
+function warnAboutEntry(out: Output, file: string, text: string, id: string): void {
   const document = ConfigDocument.parse(file, text);
   const servers = isJsonObject(document.value) ? document.value["mcpServers"] : undefined;
   const entry = ServerEntrySchema.safeParse(isJsonObject(servers) ? servers[id] : undefined).data;
   if (entry === undefined) return;
   for (const warning of serverWarnings(document, ["mcpServers", id], entry)) out.warn(renderDiagnostic(warning));
+}
+
+export async function runRemove(invocation: Invocation): Promise<number> {
+  const [id = ""] = invocation.args;
+  const dryRun = invocation.flags.has("dryRun");
+  const edit = (target: string): Promise<EditResult> => removeServer(target, id, { dryRun });
+  const { file, result } = await editServerEntry(invocation, id, edit, null);
+  showEdit(invocation, id, file, "Removed", result);
+  return 0;
+}
+
+export function runEnable(invocation: Invocation): Promise<number> {
+  return switchServer(invocation, "enabled");
+}
+
+export function runDisable(invocation: Invocation): Promise<number> {
+  return switchServer(invocation, "disabled");
+}
+
+async function switchServer(invocation: Invocation, to: "enabled" | "disabled"): Promise<number> {
+  const [id = ""] = invocation.args;
+  const dryRun = invocation.flags.has("dryRun");
+  const edit = (target: string): Promise<EditResult> => setEnabled(target, id, to === "enabled", { dryRun });
+  // A missing key means enabled.
+  const updates = { enabled: to === "enabled" ? null : false };
+  const { file, result } = await editServerEntry(invocation, id, edit, updates);
+  showEdit(invocation, id, file, to === "enabled" ? "Enabled" : "Disabled", result);
+  return 0;
 }

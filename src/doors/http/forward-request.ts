@@ -1,25 +1,23 @@
-/** Requests about something that another node has: its answer is the answer, byte by byte and as it comes. */
+/** Requests that another node of the cluster has to answer: forwards them, relays the response, and serves those of other nodes. */
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { Clock } from "../../../base/clock.ts";
-import type { Cluster } from "../../../cluster/cluster.ts";
-import { type Caller, type Scope, SCOPES } from "../../../model/caller.ts";
-import { ToolcribError } from "../../../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../../../model/json.ts";
+import { type Duplex, duplexPair } from "node:stream";
+import { endsWithin } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Cluster, IncomingCall } from "../../cluster/cluster.ts";
+import { type Caller, type Scope, SCOPES } from "../../model/caller.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import {
+  Exchange,
+  type ForwardResult,
+  type HttpExchange,
+  onceClosed,
+  parseTarget,
+  type RouteTable,
+} from "./http-exchange.ts";
+import { sendError } from "./http-responses.ts";
 
-/**
- * `gone`: that node is no more, and what it had has ended. `away`: it may live, and cannot be reached now. Nothing was
- * answered then.
- */
-export type ForwardResult = "answered" | "gone" | "away";
-
-/** What is needed of an exchange. */
-interface ForwardableExchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly caller: Caller;
-  readBody(): Promise<Buffer>;
-  refuseScope(scope: Scope): void;
-}
+type ForwardableExchange = Pick<HttpExchange, "request" | "response" | "caller" | "readBody" | "refuseScope">;
 
 interface PendingForward {
   readonly relay: ForwardedResponse;
@@ -39,7 +37,7 @@ export class RequestForwarder {
     return this.#underWay.size;
   }
 
-  async handOn(exchange: ForwardableExchange, node: string): Promise<ForwardResult> {
+  async forward(exchange: ForwardableExchange, node: string): Promise<ForwardResult> {
     const body = await exchange.readBody();
     if (this.#closed) return "away";
     const relay = new ForwardedResponse(exchange);
@@ -53,20 +51,20 @@ export class RequestForwarder {
     }
   }
 
-  /** What is owed to a request has so long; streams that a client opened only to listen end then. */
+  /** Waits this long for pending responses, then ends streams that only listen. */
   async close(graceMs: number, clock: Clock): Promise<void> {
-    let cancel: () => void = () => {};
-    const late = new Promise<boolean>((resolve) => (cancel = clock.after(graceMs, () => resolve(true))));
-    // Connections that are open already bring more requests meanwhile.
+    const late = new AbortController();
+    const stopTimer = clock.after(graceMs, () => late.abort());
+    // Connections that are already open bring more requests in the meantime.
     for (let owed = this.#owed(); owed.length > 0; owed = this.#owed()) {
-      if (await Promise.race([Promise.allSettled(owed).then(() => false), late])) break;
+      if (!(await endsWithin(Promise.allSettled(owed), { signal: late.signal }))) break;
     }
-    cancel();
+    stopTimer();
     this.#closed = true;
     const left = this.#owed();
     for (const { relay } of this.#underWay) relay.leave();
     await Promise.allSettled(left);
-    // Whoever handed them on answers them before connections are closed.
+    // The callers of `forward` answer them before connections are closed.
     if (left.length > 0) await new Promise((resolve) => setImmediate(resolve));
   }
 
@@ -132,8 +130,7 @@ class ForwardedResponse {
       }
       this.#wake();
     };
-    if (response.closed || response.destroyed) process.nextTick(onClose);
-    else response.once("close", onClose);
+    onceClosed(response, onClose);
     response.on("drain", () => this.#wake());
   }
 
@@ -142,12 +139,12 @@ class ForwardedResponse {
     return this.#isGet && this.#isStream;
   }
 
-  /** It has closed its connection. */
+  /** The client has closed its connection. */
   get isClientGone(): boolean {
     return this.#isClientGone;
   }
 
-  /** Nobody here waits for the answer any more. */
+  /** Aborts when the client no longer waits for the response. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
@@ -159,14 +156,14 @@ class ForwardedResponse {
     const scope = SCOPES.find((each) => each === refusedScope);
     if (scope !== undefined) {
       this.#refused = true;
-      // Who lacks what was found out there; how that is told depends on the credentials, which only this node has seen.
+      // The other node found the missing scope; the response depends on the credentials, which only this node has seen.
       this.#refuseScope(scope);
       return;
     }
     if (typeof status === "number") {
       const told = decodeHeaders(headers);
       response.writeHead(status, told);
-      // A stream is open before it has anything to say.
+      // A stream is open before its first event.
       this.#isStream = String(told["content-type"]).startsWith("text/event-stream");
       if (this.#isStream) response.flushHeaders();
     }
@@ -177,13 +174,13 @@ class ForwardedResponse {
     if (!this.#refused) this.#response.end();
   }
 
-  /** Ends what only listens. What is owed an answer gets none: it is cut, or refused by whoever handed it on. */
+  /** Ends a stream that only listens. A pending request is cut, or refused by the caller of `forward`. */
   leave(): void {
     if (this.onlyListens) this.finish();
     else this.#ended.abort();
   }
 
-  /** True if an answer had begun: half of one must not look like a whole. */
+  /** True if a response had begun: a partial one must not look complete. */
   cut(): boolean {
     if (!this.#response.headersSent) return false;
     if (!this.#refused) this.#response.destroy();
@@ -198,23 +195,21 @@ class ForwardedResponse {
   }
 }
 
-/** What one node tells another about a request that it hands on. */
-
-export interface ForwardedHead {
+interface ForwardedHead {
   readonly method: string;
   /** Path and query, as they were sent. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Whom the node that took the request has made sure of. Nodes trust each other; credentials are never handed on. */
+  /** The caller, as authenticated by the first node. Nodes trust each other; credentials are never forwarded. */
   readonly caller: Caller;
 }
 
-/** The address at which a node takes requests of others. */
+/** The address at which a node serves forwarded requests. */
 export function forwardAddress(node: string): string {
   return `node.${node}.http`;
 }
 
-/** What routes look at. Neither credentials nor anything of the connection is among them. */
+/** The headers that routes read: no credentials, and nothing about the connection. */
 const FORWARDED_HEADERS = new Set([
   "accept",
   "content-type",
@@ -233,10 +228,10 @@ function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> 
   return passed;
 }
 
-/** They are about one connection. */
+/** They describe one connection. */
 const CONNECTION_HEADERS = new Set(["connection", "date", "keep-alive", "transfer-encoding"]);
 
-export function responseHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+function responseHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const answered: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined && !CONNECTION_HEADERS.has(name)) answered[name] = value;
@@ -244,12 +239,13 @@ export function responseHeaders(headers: IncomingHttpHeaders): Record<string, st
   return answered;
 }
 
+/** The head of a forwarded request. */
 export function encodeHead({ method, url, headers, caller }: ForwardedHead): JsonObject {
   return { method, url, headers: { ...headers }, caller: { ...caller, scopes: [...caller.scopes] } };
 }
 
-/** Undefined for what no node sends. */
-export function decodeHead(head: JsonObject): ForwardedHead | undefined {
+/** Undefined for an invalid head. */
+function decodeHead(head: JsonObject): ForwardedHead | undefined {
   const { method, url, headers, caller } = head;
   if (typeof method !== "string" || typeof url !== "string" || !isJsonObject(headers)) return undefined;
   const known = decodeCaller(caller);
@@ -283,4 +279,125 @@ function stringValues(value: JsonObject): Record<string, string> {
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, text]) => (typeof text === "string" ? [[name, text]] : [])),
   );
+}
+
+// Not imported as a module: that loads Node's whole fetch as well.
+const { createServer, request: httpRequest } = process.getBuiltinModule("node:http");
+
+/** After this much the other node is asked whether its client has read it. */
+const WINDOW_BYTES = 256 * 1024;
+const REFUSED_SCOPE = "toolcrib-refused-scope";
+
+interface ServeForwardedOptions {
+  readonly cluster: Cluster;
+  readonly routes: RouteTable;
+  readonly bodyBytes: () => number;
+  /** A fault of ours, without secrets. */
+  readonly warn: (message: string) => void;
+}
+
+/**
+ * Serves requests that other nodes forward, until the returned function is called. Each goes through Node's own HTTP code over
+ * a pair of streams in memory, so that routes get a request and a response like any other: with flow control, and an end that
+ * both sides notice.
+ */
+export function serveForwarded(options: ServeForwardedOptions): () => void {
+  const heads = new WeakMap<Duplex, ForwardedHead>();
+  const server = createServer({ keepAlive: false }, (request, response) => {
+    const head = heads.get(request.socket);
+    if (head === undefined) response.destroy();
+    else routeForwarded(options, head, request, response);
+  });
+  // The node that has the client sets the timeouts.
+  server.timeout = server.requestTimeout = server.headersTimeout = server.keepAliveTimeout = 0;
+  const { cluster } = options;
+  return cluster.serve(forwardAddress(cluster.node.id), async (call) => {
+    const head = decodeHead(call.head);
+    if (head === undefined) throw new ToolcribError("invalid_arguments", "This is not a request that a node forwards.");
+    const [near, far] = duplexPair();
+    heads.set(far, head);
+    // A complete response is still to be read; a cut one never ends.
+    far.once("close", () => (far.writableFinished ? undefined : near.destroy()));
+    server.emit("connection", far);
+    try {
+      await relayResponse(call, await responseTo(head, call, near), call.signal);
+      return { head: {} };
+    } finally {
+      near.destroy();
+      far.destroy();
+    }
+  });
+}
+
+/** Never forwards again: the exchange has no `forwardTo`. */
+function routeForwarded(
+  { routes, bodyBytes, warn }: ServeForwardedOptions,
+  { url, caller }: ForwardedHead,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const fail = (thrown: unknown): void => {
+    if (!(thrown instanceof ToolcribError)) warn(`A request of another node could not be answered: ${String(thrown)}`);
+    if (response.headersSent) response.destroy();
+    else sendError(response, asToolcribError(thrown));
+  };
+  try {
+    const target = parseTarget(url);
+    const found = routes.find(target.path);
+    if (found === undefined) throw new ToolcribError("not_found", `There is nothing at ${target.path}.`);
+    const exchange = new Exchange({
+      request,
+      response,
+      target,
+      caller,
+      bodyBytes: bodyBytes(),
+      refuseScope: (scope) => void response.writeHead(403, { [REFUSED_SCOPE]: scope }).end(),
+    });
+    const handled = found.handle(exchange);
+    if (handled instanceof Promise) handled.catch(fail);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+function responseTo(
+  { method, url, headers }: ForwardedHead,
+  call: IncomingCall,
+  connection: Duplex,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const { body } = call;
+    const length = body === undefined ? {} : { "content-length": body.length };
+    const sent = httpRequest({
+      method,
+      path: url,
+      headers: { host: "node", ...headers, ...length, connection: "close" },
+      createConnection: () => connection,
+    });
+    sent.on("response", resolve);
+    sent.on("error", reject);
+    const giveUp = (): void => void connection.destroy();
+    if (call.signal.aborted) giveUp();
+    else call.signal.addEventListener("abort", giveUp, { once: true });
+    sent.end(body);
+  });
+}
+
+async function relayResponse({ emit, ask }: IncomingCall, answer: IncomingMessage, signal: AbortSignal): Promise<void> {
+  const { [REFUSED_SCOPE]: refusedScope, ...headers } = answer.headers;
+  if (typeof refusedScope === "string") {
+    answer.resume();
+    await emit({ refusedScope });
+    return;
+  }
+  await emit({ status: answer.statusCode ?? 500, headers: responseHeaders(headers) });
+  let unread = 0;
+  // Rejects if the answer is cut, here or there; the other node then cuts its own. Chunks are bytes, as nothing decodes them.
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    await emit({}, chunk);
+    unread += chunk.length;
+    if (unread < WINDOW_BYTES) continue;
+    await ask({ read: unread }, signal);
+    unread = 0;
+  }
 }

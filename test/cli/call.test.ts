@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { extensionForMimeType, partsOfBlocks, partsOfContents, SaveTarget } from "../../src/cli/call-result.ts";
+import { extensionForMimeType, partsOfBlocks, partsOfContents, SaveTarget } from "../../src/cli/commands/call.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "toolcrib-save-"));
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
@@ -47,7 +47,7 @@ describe("[spine-19b] --out", () => {
 
   it("never overwrites without force, and never leaves the folder for a server's name", () => {
     writeFileSync(join(cwd, "taken.png"), "mine");
-    expect(() => new SaveTarget("taken.png", { cwd, force: false })).toThrow(/is there already/);
+    expect(() => new SaveTarget("taken.png", { cwd, force: false })).toThrow(/already exists/);
     const numbered = new SaveTarget("taken", { cwd, force: false }).save(partsOfBlocks([image], "tool"));
     expect(numbered).toEqual([join(cwd, "taken-2.png")]);
     expect(readFileSync(join(cwd, "taken.png"), "utf8")).toBe("mine");

@@ -1,13 +1,13 @@
 /** The difference between two definitions, for a person who decides whether to trust the new one. */
-import { diffSequences, type Step } from "../base/sequence-diff.ts";
-import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
-import { showHidden } from "./detect/show-hidden.ts";
+import { diffSequences, type Step } from "../../base/sequence-diff.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
+import { showHidden } from "../../guard/detect/show-hidden.ts";
 
 const VALUE_LENGTH = 2000;
 /** A definition may differ in a thousand places; the first ones are enough to say no. */
 const MAX_CHANGES = 200;
 
-/** What a client reads to decide how careful to be. A change there is told first. */
+/** Hints by which a client decides how careful to be. Changes there are reported first. */
 const SECURITY_HINTS: readonly string[] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 /** Pairs of words that are compared in one definition: as many as two long texts have. */
