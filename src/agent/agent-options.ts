@@ -67,7 +67,7 @@ export interface RunOptions {
 export interface SlashCommand {
   readonly name: string;
   readonly description: string;
-  /** What to write after the name, if the skill says so. */
+  /** A hint for the text after the name, if the skill has one. */
   readonly hint?: string;
 }
 

@@ -90,7 +90,7 @@ export interface AgentClient {
   readonly envReference?: (name: string) => string;
   /** Folders that the client reads skills from, if any. Skills are written to the first. */
   skillDirs(machine: ClientEnvironment, scope: ClientScope): readonly string[];
-  /** What the user must do to apply a change, such as "Restart Cursor." */
+  /** The step that applies a change, such as "Restart Cursor." */
   readonly afterChange: string;
   /** Required content besides servers; a new file begins with it. */
   readonly newFile?: string;

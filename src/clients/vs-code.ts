@@ -60,7 +60,7 @@ function readVscode(document: unknown): ClientRead {
 interface VscodeSandbox {
   /** The `sandbox` of the entry. */
   readonly sandbox: JsonObject;
-  /** What VS Code allows and this does not. */
+  /** Allowed in VS Code and not here. */
   readonly narrower: readonly string[];
 }
 

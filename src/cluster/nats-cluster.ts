@@ -200,7 +200,7 @@ export class NatsCluster implements Cluster {
     // Others choose the subject.
     const shown = JSON.stringify(subject.slice(0, 200));
     this.#warn(
-      `${count === 1 ? "A message" : `${count} messages`} on NATS was dropped, because no node of this cluster signed it: ${shown}. Somebody else can publish there, or a node has another version or another store.`,
+      `${count === 1 ? "A message" : `${count} messages`} on NATS was dropped, because no node of this cluster signed it: ${shown}. Another program can publish there, or a node has another version or another store.`,
     );
     this.#events.emit("forged", { subject, count });
   }

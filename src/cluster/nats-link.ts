@@ -110,7 +110,7 @@ export class NatsLink {
         try {
           take(opened);
         } catch (thrown) {
-          // It must not end the connection of everybody else.
+          // It must not end the connection of all others.
           this.events.emit("warning", `A message to ${subject} could not be read: ${String(thrown)}`);
         }
       },

@@ -98,7 +98,7 @@ export class NodeList {
     void this.#renew();
   }
 
-  /** NATS was away, for everybody perhaps: each gets the time to be heard again. */
+  /** NATS was away, perhaps for every node: each gets the time to be heard again. */
   linkUp(): void {
     const now = performance.now();
     for (const heard of this.#others.values()) heard.at = now;

@@ -131,7 +131,7 @@ export class OutgoingCalls {
 
   #make(id: string, request: CallRequest, large: boolean): OutgoingCall {
     const { link, subjects, nodeId, clock, leaseMs, nodes } = this.#deps;
-    const stopWaiting = clock.after(leaseMs, () => call.doubt("Nobody took the call in time."));
+    const stopWaiting = clock.after(leaseMs, () => call.doubt("No node took the call in time."));
     const call = new OutgoingCall(request, {
       sendTo: (node, packet) => void link.publish(subjects.control(node, nodeId, id), packet),
       maxPayload: link.maxPayload,

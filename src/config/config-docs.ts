@@ -127,7 +127,7 @@ const REFERENCES = `## References
 Strings of \`command\`, \`args\`, \`env\`, \`cwd\`, \`url\`, \`headers\` and \`auth\` may hold references, also inside a longer
 text. They are resolved when the server is connected, never at load. If one cannot be resolved, that server fails with a
 message that names the reference; the others are not touched. So with \`http.auth.tokens\`: they are resolved when the hub
-begins to listen, and one that cannot be resolved lets nobody in. Those of \`agent.model\` (\`baseUrl\`, \`apiKey\`,
+begins to listen, and one that cannot be resolved admits no one. Those of \`agent.model\` (\`baseUrl\`, \`apiKey\`,
 \`headers\`) are resolved when the model is first used.
 
 | written | stands for |
@@ -195,7 +195,7 @@ function objectOption(node: SchemaNode | undefined): SchemaNode | undefined {
   return node?.anyOf?.find((option) => option.type === "object");
 }
 
-/** What the values of a map are. */
+/** The values of a map. */
 function valuesOf(node: SchemaNode | undefined): SchemaNode | undefined {
   return typeof node?.additionalProperties === "object" ? node.additionalProperties : undefined;
 }

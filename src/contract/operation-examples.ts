@@ -347,7 +347,7 @@ const APPROVAL: Approval = {
   arguments: { path: "notes.txt", content: "Buy milk." },
   rule: RULE,
   rules: [RULE],
-  reason: 'files__write_file needs a yes, because of ask "*__write_*".',
+  reason: 'files__write_file needs approval, because of ask "*__write_*".',
   askedAt: "2026-11-16T08:20:00.000Z",
   expiresAt: "2026-11-16T08:25:00.000Z",
   answer: null,

@@ -297,7 +297,7 @@ export type HubEvent<Name extends EventName = EventName> = {
 
 /**
  * The first frame of every connection. Numbers belong to an epoch: another epoch means another run of the hub, whose numbers
- * began anew. They only grow, and have gaps where an event is not for this client.
+ * began again. They only grow, and have gaps where an event is not for this client.
  */
 export interface Hello {
   readonly type: "hello";

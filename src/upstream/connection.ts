@@ -441,7 +441,7 @@ export class Connection implements Source {
     return recovery.reconnect || this.#link === link ? this.#link : undefined;
   }
 
-  /** Waits for an attempt under way; a server that is down or resting between restarts is not waited for. */
+  /** Waits for an attempt in progress; a server that is down or resting between restarts is not waited for. */
   async #usableLink(signal: AbortSignal): Promise<Link> {
     const { kind } = this.#state;
     const mended = kind === "failed" && (await this.#deps.oauth?.loggedInSince(this.id, this.#deps.user)) === true;
@@ -471,7 +471,7 @@ class ClosingLinks {
   readonly #closing = new Set<Promise<void>>();
   readonly #draining = new Set<Link>();
 
-  /** Ends what is under way on it, and then the link. */
+  /** Ends the requests in progress on it, and then the link. */
   close(link: Link): void {
     this.#draining.delete(link);
     link.peer.end(new ToolcribError("server_unavailable", "the connection was closed", { details: { sent: true } }));
@@ -480,7 +480,7 @@ class ClosingLinks {
   }
 
   /**
-   * Closes it when what is under way on it has ended. When a server forgot a session each call of that session is told
+   * Closes it when the requests in progress on it have ended. When a server forgot a session each call of that session is told
    * so by itself, and that it was not run; ending them here would leave that open.
    */
   drain(link: Link): void {

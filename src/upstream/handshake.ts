@@ -15,7 +15,7 @@ import type { Peer } from "./peer.ts";
 import { isModernErrorCode, rpcOf } from "./rpc-error.ts";
 import { type ClientOffer, modernEnvelope } from "./server-requests.ts";
 
-/** What both sides know of each other once the handshake is over. */
+/** The facts that both sides have after the handshake. */
 export interface Agreement {
   readonly era: Era;
   readonly version: string;
@@ -79,7 +79,7 @@ async function discoverTwice(peer: Peer, options: HandshakeOptions): Promise<Jso
   }
 }
 
-/** What a server that refuses our version says it speaks; undefined for any other error. */
+/** The versions that a server speaks which refuses ours; undefined for any other error. */
 function refusedVersions(error: unknown): unknown[] | undefined {
   const rpc = rpcOf(error);
   if (rpc?.code !== UNSUPPORTED_VERSION) return undefined;

@@ -77,7 +77,7 @@ export class IsolatedConnections implements Source {
       connections: isolated.length,
       connected: isolated.filter(({ connection }) => isUp(connection)).length,
     };
-    // A user's login is not shown to everybody who may see the server.
+    // A user's login is not shown to all who may see the server.
     const { auth: _auth, ...info } = (this.#up() ?? this.#own).info();
     const ownAuth = this.#own.info().auth;
     return {

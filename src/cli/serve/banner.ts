@@ -1,4 +1,4 @@
-/** What `serve` prints at its start: addresses, client configs, and a warning on shared machines. */
+/** The output of `serve` at its start: addresses, client configs, and a warning on shared machines. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { delimiter, join, relative } from "node:path";
 import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";

@@ -152,7 +152,7 @@ interface OperatorDoors {
   close(graceMs: number): Promise<void>;
 }
 
-/** What operators and their programs use: REST, the WebSocket, event streams, metrics and the page. */
+/** The doors of operators and their programs: REST, the WebSocket, event streams, metrics and the page. */
 function openOperatorDoors(
   options: HttpDoorsOptions & Pick<RestParts, "ids"> & { readonly url: () => string },
 ): OperatorDoors {

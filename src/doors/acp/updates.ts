@@ -154,7 +154,7 @@ function noticeText({ message, hint }: Notice): string {
   return hint === undefined ? message : `${message} ${hint}`;
 }
 
-/** What was reported of a server: `late`, it is still connecting; `absent`, it failed; `lost`, it disconnected. */
+/** The last report about a server: `late`, it is still connecting; `absent`, it failed; `lost`, it disconnected. */
 type ReportedState = "late" | "absent" | "up" | "lost";
 
 /** Reports servers of the hub that are not connected: the first prompt of a session lacks their tools. */

@@ -23,7 +23,7 @@ import { offeredProtocol, pageKeys, PageLogins, type PageSession } from "./page-
 import { addressKey, RateLimit } from "./rate-limit.ts";
 
 /** The caller of a public route, which is not identified. */
-const ANONYMOUS: Caller = { key: "anybody", owner: false, scopes: new Set() };
+const ANONYMOUS: Caller = { key: "anonymous", owner: false, scopes: new Set() };
 
 /** The caller of a request, and the page login it came with. */
 interface Admission {

@@ -1,4 +1,4 @@
-/** What outlives a hub: the store that the config names, and the secrets in it. */
+/** State that outlives a hub: the store that the config names, and the secrets in it. */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";

@@ -56,7 +56,7 @@ export class Views {
     return own === undefined || shared === this.#nothing ? shared : this.#join(session, shared, own);
   }
 
-  /** What it brought comes last. */
+  /** Capabilities that it brought come last. */
   #join(session: Session, shared: View, own: Snapshot): View {
     const known = this.#joined.get(session);
     if (known?.shared === shared && known.own === own) return known.view;

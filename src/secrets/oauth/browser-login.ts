@@ -212,7 +212,7 @@ class LoopbackRedirect {
       const onAbort = (): void => end(() => reject(new ToolcribError("cancelled", "The login was cancelled.")));
       const timer = setTimeout(() => {
         const minutes = Math.round(timeoutMs / 60_000);
-        end(() => reject(new ToolcribError("timeout", `Nobody logged in within ${minutes} minutes.`)));
+        end(() => reject(new ToolcribError("timeout", `The login was not completed within ${minutes} minutes.`)));
       }, timeoutMs);
       this.#onCallback = (params) => {
         if (!isSame(params.get("state") ?? "", state)) return false;

@@ -262,7 +262,7 @@ export class ReplicaHost {
   async #askForSessions(): Promise<void> {
     const { cluster, token } = this.#options;
     const living = new Set(cluster.nodes().map(({ id }) => id));
-    // Without NATS everybody seems to be away.
+    // Without NATS every node seems to be away.
     if (!cluster.isUp) return;
     await Promise.all(
       [...this.#sessions.byNode()].map(async ([node, ids]) => {

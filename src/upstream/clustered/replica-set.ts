@@ -35,7 +35,7 @@ export interface ReplicaSetOptions {
 /** A node waits this long for each node that ranks before it. */
 const CLAIM_TURN_MS = 300;
 const CLAIM_AGAIN_MS = 500;
-/** What a program has in memory is lost when it moves: it must have been idle for this many leases. */
+/** A program that moves loses what it has in memory: it must have been idle for this many leases. */
 const MIN_IDLE_LEASES = 15;
 
 interface LocalFailure extends Omit<ReportedFailure, "node"> {

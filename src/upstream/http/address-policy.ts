@@ -32,7 +32,7 @@ export interface AddressPolicyOptions {
    * what `allowHosts` names with its port, and does not learn what a name of the network resolves to.
    */
   readonly localClient: boolean;
-  /** Ports of this machine that belong to Toolcrib itself, and are refused to everybody. */
+  /** Ports of this machine that belong to Toolcrib itself, and are refused to every caller. */
   readonly isGuarded?: (port: number) => boolean;
   /** This machine was named, which is allowed. */
   readonly onLoopback?: (host: string) => void;
@@ -153,7 +153,7 @@ function portRefused(host: string, port: number): ToolcribError {
   );
 }
 
-/** Whether a name exists in the network of the hub, and where it leads, is not for everybody to know. */
+/** Whether a name exists in the network of the hub, and where it leads, is not public. */
 function hiddenLookupError(error: NodeJS.ErrnoException, hostname: string): NodeJS.ErrnoException {
   if (!(error instanceof ToolcribError) && error.code !== "ENOTFOUND") return error;
   return denied(

@@ -284,7 +284,7 @@ function cannotPass(name: string): ToolcribError {
   );
 }
 
-const NOBODY = 65_534;
+const NOBODY_ID = 65_534;
 
 interface OwnIds {
   readonly uid: number;
@@ -302,7 +302,7 @@ export function containerUser(
   if (engine.rootless && engine.kind === "podman" && own !== undefined) return { ...own, keepId: true };
   if (!engine.rootless && own !== undefined && own.uid !== 0) return { ...own, keepId: false };
   const owner = neededOwner(mounts);
-  if (owner === undefined) return { uid: NOBODY, gid: NOBODY, keepId: false };
+  if (owner === undefined) return { uid: NOBODY_ID, gid: NOBODY_ID, keepId: false };
   // Rootless docker has no mapping as podman has: there the user outside is root inside, without capabilities.
   return engine.rootless ? { uid: 0, gid: 0, keepId: false } : { uid: owner.uid, gid: owner.gid, keepId: false };
 }

@@ -35,7 +35,7 @@ export interface SandboxUser {
 
 type UserMount = Pick<SandboxMount, "source" | "writable">;
 
-const NOBODY = 65_534;
+const NOBODY_ID = 65_534;
 const CAP_SYS_ADMIN = 1n << 21n;
 const ASK_TIMEOUT_MS = 5000;
 
@@ -110,7 +110,7 @@ function idsFor(mounts: readonly UserMount[]): { uid: number; gid: number } {
     ...mounts.filter(({ writable }) => writable).flatMap(look),
     ...mounts.flatMap(look).filter((found) => !isReadableByAll(found)),
   ];
-  return owner === undefined ? { uid: NOBODY, gid: NOBODY } : { uid: owner.uid, gid: primaryGroup(owner.uid) };
+  return owner === undefined ? { uid: NOBODY_ID, gid: NOBODY_ID } : { uid: owner.uid, gid: primaryGroup(owner.uid) };
 }
 
 function isReadableByAll(found: Stats): boolean {
@@ -125,9 +125,9 @@ function primaryGroup(uid: number): number {
       .split("\n")
       .map((each) => each.split(":"))
       .find((fields) => fields[2] === String(uid));
-    return Number(line?.[3]) || NOBODY;
+    return Number(line?.[3]) || NOBODY_ID;
   } catch {
-    return NOBODY;
+    return NOBODY_ID;
   }
 }
 

@@ -36,7 +36,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** What the person chose, `system` for nothing. */
+/** The choice of the person, `system` for nothing. */
 export function useThemeChoice(): readonly [choice: Theme | "system", choose: (choice: Theme | "system") => void] {
   const choice = useSyncExternalStore(subscribe, () => chosen() ?? "system");
   return [

@@ -1,4 +1,4 @@
-/** What a server changed, or offers newly, since it was pinned: of every kind, each with the way to approve it. */
+/** Definitions that a server changed, or offers newly, since it was pinned: of every kind, each with the way to approve it. */
 import { useState } from "react";
 import type { PinInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Badge } from "../../components/badge.tsx";

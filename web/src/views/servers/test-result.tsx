@@ -1,4 +1,4 @@
-/** What came of connecting once with an entry that is not saved. */
+/** The outcome of connecting once with an entry that is not saved. */
 import type { OutputOf } from "../../../../src/contract/operations.ts";
 import { Code } from "../../components/code.tsx";
 import { Icon } from "../../components/icon.tsx";

@@ -1,4 +1,4 @@
-/** What a skill needs: each thing with whether it was found. */
+/** The needs of a skill: each thing with whether it was found. */
 import { Icon } from "../../components/icon.tsx";
 import type { Need } from "./skill-words.ts";
 

@@ -115,7 +115,7 @@ function Definition({ tool }: { readonly tool: ToolInfo }) {
   );
 }
 
-/** What the server says of the tool's effects; nobody has checked it. */
+/** The server's own claims about the tool's effects, unchecked. */
 const HINTS: readonly (readonly [key: string, value: boolean, label: string, tone: Tone])[] = [
   ["readOnlyHint", true, "read-only", "ok"],
   ["destructiveHint", true, "destructive", "bad"],
