@@ -115,8 +115,8 @@ export class MessageSender {
   readonly #partBytes: number;
   readonly #waiting: QueuedMessage[] = [];
   /** Sizes of the packets that were not acknowledged, oldest first. */
-  readonly #underWay: number[] = [];
-  #underWayBytes = 0;
+  readonly #inFlight: number[] = [];
+  #inFlightBytes = 0;
   #next = 0;
   #acknowledged = -1;
   #closed = false;
@@ -139,9 +139,9 @@ export class MessageSender {
   }
 
   acknowledge(number: number): void {
-    while (this.#acknowledged < number && this.#underWay.length > 0) {
+    while (this.#acknowledged < number && this.#inFlight.length > 0) {
       this.#acknowledged += 1;
-      this.#underWayBytes -= this.#underWay.shift() ?? 0;
+      this.#inFlightBytes -= this.#inFlight.shift() ?? 0;
     }
     this.#pump();
   }
@@ -155,12 +155,12 @@ export class MessageSender {
   #pump(): void {
     for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
       do {
-        if (this.#underWayBytes >= WINDOW_BYTES || this.#underWay.length >= WINDOW_PACKETS) return;
+        if (this.#inFlightBytes >= WINDOW_BYTES || this.#inFlight.length >= WINDOW_PACKETS) return;
         const { pieces, size, sent } = first;
         const partSize = Math.min(this.#partBytes, size - sent);
         first.sent += partSize;
-        this.#underWay.push(partSize);
-        this.#underWayBytes += partSize;
+        this.#inFlight.push(partSize);
+        this.#inFlightBytes += partSize;
         const kind = first.sent === size ? PacketKind.last : PacketKind.part;
         this.#send(encodePart(kind, this.#next++, pieces, sent, partSize));
       } while (first.sent < first.size);

@@ -5,7 +5,7 @@ import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { LogMessage, Result } from "../model/protocol.ts";
 import { serverDisplayName, type ServerSpec } from "../model/server-spec.ts";
-import type { ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
+import type { AuthInfo, ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
 import type { Definitions, SessionContext, Source, Use, UseContext } from "../model/source.ts";
 import { isLoginNeeded, loginNeededError } from "../secrets/oauth/login-errors.ts";
 import { cancelledByCaller, maxCallMs, runOnLink } from "./link-calls.ts";
@@ -48,13 +48,13 @@ export class Connection implements Source {
   readonly #grace: GracePeriod;
   readonly #restarts: Restarts;
   readonly #subscriptions = new ResourceSubscriptions();
-  readonly #closings = new ClosingLinks();
+  readonly #closingLinks = new ClosingLinks();
   #warnings: readonly string[] = [];
   #spec: ServerSpec;
   #state: ServerState;
   #attempt: Attempt | undefined;
   #link: Link | undefined;
-  #care: LinkMaintenance | undefined;
+  #maintenance: LinkMaintenance | undefined;
   /** Kept while reconnecting, for `info()`. */
   #agreement: Agreement | null = null;
   #transport: TransportKind;
@@ -115,7 +115,7 @@ export class Connection implements Source {
       toolCount: this.#lists.definitions.tools.length,
       lastError: this.#lastError,
       warnings: this.#warnings,
-      auth: this.#deps.oauth?.info(this.id, this.#deps.user),
+      auth: this.#auth(),
     });
   }
 
@@ -146,7 +146,7 @@ export class Connection implements Source {
   /** Ends the link for good. */
   async close(): Promise<void> {
     if (this.#state.kind !== "closed") await this.#stop({ kind: "closed" });
-    await this.#closings.closeAll();
+    await this.#closingLinks.closeAll();
   }
 
   retire(): Promise<void> {
@@ -171,7 +171,7 @@ export class Connection implements Source {
 
   async setLogLevel(level: string): Promise<void> {
     this.#logLevel = level;
-    await this.#care?.logLevelChanged();
+    await this.#maintenance?.logLevelChanged();
   }
 
   async rootsChanged(): Promise<void> {
@@ -200,15 +200,20 @@ export class Connection implements Source {
   }
 
   endSession(sessionId: string): void {
-    this.#subscriptions.drop(sessionId, this.#care);
+    this.#subscriptions.drop(sessionId, this.#maintenance);
   }
 
   resume(session: SessionContext, uris: readonly string[]): void {
-    this.#subscriptions.resume(uris, session.id, this.#care);
+    this.#subscriptions.resume(uris, session.id, this.#maintenance);
   }
 
   skillOffer(): SkillOffer | undefined {
     return skillOffer(this.#link, this.#spec.timeout);
+  }
+
+  /** Only remote servers have logins. */
+  #auth(): AuthInfo | undefined {
+    return this.#spec.url === undefined ? undefined : this.#deps.oauth?.info(this.id, this.#deps.user);
   }
 
   #begin(): Promise<void> {
@@ -228,7 +233,7 @@ export class Connection implements Source {
     const endRequests = (): void => link?.peer.end(new ToolcribError("cancelled", "the connection was closed"));
     try {
       await previous;
-      await this.#closings.settled();
+      await this.#closingLinks.settled();
       signal.throwIfAborted();
       link = await openLink({
         spec: this.#spec,
@@ -248,8 +253,7 @@ export class Connection implements Source {
       signal.addEventListener("abort", endRequests, { once: true });
       await this.#adopt(link);
       if (link.peer.lost !== undefined) throw link.peer.lost;
-      if (this.info().auth?.state === "login_needed")
-        throw loginNeededError({ server: this.id, user: this.#deps.user });
+      if (this.#auth()?.state === "login_needed") throw loginNeededError({ server: this.id, user: this.#deps.user });
       signal.throwIfAborted();
       this.#becomeReady(link);
     } catch (error) {
@@ -281,7 +285,7 @@ export class Connection implements Source {
     if (method === "notifications/resources/updated" && typeof params["uri"] === "string") {
       return this.#events.emit("resource-updated", { uri: params["uri"], params });
     }
-    if (method === "notifications/subscriptions/acknowledged") return this.#care?.acknowledge(params, request);
+    if (method === "notifications/subscriptions/acknowledged") return this.#maintenance?.acknowledge(params, request);
     if (this.#tellCaller(method, params, request) === undefined) this.#events.emit("notice", { method, params });
   }
 
@@ -301,7 +305,7 @@ export class Connection implements Source {
     // For people and models only; the link goes on with what the server said.
     this.#agreement = this.#deps.redactor.maskContent(link.agreement);
     this.#transport = link.wire.transport;
-    this.#care = new LinkMaintenance(link, {
+    this.#maintenance = new LinkMaintenance(link, {
       clock: this.#deps.clock,
       logLevel: () => this.#logLevel,
       timeoutMs: this.#spec.timeout,
@@ -310,13 +314,13 @@ export class Connection implements Source {
       onRecovered: () => this.#recovered(),
       onStreamReopened: () => void this.#lists.readAll(),
     });
-    await this.#care.listen(this.#subscriptions.uris);
+    await this.#maintenance.listen(this.#subscriptions.uris);
     await this.#lists.adopt(link);
   }
 
   #becomeReady(link: Link): void {
     this.#link = link;
-    this.#care?.watch();
+    this.#maintenance?.watch();
     this.#lastError = null;
     this.#restarts.up();
     this.#grace.earn();
@@ -350,7 +354,7 @@ export class Connection implements Source {
     if (this.#link !== link) return this.#attempt?.done ?? Promise.resolve();
     if (sessionLost) {
       this.#detach();
-      this.#closings.drain(link);
+      this.#closingLinks.drain(link);
     } else {
       this.#discard(link);
     }
@@ -359,13 +363,13 @@ export class Connection implements Source {
 
   #discard(link: Link): void {
     this.#detach();
-    this.#closings.close(link);
+    this.#closingLinks.close(link);
   }
 
   /** Lets go of the link in use; what is listed stays. */
   #detach(): void {
-    this.#care?.stop();
-    this.#care = undefined;
+    this.#maintenance?.stop();
+    this.#maintenance = undefined;
     this.#link = undefined;
     this.#lists.release();
   }
@@ -379,7 +383,7 @@ export class Connection implements Source {
     this.#setState(state);
     this.#lists.clear();
     await this.#attempt?.done;
-    await this.#closings.closeAll();
+    await this.#closingLinks.closeAll();
   }
 
   #pingMissed(missed: number, error: ToolcribError): void {
@@ -415,7 +419,7 @@ export class Connection implements Source {
     if (use.kind !== "subscribe" && use.kind !== "unsubscribe") return runOnLink(link, use, context, settings);
     return this.#subscriptions.change(use, context.session.id, async (uris) => {
       if (link.agreement.era === "legacy") return runOnLink(link, use, context, settings);
-      await this.#care?.follow(uris);
+      await this.#maintenance?.follow(uris);
       return {};
     });
   }
@@ -441,7 +445,7 @@ export class Connection implements Source {
     return recovery.reconnect || this.#link === link ? this.#link : undefined;
   }
 
-  /** Waits for an attempt in progress; a server that is down or resting between restarts is not waited for. */
+  /** Waits for an attempt in progress, but not for a server that is down or pauses between restarts. */
   async #usableLink(signal: AbortSignal): Promise<Link> {
     const { kind } = this.#state;
     const mended = kind === "failed" && (await this.#deps.oauth?.loggedInSince(this.id, this.#deps.user)) === true;

@@ -107,7 +107,7 @@ interface Followed {
 type Tell = (uris: string[]) => Promise<JsonObject>;
 
 /** Changes that no caller waits for: neither rejects. */
-interface Quietly {
+interface SubscriptionSender {
   followAgain(news: readonly string[], all: readonly string[]): Promise<void>;
   unfollow(gone: readonly string[], left: readonly string[]): Promise<void>;
 }
@@ -127,7 +127,7 @@ export class ResourceSubscriptions {
   }
 
   /** The session goes on following these. Without a link, the next one begins with them. */
-  resume(uris: readonly string[], session: string, link: Quietly | undefined): void {
+  resume(uris: readonly string[], session: string, link: SubscriptionSender | undefined): void {
     const news = uris.filter((uri) => {
       const followed = this.#followed.get(uri);
       if (followed === undefined) this.#followed.set(uri, { sessions: new Set([session]) });
@@ -138,7 +138,7 @@ export class ResourceSubscriptions {
   }
 
   /** Forgets a session. */
-  drop(session: string, link: Quietly | undefined): void {
+  drop(session: string, link: SubscriptionSender | undefined): void {
     const gone = this.uris.filter((uri) => this.#remove(uri, session));
     if (gone.length > 0) void link?.unfollow(gone, this.uris);
   }

@@ -60,7 +60,7 @@ export class Peer {
   readonly #pending = new ChurnMap<RequestId, Pending>();
   readonly #abandoned = new Set<RequestId>();
   readonly #served: ServerRequests;
-  readonly #junk: ThrottledWarnings;
+  readonly #malformed: ThrottledWarnings;
   readonly #detach: (() => void)[];
   #idleWaiters: (() => void)[] = [];
   #nextId = 1;
@@ -75,7 +75,7 @@ export class Peer {
     this.wire = wire;
     this.#options = options;
     this.lastReceivedAt = options.clock.now();
-    this.#junk = new ThrottledWarnings(options.clock, options.onWarning);
+    this.#malformed = new ThrottledWarnings(options.clock, options.onWarning);
     this.#served = new ServerRequests(options.onRequest, (answer) => this.#post(answer));
     this.#detach = [
       wire.on("message", ({ message, related }) => this.#receive(message, related)),
@@ -205,7 +205,9 @@ export class Peer {
   #unexpected(response: RpcResponse): void {
     if (response.id !== null && this.#abandoned.delete(response.id)) return;
     const what = "error" in response ? `an error (${response.error?.message})` : "an answer";
-    this.#junk.add(`Ignored ${what} with the id ${JSON.stringify(response.id)}, which is unknown or answered already.`);
+    this.#malformed.add(
+      `Ignored ${what} with the id ${JSON.stringify(response.id)}, which is unknown or answered already.`,
+    );
   }
 
   #progressed(params: JsonObject): void {
@@ -374,16 +376,16 @@ type PendingRequests = Pick<
 >;
 
 /** Some servers send a numeric id back as a string. */
-function ownId(underWay: PendingRequests, id: unknown): RequestId | undefined {
+function ownId(pending: PendingRequests, id: unknown): RequestId | undefined {
   if (typeof id === "number") return id;
   if (typeof id !== "string") return undefined;
-  return !underWay.has(id) && underWay.has(Number(id)) ? Number(id) : id;
+  return !pending.has(id) && pending.has(Number(id)) ? Number(id) : id;
 }
 
 /** The distinct clients that have a request in progress; the newest request of each one counts. */
-function callersOf(underWay: PendingRequests): ClientSide[] {
+function callersOf(pending: PendingRequests): ClientSide[] {
   const clients = new Map<unknown, ClientSide>();
-  for (const { options } of underWay.values()) {
+  for (const { options } of pending.values()) {
     const { client } = options;
     if (client === undefined) continue;
     // The newest that can take a question; if none can, the newest.
@@ -394,11 +396,11 @@ function callersOf(underWay: PendingRequests): ClientSide[] {
 }
 
 /** All requests of the only client that has any in progress: one of them is why the server asks. */
-function callsOfOneClient(underWay: PendingRequests): RequestId[] {
+function callsOfOneClient(pending: PendingRequests): RequestId[] {
   const calls: RequestId[] = [];
   let key: unknown;
-  for (const id of underWay.keys()) {
-    const { client, background } = underWay.get(id)?.options ?? {};
+  for (const id of pending.keys()) {
+    const { client, background } = pending.get(id)?.options ?? {};
     if (client === undefined || background === true) continue;
     if (calls.length > 0 && client.key !== key) return [];
     key = client.key;
@@ -412,25 +414,25 @@ function callsOfOneClient(underWay: PendingRequests): RequestId[] {
  * be no other client's.
  */
 function requestOfNotification(
-  underWay: PendingRequests,
+  pending: PendingRequests,
   { method, params, modern }: { readonly method: string; readonly params: JsonObject; readonly modern: boolean },
 ): RequestOptions | undefined {
   const meta = params["_meta"];
   const subscription = modern && isJsonObject(meta) ? meta[SUBSCRIPTION_KEY] : undefined;
   if (typeof subscription === "number" || typeof subscription === "string") {
-    const id = ownId(underWay, subscription);
-    return id === undefined ? undefined : underWay.get(id)?.options;
+    const id = ownId(pending, subscription);
+    return id === undefined ? undefined : pending.get(id)?.options;
   }
-  return method === "notifications/message" ? newestOfOneClient(underWay) : undefined;
+  return method === "notifications/message" ? newestOfOneClient(pending) : undefined;
 }
 
 /**
  * Log messages are about what a server is doing, so while it works for one client they are for that client. Between
  * several it is unclear. Requests of our own are ignored.
  */
-function newestOfOneClient(underWay: PendingRequests): RequestOptions | undefined {
+function newestOfOneClient(pending: PendingRequests): RequestOptions | undefined {
   let newest: RequestOptions | undefined;
-  for (const { options } of underWay.values()) {
+  for (const { options } of pending.values()) {
     if (options.background === true || options.client === undefined) continue;
     if (newest !== undefined && newest.client?.key !== options.client.key) return undefined;
     // Of one client's requests, one that takes notices.

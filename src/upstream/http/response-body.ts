@@ -94,7 +94,7 @@ export interface EventDelivery {
   /** The request whose response the stream is for. */
   readonly id?: RequestId;
   readonly onMessage: (message: RpcMessage) => void;
-  readonly onJunk: (what: string, sample?: string) => void;
+  readonly onMalformed: (what: string, sample?: string) => void;
 }
 
 /** True if it contained the response to the request `id`. */
@@ -103,7 +103,7 @@ export function deliverEvent({ event, data }: SseEvent, delivery: EventDelivery)
   if (event !== "message" || data === "") return false;
   const messages = decodeMessages(data);
   if (messages === null) {
-    delivery.onJunk("an event of the server is not a JSON-RPC message", data);
+    delivery.onMalformed("an event of the server is not a JSON-RPC message", data);
     return false;
   }
   return deliverMessages(messages, delivery);

@@ -23,7 +23,7 @@ export class SseWire implements Wire {
   readonly transport = "sse";
   readonly #options: HttpWireOptions;
   readonly #events = new Emitter<WireEvents>();
-  readonly #junk: ThrottledWarnings;
+  readonly #malformed: ThrottledWarnings;
   readonly #client: HttpClient;
   #remote: CheckedRemote | undefined;
   /** Where our messages go; known once the wire is open. */
@@ -34,7 +34,7 @@ export class SseWire implements Wire {
   constructor(options: HttpWireOptions) {
     this.#options = options;
     this.#client = new HttpClient(options);
-    this.#junk = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#emit("warning", text));
+    this.#malformed = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#emit("warning", text));
   }
 
   on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
@@ -115,7 +115,7 @@ export class SseWire implements Wire {
           if (event.event !== "endpoint") {
             deliverEvent(event, {
               onMessage: (message) => this.#emit("message", { message }),
-              onJunk: (what, sample) => this.#junk.add(what, sample),
+              onMalformed: (what, sample) => this.#malformed.add(what, sample),
             });
             return;
           }
@@ -126,7 +126,7 @@ export class SseWire implements Wire {
             reject(error);
           }
         },
-        onOversize: (error) => this.#junk.add(error.message),
+        onOversize: (error) => this.#malformed.add(error.message),
         onEnd: (_parser, error) => {
           const lost = connectionError(error ?? streamEnded(), url, true);
           reject(lost);

@@ -51,7 +51,7 @@ export class StreamableWire implements Wire {
   readonly #clock: Clock;
   readonly #maxBytes: number;
   readonly #events = new Emitter<WireEvents>();
-  readonly #junk: ThrottledWarnings;
+  readonly #malformed: ThrottledWarnings;
   readonly #client: HttpClient;
   readonly #resumed = new Set<ResumableStream>();
   #remote: CheckedRemote | undefined;
@@ -68,7 +68,7 @@ export class StreamableWire implements Wire {
     this.#client = new HttpClient(options);
     this.#clock = options.clock ?? systemClock;
     this.#maxBytes = options.maxMessageBytes ?? MAX_MESSAGE_BYTES;
-    this.#junk = new ThrottledWarnings(this.#clock, (text) => this.#emit("warning", text));
+    this.#malformed = new ThrottledWarnings(this.#clock, (text) => this.#emit("warning", text));
   }
 
   on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
@@ -128,7 +128,7 @@ export class StreamableWire implements Wire {
       clock: this.#clock,
       maxBytes: this.#maxBytes,
       onMessage: (incoming) => this.#emit("message", { message: incoming, related: id }),
-      onJunk: (what, sample) => this.#junk.add(what, sample),
+      onMalformed: (what, sample) => this.#malformed.add(what, sample),
       onFailed: (error) => {
         if (signal?.aborted !== true) this.#emit("failed", { id, error });
       },
@@ -183,9 +183,9 @@ export class StreamableWire implements Wire {
       onEvent: (event) =>
         deliverEvent(event, {
           onMessage: (message) => this.#emit("message", { message }),
-          onJunk: (what, sample) => this.#junk.add(what, sample),
+          onMalformed: (what, sample) => this.#malformed.add(what, sample),
         }),
-      onOversize: (error) => this.#junk.add(error.message),
+      onOversize: (error) => this.#malformed.add(error.message),
       onOutage: (error) => this.#emit("warning", `the stream of the server's own messages is down: ${error.message}`),
       onRefused: (error, wasOpen) => this.#streamRefused(error, wasOpen),
     });
@@ -326,7 +326,7 @@ function readResponse(response: HttpResponse, options: ResponseHandlers): void {
 function readJson(text: string, options: ResponseHandlers): void {
   const messages = decodeMessages(text);
   if (messages === null) {
-    options.onJunk("a response of the server is not a JSON-RPC message", text);
+    options.onMalformed("a response of the server is not a JSON-RPC message", text);
     options.onFailed(unanswered("the server's response is not valid JSON-RPC"));
     return;
   }

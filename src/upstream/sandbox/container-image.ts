@@ -30,7 +30,7 @@ interface ImageRequest {
 }
 
 export class CancellableSingleFlight {
-  readonly #underWay = new Map<string, SharedFlight>();
+  readonly #inFlight = new Map<string, SharedFlight>();
 
   /**
    * Starts `work` unless the same is in progress. Rejects with `cancelled` when the signal aborts; the last one who leaves
@@ -38,7 +38,7 @@ export class CancellableSingleFlight {
    */
   async join(key: string, work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw cancelled();
-    const joined = this.#underWay.get(key) ?? this.#start(key, work);
+    const joined = this.#inFlight.get(key) ?? this.#start(key, work);
     const { promise: left, resolve: leave } = Promise.withResolvers<"left">();
     const onAbort = (): void => leave("left");
     signal.addEventListener("abort", onAbort, { once: true });
@@ -51,7 +51,7 @@ export class CancellableSingleFlight {
     }
     if (joined.waiters === 0) {
       // A new caller starts again.
-      if (this.#underWay.get(key) === joined) this.#underWay.delete(key);
+      if (this.#inFlight.get(key) === joined) this.#inFlight.delete(key);
       joined.controller.abort();
       await joined.done.catch(() => {});
     }
@@ -61,10 +61,10 @@ export class CancellableSingleFlight {
   #start(key: string, work: (signal: AbortSignal) => Promise<void>): SharedFlight {
     const controller = new AbortController();
     const done = work(controller.signal).finally(() => {
-      if (this.#underWay.get(key) === started) this.#underWay.delete(key);
+      if (this.#inFlight.get(key) === started) this.#inFlight.delete(key);
     });
     const started: SharedFlight = { done, controller, waiters: 0 };
-    this.#underWay.set(key, started);
+    this.#inFlight.set(key, started);
     // All waiters may have left before it fails.
     done.catch(() => {});
     return started;

@@ -68,7 +68,7 @@ export class StdioWire implements Wire {
   readonly #options: StdioOptions;
   readonly #events = new Emitter<WireEvents>();
   readonly #stderr = new StderrTail();
-  readonly #junk: ThrottledWarnings;
+  readonly #malformed: ThrottledWarnings;
   readonly #sandbox: Sandbox | undefined;
   /** The program itself, or the launcher of its sandbox. */
   #launch: SandboxLaunch;
@@ -86,7 +86,7 @@ export class StdioWire implements Wire {
     this.#options = options;
     this.#launch = options;
     this.#sandbox = options.sandbox?.open((text) => this.#warn(text));
-    this.#junk = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#warn(text));
+    this.#malformed = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#warn(text));
   }
 
   on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
@@ -207,7 +207,8 @@ export class StdioWire implements Wire {
     const splitter = new LineSplitter({
       maxBytes: this.#options.maxLineBytes ?? MAX_LINE_BYTES,
       onLine: (line) => this.#receive(line),
-      onOversize: (bytes) => this.#junk.add(`dropped a line of ${bytes} bytes on stdout, which is above the limit`),
+      onOversize: (bytes) =>
+        this.#malformed.add(`dropped a line of ${bytes} bytes on stdout, which is above the limit`),
     });
     child.stdout.on("data", (chunk: Buffer) => splitter.push(chunk));
     child.stdout.on("end", () => splitter.end());
@@ -230,7 +231,7 @@ export class StdioWire implements Wire {
     if (this.#state !== "open") return;
     const messages = decodeMessages(line);
     if (messages === null) {
-      if (line.trim() !== "") this.#junk.add("a line on stdout is not a JSON-RPC message", line);
+      if (line.trim() !== "") this.#malformed.add("a line on stdout is not a JSON-RPC message", line);
       return;
     }
     if (!this.#heard) {

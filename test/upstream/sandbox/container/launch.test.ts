@@ -161,10 +161,10 @@ describe("[cage-03c] the npm package of a command", () => {
   it("needs one exact version", () => {
     for (const spec of ["b", "b@latest", "b@^1.2.3", "b@1.2"])
       expect(() => read("-y", spec)).toThrow(/one exact version/);
-    expect(() => read("github:a/b")).toThrow(/no package of a registry/);
+    expect(() => read("github:a/b")).toThrow(/not a package of a registry/);
     expect(() => read("-c", "rm -rf /")).toThrow(/not understood/);
     for (const name of ["--registry", "@-a/b", "-b"])
-      expect(() => read("-p", `${name}@1.2.3`, "b")).toThrow(/no package of a registry/);
+      expect(() => read("-p", `${name}@1.2.3`, "b")).toThrow(/not a package of a registry/);
     expect(() => read("-y")).toThrow(/names no program/);
   });
 
