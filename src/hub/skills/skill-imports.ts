@@ -1,7 +1,7 @@
 /** Takes skills of this machine into the hub, and out again: what `hub.skills` does for an operator. */
 import { isAbsolute, join, resolve } from "node:path";
 import type { Emitter } from "../../base/emitter.ts";
-import { thisPlace } from "../../config/client-servers.ts";
+import { localClientEnvironment } from "../../config/client-servers.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
@@ -107,7 +107,7 @@ export class SkillImports {
   /** Where to look for skills. */
   async places(): Promise<SkillPlace[]> {
     const { skillPlaces } = await import("./skill-places.ts");
-    return skillPlaces(thisPlace(this.#options.env, process.cwd()));
+    return skillPlaces(localClientEnvironment(this.#options.env, process.cwd()));
   }
 
   #folder(path: string): string {
