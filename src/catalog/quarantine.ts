@@ -1,5 +1,5 @@
 /** Checks of definitions, cheap and structural: a bad one is set aside with a reason and sinks nothing else. */
-import { fingerprint } from "../guard/pin-comparison.ts";
+import { fingerprint } from "../guard/fingerprint.ts";
 import type { Capability } from "../model/capability.ts";
 import { formatBytes } from "../model/content.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -70,7 +70,7 @@ function faultOfName(key: string, name: unknown): string | undefined {
 }
 
 function faultOfSize(definition: JsonObject): string | undefined {
-  // Throws for a definition that holds itself.
+  // Throws for a cyclic definition.
   const json = JSON.stringify(definition);
   if (Buffer.byteLength(json) > MAX_DEFINITION_BYTES) {
     return `the definition is larger than ${formatBytes(MAX_DEFINITION_BYTES)}`;

@@ -1,4 +1,4 @@
-/** The store of the config that a command works on, with the secrets in it. */
+/** The home of a command without a hub: its store, its secrets and the keys of the audit log. */
 import { systemClock } from "../base/clock.ts";
 import { toolcribHome } from "../config/find-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
@@ -9,25 +9,39 @@ import { StoredServerConfigs } from "../hub/servers/stored-servers.ts";
 import { type AuditKeys, NO_KEYS } from "../telemetry/audit/key.ts";
 import type { Invocation } from "./command.ts";
 
-type Place = Pick<Invocation, "env" | "out">;
+type HomeInvocation = Pick<Invocation, "env" | "out">;
 
-/** @param create Whether a database is made where there is none. */
-export function openCommandHome({ env, out }: Place, config: LoadedConfig, create: boolean): Promise<HubHome> {
-  const warn = (message: string): void => out.warn(message);
-  const place = { env, home: toolcribHome(env), clock: systemClock, redactor: out.redactor, warn };
-  return openHome(() => config, create ? undefined : "existing", place);
+/** @param create Whether to create a missing database. */
+export function openCommandHome({ env, out }: HomeInvocation, config: LoadedConfig, create: boolean): Promise<HubHome> {
+  return openHome(() => config, create ? undefined : "existing", {
+    env,
+    home: toolcribHome(env),
+    clock: systemClock,
+    redactor: out.redactor,
+    warn: (message) => out.warn(message),
+  });
 }
 
-/** The config with the servers that the store holds. */
-export function withStoredServers({ env, out }: Place, config: LoadedConfig, home: HubHome): Promise<LoadedConfig> {
+/** The config with the servers of the store. */
+export function withStoredServers(
+  { env, out }: HomeInvocation,
+  config: LoadedConfig,
+  home: HubHome,
+): Promise<LoadedConfig> {
   const { store, sealed } = home;
-  const kept = new ServerSecrets({ mode: () => undefined, sealed, env, redactor: out.redactor });
-  const warn = (message: string): void => out.warn(message);
-  const place = { clock: systemClock, home: toolcribHome(env), env };
-  return new StoredServerConfigs({ store, ...place, importsFile: false, kept, warn }).join(config);
+  const secrets = new ServerSecrets({ mode: () => undefined, sealed, env, redactor: out.redactor });
+  return new StoredServerConfigs({
+    store,
+    clock: systemClock,
+    home: toolcribHome(env),
+    env,
+    importsFile: false,
+    secrets,
+    warn: (message) => out.warn(message),
+  }).join(config);
 }
 
-/** Rejects if the config names a key that cannot be had. */
+/** Rejects if a key that the config names is missing. */
 export async function commandAuditKeys(invocation: Invocation, config: LoadedConfig): Promise<AuditKeys> {
   const { key, oldKeys } = config.config.audit;
   if (key === undefined && oldKeys.length === 0) return NO_KEYS;

@@ -8,19 +8,19 @@ import { type ConfigInvocation, loadConfigForStore } from "./load-with-trust.ts"
 
 export interface CommandStoreOptions {
   /** Refuse if no config names the store and the home was last used with an external one. */
-  readonly needsRight?: boolean;
+  readonly refuseUnknownStore?: boolean;
   /** Fail if the store cannot be read, instead of continuing without it. */
   readonly needsAll?: boolean;
   /**
-   * The command only reads: then a config that cannot be used, and was not asked for, means the store of the home, if that is
-   * the one that the home was last used with.
+   * For a command that only reads. If the config cannot be used and was not named, it gets the store of the home, provided
+   * that the home was last used with it.
    */
-  readonly readsOnly?: boolean;
+  readonly readOnly?: boolean;
 }
 
 /**
- * It is opened when something asks for it, and made when something is written. Without a config file it is the one of the
- * home; a config that cannot be used is an error, because it may name another.
+ * Opened on first use, and created on the first write. Without a config file it is the store of the home. A config that cannot
+ * be used is an error, because it may name another store.
  */
 export function commandStore(invocation: ConfigInvocation, options: CommandStoreOptions = {}): LazyStore {
   return new LazyStore(({ create }) => openForCommand(invocation, create, options));
@@ -29,7 +29,7 @@ export function commandStore(invocation: ConfigInvocation, options: CommandStore
 async function openForCommand(
   invocation: ConfigInvocation,
   create: boolean,
-  { needsRight = false, needsAll = false, readsOnly = false }: CommandStoreOptions,
+  { refuseUnknownStore = false, needsAll = false, readOnly = false }: CommandStoreOptions,
 ): Promise<Store | undefined> {
   const { env, flags, out } = invocation;
   const file = flags.text("config");
@@ -40,14 +40,14 @@ async function openForCommand(
   ]);
   const other = await readStoreNote(home);
   const config = await loadConfigForStore(invocation).catch((error: unknown) => {
-    if (readsOnly && file === undefined && other === undefined && error instanceof ToolcribError) return undefined;
+    if (readOnly && file === undefined && other === undefined && error instanceof ToolcribError) return undefined;
     throw error;
   });
   if (config === undefined) {
     const { openStore } = await import("../store/open-store.ts");
     return openStore({ home, create: false, warn: (message) => out.warn(message) });
   }
-  if (needsRight && config.file === null && other !== undefined) throw otherStoreError(home, other);
+  if (refuseUnknownStore && config.file === null && other !== undefined) throw otherStoreError(home, other);
   const { store } = await openHubStore(config, create ? undefined : "existing", {
     home,
     clock: systemClock,

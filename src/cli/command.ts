@@ -1,5 +1,5 @@
 /** The types of the command table, and of what a handler gets. */
-import { type ErrorCode, ERROR_TABLE } from "../model/errors.ts";
+import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../model/errors.ts";
 import type { Output } from "./output.ts";
 
 export interface OptionEntry {
@@ -77,4 +77,9 @@ export class Flags {
 
 export function exitCodeOf(code: ErrorCode): number {
   return ERROR_TABLE[code].exit;
+}
+
+/** For a subcommand that does not exist. */
+export function unknownAction(command: string, action: string, hint: string): ToolcribError {
+  return new ToolcribError("invalid_arguments", `There is no command "toolcrib ${command} ${action}".`, { hint });
 }

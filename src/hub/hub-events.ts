@@ -16,11 +16,11 @@ export interface HubEvents {
   /** A server changed its state. */
   server: { readonly info: ServerInfo; readonly previous: ServerState["kind"] };
   catalog: CatalogChange;
-  /** What sessions may see can be other than before although the catalog did not change: rules or pins did. */
+  /** Sessions may see something else although the catalog did not change: rules or pins did. */
   visibility: Readonly<Record<string, never>>;
   /**
    * A server's own log message. `user`: on whose connection, where each user has one, null for the hub owner's own;
-   * `session`: the same where each session has one; show it to nobody else. `callId`: it belongs to that call, and the caller has got it.
+   * `session`: the same where each session has one; do not show it to others. `callId`: it belongs to that call, whose caller already has it.
    */
   log: {
     readonly server: string;
@@ -37,11 +37,11 @@ export interface HubEvents {
     readonly user?: string | null;
     readonly session?: string;
   };
-  /** The config was loaded again and holds from now on; `hub.config` is the new one. */
+  /** The config was loaded again and is applied; `hub.config` is the new one. */
   reload: { readonly report: ReloadReport };
   /** Something odd that harmed nothing. */
   warning: { readonly server?: string; readonly message: string };
-  /** A call waits for somebody's yes. */
+  /** A call waits for approval. */
   ask: AskRequest;
   answer: { readonly request: AskRequest; readonly answer: AskOutcome };
   /** A session was opened, or has ended. The hub's own is there from the start. */
@@ -75,7 +75,7 @@ export interface HubEvents {
 /** Events that quote servers, programs or configs. Records of calls are masked where they are written. */
 const QUOTING: ReadonlySet<keyof HubEvents> = new Set(["log", "notice", "server", "warning"]);
 
-/** The hub's events, with secrets masked before anybody hears of them. */
+/** The hub's events, with secrets masked before any listener gets them. */
 export class MaskedEvents extends Emitter<HubEvents> {
   readonly #redactor: Redactor;
 
@@ -91,7 +91,7 @@ export class MaskedEvents extends Emitter<HubEvents> {
 
 const MAX_WARNINGS = 200;
 
-/** Warnings begin before anybody can listen, so the last of them are kept. */
+/** Warnings begin before a listener can be there, so the last of them are kept. */
 export function keepWarnings(events: Emitter<HubEvents>): readonly HubEvents["warning"][] {
   const kept: HubEvents["warning"][] = [];
   events.on("warning", (warning) => {
@@ -101,15 +101,13 @@ export function keepWarnings(events: Emitter<HubEvents>): readonly HubEvents["wa
   return kept;
 }
 
-/** Everything below the hub speaks in events; this is where they become the hub's own. */
-
-/** In-process sources and servers alike. */
+/** Events of the catalog become the hub's own, of in-process sources and servers alike. */
 export function relayCatalog(catalog: Catalog, events: Emitter<HubEvents>): void {
   catalog.on("change", (change) => events.emit("catalog", change));
   catalog.on("warning", ({ source, message }) => events.emit("warning", { server: source, message }));
 }
 
-/** What a server says, whether it serves already, no longer, or not yet. */
+/** Messages of a server, whether it serves already, no longer, or not yet. */
 export function relayMessages(connection: ServerConnection, events: Emitter<HubEvents>): () => void {
   const server = connection.id;
   return stopAll([
@@ -119,7 +117,7 @@ export function relayMessages(connection: ServerConnection, events: Emitter<HubE
   ]);
 }
 
-/** What becomes of the connection that serves under its id. */
+/** State and resource updates of the connection that serves under its id. */
 export function relayState(connection: ServerConnection, catalog: Catalog, events: Emitter<HubEvents>): () => void {
   const server = connection.id;
   return stopAll([

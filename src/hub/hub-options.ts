@@ -52,7 +52,7 @@ export interface HubOptions {
 }
 
 /**
- * Who answers a server that asks while no call is under way; undefined for the hub's own callbacks.
+ * Answers a server that asks while no call is in progress; undefined for the hub's own callbacks.
  * @param user Whose connection it is, where each user has one.
  * @param session The same, where each session has one.
  */

@@ -5,7 +5,7 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import type { ServerDetail } from "../contract/server-schemas.ts";
 import type { AskAnswer, AskRequest } from "../model/decision.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
-import { Emitter } from "../base/emitter.ts";
+import type { Emitter } from "../base/emitter.ts";
 import { type Outcome, ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { CallToolResult, GetPromptResult, ReadResourceResult } from "../model/protocol.ts";
@@ -14,66 +14,56 @@ import type { Use } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
 import type { Explanation } from "../policy/decide.ts";
 import type { Secrets } from "../secrets/secrets.ts";
-import type { SessionHost, SessionServers } from "../sessions/session-parts.ts";
+import type { SessionServers } from "../sessions/session-parts.ts";
 import type { Session, SessionOptions } from "../sessions/session.ts";
 import type { Store } from "../store/store.ts";
 import type { ToolRegistry } from "../tools/tool-registry.ts";
 import type { HubActivity } from "./activity/hub-activity.ts";
 import type { Answerer } from "./call/approvals.ts";
 import type { HubAudit } from "./audit/hub-audit.ts";
-import { runCall } from "./call/call-pipeline.ts";
-import type {
-  CallOptions,
-  CallRequest,
-  CompleteRequest,
-  PromptRequest,
-  ReadRequest,
-  ToolsOptions,
-} from "./call/call-context.ts";
+import type { CallRequest, CompleteRequest, PromptRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 import type { ConfigSource } from "./reload/config-source.ts";
 import type { HubEvents } from "./hub-events.ts";
 import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
 import type { Hooks } from "./call/hooks.ts";
 import type { IdleClient } from "./hub-options.ts";
-import { locate, notFoundError } from "./call/locate.ts";
-import { OpenSessions } from "./create/hub-sessions.ts";
+import { notFoundError } from "./call/locate.ts";
+import type { ConnectionSettings } from "./create/build-servers.ts";
+import type { HubSessions } from "./create/hub-sessions.ts";
 import type { HubPins } from "./pins/hub-pins.ts";
-import type { CurrentWiring, Reloader } from "./reload/reloader.ts";
+import type { Reloader } from "./reload/reloader.ts";
 import type { ReloadReport } from "./reload/reload-report.ts";
 import { type ServerInstructions, serverInstructions, type View } from "./view/view.ts";
-import { callPathFor, type HubParts, type Wiring } from "./create/wiring.ts";
+import type { CurrentWiring, HubParts, Wiring } from "./create/wiring.ts";
 import type { ChangeOptions, ServerRegistry } from "./servers/server-registry.ts";
 import type { TestedServer } from "./servers/test-server.ts";
 import { toolsForAgent } from "./view/agent-tools.ts";
 import { HubSkills } from "./skills/hub-skills.ts";
 import type { UserSkills } from "./skills/user-skills.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
-import { watchHubConfig } from "./reload/watch-config.ts";
+import { watchConfig } from "./reload/watch-config.ts";
 
 export type { CallRequest, CompleteRequest, PromptRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 
-/** What `createHub` has made. */
+/** The parts that `createHub` has made. */
 export interface HubDeps {
   readonly parts: HubParts;
+  readonly current: CurrentWiring;
+  readonly sessions: HubSessions;
+  readonly servers: ServerRegistry;
+  readonly connectionSettings: ConnectionSettings;
+  readonly reloader: Reloader;
+  readonly subscriptions: SubscriptionRenewal;
+  readonly userSkills: UserSkills;
+  readonly imports: SkillImports;
+  readonly pins: HubPins;
   readonly activity: HubActivity;
   readonly audit: HubAudit;
   readonly store: Store | undefined;
   readonly secrets: Secrets;
-  readonly servers: ServerRegistry;
-  readonly present: CurrentWiring;
-  readonly reloader: Reloader;
-  readonly session: Session;
-  /** For what sessions bring. */
-  readonly host: SessionHost;
-  readonly followed: SubscriptionRenewal;
-  readonly liveSkills: UserSkills;
-  readonly imports: SkillImports;
-  readonly pins: HubPins;
   readonly events: Emitter<HubEvents>;
   readonly warnings: readonly HubEvents["warning"][];
   readonly settled: () => Promise<void>;
-  readonly setLogLevel: (level: string) => void;
-  readonly setIdleClient: (client: IdleClient) => void;
   /** Runs after everything is closed. */
   readonly release: () => Promise<void>;
 }
@@ -84,7 +74,7 @@ export class Hub {
   readonly session: Session;
   readonly skills: HubSkills;
   readonly pins: HubPins;
-  /** Sessions, approvals and the last calls, for whoever runs it. */
+  /** Sessions, approvals and the last calls, for its operator. */
   readonly activity: HubActivity;
   readonly audit: HubAudit;
   /** Where it keeps what outlives it; undefined if nowhere. */
@@ -92,16 +82,14 @@ export class Hub {
   readonly sealed: Secrets["sealed"];
   readonly #own: HubDeps;
   readonly #parts: HubParts;
-  readonly #sessions: OpenSessions;
   readonly #following = new Set<() => void>();
   #closed: Promise<void> | undefined;
 
   constructor(own: HubDeps) {
     this.#own = own;
     this.#parts = own.parts;
-    this.#sessions = new OpenSessions({ parts: own.parts, events: own.events, host: own.host });
     this.registry = own.parts.registry;
-    this.session = own.session;
+    this.session = own.sessions.own;
     this.activity = own.activity;
     this.audit = own.audit;
     this.store = own.store;
@@ -110,7 +98,7 @@ export class Hub {
     this.skills = new HubSkills({
       sources: own.parts.skills,
       isTrusted: (source) => this.#wiring.path.isTrusted(source),
-      session: own.session,
+      session: this.session,
       view: (viewer) => this.view(viewer),
       config: () => this.config,
       imports: own.imports,
@@ -119,12 +107,12 @@ export class Hub {
     });
   }
 
-  /** The one that holds now; another one after a reload. */
+  /** The current one; another one after a reload. */
   get config(): LoadedConfig {
     return this.#wiring.config;
   }
 
-  /** Undefined for a hub that is no node of one. */
+  /** Undefined for a hub that is not a node of one. */
   get cluster(): Cluster | undefined {
     return this.#parts.cluster;
   }
@@ -133,7 +121,7 @@ export class Hub {
     return this.#own.events.on(name, listener);
   }
 
-  /** A text of the config, such as a token of `http.auth`, with what its references stand for. */
+  /** A text of the config, such as a token of `http.auth`, with its references resolved. */
   async resolve(text: string): Promise<string> {
     return (await this.#own.secrets.resolve(text, { baseDir: this.config.baseDir })).value;
   }
@@ -150,7 +138,7 @@ export class Hub {
 
   /** Those that are open, the hub's own first. */
   sessions(): readonly Session[] {
-    return [this.session, ...this.#sessions.list];
+    return this.#own.sessions.all();
   }
 
   /** With `servers` it waits, no longer than `sessions.wait`, until they are ready or have failed. */
@@ -158,51 +146,49 @@ export class Hub {
   openSession(options?: SessionOptions): Session;
   openSession(options: SessionOptions = {}): Session | Promise<Session> {
     if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub is closed.");
-    const session = this.#sessions.open(options);
+    const session = this.#own.sessions.open(options);
     return options.servers === undefined ? session : session.own.mount(options.servers).then(() => session);
   }
 
-  call(session: Session, { name, arguments: args = {}, ...options }: CallRequest): Promise<Outcome<CallToolResult>> {
-    // `conclude` sees to it that the result of a tool call has content.
-    return this.#run(session, { kind: "tool", name, arguments: args }, options) as Promise<Outcome<CallToolResult>>;
+  call(session: Session, request: CallRequest): Promise<Outcome<CallToolResult>> {
+    return this.#own.current.callTool(session, request);
   }
 
   read(session: Session, { uri, ...options }: ReadRequest): Promise<Outcome<ReadResourceResult>> {
-    return this.#run(session, { kind: "resource", uri }, options) as Promise<Outcome<ReadResourceResult>>;
+    return this.#own.current.run(session, { kind: "resource", uri }, options) as Promise<Outcome<ReadResourceResult>>;
   }
 
   prompt(
     session: Session,
     { name, arguments: args = {}, ...options }: PromptRequest,
   ): Promise<Outcome<GetPromptResult>> {
-    return this.#run(session, { kind: "prompt", name, arguments: args }, options) as Promise<Outcome<GetPromptResult>>;
+    return this.#own.current.run(session, { kind: "prompt", name, arguments: args }, options) as Promise<
+      Outcome<GetPromptResult>
+    >;
   }
 
   complete(session: Session, { ref, argument, context, ...options }: CompleteRequest): Promise<Outcome> {
     const use: Use = { kind: "completion", ref, argument, context };
-    return this.#run(session, use, options);
+    return this.#own.current.run(session, use, options);
   }
 
   async subscribe(session: Session, { uri, ...options }: ReadRequest): Promise<Outcome> {
-    const outcome = await this.#run(session, { kind: "subscribe", uri }, options);
-    if (outcome.ok) this.#own.followed.add(session, uri);
+    const outcome = await this.#own.current.run(session, { kind: "subscribe", uri }, options);
+    if (outcome.ok) this.#own.subscriptions.add(session, uri);
     return outcome;
   }
 
   unsubscribe(session: Session, { uri, ...options }: ReadRequest): Promise<Outcome> {
-    this.#own.followed.delete(session, uri);
-    return this.#run(session, { kind: "unsubscribe", uri }, options);
+    this.#own.subscriptions.delete(session, uri);
+    return this.#own.current.run(session, { kind: "unsubscribe", uri }, options);
   }
 
-  /** Who has a resource, listed or not, that the session may see, and what its URI is there. */
+  /** The source that has a resource, listed or not, and its URI there; undefined if the session may not see it. */
   resourceOrigin(session: Session, uri: string): CapabilityOrigin | undefined {
-    const { path } = this.#wiring;
-    const target = locate(path, session, { kind: "resource", uri });
-    if (target?.use.kind !== "resource" || !path.gate.shows(session, target.capability, uri)) return undefined;
-    return { source: target.source.id, name: target.use.uri };
+    return this.#own.current.resourceOrigin(session, uri);
   }
 
-  /** What a session may see. The same object until the catalog changes, or a `visibility` event. */
+  /** The capabilities that a session may see. The same object until the catalog changes, or a `visibility` event. */
   view(session: Session): View {
     return this.#wiring.views.of(session);
   }
@@ -235,17 +221,17 @@ export class Hub {
       catalog.find(name) ??
       catalog.findPrompt(name) ??
       catalog.findResource(name)?.capability;
-    return capability && path.gate.explain(session, capability, name);
+    return capability && path.access.explain(session, capability, name);
   }
 
   /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */
   missing(session: Session, toolName: string): ToolcribError {
     const use: Use = { kind: "tool", name: toolName, arguments: {} };
-    const { absent, visibleNames } = this.#wiring.path;
-    return absent.explain(session, use) ?? notFoundError(use, visibleNames(session, "tool"));
+    const { unavailable, visibleNames } = this.#wiring.path;
+    return unavailable.explain(session, use) ?? notFoundError(use, visibleNames(session, "tool"));
   }
 
-  /** Calls that wait for a yes here; `activity` has those of all nodes of a cluster. */
+  /** Calls that wait for approval here; `activity` has those of all nodes of a cluster. */
   asked(): AskRequest[] {
     return this.#parts.approvals.pending();
   }
@@ -255,9 +241,9 @@ export class Hub {
     return this.#parts.approvals.answer(id, answer, by);
   }
 
-  /** Numbers that nobody else keeps, for metrics: calls under way by source, and audit records that were lost. */
+  /** Numbers for metrics that are kept nowhere else: calls in progress by source, and audit records that were lost. */
   measures(): { readonly underWay: Iterable<readonly [string, number]>; readonly auditLost: number } {
-    return { underWay: this.#parts.limits.underWay(), auditLost: this.#parts.audit.lost ?? 0 };
+    return { underWay: this.#parts.limits.inFlight(), auditLost: this.#parts.audit.lost ?? 0 };
   }
 
   quarantined(): readonly Quarantined[] {
@@ -322,7 +308,7 @@ export class Hub {
 
   /**
    * Loads the config again, from where it came or from elsewhere, and takes over what changed: other servers are not
-   * touched, calls under way finish with what they began with. Rejects, and changes nothing, if it does not load.
+   * touched, calls in progress finish with what they began with. Rejects, and changes nothing, if it does not load.
    */
   reload(source?: ConfigSource): Promise<ReloadReport> {
     return this.#own.reloader.reload(source);
@@ -330,7 +316,7 @@ export class Hub {
 
   /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */
   watch(): () => void {
-    const stop = watchHubConfig({ ...this.#own, config: () => this.config, clock: this.#parts.clock });
+    const stop = watchConfig({ ...this.#own, clock: this.#parts.clock });
     this.#following.add(stop);
     return () => {
       this.#following.delete(stop);
@@ -338,14 +324,15 @@ export class Hub {
     };
   }
 
-  /** Who answers servers that ask without a call under way; the hub's own callbacks where it names nobody. */
+  /** Answers servers that ask without a call in progress; the hub's own callbacks where it returns undefined. */
   setIdleClient(client: IdleClient): void {
-    this.#own.setIdleClient(client);
+    this.#own.connectionSettings.idleClient = client;
   }
 
   /** Asks every server, also those that come later, for log messages from this level on. */
   setLogLevel(level: string): void {
-    this.#own.setLogLevel(level);
+    this.#own.connectionSettings.logLevel = level;
+    for (const connection of this.#parts.servers.all()) void connection.setLogLevel(level);
   }
 
   /** Tells servers that the roots of a client changed; those of the modern era ask each time. */
@@ -357,7 +344,7 @@ export class Hub {
   instructions(session: Session): ServerInstructions[] {
     return serverInstructions(session, {
       view: this.view(session),
-      connections: [...this.#parts.servers.list(), ...(session.brought?.connections() ?? [])],
+      connections: [...this.#parts.servers.list(), ...(session.mounted?.connections() ?? [])],
       isOwn: session === this.session,
       withholds: (id, text) => this.#parts.definitions.withholdsInstructions(id, text),
     });
@@ -376,19 +363,13 @@ export class Hub {
   async #close(): Promise<void> {
     for (const stop of this.#following) stop();
     this.#own.reloader.stop();
-    this.session.close();
-    const sessionsOver = this.#sessions.closeAll();
-    await Promise.all([this.#parts.servers.close(), this.session.over, sessionsOver]);
+    await Promise.all([this.#own.sessions.close(), this.#parts.servers.close()]);
     this.#parts.catalog.close();
     await this.#own.release();
     this.#own.events.clear();
   }
 
   get #wiring(): Wiring {
-    return this.#own.present.wiring;
-  }
-
-  #run(session: Session, use: Use, options: CallOptions): Promise<Outcome> {
-    return runCall(callPathFor(this.#wiring, session), session, use, options);
+    return this.#own.current.wiring;
   }
 }

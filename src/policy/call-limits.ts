@@ -1,4 +1,4 @@
-/** Rate and concurrency. Refuses at once and never queues: a caller that is told can decide, one that hangs cannot. */
+/** Limits of rate and concurrency. Refuses at once and never queues: a refused caller can decide, a waiting one cannot. */
 import type { Clock } from "../base/clock.ts";
 import { ChurnMap } from "../base/maps.ts";
 import { CallWindow, type SharedWindows, WINDOW_MS } from "./call-windows.ts";
@@ -6,11 +6,11 @@ import { CallWindow, type SharedWindows, WINDOW_MS } from "./call-windows.ts";
 export interface CallLimitsOptions {
   /** For each server and for each session: at most this many in any 60 seconds. */
   readonly callsPerMinute: number;
-  /** Calls under way at once, for each server. */
+  /** Calls in progress at once, for each server. */
   readonly concurrency: number;
 }
 
-/** Where several hubs are one, limits hold for all of them together. */
+/** In a cluster, limits apply to all nodes together. */
 export interface LimitSharing {
   readonly windows: SharedWindows;
   /** Whether other hubs reach the same server. */
@@ -22,7 +22,7 @@ export interface LimitSharing {
 export type LimitOutcome =
   /** `release` must be called when the call has ended; calling it again does nothing. */
   | { readonly ok: true; release(): void }
-  /** `what` names the limit for a person. For concurrency the wait is a guess: nobody knows when a call ends. */
+  /** `what` names the limit for a person. For concurrency the wait is a guess. */
   | { readonly ok: false; readonly retryAfterMs: number; readonly what: string };
 
 interface SharedCall {
@@ -49,7 +49,7 @@ export class CallLimits {
   readonly #servers = new Map<string, CallWindow>();
   readonly #sessions = new Map<string, CallWindow>();
   #sharing: LimitSharing | undefined;
-  readonly #underWay = new ChurnMap<string, number>();
+  readonly #inFlight = new ChurnMap<string, number>();
   #sweepAbove = SWEEP_ABOVE;
   #lastSeen = Number.NEGATIVE_INFINITY;
   #setBack = 0;
@@ -98,14 +98,14 @@ export class CallLimits {
     return this.#takeShared(sharing, { server, caller, isShared, isPrincipal: principal !== undefined });
   }
 
-  /** What this hub knows without asking anybody. */
+  /** Decides with what this hub knows by itself. */
   #refusal(server: string, session: string, nodes: number): LimitOutcome | undefined {
     const now = this.#now();
-    const underWay = this.#underWay.get(server) ?? 0;
+    const inFlight = this.#inFlight.get(server) ?? 0;
     const { concurrency } = this.#options;
-    if (underWay >= shareOf(concurrency, nodes)) {
+    if (inFlight >= shareOf(concurrency, nodes)) {
       const among = nodes > 1 ? ` for ${nodes} nodes` : "";
-      const what = `server ${server} already has ${underWay} calls under way (limits.concurrency is ${concurrency}${among})`;
+      const what = `server ${server} already has ${inFlight} calls in progress (limits.concurrency is ${concurrency}${among})`;
       return { ok: false, retryAfterMs: CONCURRENCY_RETRY_MS, what };
     }
     const serverWait = this.#servers.get(server)?.wait(now) ?? 0;
@@ -171,16 +171,16 @@ export class CallLimits {
   }
 
   #enter(server: string): Extract<LimitOutcome, { ok: true }> {
-    this.#underWay.set(server, (this.#underWay.get(server) ?? 0) + 1);
+    this.#inFlight.set(server, (this.#inFlight.get(server) ?? 0) + 1);
     let released = false;
     return {
       ok: true,
       release: () => {
         if (released) return;
         released = true;
-        const left = (this.#underWay.get(server) ?? 1) - 1;
-        if (left > 0) this.#underWay.set(server, left);
-        else this.#underWay.delete(server);
+        const left = (this.#inFlight.get(server) ?? 1) - 1;
+        if (left > 0) this.#inFlight.set(server, left);
+        else this.#inFlight.delete(server);
       },
     };
   }
@@ -190,9 +190,9 @@ export class CallLimits {
     this.#sessions.delete(session);
   }
 
-  /** Calls under way, by server. */
-  underWay(): Iterable<readonly [server: string, calls: number]> {
-    return this.#underWay;
+  /** Calls in progress, by server. */
+  inFlight(): Iterable<readonly [server: string, calls: number]> {
+    return this.#inFlight;
   }
 
   /** How many servers and sessions are remembered. */
@@ -227,7 +227,7 @@ export class CallLimits {
   }
 }
 
-/** Rounded up, so that nobody is left with nothing. */
+/** Rounded up, so that every node gets something. */
 function shareOf(limit: number, nodes: number): number {
   return nodes <= 1 ? limit : Math.ceil(limit / nodes);
 }

@@ -14,7 +14,7 @@ const MAX_PORTION_DIVISOR = 20;
 /** A pool that takes longer is as good as away. */
 const POOL_TIMEOUT_MS = 1000;
 const RETRY_MS = 2000;
-/** How long a no is not asked for again: others may give something back. */
+/** How long a refusal is not asked again: others may return tokens. */
 const REFUSED_MS = 500;
 const SWEEP_ABOVE = 1024;
 
@@ -37,7 +37,7 @@ interface SharedWindowsOptions {
   readonly onAway?: (isAway: boolean) => void;
 }
 
-/** `wait` is in milliseconds and 0 for a yes; undefined while the pool cannot be reached. */
+/** Milliseconds to wait, 0 if the call may be made; undefined while the pool cannot be reached. */
 type Answer = number | undefined;
 
 interface Allotment {
@@ -47,7 +47,7 @@ interface Allotment {
   /** Used without the pool: it is paid back when there is one again. */
   debt: number;
   debtAt: number;
-  /** Until when the last no holds, and when there may be something again. */
+  /** Until when the last refusal applies, and when there may be tokens again. */
   refusedUntil: number;
   retryAt: number;
   waiting: number;
@@ -141,7 +141,7 @@ export class SharedWindows {
         // It came too late to be used.
         this.#giveBack(key, span, given - paid);
       } else if (given < wanted) {
-        // All that was wanted may have gone into debts made in the meantime; that is no refusal.
+        // If all of it went into debts made meanwhile, it is not a refusal.
         hand.retryAt = (oldest + SPANS) * SPAN_MS;
         hand.refusedUntil = this.#now() + REFUSED_MS;
       }
@@ -166,7 +166,7 @@ export class SharedWindows {
       const answered = pool.take(request).then((answer) => {
         resolve(answer);
         if (!isLate) return;
-        // Nobody waits for it any more, and others can use it.
+        // It came too late, and others can use it.
         this.#giveBack(request.key, request.span, answer.given);
         this.#setAway(false);
       }, reject);
@@ -201,7 +201,7 @@ export class SharedWindows {
     return hand;
   }
 
-  /** What was not used in its span goes back; who used little takes less the next time. */
+  /** Returns unused tokens of a past span, and makes the next portion smaller if little was used. */
   #roll(key: string, hand: Allotment): void {
     const span = spanAt(this.#now());
     if (hand.span === span) return;
@@ -234,7 +234,7 @@ function spanAt(now: number): number {
 export class CallWindow {
   #limit: number;
   #times: number[] = [];
-  /** Where the oldest time stands once the ring is full. */
+  /** Index of the oldest time once the ring is full. */
   #oldest = 0;
   #newest = Number.NEGATIVE_INFINITY;
 
@@ -253,7 +253,7 @@ export class CallWindow {
   waitWithin(limit: number, now: number): number {
     const { length } = this.#times;
     if (length < limit) return 0;
-    // Before it is full the ring begins at 0, so that the newest stands before `oldest` in either case.
+    // Before it is full the ring begins at 0, so that the newest is before `oldest` in either case.
     const time = this.#times[(this.#oldest + length - limit) % length] ?? Number.NEGATIVE_INFINITY;
     return Math.max(0, time + WINDOW_MS - now);
   }

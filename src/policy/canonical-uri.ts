@@ -15,14 +15,14 @@ const MAX_LENGTH = 8192;
 const MAX_DECODINGS = 6;
 const MAX_SPELLINGS = 100;
 
-/** What a public URI that names its server begins with; the server's own URI follows. */
+/** The beginning of a public URI that names its server; the server's own URI follows. */
 export const SERVER_URI = /^toolcrib:\/\/servers\/([^/]+)\//;
 
 /** Has one spelling only: nothing in it to decode, resolve or fold. Most URIs are like this. */
 const PLAIN =
   /^(?:file:\/\/|(?!file:)[a-z][a-z0-9+.-]+:\/\/[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)*)(?:\/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*)+$/;
 
-/** The URI as written, and everything that it may be taken for. Undefined if that cannot be told within bounds. */
+/** The URI as written, and all URIs that it may be taken for. Undefined if there are too many. */
 export function spellingsOf(uri: string): readonly string[] | undefined {
   if (uri.length > MAX_LENGTH) return undefined;
   if (PLAIN.test(uri)) return [uri];
@@ -111,7 +111,7 @@ function readingsOf(text: string): Parts[] {
   return read.map(partsOf);
 }
 
-/** What WHATWG's parser leaves out, and other blanks at both ends. */
+/** Removes what WHATWG's parser leaves out, and other blanks at both ends. */
 function trimUri(text: string): string {
   const inner = text.replace(/[\t\n\r]+/g, "").trim();
   let start = 0;
@@ -154,7 +154,7 @@ function canonicalAuthority(scheme: string, authority: string): string {
   return decoded.slice(0, at) + host + (port === "" || port === DEFAULT_PORTS[scheme] ? "" : `:${port}`);
 }
 
-/** The forms that stand for the same URI in any reading. Where `..` meets `%2F` or `//`, readings differ. */
+/** The forms that mean the same URI in any reading. Where `..` meets `%2F` or `//`, readings differ. */
 function canonicalForms(parts: Parts, paths: Iterable<string>): string[] {
   return Array.from(paths, (path) => render({ ...parts, path }));
 }
@@ -261,7 +261,7 @@ function decodeRun(bytes: Buffer): string {
   return text;
 }
 
-/** What a further decoding would see. */
+/** The text that a further decoding would see. */
 function decodedAgain(text: string): string {
   return text.replace(/%(?:25|3F|23)/g, (code) => (code === "%25" ? "%" : code === "%3F" ? "?" : "#"));
 }

@@ -15,7 +15,7 @@ export interface ServerPolicy {
   readonly replaces?: string | undefined;
   /** Roles that have a server of their own in its place. */
   readonly replacedFor?: readonly string[] | undefined;
-  /** For a role's own server: the rules of the server that it replaces, which hold on. */
+  /** For a role's own server: the rules of the server that it replaces, which still apply. */
   readonly replaced?: { readonly rules: ToolRules; readonly where: string } | undefined;
   /** Where the server's rules are written, for a person. */
   readonly where: string;
@@ -41,13 +41,13 @@ interface PolicyOptions {
   readonly roles?: ReadonlyMap<string, RolePolicy> | undefined;
 }
 
-/** What somebody wants to see or use. */
+/** The capability that a session wants to see or use. */
 export interface PolicySubject {
   readonly kind: Capability["kind"];
   /** Public name, or public URI of a resource or template. */
   readonly publicName: string;
   /**
-   * Other names that rules hold for: of a tool at a role's own server its name at the server that is replaced, of a
+   * Other names that rules apply to: of a tool at a role's own server its name at the server that is replaced, of a
    * URI the one that names its server, and the server's own.
    */
   readonly aliases?: readonly string[] | undefined;
@@ -68,7 +68,7 @@ export interface PolicySubject {
    * There if the session itself brought it: the rules of its own entry, as those of a server. Lists of servers and tags say
    * which part of the hub is meant, and so nothing about this.
    */
-  readonly brought?: SessionEntryPolicy | undefined;
+  readonly mounted?: SessionEntryPolicy | undefined;
 }
 
 export interface SessionEntryPolicy {
@@ -111,8 +111,8 @@ interface CompiledSession {
 
 /**
  * Levels: hub, project, server, role, session. Each can only narrow: a deny at any level denies, else an ask at any level asks.
- * Within one level deny beats ask beats allow. `deny` and `ask` hold for every kind, by name or URI. `allow` holds for
- * tools only: it stands under `tools`, and a list of tool names that silently hid every resource would surprise.
+ * Within one level deny beats ask beats allow. `deny` and `ask` apply to every kind, by name or URI. `allow` applies
+ * to tools only: it is below `tools`, and a list of tool names that hides every resource would surprise.
  */
 export class Policy {
   readonly #where: string;
@@ -166,7 +166,7 @@ export class Policy {
     const publicNames = [subject.publicName, ...(subject.aliases ?? []), ...(read ?? [])];
     const spellings = rememberedSpellings();
     const byPublicName: Matchable = { kind, names: publicNames, read, ownNames, annotations, tags, spellings };
-    // A server's rules may also use the names that the server itself gives.
+    // A server's rules may also use the server's own names.
     const byEitherName: Matchable = { ...byPublicName, names: [subject.originName, ...publicNames] };
     const isTool = subject.kind === "tool";
 
@@ -179,10 +179,10 @@ export class Policy {
     const replaced = server?.policy.replaced;
     if (replaced !== undefined)
       steps.push(decideLevel("server", replaced.where, this.#compiled(replaced), byEitherName, isTool));
-    const { brought } = subject;
-    if (brought?.rules !== undefined) {
-      const compiled = this.#compiled({ rules: brought.rules, where: brought.where });
-      steps.push(decideLevel("server", brought.where, compiled, byEitherName, isTool));
+    const { mounted } = subject;
+    if (mounted?.rules !== undefined) {
+      const compiled = this.#compiled({ rules: mounted.rules, where: mounted.where });
+      steps.push(decideLevel("server", mounted.where, compiled, byEitherName, isTool));
     }
     if (role !== undefined) steps.push(decideLevel("role", role.policy.where, role.rules, byPublicName, isTool));
     for (const rules of ruleSets(who.rules)) {
@@ -194,7 +194,7 @@ export class Policy {
     return steps;
   }
 
-  /** What is refused whatever the rules say. */
+  /** Denials that do not depend on rules. */
   *#admission(
     subject: PolicySubject,
     who: PolicyActor,
@@ -219,7 +219,7 @@ export class Policy {
       const where = `${this.#where}: the role has a server of its own in its place`;
       yield denial({ level: "role", list: "servers", pattern: String(subject.server), where });
     }
-    if (subject.brought !== undefined) return;
+    if (subject.mounted !== undefined) return;
     if (role?.servers !== undefined && subject.skill !== undefined) {
       const skills = role.skills ?? [];
       if (!skills.includes(subject.skill))
@@ -266,7 +266,7 @@ function ruleSets(rules: SessionRules | undefined): readonly SessionRules[] {
   return rules.also === undefined ? [rules] : [rules, ...rules.also];
 }
 
-/** What lies outside the part of the hub that the session asked for. */
+/** Denies what is outside of the part of the hub that the session asked for. */
 function* scopeDenials(
   { server: id, tags: given }: PolicySubject,
   { servers, tags }: SessionRules,
@@ -337,7 +337,7 @@ class RuleList {
 
   /**
    * The allow list as one rule, if there is a list and nothing of it matches. An empty list allows nothing.
-   * What an `ask` entry names is allowed once somebody says yes, so it need not stand in `allow` as well.
+   * What an `ask` entry names is allowed once approved, so it need not be in `allow` as well.
    */
   notAllowing(subject: Matchable): Rule | undefined {
     const { allow, ask } = this.#lists;

@@ -37,7 +37,7 @@ function matches(pieces: readonly Piece[], text: Characters): boolean {
   return true;
 }
 
-/** What stands between two stars. */
+/** The text between two stars. */
 class Piece {
   readonly length: number;
   readonly #characters: Characters;
@@ -58,7 +58,7 @@ class Piece {
     return true;
   }
 
-  /** Where the piece first stands in `text` between `from` and `end`, or -1. */
+  /** Where the piece first occurs in `text` between `from` and `end`, or -1. */
   find(text: Characters, from: number, end: number): number {
     return this.#borders === null ? this.#scan(text, from, end) : this.#search(text, from, end, this.#borders);
   }

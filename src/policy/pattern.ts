@@ -4,7 +4,6 @@ import type { ToolAnnotations } from "../model/protocol.ts";
 import { canonicalPatterns, couldNameUri, spellingsOf } from "./canonical-uri.ts";
 import { compileGlob } from "./glob.ts";
 
-/** What a pattern is matched against. */
 export interface Matchable {
   /** A tool if absent. */
   readonly kind?: Capability["kind"] | undefined;
@@ -20,7 +19,7 @@ export interface Matchable {
 }
 
 interface Pattern {
-  /** Whether it names the subject. Of a resource any spelling of its URI will do, and one that cannot be told counts. */
+  /** Whether it names the subject. For a resource any spelling of its URI matches, and so does a URI with too many spellings. */
   names(subject: Matchable): boolean;
   /** Whether it names the subject beyond doubt: of a resource the URI as written and every spelling of it. */
   namesSurely(subject: Matchable): boolean;
@@ -38,7 +37,7 @@ const CLASSES: Readonly<Record<string, (annotations: ToolAnnotations | undefined
 };
 
 /**
- * `=tool:<name>`, `=resource:<uri>`, `=prompt:<name>`, or `=<name>` for any kind: the rest is a name as it stands, whatever
+ * `=tool:<name>`, `=resource:<uri>`, `=prompt:<name>`, or `=<name>` for any kind: the rest is a literal name, whatever
  * characters it has. A server chooses the names of what it offers, so one that a rule is made of must not act as a pattern.
  */
 const EXACT = /^=(?:(tool|resource|prompt):)?(.*)$/s;
@@ -115,7 +114,7 @@ function hasUris({ kind }: Matchable): boolean {
 }
 
 /**
- * A list of patterns, compiled once. An entry that begins with `!` takes out what the others matched. In doubt about what a
+ * A list of patterns, compiled once. An entry that begins with `!` is an exception to the others. In doubt about what a
  * URI means an entry applies and an exception does not.
  */
 export class PatternList {
@@ -140,8 +139,6 @@ export class PatternList {
   }
 }
 
-/** Which tools bring in content from anywhere, can destroy, or can send data out. */
-
 interface ClassRules {
   readonly openWorld?: readonly string[] | undefined;
   readonly destructive?: readonly string[] | undefined;
@@ -157,7 +154,7 @@ const CLAIMED = {
   sendsOut: compilePattern("openWorld"),
 } as const;
 
-/** What a tool claims of itself, corrected by the config: listed patterns add, exceptions take out. */
+/** The classes that a tool claims, corrected by the config: patterns add, exceptions remove. */
 export class ToolClasses {
   readonly #lists: Readonly<Record<ToolClass, PatternList>>;
 
@@ -172,7 +169,7 @@ export class ToolClasses {
   has(subject: Matchable, name: ToolClass): boolean {
     const list = this.#lists[name];
     if (list.match(subject) !== undefined) return true;
-    // What a resource or a prompt brings in was written by anybody, too.
+    // The content of a resource or a prompt may come from anyone, too.
     const claimed =
       subject.kind === undefined || subject.kind === "tool" ? CLAIMED[name].names(subject) : name === "openWorld";
     return claimed && !list.excepts(subject);

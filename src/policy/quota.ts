@@ -1,5 +1,5 @@
 /**
- * How many of the hub's places (sessions, event streams, sockets) each caller may hold, so that none can take them all. Each
+ * How many sessions, event streams and sockets each caller may have, so that none can take them all. Each
  * node of a cluster counts its own.
  */
 import type { Caller } from "../model/caller.ts";
@@ -8,7 +8,7 @@ import type { HttpConfig } from "../model/config.ts";
 
 /** On top of the places for everyone, for callers with `admin`: whoever has to look after a full hub gets in. */
 const RESERVED_FOR_OPERATORS = 10;
-/** Of all places, what one caller may hold where there are several. */
+/** With several callers, one may have this fraction of all places. */
 const SHARE_DIVISOR = 5;
 
 export interface CallerQuota {
@@ -26,7 +26,7 @@ export interface QuotaReached {
 }
 
 /**
- * A hub that only one caller besides the operator can use has nobody to share with: without `auth` everyone on the machine
+ * With only one caller besides the operator there is nothing to share: without `auth` everyone on the machine
  * is that one caller.
  */
 export function quotaOf(http: HttpConfig, total: number): CallerQuota {
@@ -68,7 +68,7 @@ export class Quota {
     return this.#size >= total ? { of: "hub", limit: total } : undefined;
   }
 
-  /** The returned function gives the place back; it may be called twice. Whether there is one is the caller's to ask before. */
+  /** The returned function releases the place; it may be called twice. Check `reachedFor` first. */
   take(caller: Caller): () => void {
     const keys = keysOf(caller).filter((key) => key !== undefined);
     this.#size += 1;
@@ -116,7 +116,7 @@ export function quotaError(what: string, { of, limit }: QuotaReached, key: strin
         : ["", `http.limits.${key}`];
   const code = of === "hub" ? "server_unavailable" : "rate_limited";
   return new ToolcribError(code, `Too many ${what}${whose} are open: ${limit} is the limit.`, {
-    hint: `Close some, or wait until they have rested. The operator can raise ${setting}.`,
+    hint: `Close some, or wait until idle ones are closed. The operator can raise ${setting}.`,
     details: { quota: of, limit },
   });
 }

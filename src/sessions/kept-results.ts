@@ -1,4 +1,4 @@
-/** Whole results that were too long to hand out, readable until the session, or the process, needs the room. */
+/** Results that were too long to return whole. They can be read until the session, or the process, needs the memory. */
 import type { JsonObject } from "../model/json.ts";
 import type { ReadResourceResult } from "../model/protocol.ts";
 
@@ -9,7 +9,7 @@ const MAX_PROCESS_BYTES = 256 * 1024 * 1024;
 export interface KeptAs {
   /** Of the text; plain by default. */
   readonly mimeType?: string;
-  /** What a read gives as `_meta`, such as the mark of untrusted content. */
+  /** The `_meta` of a read, such as the mark of untrusted content. */
   readonly meta?: JsonObject | undefined;
 }
 
@@ -19,7 +19,7 @@ interface Kept extends KeptAs {
   readonly forget: () => void;
 }
 
-/** The room that the kept results of several sessions share. Oldest texts make room for new ones. */
+/** The memory that the kept results of several sessions share. The oldest texts are evicted. */
 export class ResultBudget {
   readonly #maxBytes: number;
   readonly #kept = new Set<Kept>();
@@ -49,6 +49,9 @@ export class ResultBudget {
 
 /** Memory is the process's, whichever hub a session belongs to. */
 const processBudget = new ResultBudget(MAX_PROCESS_BYTES);
+
+/** The source that kept results are read from; no server can have it as its id. */
+export const RESULTS_SOURCE = "toolcrib:results";
 
 export class KeptResults {
   readonly #room: ResultBudget;

@@ -1,4 +1,5 @@
-/** What a session brings along, as the session's own parts: a catalog laid over the hub's, and connections of its own. */
+/** Servers and tools that a session brings: a catalog layered over the hub's, and connections of its own. */
+import { endsWithin } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
 import { Catalog, type CatalogReader, LayeredCatalog } from "../catalog/catalog.ts";
 import { NamePattern } from "../catalog/naming.ts";
@@ -22,36 +23,35 @@ import type {
   SessionServers,
 } from "./session-parts.ts";
 import { type SessionServer, SessionServerSet } from "./session-servers.ts";
-import { waitAtMost } from "./wait-at-most.ts";
 
 const MAX_NAMED = 10;
+const MAX_NOTICES = 100;
 
 export class MountedParts implements SessionParts {
   /** Knows the session's secrets besides the hub's. */
   readonly redactor: Redactor;
   readonly #host: SessionHost;
-  readonly #bringer: MountingSession;
+  readonly #session: MountingSession;
   readonly #suffix: string;
   readonly #events: Emitter<SessionPartEvents>;
-  readonly #notices: NoticeLog;
+  readonly #notices: SessionNotice[] = [];
   readonly #servers: SessionServerSet;
   readonly #tools = new ToolGroups();
-  /** Of what was told of already: definitions and names. */
+  /** Keys of notices that were sent. */
   readonly #told = new Set<string>();
   #laid: { readonly own: Catalog; readonly reader: CatalogReader } | undefined;
   #stopNaming: () => void = () => {};
   #closed: Promise<void> | undefined;
 
-  constructor(host: SessionHost, bringer: MountingSession) {
+  constructor(host: SessionHost, session: MountingSession) {
     this.#host = host;
-    this.#bringer = bringer;
-    this.#events = bringer.events;
-    this.#suffix = host.sources.claim(bringer.context.id);
+    this.#session = session;
+    this.#events = session.events;
+    this.#suffix = host.sources.claim(session.context.id);
     this.redactor = new Redactor(host.deps.redactor);
-    this.#notices = new NoticeLog(this.redactor.maskAll, (notice) => this.#events.emit("notice", notice));
     this.#servers = new SessionServerSet({
       host,
-      bringer,
+      session,
       suffix: this.#suffix,
       redactor: this.redactor,
       tell: (notice) => this.#tell(notice),
@@ -86,7 +86,7 @@ export class MountedParts implements SessionParts {
       .map(({ connection }) => connection);
   }
 
-  /** What the client calls the server with this id; undefined if it brought none such. */
+  /** The client's name for the server with this id; undefined if it has none. */
   nameOf(id: string): string | undefined {
     return this.#servers.list.find((server) => server.id === id)?.name;
   }
@@ -99,9 +99,9 @@ export class MountedParts implements SessionParts {
     for (const server of this.#servers.list) if (!added.includes(server)) server.retry();
     this.#share();
     const { clock } = this.#host.deps;
-    await waitAtMost(this.settled(), { clock, ms: waitMs, signal: this.#bringer.closing });
+    await endsWithin(this.settled(), { clock, ms: waitMs, signal: this.#session.closing });
     this.#checkOpen();
-    for (const server of this.#servers.list) server.passOver(waitMs);
+    for (const server of this.#servers.list) server.reportLate(waitMs);
   }
 
   setTools(group: string, tools: readonly Tool[]): void {
@@ -111,12 +111,12 @@ export class MountedParts implements SessionParts {
     const { taken, tooMany } = this.#tools.set(group, tools, most);
     this.#share();
     if (taken.length > 0) {
-      const message = `Left out, because the session has tools of the same name already: ${listNames(taken)}.`;
+      const message = `Left out, because the session already has tools with these names: ${listNames(taken)}.`;
       this.#tell({ level: "warning", message });
     }
     if (tooMany.length > 0) {
       const message = `Left out, because a session may bring ${most} tools: ${listNames(tooMany)}.`;
-      this.#tell({ level: "warning", message, hint: "`limits.sessionTools` of the config says how many." });
+      this.#tell({ level: "warning", message, hint: "`limits.sessionTools` in the config sets the limit." });
     }
   }
 
@@ -129,7 +129,7 @@ export class MountedParts implements SessionParts {
   }
 
   notices(): readonly SessionNotice[] {
-    return this.#notices.list;
+    return [...this.#notices];
   }
 
   async settled(): Promise<void> {
@@ -216,10 +216,10 @@ export class MountedParts implements SessionParts {
   }
 
   #mostTools(): number {
-    return Math.max(0, Math.min(this.#host.settings().tools, this.#bringer.limits.tools ?? Infinity));
+    return Math.max(0, Math.min(this.#host.settings().tools, this.#session.limits.tools ?? Infinity));
   }
 
-  /** Tells of definitions that read like an attack, and of tools that are not called what the client calls them. */
+  /** Reports definitions that read like an attack, and tools whose public name differs from the client's. */
   #look({ tools, prompts, resources, templates }: Snapshot): void {
     for (const capability of [...tools, ...prompts, ...resources, ...templates]) {
       const suspicion = this.#host.suspicion(capability);
@@ -235,7 +235,7 @@ export class MountedParts implements SessionParts {
     }
     for (const { name, origin } of tools) {
       if (!isSessionLocalSource(origin.source) || name === origin.name) continue;
-      const message = `The hub has a name for "${origin.name}" already; the session's tool is called "${name}".`;
+      const message = `The hub already has a tool "${origin.name}". The session's tool is called "${name}".`;
       this.#once(`name ${name}`, { level: "info", message });
     }
   }
@@ -246,12 +246,15 @@ export class MountedParts implements SessionParts {
     this.#tell(notice);
   }
 
-  #tell(notice: SessionNotice): void {
-    this.#notices.tell(notice);
+  #tell(given: SessionNotice): void {
+    const notice = Object.freeze(this.redactor.maskAll({ ...given }));
+    this.#notices.push(notice);
+    if (this.#notices.length > MAX_NOTICES) this.#notices.shift();
+    this.#events.emit("notice", notice);
   }
 
   #checkOpen(): void {
-    if (this.#bringer.closing.aborted) throw new ToolcribError("cancelled", "The session is closed.");
+    if (this.#session.closing.aborted) throw new ToolcribError("cancelled", "The session is closed.");
   }
 }
 
@@ -260,11 +263,10 @@ function listNames(names: readonly string[]): string {
   return `${names.slice(0, MAX_NAMED).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }
 
-/** In-process tools of one session, in groups that are replaced as a whole. */
-
 /** The group of Toolcrib's own agent: it alone has names that begin with `toolcrib_`, and they do not count. */
 const AGENT_GROUP = "agent";
 
+/** In-process tools of one session, in groups that are replaced as a whole. */
 class ToolGroups implements LocalTools {
   readonly #events = new Emitter<{ change: undefined }>();
   readonly #groups = new Map<string, readonly Tool[]>();
@@ -276,7 +278,7 @@ class ToolGroups implements LocalTools {
   }
 
   /**
-   * Throws for what is no tool, and changes nothing then. Returns what was left out.
+   * Throws for an invalid tool, and then changes nothing. Returns the tools that were left out.
    * @param room How many tools all groups may have together.
    */
   set(group: string, tools: readonly Tool[], room: number): { readonly taken: string[]; readonly tooMany: string[] } {
@@ -320,29 +322,4 @@ class ToolGroups implements LocalTools {
     this.#byName = new Map();
     this.#events.clear();
   }
-}
-
-const MAX_NOTICES = 100;
-
-/** What a session was told, the latest so many. No text of it holds a secret. */
-class NoticeLog {
-  readonly #mask: <Value>(value: Value) => Value;
-  readonly #onNotice: (notice: SessionNotice) => void;
-  readonly #list: SessionNotice[] = [];
-
-  constructor(mask: <Value>(value: Value) => Value, onNotice: (notice: SessionNotice) => void) {
-    this.#mask = mask;
-    this.#onNotice = onNotice;
-  }
-
-  get list(): readonly SessionNotice[] {
-    return [...this.#list];
-  }
-
-  readonly tell = (given: SessionNotice): void => {
-    const notice = Object.freeze(this.#mask({ ...given }));
-    this.#list.push(notice);
-    if (this.#list.length > MAX_NOTICES) this.#list.shift();
-    this.#onNotice(notice);
-  };
 }

@@ -1,8 +1,8 @@
-/** The servers that a client brings, from whatever it sent. What cannot be used is left out, and told of. */
+/** Reads the servers that a client brings. Entries that cannot be used are left out, and reported. */
 import { homedir } from "node:os";
 import { type SandboxDefaults, withSandbox } from "../config/sandbox-defaults.ts";
 import { readServerEntry } from "../config/server-entry.ts";
-import { fingerprint } from "../guard/pin-comparison.ts";
+import { fingerprint } from "../guard/fingerprint.ts";
 import { asToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { ServerEntrySchema, type ServerSpec, SESSION_ORIGIN } from "../model/server-spec.ts";
@@ -18,8 +18,8 @@ export interface SessionServerEntry {
   readonly spec: Omit<ServerSpec, "id">;
   /** The same for entries that mean the same. */
   readonly key: unknown;
-  /** Whether it holds references, all of which may be looked up. Any other text is taken as it is. */
-  readonly looksUp: boolean;
+  /** Whether it has references, all of which may be resolved. Any other text is taken literally. */
+  readonly resolvesReferences: boolean;
   readonly wire?: WireEntry["open"];
 }
 
@@ -31,10 +31,10 @@ export interface ReadServersOptions {
    * entry with any other is left out.
    */
   readonly references: "any" | ReadonlySet<string>;
-  /** The hub's: a client chooses no cage for its programs. */
-  readonly cages: SandboxDefaults;
+  /** The hub's: a client does not choose the sandbox of its programs. */
+  readonly sandboxDefaults: SandboxDefaults;
   readonly tell: (notice: SessionNotice) => void;
-  /** Told of entries that the client wants used and that are not. */
+  /** Gets the entries that the client wants and that are not used. */
   readonly onLeftOut?: (entry: LeftOutServer) => void;
 }
 
@@ -60,7 +60,7 @@ export function readSessionServers(given: SessionServers, reading: ReadServersOp
   return namedEntries(given, reading).flatMap(({ name: wanted, raw }) => {
     const name = uniqueName(wanted, names);
     if (name !== wanted) {
-      const message = `There are several servers named "${wanted}"; one of them is called "${name}".`;
+      const message = `Several servers are named "${wanted}". One of them is now called "${name}".`;
       reading.tell({ level: "warning", server: name, message });
     }
     return readOne(name, raw, reading) ?? [];
@@ -78,13 +78,13 @@ function namedEntries(given: SessionServers, { tell }: ReadServersOptions): Name
   if (!Array.isArray(servers)) {
     if (isJsonObject(servers))
       return Object.entries(servers).map(([name, raw]) => ({ name: printableName(name), raw }));
-    tell({ level: "warning", message: "The servers are neither a list nor an object; none is used." });
+    tell({ level: "warning", message: "The servers are neither a list nor an object. None is used." });
     return [];
   }
   return servers.flatMap((raw: unknown, index) => {
     const name = raw instanceof WireEntry ? raw.name : isJsonObject(raw) ? (raw["name"] ?? raw["id"]) : undefined;
     if (typeof name === "string" && name.trim() !== "") return [{ name: printableName(name), raw }];
-    tell({ level: "warning", message: `Server ${index + 1} of the list has no name; it is left out.` });
+    tell({ level: "warning", message: `Server ${index + 1} of the list has no name and is left out.` });
     return [];
   });
 }
@@ -106,14 +106,14 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
   };
   if (raw instanceof WireEntry) {
     const spec = { ...ServerEntrySchema.parse({}), ...place, name };
-    return { name, spec, key: raw, looksUp: false, wire: raw.open };
+    return { name, spec, key: raw, resolvesReferences: false, wire: raw.open };
   }
-  if (!isJsonObject(raw)) return leaveOut("its entry cannot be used", "its entry is no object.");
+  if (!isJsonObject(raw)) return leaveOut("its entry cannot be used", "its entry is not an object.");
   const { _meta, ...entry } = raw;
   const refused = (strings: Iterable<FoundString>): string | undefined =>
     references === "any" ? undefined : refusedReference(strings, references);
   const written = refused(stringsOf(entry));
-  if (written !== undefined) return leaveOut("its entry holds a reference", written, REFERENCE_HINT);
+  if (written !== undefined) return leaveOut("its entry contains a reference", written, REFERENCE_HINT);
   let spec: ServerSpec;
   try {
     const read = readServerEntry(PLACEHOLDER_ID, entry, place);
@@ -138,20 +138,20 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
   const strings = specStrings(spec);
   // Again, because a foreign spelling may have become a reference while it was read.
   const read = refused(strings);
-  if (read !== undefined) return leaveOut("its entry holds a reference", read, REFERENCE_HINT);
-  const looksUp = strings.some(({ text }) =>
+  if (read !== undefined) return leaveOut("its entry contains a reference", read, REFERENCE_HINT);
+  const resolvesReferences = strings.some(({ text }) =>
     references === "any" ? hasReference(text) : findReferences(text).length > 0,
   );
   const login = spec.auth?.type === "oauth" || spec.auth?.type === "client-credentials";
   if (login) {
-    const message = `Nobody logs in for the server "${name}": logins are for servers of the config.`;
+    const message = `No one can log in to the server "${name}": only servers of the config support logins.`;
     tell({ level: "warning", server: name, message, hint: "Send a token in `headers`." });
   }
-  const own = withSandbox(sessionSpec(spec, name, workspaceDir), reading.cages);
-  return { name, spec: own, key: fingerprint(own), looksUp };
+  const own = withSandbox(sessionSpec(spec, name, workspaceDir), reading.sandboxDefaults);
+  return { name, spec: own, key: fingerprint(own), resolvesReferences };
 }
 
-/** What a client says of its own server counts, but for what only an operator can say. */
+/** Without the settings that only an operator may choose. */
 function sessionSpec(spec: ServerSpec, name: string, workspaceDir: string | undefined): Omit<ServerSpec, "id"> {
   const {
     id: _id,
@@ -189,14 +189,14 @@ function reportUnusedKeys(
   tell({
     level: "info",
     server: name,
-    message: `Of the entry of the server "${name}" this is not used: ${ignored.join(", ")}.`,
+    message: `These keys in the entry of the server "${name}" are not used: ${ignored.join(", ")}.`,
   });
 }
 
 /** `${…}` in every form that some program expands, and `secret://…`. A `$${` is not the beginning of one. */
 const REFERENCE = /\$\$\{|\$\{[^}]*\}|secret:\/\/[^\s"'`,;<>{}|\\^]*/gi;
 const REFERENCE_HINT =
-  "Send the value itself; `$${` stands for a literal `${`. Whoever runs Toolcrib can allow single references in `sessions.allowReferences`.";
+  "Send the value itself, with `$${` for a literal `${`. The operator can allow references in `sessions.allowReferences`.";
 const MAX_REFERENCE_LENGTH = 80;
 /** No entry that can be used comes near it. */
 const MAX_DEPTH = 32;
@@ -207,7 +207,7 @@ interface FoundString {
   readonly text: string;
 }
 
-/** Says which string holds the first reference that the client may not use. */
+/** Describes the first reference that the client may not use. */
 function refusedReference(strings: Iterable<FoundString>, allowed: ReadonlySet<string>): string | undefined {
   for (const { where, text } of strings) {
     const written = text.match(REFERENCE)?.find((found) => found !== "$${");
@@ -215,7 +215,7 @@ function refusedReference(strings: Iterable<FoundString>, allowed: ReadonlySet<s
     const found = findReferences(text).map((reference) => reference.text);
     if (found.length > 0 && found.every((reference) => allowed.has(reference))) continue;
     const shown = printableReference(found.find((reference) => !allowed.has(reference)) ?? written);
-    return `${printableName(where)} holds the reference ${shown}, and what a client brings is taken literally.`;
+    return `${printableName(where)} contains the reference ${shown}. Entries from a client are taken literally.`;
   }
   return undefined;
 }
@@ -246,7 +246,7 @@ function printableName(name: string): string {
     .toWellFormed();
 }
 
-/** What the id of a server of this name begins with. */
+/** The first part of the id of a server with this name. */
 export function baseId(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9._ -]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
   return plain.slice(0, MAX_ID_LENGTH) || "server";
@@ -260,7 +260,7 @@ function uniqueName(wanted: string, taken: Set<string>): string {
 }
 
 /**
- * A server that is reached in a way only the program knows, such as through the client's own connection. It stands in the
+ * A server that is reached in a way only the program knows, such as through the client's own connection. It is in the
  * list of servers like any entry. The same object again means the same server.
  *
  *     await session.own.mount([new WireEntry("files", () => wireOverAcp(connection, "files"))]);

@@ -1,4 +1,4 @@
-/** What a session brings along and nobody else sees: servers and tools. */
+/** Servers and tools that a session brings for itself alone: the interfaces of session and hub. */
 import type { Emitter } from "../base/emitter.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { SandboxDefaults } from "../config/sandbox-defaults.ts";
@@ -26,7 +26,7 @@ export interface SessionNotice {
   readonly server?: string;
 }
 
-/** An entry of the last `mount` that is no server of the session. */
+/** An entry of the last `mount` that is not used. */
 export interface LeftOutServer {
   /** As the client named it. */
   readonly name: string;
@@ -62,7 +62,7 @@ export interface SessionParts {
   servers(): readonly ServerInfo[];
   /** Those that should be there and are not. */
   leftOut(): readonly LeftOutServer[];
-  /** What has been said so far, oldest first, bounded. */
+  /** The latest notices, oldest first. */
   notices(): readonly SessionNotice[];
   /** Resolves when no server is connecting for the first time any more. */
   settled(): Promise<void>;
@@ -70,7 +70,7 @@ export interface SessionParts {
 }
 
 const noHub = (): ToolcribError =>
-  new ToolcribError("cancelled", "The session is closed, or no hub has opened it; it can bring nothing.");
+  new ToolcribError("cancelled", "The session is closed or was not opened by a hub. It cannot bring servers or tools.");
 
 /** Of a session that is closed, or that no hub opened. */
 export const NO_PARTS: SessionParts = {
@@ -85,24 +85,22 @@ export const NO_PARTS: SessionParts = {
   on: () => () => {},
 };
 
-/** What stands behind the parts that a session brings: the hub's side, and the session's. */
-
-/** What a hub lends. Limits are asked for each time: the config may change. */
+/** The hub's side. Limits are read each time, because the config may change. */
 export interface SessionHost {
   /** The hub's own, which names of sessions keep clear of. */
   readonly catalog: Catalog;
   readonly sources: SessionSources;
-  /** Of these a session's connections take what is not somebody else's. */
+  /** A session's connections use the parts that are not shared with others. */
   readonly deps: ConnectionDeps & { readonly secrets: Secrets; readonly stderr: StderrLog };
   settings(): SessionsConfig & {
     readonly servers: number;
     readonly tools: number;
-    /** A client's programs are in the hub's cage, whatever the client says. */
-    readonly cages: SandboxDefaults;
+    /** A client's programs run in the hub's sandbox, whatever the client says. */
+    readonly sandboxDefaults: SandboxDefaults;
   };
-  /** Whether the port of this machine is a hub's, or one that a cage published. */
+  /** Whether the port of this machine is a hub's, or one that a sandbox published. */
   isOwnPort(port: number): boolean;
-  /** What in a definition reads like an attack, if anything. */
+  /** The text in a definition that reads like an attack, if any. */
   suspicion(capability: Capability): string | undefined;
   /** A server is connected, for the first time or again. */
   onReady(connection: ServerConnection): void;
@@ -127,12 +125,10 @@ export interface MountingSession {
   readonly events: Emitter<SessionPartEvents>;
 }
 
-/** The sources that sessions brought, by id, for the parts of a hub that know a capability only by its origin. */
-
 export interface SessionSource {
   /** As the client named it. */
   readonly name: string;
-  /** Where its rules stand, for a person. */
+  /** Where its rules are written, for a person. */
   readonly where: string;
   /** Those of its own entry. */
   readonly rules?: ToolRules | undefined;
@@ -141,11 +137,12 @@ export interface SessionSource {
   isOwnerOnly(toolName: string): boolean;
 }
 
+/** Sources of sessions by id, for the parts of a hub that know a capability only by its origin. */
 export class SessionSources {
   readonly #sources = new Map<string, SessionSource>();
   readonly #suffixes = new Set<string>();
 
-  /** What the ids of a session's sources end in: the beginning of its id, as much of it as nobody else has. */
+  /** The end of the ids of a session's sources: the shortest unique beginning of the session's id. */
   claim(sessionId: string): string {
     let length = 8;
     while (length < sessionId.length && this.#suffixes.has(sessionId.slice(0, length))) length += 1;

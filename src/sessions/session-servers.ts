@@ -19,15 +19,14 @@ const WARN_ABOVE_PROGRAMS = 5;
 
 interface SessionServerSetOptions {
   readonly host: SessionHost;
-  readonly bringer: MountingSession;
-  /** What the ids of its servers end in. */
+  readonly session: MountingSession;
+  /** The end of its servers' ids. */
   readonly suffix: string;
   readonly redactor: Redactor;
   readonly tell: (notice: SessionNotice) => void;
   readonly events: Omit<SessionServerEvents, "tell">;
 }
 
-/** What `change` did. */
 interface ServerChange {
   readonly removed: readonly SessionServer[];
   readonly added: readonly SessionServer[];
@@ -68,12 +67,12 @@ export class SessionServerSet {
     const added: SessionServer[] = [];
     const ending = new Set(this.#ending.values());
     const taken = new Set([...ending, ...this.#servers.map(({ id }) => id)]);
-    this.#servers = wanted.map((brought) => {
-      const before = present.get(brought.name);
-      if (before !== undefined && before.brought.key === brought.key) return before;
+    this.#servers = wanted.map((entry) => {
+      const before = present.get(entry.name);
+      if (before !== undefined && before.entry.key === entry.key) return before;
       // It starts when the one before it has ended, but not when others have.
       const keeps = before !== undefined && !ending.has(before.id);
-      const server = this.#make(brought, keeps ? before.id : this.#freeId(brought.name, taken));
+      const server = this.#make(entry, keeps ? before.id : this.#freeId(entry.name, taken));
       added.push(server);
       return server;
     });
@@ -102,37 +101,37 @@ export class SessionServerSet {
   }
 
   #read(given: SessionServers, leftOut: LeftOutServer[]): SessionServerEntry[] {
-    const { bringer, tell } = this.#options;
-    const { context, mayRunCommands, fromProgram } = bringer;
-    const { cages, allowReferences } = this.#options.host.settings();
+    const { session, tell } = this.#options;
+    const { context, mayRunCommands, fromProgram } = session;
+    const { sandboxDefaults, allowReferences } = this.#options.host.settings();
     return readSessionServers(given, {
       workspaceDir: context.workspaceDir,
       mayRunCommands,
       references: fromProgram ? "any" : new Set(mayRunCommands ? allowReferences : []),
-      cages,
+      sandboxDefaults,
       tell,
       onLeftOut: (entry) => leftOut.push(entry),
     });
   }
 
   #permitted(read: readonly SessionServerEntry[], leftOut: LeftOutServer[]): readonly SessionServerEntry[] {
-    const { host, bringer, tell } = this.#options;
-    const most = Math.max(0, Math.min(host.settings().servers, bringer.limits.servers ?? Infinity));
+    const { host, session, tell } = this.#options;
+    const most = Math.max(0, Math.min(host.settings().servers, session.limits.servers ?? Infinity));
     for (const { name } of read.slice(most)) {
       leftOut.push({ name, reason: `a session may bring ${most} servers` });
       const message = `The server "${name}" is left out: a session may bring ${most} servers.`;
-      tell({ level: "warning", server: name, message, hint: "`limits.sessionServers` of the config says how many." });
+      tell({ level: "warning", server: name, message, hint: "`limits.sessionServers` in the config sets the limit." });
     }
     const permitted = read.slice(0, most);
     const programs = permitted.filter(({ spec }) => spec.command !== undefined).length;
     if (programs > WARN_ABOVE_PROGRAMS) {
-      const message = `This session starts ${programs} programs for its servers, which takes memory and time.`;
+      const message = `This session starts ${programs} programs for its servers. This takes memory and time.`;
       tell({ level: "warning", message });
     }
     return permitted;
   }
 
-  /** Works out anew what stands for each in names, after servers of the hub came or went. Whether any is another. */
+  /** Updates the public names after servers of the hub came or went. True if a name changed. */
   rename(): boolean {
     const renamed = this.#servers.filter((server) => {
       const before = server.shownAs;
@@ -143,11 +142,11 @@ export class SessionServerSet {
     return renamed.length > 0;
   }
 
-  #make(brought: SessionServerEntry, id: string): SessionServer {
+  #make(entry: SessionServerEntry, id: string): SessionServer {
     const { host, tell, events } = this.#options;
-    const { name } = brought;
+    const { name } = entry;
     const shown = publicServerName(name, host.catalog.basis);
-    const server = new SessionServer({ brought, id, shownAs: shown }, this.#deps(brought), { ...events, tell });
+    const server = new SessionServer({ entry, id, shownAs: shown }, this.#deps(entry), { ...events, tell });
     if (shown !== name) this.#tellName(server);
     return server;
   }
@@ -155,8 +154,8 @@ export class SessionServerSet {
   #tellName({ name, shownAs: shown }: SessionServer): void {
     const message =
       shown === name
-        ? `The hub has no server "${name}" any more; the names of the session's begin with "${name}" again.`
-        : `The hub has a server "${name}" as well; the names of the session's begin with "${shown}".`;
+        ? `The hub has no server "${name}" any more. Names of the session's server begin with "${name}" again.`
+        : `The hub has a server "${name}" as well. Names of the session's server begin with "${shown}".`;
     this.#options.tell({ level: "info", server: name, message });
   }
 
@@ -170,8 +169,8 @@ export class SessionServerSet {
     return id;
   }
 
-  #deps({ name, looksUp, wire }: SessionServerEntry): ConnectionDeps {
-    const { host, bringer, redactor, tell } = this.#options;
+  #deps({ name, resolvesReferences, wire }: SessionServerEntry): ConnectionDeps {
+    const { host, session, redactor, tell } = this.#options;
     const { clock, env, pids, stderr, clientVersion, secrets, logLevel, graceMs, sandboxes } = host.deps;
     const warned = new Set<string>();
     return {
@@ -182,13 +181,13 @@ export class SessionServerSet {
       clientVersion,
       eras: this.#eras,
       redactor,
-      secrets: looksUp ? secrets : new LiteralSecrets({ env, clock, redactor }),
-      hubSession: bringer.context,
-      offers: bringer.context.client.capabilities,
+      secrets: resolvesReferences ? secrets : new LiteralSecrets({ env, clock, redactor }),
+      hubSession: session.context,
+      offers: session.context.client.capabilities,
       reach: addressPolicy({
         allowHosts: host.settings().allowHosts,
-        localClient: bringer.mayRunCommands,
-        isGuarded: (port) => !bringer.fromProgram && host.isOwnPort(port),
+        localClient: session.mayRunCommands,
+        isGuarded: (port) => !session.fromProgram && host.isOwnPort(port),
         onLoopback: (hostname) => {
           if (warned.has(hostname)) return;
           warned.add(hostname);
@@ -204,8 +203,6 @@ export class SessionServerSet {
   }
 }
 
-/** One server that a session brought, from its first attempt to connect to its end, and what is said about it meanwhile. */
-
 interface SessionServerEvents {
   readonly tell: (notice: SessionNotice) => void;
   readonly onState: (info: ServerInfo) => void;
@@ -216,19 +213,20 @@ interface SessionServerEvents {
 }
 
 interface SessionServerFacts {
-  readonly brought: SessionServerEntry;
+  readonly entry: SessionServerEntry;
   readonly id: string;
   readonly shownAs: string;
 }
 
-/** What the client knows of it: `late`: that it takes long. `absent`: that it did not come. `lost`: that it went away. */
+/** The last report: `late`: it takes long. `absent`: it did not connect. `lost`: it disconnected. */
 type Reported = "nothing" | "late" | "absent" | "up" | "lost" | "gone";
 
+/** One server of a session, from its first connection attempt to its end, with the notices about it. */
 export class SessionServer {
-  readonly brought: SessionServerEntry;
+  readonly entry: SessionServerEntry;
   readonly connection: Connection;
   readonly source: CappedSource;
-  /** What stands for it in public names. */
+  /** Its part of public names. */
   shownAs: string;
   readonly #events: SessionServerEvents;
   readonly #stops: (() => void)[];
@@ -237,11 +235,11 @@ export class SessionServer {
   #toldLeftOut = 0;
   #toldRefused = false;
 
-  constructor({ brought, id, shownAs }: SessionServerFacts, deps: ConnectionDeps, events: SessionServerEvents) {
-    this.brought = brought;
+  constructor({ entry, id, shownAs }: SessionServerFacts, deps: ConnectionDeps, events: SessionServerEvents) {
+    this.entry = entry;
     this.shownAs = shownAs;
     this.#events = events;
-    this.connection = new Connection({ ...brought.spec, id }, deps);
+    this.connection = new Connection({ ...entry.spec, id }, deps);
     this.source = new CappedSource(this.connection, {
       onCount: events.onCount,
       onRun: (error) => this.#ran(error),
@@ -257,7 +255,7 @@ export class SessionServer {
   }
 
   get name(): string {
-    return this.brought.name;
+    return this.entry.name;
   }
 
   /** Resolves when the first attempt has come to an end, whichever. */
@@ -277,12 +275,12 @@ export class SessionServer {
     this.start(Promise.resolve());
   }
 
-  /** Nobody waits for it any longer. */
-  passOver(waitedMs: number): void {
+  /** Reports that it is still connecting. */
+  reportLate(waitedMs: number): void {
     const { kind } = this.connection.state;
     if (this.#told !== "nothing" || (kind !== "connecting" && kind !== "idle")) return;
     this.#told = "late";
-    this.#tell("info", `is still connecting after ${waitedMs / 1000} s; its tools join when it is ready.`);
+    this.#tell("info", `is still connecting after ${waitedMs / 1000} s. Its tools are added when it is ready.`);
   }
 
   setCap(cap: number): void {
@@ -291,10 +289,7 @@ export class SessionServer {
     if (leftOut === this.#toldLeftOut) return;
     this.#toldLeftOut = leftOut;
     if (leftOut === 0) return;
-    this.#tell(
-      "warning",
-      `offers ${count} tools, and ${leftOut} of them are left out: a session may bring only so many.`,
-    );
+    this.#tell("warning", `offers ${count} tools. ${leftOut} of them are left out: the session has reached its limit.`);
   }
 
   async close(): Promise<void> {
@@ -308,7 +303,7 @@ export class SessionServer {
     if (state.kind === "ready") {
       this.#events.onReady(this.connection);
       if (this.#told === "late" || this.#told === "absent")
-        this.#tell("info", "is connected now; its tools are there.");
+        this.#tell("info", "is now connected. Its tools are available.");
       else if (this.#told === "lost" || this.#told === "gone") this.#tell("info", "is back.");
       this.#told = "up";
     } else if (state.kind === "restarting" || state.kind === "failed") {
@@ -317,20 +312,20 @@ export class SessionServer {
   }
 
   #down({ kind, reason, hint }: Extract<ServerState, { kind: "restarting" | "failed" }>): void {
-    const again = kind === "restarting" ? " It is tried again." : "";
+    const again = kind === "restarting" ? " It is retried." : "";
     if (this.#told === "up") {
       this.#told = kind === "failed" ? "gone" : "lost";
       const meanwhile =
         kind === "failed"
-          ? "Its tools answer with an error."
-          : "It is restarted; its tools answer with an error until then.";
+          ? "Its tools return an error."
+          : "It is being restarted. Until then its tools return an error.";
       this.#tell("warning", `was lost: ${asSentence(reason)} ${meanwhile}`, hint);
     } else if (this.#told === "nothing" || this.#told === "late") {
       this.#told = "absent";
       this.#tell("warning", `could not be connected: ${asSentence(reason)}${again}`, hint);
     } else if (kind === "failed" && this.#told !== "gone") {
       this.#told = "gone";
-      this.#tell("warning", `is given up: ${asSentence(reason)}`, hint);
+      this.#tell("warning", `is not tried again: ${asSentence(reason)}`, hint);
     }
   }
 
@@ -345,7 +340,7 @@ export class SessionServer {
     this.#toldRefused = true;
     this.#tell(
       "warning",
-      `answered ${status}: its credentials are no longer accepted, and its tools answer with an error.`,
+      `answered ${status}: its credentials are no longer accepted, and its tools return an error.`,
       "Send the server again with new credentials.",
     );
   }
@@ -360,15 +355,14 @@ function asSentence(sentence: string): string {
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/** A server of a session, as its catalog sees it: with no more tools than it may bring. */
-
 interface CappedSourceEvents {
-  /** Called before anybody is told of other definitions, so that the caps are right by then. */
+  /** Called before other listeners get changed definitions, so that the caps are right by then. */
   readonly onCount: () => void;
   /** A use has ended; undefined if it went well. */
   readonly onRun: (error: unknown) => void;
 }
 
+/** A server as the session's catalog sees it: with no more tools than the session may bring. */
 class CappedSource implements Source {
   readonly id: string;
   readonly kind = "server";
@@ -377,7 +371,7 @@ class CappedSource implements Source {
   readonly #events = new Emitter<{ change: undefined }>();
   readonly #stop: () => void;
   #cap = Infinity;
-  /** What was made of which definitions. */
+  /** The last result, for the same definitions and cap. */
   #cut: { readonly of: Definitions; readonly cap: number; readonly definitions: Definitions } | undefined;
 
   constructor(source: Source, { onCount, onRun }: CappedSourceEvents) {
@@ -440,8 +434,6 @@ class CappedSource implements Source {
   }
 }
 
-/** What stands for a session's server in public names: its own name, unless a server of the hub has it. */
-
 const SERVER_PLACEHOLDER = "{server}";
 
 interface Naming {
@@ -450,8 +442,9 @@ interface Naming {
   readonly servers: readonly NamedServer[];
 }
 
+/** The server's part of public names: its own name, unless a server of the hub has it. */
 function publicServerName(name: string, { naming, servers }: Naming): string {
-  // Without the server in them, names are told apart by hashes.
+  // Names without the server are made unique by hashes.
   if (!naming.includes(SERVER_PLACEHOLDER)) return name;
   const hosts = servers.map(({ id, toolPrefix }) => new NamePattern(naming, id, toolPrefix));
   const isFree = (candidate: string): boolean => {

@@ -26,18 +26,15 @@ export interface SessionOptions {
    * of in-process tools. What leaves through any other door is without them.
    */
   readonly door?: string;
-  /** What the session may see is narrowed to this role. A role that nothing names sees nothing. */
+  /** Narrows the session to this role. An unknown role sees nothing. */
   readonly role?: string;
   /** The authenticated user; servers with `isolation: "user"` are held once for each. */
   readonly user?: string;
   /** True for the user who runs the hub. Sessions opened in-process are, unless they name a user or say otherwise. */
   readonly owner?: boolean;
-  /** Whether an answer "always" from this session's client holds for everybody; true for owners if absent. */
+  /** Whether an answer "always" from this session's client applies to all sessions; true for owners if absent. */
   readonly decidesForAll?: boolean;
-  /**
-   * Narrows what is left after the rules of hub, server and role. Views and decisions are remembered for the object itself:
-   * a door shares one frozen object between all sessions that are narrowed in the same way, and never changes it.
-   */
+  /** Narrows what is left after the rules of hub, server and role. */
   readonly rules?: SessionRules;
   /** Offered to servers as a root. */
   readonly workspaceDir?: string;
@@ -45,7 +42,7 @@ export interface SessionOptions {
   readonly rootsOnRequest?: boolean;
   readonly onSample?: SamplingCallback;
   readonly onElicit?: ElicitationCallback;
-  /** Answers for calls that an `ask` rule holds back. Without it they are denied. */
+  /** Approves calls that an `ask` rule holds. Without it they are denied. */
   readonly onAsk?: AskCallback;
   /**
    * Whether an operator can answer for its calls later. A call that needs approval where no one can be asked is then held
@@ -58,7 +55,7 @@ export interface SessionOptions {
   readonly sharedKey?: string;
   /** Those of another session of the same client: what one was given links to, both can read. */
   readonly links?: ResourceLinks;
-  /** What a kept result is called in its URI, by the id of its call; that id if absent. */
+  /** The name of a kept result in its URI, by the id of its call; that id if absent. */
   readonly resultName?: (callId: string) => string;
   /** Servers that only this session has, as entries of any dialect. Opening is a promise then, which waits for them. */
   readonly servers?: SessionServers;
@@ -84,7 +81,7 @@ export interface Taint {
 
 const LIBRARY_DOOR = "library";
 
-/** One client's scope. */
+/** The scope of one client: its role, rules, own servers and tools, calls and taint. */
 export class Session implements SessionContext {
   readonly id = randomUUID();
   readonly door: string;
@@ -104,15 +101,15 @@ export class Session implements SessionContext {
   readonly roots: readonly Root[];
   readonly client: ClientSide;
   readonly results: KeptResults;
-  /** Links that it was given to resources that nobody lists. */
+  /** Links it got to resources that no server lists. */
   readonly links: ResourceLinks = new ResourceLinks();
-  /** What was answered with "session": the list that asked, and the very definition that was shown. */
+  /** Approvals for the session: the list that asked, and the definition that was shown. */
   readonly granted = new Set<string>();
-  /** The calls under way; they end with it. */
+  /** The calls in progress; they end with it. */
   readonly running = new ChurnSet<AbortController>();
   /** Those of `own`, for who listens to sessions that may never bring anything. */
   readonly ownEvents = new Emitter<SessionPartEvents>();
-  /** Tells other hubs of a cluster. */
+  /** Reports it to other hubs of a cluster. */
   onTainted: ((taint: Taint) => void) | undefined;
   #taint: Taint | null = null;
   #telling: Promise<void> | undefined;
@@ -122,6 +119,7 @@ export class Session implements SessionContext {
   readonly #limits: SessionPartLimits;
   readonly #rules = new Map<string, SessionRules>();
   #allRules: SessionRules | undefined;
+  #viewKey: string | undefined;
   #parts: MountedParts | undefined;
   #over: Promise<void> = Promise.resolve();
 
@@ -157,26 +155,32 @@ export class Session implements SessionContext {
     this.roots = this.workspaceDir === undefined ? [] : [rootFor(this.workspaceDir)];
     this.client = clientSide(this.id, this.roots, options);
     this.#onClose = onClose;
-    // One listener for each call under way, however many there are.
+    // One listener for each call in progress, without a limit.
     setMaxListeners(0, this.#closed.signal);
   }
 
-  /** All that narrow it, together. Another object when they are others. */
+  /** All sets of rules that narrow it, together. */
   get rules(): SessionRules | undefined {
     return this.#allRules;
   }
 
-  /**
-   * Puts a further set of rules on the session, in place of the one that this slot had; undefined takes it away. Each set can
-   * only narrow. Sessions that are narrowed in the same way should share one object, as with `SessionOptions.rules`.
-   */
-  narrow(slot: string, rules: SessionRules | undefined): void {
-    if (rules === undefined) this.#rules.delete(slot);
-    else this.#rules.set(slot, rules);
-    this.#allRules = combineRules([...this.#rules.values()]);
+  /** The same for all sessions to which the rules of the hub say the same: what may be shown and used is cached by it. */
+  get viewKey(): string {
+    this.#viewKey ??= JSON.stringify([this.owner, this.role ?? null, this.#allRules ?? null]);
+    return this.#viewKey;
   }
 
-  /** What it brings along and nobody else sees. */
+  /** Puts a set of rules on the session, in place of the one in this slot; undefined takes it away. Each can only narrow. */
+  narrow(slot: string, rules: SessionRules | undefined): void {
+    if (rules === undefined) this.#rules.delete(slot);
+    // A copy, because the view key stands for it as it is now.
+    else this.#rules.set(slot, structuredClone(rules));
+    const [first, ...also] = this.#rules.values();
+    this.#allRules = first === undefined || also.length === 0 ? first : { ...first, also };
+    this.#viewKey = undefined;
+  }
+
+  /** Servers and tools that only this session has. */
   get own(): SessionParts {
     if (this.#host === undefined || (this.closed && this.#parts === undefined)) return NO_PARTS;
     this.#parts ??= new MountedParts(this.#host, {
@@ -190,8 +194,8 @@ export class Session implements SessionContext {
     return this.#parts;
   }
 
-  /** The same as the hub sees it; undefined while nobody has asked for it. */
-  get brought(): MountedParts | undefined {
+  /** The same for the hub; undefined until it is first used. */
+  get mounted(): MountedParts | undefined {
     return this.#parts;
   }
 
@@ -204,12 +208,12 @@ export class Session implements SessionContext {
     return this.#closed.signal.aborted;
   }
 
-  /** Aborts when the session closes; calls under way end as `cancelled`. */
+  /** Aborts when the session closes; calls in progress end as `cancelled`. */
   get closing(): AbortSignal {
     return this.#closed.signal;
   }
 
-  /** What first brought untrusted open-world content in, if anything did. It stays for the life of the session. */
+  /** The call that first brought in untrusted open-world content. It stays for the life of the session. */
   get taint(): Taint | null {
     return this.#taint;
   }
@@ -225,7 +229,7 @@ export class Session implements SessionContext {
     this.#taint ??= taint;
   }
 
-  /** Results of its calls wait until this is over, because other hubs have to know of what they brought. Never rejects. */
+  /** Results of its calls wait until other hubs have its taint. Never rejects. */
   tell(telling: Promise<void>): void {
     const all = (this.#telling = Promise.all([this.#telling, telling]).then(() => {
       if (this.#telling === all) this.#telling = undefined;
@@ -270,30 +274,6 @@ function clientSide(key: string, roots: readonly Root[], options: SessionOptions
     ...(onSample ? { sample: onSample } : {}),
     ...(onElicit ? { elicit: onElicit } : {}),
   };
-}
-
-/** Several sets of rules that hold for one session together. */
-
-/** What a list of sets makes, by its sets in turn. */
-interface CombinedRules {
-  rules?: SessionRules;
-  readonly next: WeakMap<SessionRules, CombinedRules>;
-}
-
-/** Views and decisions are remembered by the object, so the same sets make the same object. */
-const combinedRules: CombinedRules = { next: new WeakMap() };
-
-/** Undefined for no sets, and the set itself where there is only one. */
-function combineRules(sets: readonly SessionRules[]): SessionRules | undefined {
-  const [one, ...also] = sets;
-  if (one === undefined || also.length === 0) return one;
-  let step = combinedRules;
-  for (const set of sets) {
-    let next = step.next.get(set);
-    if (next === undefined) step.next.set(set, (next = { next: new WeakMap() }));
-    step = next;
-  }
-  return (step.rules ??= Object.freeze({ ...one, also: Object.freeze(also) }));
 }
 
 /** Which source gave a session the link to a resource that no source lists: whoever gave it can read it. */

@@ -58,7 +58,7 @@ describe.skipIf(missing !== undefined)("servers in a browser", () => {
     await dialog.getByRole("button", { name: "Save" }).click();
     const refusal = dialog.getByRole("alert");
     await refusal.waitFor();
-    await expect.poll(() => refusal.innerText()).toMatch(/plain secret stands at .*API_TOKEN[^]*secret:\/\/env\/NAME/);
+    await expect.poll(() => refusal.innerText()).toMatch(/plain secret at .*API_TOKEN[^]*secret:\/\/env\/NAME/);
     expect(await refusal.innerText()).not.toContain("4eC39");
     await dialog.getByLabel("Value of variable 1").fill("secret://env/HOME");
     await dialog.getByRole("button", { name: "Add a variable" }).click();

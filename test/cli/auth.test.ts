@@ -167,10 +167,10 @@ describe("[guard-11e] toolcrib auth", () => {
     });
     const cases: [args: string[], code: number, message: RegExp][] = [
       [["login"], 2, /Name the server/],
-      [["renew", "srv"], 2, /no "toolcrib auth renew"/],
+      [["renew", "srv"], 2, /no command "toolcrib auth renew"/],
       [["login", "nosuch"], 1, /no server "nosuch"/],
       [["login", "files"], 2, /needs no login/],
-      [["login", "key"], 2, /bearer of its config/],
+      [["login", "key"], 2, /bearer in its config/],
       [["login", "robot"], 2, /Toolcrib logs in by itself/],
       [["login", "srv", "--user", "alice"], 2, /All users share one connection/],
       [["status", "nosuch"], 1, /no server "nosuch"/],

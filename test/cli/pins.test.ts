@@ -129,7 +129,7 @@ describe("[guard-15c] toolcrib pins", () => {
   it("reset forgets, for a server or all", async () => {
     const place = await pinned();
     expect((await place.run(["pins", "reset", "nobody"])).code).toBe(1);
-    expect((await place.run(["pins", "reset", "files"])).stdout).toContain("Forgot 2 pins");
+    expect((await place.run(["pins", "reset", "files"])).stdout).toContain("Deleted 2 pins");
     expect((await place.run(["pins", "list", "--json"])).json()).toEqual([]);
     offer(place, readChanged);
     await place.run(["pins", "diff"]);
@@ -156,7 +156,7 @@ describe("[guard-15c] toolcrib pins", () => {
     place.write("toolcrib.lock", "{");
     const broken = await place.run(["pins", "list", "--json"]);
     expect(broken.code).toBe(1);
-    expect(broken.json<{ error: { code: string; message: string } }>().error.message).toContain("is no JSON");
+    expect(broken.json<{ error: { code: string; message: string } }>().error.message).toContain("is not valid JSON");
     expect(place.read("toolcrib.lock")).toBe("{");
   });
 

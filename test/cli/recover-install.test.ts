@@ -4,8 +4,7 @@ import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ChangeSet } from "../../src/files/change-set/change-set.ts";
 import { withLock } from "../../src/files/lock-file.ts";
-import { changesDir } from "../../src/hub/install/changes-dir.ts";
-import { installLock, pendingFile } from "../../src/hub/install/install-files.ts";
+import { changesDir, installLock, pendingFile } from "../../src/hub/install/install-files.ts";
 import { misbehaving, type Workspace, workspace } from "./run-cli.ts";
 
 const CHANGE_SET = resolve(import.meta.dirname, "../../src/files/change-set/change-set.ts");
@@ -106,13 +105,13 @@ describe("[skill-11e] after an install was killed", () => {
     place.configure({ files: misbehaving("ok") });
     const hook = `import { registerHooks } from "node:module";
       registerHooks({ load(url, context, next) {
-        if (url.includes("pending-install")) process.stderr.write("loaded " + url + "\\n");
+        if (url.includes("install-journal")) process.stderr.write("loaded " + url + "\\n");
         return next(url, context);
       } });`;
     const nodeArgs = ["--import", `data:text/javascript,${encodeURIComponent(hook)}`];
     expect((await place.run(["status", "--json"], { nodeArgs })).stderr).toBe("");
     mkdirSync(changesDir(place.home));
-    expect((await place.run(["status", "--json"], { nodeArgs })).stderr).toContain("pending-install");
+    expect((await place.run(["status", "--json"], { nodeArgs })).stderr).toContain("install-journal");
     // What tells of nothing is gone, so that the next one need not look.
     expect((await place.run(["status", "--json"], { nodeArgs })).stderr).toBe("");
     await place.runHere(["connect", "cursor"]);

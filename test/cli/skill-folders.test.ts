@@ -35,10 +35,10 @@ function faulty(): Workspace & { readonly own: string } {
 }
 
 function expectFaults(text: string, { own, dir }: { own: string; dir: string }): void {
-  expect(text).toContain(`The folder ${join(dir, "absent")} of skills.dirs is not there.`);
+  expect(text).toContain(`The folder ${join(dir, "absent")} of skills.dirs does not exist.`);
   expect(text).toContain(`The skill evil in ${join(own, "evil")} is withheld: SKILL.md`);
   expect(text).toContain('The role careful names the skill "reveiw", which is not offered. Did you mean review?');
-  expect(text.match(/is not there/g)).toHaveLength(1);
+  expect(text.match(/does not exist/g)).toHaveLength(1);
 }
 
 describe("[skill-06b] skills of the config's folders", () => {

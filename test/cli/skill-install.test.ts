@@ -212,7 +212,7 @@ describe("with --with-mcp", () => {
     const args = ["install", "notes", ...withMcp, "--set", "more.ROOT=./other", "--set", `RECALL_TOKEN=${TOKEN}`];
     const done = await run(place, args);
     expect(done.code).toBe(0);
-    expect(done.stderr).toContain("RECALL_TOKEN stood on the command line");
+    expect(done.stderr).toContain("RECALL_TOKEN was on the command line");
     expect(done.stderr + done.stdout).not.toContain(TOKEN);
     expect(JSON.parse(readFileSync(kept, "utf8"))).toEqual({ RECALL_TOKEN: TOKEN });
     const { mcpServers } = JSON.parse(
@@ -686,7 +686,7 @@ describe("skill remove", () => {
     put(join(place.home, ".agents/skills/notes/mine.md"), "mine");
     const removed = await run(place, ["remove", "notes"]);
     expect(removed.code).toBe(0);
-    expect(removed.stderr).toContain(".agents/skills/notes (changed since) was left");
+    expect(removed.stderr).toContain(".agents/skills/notes (changed since) was kept");
     expect(existsSync(join(place.home, ".agents/skills/notes/mine.md"))).toBe(true);
   });
 

@@ -136,7 +136,9 @@ describe("cages that cannot be", () => {
         "wrong_sandbox skills.sandbox.image",
       ].toSorted(),
     );
-    expect(problems.find(({ path }) => path === "mcpServers.remote.sandbox")?.message).toContain("cannot be put into a sandbox");
+    expect(problems.find(({ path }) => path === "mcpServers.remote.sandbox")?.message).toContain(
+      "cannot be put into a sandbox",
+    );
   });
 
   it("[cage-02a] a text with a NUL is refused and not shown", async () => {

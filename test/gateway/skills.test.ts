@@ -135,7 +135,7 @@ describe("[skill-08b] skills that a server offers", () => {
     const { tools, prompts, resources } = hub.view(hub.session);
     expect(tools.map(({ name }) => name)).toEqual(["skill__far__honest"]);
     const warnings = hub.warnings().map(({ message }) => message);
-    expect(warnings.join()).toContain("helper contains a secret that the hub knows");
+    expect(warnings.join()).toContain("helper contains a secret of the hub");
     const said = JSON.stringify([tools, prompts, resources, await hub.skills.entries(hub.session), warnings]);
     expect(said).not.toContain(token);
   });

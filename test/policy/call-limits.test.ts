@@ -116,7 +116,7 @@ describe("[gate-07a] other limits", () => {
     limits.configure({ callsPerMinute: 100, concurrency: 1 });
     expect(limits.take("a", "other")).toMatchObject({
       ok: false,
-      what: expect.stringContaining("under way") as string,
+      what: expect.stringContaining("in progress") as string,
     });
     expect(limits.take("b", "other").ok).toBe(true);
   });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { UriTemplate } from "../../src/catalog/uri-template.ts";
 import { findShadowing, listedTool } from "../../src/guard/shadowing.ts";
-import { changesBetween } from "../../src/guard/definition-diff.ts";
+import { changesBetween } from "../../src/hub/pins/definition-diff.ts";
 import type { ToolCapability } from "../../src/model/capability.ts";
 import type { ToolDefinition } from "../../src/model/protocol.ts";
 import { normalizeSchema, type Provider } from "../../src/schemas/normalize.ts";

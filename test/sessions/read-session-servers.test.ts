@@ -18,7 +18,7 @@ function read(
     workspaceDir: "/work",
     mayRunCommands: true,
     references: new Set(),
-    cages: { config: ConfigSchema.parse({}), baseDir: "/config" },
+    sandboxDefaults: { config: ConfigSchema.parse({}), baseDir: "/config" },
     tell: (notice) => told.push(notice),
     ...options,
   });
@@ -63,7 +63,7 @@ describe("[agent-03b] entries that a client sends", () => {
   it.each([
     [[7], "has no name"],
     [[{ name: " " }], "has no name"],
-    [{ a: "text" }, "its entry is no object"],
+    [{ a: "text" }, "its entry is not an object"],
     [{ a: {} }, "left out"],
     [{ a: { command: "p", args: "x y" } }, ""],
     [{ a: { command: "p", env: 7 } }, "left out"],
@@ -88,25 +88,28 @@ describe("[agent-03b] entries that a client sends", () => {
   });
 
   it("[cage-01a] a client's program is in the hub's cage, whatever the client says", () => {
-    const cages = { config: ConfigSchema.parse({ sandbox: { read: ["data"] } }), baseDir: "/config" };
+    const sandboxDefaults = { config: ConfigSchema.parse({ sandbox: { read: ["data"] } }), baseDir: "/config" };
     const given = { a: { command: "prog", sandbox: "none" }, b: { url: "https://h.test/mcp" } };
-    const { servers, told } = read(given, { cages });
+    const { servers, told } = read(given, { sandboxDefaults });
     expect(servers.map(({ spec }) => spec.sandbox)).toEqual([{ read: ["/config/data"], network: "none" }, undefined]);
     expect(said(told)).toContain("not used: sandbox");
     const image = { c: { sandbox: { image: "thing" } } };
-    const none = read(image, { cages });
+    const none = read(image, { sandboxDefaults });
     expect(none.servers).toEqual([]);
     expect(said(none.told)).toContain("neither a command nor a url");
   });
 
   it("[cage-01a] [cage-02a] a client calls none a skill's, and its folders are those of its workspace", () => {
-    const cages = { config: ConfigSchema.parse({ sandbox: "bubblewrap", skills: { sandbox: "none" } }), baseDir: "/c" };
+    const sandboxDefaults = {
+      config: ConfigSchema.parse({ sandbox: "bubblewrap", skills: { sandbox: "none" } }),
+      baseDir: "/c",
+    };
     const given = { a: { command: "prog", skill: "skill-x", cwd: "/elsewhere" } };
-    const { servers, told } = read(given, { cages, workspaceDir: "/work" });
+    const { servers, told } = read(given, { sandboxDefaults, workspaceDir: "/work" });
     expect(servers[0]?.spec).toMatchObject({ sandbox: "bubblewrap", cwd: "/elsewhere", ownFolder: "/work" });
     expect(servers[0]?.spec).not.toHaveProperty("skill");
     expect(said(told)).toContain("not used: skill");
-    expect(read(given, { cages, workspaceDir: undefined }).servers[0]?.spec.ownFolder).toBeNull();
+    expect(read(given, { sandboxDefaults, workspaceDir: undefined }).servers[0]?.spec.ownFolder).toBeNull();
   });
 
   it("with one name are told apart, and names are made fit to be shown", () => {
@@ -118,13 +121,13 @@ describe("[agent-03b] entries that a client sends", () => {
     ]);
     expect(servers.map(({ name }) => name)).toEqual(["a", "a-2", "x y /z", "é".repeat(80)]);
     expect(servers.map(({ name }) => baseId(name))).toEqual(["a", "a-2", "x y -z", "server"]);
-    expect(said(told)).toContain('several servers named "a"');
+    expect(said(told)).toContain('Several servers are named "a"');
   });
 
   it("have their references looked up where the program named them", () => {
     const entry = { a: { url: "https://a.test", headers: { X: "${HOME}" } } };
-    expect(read(entry, { references: "any" })).toMatchObject({ servers: [{ looksUp: true }], told: [] });
-    expect(read({ a: { command: "p" } }, { references: "any" }).servers[0]?.looksUp).toBe(false);
+    expect(read(entry, { references: "any" })).toMatchObject({ servers: [{ resolvesReferences: true }], told: [] });
+    expect(read({ a: { command: "p" } }, { references: "any" }).servers[0]?.resolvesReferences).toBe(false);
   });
 
   it.each([
@@ -160,14 +163,14 @@ describe("[agent-03b] entries that a client sends", () => {
       const { servers, told } = read({ a: entry, good: { command: "p" } });
       expect(servers.map(({ name }) => name)).toEqual(["good"]);
       expect(told).toMatchObject([{ level: "warning", server: "a", hint: expect.stringContaining("allowReferences") }]);
-      expect(said(told)).toContain(`: ${where} holds the reference `);
+      expect(said(told)).toContain(`: ${where} contains the reference `);
     }
   });
 
   it("[trust-05a] with a spelling that becomes a reference when it is read are left out as well", () => {
     const { servers, told } = read({ a: { command: "p", env: { A: "$KEY" } } });
     expect(servers).toEqual([]);
-    expect(said(told)).toContain("env.A holds the reference ${KEY}");
+    expect(said(told)).toContain("env.A contains the reference ${KEY}");
   });
 
   it("[trust-05b] may hold what only looks like a reference, and what `$${` stands for", () => {
@@ -182,7 +185,7 @@ describe("[agent-03b] entries that a client sends", () => {
       "top-secret",
     ]) {
       const { servers, told } = read({ a: { command: "p", env: { A: text } } });
-      expect([servers.length, servers[0]?.looksUp, told], text).toEqual([1, false, []]);
+      expect([servers.length, servers[0]?.resolvesReferences, told], text).toEqual([1, false, []]);
     }
   });
 
@@ -191,7 +194,7 @@ describe("[agent-03b] entries that a client sends", () => {
     const of = (text: string): ReturnType<typeof read> =>
       read({ a: { command: "p", env: { A: text } } }, { references });
     for (const text of ["${KEY}", "secret://env/KEY", "Bearer secret://env/KEY!", "${KEY}${KEY}"]) {
-      expect(of(text), text).toMatchObject({ servers: [{ looksUp: true }], told: [] });
+      expect(of(text), text).toMatchObject({ servers: [{ resolvesReferences: true }], told: [] });
     }
     for (const text of [
       "${KEYS}",

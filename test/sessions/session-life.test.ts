@@ -42,7 +42,7 @@ describe("opening", () => {
     await session.own.settled();
     expect(ownNames(hub, session)).toContain("late__echo");
     await expect.poll(() => changes).toBeGreaterThan(before);
-    expect(heard.at(-1)).toMatchObject({ server: "late", message: expect.stringContaining("is connected now") });
+    expect(heard.at(-1)).toMatchObject({ server: "late", message: expect.stringContaining("is now connected") });
   });
 
   it("[agent-03a] lets a call of a server on its way wait for it", async () => {
@@ -88,7 +88,7 @@ describe("a session's servers", () => {
     expect(await hub.call(session, { name: "frail__exit", arguments: { code: 5 } })).toMatchObject({ ok: false });
     await expect.poll(() => session.own.servers()[0]?.state).toBe("restarting");
     expect(ownNames(hub, session)).toContain("frail__echo");
-    expect(messages(session).at(-1)).toMatch(/was lost: .*It is restarted/);
+    expect(messages(session).at(-1)).toMatch(/was lost: .*It is being restarted/);
     await expect.poll(() => session.own.servers()[0]?.state, { timeout: 5000 }).toBe("ready");
     expect(messages(session).at(-1)).toContain("is back");
     expect(await pidOf(hub, session, "frail__pids")).not.toBe(before);
@@ -141,7 +141,7 @@ describe("a session's servers", () => {
     expect(messages(session)).toContain('The server "c" is left out: a session may bring 2 servers.');
     // 20 in all, of which two are in-process and twelve those of a.
     expect(ownNames(hub, session)).toHaveLength(20);
-    expect(messages(session).at(-1)).toMatch(/"b" offers 15 tools, and 9 of them are left out/);
+    expect(messages(session).at(-1)).toMatch(/"b" offers 15 tools. 9 of them are left out/);
     expect(await hub.call(session, { name: "b__tool-14" })).toMatchObject({ ok: false, error: { code: "not_found" } });
     session.own.setTools("session", []);
     expect(ownNames(hub, session)).toContain("b__tool-7");

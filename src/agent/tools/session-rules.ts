@@ -2,7 +2,6 @@
  * Rules that an agent sets on its session: the mode, the tools that it uses, and what active skills allow. They also apply
  * to tools that search tools reach.
  */
-import { LruMap } from "../../base/maps.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
 import type { SessionRules } from "../../model/server-spec.ts";
@@ -14,8 +13,8 @@ import type { AgentMode } from "../agent-options.ts";
 const ALWAYS_ALLOWED = ["toolcrib_*", "skill__*"] as const;
 
 export interface AgentPatterns {
-  readonly include?: readonly string[] | undefined;
-  readonly exclude?: readonly string[] | undefined;
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
 }
 
 export function applyToolPatterns(session: Session, patterns: AgentPatterns): void {
@@ -25,23 +24,20 @@ export function applyToolPatterns(session: Session, patterns: AgentPatterns): vo
 function patternRules({ include, exclude = [] }: AgentPatterns): SessionRules | undefined {
   if (include === undefined && exclude.length === 0) return undefined;
   const namesOwn = exclude.some((pattern) => pattern.startsWith("toolcrib_"));
-  return internRules({
+  return {
     ...(include === undefined ? {} : { allow: [...include, ...ALWAYS_ALLOWED] }),
     ...(exclude.length === 0 ? {} : { deny: [...exclude, ...(namesOwn ? [] : ["!toolcrib_*"])] }),
-  });
+  };
 }
 
 /** A skill returns instructions, or dispatches to a tool that has its own rules: one approval is enough. */
 const EXCLUDE_SKILLS = "!skill__*";
 
-/**
- * The rules of each mode. They only narrow: an `ask` or `deny` of the config applies in every mode. Shared and frozen,
- * because decisions are cached by object.
- */
+/** The rules of each mode. They only narrow: an `ask` or `deny` of the config applies in every mode. */
 const MODE_RULES: Readonly<Record<AgentMode, SessionRules | undefined>> = {
   auto: undefined,
-  ask: Object.freeze({ ask: ["writes", EXCLUDE_SKILLS] }),
-  "read-only": Object.freeze({ deny: ["writes", EXCLUDE_SKILLS] }),
+  ask: { ask: ["writes", EXCLUDE_SKILLS] },
+  "read-only": { deny: ["writes", EXCLUDE_SKILLS] },
 };
 
 export function clearMode(session: Session): void {
@@ -85,7 +81,7 @@ function slotOf({ id }: SkillInfo): string {
 }
 
 function skillRules(skill: SkillInfo): SessionRules {
-  return internRules({ allow: skillPatterns(skill), ownNames: true, exempt: ALWAYS_ALLOWED });
+  return { allow: skillPatterns(skill), ownNames: true, exempt: ALWAYS_ALLOWED };
 }
 
 /**
@@ -136,15 +132,4 @@ export function describeAllowedTools({ dir, facts }: Pick<SkillInfo, "dir" | "fa
   const rest = allowedTools.length - shown.length;
   if (shown.length === 0) return `the tools that match its ${rest} patterns`;
   return `${shown.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
-}
-
-const MAX_INTERNED_RULES = 256;
-const interned = new LruMap<string, SessionRules>(MAX_INTERNED_RULES);
-
-/** The same object for equal rules: views and decisions are cached by object, and sessions share them. */
-function internRules(rules: SessionRules): SessionRules {
-  const key = JSON.stringify(rules);
-  let shared = interned.get(key);
-  if (shared === undefined) interned.set(key, (shared = Object.freeze(rules)));
-  return shared;
 }

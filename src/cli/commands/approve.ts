@@ -1,3 +1,4 @@
+/** `toolcrib approve`: lists and answers the calls that wait for approval at a running hub. */
 import { API_PATH } from "../../contract/rest.ts";
 import { showHidden } from "../../guard/detect/show-hidden.ts";
 import type { AskAnswer, AskRequest } from "../../model/decision.ts";

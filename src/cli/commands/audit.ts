@@ -1,3 +1,4 @@
+/** `toolcrib audit`: shows, follows and verifies the audit log. */
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { toolcribHome } from "../../config/find-config.ts";
@@ -17,7 +18,7 @@ import { listLog } from "../../telemetry/audit/whole-log.ts";
 import { loadCommandConfigQuietly } from "../command-config.ts";
 import { commandAuditKeys } from "../command-home.ts";
 import { commandStore } from "../command-store.ts";
-import type { Flags, Invocation } from "../command.ts";
+import { type Flags, type Invocation, unknownAction } from "../command.ts";
 import type { Output } from "../output.ts";
 import { listenForStopSignals } from "../signals.ts";
 import { type Column, renderTable } from "../table.ts";
@@ -34,12 +35,9 @@ interface AuditLocation {
 export async function run(invocation: Invocation): Promise<number> {
   const { args, env, flags } = invocation;
   const [action] = args;
-  if (action !== undefined && action !== "verify") {
-    throw new ToolcribError("invalid_arguments", `There is no "audit ${action}".`, {
-      hint: "Use toolcrib audit or toolcrib audit verify.",
-    });
-  }
-  const opened = commandStore(invocation, { needsRight: action === "verify" });
+  if (action !== undefined && action !== "verify")
+    throw unknownAction("audit", action, "Use toolcrib audit or toolcrib audit verify.");
+  const opened = commandStore(invocation, { refuseUnknownStore: action === "verify" });
   try {
     const store = await opened.open({ create: false });
     const place = { dir: join(toolcribHome(env), "audit"), store };

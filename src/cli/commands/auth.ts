@@ -1,3 +1,4 @@
+/** `toolcrib auth`: logs in to and out of remote servers. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { systemClock } from "../../base/clock.ts";
@@ -15,18 +16,14 @@ import { resolveSpec } from "../../secrets/resolve-spec.ts";
 import { Secrets } from "../../secrets/secrets.ts";
 import { checkRemoteAddress } from "../../upstream/http/address-policy.ts";
 import { loadCommandConfig, unknownServer } from "../command-config.ts";
-import { exitCodeOf, type Invocation } from "../command.ts";
+import { exitCodeOf, type Invocation, unknownAction } from "../command.ts";
 import { withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
 
 export function run(invocation: Invocation): Promise<number> {
   const [action = "", server] = invocation.args;
   if (action === "status") return showStatus(invocation, server);
-  if (action !== "login" && action !== "logout") {
-    throw new ToolcribError("invalid_arguments", `There is no "toolcrib auth ${action}".`, {
-      hint: "Use login, logout or status.",
-    });
-  }
+  if (action !== "login" && action !== "logout") throw unknownAction("auth", action, "Use login, logout or status.");
   if (server === undefined)
     throw new ToolcribError("invalid_arguments", `Name the server: toolcrib auth ${action} <server>`);
   return action === "login" ? logIn(invocation, server) : logOut(invocation, server);

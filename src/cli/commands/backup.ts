@@ -1,3 +1,4 @@
+/** `toolcrib backup`: saves the state of a home to one file, while hubs may run. */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
 import {
@@ -37,7 +38,7 @@ export async function run(invocation: Invocation): Promise<number> {
   if (existing !== undefined && !flags.has("force")) {
     throw new ToolcribError("conflict", `The file ${file} already exists.`, { hint: "Use --force to overwrite it." });
   }
-  const stores = commandStore(invocation, { needsRight: true, needsAll: true });
+  const stores = commandStore(invocation, { refuseUnknownStore: true, needsAll: true });
   try {
     const store = await stores.open({ create: false });
     const withKey = flags.has("withKey");

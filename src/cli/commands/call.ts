@@ -1,3 +1,4 @@
+/** `toolcrib call`, `read` and `prompt`: use one capability, and show or save its result. */
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, join, resolve, sep } from "node:path";
 import { text as readAll } from "node:stream/consumers";

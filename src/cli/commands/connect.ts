@@ -1,3 +1,4 @@
+/** `toolcrib clients`, `connect` and `disconnect`: the servers in the configs of agent clients. */
 import { existsSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import { isLoopback } from "../../base/network-address.ts";
@@ -13,7 +14,6 @@ import { isInstalled, openClientFile } from "../../config/client-servers.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { findConfig, toolcribHome } from "../../config/find-config.ts";
 import {
-  gatewayCommand,
   planRemove,
   planWrite,
   readTextIfPresent,
@@ -27,6 +27,7 @@ import {
   WRITTEN_BY_CONNECT,
   type WrittenEntry,
 } from "../../hub/clients/client-files.ts";
+import { gatewayCommand } from "../../hub/clients/gateway-command.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import {
   clientEnvironment,

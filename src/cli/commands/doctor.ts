@@ -1,3 +1,4 @@
+/** `toolcrib doctor`: checks the machine, the config and every server. */
 import { randomBytes } from "node:crypto";
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -88,14 +89,9 @@ function show({ out }: Invocation, checks: readonly Check[]): void {
   }
   const failed = checks.filter((check) => check.status === "fail").length;
   const warned = checks.filter((check) => check.status === "warn").length;
+  const problems = failed === 0 ? "No problems found" : count(failed, "problem");
   out.line("");
-  out.line(
-    failed === 0
-      ? warned === 0
-        ? "No problems found."
-        : `No problems found, ${count(warned, "warning")}.`
-      : `${count(failed, "problem")}, ${count(warned, "warning")}.`,
-  );
+  out.line(`${problems}${failed + warned === 0 ? "" : `, ${count(warned, "warning")}`}.`);
 }
 
 function subjectOf(check: Check): string {
@@ -318,7 +314,7 @@ function serverAdvice(spec: ServerSpec | undefined): string | undefined {
 }
 
 /** Progress of a first start in a container is not a warning. */
-const PROGRESS = /^An image is being made for /;
+const PROGRESS = /\bimage is being\b/;
 
 function warningsOf(info: ServerInfo): Check[] {
   const login = loginExpiryNote(info);
@@ -380,11 +376,11 @@ function skillWarningCheck(warning: string): Check {
 }
 
 const SKILL_ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/ skills\.dirs /, "Create it, or correct skills.dirs in the config. Paths are relative to the config's folder."],
   [
-    / of skills\.dirs is not there\.$/,
-    "Create it, or correct skills.dirs in the config. Paths are relative to the config's folder.",
+    / is (?:withheld|not offered): /,
+    "Review it. If it is safe, import it with toolcrib skill import <folder> --force.",
   ],
-  [/ is withheld: /, "Review it. If it is safe, import it with toolcrib skill import <folder> --force."],
   [/^The role /, "Correct roles.<role>.skills, or import the skill. Run toolcrib skill list to see all skills."],
 ];
 

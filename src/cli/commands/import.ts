@@ -1,3 +1,4 @@
+/** `toolcrib import`: adds the servers of a client or a config file to the config. */
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";

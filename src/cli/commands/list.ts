@@ -1,3 +1,4 @@
+/** `toolcrib list`: lists tools, resources and prompts. */
 import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";

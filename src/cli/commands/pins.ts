@@ -1,3 +1,4 @@
+/** `toolcrib pins`: lists, compares, approves and resets pinned definitions. */
 import { join } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -12,7 +13,7 @@ import {
   type PinEvent,
   type PinName,
   pinTitle,
-} from "../../hub/pins/pin-event.ts";
+} from "../../hub/pins/pin-reports.ts";
 import type { PinChoice, Pins } from "../../hub/pins/pins.ts";
 import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
@@ -25,7 +26,7 @@ import type { EventRecord } from "../../telemetry/audit/record.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { commandAuditKeys } from "../command-home.ts";
 import { commandStore } from "../command-store.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, unknownAction } from "../command.ts";
 import { findCapability, type RunningHub, withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
 
@@ -45,9 +46,7 @@ export async function run(invocation: Invocation): Promise<number> {
     case "reset":
       return withPins(invocation, config, { create: true }, (pins) => reset(invocation, config, pins, names));
     default:
-      throw new ToolcribError("invalid_arguments", `There is no "pins ${action ?? ""}".`, {
-        hint: "Use list, diff, approve or reset.",
-      });
+      throw unknownAction("pins", action ?? "", "Use list, diff, approve or reset.");
   }
 }
 

@@ -1,17 +1,12 @@
-import { ToolcribError } from "../../model/errors.ts";
 import type { Explanation, PolicyStep } from "../../policy/decide.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, unknownAction } from "../command.ts";
 import { findCapability, withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
 
 /** `policy explain <name>`: the decision, the rule, and what each level said. */
 export async function run(invocation: Invocation): Promise<number> {
   const [action, name = ""] = invocation.args;
-  if (action !== "explain") {
-    throw new ToolcribError("invalid_arguments", `There is no "policy ${action}".`, {
-      hint: "Use toolcrib policy explain <name>.",
-    });
-  }
+  if (action !== "explain") throw unknownAction("policy", action ?? "", "Use toolcrib policy explain <name>.");
   return withHub(invocation, async (running) => {
     const { hub } = running;
     // A denied capability is in no view, so the catalog itself is asked once the servers are connected.

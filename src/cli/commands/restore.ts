@@ -1,3 +1,4 @@
+/** `toolcrib restore`: replaces the state of a home with that of a backup. */
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";

@@ -1,3 +1,4 @@
+/** `toolcrib add`, `remove`, `enable` and `disable`: edit the servers of the config. */
 import { dirname, resolve } from "node:path";
 import { ConfigDocument, renderDiagnostic } from "../../config/config-document.ts";
 import { serverWarnings } from "../../config/config-rules.ts";

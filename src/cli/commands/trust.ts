@@ -23,7 +23,7 @@ import {
 } from "../../config/project-trust.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { terminalLine } from "../../base/visible-text.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, unknownAction } from "../command.ts";
 import type { Column } from "../table.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
@@ -36,12 +36,8 @@ export async function run(invocation: Invocation): Promise<number> {
     case "add":
       return add(invocation, second);
     default:
-      if (second !== undefined) {
-        throw new ToolcribError("invalid_arguments", `There is no "trust ${terminalLine(first ?? "")}".`, {
-          hint: "Use list, add or remove; toolcrib trust <file> is short for add.",
-        });
-      }
-      return add(invocation, first);
+      if (second === undefined) return add(invocation, first);
+      throw unknownAction("trust", terminalLine(first ?? ""), "Use list, add or remove, or toolcrib trust <file>.");
   }
 }
 

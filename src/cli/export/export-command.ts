@@ -1,3 +1,4 @@
+/** `toolcrib export`: the config as a compose file or as Kubernetes manifests. */
 import { access, chmod, mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { writeAtomic } from "../../files/write-atomic.ts";

@@ -1,7 +1,6 @@
 /** `toolcrib skill <action>`. */
-import { ToolcribError } from "../../model/errors.ts";
 import { recoverInterruptedInstall } from "../command-config.ts";
-import type { CommandHandler, Invocation } from "../command.ts";
+import { type CommandHandler, type Invocation, unknownAction } from "../command.ts";
 
 const ACTIONS: Readonly<Record<string, () => Promise<CommandHandler>>> = {
   list: async () => (await import("./skill-show.ts")).runList,
@@ -17,11 +16,7 @@ const ACTIONS: Readonly<Record<string, () => Promise<CommandHandler>>> = {
 export async function run(invocation: Invocation): Promise<number> {
   const [action = "", ...args] = invocation.args;
   const load = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-  if (load === undefined) {
-    throw new ToolcribError("invalid_arguments", `There is no "skill ${action}".`, {
-      hint: `Use one of ${Object.keys(ACTIONS).join(", ")}.`,
-    });
-  }
+  if (load === undefined) throw unknownAction("skill", action, `Use one of ${Object.keys(ACTIONS).join(", ")}.`);
   await recoverInterruptedInstall(invocation);
   return (await load())({ ...invocation, args });
 }

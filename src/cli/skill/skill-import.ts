@@ -81,7 +81,7 @@ async function choose(invocation: Invocation, found: readonly Found[], root: str
     return askWhich(invocation, shown(invocation, found, { numbered: true }), root);
   }
   throw new ToolcribError("invalid_arguments", `There are ${found.length} skills in ${root}. Choose which to import.`, {
-    hint: `Use --all, or --select with some of these names: ${namesText(found.map(({ name }) => name))}.`,
+    hint: `Use --all to import every skill, or --select with some of these names: ${namesText(found.map(({ name }) => name))}.`,
   });
 }
 

@@ -9,7 +9,14 @@ import { clientById } from "../../clients/clients.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { showHidden } from "../../guard/detect/show-hidden.ts";
-import { applyInstall, type InstallChoices, type InstallReport } from "../../hub/install/apply-install.ts";
+import {
+  applyInstall,
+  type FileChange,
+  type InstallChoices,
+  type InstallPreview,
+  type InstallReport,
+  previewInstall,
+} from "../../hub/install/apply-install.ts";
 import { createInstallContext, type InstallContext, templateVariables } from "../../hub/install/install-context.ts";
 import { lockFileIn } from "../../hub/install/installed-skills.ts";
 import {
@@ -25,7 +32,6 @@ import {
   planInstall,
   type WantedSource,
 } from "../../hub/install/plan-install.ts";
-import { type FileChange, type InstallPreview, previewInstall } from "../../hub/install/preview-install.ts";
 import { planRemoval, type RemovalPlan, type RemovalReport, removeSkill } from "../../hub/install/remove-skill.ts";
 import {
   type AskForValue,

@@ -24,7 +24,7 @@ export async function runShow(invocation: Invocation): Promise<number> {
     else show(out, skill, location);
     return 0;
   };
-  return withRegistry(invocation, showNamed, { readsOnly: true });
+  return withRegistry(invocation, showNamed, { readOnly: true });
 }
 
 function show(out: Output, skill: SkillStatus, location: string): void {
@@ -111,7 +111,7 @@ const ID_COLUMN: Column<SkillStatus> = { title: "ID", cell: ({ id }) => id };
 
 export async function runList(invocation: Invocation): Promise<number> {
   const { out } = invocation;
-  const skills = await withRegistry(invocation, (registry) => listSkills(invocation, registry), { readsOnly: true });
+  const skills = await withRegistry(invocation, (registry) => listSkills(invocation, registry), { readOnly: true });
   if (out.json) out.value(skills);
   else if (skills.length === 0) {
     out.note("There are no skills. Import some with toolcrib skill import <folder>, or add a folder to skills.dirs.");

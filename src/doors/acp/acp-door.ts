@@ -23,7 +23,7 @@ import {
 import { abortable } from "../../agent/abortable.ts";
 import type { AgentMode } from "../../agent/agent-options.ts";
 import { type Conversation, Conversations } from "../../agent/conversation.ts";
-import { sealedServersName } from "../../hub/activity/sealed-servers.ts";
+import { sealedServersName } from "../../hub/activity/housekeeping.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { watchFiles } from "../../hub/reload/file-watcher.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";

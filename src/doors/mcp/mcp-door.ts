@@ -5,11 +5,10 @@ import type { Hub } from "../../hub/hub.ts";
 import type { View } from "../../hub/view/view.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { RpcRequest, ToolDefinition } from "../../model/protocol.ts";
-import type { SessionRules } from "../../model/server-spec.ts";
 import type { SessionOptions } from "../../sessions/session.ts";
 import type { ClientSide } from "../../model/source.ts";
 import { DEFAULT_LEVEL, type DoorContext, isAtLeastLevel, type LogLevel, lowestLevel } from "./door-context.ts";
-import { CanonicalScopes, type RequestOrigin, type ViewScope } from "./view-scope.ts";
+import { CanonicalScopes, type RequestOrigin } from "./view-scope.ts";
 import type { Encoded, MessageSink } from "./rpc-messages.ts";
 import { LegacySession } from "./legacy-session.ts";
 import { ModernRequests } from "./modern-requests.ts";
@@ -37,7 +36,6 @@ export class McpDoor implements DoorContext {
   readonly #principals: PrincipalSessions;
   readonly #modern: ModernRequests;
   readonly #legacy = new Set<LegacySession>();
-  readonly #rules = new WeakMap<ViewScope, SessionRules>();
   readonly #clock: Clock;
   #level: LogLevel = DEFAULT_LEVEL;
   /** The level that requests without a session asked for recently. */
@@ -68,21 +66,16 @@ export class McpDoor implements DoorContext {
     return this.calls.whenIdle();
   }
 
-  /** A legacy client's session; `outlet` takes what belongs to no request. */
-  openSession(origin: RequestOrigin, outlet: MessageSink): LegacySession {
-    const session = new LegacySession(this, origin, outlet, () => this.#legacy.delete(session));
+  /** A legacy client's session; `sink` takes what belongs to no request. */
+  openSession(origin: RequestOrigin, sink: MessageSink): LegacySession {
+    const session = new LegacySession(this, origin, sink, () => this.#legacy.delete(session));
     this.#legacy.add(session);
     return session;
   }
 
   /** Answers one request of the modern era. Null if the client cancelled it. */
-  modern(
-    request: RpcRequest,
-    origin: RequestOrigin,
-    outlet: MessageSink,
-    signal: AbortSignal,
-  ): Promise<Encoded | null> {
-    return this.#modern.answer(request, origin, outlet, signal);
+  modern(request: RpcRequest, origin: RequestOrigin, sink: MessageSink, signal: AbortSignal): Promise<Encoded | null> {
+    return this.#modern.answer(request, origin, sink, signal);
   }
 
   toolDefinition(origin: RequestOrigin, name: string): ToolDefinition | undefined {
@@ -91,7 +84,7 @@ export class McpDoor implements DoorContext {
 
   sessionOptions({ caller, scope }: RequestOrigin): SessionOptions {
     const role = caller.role ?? scope.role;
-    const rules = this.#rulesOf(scope);
+    const { servers, tags } = scope;
     const { holdsCalls, ids } = this.#options;
     return {
       door: "mcp",
@@ -100,7 +93,7 @@ export class McpDoor implements DoorContext {
       decidesForAll: caller.scopes.has("admin"),
       user: caller.user,
       role,
-      rules,
+      rules: servers === undefined && tags === undefined ? undefined : { servers, tags },
       holdsCalls,
       caller: caller.key,
       ...(ids === undefined ? {} : { resultName: () => ids.issue("result") }),
@@ -162,18 +155,6 @@ export class McpDoor implements DoorContext {
     this.#modern.close();
     this.#principals.close();
     this.listeners.close();
-  }
-
-  /** One rules object per scope: views are cached by it. */
-  #rulesOf(scope: ViewScope): SessionRules | undefined {
-    const { servers, tags } = scope;
-    if (servers === undefined && tags === undefined) return undefined;
-    let rules = this.#rules.get(scope);
-    if (rules === undefined) {
-      rules = Object.freeze({ servers, tags });
-      this.#rules.set(scope, rules);
-    }
-    return rules;
   }
 }
 

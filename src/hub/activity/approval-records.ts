@@ -1,4 +1,5 @@
-/** Calls that waited for a yes, and what became of them. What waits in this hub is what the hub says; the rest is stored. */
+/** Records of calls that needed approval. Those that wait in this hub are taken from the hub; the others are stored. */
+import { endsWithin } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { LruMap } from "../../base/maps.ts";
 import { type Approval, ApprovalSchema } from "../../contract/activity-schemas.ts";
@@ -9,10 +10,10 @@ import { MASK } from "../../secrets/mask.ts";
 import type { ApprovalStatus, Page, PageOptions, StoredApproval, StoredApprovals } from "../../store/store.ts";
 import { type Timestamped, pageOf } from "./memory-records.ts";
 
-/** Characters of JSON; larger requests are stored as the list shows them. */
+/** Characters of JSON; larger requests are stored in their short form. */
 const MAX_STORED_CHARS = 64 * 1024;
 
-/** How long an answer waits until it is written down. */
+/** How long an answer waits until it is stored. */
 const MAX_WRITE_WAIT_MS = 2000;
 
 interface ApprovalRecordsOptions {
@@ -22,20 +23,20 @@ interface ApprovalRecordsOptions {
   readonly clock: Clock;
   readonly asked: () => readonly AskRequest[];
   readonly mask: <Value>(value: Value) => Value;
-  /** `audit.arguments`: without it nothing that is stored says what the arguments were. */
+  /** `audit.arguments`: without it, values of arguments are not stored. */
   readonly keepArguments: boolean;
   readonly onProblem: (error: unknown) => void;
 }
 
 interface AnswerInProgress {
   readonly by: string | null;
-  /** Tells when the answer is written down. */
+  /** Receives the promise of the write. */
   readonly written: (writing: Promise<void>) => void;
 }
 
 export class ApprovalRecords {
   readonly #options: ApprovalRecordsOptions;
-  /** When those that wait here were asked for. */
+  /** Of calls that wait in this hub. */
   readonly #askedAt = new Map<string, string>();
   readonly #seenAt = new LruMap<string, { readonly at: string }>(1000);
   readonly #answerers = new Map<string, AnswerInProgress>();
@@ -65,7 +66,7 @@ export class ApprovalRecords {
     answerer?.written(writing);
   }
 
-  /** Runs `give`, which answers, and resolves when the answer is written down; false if nothing waited. */
+  /** Runs `give`, which answers, and resolves when the answer is stored; false if no call was waiting. */
   async answering(id: string, by: string | null, give: () => boolean): Promise<boolean> {
     const written = new Promise<void>((resolve) => this.#answerers.set(id, { by, written: resolve }));
     let isGiven = false;
@@ -74,20 +75,13 @@ export class ApprovalRecords {
     } finally {
       if (!isGiven) this.#answerers.delete(id);
     }
-    if (isGiven) await this.#atMost(written);
+    // A slow store does not keep the person who answers waiting: it is written when it can be.
+    if (isGiven) await endsWithin(written, { ms: MAX_WRITE_WAIT_MS, clock: this.#options.clock });
     return isGiven;
   }
 
-  /** A store that does not answer keeps nobody waiting who has answered: it is written when it can be. */
-  async #atMost(written: Promise<void>): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const stop = this.#options.clock.after(MAX_WRITE_WAIT_MS, resolve);
-    await Promise.race([written, late]);
-    stop();
-  }
-
   async list(options: PageOptions & { readonly status?: ApprovalStatus }): Promise<Page<Approval>> {
-    // Only what can be answered here; what waits at another hub on the same store is in the list of all.
+    // Only calls that can be answered here. Those of other hubs on the same store are in the list of all.
     if (options.status === "pending") return pageOf(this.#pending(), options);
     await this.#writing;
     const { entries, ...page } = await this.#options.stored.list(options);
@@ -136,7 +130,7 @@ export class ApprovalRecords {
     };
   }
 
-  /** Of what waits at another node. */
+  /** For calls that wait at another node. */
   #firstSeen(id: string): string {
     const now = this.#now();
     const seen = this.#seenAt.get(id) ?? { at: now };
@@ -147,7 +141,6 @@ export class ApprovalRecords {
   #record(request: AskRequest, state: Partial<StoredApproval> & Pick<StoredApproval, "askedAt">): StoredApproval {
     const { mask, hub, keepArguments } = this.#options;
     const isLarge = JSON.stringify([request.name, request.arguments]).length > MAX_STORED_CHARS;
-    // While it waits, the hub itself knows the values.
     const named = keepArguments
       ? withMaskedArguments(request)
       : { ...request, arguments: omitValues(request.arguments) };
@@ -155,7 +148,7 @@ export class ApprovalRecords {
     return { id: request.id, hub, status: "pending", request: kept, ...UNANSWERED, ...state };
   }
 
-  /** One after the other, so that an answer is never overtaken by its question. Never rejects. */
+  /** One at a time, so that an answer is never stored before its question. Never rejects. */
   #put(approval: StoredApproval): Promise<void> {
     const { stored, onProblem } = this.#options;
     return (this.#writing = this.#writing.then(() => stored.put(approval)).catch(onProblem));
@@ -180,7 +173,7 @@ function timestamped(approval: Approval): Timestamped<Approval> {
   return { entry: approval, id: approval.id, at: approval.askedAt };
 }
 
-/** Another version of Toolcrib may have written it: what does not fit the contract is left out. */
+/** Empty if it does not fit the contract: another version of Toolcrib may have written it. */
 function storedApproval({ request, hub: _hub, ...state }: StoredApproval, { short }: ListForm): Approval[] {
   const approval = ApprovalSchema.safeParse({ ...request, ...state });
   if (!approval.success) return [];
@@ -189,9 +182,7 @@ function storedApproval({ request, hub: _hub, ...state }: StoredApproval, { shor
   return [{ ...approval.data, ...shown }];
 }
 
-/** How a waiting call stands in the list of all: enough to tell it from the others, whatever its size. */
-
-/** In characters: what is longer is shown by its beginning. */
+/** In characters; longer texts are truncated. */
 const MAX_VALUE_LENGTH = 200;
 const MAX_KEY_LENGTH = 100;
 const MAX_TEXT_LENGTH = 500;
@@ -200,16 +191,19 @@ const MAX_ARGUMENTS_BYTES = 8 * 1024;
 /** Masking takes time: of arguments that are larger only the short values are shown at all. */
 const MAX_MASKED_CHARS = 256 * 1024;
 
-/** What of a request can be long. */
+/** The parts of a request that can be long. */
 type Summarizable = Pick<AskRequest, "arguments" | "name" | "reason">;
 
 type ApprovalSummary<Request extends Summarizable = AskRequest> = Omit<Request, keyof Summarizable> &
   Summarizable & {
-    /** There is more than is shown here: the call has to be looked at by its id. */
+    /** Something is left out; the whole call can be read by its id. */
     readonly shortened?: true;
   };
 
-/** @param mask Takes secrets out. It is given whole values: half a secret would not be known as one. */
+/**
+ * The short form of a waiting call for lists: enough to tell it from others, whatever its size.
+ * @param mask Removes secrets. It gets whole values, because it would not recognize half a secret.
+ */
 export function summarizeApproval<Request extends Summarizable>(
   request: Request,
   mask: <Value>(value: Value) => Value,
@@ -274,23 +268,21 @@ function truncate(text: string, longest: number): string {
   return `${text.slice(0, longest).toWellFormed()}… and ${text.length - longest} more characters`;
 }
 
-/** Two keys that begin alike are two keys in the list as well. */
+/** Two long keys with the same beginning stay two keys. */
 function unusedKey(shown: ReadonlyMap<string, unknown>, key: string): string {
   let unused = key;
   for (let number = 2; shown.has(unused); number++) unused = `${key} (${number})`;
   return unused;
 }
 
-/** What may be shown of the arguments of a call that waits for a yes, and what is kept of them. */
-
-/** Stands for a value; `audit.arguments` keeps values. */
+/** Replaces a value that is not stored. */
 const OMITTED_VALUE = "(not kept)";
 
 function maskCredentials(args: Readonly<JsonObject>): JsonObject {
   return Object.fromEntries(Object.entries(args).map(([key, value]) => [key, maskCredential(key, value)]));
 }
 
-/** A secret of the caller's own is known to no redactor; the name of its key is all there is to go by. */
+/** The redactor does not know a caller's own secrets, so the name of the key decides. */
 function maskCredential(key: string, value: unknown): unknown {
   if (isCredentialKey(key, value)) return MASK;
   if (typeof value !== "object" || value === null) return value;
@@ -298,12 +290,11 @@ function maskCredential(key: string, value: unknown): unknown {
   return JSON.parse(text) as unknown;
 }
 
-/** Their names, without what they say. */
 function omitValues(args: Readonly<JsonObject>): JsonObject {
   return Object.fromEntries(Object.keys(args).map((key) => [key, OMITTED_VALUE]));
 }
 
-/** Many tools call the name of an entry or an issue its `key`, and who answers has to see which one it is. */
+/** `key` alone does not count: many tools call the id of an entry or an issue so, and the approver has to see it. */
 function isCredentialKey(key: string, value: unknown): boolean {
   return value !== null && typeof value !== "boolean" && key.toLowerCase() !== "key" && isCredentialName(key);
 }

@@ -1,16 +1,15 @@
-/** Ends what hubs that died left open in the store, and forgets what is long over. */
+/** Closes sessions and approvals that dead hubs left open in the store, and deletes old ones. */
 import type { Clock } from "../../base/clock.ts";
 import { isProcessAlive } from "../../files/lock-file.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { PageOptions, Store } from "../../store/store.ts";
-import { conversationOfSealedName } from "./sealed-servers.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const KEEP_SESSIONS_MS = 7 * DAY_MS;
 const KEEP_APPROVALS_MS = 30 * DAY_MS;
 /** Since they were last used. */
 const KEEP_CONVERSATIONS_MS = 90 * DAY_MS;
-/** A hub that died shortly before this one began may still count as alive at first. */
+/** A hub that died shortly before this one started may still count as alive in the first run. */
 const SECOND_RUN_MS = 2 * 60_000;
 const RUN_EVERY_MS = 60 * 60_000;
 const PAGE_SIZE = 1000;
@@ -72,7 +71,7 @@ export class Housekeeping {
     await this.#dropSealed(isoTime(clock.now() - DAY_MS));
   }
 
-  /** Whatever removed a conversation, the keys of its servers go too. One that begins has nothing stored for a while. */
+  /** Removes sealed servers of conversations that are gone. A new conversation is not stored at once, so recent ones stay. */
   async #dropSealed(before: string): Promise<void> {
     const { sealed, conversations } = this.#options.store;
     for (const name of await sealed.names()) {
@@ -106,7 +105,7 @@ function isoTime(ms: number): string {
  */
 
 const RENEW_MS = { sqlite: 5 * 60_000, postgres: 30_000 } as const;
-/** A note counts for so many times the time between two renewals. */
+/** A hub counts as dead after this many missed renewals. */
 const MAX_MISSED_RENEWALS = 3;
 
 interface Heartbeat {
@@ -203,4 +202,16 @@ function parseHeartbeat(text: string | undefined): Heartbeat | undefined {
 
 function asObject(value: unknown): Readonly<Record<string, unknown>> {
   return isJsonObject(value) ? value : {};
+}
+
+/** Under which name the servers that a conversation had are sealed in the store. */
+const SEALED_NAME = /^sessions\/([^/]+)\/servers$/;
+
+export function sealedServersName(conversationId: string): string {
+  return `sessions/${conversationId}/servers`;
+}
+
+/** The way back; undefined for what is sealed for another reason. */
+function conversationOfSealedName(name: string): string | undefined {
+  return SEALED_NAME.exec(name)?.[1];
 }

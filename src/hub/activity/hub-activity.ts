@@ -1,4 +1,4 @@
-/** Who is connected, what waits for a yes, how the last calls went: `hub.activity`. */
+/** Sessions, approvals and recent calls of a hub: `hub.activity`. */
 import { randomUUID } from "node:crypto";
 import type { Approval, Overview, SessionDetail, SessionInfo } from "../../contract/activity-schemas.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
@@ -20,7 +20,6 @@ import { memoryApprovals, memorySessions } from "./memory-records.ts";
 import { RecentCalls } from "./recent-calls.ts";
 import { sessionInfo, SessionRecords } from "./session-records.ts";
 
-/** The part of the hub that is looked at. */
 export interface ActivitySource {
   readonly session: Session;
   readonly store: Pick<Store, "kind"> | undefined;
@@ -41,15 +40,15 @@ export interface ActivityOptions {
   readonly clock: Clock;
   readonly events: Emitter<HubEvents>;
   readonly mask: <Value>(value: Value) => Value;
-  /** Whether what is kept of approvals says what the arguments were. */
+  /** Whether stored approvals contain the values of arguments. */
   readonly keepArguments?: boolean;
   /** Where sessions and approvals are kept; in memory without one. */
   readonly store: Store | undefined;
   readonly home: string;
   readonly hub: () => ActivitySource;
-  /** In a cluster: what waits at other nodes. */
+  /** In a cluster: calls that wait at other nodes. */
   readonly others?: () => OtherApprovals | undefined;
-  /** In a cluster: resolves when other nodes know of the last answer. */
+  /** In a cluster: resolves when other nodes have the last answer. */
   readonly told?: () => Promise<void> | undefined;
 }
 
@@ -94,7 +93,7 @@ export class HubActivity {
         this.#recent.add(record, clock.now());
         this.#sessions.called(record.session);
       }),
-      // What waits at another node is written down there.
+      // Calls that wait at another node are stored there.
       events.on("ask", (request) => {
         if (request.node === undefined) this.#approvals.asked(request);
       }),
@@ -104,7 +103,7 @@ export class HubActivity {
     ];
   }
 
-  /** Tidies up after hubs that died. Only who asks for lists waits for it. */
+  /** Cleans up after dead hubs, in the background: only lists wait for it. */
   begin(): void {
     this.#sessions.opened(this.#options.hub().session);
     this.#begun = this.#tidy();
@@ -124,7 +123,7 @@ export class HubActivity {
     return { sessions, total, nextCursor };
   }
 
-  /** Undefined if there is none; one that is closed, or another hub's, sees nothing. */
+  /** Undefined if there is none. Tools and skills are empty for a session that is closed or at another hub. */
   async session(id: string): Promise<SessionDetail | undefined> {
     const stored = await this.#sessions.find(id);
     if (stored === undefined) return undefined;
@@ -143,7 +142,7 @@ export class HubActivity {
   async closeSession(id: string): Promise<void> {
     const session = this.#sessions.live(id);
     if (session === this.#options.hub().session) {
-      throw new ToolcribError("conflict", "This is the hub's own session, which ends with the hub.");
+      throw new ToolcribError("conflict", "This is the hub's own session. It ends with the hub.");
     }
     if (session !== undefined) {
       session.close();
@@ -173,7 +172,7 @@ export class HubActivity {
   }
 
   /**
-   * Answers a call that waits, and resolves when that is written down.
+   * Answers a waiting call, and resolves when the answer is stored.
    * @param by The user who answers, where that is known.
    * @param door Through which the answer came.
    * @param caller The key of a caller who may answer for others only.
@@ -194,9 +193,9 @@ export class HubActivity {
     }
     if (await this.#options.others?.()?.answer(id, answer, answerer)) return { id, answer };
     const other = await this.#approvals.waitsAt(id);
-    if (other !== undefined) throw await this.#elsewhere("The call waits at", other, "Answer it there.");
-    throw new ToolcribError("not_found", `No call waits for an answer under the id ${id}.`, {
-      hint: "It may have been answered, given up or timed out.",
+    if (other !== undefined) throw await this.#elsewhere("The call is waiting at", other, "Answer it there.");
+    throw new ToolcribError("not_found", `No call with the id ${id} is waiting for an answer.`, {
+      hint: "It may have been answered or withdrawn, or it timed out.",
     });
   }
 
@@ -222,7 +221,7 @@ export class HubActivity {
     });
   }
 
-  /** Writes what is left. Before the store is closed, after the sessions are. */
+  /** Writes what is left; called after the sessions and before the store are closed. */
   async close(): Promise<void> {
     for (const stop of this.#stops) stop();
     this.#sessions.closeAll();
@@ -272,7 +271,7 @@ export class HubActivity {
   #warn(error: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    const message = `Sessions and approvals cannot be written down: ${asToolcribError(error).message}`;
+    const message = `Sessions and approvals cannot be stored: ${asToolcribError(error).message}`;
     this.#options.events.emit("warning", { message });
   }
 }

@@ -27,7 +27,7 @@ const ownFiles = new Set<string>();
 export async function writeHubFile(home: string, record: HubRecord): Promise<() => Promise<void>> {
   const folder = join(home, "hubs");
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  // It may have been there before, made by somebody less careful.
+  // It may have existed with a wider mode.
   await chmod(folder, 0o700);
   await removeStale(folder);
   const file = freeName(folder, record.pid);
@@ -53,7 +53,7 @@ export async function readHubFiles(home: string): Promise<HubRecord[]> {
   return records.filter((record) => record !== undefined).filter(({ pid }) => isProcessAlive(pid));
 }
 
-/** The ports that they listen at. Waits for nothing: it is asked while a connection is about to be made. */
+/** The ports that they listen at. Synchronous: it is asked just before a connection is made. */
 export function hubPorts(home: string): ReadonlySet<number> {
   const folder = join(home, "hubs");
   const ports = new Set<number>();

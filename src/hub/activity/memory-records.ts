@@ -30,7 +30,6 @@ export function memorySessions(): StoredSessions {
         page,
       );
     },
-    // Nobody else writes here.
     closeLeftOver: async () => 0,
     prune: async (before) => pruneOld(sessions, ({ closedAt }) => closedAt !== null && closedAt < before),
   };
@@ -71,8 +70,6 @@ function pruneOld<Entry>(entries: Map<string, Entry>, isOld: (entry: Entry) => b
   return old.length;
 }
 
-/** Pages over a list in memory, by the same cursors as the store's. */
-
 export interface Timestamped<Entry> {
   readonly entry: Entry;
   readonly id: string;
@@ -80,7 +77,7 @@ export interface Timestamped<Entry> {
   readonly at: string;
 }
 
-/** The newest first. */
+/** A page of a list in memory, newest first, with the same cursors as the store's. */
 export function pageOf<Entry>(all: readonly Timestamped<Entry>[], { limit, cursor }: PageOptions): Page<Entry> {
   const sorted = all.toSorted((a, b) => compareText(b.at, a.at) || compareText(b.id, a.id));
   const start = cursor === undefined ? 0 : indexAfter(sorted, cursor);
@@ -93,7 +90,7 @@ export function pageOf<Entry>(all: readonly Timestamped<Entry>[], { limit, curso
   };
 }
 
-/** By what it stood at, not by its number: entries come and go between two pages. */
+/** By time and id, not by index: entries come and go between two pages. */
 function indexAfter(sorted: readonly Timestamped<unknown>[], cursor: string): number {
   const [time, id] = readCursor(cursor, ["", ""] as const satisfies [string, string]);
   const place = sorted.findIndex((each) => (compareText(each.at, time) || compareText(each.id, id)) < 0);

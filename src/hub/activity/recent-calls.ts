@@ -1,4 +1,4 @@
-/** What the last half hour of calls looked like, in memory that does not grow with them. */
+/** Figures of the last 30 minutes of calls, in constant memory. */
 import type { Overview } from "../../contract/activity-schemas.ts";
 import type { CallRecord } from "../../telemetry/call-record.ts";
 
@@ -76,18 +76,17 @@ function keepIncident(incidents: Incident[], { time, callId, name, origin, outco
   if (incidents.length > MAX_INCIDENTS) incidents.shift();
 }
 
-/** Durations in a fixed number of counters, each a fifth wider than the one before: percentiles without keeping the values. */
-
 const BUCKET_GROWTH = Math.log(1.2);
 /** The last one takes everything from about an hour on. */
 const BUCKET_COUNT = 86;
 
+/** Percentiles without keeping the values: each bucket is a fifth wider than the one before. */
 export class LatencyHistogram {
   readonly #counts = new Uint32Array(BUCKET_COUNT);
   #total = 0;
 
   add(ms: number): void {
-    // Below a millisecond nothing is told apart.
+    // Everything below a millisecond is in one bucket.
     const bucket = ms < 1 ? 0 : Math.min(BUCKET_COUNT - 1, 1 + Math.floor(Math.log(ms) / BUCKET_GROWTH));
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
     this.#total += 1;

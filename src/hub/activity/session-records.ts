@@ -1,4 +1,4 @@
-/** Who came in through which door, and what became of it. Written in batches: calls are many. */
+/** Records of sessions: who opened them through which door, and their calls. Written in batches, because calls are many. */
 import type { SessionInfo } from "../../contract/activity-schemas.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -6,7 +6,7 @@ import type { Session } from "../../sessions/session.ts";
 import type { StoredSession, StoredSessions } from "../../store/store.ts";
 
 const WRITE_DELAY_MS = 5000;
-/** While the store fails, so many that are over wait for it. */
+/** Closed sessions that wait while the store fails. */
 const MAX_WAITING = 10_000;
 
 interface OpenSession {
@@ -27,7 +27,7 @@ interface SessionRecordsOptions {
 export class SessionRecords {
   readonly #options: SessionRecordsOptions;
   readonly #open = new Map<string, OpenSession>();
-  /** Open ones of which the store does not know the latest. */
+  /** Open sessions whose latest state is not stored. */
   #changed = new Set<OpenSession>();
   #over = new Map<string, StoredSession>();
   #stopTimer: (() => void) | undefined;
@@ -71,7 +71,7 @@ export class SessionRecords {
     return this.#open.get(id)?.session;
   }
 
-  /** As it stands now, which the store may not know yet. */
+  /** The current state, which the store may not have yet. */
   latest(stored: StoredSession): StoredSession {
     const record = this.#open.get(stored.id);
     return record === undefined ? stored : this.#storedOf(record);
@@ -82,7 +82,7 @@ export class SessionRecords {
     return record === undefined ? (this.#over.get(id) ?? this.#options.stored.get(id)) : this.#storedOf(record);
   }
 
-  /** Writes what has changed. Rejects if the store does; what could not be written waits for the next time. */
+  /** Writes all changes. Rejects if the store does; the changes are then written the next time. */
   flush(): Promise<void> {
     this.#stopTimer?.();
     this.#stopTimer = undefined;
@@ -99,7 +99,7 @@ export class SessionRecords {
     try {
       await this.#options.stored.put([...over.values(), ...Array.from(changed, (record) => this.#storedOf(record))]);
     } catch (error) {
-      // What ended meanwhile must not be written as open.
+      // A session that was closed meanwhile must not be written as open.
       for (const record of changed) if (this.#open.has(record.session.id)) this.#changed.add(record);
       this.#over = new Map([...over, ...this.#over]);
       throw error;
@@ -142,7 +142,7 @@ export class SessionRecords {
   }
 }
 
-/** @param live What is known of it while it is open here. */
+/** @param live Only for a session that is open in this hub. */
 export function sessionInfo(
   { hub: _hub, taint, ...rest }: StoredSession,
   live?: { readonly running: number; readonly toolCount: number },

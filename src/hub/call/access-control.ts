@@ -4,12 +4,11 @@ import { isReservedName } from "../../catalog/naming.ts";
 import { mappedUri, splitMappedUri } from "../../catalog/public-uris.ts";
 import { type Capability, type CapabilityOrigin, isLocalSource, isSessionLocalSource } from "../../model/capability.ts";
 import type { Decision, Rule } from "../../model/decision.ts";
-import type { SessionRules } from "../../model/server-spec.ts";
 import type { SessionEntryPolicy, Explanation, Policy, PolicySubject } from "../../policy/decide.ts";
 import type { Matchable, ToolClasses } from "../../policy/pattern.ts";
 import type { Session } from "../../sessions/session.ts";
 import { isSearchTool } from "../view/search-definitions.ts";
-import { RESULTS_SOURCE } from "./call-target.ts";
+import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 
 /** Says more about a capability than rules do; undefined if it has nothing to say. */
 export type Objection = (capability: Capability) => Decision | undefined;
@@ -25,7 +24,7 @@ interface AccessControlOptions {
   /** Of an in-process tool. */
   readonly isOwnerOnly: (origin: CapabilityOrigin) => boolean;
   /** Of a source that a session brought. */
-  readonly brought: (source: string) => SessionEntryPolicy | undefined;
+  readonly mounted: (source: string) => SessionEntryPolicy | undefined;
   /** The name of the user's skill that something belongs to. */
   readonly skillOf: (origin: CapabilityOrigin) => string | undefined;
   /** The server whose rules hold for a source: itself, or the one whose skills it offers. */
@@ -53,7 +52,7 @@ export class AccessControl {
     return this.#standing(session, capability, uri).every(({ verdict }) => verdict !== "deny");
   }
 
-  /** The strictest of what everybody says. */
+  /** The strictest verdict of rules, objections and taint. */
   decide(session: Session, capability: Capability, uri?: string): Decision {
     let decision = this.#ruled(session, capability, uri);
     if (isBuiltIn(capability)) return decision;
@@ -61,7 +60,7 @@ export class AccessControl {
     return strictest(decision, this.#taintVerdict(session, capability));
   }
 
-  /** What everybody says: rules first, then objections, then taint. A yes to one question is no yes to another. */
+  /** All verdicts: rules first, then objections, then taint. Approval of one is not approval of another. */
   verdicts(session: Session, capability: Capability, uri?: string): Decision[] {
     const taint = isBuiltIn(capability) ? undefined : this.#taintVerdict(session, capability);
     return [...this.#standing(session, capability, uri), ...(taint === undefined ? [] : [taint])];
@@ -73,7 +72,7 @@ export class AccessControl {
     return { steps, decision: this.decide(session, capability, uri) };
   }
 
-  /** Every `ask` entry that holds this back, at whichever level. */
+  /** Every `ask` entry that applies, at whichever level. */
   askingRules(session: Session, capability: Capability, uri?: string): Rule[] {
     const { steps } = this.#options.policy.explain(this.subject(capability, uri), session);
     return steps.flatMap(({ verdict, rule }) => (verdict === "ask" && rule !== null ? [rule] : []));
@@ -107,7 +106,7 @@ export class AccessControl {
       annotations: isTool ? capability.definition.annotations : undefined,
       tags: this.#options.tagsOf(this.#options.serverOf(capability.origin.source)),
       ownerOnly: local && isTool && this.#options.isOwnerOnly(capability.origin),
-      brought: this.#options.brought(capability.origin.source),
+      mounted: this.#options.mounted(capability.origin.source),
     };
   }
 
@@ -124,13 +123,13 @@ export class AccessControl {
     return [byRules, ...objections.filter((decision) => decision !== undefined)];
   }
 
-  /** What the rules say, which stays the same for as long as the capability and the session's rules do. */
+  /** The verdict of the rules, which stays the same for as long as the capability and the session's rules do. */
   #ruled(session: Session, capability: Capability, uri?: string): Decision {
-    // A session's own kept results are nobody else's, and were decided on when they were made.
+    // Kept results belong to the session alone, and were decided on when they were made.
     if (capability.origin.source === RESULTS_SOURCE) return ALLOWED;
-    // There are as many URIs to a template as anybody likes.
+    // A template has any number of URIs.
     if (capability.kind === "template" && uri !== undefined) return this.#byRules(session, capability, uri);
-    // And as many names for roles that there are not.
+    // And there is any number of names for unknown roles.
     if (!this.knowsRoleOf(session)) return this.#byRules(session, capability);
     // Whether a tool is its owner's only can change while its definition does not.
     const { origin, kind } = capability;
@@ -183,7 +182,7 @@ function strictest(first: Decision, second: Decision | undefined): Decision {
   return second !== undefined && STRICTNESS[second.verdict] > STRICTNESS[first.verdict] ? second : first;
 }
 
-/** The tools of Toolcrib's own agent, whose names nobody else can have. They too act under the session's rules only. */
+/** The tools of Toolcrib's own agent, whose names are reserved. They too act under the session's rules only. */
 function isAgentTool({ name, origin }: Capability): boolean {
   return isSessionLocalSource(origin.source) && isReservedName(name);
 }
@@ -193,37 +192,30 @@ function isBuiltIn(capability: Capability): boolean {
   return capability.origin.source === RESULTS_SOURCE || isSearchTool(capability);
 }
 
-/** Clients choose how they narrow: what was decided for the least recently used way is decided anew. */
-const MAX_RULE_SETS = 64;
-const MAX_ROLES = 256;
+/** Clients choose how they narrow: what was decided for the least recently used way is decided again. */
+const MAX_NARROWED_KEYS = 64;
+/** Every role costs as much again for each capability. */
+const MAX_ROLE_KEYS = 256;
 
-type DecisionsByCapability = WeakMap<Capability, Map<string, Decision>>;
+type Decisions = WeakMap<Capability, Decision>;
 
-/** What rules said of a capability to one kind of session, so that a call does not match every pattern anew. */
+/** The rules' decision on a capability for each view key, so that a call does not match every pattern again. */
 class DecisionCache {
-  readonly #plain: DecisionsByCapability = new WeakMap();
-  readonly #narrowed = new LruMap<SessionRules, DecisionsByCapability>(MAX_RULE_SETS);
+  readonly #ofRoles = new LruMap<string, Decisions>(MAX_ROLE_KEYS);
+  readonly #narrowed = new LruMap<string, Decisions>(MAX_NARROWED_KEYS);
 
-  of(capability: Capability, session: Session, ownerOnly: boolean, decide: () => Decision): Decision {
-    const capabilities = this.#for(session.rules);
-    let decisions = capabilities.get(capability);
-    if (decisions === undefined) capabilities.set(capability, (decisions = new Map()));
-    const key = `${session.owner ? "owner" : "guest"} ${ownerOnly} ${session.role ?? ""}`;
-    let decision = decisions.get(key);
+  of(capability: Capability, { viewKey, rules }: Session, ownerOnly: boolean, decide: () => Decision): Decision {
+    const cache = rules === undefined ? this.#ofRoles : this.#narrowed;
+    const key = ownerOnly ? `${viewKey} ownerOnly` : viewKey;
+    let decisions = cache.get(key);
+    if (decisions === undefined) cache.set(key, (decisions = new WeakMap()));
+    let decision = decisions.get(capability);
     if (decision === undefined) {
-      decision = decide();
-      // Records show it to listeners, who must not change what holds for the next call.
+      // Records show it to listeners, who must not change what applies to the next call.
+      decision = Object.freeze(decide());
       Object.freeze(decision.rule);
-      // Every role costs as much again for each capability.
-      if (decisions.size < MAX_ROLES) decisions.set(key, Object.freeze(decision));
+      decisions.set(capability, decision);
     }
     return decision;
-  }
-
-  #for(rules: SessionRules | undefined): DecisionsByCapability {
-    if (rules === undefined) return this.#plain;
-    let capabilities = this.#narrowed.get(rules);
-    if (capabilities === undefined) this.#narrowed.set(rules, (capabilities = new WeakMap()));
-    return capabilities;
   }
 }

@@ -1,4 +1,4 @@
-/** Calls that wait for a yes, and the yeses that last. */
+/** Calls that wait for approval, and approvals that last. */
 import { hash, randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
@@ -7,6 +7,7 @@ import type { AskAnswer, AskCallback, AskOutcome, AskRequest } from "../../model
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
 import { exactPattern } from "../../policy/pattern.ts";
+import type { SessionSources } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { DecisionRecord } from "../../telemetry/audit/record.ts";
@@ -17,40 +18,37 @@ import { HeldCalls } from "./held-calls.ts";
 
 interface ApprovalsOptions {
   readonly clock: Clock;
-  readonly timeoutMs: number;
+  /** The current one: it may change while questions are open. */
+  readonly config: () => LoadedConfig;
+  readonly events: Emitter<HubEvents>;
+  readonly audit: AuditLog;
   /** Answers for sessions that have no callback of their own. */
-  readonly onAsk?: AskCallback | undefined;
-  /** Writes an "always" down, so that it outlives the hub. False if it could not be, which is no no. */
-  readonly remember: (request: AskRequest) => Promise<boolean>;
-  /** Whether a source is one that a session brought. */
-  readonly isBrought?: (source: string) => boolean;
+  readonly onAsk: AskCallback | undefined;
+  readonly sessionSources: SessionSources;
   /** In a cluster: what callers were allowed, at whichever node. */
-  readonly shared?: SharedPrincipals | undefined;
-  readonly onAsked: (request: AskRequest) => void;
-  /** What is no answer at all counts as no; after `timeout` and `withdrawn` the call does not run either. */
-  readonly onAnswered: (request: AskRequest, answer: AskOutcome, by?: Answerer) => void;
+  readonly shared: SharedPrincipals | undefined;
 }
 
-/** Who answered, as far as that is known; nobody did when the time ran out or the question was withdrawn. */
+/** Who answered, as far as that is known; absent when the time ran out or the question was withdrawn. */
 export interface Answerer {
   readonly user: string | null;
   readonly door: string | null;
-  /** The key of a caller who may answer for others only; absent for whoever runs the hub. */
+  /** The key of a caller who may answer for others only; absent for an operator. */
   readonly caller?: string;
 }
 
-/** What is held stays in memory, and somebody has to read it. */
+/** Held calls stay in memory, and a person has to read them. */
 const MAX_HELD_BYTES = 64 * 1024;
 const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "no"];
 
 export interface Question extends Omit<AskRequest, "id" | "held" | "expiresAt" | "session"> {
-  /** Of the definition: a yes that comes later is none to what the tool has become meanwhile. */
+  /** Of the definition: a later approval does not cover a definition that has changed meanwhile. */
   readonly fingerprint: string;
 }
 
 interface Answered {
   readonly answer: AskOutcome;
-  /** Who answered through `answer`: whoever runs the hub. */
+  /** Who answered through `answer`: an operator. */
   readonly operator?: Answerer;
 }
 
@@ -72,9 +70,8 @@ export class Approvals {
     this.#options = options;
     this.#held = new HeldCalls({
       clock: options.clock,
-      // Read when it is needed: the config can change.
-      timeoutMs: () => options.timeoutMs,
-      onDropped: options.onAnswered,
+      timeoutMs: () => this.#timeoutMs,
+      onDropped: (request, why) => this.#answered(request, why),
       shared: options.shared,
     });
   }
@@ -84,15 +81,15 @@ export class Approvals {
     return this.#told;
   }
 
-  /** What is waiting or held, oldest first. */
+  /** Calls that wait or are held, oldest first. */
   pending(): AskRequest[] {
     const waiting = [...this.#waiting.values()].map(({ request }) => request);
     return [...waiting, ...this.#held.pending()].toSorted((a, b) => Date.parse(a.expiresAt) - Date.parse(b.expiresAt));
   }
 
   /**
-   * Answers a question from outside the session; only for whoever runs the hub, whose "always" holds for everybody, and for
-   * those whom they let answer. False if it is not, or no longer, waiting or held; throws `denied` for one's own call.
+   * Answers a question from outside the session; only for an operator, whose "always" applies to everyone, and for
+   * those whom an operator lets answer. False if it is not, or no longer, waiting or held; throws `denied` for one's own call.
    */
   answer(id: string, answer: AskAnswer, operator: Answerer = UNKNOWN_ANSWERER): boolean {
     const waiting = this.#waiting.get(id);
@@ -104,20 +101,20 @@ export class Approvals {
     if (held === undefined) return false;
     const { request, session, key, grant } = held;
     const known = knownAnswer(answer);
-    this.#options.onAnswered(request, known, operator);
+    this.#answered(request, known, operator);
     if (known === "once") this.#held.allow(session, key);
-    // Nobody waits for it to be written down; if it cannot be, the hub warns.
+    // It is written down in the background; if that fails, the hub warns.
     else if (known !== "no") void this.#keep(session, grant, request, known === "always" && this.#canLast(request));
     this.#told = session.telling;
     return true;
   }
 
   /**
-   * Resolves when the call may go on; rejects with `denied` if it may not, or `cancelled` with the signal. Where nobody can
+   * Resolves when the call may go on; rejects with `denied` if it may not, or `cancelled` with the signal. Where no one can
    * be asked and calls of the session are held, the question is held and the call is refused.
    */
   async ask(session: Session, question: Question, signal: AbortSignal, onAsk?: AskCallback): Promise<void> {
-    // A yes to a rule is none to a changed definition or to a tainted session: those ask for other reasons.
+    // Approval of a rule does not cover a changed definition or a tainted session: those ask for other reasons.
     // A changed definition asks with its fingerprint as the pattern, so that the next change asks again.
     const reason = question.rule.list === "pins" ? `pins ${question.rule.pattern}` : question.rule.list;
     const grant = grantKey(reason, question);
@@ -131,16 +128,16 @@ export class Approvals {
 
     const request = this.#request(session, question, false);
     const answered = this.#wait(session, request, callback, signal);
-    this.#options.onAsked(request);
+    this.#options.events.emit("ask", request);
     const { answer, operator } = await answered;
     const asked = callback === this.#options.onAsk ? UNKNOWN_ANSWERER : answererOf(session);
     const isUnanswered = answer === "timeout" || answer === "withdrawn" || signal.aborted;
-    this.#options.onAnswered(request, answer, isUnanswered ? undefined : (operator ?? asked));
+    this.#answered(request, answer, isUnanswered ? undefined : (operator ?? asked));
     if (signal.aborted || answer === "withdrawn")
       throw new ToolcribError("cancelled", "The call was cancelled while it waited for an answer.");
     if (answer === "no" || answer === "timeout") throw refusedError(request, session.owner);
     if (answer === "once") return this.#held.passed(session, key, question.callId);
-    // Only an owner may change what holds for everybody.
+    // Only an owner may change what applies to everyone.
     const mayLast =
       this.#canLast(request) && (session.decidesForAll || operator !== undefined || callback === this.#options.onAsk);
     await this.#keep(session, grant, request, answer === "always" && mayLast);
@@ -152,18 +149,18 @@ export class Approvals {
    */
   #canLast({ kind, name, rule, rules, origin }: Omit<Question, "fingerprint">): boolean {
     const isWritten = rules.some(({ level }) => level !== "session") && exactPattern(kind, name) !== undefined;
-    return rule.list === "ask" && isWritten && this.#options.isBrought?.(origin.source) !== true;
+    return rule.list === "ask" && isWritten && this.#options.sessionSources.get(origin.source) === undefined;
   }
 
   /**
-   * A call that a yes for once let through did not run, or ended with a question of the server: the same call passes
-   * without a further yes, for as long as the yes was given for, and in a few rounds at most.
+   * A call that was approved once did not run, or ended with a question of the server: the same call passes
+   * without a further approval, for as long as that one lasts, and in a few rounds at most.
    */
-  giveBack(callId: string, { hasRun = false }: { readonly hasRun?: boolean } = {}): void {
-    this.#held.giveBack(callId, hasRun);
+  restore(callId: string, { hasRun = false }: { readonly hasRun?: boolean } = {}): void {
+    this.#held.restore(callId, hasRun);
   }
 
-  /** The call has run: a yes for once is used up. */
+  /** The call has run: its approval is used up. */
   spend(callId: string): void {
     this.#held.spend(callId);
   }
@@ -176,10 +173,10 @@ export class Approvals {
     }
     const entry = { written: false };
     this.#always.set(lastingKey(request), entry);
-    entry.written = await this.#options.remember(request);
+    entry.written = await this.#remember(request);
   }
 
-  /** What the config file says by now. */
+  /** Approvals that the config file has by now. */
   persistedApprovals(): string[] {
     return [...this.#always].flatMap(([lasting, { written }]) => (written ? [lasting] : []));
   }
@@ -189,13 +186,52 @@ export class Approvals {
     for (const each of lasting) this.#always.delete(each);
   }
 
+  get #timeoutMs(): number {
+    return this.#options.config().config.tools.askTimeout;
+  }
+
+  /** Writes an "always" into the config, so that it outlives the hub. False if that failed, which does not deny the call. */
+  async #remember(request: AskRequest): Promise<boolean> {
+    const { config, events } = this.#options;
+    try {
+      await rememberAnswer(config(), request);
+      return true;
+    } catch (error) {
+      const message = `The answer for ${request.name} could not be written down: ${asToolcribError(error).message}`;
+      events.emit("warning", { message });
+      return false;
+    }
+  }
+
+  /** @param by Absent when the time ran out or the question was withdrawn: then the call does not run either. */
+  #answered(request: AskRequest, answer: AskOutcome, by?: Answerer): void {
+    const { clock, events, audit } = this.#options;
+    events.emit("answer", { request, answer });
+    const { callId, session, name, origin, rule } = request;
+    audit.decision({
+      time: new Date(clock.now()).toISOString(),
+      callId,
+      session: session.id,
+      door: session.door,
+      role: session.role ?? null,
+      user: session.user ?? null,
+      kind: "ask",
+      name,
+      origin,
+      decision: verdictOf(answer),
+      rule,
+      answer,
+      ...(by === undefined ? {} : { answeredBy: by.user, answeredThrough: by.door }),
+    });
+  }
+
   #hold(session: Session, question: Question, grant: string, key: string): ToolcribError {
     if (session.holdsCalls !== true || session.closed) return noApproverError(question, session.owner);
     const known = this.#held.find(session, key)?.request;
     if (known !== undefined) return heldError(known, session.owner);
     const request = this.#request(session, question, true);
     this.#held.hold({ request, session, key, grant });
-    this.#options.onAsked(request);
+    this.#options.events.emit("ask", request);
     return heldError(request, session.owner);
   }
 
@@ -210,7 +246,7 @@ export class Approvals {
         role: session.role,
         user: session.user,
       },
-      expiresAt: new Date(this.#options.clock.now() + this.#options.timeoutMs).toISOString(),
+      expiresAt: new Date(this.#options.clock.now() + this.#timeoutMs).toISOString(),
     };
   }
 
@@ -220,7 +256,7 @@ export class Approvals {
     return new Promise<Answered>((resolve) => {
       const giveUp = (): void => resolve({ answer: "withdrawn" });
       const timeUp = (): void => resolve({ answer: "timeout" });
-      const stopTimer = this.#options.clock.after(this.#options.timeoutMs, timeUp);
+      const stopTimer = this.#options.clock.after(this.#timeoutMs, timeUp);
       const settle: WaitingCall["settle"] = (answer, operator) => resolve({ answer: knownAnswer(answer), operator });
       this.#waiting.set(request.id, { request, session, settle });
       signal.addEventListener("abort", giveUp, { once: true });
@@ -255,17 +291,17 @@ function ownCallError(): ToolcribError {
   });
 }
 
-/** What a yes for everybody is about: a resource can have the name of a tool, and a name can go to another server. */
+/** The subject of an approval for everyone: a resource can have the name of a tool, and a name can go to another server. */
 function lastingKey({ kind, name, origin }: Pick<AskRequest, "kind" | "name" | "origin">): string {
   return JSON.stringify([kind, name, origin.source]);
 }
 
-/** Programs without types answer too: only a yes that is one of the known ones is a yes. */
+/** Programs without types answer too: an unknown answer is a no. */
 function knownAnswer(answer: unknown): AskAnswer {
   return ANSWERS.find((known) => known === answer) ?? "no";
 }
 
-/** A yes for the session is one to what was shown: not to another source's under the same name, nor to what it becomes. */
+/** Approval for the session covers what was shown: not another source's tool of the same name, nor a changed definition. */
 function grantKey(reason: string, { kind, name, origin, fingerprint }: Question): string {
   return JSON.stringify([reason, kind, name, origin.source, fingerprint]);
 }
@@ -277,7 +313,7 @@ function callKey({ arguments: args }: Question, grant: string): string {
 
 /**
  * Models read these texts, at every door. None names a command, an id or a line of the config that would lift the refusal:
- * who is told how may do it. Which rule asks, and where it is, is for the user who runs the hub.
+ * a model that knows how may do it. Which rule asks, and where it is, is for the user who runs the hub.
  */
 function noApproverError({ name, rule, reason }: Question, owner: boolean): ToolcribError {
   const why = owner ? reason : `${name} needs approval.`;
@@ -318,62 +354,6 @@ function refusedError({ name, rule, expiresAt }: AskRequest, owner: boolean): To
     `The answer to whether ${name} may be used was no, or none came until ${expiresAt}.`,
     owner ? { details: { rule } } : {},
   );
-}
-
-interface ApprovalParts {
-  readonly clock: Clock;
-  readonly events: Emitter<HubEvents>;
-  readonly audit: AuditLog;
-  readonly onAsk: AskCallback | undefined;
-  readonly isBrought: (source: string) => boolean;
-  readonly shared?: SharedPrincipals | undefined;
-}
-
-/**
- * Approvals that tell the hub's listeners, write answers down, and leave a trace in the audit.
- * @param config The one that holds now: it may change while questions are open.
- */
-export function createApprovals(config: () => LoadedConfig, parts: ApprovalParts): Approvals {
-  const { clock, events, audit, onAsk, isBrought, shared } = parts;
-  return new Approvals({
-    clock,
-    get timeoutMs() {
-      return config().config.tools.askTimeout;
-    },
-    onAsk,
-    isBrought,
-    shared,
-    remember: async (request) => {
-      try {
-        await rememberAnswer(config(), request);
-        return true;
-      } catch (error) {
-        const message = `The answer for ${request.name} could not be written down: ${asToolcribError(error).message}`;
-        events.emit("warning", { message });
-        return false;
-      }
-    },
-    onAsked: (request) => events.emit("ask", request),
-    onAnswered: (request, answer, by) => {
-      events.emit("answer", { request, answer });
-      const { callId, session, name, origin, rule } = request;
-      audit.decision({
-        time: new Date(clock.now()).toISOString(),
-        callId,
-        session: session.id,
-        door: session.door,
-        role: session.role ?? null,
-        user: session.user ?? null,
-        kind: "ask",
-        name,
-        origin,
-        decision: verdictOf(answer),
-        rule,
-        answer,
-        ...(by === undefined ? {} : { answeredBy: by.user, answeredThrough: by.door }),
-      });
-    },
-  });
 }
 
 function verdictOf(answer: AskOutcome): DecisionRecord["decision"] {

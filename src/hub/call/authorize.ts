@@ -1,63 +1,57 @@
-/** What stands between a located capability and its run: the decision, the answer of a person, the limits. */
+/** The checks between a located capability and its run: the decision, the answer of a person, the limits. */
 import type { Rule } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LimitOutcome } from "../../policy/call-limits.ts";
-import { argumentsOf, type CallInProgress, type CallPath, publicNameOf, ruledNameOf } from "./call-context.ts";
+import { argumentsOf, type CallContext, publicNameOf, ruledNameOf } from "./call-context.ts";
 import type { Question } from "./approvals.ts";
 import { frozenCopy } from "./hooks.ts";
-import { locate, notFoundError } from "./locate.ts";
+import { locate, notFoundError, type Target } from "./locate.ts";
 import { isSearchTool } from "../view/search-definitions.ts";
-import type { Target } from "./call-target.ts";
 
 /**
  * Resolves with what may be run. An operator learns which rule denied; to anyone else what is denied does not exist.
- * Questions take time, so after each everything is looked up and decided anew: what runs is what was shown.
+ * Questions take time, so after each everything is looked up and decided again: what runs is what was shown.
  */
-export async function authorize(path: CallPath, call: CallInProgress, found: Target): Promise<Target> {
+export async function authorize(call: CallContext, found: Target): Promise<Target> {
   try {
-    return await authorized(path, call, found);
+    return await authorized(call, found);
   } catch (error) {
-    // It may have had one of several yeses that it needs.
-    path.approvals.giveBack(call.id);
+    // It may have got one of several approvals that it needs.
+    call.path.approvals.restore(call.callId);
     throw error;
   }
 }
 
-async function authorized(path: CallPath, call: CallInProgress, found: Target): Promise<Target> {
+async function authorized(call: CallContext, found: Target): Promise<Target> {
   call.use = frozenCopy(call.use);
-  const { session, use } = call;
+  const { path, session, use } = call;
   const name = publicNameOf(use);
   const answered = new Set<string>();
   for (;;) {
     const target = locate(path, session, use);
     if (target === undefined || !isSameCapability(target, found)) throw changedError(name);
-    const verdicts = path.gate.verdicts(session, target.capability, ruledNameOf(use));
+    const verdicts = path.access.verdicts(session, target.capability, ruledNameOf(use));
     const denial = verdicts.find(({ verdict }) => verdict === "deny")?.rule;
-    if (denial) throw deniedError(path, call, target, denial);
+    if (denial) throw deniedError(call, target, denial);
     const open = verdicts.flatMap(({ verdict, rule }) => (verdict === "ask" && !answered.has(rule.list) ? [rule] : []));
     const [rule] = open;
     if (rule === undefined) return target;
     answered.add(rule.list);
-    await path.approvals.ask(session, approvalQuestion(path, call, target, rule), call.signal, call.onAsk);
+    await path.approvals.ask(session, approvalQuestion(call, target, rule), call.signal, call.onAsk);
   }
 }
 
-function approvalQuestion(
-  path: CallPath,
-  { id, session, use }: CallInProgress,
-  { capability }: Target,
-  rule: Rule,
-): Question {
+function approvalQuestion({ path, callId, session, use }: CallContext, { capability }: Target, rule: Rule): Question {
   const name = publicNameOf(use);
-  const rules = rule.list === "ask" ? path.gate.askingRules(session, capability, ruledNameOf(use)) : [rule];
+  const rules = rule.list === "ask" ? path.access.askingRules(session, capability, ruledNameOf(use)) : [rule];
   const reason = `${name} needs approval: ${describeRule(rule)}.`;
   return {
-    callId: id,
+    callId,
     kind: use.kind,
     name,
     origin: capability.origin,
     fingerprint: capability.fingerprint,
-    // A yes to completing one value is none to completing another.
+    // Approval to complete one value is none to complete another.
     arguments: use.kind === "completion" ? { [use.argument.name]: use.argument.value } : argumentsOf(use),
     rule,
     rules,
@@ -65,15 +59,10 @@ function approvalQuestion(
   };
 }
 
-function deniedError(
-  path: CallPath,
-  { session, use }: CallInProgress,
-  { capability }: Target,
-  rule: Rule,
-): ToolcribError {
+function deniedError({ path, session, use }: CallContext, { capability }: Target, rule: Rule): ToolcribError {
   const name = publicNameOf(use);
-  if (!session.owner && !path.gate.shows(session, capability, ruledNameOf(use))) {
-    return path.absent.explain(session, use) ?? notFoundError(use, path.visibleNames(session, use.kind));
+  if (!session.owner && !path.access.shows(session, capability, ruledNameOf(use))) {
+    return path.unavailable.explain(session, use) ?? notFoundError(use, path.visibleNames(session, use.kind));
   }
   return new ToolcribError("denied", `Policy denies ${name}: ${describeRule(rule)}.`, {
     hint: `\`toolcrib policy explain ${name}\` says more. Change the rule if this should be allowed.`,
@@ -81,7 +70,7 @@ function deniedError(
   });
 }
 
-/** What nobody lists has no fingerprint: whose it is counts as well. */
+/** An unlisted resource has no fingerprint, so its source counts as well. */
 function isSameCapability({ capability: now }: Target, { capability: before }: Target): boolean {
   return now.fingerprint === before.fingerprint && now.origin.source === before.origin.source;
 }
@@ -96,22 +85,22 @@ function describeRule({ list, pattern, where }: Rule): string {
   return list === "allow" ? `it is not in the allow list (${pattern}) of ${where}` : `${list} "${pattern}" in ${where}`;
 }
 
-const NO_SLOT = { release: (): void => {} };
-
-export function acquireSlot(
-  path: CallPath,
-  call: CallInProgress,
-  target: Target,
-): { release(): void } | Promise<{ release(): void }> {
-  // Searching reaches no server, and the call that `toolcrib_call` runs takes its own slot.
-  if (isSearchTool(target.capability)) return NO_SLOT;
-  const taken = path.limits.takeAcrossNodes(target.source.id, call.session.id, call.session.sharedKey);
-  return taken instanceof Promise ? taken.then((answer) => slotOf(path, call, answer)) : slotOf(path, call, taken);
+interface Slot {
+  release(): void;
 }
 
-function slotOf(path: CallPath, { id }: CallInProgress, taken: LimitOutcome): { release(): void } {
+const NO_SLOT: Slot = { release() {} };
+
+export function acquireSlot(call: CallContext, target: Target): Slot | Promise<Slot> {
+  // Searching reaches no server, and the call that `toolcrib_call` runs takes its own slot.
+  if (isSearchTool(target.capability)) return NO_SLOT;
+  const taken = call.path.limits.takeAcrossNodes(target.source.id, call.session.id, call.session.sharedKey);
+  return taken instanceof Promise ? taken.then((answer) => slotOf(call, answer)) : slotOf(call, taken);
+}
+
+function slotOf({ path, callId }: CallContext, taken: LimitOutcome): Slot {
   if (taken.ok) return taken;
-  path.approvals.giveBack(id);
+  path.approvals.restore(callId);
   const seconds = Math.ceil(taken.retryAfterMs / 1000);
   throw new ToolcribError("rate_limited", `Limit reached: ${taken.what}.`, {
     hint: seconds > 0 ? `Try again in ${seconds} s.` : "Try again when a call has ended.",

@@ -7,8 +7,7 @@ import type { GuardRules, Limits as LimitValues } from "../../model/config.ts";
 import type { AskCallback, Decision } from "../../model/decision.ts";
 import type { Finding } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import type { Progress } from "../../model/protocol.ts";
-import type { ClientSide, InputRound, Use, UseContext } from "../../model/source.ts";
+import type { Use, UseContext, UseOptions } from "../../model/source.ts";
 import type { CallLimits } from "../../policy/call-limits.ts";
 import type { Provider } from "../../schemas/normalize.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -17,47 +16,30 @@ import type { Tracing } from "../../telemetry/tracing.ts";
 import type { SearchTools } from "../view/search-tools.ts";
 import type { AccessControl } from "./access-control.ts";
 import type { Approvals } from "./approvals.ts";
-import type { Target } from "./call-target.ts";
 import type { HookChain } from "./hooks.ts";
-import type { UnavailableServers, UnlistedResources } from "./locate.ts";
+import type { Target, UnavailableServers, UnlistedResources } from "./locate.ts";
 
-export interface CallOptions {
+export interface CallOptions extends UseOptions {
   readonly signal?: CancelSignal | undefined;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** `_meta` that goes upstream with the request, such as trace context. */
-  readonly meta?: JsonObject | undefined;
-  /** Who answers what the source asks; the session's own client if absent. */
-  readonly client?: ClientSide | undefined;
-  readonly onNotice?: UseContext["onNotice"] | undefined;
-  readonly logLevel?: string | undefined;
-  readonly input?: InputRound | undefined;
-  /** Answers if the call needs a yes; the session's own callback, or the hub's, if absent. */
-  readonly onAsk?: AskCallback | undefined;
-  /** Params of the request that only the source can make sense of. */
-  readonly extra?: JsonObject | undefined;
-  /** Keeps a result above `limits.resultBytes` for the session, and gives a short one that says where it can be read. */
-  readonly keepLarge?: boolean | undefined;
-  /** What the name has to lead to: where it means something else by now, nothing is called. */
+  /** The capability that the name has to lead to: if it means another one by now, nothing is called. */
   readonly origin?: CapabilityOrigin | undefined;
-  /** Who reads the result: an agent's model gets untrusted text between boundary markers. */
-  readonly audience?: "agent" | undefined;
 }
 
 /** The parts that a call passes, in the order in which it does. */
 export interface CallPath {
   readonly clock: Clock;
-  /** What names stand for to a session: the hub's catalog, with what the session brought over it. */
+  /** The catalog of a session: the hub's catalog, with what the session brought over it. */
   readonly catalogOf: (session: Session) => CatalogReader;
-  /** Servers that are not up, for names that nobody else has. */
-  readonly absent: UnavailableServers;
+  /** Servers that are not connected, for names that no other source has. */
+  readonly unavailable: UnavailableServers;
   /** Resources that no server lists. */
   readonly unlisted: UnlistedResources;
-  /** Names this session may see, for near matches. */
-  /** Whether a URI stands below a skill of the user's own. */
+  /** Whether a URI is below a skill of the user's own. */
   readonly isOwnSkillUri: (uri: string) => boolean;
+  /** Names this session may see, for near matches. */
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly searchTools?: SearchTools | undefined;
-  readonly gate: AccessControl;
+  readonly access: AccessControl;
   readonly approvals: Approvals;
   readonly limits: CallLimits;
   readonly limitValues: LimitValues;
@@ -65,8 +47,8 @@ export interface CallPath {
   readonly guard: GuardRules;
   /** Sources whose results are taken as they are. */
   readonly isTrusted: (source: string) => boolean;
-  /** What people and models know a source by. */
-  readonly calledName: (source: string) => string;
+  /** The name that people and models know a source by. */
+  readonly displayName: (source: string) => string;
   /** Masks secrets in what an error or a progress report says. */
   readonly mask: <Value>(value: Value) => Value;
   /** Masks values of secrets in what a source returns, unless the config says otherwise. */
@@ -76,15 +58,14 @@ export interface CallPath {
   readonly tracing?: Tracing | undefined;
 }
 
-/** One call on its way: what was asked, and what is learned of it for the record. */
-export interface CallInProgress {
-  readonly id: string;
+/** One call from the door to the source: what was asked for, and what is learned of it for the record. */
+export interface CallContext extends UseContext {
+  readonly path: CallPath;
   readonly session: Session;
-  /** In public names. What was shown to somebody who was asked is a frozen copy from then on. */
-  use: Use;
+  readonly origin?: CapabilityOrigin | undefined;
   readonly startedAt: number;
-  readonly signal: AbortSignal;
-  readonly onAsk: AskCallback | undefined;
+  /** In public names. Once it was shown for approval it is a frozen copy. */
+  use: Use;
   target: Target | undefined;
   decision: Decision | undefined;
   resultBytes: number;
@@ -106,7 +87,7 @@ export function publicNameOf(use: Use): string {
   }
 }
 
-/** What rules are matched against: a completion is about the URI that its template has with what was typed so far. */
+/** The name that rules are matched against: a completion is about the URI that its template has with what was typed so far. */
 export function ruledNameOf(use: Use): string {
   if (use.kind !== "completion" || use.ref.type !== "ref/resource") return publicNameOf(use);
   const { ref, argument, context } = use;
@@ -117,8 +98,6 @@ export function ruledNameOf(use: Use): string {
 export function argumentsOf(use: Use): Readonly<JsonObject> {
   return use.kind === "tool" || use.kind === "prompt" ? use.arguments : {};
 }
-
-/** What callers ask of a hub. */
 
 export interface CallRequest extends CallOptions {
   readonly name: string;
@@ -144,7 +123,7 @@ export interface CompleteRequest extends CallOptions {
 
 /** Which tools of those that a session sees are offered. */
 export interface OfferOptions {
-  /** What the agent is about to do, such as its prompt: above `max` the tools that fit it best are offered. */
+  /** The task of the agent, such as its prompt: above `max` the tools that fit it best are offered. */
   readonly query?: string | undefined;
   /** How many at most, search tools included; the config's `tools.max` if absent. */
   readonly max?: number | undefined;
@@ -161,6 +140,6 @@ export interface ToolsOptions extends OfferOptions {
   readonly session?: Session;
   /** A longer text is cut in its middle and kept whole for the session; the config's `limits.inlineBytes` if absent. */
   readonly inlineBytes?: number | undefined;
-  /** Who answers if a call needs a yes, by the id given to `execute`; the session's own callback if absent or undefined. */
+  /** Answers if a call needs approval, by the id given to `execute`; the session's own callback if absent or undefined. */
   readonly onAsk?: ((toolCallId: string) => AskCallback | undefined) | undefined;
 }

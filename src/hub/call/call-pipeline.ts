@@ -7,111 +7,100 @@ import type { CancelSignal } from "../../base/cancel.ts";
 import { asToolcribError, type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
-import type { Use, UseContext } from "../../model/source.ts";
+import type { Use } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import { authorize, acquireSlot } from "./authorize.ts";
 import {
   argumentsOf,
-  type CallInProgress,
+  type CallContext,
   type CallOptions,
   type CallPath,
   publicNameOf,
   ruledNameOf,
 } from "./call-context.ts";
 import { failedOutcome, guardedProgress, inspectCallResult, outcomeOf, withPublicUris } from "./call-result.ts";
-import type { Target } from "./call-target.ts";
 import type { HookCall } from "./hooks.ts";
-import { locate, locateUnavailable } from "./locate.ts";
+import { locate, locateUnavailable, type Target } from "./locate.ts";
 import { beginSpan, callRecord, endSpan, runInSpan, startRecord } from "./record-call.ts";
 
 export async function runCall(path: CallPath, session: Session, use: Use, options: CallOptions): Promise<Outcome> {
-  const link = callSignal(options.signal, session);
-  const call: CallInProgress = {
-    id: randomUUID(),
+  const { signal, dispose } = callSignal(options.signal, session);
+  const call = callContext(path, session, use, options, signal);
+  const span = beginSpan(call);
+
+  let outcome: Outcome;
+  try {
+    checkRequest(call);
+    const found = (call.target = locate(path, session, use) ?? (await locateUnavailable(path, session, use)));
+    checkOrigin(found, call.origin);
+    call.decision = path.access.decide(session, found.capability, ruledNameOf(use));
+    const target = (call.target = call.decision.verdict === "allow" ? found : await authorize(call, found));
+    const taken = acquireSlot(call, target);
+    // A hub on its own decides at once, and its calls go on in the same turn.
+    const slot = taken instanceof Promise ? await taken : taken;
+    try {
+      const seen = path.hooks.empty ? undefined : hookCallOf(call, target);
+      const narrowed = seen === undefined ? target.use : await applyBeforeHooks(call, seen, target.use);
+      const recorded = path.audit.begin?.(startRecord(call), { arguments: argumentsOf(call.use) });
+      if (recorded !== undefined) await recorded;
+      const answered = await runInSpan(span, target.source, narrowed, call);
+      const raw = withoutHiddenCompletions(call, target, answered);
+      const result = path.maskResult(withPublicUris(path.catalogOf(session), session, target.source, raw));
+      outcome = outcomeOf(call, await inspectCallResult(call, target, seen, result));
+    } finally {
+      slot.release();
+    }
+  } catch (thrown) {
+    outcome = failedOutcome(call, abortReason(asToolcribError(thrown), signal));
+  } finally {
+    dispose();
+  }
+  if (session.telling !== undefined) await session.telling;
+  endSpan(span, call, outcome);
+
+  const record = path.hooks.persist(callRecord(call, outcome));
+  if (record === undefined) path.audit.withhold?.(call.callId);
+  else path.audit.write(record, { arguments: argumentsOf(call.use) });
+  return outcome;
+}
+
+function callContext(
+  path: CallPath,
+  session: Session,
+  use: Use,
+  options: CallOptions,
+  signal: AbortSignal,
+): CallContext {
+  const { client = session.client, onProgress, onNotice } = options;
+  const call: CallContext = {
+    ...options,
+    path,
+    callId: randomUUID(),
     session,
     use,
+    signal,
+    client,
+    onProgress: onProgress && ((report) => onProgress(guardedProgress(call, report))),
+    onNotice: onNotice && ((method, params) => onNotice(method, path.mask(params))),
     startedAt: path.clock.now(),
-    signal: link.signal,
-    onAsk: options.onAsk,
     target: undefined,
     decision: undefined,
     resultBytes: 0,
     findings: [],
     notes: {},
   };
-  const span = beginSpan(path, call, options.meta);
-
-  let outcome: Outcome;
-  try {
-    checkRequest(call);
-    const found = (call.target = locate(path, session, use) ?? (await locateUnavailable(path, session, use)));
-    checkOrigin(found, options.origin);
-    call.decision = path.gate.decide(session, found.capability, ruledNameOf(use));
-    const target = (call.target = call.decision.verdict === "allow" ? found : await authorize(path, call, found));
-    const taken = acquireSlot(path, call, target);
-    // A hub on its own decides at once, and its calls go on in the same turn.
-    const slot = taken instanceof Promise ? await taken : taken;
-    try {
-      const seen = path.hooks.empty ? undefined : hookCallOf(call, target);
-      const narrowed = seen === undefined ? target.use : await applyBeforeHooks(path, seen, target.use, call.notes);
-      const recorded = path.audit.begin?.(startRecord(call), { arguments: argumentsOf(call.use) });
-      if (recorded !== undefined) await recorded;
-      const answered = await runInSpan(span, target.source, narrowed, useContext(path, call, target, options));
-      const raw = withoutHiddenCompletions(path, call, target, answered);
-      const result = path.maskResult(withPublicUris(path.catalogOf(session), session, target.source, raw));
-      outcome = outcomeOf(call, await inspectCallResult(path, call, target, seen, result, options));
-    } finally {
-      slot.release();
-    }
-  } catch (thrown) {
-    const error = abortReason(asToolcribError(thrown), call.signal);
-    outcome = failedOutcome(path, call, error, options.audience);
-  } finally {
-    link.dispose();
-  }
-  if (session.telling !== undefined) await session.telling;
-  endSpan(span, call, outcome);
-
-  const record = path.hooks.persist(callRecord(call, outcome, path.clock.now()));
-  if (record === undefined) path.audit.withhold?.(call.id);
-  else path.audit.write(record, { arguments: argumentsOf(call.use) });
-  return outcome;
+  return call;
 }
 
-/** What the source learns of the call. */
-function useContext(path: CallPath, call: CallInProgress, target: Target, options: CallOptions): UseContext {
-  const { onProgress, meta, audience, client, onNotice, logLevel, input, extra, keepLarge, onAsk } = options;
-  return {
-    callId: call.id,
-    session: call.session,
-    client: client ?? call.session.client,
-    signal: call.signal,
-    onProgress: onProgress && ((report) => onProgress(guardedProgress(path, target, audience, report))),
-    onNotice: onNotice && ((method, params) => onNotice(method, path.mask(params))),
-    meta,
-    logLevel,
-    input,
-    extra,
-    keepLarge,
-    onAsk,
-    audience,
-  };
-}
-
-/** What a completion would lead to and the session may not see is not suggested either. */
-function withoutHiddenCompletions(
-  { gate }: CallPath,
-  { session, use }: CallInProgress,
-  target: Target,
-  result: Result,
-): Result {
+/** A completion does not suggest what the session may not see. */
+function withoutHiddenCompletions({ path, session, use }: CallContext, target: Target, result: Result): Result {
   if (use.kind !== "completion" || use.ref.type !== "ref/resource") return result;
   const { completion } = result;
   if (!isJsonObject(completion) || !Array.isArray(completion["values"])) return result;
   const given: unknown[] = completion["values"];
   const values = given.filter((value) => {
     const argument = { ...use.argument, value: String(value) };
-    return gate.shows(session, target.capability, ruledNameOf({ ...use, argument }));
+    return path.access.shows(session, target.capability, ruledNameOf({ ...use, argument }));
   });
   if (values.length === given.length) return result;
   const { total: _total, ...rest } = completion;
@@ -127,7 +116,7 @@ function checkOrigin({ capability: { name, origin } }: Target, wanted: CallOptio
 }
 
 /** Doors and programs hand over what they were given, so the request itself may be wrong. */
-function checkRequest({ session, signal, use }: CallInProgress): void {
+function checkRequest({ session, signal, use }: CallContext): void {
   if (session.closed) throw new ToolcribError("cancelled", "The session is closed.");
   if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled before it began.");
   if (use.kind !== "tool" && use.kind !== "prompt") return;
@@ -139,7 +128,6 @@ function checkRequest({ session, signal, use }: CallInProgress): void {
 }
 
 /** The AbortSignal of one call: ends with the caller's own, or with the session. */
-
 interface CallSignal {
   readonly signal: AbortSignal;
   /** Lets go of both. A long-lived signal that serves many calls must not collect listeners. */
@@ -174,11 +162,10 @@ function abortReason(error: ToolcribError, { reason }: AbortSignal): ToolcribErr
   return error.code === "cancelled" && reason instanceof ToolcribError ? reason : error;
 }
 
-/** A call in the form that hooks see, and the use that is left after they have narrowed it. */
-
-function hookCallOf({ id, session, use }: CallInProgress, target: Target): HookCall {
+/** A call in the form that hooks see. */
+function hookCallOf({ callId, session, use }: CallContext, target: Target): HookCall {
   return {
-    callId: id,
+    callId,
     session: {
       id: session.id,
       door: session.door,
@@ -192,12 +179,7 @@ function hookCallOf({ id, session, use }: CallInProgress, target: Target): HookC
   };
 }
 
-async function applyBeforeHooks(
-  path: CallPath,
-  seen: HookCall,
-  use: Use,
-  notes: Record<string, unknown>,
-): Promise<Use> {
+async function applyBeforeHooks({ path, notes }: CallContext, seen: HookCall, use: Use): Promise<Use> {
   const args = await path.hooks.before(seen, notes);
   if (use.kind === "tool") return { ...use, arguments: args };
   // Hooks only leave arguments out, so the values of a prompt are still the strings they were.

@@ -1,4 +1,4 @@
-/** What becomes of a source's result on its way out: the guard, hooks, taint, and the Outcome. */
+/** A source's result on its way out: public URIs, the guard, hooks, taint, large results, and the Outcome; errors and progress too. */
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CatalogReader } from "../../catalog/catalog.ts";
@@ -21,9 +21,10 @@ import { isAtLeast } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { CallToolResult, ContentBlock, Progress, Result } from "../../model/protocol.ts";
 import type { Source } from "../../model/source.ts";
+import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import type { Session } from "../../sessions/session.ts";
-import { type CallInProgress, type CallOptions, type CallPath, publicNameOf } from "./call-context.ts";
-import { RESULTS_SOURCE, type Target } from "./call-target.ts";
+import { type CallContext, publicNameOf } from "./call-context.ts";
+import type { Target } from "./locate.ts";
 import type { HookCall } from "./hooks.ts";
 
 /**
@@ -31,23 +32,22 @@ import type { HookCall } from "./hooks.ts";
  * result becomes a short one and is kept; resources and prompts have no form for that and stay `too_large`.
  */
 export async function inspectCallResult(
-  path: CallPath,
-  call: CallInProgress,
+  call: CallContext,
   target: Target,
   /** As hooks see it; undefined where there are none. */
   seen: HookCall | undefined,
   raw: Result,
-  options: Pick<CallOptions, "audience" | "keepLarge">,
 ): Promise<Result> {
+  const { path, callId } = call;
   const isQuestion = raw["resultType"] === "input_required";
-  // The rounds of one call need one yes.
-  if (isQuestion) path.approvals.giveBack(call.id, { hasRun: true });
-  else path.approvals.spend(call.id);
+  // The rounds of one call need one approval.
+  if (isQuestion) path.approvals.restore(callId, { hasRun: true });
+  else path.approvals.spend(callId);
 
   const limit = path.limitValues.resultBytes;
-  const mayKeep = options.keepLarge === true && call.use.kind === "tool" && !isQuestion;
+  const mayKeep = call.keepLarge === true && call.use.kind === "tool" && !isQuestion;
   const resultBytes = isKeptResult(target) ? Infinity : mayKeep ? Math.max(limit, MAX_KEPT_BYTES) : limit;
-  const untrusted = untrustedResult(path, target, raw, options.audience);
+  const untrusted = untrustedResult(call, target, raw);
   const inspection = await inspectResult(raw, { resultBytes, untrusted }, nextTurn);
   call.findings = inspection.findings;
   if (inspection.verdict === "rejected") {
@@ -56,7 +56,7 @@ export async function inspectCallResult(
     throw new ToolcribError(inspection.code, inspection.message, { hint: inspection.hint, details });
   }
   const bytes = (call.resultBytes = inspection.bytes);
-  taintSession(path, call, target);
+  taintSession(call, target);
   const passed = inspection.verdict === "changed" ? inspection.result : raw;
   // Hooks look at the whole, so that nothing is kept that they withhold.
   const whole = seen === undefined ? passed : withNotes(await path.hooks.after(seen, passed, call.notes), call.notes);
@@ -64,14 +64,14 @@ export async function inspectCallResult(
   if (!mayKeep || bytes <= limit) return result;
   const { name, definition } = target.capability;
   const promisesStructure = "outputSchema" in definition && definition["outputSchema"] !== undefined;
-  return keepLargeResult({ session: call.session, callId: call.id, name, result, bytes, limit, promisesStructure });
+  return keepLargeResult({ session: call.session, callId, name, result, bytes, limit, promisesStructure });
 }
 
 /**
  * `details` of an in-process tool are for the program that it is part of. A server's result may have a field of that name
  * too, which goes on as it came.
  */
-function leavesProcess({ session }: CallInProgress, { source }: Target): boolean {
+function leavesProcess({ session }: CallContext, { source }: Target): boolean {
   return !session.inProcess && isLocalSource(source.id);
 }
 
@@ -85,18 +85,13 @@ function isKeptResult({ source }: Target): boolean {
   return source.id === RESULTS_SOURCE;
 }
 
-/** What was kept has been inspected, but perhaps for a program; an agent gets it with boundaries. */
-function untrustedResult(
-  path: CallPath,
-  target: Target,
-  raw: Result,
-  audience: CallOptions["audience"],
-): UntrustedOrigin | undefined {
+/** A kept result has been inspected, but perhaps for a program; an agent gets it with boundaries. */
+function untrustedResult(call: CallContext, target: Target, raw: Result): UntrustedOrigin | undefined {
   const { source: server, name: tool } = target.capability.origin;
-  if (!isKeptResult(target)) return untrustedOrigin(path, { server, tool }, audience);
+  if (!isKeptResult(target)) return untrustedOrigin(call, { server, tool });
   const mark = untrustedMarkOf(raw);
-  if (mark === undefined || mark.wrapped || audience !== "agent") return undefined;
-  return untrustedSource(path, mark, audience);
+  if (mark === undefined || mark.wrapped || call.audience !== "agent") return undefined;
+  return untrustedSource(call, mark);
 }
 
 function withNotes(result: Result, notes: Readonly<Record<string, unknown>>): Result {
@@ -105,7 +100,7 @@ function withNotes(result: Result, notes: Readonly<Record<string, unknown>>): Re
   return { ...result, _meta: { ...meta, "toolcrib/notes": notes } };
 }
 
-export function outcomeOf({ id: callId, use }: CallInProgress, result: Result): Outcome {
+export function outcomeOf({ callId, use }: CallContext, result: Result): Outcome {
   if (use.kind !== "tool") return { ok: true, callId, result };
   const answer = withContent(result);
   if (answer.isError !== true) return { ok: true, callId, result: answer };
@@ -116,19 +111,15 @@ export function outcomeOf({ id: callId, use }: CallInProgress, result: Result): 
 function withContent(result: Result): CallToolResult {
   const { content } = result;
   if (Array.isArray(content) && content.every(isJsonObject)) {
-    // Blocks may lack a `type`; whoever reads one treats it as a type that nobody knows.
+    // Blocks may lack a `type`; readers treat it as an unknown type.
     return result as CallToolResult;
   }
   return { ...result, content: Array.isArray(content) ? content.filter(isJsonObject) : [] } as CallToolResult;
 }
 
 /**
- * A server speaks of its resources by its own URIs. Where the public one is another, because other servers claim it,
- * results get the public one: what a client finds in a result it can read, from the server that said it.
- */
-
-/**
- * The same result unless something of it is mapped; of most servers nothing ever is. Links to what nobody lists are
+ * A server names its resources by its own URIs. Where the public one differs, because other servers claim it, results get
+ * the public one, which the client can read. The same result if nothing is mapped; links to unlisted resources are
  * remembered for the session.
  */
 export function withPublicUris(catalog: CatalogReader, session: Session, source: Source, result: Result): Result {
@@ -196,8 +187,6 @@ function mapItems(items: unknown[], map: MapItem, publicUri: PublicUri): unknown
   return changed ?? items;
 }
 
-/** A call that failed, as its caller may hear of it: servers word errors, and what they write to stderr is quoted in some. */
-
 /** An error is read at once and goes to a model as it is: a document has no place in it. */
 const MAX_ERROR_BYTES = 16 * 1024;
 const MAX_DETAILS_BYTES = 64 * 1024;
@@ -206,26 +195,21 @@ const MAX_DETAILS_BYTES = 64 * 1024;
  * An error that a server worded is as untrusted as a result: it is scanned, and wrapped for agents, like one. Secrets are
  * masked in every error, whoever worded it.
  */
-export function failedOutcome(
-  path: CallPath,
-  call: CallInProgress,
-  error: ToolcribError,
-  audience: CallOptions["audience"],
-): Outcome {
-  const { id: callId, session, target, use } = call;
+export function failedOutcome(call: CallContext, error: ToolcribError): Outcome {
+  const { path, callId, session, target, use } = call;
   path.approvals.spend(callId);
   const masked = path.mask(error.toObject());
   const server = target?.capability.origin.source ?? serverNamedBy(masked);
   if (server === undefined) return { ok: false, callId, error: masked };
-  const ownName = session.brought?.nameOf(server);
+  const ownName = session.mounted?.nameOf(server);
   if (masked.code === "server_unavailable" && !session.owner && !isLocalSource(server) && ownName === undefined)
     return { ok: false, callId, error: withoutServerDetails(server, masked) };
   const plain = ownName === undefined ? masked : inSessionTerms(masked, server, ownName);
 
   const tool = target?.capability.origin.name ?? publicNameOf(use);
-  const untrusted = isServerWorded(plain) ? untrustedOrigin(path, { server, tool }, audience) : undefined;
+  const untrusted = isServerWorded(plain) ? untrustedOrigin(call, { server, tool }) : undefined;
   if (untrusted === undefined) return { ok: false, callId, error: plain };
-  if (target !== undefined) taintSession(path, call, target);
+  if (target !== undefined) taintSession(call, target);
   const bounded = boundedError(plain);
   const said = { content: [{ type: "text", text: bounded.message }], details: bounded.details };
   const inspection = inspectShortResult(said, untrusted);
@@ -241,13 +225,13 @@ export function failedOutcome(
   };
 }
 
-/** Of a server that never came up there is no capability to ask. */
+/** A server that never connected has no capability to ask. */
 function serverNamedBy({ code, details }: ErrorObject): string | undefined {
   const server = details?.["server"];
   return code === "server_unavailable" && typeof server === "string" ? server : undefined;
 }
 
-/** What the server answered, or why it is not there: that quotes its stderr, or its answer to the handshake. */
+/** The server's own answer, or why it is not connected: that quotes its stderr, or its answer to the handshake. */
 function isServerWorded({ code, details }: ErrorObject): boolean {
   return code === "server_unavailable" || details?.["rpc"] !== undefined;
 }
@@ -294,25 +278,18 @@ function reworded(error: ErrorObject, { content, details }: { readonly [key: str
   };
 }
 
-/** What a server says while it works reaches agents as well, so it passes the guard like a result. */
-
-/** Progress is a line, not a text. */
+/** Progress reaches agents as well, so it passes the guard like a result. It is a line, not a text. */
 const MAX_PROGRESS_LENGTH = 300;
 
 /** The progress report as this audience may see it. Only its numbers are left where the guard withholds its words. */
-export function guardedProgress(
-  path: CallPath,
-  { capability }: Target,
-  audience: CallOptions["audience"],
-  report: Progress,
-): Progress {
-  const { source: server } = capability.origin;
+export function guardedProgress({ path, audience, target }: CallContext, report: Progress): Progress {
   const masked = path.mask(report);
+  const server = target?.capability.origin.source ?? "";
   if (audience !== "agent" || path.isTrusted(server)) return masked;
   const { progress, total, message } = masked;
   const said = typeof message === "string" ? allowedMessage(message, path.guard.onSuspicious) : "";
   // A short prefix marks it: a boundary around every step would be longer than what it is about.
-  const text = path.guard.wrap === "none" ? said : `[untrusted, from ${path.calledName(server)}] ${neutralize(said)}`;
+  const text = path.guard.wrap === "none" ? said : `[untrusted, from ${path.displayName(server)}] ${neutralize(said)}`;
   return {
     progress,
     ...(typeof total === "number" ? { total } : {}),
@@ -332,37 +309,32 @@ function singleLine(text: string): string {
   return text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, " ").trim();
 }
 
+interface ToolOrigin {
+  readonly server: string;
+  readonly tool: string;
+}
+
 /** How the guard treats what comes from there; undefined for a trusted source. */
-function untrustedOrigin(
-  path: CallPath,
-  { server, tool }: { readonly server: string; readonly tool: string },
-  audience: CallOptions["audience"],
-): UntrustedOrigin | undefined {
-  return path.isTrusted(server)
-    ? undefined
-    : untrustedSource(path, { server: path.calledName(server), tool }, audience);
+function untrustedOrigin(call: CallContext, { server, tool }: ToolOrigin): UntrustedOrigin | undefined {
+  const { isTrusted, displayName } = call.path;
+  return isTrusted(server) ? undefined : untrustedSource(call, { server: displayName(server), tool });
 }
 
 /** For what is known to be untrusted, of a server as people call it. */
-function untrustedSource(
-  path: CallPath,
-  { server, tool }: { readonly server: string; readonly tool: string },
-  audience: CallOptions["audience"],
-): UntrustedOrigin {
+function untrustedSource({ path, audience }: CallContext, { server, tool }: ToolOrigin): UntrustedOrigin {
   const { wrap, onSuspicious } = path.guard;
   const wraps = wrap === "all" || (wrap === "agents" && audience === "agent");
   return { server, tool, boundary: wraps ? randomUUID() : "", wrap: wraps, onSuspicious };
 }
 
 /** From now on the session holds content that anyone may have written. */
-function taintSession(path: CallPath, { id, session, startedAt }: CallInProgress, { capability }: Target): void {
-  if (session.taint !== null || path.isTrusted(capability.origin.source) || !path.gate.isOpenWorld(capability)) return;
-  session.markTainted({ callId: id, name: capability.name, at: startedAt });
+function taintSession({ path, callId, session, startedAt }: CallContext, { capability }: Target): void {
+  if (session.taint !== null || path.isTrusted(capability.origin.source) || !path.access.isOpenWorld(capability))
+    return;
+  session.markTainted({ callId, name: capability.name, at: startedAt });
 }
 
-/** A tool's result that is too large to hand out: kept for the session, with a short result that says where it is. */
-
-/** Larger ones are refused: no session keeps more. */
+/** Results that are too large to return are kept for the session; larger ones than this are refused. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 /** Of the text, in the short result. */
 const PREVIEW_BYTES = 2048;
@@ -440,11 +412,11 @@ function firstBytes(text: string): string {
 }
 
 function blocksOf({ content }: Result): ContentBlock[] {
-  // Blocks may lack a `type`; whoever reads one treats it as a type that nobody knows.
+  // Blocks may lack a `type`; readers treat it as an unknown type.
   return Array.isArray(content) ? (content.filter(isJsonObject) as ContentBlock[]) : [];
 }
 
-/** What we wrote into `_meta`: the mark, and what hooks noted. */
+/** Our own entries of `_meta`: the mark, and what hooks noted. */
 function ownMeta({ _meta: meta }: Result): JsonObject | undefined {
   const own = isJsonObject(meta) ? Object.entries(meta).filter(([key]) => isOwnKey(key)) : [];
   return own.length === 0 ? undefined : Object.fromEntries(own);

@@ -55,7 +55,7 @@ function replacedRules(
   return base?.tools && { rules: base.tools, where: whereOf(base) };
 }
 
-/** A role's own servers need not stand in its list of servers as well. */
+/** A role's own servers need not be in its list of servers as well. */
 function withOwnServers(
   name: string,
   { servers, mcpServers = {} }: { servers?: readonly string[] | undefined; mcpServers?: object | undefined },
@@ -87,7 +87,7 @@ async function writeException(
   await addAskException(file, [...configPathOf(rule.level, spec, session.role), "tools", "ask"], entry);
 }
 
-/** Where in the file the rules of a level stand. */
+/** Where in the file the rules of a level are. */
 function configPathOf(level: string, spec: ServerSpec | undefined, role: string | undefined): string[] {
   if (level === "server" && spec !== undefined) {
     const [owner] = spec.roles ?? [];

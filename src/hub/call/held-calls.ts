@@ -1,4 +1,4 @@
-/** Calls that were refused because nobody could be asked, kept for a later yes, and yeses that wait for their call. */
+/** Calls that were refused because no one could be asked, kept for a later approval, and approvals that wait for their call. */
 import type { AskRequest } from "../../model/decision.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -6,11 +6,11 @@ import type { SharedPrincipals } from "../cluster/shared-principals.ts";
 
 /** Above this the oldest of the caller go first. */
 const MAX_HELD_PER_CALLER = 20;
-/** Above this the oldest of whoever has most go first: who asks for little loses nothing to who asks for much. */
+/** Above this the oldest of the caller with the most go first: a caller that asks for little loses nothing to one that asks for much. */
 const MAX_HELD = 1000;
-/** Yeses that wait in one session. */
+/** Approvals that wait in one session. */
 const MAX_APPROVALS_PER_SESSION = 100;
-/** How often a call that a yes let through may end with a question of the server and go on. */
+/** How often an approved call may end with a question of the server and go on. */
 const MAX_ROUNDS = 10;
 
 export interface HeldCall {
@@ -18,17 +18,17 @@ export interface HeldCall {
   readonly session: Session;
   /** The same for the same call of a session, and for no other. A hash: the arguments are only in the request. */
   readonly key: string;
-  /** What a yes for the whole session would be remembered as. */
+  /** The key of an approval for the whole session. */
   readonly grant: string;
 }
 
 export interface HeldCallsOptions {
   readonly clock: Clock;
-  /** How long a question is held, and how long a yes waits for its call. */
+  /** How long a question is held, and how long an approval waits for its call. */
   readonly timeoutMs: () => number;
   /** The question went unanswered: its time or its place was up, or its session ended. */
   readonly onDropped: (request: AskRequest, why: "timeout" | "withdrawn") => void;
-  /** Where yeses wait for callers that may come to another hub of the cluster. */
+  /** Where approvals wait for callers that may come to another hub of the cluster. */
   readonly shared?: SharedPrincipals | undefined;
 }
 
@@ -49,7 +49,7 @@ interface SessionCalls {
 interface PassedCall {
   readonly session: Session;
   readonly key: string;
-  readonly yes: Approval;
+  readonly approval: Approval;
 }
 
 export class HeldCalls {
@@ -59,7 +59,7 @@ export class HeldCalls {
   /** Of each caller the ids of its questions, oldest first. */
   readonly #callers = new Map<string, Set<string>>();
   readonly #sessions = new Map<Session, SessionCalls>();
-  /** For calls under way: the yeses that let them through. */
+  /** For calls in progress: the approvals that let them through. */
   readonly #passed = new Map<string, PassedCall[]>();
 
   constructor(options: HeldCallsOptions) {
@@ -112,18 +112,19 @@ export class HeldCalls {
   }
 
   /** The next call with this key passes. */
-  allow(session: Session, key: string, yes: Approval = this.#freshYes()): void {
+  allow(session: Session, key: string, approval: Approval = this.#freshApproval()): void {
     if (session.closed) return;
     const { shared } = this.#options;
-    if (shared !== undefined && session.sharedKey !== undefined) return session.tell(shared.allow(session, key, yes));
+    if (shared !== undefined && session.sharedKey !== undefined)
+      return session.tell(shared.allow(session, key, approval));
     const { allowed } = this.#of(session);
     allowed.delete(key);
     const [oldest] = allowed.size >= MAX_APPROVALS_PER_SESSION ? allowed.keys() : [];
     if (oldest !== undefined) allowed.delete(oldest);
-    allowed.set(key, yes);
+    allowed.set(key, approval);
   }
 
-  /** Whether a yes waits for this call; it is used up by it. A promise only for callers of several hubs. */
+  /** Whether an approval waits for this call, which uses it up. A promise only for callers of several hubs. */
   passes(session: Session, key: string, callId: string): boolean | Promise<boolean> {
     const { shared } = this.#options;
     if (shared !== undefined && session.sharedKey !== undefined) {
@@ -133,30 +134,30 @@ export class HeldCalls {
       });
     }
     const allowed = this.#sessions.get(session)?.allowed;
-    const yes = allowed?.get(key);
+    const approval = allowed?.get(key);
     allowed?.delete(key);
-    if (yes === undefined || yes.until <= this.#options.clock.now()) return false;
-    this.passed(session, key, callId, yes);
+    if (approval === undefined || approval.until <= this.#options.clock.now()) return false;
+    this.passed(session, key, callId, approval);
     return true;
   }
 
-  /** A yes that was given for this call alone. */
-  passed(session: Session, key: string, callId: string, yes: Approval = this.#freshYes()): void {
-    const yeses = this.#passed.get(callId);
-    if (yeses === undefined) this.#passed.set(callId, [{ session, key, yes }]);
-    else yeses.push({ session, key, yes });
+  /** An approval that was given for this call alone. */
+  passed(session: Session, key: string, callId: string, approval: Approval = this.#freshApproval()): void {
+    const approvals = this.#passed.get(callId);
+    if (approvals === undefined) this.#passed.set(callId, [{ session, key, approval }]);
+    else approvals.push({ session, key, approval });
   }
 
   /**
-   * The yeses that let a call through hold for the next one like it: this one did not run, or has only begun. They last no
+   * The approvals that let a call through apply to the next one like it: this one did not run, or has only begun. They last no
    * longer for it.
    * @param hasRun It ended with a question of the server, which is asked only so often.
    */
-  giveBack(callId: string, hasRun: boolean): void {
-    for (const { session, key, yes } of this.#passed.get(callId) ?? []) {
-      const rounds = yes.rounds + (hasRun ? 1 : 0);
+  restore(callId: string, hasRun: boolean): void {
+    for (const { session, key, approval } of this.#passed.get(callId) ?? []) {
+      const rounds = approval.rounds + (hasRun ? 1 : 0);
       const newer = this.#sessions.get(session)?.allowed.get(key);
-      if (rounds <= MAX_ROUNDS && newer === undefined) this.allow(session, key, { until: yes.until, rounds });
+      if (rounds <= MAX_ROUNDS && newer === undefined) this.allow(session, key, { until: approval.until, rounds });
     }
     this.#passed.delete(callId);
   }
@@ -166,7 +167,7 @@ export class HeldCalls {
     this.#passed.delete(callId);
   }
 
-  #freshYes(): Approval {
+  #freshApproval(): Approval {
     return { until: this.#options.clock.now() + this.#options.timeoutMs(), rounds: 0 };
   }
 

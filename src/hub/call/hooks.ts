@@ -29,7 +29,7 @@ export interface BeforeVerdict {
 export interface AfterVerdict {
   /** Ends the call as `blocked` with this text; the result is withheld. */
   readonly refuse?: string;
-  /** Blocks for which it gives false are left out. */
+  /** Blocks for which it returns false are left out. */
   readonly keepContent?: (block: ContentBlock, index: number) => boolean;
   readonly annotate?: Readonly<Record<string, unknown>>;
 }

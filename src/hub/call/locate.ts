@@ -7,31 +7,40 @@ import { type ResourceRoute, unlistedRoute } from "../../catalog/snapshot.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Capability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { ServerInfo } from "../../model/server-state.ts";
-import type { Use } from "../../model/source.ts";
-import type { SessionEntryPolicy, Policy } from "../../policy/decide.ts";
-import { KeptResults } from "../../sessions/kept-results.ts";
+import { NO_DEFINITIONS, type Source, type Use } from "../../model/source.ts";
+import type { Policy } from "../../policy/decide.ts";
+import { KeptResults, RESULTS_SOURCE } from "../../sessions/kept-results.ts";
+import type { SessionSources } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
 import { SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
-import type { SearchTools } from "../view/search-tools.ts";
-import { keptResultsTarget, type Target } from "./call-target.ts";
+import type { ServerConnections } from "../servers/server-connections.ts";
+import type { AccessControl } from "./access-control.ts";
+
+/** The meaning of a public name: the capability, the source that has it, and the use in that source's own words. */
+export interface Target {
+  readonly capability: Capability;
+  readonly source: Source;
+  readonly use: Use;
+}
 
 interface Lookup {
   readonly catalogOf: (session: Session) => CatalogReader;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
-  readonly absent: UnavailableServers;
+  readonly unavailable: UnavailableServers;
   readonly unlisted: UnlistedResources;
-  readonly searchTools?: SearchTools | undefined;
-  /** Whether a URI stands below a skill of the user's own: then nobody else answers for it. */
+  readonly searchTools?: { target(session: Session, use: Use): Target | undefined } | undefined;
+  /** Whether a URI is below a skill of the user's own: then no other source answers for it. */
   readonly isOwnSkillUri: (uri: string) => boolean;
 }
 
-/** Undefined if nobody who is up has it. */
+/** Undefined if no connected source has it. */
 export function locate(lookup: Lookup, session: Session, use: Use): Target | undefined {
   if (use.kind === "resource" && KeptResults.owns(use.uri)) return keptResultsTarget(session, use.uri);
-  const own = lookup.searchTools?.target(session, use);
-  if (own !== undefined) return own;
+  if (use.kind === "tool" && use.name.startsWith("toolcrib_")) {
+    const searchTool = lookup.searchTools?.target(session, use);
+    if (searchTool !== undefined) return searchTool;
+  }
   const catalog = lookup.catalogOf(session);
   const found = find(lookup, catalog, session, use);
   const source = found && catalog.source(found.capability.origin.source);
@@ -40,9 +49,9 @@ export function locate(lookup: Lookup, session: Session, use: Use): Target | und
 
 /** For what `locate` did not find: wakes a server that may have it, or says why it cannot be had. */
 export async function locateUnavailable(lookup: Lookup, session: Session, use: Use): Promise<Target> {
-  const woken = (await lookup.absent.wake(session, use)) ? locate(lookup, session, use) : undefined;
+  const woken = (await lookup.unavailable.wake(session, use)) ? locate(lookup, session, use) : undefined;
   if (woken !== undefined) return woken;
-  throw lookup.absent.explain(session, use) ?? notFoundError(use, lookup.visibleNames(session, use.kind));
+  throw lookup.unavailable.explain(session, use) ?? notFoundError(use, lookup.visibleNames(session, use.kind));
 }
 
 function find(
@@ -79,6 +88,34 @@ function find(
   }
 }
 
+/** A session's kept results as a Source, so that reading one takes the same path as every other read. */
+function keptResultsTarget(session: Session, uri: string): Target {
+  const source: Source = {
+    id: RESULTS_SOURCE,
+    kind: "local",
+    definitions: () => NO_DEFINITIONS,
+    onChange: () => () => {},
+    async run() {
+      const result = session.results.read(uri);
+      if (result !== undefined) return result;
+      throw new ToolcribError("not_found", `The result "${uri}" is not kept, or no longer.`, {
+        hint: "Kept results belong to one session and make room for newer ones. Call the tool again.",
+      });
+    },
+  };
+  return {
+    source,
+    use: { kind: "resource", uri },
+    capability: {
+      kind: "resource",
+      name: uri,
+      origin: { source: RESULTS_SOURCE, name: uri },
+      definition: { uri, name: uri, mimeType: "text/plain" },
+      fingerprint: "",
+    },
+  };
+}
+
 export function notFoundError(use: Use, visible: readonly string[]): ToolcribError {
   const { noun, name } = describeUse(use);
   const near = nearMatches(name, visible);
@@ -105,83 +142,71 @@ function describeUse(use: Use): { noun: string; name: string } {
   }
 }
 
-/** A name that nobody has may belong to a server that is not up: then it is woken, or its absence is the answer. */
-
 interface UnavailableServersOptions {
   readonly config: LoadedConfig;
-  /** The connection that serves under an id now; it may be another one later. */
-  readonly connection: (id: string) => ServerConnection | undefined;
+  readonly connections: ServerConnections;
   readonly policy: Policy;
-  /** Of a session's own server. */
-  readonly brought: (id: string) => SessionEntryPolicy | undefined;
+  readonly sessionSources: SessionSources;
 }
 
-interface Unavailable {
-  readonly connection: ServerConnection;
-  readonly state: ServerInfo["state"];
-}
-
+/** An unknown name may belong to a server that is not connected: then that server is woken, or its absence is the answer. */
 export class UnavailableServers {
+  readonly #options: UnavailableServersOptions;
   readonly #patterns: readonly NamePattern[];
-  readonly #connection: UnavailableServersOptions["connection"];
-  readonly #policy: Policy;
-  readonly #brought: UnavailableServersOptions["brought"];
 
-  constructor({ config, connection, policy, brought }: UnavailableServersOptions) {
-    this.#policy = policy;
-    this.#brought = brought;
-    this.#connection = connection;
+  constructor(options: UnavailableServersOptions) {
+    this.#options = options;
+    const { config } = options;
     const template = config.config.tools.naming;
     this.#patterns = config.servers.map(({ id, toolPrefix }) => new NamePattern(template, id, toolPrefix));
   }
 
   /** Connects servers that wait to be asked for, and waits for those on their way. False if there are none. */
   async wake(session: Session, use: Use): Promise<boolean> {
-    const sleeping = this.#absent(session, use).filter(({ state }) => state === "idle" || state === "connecting");
-    await Promise.all(sleeping.map(({ connection }) => connection.connect()));
+    const sleeping = this.#candidates(session, use).filter((connection) =>
+      ["idle", "connecting"].includes(connection.info().state),
+    );
+    await Promise.all(sleeping.map((connection) => connection.connect()));
     return sleeping.length > 0;
   }
 
   /** `server_unavailable` if a server that this session may see could have it and is down. */
   explain(session: Session, use: Use): ToolcribError | undefined {
-    const [down] = this.#absent(session, use);
+    const [down] = this.#candidates(session, use);
     if (down === undefined) return undefined;
-    const { id, name, lastError, hint, state } = down.connection.info();
+    const { id, name, lastError, hint, state } = down.info();
+    const shown = this.#options.sessionSources.get(id) === undefined ? id : name;
     return new ToolcribError(
       "server_unavailable",
-      `The server "${this.#brought(id) === undefined ? id : name}" is not connected: ${lastError ?? `it is ${state}`}`,
-      {
-        hint: hint ?? "`toolcrib doctor` checks it.",
-        details: { server: id },
-      },
+      `The server "${shown}" is not connected: ${lastError ?? `it is ${state}`}`,
+      { hint: hint ?? "`toolcrib doctor` checks it.", details: { server: id } },
     );
   }
 
-  #absent(session: Session, use: Use): Unavailable[] {
+  /** Servers that are not connected, that may have it, and that the session may see. */
+  #candidates(session: Session, use: Use): ServerConnection[] {
     if (use.kind !== "tool" && use.kind !== "prompt") return [];
     const { name, kind } = use;
+    const { connections, policy, sessionSources } = this.#options;
     return this.#patterns
       .filter((pattern) => pattern.canProduce(name))
-      .flatMap(({ server }) => this.#connection(server) ?? [])
-      .concat(session.brought?.whoCouldGive(name) ?? [])
-      .map((connection) => ({ connection, state: connection.info().state }))
-      .filter(({ state }) => state !== "ready" && state !== "degraded")
-      .filter(({ connection }) => {
-        const brought = this.#brought(connection.id);
-        const subject = { kind, publicName: name, originName: name, server: connection.id, brought };
-        return this.#policy.decide(subject, session).verdict !== "deny";
+      .flatMap(({ server }) => connections.get(server) ?? [])
+      .concat(session.mounted?.whoCouldGive(name) ?? [])
+      .filter((connection) => !["ready", "degraded"].includes(connection.info().state))
+      .filter(({ id }) => {
+        const subject = { kind, publicName: name, originName: name, server: id, mounted: sessionSources.get(id) };
+        return policy.decide(subject, session).verdict !== "deny";
       });
   }
 }
 
-/** MCP does not promise that a resource which a result links to is listed, so a URI that nobody lists may be readable. */
-
 interface UnlistedResourcesOptions {
   readonly catalogOf: (session: Session) => CatalogReader;
-  readonly servers: () => readonly ServerConnection[];
-  readonly shows: (session: Session, capability: Capability) => boolean;
+  readonly connections: ServerConnections;
+  readonly access: AccessControl;
 }
 
+/** MCP does not promise that a resource which a result links to is listed, so an unlisted URI may be readable. */
 export class UnlistedResources {
   readonly #options: UnlistedResourcesOptions;
 
@@ -191,17 +216,17 @@ export class UnlistedResources {
 
   /**
    * For a URI that is not in the catalog: the server that gave the session a link to it, else the only one with resources
-   * that the session may see. Of several nobody can tell which is meant.
+   * that the session may see. Of several it is unknown which is meant.
    */
   find(session: Session, uri: string): ResourceRoute | undefined {
     if (isOwnScheme(uri)) return undefined;
-    const { catalogOf, servers, shows } = this.#options;
+    const { catalogOf, connections, access } = this.#options;
     const linked = session.links.sourceOf(uri);
     if (linked !== undefined && catalogOf(session).source(linked) !== undefined) return unlistedRoute(linked, uri, uri);
-    const able = [...servers(), ...(session.brought?.connections() ?? [])]
+    const able = [...connections.list(), ...(session.mounted?.connections() ?? [])]
       .filter(hasResources)
       .map(({ id }) => unlistedRoute(id, uri, uri));
-    const visible = able.filter(({ capability }) => shows(session, capability));
+    const visible = able.filter(({ capability }) => access.shows(session, capability));
     // If all are denied it is denied, and an operator learns by which rule.
     const [only, another] = visible.length > 0 ? visible : able;
     return another === undefined ? only : undefined;

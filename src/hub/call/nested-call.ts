@@ -1,5 +1,5 @@
 /** A call that runs another one on the caller's behalf. The inner one takes the whole call path by itself. */
-import { type ErrorObject, errorText, errorTextForModel, type Outcome, ToolcribError } from "../../model/errors.ts";
+import { errorText, errorTextForModel, type Outcome, ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { CallToolResult } from "../../model/protocol.ts";
 import type { UseContext } from "../../model/source.ts";
@@ -10,17 +10,10 @@ interface NestedRequest {
   readonly arguments: JsonObject;
 }
 
-/** What the inner call has of the outer one. */
-type InheritedOptions = {
-  readonly [
-    Key in "signal" | "onProgress" | "onNotice" | "logLevel" | "meta" | "audience" | "keepLarge" | "client" | "onAsk"
-  ]: UseContext[Key] | undefined;
-};
-
 /** The hub's own `call`. */
 export type NestedCall = (
   session: Session,
-  request: NestedRequest & InheritedOptions,
+  request: NestedRequest & Omit<UseContext, "callId" | "session">,
 ) => Promise<Outcome<CallToolResult>>;
 
 export async function nestedCall(
@@ -30,30 +23,13 @@ export async function nestedCall(
   context: UseContext,
 ): Promise<CallToolResult> {
   const { signal, onProgress, onNotice, logLevel, meta, audience, keepLarge, client, onAsk } = context;
-  const outcome = await call(session, {
-    ...wanted,
-    signal,
-    onProgress,
-    onNotice,
-    logLevel,
-    meta,
-    audience,
-    keepLarge,
-    client,
-    onAsk,
-  });
+  const inherited = { signal, onProgress, onNotice, logLevel, meta, audience, keepLarge, client, onAsk };
+  const outcome = await call(session, { ...wanted, ...inherited });
   if (outcome.ok) return outcome.result;
   const { error, result } = outcome;
   if (result !== undefined) return result;
   if (error.code === "cancelled") throw new ToolcribError("cancelled", error.message);
-  return errorResult(error, audience === "agent" ? errorTextForModel : errorText);
-}
-
-/** For a model an error is an answer like any other: it can read it and do better. */
-function errorResult(error: ErrorObject, textOf: (error: ErrorObject) => string): CallToolResult {
-  return {
-    content: [{ type: "text", text: textOf(error) }],
-    structuredContent: { error },
-    isError: true,
-  };
+  // For a model an error is an answer like any other: it can read it and do better.
+  const text = audience === "agent" ? errorTextForModel(error) : errorText(error);
+  return { content: [{ type: "text", text }], structuredContent: { error }, isError: true };
 }

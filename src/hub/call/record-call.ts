@@ -1,16 +1,18 @@
+/** The records of a call: for the audit log and listeners, and for OpenTelemetry. */
 import type { Outcome } from "../../model/errors.ts";
-import type { JsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
 import type { Source, Use, UseContext } from "../../model/source.ts";
 import type { CallRecord, StartRecord } from "../../telemetry/call-record.ts";
 import type { CallSpan } from "../../telemetry/tracing.ts";
-import { type CallInProgress, type CallPath, publicNameOf } from "./call-context.ts";
+import { type CallContext, publicNameOf } from "./call-context.ts";
 
-/** What is known of a call when it is about to reach its source. */
-export function startRecord(call: CallInProgress): StartRecord {
+type StartedCall = Pick<CallContext, "callId" | "session" | "use" | "startedAt" | "target" | "decision">;
+
+/** The record of a call that is about to reach its source. */
+export function startRecord(call: StartedCall): StartRecord {
   const { session, use, target, decision } = call;
   return {
-    callId: call.id,
+    callId: call.callId,
     time: isoTime(call.startedAt),
     session: session.id,
     door: session.door,
@@ -25,11 +27,11 @@ export function startRecord(call: CallInProgress): StartRecord {
 }
 
 /** The record of a call that has ended. */
-export function callRecord(call: CallInProgress, outcome: Outcome, now: number): CallRecord {
+export function callRecord(call: CallContext, outcome: Outcome): CallRecord {
   return {
     ...startRecord(call),
     outcome: outcome.ok ? "ok" : outcome.error.code,
-    durationMs: now - call.startedAt,
+    durationMs: call.path.clock.now() - call.startedAt,
     resultBytes: call.resultBytes,
     findings: call.findings.map(({ code, severity }) => ({ code, severity })),
     notes: call.notes,
@@ -45,14 +47,9 @@ function isoTime(time: number): string {
   return lastText;
 }
 
-/** Where a call meets OpenTelemetry: its spans begin, surround the run, and end. Undefined while nobody traces. */
-
-export function beginSpan(
-  { tracing }: CallPath,
-  { id, session, use }: CallInProgress,
-  meta: JsonObject | undefined,
-): CallSpan | undefined {
-  return tracing?.begin(() => ({ callId: id, session: session.id, door: session.door, use, meta }));
+/** The OpenTelemetry span of a call; undefined while no SDK is registered. */
+export function beginSpan({ path, callId, session, use, meta }: CallContext): CallSpan | undefined {
+  return path.tracing?.begin(() => ({ callId, session: session.id, door: session.door, use, meta }));
 }
 
 /** Runs the use; traced, the source gets a `_meta` that continues the trace. */
@@ -61,7 +58,7 @@ export function runInSpan(span: CallSpan | undefined, source: Source, use: Use, 
   return span.run(source, use, context.meta, (meta) => source.run(use, { ...context, meta }));
 }
 
-export function endSpan(span: CallSpan | undefined, { target, decision }: CallInProgress, outcome: Outcome): void {
+export function endSpan(span: CallSpan | undefined, { target, decision }: CallContext, outcome: Outcome): void {
   span?.end({
     server: target?.capability.origin.source ?? null,
     decision: decision?.verdict ?? "none",

@@ -1,5 +1,8 @@
-/** Writes servers into the files of other programs and takes them out again, with a record of what was written. */
-import { createHash } from "node:crypto";
+/**
+ * Writes servers into the config files of other programs and removes them again. `$TOOLCRIB_HOME/clients.json` records what was
+ * written, so that exactly that is removed.
+ */
+import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -20,11 +23,8 @@ import { type PathStep, type TextEditor, valueAt } from "../../files/edit/text-e
 import { withLock } from "../../files/lock-file.ts";
 import { assertInside } from "../../files/path-safety.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { canonicalJson, type JsonObject } from "../../model/json.ts";
 import { assertNoSecrets } from "./no-secrets.ts";
-
-export { changesDir } from "../install/changes-dir.ts";
-export { gatewayCommand } from "./gateway-command.ts";
 
 interface ChangeTarget {
   /** Both files are changed through it, so that undoing it undoes both. */
@@ -33,7 +33,7 @@ interface ChangeTarget {
   readonly home: string;
 }
 
-/** Of a file that did not exist; the files of clients often hold secrets. */
+/** Of new files; config files of clients often contain secrets. */
 const NEW_FILE_MODE = 0o600;
 
 /**
@@ -67,7 +67,7 @@ export async function writeClientServers({
   });
 }
 
-/** Takes out what `writeClientServers` wrote. An entry that somebody edited since is kept, and told of. */
+/** Removes what `writeClientServers` wrote. An entry that was edited since is kept, and reported. */
 export async function removeClientServers({
   changes,
   home,
@@ -78,14 +78,13 @@ export async function removeClientServers({
     const { path } = request.file;
     let plan = planRemove(await readTextIfPresent(path), request, known);
     const edit = (text: string | null): string | null => (plan = planRemove(text, request, known)).text;
-    // A file that goes holds nothing but what was written; a copy of that would be litter.
+    // A file that is deleted contains only what was written; it needs no backup.
     await changes.editFile(path, edit, { mode: NEW_FILE_MODE, backup: plan.text !== null });
     if (plan.records !== known) await editWrittenEntries(changes, home, () => plan.records);
     return plan;
   });
 }
 
-/** What Toolcrib wrote into files of other programs. */
 export async function readWrittenEntries(home: string): Promise<readonly WrittenEntry[]> {
   const file = writtenEntriesFile(home);
   return parseWrittenEntries(await readTextIfPresent(file), file);
@@ -129,13 +128,11 @@ export function fileToWrite(client: AgentClient, scope: ClientScope, place: Clie
   return chosen;
 }
 
-/** What writing servers into a client's file comes to: the new text, and what must be remembered to take it out again. */
-
 export interface WriteRequest {
   readonly client: AgentClient;
   readonly file: ClientFile;
   readonly servers: Readonly<Record<string, WrittenServer>>;
-  /** Overwrite an entry of the same name that is not Toolcrib's; it comes back when ours is taken out. */
+  /** Overwrite an entry of the same name that is not Toolcrib's. It is restored when ours is removed. */
   readonly replace?: boolean;
   /** Who writes: the names of skills; `toolcrib connect` if absent. */
   readonly by?: string;
@@ -143,10 +140,10 @@ export interface WriteRequest {
 
 export interface WritePlan {
   readonly text: string;
-  /** Ids that are new or changed, and ids that stood there as wanted. */
+  /** Ids that are new or changed, and ids that were there as wanted. */
   readonly written: readonly string[];
   readonly present: readonly string[];
-  /** The entries of this file that were written, to take the place of earlier records. */
+  /** The entries that were written; they replace earlier records. */
   readonly records: readonly WrittenEntry[];
 }
 
@@ -240,13 +237,11 @@ function conflictError(
   });
 }
 
-/** What taking servers out of a client's file comes to. */
-
 export interface RemoveRequest {
   readonly client: AgentClient;
   readonly file: ClientFile;
   readonly ids: readonly string[];
-  /** Take out entries too that were edited since, and such that start Toolcrib and were written by somebody else. */
+  /** Also remove entries that were edited since, and entries that start Toolcrib but were not written by it. */
   readonly force?: boolean;
 }
 
@@ -284,7 +279,7 @@ export function planRemove(before: string | null, request: RemoveRequest, known:
   withEditor(client, file, (editor) => {
     for (const { path } of ours) {
       const isThis = (each: WrittenEntry): boolean => isEntryAt(each, file.path, path);
-      // What the ones before handed on counts.
+      // An entry before it may have passed its containers on.
       const entry = records.find(isThis);
       if (entry === undefined) continue;
       const { text: after, outcome } = withoutEntry(editor, text, entry, force);
@@ -334,7 +329,7 @@ function withoutEntry(
   return { text: after, outcome: "removed" };
 }
 
-/** Containers and files that stay because other entries of ours are in them go with the last of those. */
+/** Containers and files that stay because of other entries of ours are removed with the last of those. */
 function inheritContainers(records: readonly WrittenEntry[], gone: WrittenEntry): WrittenEntry[] {
   return records.map((entry) => {
     if (entry.file !== gone.file) return entry;
@@ -357,8 +352,6 @@ function isEmptyFile(text: string): boolean {
   return /^\uFEFF?\s*(?:\{\s*\})?\s*$/.test(text);
 }
 
-/** `$TOOLCRIB_HOME/clients.json`: what Toolcrib wrote into files of other programs, so that exactly that is taken out again. */
-
 /** No skill has such a name. */
 export const WRITTEN_BY_CONNECT = "toolcrib connect";
 
@@ -377,18 +370,18 @@ const WrittenEntrySchema = z.object({
   file: z.string(),
   /** Of the server in that file. */
   id: z.string(),
-  /** Who wrote it: BY_CONNECT, or the skills that brought the server. */
+  /** The writer: `WRITTEN_BY_CONNECT`, or the names of the skills that need the server. */
   by: z.string(),
   path: z.array(StepSchema),
-  /** What `TextEditor.set` said: the containers that were made go with the last entry in them. */
+  /** The result of `TextEditor.set`: containers that were made are removed with the last entry in them. */
   madeFrom: z.int().min(-1),
   /** Whether the file was made for it. */
   madeFile: z.boolean(),
   /** Folders that were made for the file, outermost first. */
   madeFolders: z.array(z.string()).optional(),
-  /** Of the entry as it was written: another one now means that somebody edited it. */
+  /** Of the entry as written; a different one now means that it was edited. */
   digest: z.string(),
-  /** What stood there before, if it was replaced. It may hold other programs' secrets, so the file is the user's alone. */
+  /** The value that was replaced. It may contain secrets of other programs, so only the user can read the file. */
   replaced: z.unknown().optional(),
   undo: PatchSchema.optional(),
 });
@@ -402,14 +395,14 @@ function writtenEntriesFile(home: string): string {
   return join(home, "clients.json");
 }
 
-/** Throws where the text is not what Toolcrib wrote: writing over it would lose the way back. */
+/** Throws for a damaged file: overwriting it would lose the record of what to remove. */
 function parseWrittenEntries(text: string | null, file: string): readonly WrittenEntry[] {
   if (text === null || text.trim() === "") return [];
   try {
     return RecordsSchema.parse(JSON.parse(text)).entries;
   } catch (error) {
     throw new ToolcribError("invalid_config", `${file}, where Toolcrib keeps what it wrote for clients, is damaged.`, {
-      hint: "Move it away. What was written before is then yours to take out.",
+      hint: "Move it away. Then remove the earlier entries yourself.",
       cause: error,
     });
   }
@@ -419,54 +412,41 @@ function renderWrittenEntries(entries: readonly WrittenEntry[]): string | null {
   return entries.length === 0 ? null : `${JSON.stringify({ version: 1, entries }, null, 2)}\n`;
 }
 
-/** One file may hold servers of several scopes, so the id alone does not say which entry it is. */
+/** One file may have servers of several scopes, so the id alone is not enough. */
 function isEntryAt(entry: WrittenEntry, file: string, path: readonly PathStep[]): boolean {
   return entry.file === file && isDeepStrictEqual(entry.path, path);
 }
 
-/** Of a value as its content says, whatever the order of its keys: programs that rewrite their file may change that. */
+/** Does not depend on the order of keys: programs that rewrite their file may change it. */
 function entryDigest(value: unknown): string {
-  return sha256(JSON.stringify(sortKeys(value)) ?? "");
+  return sha256(canonicalJson(value));
 }
 
-function sortKeys(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortKeys);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, each]) => [key, sortKeys(each)]),
-  );
-}
-
-/** The text of a client's file as the plans see it. */
-
-/** Runs what reads or edits the text of a file; where that cannot be done the file is named, and left alone. */
+/** Runs a task on the text of a client's file. An error names the file, which is not changed. */
 function withEditor<T>(client: AgentClient, file: ClientFile, task: (editor: TextEditor) => T): T {
   try {
     return task(editorFor(client.format));
   } catch (error) {
-    // Editors know no files.
+    // Editors do not know the file.
     if (!(error instanceof ToolcribError) || error.message.includes(file.path)) throw error;
     if (error.code === "invalid_arguments") throw error;
     throw new ToolcribError("invalid_config", `${file.path}: ${error.message}`, {
-      hint: `${client.name}'s file was left as it is. Mend it and try again.`,
+      hint: `${client.name}'s file was not changed. Fix it and try again.`,
       details: { file: file.path, ...error.details },
       cause: error,
     });
   }
 }
 
-/** The way back from a text to the one before it, byte by byte, for as long as nobody else has changed it. */
-
+/** Restores the text before an edit byte by byte, as long as nothing else has changed it. */
 interface TextPatch {
-  /** sha256 of the text that the patch can be taken out of. */
+  /** sha256 of the text that the patch can revert. */
   readonly after: string;
-  /** Where the two texts begin to differ. */
+  /** Where the two texts start to differ. */
   readonly start: number;
-  /** How much stands there now. */
+  /** Length of the new part. */
   readonly length: number;
-  /** What stood there before. */
+  /** The old part. */
   readonly removed: string;
 }
 
@@ -491,5 +471,5 @@ export function revertPatch(text: string, { after, start, length, removed }: Tex
 }
 
 function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return hash("sha256", text);
 }

@@ -1,4 +1,4 @@
-/** Nothing that Toolcrib writes into another program's file may be a secret, or a reference that only Toolcrib reads. */
+/** Keeps secrets, and references that only Toolcrib can read, out of other programs' files. */
 import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
@@ -9,30 +9,30 @@ export function assertNoSecrets(client: AgentClient, id: string, server: Written
   for (const { place, key, text } of textsOf(server)) {
     const wrong = credentialProblem(client, key, text);
     if (wrong === undefined) continue;
-    throw new ToolcribError("invalid_arguments", `${id}: ${place} ${wrong}. ${client.name}'s file is not touched.`, {
+    throw new ToolcribError("invalid_arguments", `${id}: ${place} ${wrong}. ${client.name}'s file was not changed.`, {
       hint:
         "url" in server
-          ? `Leave it out, and give it to ${client.name} in its own way.`
-          : `Give the secret to Toolcrib, and let ${client.name} start the server with \`toolcrib mcp --server ${id}\`.`,
+          ? `Leave it out, and enter it in ${client.name} itself.`
+          : `Store the secret in Toolcrib, and let ${client.name} start the server with \`toolcrib mcp --server ${id}\`.`,
     });
   }
 }
 
-/** `postgres://me:password@host/db`, wherever it stands. */
+/** `postgres://me:password@host/db`, anywhere in a text. */
 const PASSWORD_IN_ADDRESS = /[a-z][\w+.-]{0,20}:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i;
 
 function credentialProblem(client: AgentClient, key: string | undefined, text: string): string | undefined {
-  if (/secret:\/\//i.test(text)) return "holds a secret:// reference, which only Toolcrib can read";
+  if (/secret:\/\//i.test(text)) return "contains a secret:// reference, which only Toolcrib can read";
   if (key !== undefined && isCredentialName(key) && isPlainText(text) && !isClientReference(client, text)) {
     return "is a credential in plain text";
   }
   const [, password = ""] = PASSWORD_IN_ADDRESS.exec(text) ?? [];
-  if (isPlainText(password) && !isClientReference(client, password)) return "holds a password in plain text";
+  if (isPlainText(password) && !isClientReference(client, password)) return "contains a password in plain text";
   // A path may look like anything.
   return /[/\\]/.test(text) || maskTokens(text) === text ? undefined : "looks like a credential in plain text";
 }
 
-/** `${env:NAME}` in the client's own words. */
+/** `${env:NAME}` in the client's own syntax. */
 function isClientReference({ envReference }: AgentClient, text: string): boolean {
   if (envReference === undefined) return false;
   const [before = "", after = ""] = envReference("\0").split("\0");

@@ -1,4 +1,4 @@
-/** The cluster that a hub belongs to, opened from its config. A hub without one loads nothing of it. */
+/** The cluster of a hub, opened from its config. A hub without a cluster loads nothing of it. */
 import { isAbsolute, join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
@@ -12,9 +12,10 @@ import type { Secrets } from "../../secrets/secrets.ts";
 import type { Store } from "../../store/store.ts";
 import { ClusteredServers } from "../../upstream/clustered/clustered-servers.ts";
 import { openSessionKeys } from "./routable-ids.ts";
+import type { SharedState, SharedStateOptions } from "./shared-state.ts";
 
 interface HubClusterParts {
-  /** Whether this hub is a node; one that is there for a command works by itself. */
+  /** Whether this hub is a node; the hub of a command works alone. */
   readonly joins: boolean;
   readonly store: Store | undefined;
   readonly sealed: SealedSecrets | undefined;
@@ -30,9 +31,7 @@ export async function openHubCluster(loaded: LoadedConfig, parts: HubClusterPart
   if (entry === undefined) return undefined;
   const { clock, warn } = parts;
   if (!parts.joins) {
-    warn(
-      "The config names a cluster, and this hub does not join it: it works by itself. `toolcrib serve` makes a node.",
-    );
+    warn("The config names a cluster, but this hub does not join it. Use `toolcrib serve` to start a node.");
     return undefined;
   }
   if (parts.store?.kind !== "postgres") {
@@ -51,7 +50,7 @@ export async function openHubCluster(loaded: LoadedConfig, parts: HubClusterPart
   return openCluster({ config, secret: await clusterSecret(loaded, config.name, parts), clock, facts, warn });
 }
 
-/** Nodes have it from the store that they share: who can read that is a node, as far as the others can tell. */
+/** It is in the shared store: whoever can read that counts as a node. */
 async function clusterSecret(
   { config }: LoadedConfig,
   cluster: string,
@@ -66,7 +65,21 @@ async function clusterSecret(
   return keys.secret;
 }
 
-/** What the servers of a node need to be one of a cluster; undefined for a hub that is no node. */
+/** Undefined for a hub that is not a node of a cluster, which loads nothing of it. */
+export async function openSharedState({
+  cluster,
+  store,
+  ...options
+}: Omit<SharedStateOptions, "cluster" | "store"> & {
+  readonly cluster: Cluster | undefined;
+  readonly store: Store | undefined;
+}): Promise<SharedState | undefined> {
+  if (cluster === undefined || store === undefined) return undefined;
+  const { SharedState } = await import("./shared-state.ts");
+  return SharedState.open({ ...options, cluster, store });
+}
+
+/** Undefined for a hub that is not a node. */
 export function clusteredServers(
   cluster: Cluster | undefined,
   { config }: LoadedConfig,
@@ -77,7 +90,7 @@ export function clusteredServers(
   return new ClusteredServers({ cluster, clock, leaseMs: entry.leaseMs, shutdownMs: config.http.limits.shutdownMs });
 }
 
-/** With what its references stand for. Credentials go to the redactor before anybody can quote them. */
+/** Resolves the references. Credentials go to the redactor first, before a message can quote them. */
 export async function resolveCluster(
   config: ClusterConfig,
   baseDir: string,
@@ -93,7 +106,7 @@ export async function resolveCluster(
   return { ...config, url: urls, credentials };
 }
 
-/** Password or token, as they stand in the address and as they are meant. */
+/** Password or token, as written in the address and decoded. */
 function credentialsOf(address: string): string[] {
   const [, written = ""] = /^[a-z]+:\/\/([^/?#]*)@/i.exec(address) ?? [];
   if (written === "") return [];
@@ -113,8 +126,6 @@ function isCredentialLine(line: string): boolean {
   return /^\s*[A-Za-z0-9_.-]{20,}\s*$/.test(line) && !line.includes("-----");
 }
 
-/** Whether what a hub relies on can be reached. Everybody may read it, so it names neither addresses nor nodes. */
-
 interface HubHealth {
   readonly problems: readonly string[];
   readonly cluster?: { readonly nodes: number; readonly nats: "up" | "down" };
@@ -127,15 +138,15 @@ interface HealthSources {
   readonly store: Pick<Store, "kind" | "trouble"> | undefined;
 }
 
-/** Takes a hub. */
+/** Whether the services that a hub relies on can be reached. It is public, so it names neither addresses nor nodes. */
 export function hubHealth({ cluster, store }: HealthSources): HubHealth {
   const isCutOff = cluster?.isUp === false;
   const isStoreDown = store?.trouble !== undefined;
   return {
     problems: [
-      ...(isCutOff ? ["NATS cannot be reached: what other nodes have cannot be used from here."] : []),
+      ...(isCutOff ? ["NATS cannot be reached. Sessions and servers of other nodes are unavailable here."] : []),
       ...(isStoreDown
-        ? ["The store cannot be reached: what was read before goes on, and nothing can be changed."]
+        ? ["The store cannot be reached. The hub works with what it has read, and nothing can be changed."]
         : []),
     ],
     ...(cluster === undefined ? {} : { cluster: { nodes: cluster.nodes().length, nats: isCutOff ? "down" : "up" } }),

@@ -1,6 +1,6 @@
 /**
- * Ids that clients hold and bring back to any node: of sessions, kept results and calls that wait for an answer. Such an id is
- * an encrypted token that names the node which has what it stands for. What belongs to a session upstream (connections of its
+ * Ids that clients may bring back to any node: of sessions, kept results and calls that wait for an answer. Such an id is an
+ * encrypted token that names the node which owns it. What belongs to a session upstream (connections of its
  * own, subscriptions, what it was granted) lives with that node and ends with it, so the owner is all that must be named.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
@@ -20,7 +20,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const TOKEN_PATTERN = /^[A-Za-z0-9_-]{44,512}$/;
 
-/** Where what an id stands for is: here, under this local name, or at another node that is alive as far as is known. */
+/** This node, under a local name, or another node that seems to be alive. */
 type IdLocation = { readonly here: string } | { readonly node: string };
 
 type Nodes = Pick<Cluster, "node" | "nodes" | "isUp">;
@@ -66,7 +66,7 @@ export class RoutableIds {
     if (text === undefined) return undefined;
     const [owner = "", local = ""] = text.split(" ");
     if (owner === this.#nodes.node.id) return { here: local === "" ? id : local };
-    // Without NATS nobody can say who is alive: the client must not give up a session that may be.
+    // Without NATS it is unknown which nodes are alive, and the client must not give up a living session.
     const mayLive = !this.#nodes.isUp || this.#nodes.nodes().some((node) => node.id === owner);
     return mayLive ? { node: owner } : undefined;
   }
@@ -89,12 +89,10 @@ function openToken(kind: IdKind, id: string, key: SessionKey): string | undefine
   }
 }
 
-/** So that an id of one kind is none of another. */
+/** An id of one kind is not valid for another. */
 function tokenContext(kind: IdKind, { id }: SessionKey): Buffer {
   return Buffer.from(`toolcrib ${kind} ${id}`, "utf8");
 }
-
-/** What the doors of a node need to give out ids that every node understands. */
 
 export interface NodeIds {
   readonly cluster: Cluster;
@@ -104,7 +102,6 @@ export interface NodeIds {
   close(): void;
 }
 
-/** The parts of a hub that it takes. */
 interface IdsHub {
   readonly cluster: Cluster | undefined;
   readonly store: Store | undefined;
@@ -119,7 +116,7 @@ interface NodeIdsOptions {
   readonly clock?: Clock;
 }
 
-/** Undefined for a hub that is no node. */
+/** Undefined for a hub that is not a node. */
 export async function openNodeIds(
   { cluster, store, sealed, config }: IdsHub,
   { idleMs, warn, clock = systemClock }: NodeIdsOptions,
@@ -146,19 +143,14 @@ export function openSessionKeys(
   return SessionKeys.open({ cluster, store, sealed: sealing, ...options });
 }
 
-/**
- * The keys with which the nodes of a cluster seal the ids that they give out. All nodes share one ring, kept in the store; a
- * new key joins it each day, so that what one key could open is bounded.
- */
-
 const DAY_MS = 24 * 3_600_000;
-/** A session in use outlives any idle time; one that is older begins anew when it lands on a node that is not its owner. */
+/** A session in use outlives any idle time. An older one starts again when it reaches a node that is not its owner. */
 const KEEP_KEYS_MS = 30 * DAY_MS;
 const KEY_BYTES = 32;
 const ID_BYTES = 3;
-/** An id that nobody knows may be that of a key which another node has just made; whoever invents ids must not keep the store busy. */
+/** Another node may have just made an unknown key. Invented ids must not keep the store busy. */
 const RELOAD_AFTER_MS = 1000;
-/** After a failure to make a new key the old one goes on. */
+/** After a failure to make a new key, the old one stays in use. */
 const RETRY_MS = 60_000;
 const MAX_TRIES = 5;
 
@@ -191,32 +183,26 @@ export interface SessionKeysOptions {
   readonly cluster: string;
   readonly store: Pick<Store, "follow"> & { readonly settings: Pick<Settings, "get" | "exchange"> };
   readonly clock: Clock;
-  /** What `secrets.key` seals; without it the ring lies in the store as it is. */
-  readonly sealed?:
-    | {
-        seal(name: string, text: string): Promise<SealedText>;
-        unseal(name: string, entry: SealedText): Promise<string>;
-      }
-    | undefined;
+  /** Seals with `secrets.key`; without it the ring is stored in plain text. */
+  readonly sealed?: Pick<SealedSecrets, "seal" | "unseal"> | undefined;
   /** The longest time that a session may rest. */
   readonly idleMs: number;
   readonly warn: (message: string) => void;
 }
 
+/** A ring of keys that all nodes share through the store. A new key is added each day, which bounds what one key can open. */
 export class SessionKeys {
   readonly #options: SessionKeysOptions;
   readonly #name: string;
-  readonly #boxes: KeySealer;
   readonly #stopFollowing: () => void;
   #ring: KeyRing;
   #readAt: number;
   #looking: Promise<void> | undefined;
   #renewAt = 0;
 
-  private constructor(options: SessionKeysOptions, name: string, boxes: KeySealer, ring: KeyRing) {
+  private constructor(options: SessionKeysOptions, name: string, ring: KeyRing) {
     this.#options = options;
     this.#name = name;
-    this.#boxes = boxes;
     this.#ring = ring;
     this.#readAt = options.clock.now();
     this.#stopFollowing = options.store.follow(({ topic, subject }) => {
@@ -227,8 +213,7 @@ export class SessionKeys {
   /** Makes the ring if there is none. Rejects with `invalid_config` where it cannot be opened with this node's `secrets.key`. */
   static async open(options: SessionKeysOptions): Promise<SessionKeys> {
     const name = `cluster.${options.cluster}.session-keys`;
-    const boxes = options.sealed === undefined ? plainSealer : secretSealer(name, options.sealed);
-    return new SessionKeys(options, name, boxes, await currentRing(options, name, boxes));
+    return new SessionKeys(options, name, await currentRing(options, name));
   }
 
   /** The same on all nodes for as long as the cluster lives. */
@@ -269,8 +254,8 @@ export class SessionKeys {
     this.#looking ??= (async () => {
       try {
         const text = await store.settings.get(this.#name);
-        const ring = text === undefined ? undefined : await unsealRingText(text, this.#boxes);
-        if (ring !== undefined) this.#ring = ring;
+        const stored = text === undefined ? undefined : parseRing(text);
+        if (stored !== undefined) this.#ring = await unsealRing(stored, this.#options, this.#name);
       } catch {
         // The next unknown id asks again.
       } finally {
@@ -284,57 +269,54 @@ export class SessionKeys {
   async #renew(now: number): Promise<void> {
     this.#renewAt = now + RETRY_MS;
     try {
-      this.#ring = await currentRing(this.#options, this.#name, this.#boxes);
+      this.#ring = await currentRing(this.#options, this.#name);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      this.#options.warn(`The cluster's session keys could not be renewed; those of before go on. ${why}`);
+      this.#options.warn(`The cluster's session keys could not be renewed; the old keys stay in use. ${why}`);
     }
   }
 }
 
-/** The ring in the store, with a key of today: if there is none, one is added, and what is too old is taken out. */
-async function currentRing(options: SessionKeysOptions, name: string, boxes: KeySealer): Promise<KeyRing> {
+/** The ring in the store. If it has no key of today, one is added and expired keys are removed. */
+async function currentRing(options: SessionKeysOptions, name: string): Promise<KeyRing> {
   const { store, clock } = options;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const before = await store.settings.get(name);
     const kept = before === undefined ? undefined : parseRing(before);
     const now = clock.now();
-    if (kept !== undefined && kept.keys.some(({ madeAt }) => now - madeAt < DAY_MS)) return unsealRing(kept, boxes);
+    if (kept !== undefined && kept.keys.some(({ madeAt }) => now - madeAt < DAY_MS))
+      return unsealRing(kept, options, name);
     // Opened first: a node with another `secrets.key` must not add to a ring that it cannot read.
-    if (kept !== undefined) await unsealRing(kept, boxes);
+    if (kept !== undefined) await unsealRing(kept, options, name);
     const after: StoredRing = {
-      secret: kept?.secret ?? (await boxes.close(randomBytes(KEY_BYTES))),
+      secret: kept?.secret ?? (await sealKey(options, name, randomBytes(KEY_BYTES))),
       keys: [
         ...(kept?.keys.filter((key) => isAccepted(key, options)) ?? []),
         {
           id: randomBytes(ID_BYTES).toString("base64url"),
           madeAt: now,
-          key: await boxes.close(randomBytes(KEY_BYTES)),
+          key: await sealKey(options, name, randomBytes(KEY_BYTES)),
         },
       ],
     };
-    if (await store.settings.exchange(name, before, JSON.stringify(after))) return unsealRing(after, boxes);
+    if (await store.settings.exchange(name, before, JSON.stringify(after))) return unsealRing(after, options, name);
   }
-  throw new ToolcribError("conflict", "The cluster's session keys were changed by others again and again.");
+  throw new ToolcribError("conflict", "Other nodes keep changing the cluster's session keys.");
 }
 
 function isAccepted({ madeAt }: { readonly madeAt: number }, { clock, idleMs }: SessionKeysOptions): boolean {
   return clock.now() - madeAt < DAY_MS + Math.max(idleMs, KEEP_KEYS_MS);
 }
 
-async function unsealRingText(text: string, boxes: KeySealer): Promise<KeyRing | undefined> {
-  const kept = parseRing(text);
-  return kept === undefined ? undefined : unsealRing(kept, boxes);
-}
-
-async function unsealRing({ secret, keys }: StoredRing, boxes: KeySealer): Promise<KeyRing> {
+async function unsealRing({ secret, keys }: StoredRing, options: SessionKeysOptions, name: string): Promise<KeyRing> {
+  const open = (stored: SealedKey): Promise<Buffer> => openKey(options, name, stored);
   return {
-    secret: await boxes.open(secret),
-    keys: await Promise.all(keys.map(async ({ id, madeAt, key }) => ({ id, madeAt, bytes: await boxes.open(key) }))),
+    secret: await open(secret),
+    keys: await Promise.all(keys.map(async ({ id, madeAt, key }) => ({ id, madeAt, bytes: await open(key) }))),
   };
 }
 
-/** Undefined for what is no ring: it is replaced. */
+/** Undefined for an invalid ring, which is replaced. */
 function parseRing(text: string): StoredRing | undefined {
   let value: unknown;
   try {
@@ -351,43 +333,24 @@ function parseRing(text: string): StoredRing | undefined {
   return { secret: value["secret"], keys: keys.toSorted((a, b) => a.madeAt - b.madeAt) };
 }
 
-/** How keys lie in the store: as they are, or sealed with `secrets.key`, which must then be the same on all nodes. */
-
 /** Base64, or sealed base64. */
 type SealedKey = string | SealedText;
 
-interface KeySealer {
-  close(bytes: Buffer): Promise<SealedKey>;
-  /** Rejects with `invalid_config`. */
-  open(box: SealedKey): Promise<Buffer>;
+async function sealKey({ sealed }: SessionKeysOptions, name: string, bytes: Buffer): Promise<SealedKey> {
+  const text = bytes.toString("base64");
+  return sealed === undefined ? text : sealed.seal(name, text);
 }
 
-interface Sealing {
-  seal(name: string, text: string): Promise<SealedText>;
-  unseal(name: string, entry: SealedText): Promise<string>;
-}
-
-const plainSealer: KeySealer = {
-  close: async (bytes) => bytes.toString("base64"),
-  async open(box) {
-    if (typeof box === "string") return Buffer.from(box, "base64");
-    throw wrongSecretsKey("were sealed with `secrets.key`, which this node does not have");
-  },
-};
-
-function secretSealer(name: string, sealing: Sealing): KeySealer {
-  return {
-    close: (bytes) => sealing.seal(name, bytes.toString("base64")),
-    async open(box) {
-      // From before `secrets.key` was set; the next key is sealed.
-      if (typeof box === "string") return Buffer.from(box, "base64");
-      try {
-        return Buffer.from(await sealing.unseal(name, box), "base64");
-      } catch (cause) {
-        throw wrongSecretsKey("were sealed with another `secrets.key` than this node has", cause);
-      }
-    },
-  };
+/** Rejects with `invalid_config`. */
+async function openKey({ sealed }: SessionKeysOptions, name: string, stored: SealedKey): Promise<Buffer> {
+  // From before `secrets.key` was set; the next key is sealed.
+  if (typeof stored === "string") return Buffer.from(stored, "base64");
+  if (sealed === undefined) throw wrongSecretsKey("were sealed with `secrets.key`, which this node does not have");
+  try {
+    return Buffer.from(await sealed.unseal(name, stored), "base64");
+  } catch (cause) {
+    throw wrongSecretsKey("were sealed with another `secrets.key` than this node has", cause);
+  }
 }
 
 function isSealedKey(value: unknown): value is SealedKey {

@@ -1,4 +1,4 @@
-/** Questions that wait at other nodes: listed here, told of here, and answered from here at the node that has them. */
+/** Approvals that wait at other nodes: they are listed and reported here, and answers are forwarded to their node. */
 import type { CallReply, Cluster, IncomingCall } from "../../cluster/cluster.ts";
 import type { AskAnswer, AskOutcome, AskRequest } from "../../model/decision.ts";
 import type { Emitter } from "../../base/emitter.ts";
@@ -9,17 +9,17 @@ import type { HubEvents } from "../hub-events.ts";
 
 const TOPIC = "approvals";
 const ANSWER_TIMEOUT_MS = 10_000;
-/** An answer may overtake the list in which its question still stands. */
+/** An answer may arrive before the list that still has its request. */
 const MAX_SETTLED = 1000;
 
 export interface SharedApprovalsOptions {
   readonly cluster: Cluster;
   readonly events: Emitter<HubEvents>;
-  /** What waits at this node. */
+  /** Requests that wait at this node. */
   readonly own: () => readonly AskRequest[];
-  /** Answers what waits at this node; rejects with `not_found` if nothing does. */
+  /** Answers a request of this node; rejects with `not_found` if it does not wait. */
   readonly answerOwn: (id: string, answer: AskAnswer, by: Answerer) => Promise<unknown>;
-  /** Takes secrets out before anything leaves the node. */
+  /** Removes secrets before anything leaves the node. */
   readonly mask: <Value>(value: Value) => Value;
 }
 
@@ -58,7 +58,7 @@ export class SharedApprovals {
     return [...this.#others.values()].map(({ request }) => request);
   }
 
-  /** False if none of that id is known of another node; rejects if it no longer waits, or that node cannot be reached. */
+  /** False if no other node has that id; rejects if it no longer waits, or its node cannot be reached. */
   async answer(id: string, answer: AskAnswer, by: Answerer): Promise<boolean> {
     const found = this.#others.get(id);
     if (this.#settled.has(id)) throw noLongerPending(id);
@@ -80,10 +80,10 @@ export class SharedApprovals {
     if (head["do"] === "list") return { head: {}, body: Buffer.from(JSON.stringify(mask(own()))) };
     const { id, answer, user, door, caller } = head;
     if (typeof id !== "string" || typeof answer !== "string") {
-      throw new ToolcribError("invalid_arguments", "A node asked for something that this one does not know.");
+      throw new ToolcribError("invalid_arguments", "Another node sent a request that this node does not know.");
     }
     try {
-      // What is no known answer counts as no, as everywhere.
+      // An unknown answer counts as no, as everywhere.
       await answerOwn(id, answer as AskAnswer, {
         user: textOrNull(user),
         door: textOrNull(door),
@@ -117,7 +117,7 @@ export class SharedApprovals {
       });
       requests = parseRequests(body);
     } catch {
-      // It comes with the next list: when the node is heard of again, or asks again.
+      // The next list has it: when the node is back, or asks again.
       return;
     }
     const name = cluster.nodes().find(({ id }) => id === node)?.name ?? node;
@@ -135,7 +135,7 @@ export class SharedApprovals {
     for (const [id, other] of this.#others) {
       if (other.node !== node) continue;
       this.#drop(id, "withdrawn");
-      // A node that was only cut off comes back with its questions.
+      // A node that was only cut off comes back with its requests.
       this.#settled.delete(id);
     }
   }
@@ -151,10 +151,9 @@ export class SharedApprovals {
   }
 }
 
-/** The store may still have it as one that waits. */
 function noLongerPending(id: string): ToolcribError {
-  return new ToolcribError("not_found", `No call waits for an answer under the id ${id} any more.`, {
-    hint: "It was answered, given up or timed out.",
+  return new ToolcribError("not_found", `The call with the id ${id} is no longer waiting for an answer.`, {
+    hint: "It was answered or withdrawn, or it timed out.",
   });
 }
 
@@ -166,7 +165,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** Nodes of one cluster may be of different versions: what lacks the parts that are shown is left out. */
+/** Nodes may have different versions: requests without the parts that are shown are left out. */
 function parseRequests(body: Uint8Array | undefined): AskRequest[] {
   const value: unknown = body === undefined ? [] : JSON.parse(Buffer.from(body).toString("utf8"));
   return Array.isArray(value) ? value.filter(isRequest) : [];

@@ -1,8 +1,8 @@
 /**
- * Keeps the config files of all nodes in step. The store has the document that holds; a node that finds its own file changed
- * publishes the difference, one that finds the document changed edits its file. What it was last in step with is in its home.
+ * Keeps the config files of all nodes in sync. The store has the current document. A node whose file changes publishes the
+ * difference; a node that sees a new document edits its file. The state of the last sync is in its home.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { access, constants, mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -12,7 +12,7 @@ import { editPaths, type PathEdit, textWithEdits } from "../../config/edit-confi
 import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
 import { realTarget, writeAtomic } from "../../files/write-atomic.ts";
 import { asToolcribError } from "../../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Settings, Store } from "../../store/store.ts";
 import type { ConfigLocation } from "../reload/config-source.ts";
 import { watchFiles } from "../reload/file-watcher.ts";
@@ -46,7 +46,7 @@ interface SharedConfigOptions {
   readonly warn: (message: string) => void;
 }
 
-/** What this node was last in step with, and what its file said then: the same, unless the file cannot be written. */
+/** The document of the last sync, and the file at that time: the same, unless the file cannot be written. */
 interface LastSync {
   readonly document: JsonObject;
   readonly inFile: JsonObject;
@@ -55,9 +55,9 @@ interface LastSync {
 interface OwnFile {
   readonly text: string;
   readonly document: JsonObject;
-  /** Where plain credentials stand. */
+  /** Paths of plain credentials. */
   readonly withheld: readonly DocumentPath[];
-  /** Put in place by somebody for the nodes, who cannot write it. */
+  /** The node cannot write it: it was deployed to the nodes. */
   readonly isDeployed: boolean;
 }
 
@@ -69,7 +69,7 @@ export class SharedConfig {
   #toldReadOnly = false;
   #toldAway = false;
   #toldConflict = "";
-  /** What counts as the file is another one, and the hub could not take it over yet. */
+  /** The config changed, and the hub could not load it yet. */
   #owesReload = false;
   #retryMs = RETRY_MS;
   #stopRetry = (): void => {};
@@ -79,7 +79,7 @@ export class SharedConfig {
     this.#options = options;
   }
 
-  /** Before anything is made of the config: resolves with the one that holds. */
+  /** Resolves with the current config, before anything is made of it. */
   async begin(loaded: LoadedConfig): Promise<LoadedConfig> {
     const { place, file } = this.#options;
     this.#memory = await this.#recall();
@@ -88,8 +88,8 @@ export class SharedConfig {
   }
 
   /**
-   * @param hub `reload` takes over what the file says by now; `onReload` tells when the file was taken over.
-   * @returns Ends it.
+   * @param hub `reload` loads the file; `onReload` reports when the file was loaded.
+   * @returns Stops it.
    */
   follow(hub: { reload(): Promise<void>; onReload(listener: () => void): () => void }): () => void {
     const renew = (): void => {
@@ -100,7 +100,7 @@ export class SharedConfig {
       if (topic === "settings" && (subject === SETTING || subject === "*")) renew();
     });
     const { file, place, clock } = this.#options;
-    // Whoever reloads reads the text that stands for the file, and does not hear that the file is another one.
+    // A reload reads the text in memory instead of the file, and would not notice that the file changed.
     const stopFile = watchFiles([file], () => place.texts.has(file) && renew(), { clock });
     // What changed since it began.
     renew();
@@ -113,7 +113,7 @@ export class SharedConfig {
     };
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when nothing is in progress. */
   settled(): Promise<void> {
     return this.#last;
   }
@@ -131,7 +131,7 @@ export class SharedConfig {
     } catch (error) {
       if (this.#stopped) return;
       const { message } = asToolcribError(error);
-      if (!this.#toldAway) this.#options.warn(`The config is not in step with the other nodes: ${message}`);
+      if (!this.#toldAway) this.#options.warn(`The config is not in sync with the other nodes: ${message}`);
       this.#toldAway = true;
       this.#retry(renew);
       this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS);
@@ -143,7 +143,7 @@ export class SharedConfig {
     if (!this.#stopped) this.#stopRetry = this.#options.clock.after(this.#retryMs, renew);
   }
 
-  /** True if what counts as the file is another one; undefined if the file says nothing that can be used. */
+  /** True if the config changed; undefined if the file cannot be used. */
   async #sync(): Promise<boolean | undefined> {
     const { settings } = this.#options.store;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -153,7 +153,7 @@ export class SharedConfig {
       const published = parsePublished(stored);
       const target = this.#target(own, published);
       if (published === undefined || this.#brings(own, target, published)) {
-        // A merge of two files that both load may not.
+        // A merge of two valid files may be invalid.
         const problem = await this.#problemOf(own, target);
         if (problem !== undefined) return this.#hold(own, target, published?.document ?? target, problem);
         const asBase = this.#memory === undefined || own.isDeployed;
@@ -175,7 +175,7 @@ export class SharedConfig {
     return own.isDeployed && isOther && !isDeepStrictEqual(withoutPlainCredentials(own), published.base);
   }
 
-  /** What all are to say. */
+  /** The document that all nodes should have. */
   #target(own: OwnFile, published: PublishedConfig | undefined): JsonObject {
     const memory = this.#memory;
     if (memory === undefined) {
@@ -186,7 +186,7 @@ export class SharedConfig {
     return published === undefined ? mine : mergeDocuments(memory.document, mine, published.document);
   }
 
-  /** What is in plain text counts as what stood there before it was. */
+  /** Plain credentials count as the value that was there before. */
   #inFile({ document, withheld }: OwnFile, known: JsonObject): JsonObject {
     return withheld.reduce((draft, path) => {
       const before = valueAtPath(known, path);
@@ -197,25 +197,23 @@ export class SharedConfig {
   #tellJoined(own: OwnFile, target: JsonObject, published: PublishedConfig): void {
     const { file, warn } = this.#options;
     const brought = differences(published.document, target);
-    const names = brought.map(({ path, value }) => `${path.join(".")}${value === undefined ? " (taken out)" : ""}`);
+    const names = brought.map(({ path, value }) => `${path.join(".")}${value === undefined ? " (removed)" : ""}`);
     if (names.length > 0) {
-      warn(
-        `${file} is new to the cluster of this node, so what it says counts for all nodes now: ${names.join(", ")}.`,
-      );
+      warn(`${file} is new to this node's cluster, so these settings now apply to all nodes: ${names.join(", ")}.`);
     }
     const mine = withoutPlainCredentials(own);
     const other = differences(mine, target, own.withheld).map(({ path }) => path.join("."));
-    // The one that all nodes were given: what they changed since is no surprise.
+    // All nodes were given this file: later changes are expected.
     if (other.length === 0 || isDeepStrictEqual(mine, published.base)) return;
     const reason = hasSeen(published, mine)
-      ? `${file} is an earlier one than what its cluster has had since, so it changes nothing (to go back to it, put it in place while the nodes run)`
+      ? `${file} is older than its cluster's config, so it changes nothing (to go back to it, put it in place while the nodes run)`
       : `This node is new to its cluster, and its config file differs`;
     warn(
-      `${reason}: what the cluster has counts for ${other.join(", ")}. What the file said before is in ${this.#beforeFile}.`,
+      `${reason}: the cluster's config applies to ${other.join(", ")}. The file as it was before is in ${this.#beforeFile}.`,
     );
   }
 
-  /** The file with what holds for all in it. */
+  /** The text of the file with the shared document in it. */
   #textOf(own: OwnFile, target: JsonObject): string {
     return textWithEdits(this.#options.file, own.text, differences(own.document, target, own.withheld));
   }
@@ -231,11 +229,11 @@ export class SharedConfig {
     }
   }
 
-  /** Goes on with what the others have, and leaves the file as it is until both go together. True if that is something else. */
+  /** Uses the other nodes' config, and leaves the file as it is until the two can be merged. True if the config changed. */
   async #hold(own: OwnFile, wanted: JsonObject, theirs: JsonObject, problem: string): Promise<boolean> {
     const { file, place, warn } = this.#options;
     const paths = differences(theirs, wanted).map(({ path }) => path.join("."));
-    const message = `What ${file} says of ${paths.join(", ")} does not go together with what the other nodes have, so it is not taken over: ${problem}`;
+    const message = `The settings ${paths.join(", ")} in ${file} conflict with the other nodes' config, so they do not apply: ${problem}`;
     if (message !== this.#toldConflict) warn(message);
     this.#toldConflict = message;
     const [before, after] = [place.texts.get(file), this.#textOf(own, theirs)];
@@ -244,7 +242,7 @@ export class SharedConfig {
     return before !== after;
   }
 
-  /** Makes the file say what holds for all. True if it did not before. */
+  /** Writes the shared document into the file. True if the config changed. */
   async #write(own: OwnFile, target: JsonObject): Promise<boolean> {
     const { file, place, warn } = this.#options;
     const edits = differences(own.document, target, own.withheld);
@@ -264,7 +262,7 @@ export class SharedConfig {
       return true;
     }
     if (!this.#toldReadOnly) {
-      warn(`${file} cannot be written: what the other nodes changed holds in memory, and is taken over at each start.`);
+      warn(`${file} cannot be written. Changes of other nodes apply in memory, and are loaded again at each start.`);
     }
     this.#toldReadOnly = true;
     place.texts.set(file, after);
@@ -285,7 +283,7 @@ export class SharedConfig {
     }
   }
 
-  /** Undefined while it does not load: what is wrong with it is told by whoever loads it. */
+  /** Undefined while it does not load; whoever loads it reports the problem. */
   async #read(): Promise<OwnFile | undefined> {
     const { file, place, warn, isWritable = canBeWritten } = this.#options;
     let text: string;
@@ -301,7 +299,7 @@ export class SharedConfig {
     const places = withheld.map((path) => path.join(".")).join(", ");
     if (places !== this.#toldWithheld && places !== "") {
       warn(
-        `${file} holds credentials in plain text, so this part of it stays on this node: ${places}. With references such as secret://env/NAME instead, all nodes get it.`,
+        `${file} contains credentials in plain text, so this part stays on this node: ${places}. Use references such as secret://env/NAME to share it with all nodes.`,
       );
     }
     this.#toldWithheld = places;
@@ -345,7 +343,7 @@ export class SharedConfig {
   }
 }
 
-/** What of it may be told to others. */
+/** The part that other nodes may see. */
 function withoutPlainCredentials({ document, withheld }: OwnFile): JsonObject {
   return withheld.reduce(withoutPath, document);
 }
@@ -361,17 +359,15 @@ async function canBeWritten(file: string): Promise<boolean> {
   }
 }
 
-/** What the store has of the config of all nodes: the document that holds, and what of the files led to it. */
-
-/** A file that is older than that many others may count as new again. */
+/** A file that is older than this many others may count as new again. */
 const MAX_SEEN = 200;
 
 interface PublishedConfig {
   readonly revision: number;
   readonly document: JsonObject;
-  /** The last file that was put in place for the nodes, as opposed to what they wrote into it since. */
+  /** The last file that was deployed, without what nodes wrote into it since. */
   readonly base: JsonObject;
-  /** Digests of all that files said so far, the newest last. */
+  /** Digests of all files and documents so far, the newest last. */
   readonly seen: readonly string[];
 }
 
@@ -385,17 +381,17 @@ function parsePublished(text: string | undefined): PublishedConfig | undefined {
 }
 
 /**
- * What becomes of the document where a node has no memory of it. Homes of containers begin empty, so the node cannot know by
- * itself whether its file is the one that all have, an older one, or a change; the store does.
+ * The document after a node without a last sync joins. Homes of containers start empty, so only the store can tell whether the
+ * node's file is the current one, an older one, or a change.
  *
- * - A file that the cluster has seen changes nothing: all have it, or this node lags behind.
- * - Any other is a change against `base`: what it says otherwise counts for all, what the document got since stays.
- * - What it lacks of `base` is taken out only if the file cannot be written, because then somebody put it in place for the
- *   nodes and it is all that they say. A file that can be written gets what it lacks, so that no node that joins with a
- *   short file takes servers or rules from the others. The same holds for a file that says nothing at all.
+ * - A file that the cluster has seen changes nothing: it is current, or this node is behind.
+ * - Any other file is a change against `base`: its differences apply to all nodes, and later changes of the document stay.
+ * - What the file lacks of `base` is removed only if the node cannot write the file: then it was deployed and is complete. A
+ *   writable file is completed, so that a node with a short file does not remove servers or rules of the others. An empty file
+ *   is completed as well.
  *
- * @param file What it says without plain credentials.
- * @param mine The same with what `base` has in their places.
+ * @param file Without plain credentials.
+ * @param mine The same, with the values of `base` in their places.
  */
 function documentOnJoin(
   published: PublishedConfig,
@@ -413,7 +409,7 @@ function hasSeen({ seen, base }: PublishedConfig, file: JsonObject): boolean {
   return isDeepStrictEqual(file, base) || seen.includes(documentDigest(file));
 }
 
-/** @param file Of the node that changed something; `asBase` if it was put in place for the nodes. */
+/** @param file Of the node that changed something; `asBase` if it was deployed. */
 function nextPublished(
   before: PublishedConfig | undefined,
   document: JsonObject,
@@ -427,16 +423,5 @@ function nextPublished(
 }
 
 function documentDigest(document: JsonObject): string {
-  return createHash("sha256")
-    .update(JSON.stringify(sortKeys(document)))
-    .digest("hex")
-    .slice(0, 32);
-}
-
-/** The order of keys says nothing. */
-function sortKeys(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortKeys);
-  if (!isJsonObject(value)) return value;
-  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, item]) => [key, sortKeys(item)]));
+  return hash("sha256", canonicalJson(document)).slice(0, 32);
 }

@@ -1,4 +1,4 @@
-/** The part of a config file that all nodes of a cluster have in common, how two of them differ, and what becomes of both. */
+/** The part of a config file that all nodes of a cluster share: comparing and merging two versions of it. */
 import { isDeepStrictEqual } from "node:util";
 import type { PathEdit } from "../../config/edit-config.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -8,12 +8,12 @@ import { findPlaintextCredentials } from "../../secrets/plaintext-credentials.ts
 
 export type DocumentPath = readonly string[];
 
-/** What each node has for itself. */
+/** Settings that each node has for itself. */
 const NODE_LOCAL_PATHS: readonly DocumentPath[] = [
   ["$schema"],
   ["store"],
   ["cluster"],
-  // Programs that stand beside the config of the node that names them.
+  // Programs beside the config of the node that names them.
   ["plugins"],
   ["http", "host"],
   ["http", "port"],
@@ -25,7 +25,7 @@ export function sharedPart(document: JsonObject): JsonObject {
   return NODE_LOCAL_PATHS.reduce(withoutPath, document);
 }
 
-/** What turns one document into the other; nothing at or above a kept or node-local path is taken out or replaced. */
+/** The edits that turn one document into the other. Nothing at or above a kept or node-local path is removed or replaced. */
 export function differences(from: JsonObject, to: JsonObject, kept: readonly DocumentPath[] = []): PathEdit[] {
   return edits([], from, to, [...NODE_LOCAL_PATHS, ...kept]);
 }
@@ -40,8 +40,8 @@ function edits(path: DocumentPath, from: unknown, to: unknown, kept: readonly Do
 }
 
 /**
- * What two sides made of one document. Where both changed the same value, `mine` counts; lists of names get what either
- * added and lose what either took out; of a server's entry only the rules are put together of both.
+ * A three-way merge. Where both sides changed the same value, `mine` wins. Lists of names get what either side added and lose
+ * what either side removed. Of a server's entry only the rules are merged.
  */
 export function mergeDocuments(base: JsonObject, mine: JsonObject, theirs: JsonObject): JsonObject {
   const result = merge([], base, mine, theirs);
@@ -60,7 +60,7 @@ function merge(path: DocumentPath, base: unknown, mine: unknown, theirs: unknown
   return Object.fromEntries(members.filter(([, value]) => value !== undefined));
 }
 
-/** With what only the other one has; of a server's entry that is its rules alone. */
+/** Adds what only the other document has; of a server's entry only its rules. */
 export function completeFrom(document: JsonObject, other: JsonObject): JsonObject {
   const result = complete([], document, other);
   return isJsonObject(result) ? result : document;
@@ -97,7 +97,7 @@ export function valueAtPath(document: JsonObject, path: DocumentPath): unknown {
   return path.reduce<unknown>((here, key) => (isJsonObject(here) ? here[key] : undefined), document);
 }
 
-/** Objects that are empty for it go as well. */
+/** Objects that become empty are removed as well. */
 export function withoutPath(document: JsonObject, path: DocumentPath): JsonObject {
   const [key, ...rest] = path;
   if (key === undefined || !Object.hasOwn(document, key)) return document;
@@ -122,12 +122,13 @@ function pathStartsWith(path: DocumentPath, beginning: DocumentPath): boolean {
   return beginning.length <= path.length && beginning.every((step, index) => path[index] === step);
 }
 
-/** Where a config file holds a credential in plain text: that part of it stays on its node. */
-
-/** `postgres://me:password@host/db`, wherever it stands. */
+/** `postgres://me:password@host/db`, anywhere in a text. */
 const PASSWORD_IN_ADDRESS = /[a-z][\w+.-]{0,20}:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i;
 
-/** Of a server the path of its entry, of anything else that of the value, or of the list that it stands in. */
+/**
+ * Paths of credentials in plain text, which stay on their node: of a server the path of its entry, of anything else the path of
+ * the value or of the list that contains it.
+ */
 export function plainCredentialPaths(document: JsonObject): DocumentPath[] {
   const { mcpServers, roles, ...rest } = document;
   return [

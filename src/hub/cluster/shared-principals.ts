@@ -1,23 +1,23 @@
 /**
- * What belongs to a caller at whichever node it comes to: yeses for its session, yeses for one call, and taint. Every node
- * has a session of its own for it, and this keeps them alike. Each fact is an entry of its own, so that nodes that write at
- * the same time lose nothing.
+ * State of a caller that all nodes share: approvals for its session, approvals for one call, and taint. Each node has its own
+ * session for the caller, and this keeps them in sync. Each fact is an entry of its own, so that concurrent writes lose nothing.
  */
 import { hash } from "node:crypto";
+import { endsWithin } from "../../base/async.ts";
 import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Session, Taint } from "../../sessions/session.ts";
 
-/** Longer than a session rests before it ends: the node that has it renews what belongs to it. */
+/** Longer than the idle time of a session: the node that has the session renews its entries. */
 const TTL_MS = 60 * 60_000;
 const RENEW_MS = 15 * 60_000;
-/** A result does not wait longer until the others know of it. */
+/** How long a result waits until the other nodes have it. */
 const PUBLISH_TIMEOUT_MS = 2000;
 
 const CALL_GRANT_KEY = ".yes.";
 
-/** A yes for one call, in however many rounds it is made. */
+/** An approval for one call, which may take several rounds. */
 export interface CallGrant {
   readonly until: number;
   readonly rounds: number;
@@ -34,7 +34,7 @@ export class SharedPrincipals {
   readonly #clock: Clock;
   readonly #known = new Map<string, PrincipalState>();
   readonly #sessions = new Map<string, Set<Session>>();
-  /** What could not be told yet. */
+  /** Entries that could not be published yet. */
   readonly #untold = new Map<string, JsonObject>();
   readonly #stops: (() => void)[];
   #stopRenewing = (): void => {};
@@ -53,7 +53,7 @@ export class SharedPrincipals {
     this.#renewLater();
   }
 
-  /** A session that may stand for a caller of other nodes too. */
+  /** Keeps a session in sync with sessions of the same caller at other nodes. */
   attach(session: Session): void {
     const { sharedKey } = session;
     if (sharedKey === undefined) return;
@@ -67,34 +67,34 @@ export class SharedPrincipals {
     if (known?.taint !== undefined) session.taintedElsewhere(known.taint);
   }
 
-  /** A yes for the session. */
+  /** Shares an approval for the session. */
   async grant({ sharedKey }: Session, grant: string): Promise<void> {
     if (sharedKey !== undefined) await this.#put(`${shortHash(sharedKey)}.grant.${shortHash(grant)}`, { grant });
   }
 
-  /** The next call with this key passes, at one node. */
+  /** Lets the next call with this key pass, at one node only. */
   async allow({ sharedKey }: Session, key: string, { until, rounds }: CallGrant): Promise<void> {
     if (sharedKey !== undefined) await this.#put(callGrantKey(sharedKey, key), { until, rounds });
   }
 
-  /** The yes that waits for a call, which is used up by it. Nobody else gets it. */
+  /** Takes the approval for a call. No other node gets it. */
   async take({ sharedKey }: Session, key: string): Promise<CallGrant | undefined> {
     if (sharedKey === undefined) return undefined;
     const name = callGrantKey(sharedKey, key);
     const untold = this.#untold.get(name);
-    // One that could not be told is only here.
+    // An entry that could not be published is only here.
     if (this.#untold.delete(name)) return this.#valid(untold);
     try {
       return this.#valid(await this.#map.takeOut(name));
     } catch {
-      // A yes that cannot be taken away from the others is none.
+      // Without the cluster, another node could take it as well.
       return undefined;
     }
   }
 
-  #valid(yes: JsonObject | undefined): CallGrant | undefined {
-    const until = numberOf(yes?.["until"]) ?? 0;
-    return until > this.#clock.now() ? { until, rounds: numberOf(yes?.["rounds"]) ?? 0 } : undefined;
+  #valid(grant: JsonObject | undefined): CallGrant | undefined {
+    const until = numberOf(grant?.["until"]) ?? 0;
+    return until > this.#clock.now() ? { until, rounds: numberOf(grant?.["rounds"]) ?? 0 } : undefined;
   }
 
   close(): void {
@@ -104,15 +104,9 @@ export class SharedPrincipals {
 
   async #put(key: string, value: JsonObject): Promise<void> {
     if (!this.#cluster.isUp) return void this.#untold.set(key, value);
-    const { promise: late, resolve } = Promise.withResolvers<boolean>();
-    const stop = this.#clock.after(PUBLISH_TIMEOUT_MS, () => resolve(false));
-    const told = this.#map.put(key, value).then(
-      () => true,
-      () => false,
-    );
-    const isTold = await Promise.race([told, late]);
-    stop();
-    // It may have arrived all the same: twice of a yes would be two calls, twice of the rest is once.
+    const publishing = endsWithin(this.#map.put(key, value), { ms: PUBLISH_TIMEOUT_MS, clock: this.#clock });
+    const isTold = await publishing.catch(() => false);
+    // It may have arrived. Publishing an approval twice would let two calls pass; for the rest it does not matter.
     if (!isTold && !key.includes(CALL_GRANT_KEY)) this.#untold.set(key, value);
   }
 
@@ -126,7 +120,7 @@ export class SharedPrincipals {
   #heard(key: string): void {
     const [principal = "", kind] = key.split(".");
     const value = this.#map.get(key);
-    // What ran out is forgotten with the sessions that had it.
+    // Expired entries are forgotten with their sessions.
     if (value === undefined || (kind !== "grant" && kind !== "taint")) return;
     const known = this.#known.get(principal) ?? { grants: new Set<string>(), taint: undefined };
     this.#known.set(principal, known);
@@ -147,7 +141,7 @@ export class SharedPrincipals {
     if (sessions?.size === 0) this.#sessions.delete(principal);
   }
 
-  /** As long as a node has the session, what belongs to it does not run out. */
+  /** Entries do not expire as long as a node has the session. */
   #renewLater(): void {
     this.#stopRenewing = this.#clock.after(RENEW_MS, () => {
       const entries = this.#map.entries();

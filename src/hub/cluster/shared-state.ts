@@ -1,4 +1,4 @@
-/** What the nodes of a cluster have in common beyond the store: config, limits, questions that wait, and what callers may do. */
+/** State that the nodes of a cluster share beyond the store: config, limits, waiting approvals and grants of callers. */
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { AskAnswer, AskRequest } from "../../model/decision.ts";
@@ -16,8 +16,8 @@ import { SharedConfig } from "./shared-config.ts";
 import { SharedPrincipals } from "./shared-principals.ts";
 
 export interface SharedStateOptions {
-  readonly cluster: Cluster | undefined;
-  readonly store: Store | undefined;
+  readonly cluster: Cluster;
+  readonly store: Store;
   readonly place: ConfigLocation & { readonly texts: Map<string, string> };
   readonly clock: Clock;
   readonly redactor: Redactor;
@@ -25,7 +25,6 @@ export interface SharedStateOptions {
   readonly warn: (message: string) => void;
 }
 
-/** The parts of a hub that are kept in step. */
 interface SharingHub {
   readonly limits: CallLimits;
   readonly asked: () => readonly AskRequest[];
@@ -43,24 +42,18 @@ interface SharingHub {
   readonly hasServer: (id: string) => boolean;
 }
 
-/** Undefined for a hub that is no node of a cluster. */
-export async function openSharedState(options: SharedStateOptions): Promise<SharedState | undefined> {
-  const { cluster, store, clock } = options;
-  if (cluster === undefined || store === undefined) return undefined;
-  return new SharedState({ ...options, cluster, store }, await SharedPrincipals.open(cluster, clock));
-}
-
 export class SharedState {
   readonly principals: SharedPrincipals;
-  readonly #options: SharedStateOptions & { readonly cluster: Cluster; readonly store: Store };
+  readonly #options: SharedStateOptions;
   readonly #stops: (() => void)[];
   #config: SharedConfig | undefined;
   #approvals: SharedApprovals | undefined;
 
-  constructor(
-    options: SharedStateOptions & { readonly cluster: Cluster; readonly store: Store },
-    principals: SharedPrincipals,
-  ) {
+  static async open(options: SharedStateOptions): Promise<SharedState> {
+    return new SharedState(options, await SharedPrincipals.open(options.cluster, options.clock));
+  }
+
+  private constructor(options: SharedStateOptions, principals: SharedPrincipals) {
     this.#options = options;
     this.principals = principals;
     this.#stops = [
@@ -76,7 +69,7 @@ export class SharedState {
     return this.#approvals;
   }
 
-  /** The config that holds for all; one that was given in code is this hub's own. */
+  /** The config that applies to all nodes; a config given in code is this hub's own. */
   async begin(loaded: LoadedConfig): Promise<LoadedConfig> {
     const { file, inCode } = loaded;
     if (inCode || file === null) return loaded;
@@ -85,7 +78,7 @@ export class SharedState {
     try {
       return await this.#config.begin(loaded);
     } catch (error) {
-      warn(`The config is not in step with the other nodes: ${asToolcribError(error).message}`);
+      warn(`The config is not in sync with the other nodes: ${asToolcribError(error).message}`);
       return loaded;
     }
   }
@@ -93,7 +86,7 @@ export class SharedState {
   attach(hub: SharingHub): void {
     const { cluster, store, clock, redactor, events, warn } = this.#options;
     const onAway = (isAway: boolean): void => {
-      if (isAway) warn("The store does not answer, so each node keeps to its part of the limits until it does.");
+      if (isAway) warn("The store does not answer. Until it does, each node keeps to its share of the limits.");
     };
     hub.limits.share({
       windows: new SharedWindows({ clock, pool: store.limits, onAway }),
@@ -115,7 +108,7 @@ export class SharedState {
     if (stopConfig !== undefined) this.#stops.push(stopConfig);
   }
 
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves when nothing is in progress. */
   async close(): Promise<void> {
     for (const stop of this.#stops) stop();
     await this.#config?.settled();

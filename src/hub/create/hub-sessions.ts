@@ -7,54 +7,58 @@ import type { SessionHost } from "../../sessions/session-parts.ts";
 import { Session, type SessionOptions } from "../../sessions/session.ts";
 import type { HubEvents } from "../hub-events.ts";
 import type { HubOptions } from "../hub-options.ts";
-import type { HubParts } from "./wiring.ts";
 
 /** The group of the tools that a session is opened with. */
 const SESSION_TOOL_GROUP = "session";
 
-interface SessionsOptions {
-  readonly parts: HubParts;
-  readonly events: Emitter<HubEvents>;
-  readonly host: SessionHost;
-}
-
-/** Those that were opened, and what is left of those that were closed. */
-export class OpenSessions {
-  readonly #options: SessionsOptions;
+/** The sessions of a hub: its own, those that were opened, and what is left of those that were closed. */
+export class HubSessions {
+  readonly #events: Emitter<HubEvents>;
   readonly #open = new Set<Session>();
   readonly #ending = new Set<Promise<void>>();
+  #host: SessionHost | undefined;
+  #own: Session | undefined;
 
-  constructor(options: SessionsOptions) {
-    this.#options = options;
+  constructor(events: Emitter<HubEvents>) {
+    this.#events = events;
   }
 
-  get list(): readonly Session[] {
-    return [...this.#open];
+  /** Opens the hub's own session. From now on others can be opened. */
+  begin(options: SessionOptions, host: SessionHost): Session {
+    this.#host = host;
+    this.#own = new Session(options, undefined, host);
+    return this.#own;
+  }
+
+  /** The session of the program that made the hub. */
+  get own(): Session {
+    if (this.#own === undefined) throw new Error("The hub has no session yet.");
+    return this.#own;
+  }
+
+  /** Those that are open, the hub's own first. */
+  all(): readonly Session[] {
+    return [this.own, ...this.#open];
   }
 
   open(options: SessionOptions): Session {
-    const { parts, events, host } = this.#options;
-    const session = new Session(options, (closed) => this.#ended(closed), host);
+    const session = new Session(options, (closed) => this.#ended(closed), this.#host);
     if (options.tools !== undefined) addSessionTools(session, options.tools);
     this.#open.add(session);
-    for (const connection of parts.servers.list()) connection.startSession?.(session);
-    events.emit("session", { session, open: true });
+    this.#events.emit("session", { session, open: true });
     return session;
   }
 
   /** Resolves when no process of a session is left. */
-  async closeAll(): Promise<void> {
+  async close(): Promise<void> {
+    this.own.close();
     for (const session of this.#open) session.close();
-    await Promise.all(this.#ending);
+    await Promise.all([this.own.over, ...this.#ending]);
   }
 
   #ended(session: Session): void {
-    const { parts, events } = this.#options;
     if (!this.#open.delete(session)) return;
-    parts.limits.forget(session.id);
-    parts.registry.forgetContext(session.id);
-    for (const connection of parts.servers.all()) connection.endSession(session.id);
-    events.emit("session", { session, open: false });
+    this.#events.emit("session", { session, open: false });
     const ending = session.over;
     this.#ending.add(ending);
     void ending.finally(() => this.#ending.delete(ending));
@@ -75,17 +79,8 @@ export function configuredWorkspace({ config, baseDir }: LoadedConfig): string |
   return config.workspaceDir && resolve(baseDir, config.workspaceDir);
 }
 
-/** The session of the program that makes the hub. */
-export function createHubSession(config: LoadedConfig, options: HubOptions, host: SessionHost): Session {
-  const workspaceDir = options.workspaceDir ?? configuredWorkspace(config);
-  const given: SessionOptions = {
-    owner: true,
-    door: options.door,
-    workspaceDir,
-    ...(options.rootsOnRequest === true ? { rootsOnRequest: true } : {}),
-    ...(options.role === undefined ? {} : { role: options.role }),
-    ...(options.onSample === undefined ? {} : { onSample: options.onSample }),
-    ...(options.onElicit === undefined ? {} : { onElicit: options.onElicit }),
-  };
-  return new Session(given, undefined, host);
+/** For the session of the program that makes the hub. */
+export function ownSessionOptions(config: LoadedConfig, options: HubOptions): SessionOptions {
+  const { door, role, onSample, onElicit, rootsOnRequest, workspaceDir = configuredWorkspace(config) } = options;
+  return { owner: true, door, role, onSample, onElicit, rootsOnRequest, workspaceDir };
 }

@@ -67,7 +67,7 @@ export async function loadMCPServers(
   };
 
   const mirrored = new Map<string, { readonly fingerprint: string; readonly remove: () => void }>();
-  /** Touches only what changed, so that the registry's own listeners are not told of tools that stayed the same. */
+  /** Touches only what changed, so that the registry's own listeners do not hear of tools that stayed the same. */
   const mirror = (): Tool[] => {
     const current = tools({ for: provider });
     const fingerprints = fromServers({});

@@ -1,4 +1,4 @@
-/** What a hub keeps beyond its own life: the store that the config names, and the secrets in it. */
+/** What outlives a hub: the store that the config names, and the secrets in it. */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
@@ -26,13 +26,13 @@ export interface HubHome {
   readonly store: Store | undefined;
   /** Those in the store; undefined without one. */
   readonly sealed: SealedSecrets | undefined;
-  /** What is closed below will be: a database that does not answer keeps nobody waiting for long. */
+  /** `close` follows: a database that does not answer no longer delays anything for long. */
   endSoon(): void;
   /** Closes the store if it was opened here; one that was given stays open. */
   close(): Promise<void>;
 }
 
-/** @param config The one that holds, whenever it is asked for. */
+/** @param config Returns the current one. */
 export async function openHome(
   config: () => LoadedConfig,
   wanted: HubOptions["store"],
@@ -145,7 +145,7 @@ export async function storeAddress(text: string, baseDir: string, secrets: Secre
   return value;
 }
 
-/** As it stands in the address, and as it is meant. The address itself is what messages name the database by. */
+/** As written in the address, and decoded. The address itself is what messages name the database by. */
 function passwordsOf(address: string): string[] {
   const [, written = ""] = /^[a-z]+:\/\/[^:/?#@]*:([^/?#]*)@/i.exec(address) ?? [];
   const parsed = URL.canParse(address) ? new URL(address) : undefined;
@@ -161,10 +161,9 @@ function passwordsOf(address: string): string[] {
 }
 
 /**
- * `store.json`: which database outside the home the home was last used with. Whoever comes without the config that names it
- * would otherwise take the home's own for it, and find everything gone.
+ * `store.json` names the database outside the home that the home was last used with. Without the config that names it, the
+ * home's own database would be taken for it, and everything would seem to be gone.
  */
-
 export function storeNoteFile(home: string): string {
   return join(home, "store.json");
 }

@@ -1,15 +1,18 @@
-/** The parts of a hub that follow from its config. They are made together, and made anew when the config changes. */
+/** The parts of a hub that follow from its config. They are made together, and again when the config changes. */
 import type { Clock } from "../../base/clock.ts";
 import type { Catalog, CatalogReader } from "../../catalog/catalog.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import { isSessionLocalSource } from "../../model/capability.ts";
+import { type CapabilityOrigin, isSessionLocalSource } from "../../model/capability.ts";
+import type { Outcome } from "../../model/errors.ts";
+import type { CallToolResult } from "../../model/protocol.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
+import type { Use } from "../../model/source.ts";
 import type { CallLimits } from "../../policy/call-limits.ts";
 import { ToolClasses } from "../../policy/pattern.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import type { MountedParts } from "../../sessions/mounted-parts.ts";
-import type { SessionSource, SessionSources } from "../../sessions/session-parts.ts";
+import type { SessionSources } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
 import { serverSkills, SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
 import type { AuditSink } from "../../telemetry/call-record.ts";
@@ -17,11 +20,12 @@ import type { Tracing } from "../../telemetry/tracing.ts";
 import type { ToolRegistry } from "../../tools/tool-registry.ts";
 import { AccessControl } from "../call/access-control.ts";
 import type { Approvals } from "../call/approvals.ts";
-import type { CallPath } from "../call/call-context.ts";
-import { RESULTS_SOURCE } from "../call/call-target.ts";
+import type { CallOptions, CallPath, CallRequest } from "../call/call-context.ts";
+import { runCall } from "../call/call-pipeline.ts";
+import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import { replacedToolNames, buildPolicy } from "../call/config-policy.ts";
 import type { HookChain } from "../call/hooks.ts";
-import { UnavailableServers, UnlistedResources } from "../call/locate.ts";
+import { locate, UnavailableServers, UnlistedResources } from "../call/locate.ts";
 import type { DefinitionWatch } from "../pins/definition-watch.ts";
 import type { ServerConnections } from "../servers/server-connections.ts";
 import type { SkillSources } from "../skills/skill-sources.ts";
@@ -30,17 +34,17 @@ import { SEARCH_SOURCE } from "../view/search-definitions.ts";
 import { SearchTools, type SearchToolsOptions, ToolSearch } from "../view/search-tools.ts";
 import { type View, Views } from "../view/view.ts";
 
-/** What lives as long as the hub, whatever the config says. */
+/** Parts that live as long as the hub, whatever the config says. */
 export interface HubParts {
   readonly clock: Clock;
-  /** Undefined for a hub that is no node of one. */
+  /** Undefined for a hub that is not a node of one. */
   readonly cluster: Cluster | undefined;
   readonly redactor: Redactor;
   readonly registry: ToolRegistry;
   readonly catalog: Catalog;
   readonly servers: ServerConnections;
-  /** What sessions brought. */
-  readonly ownSources: SessionSources;
+  /** The sources that sessions mounted. */
+  readonly sessionSources: SessionSources;
   readonly skills: SkillSources;
   readonly definitions: DefinitionWatch;
   readonly approvals: Approvals;
@@ -53,6 +57,56 @@ export interface HubParts {
   readonly searching: WeakSet<Session>;
 }
 
+/** The wiring of the current config, and what parts of a hub ask of it while it is being made and later. */
+export class CurrentWiring {
+  #config: LoadedConfig;
+  #wiring: Wiring | undefined;
+
+  /** @param config Counts until there is a wiring. */
+  constructor(config: LoadedConfig) {
+    this.#config = config;
+  }
+
+  get config(): LoadedConfig {
+    return this.#config;
+  }
+
+  get wiring(): Wiring {
+    if (this.#wiring === undefined) throw new Error("The hub is not wired yet.");
+    return this.#wiring;
+  }
+
+  /** Replaced as a whole: a call in progress goes on with the one that it began with. */
+  replace(wiring: Wiring): void {
+    this.#wiring = wiring;
+    this.#config = wiring.config;
+  }
+
+  view(session: Session): View {
+    return this.wiring.views.of(session);
+  }
+
+  run(session: Session, use: Use, options: CallOptions): Promise<Outcome> {
+    return runCall(callPathFor(this.wiring, session), session, use, options);
+  }
+
+  callTool(
+    session: Session,
+    { name, arguments: args = {}, ...options }: CallRequest,
+  ): Promise<Outcome<CallToolResult>> {
+    // `outcomeOf` sees to it that the result of a tool call has content.
+    return this.run(session, { kind: "tool", name, arguments: args }, options) as Promise<Outcome<CallToolResult>>;
+  }
+
+  /** The source that has a resource, listed or not, and its URI there; undefined if the session may not see it. */
+  resourceOrigin(session: Session, uri: string): CapabilityOrigin | undefined {
+    const { path } = this.wiring;
+    const target = locate(path, session, { kind: "resource", uri });
+    if (target?.use.kind !== "resource" || !path.access.shows(session, target.capability, uri)) return undefined;
+    return { source: target.source.id, name: target.use.uri };
+  }
+}
+
 /** Immutable. Who began with one goes on with it, also when there is a newer one. */
 export interface Wiring {
   readonly config: LoadedConfig;
@@ -62,79 +116,46 @@ export interface Wiring {
 }
 
 export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
-  const {
-    clock,
-    redactor,
-    registry,
-    catalog,
-    servers,
-    ownSources,
-    skills,
-    definitions,
-    approvals,
-    limits,
-    hooks,
-    audit,
-    call,
-  } = parts;
+  const { clock, redactor, registry, catalog, servers, sessionSources, skills, definitions } = parts;
+  const { approvals, limits, hooks, audit, tracing, call, searching } = parts;
   const { guard, limits: limitValues, secrets, tools } = config.config;
   const policy = buildPolicy(config);
-  const brought = (source: string): SessionSource | undefined => ownSources.get(source);
-  const catalogOf = (session: Session): CatalogReader => session.brought?.reader ?? catalog;
+  const catalogOf = (session: Session): CatalogReader => session.mounted?.reader ?? catalog;
   const tagsOf = tagsBySource(config.servers);
-  const gate = new AccessControl({
+  const access = new AccessControl({
     policy,
     classes: new ToolClasses(guard.classes),
     taint: guard.taint,
     tagsOf,
     aliasOf: replacedToolNames(config),
-    isOwnerOnly: ({ source, name }) => (ownSources.get(source) ?? registry).isOwnerOnly(name),
-    brought,
+    isOwnerOnly: ({ source, name }) => (sessionSources.get(source) ?? registry).isOwnerOnly(name),
+    mounted: (source) => sessionSources.get(source),
     skillOf: ({ source, name }) => (source === SKILLS_SOURCE ? skills.skillOf(source, name)?.facts.name : undefined),
     serverOf: (source) => skills.serverOf(source) ?? source,
     objections: definitions.objections,
   });
-  const views = new Views(catalog, gate);
-  const view = (viewer: Session): View => views.of(viewer);
-  const search = new ToolSearch({ catalog, view, tagsOf });
+  const views = new Views(catalog, access);
+  const search = new ToolSearch({ catalog, views, tagsOf });
+  const isThere = (session: Session): boolean => tools.max !== undefined || searching.has(session);
   const path: CallPath = {
-    clock,
-    catalogOf,
-    absent: new UnavailableServers({ config, connection: (id) => servers.get(id), policy, brought }),
-    unlisted: new UnlistedResources({
-      catalogOf,
-      servers: () => servers.list(),
-      shows: (viewer, capability) => gate.shows(viewer, capability),
-    }),
+    ...{ clock, catalogOf, access, approvals, limits, limitValues, hooks, guard, audit, tracing },
+    unavailable: new UnavailableServers({ config, connections: servers, policy, sessionSources }),
+    unlisted: new UnlistedResources({ catalogOf, connections: servers, access }),
+    searchTools: new SearchTools({ search, views, call, isThere }),
     isOwnSkillUri: (uri) => skills.isOwnSkillUri(uri),
     visibleNames: (caller, kind) => views.names(caller, kind),
-    searchTools: new SearchTools({
-      search,
-      view,
-      call,
-      isThere: (session) => tools.max !== undefined || parts.searching.has(session),
-    }),
-    gate,
-    approvals,
-    limits,
-    limitValues,
-    hooks,
-    guard,
     isTrusted: trustedSources(config.servers, (id) => servers.get(id)?.spec),
-    calledName: (source) => brought(source)?.name ?? source,
+    displayName: (source) => sessionSources.get(source)?.name ?? source,
     mask: redactor.maskAll,
     maskResult: secrets.maskResults ? redactor.maskContent : (result) => result,
-    audit,
-    tracing: parts.tracing,
   };
-  const offered = new OfferedTools({
-    max: tools.max,
-    view,
-    search,
-    shows: (viewer, tool) => gate.shows(viewer, tool),
-    onSearchOffered: (session) => parts.searching.add(session),
-  });
-  return { config, path, views, offered };
+  const onSearchOffered = (session: Session): void => void searching.add(session);
+  return {
+    config,
+    path,
+    views,
+    offered: new OfferedTools({ max: tools.max, views, search, access, onSearchOffered }),
+  };
 }
 
 function tagsBySource(servers: readonly ServerSpec[]): (source: string) => readonly string[] {
@@ -143,8 +164,8 @@ function tagsBySource(servers: readonly ServerSpec[]): (source: string) => reado
 }
 
 /**
- * In-process tools, also a session's, the hub's own and the user's skills are trusted; a server is trusted, and with it its skills, only if its entry says so. While a server with
- * another entry still serves under the id, that entry must say so as well.
+ * In-process tools, also a session's, the hub's own and the user's skills are trusted. A server is trusted, and with it its
+ * skills, only if its entry says so. While a server with another entry still serves under the id, that entry must say so too.
  */
 export function trustedSources(
   servers: readonly ServerSpec[],
@@ -164,22 +185,21 @@ export function trustedSources(
   return (source) => sources.has(source) || isSessionLocalSource(source);
 }
 
-/** The call path of a session that brought secrets with its servers: they are masked in its own calls, and only there. */
-
 const paths = new WeakMap<MountedParts, { readonly of: CallPath; readonly path: CallPath }>();
 
-export function callPathFor({ path, config }: Wiring, { brought }: Session): CallPath {
-  if (brought === undefined || !brought.redactor.hasValues) return path;
-  const known = paths.get(brought);
+/** The call path of a session that brought secrets with its servers: they are masked in its own calls, and only there. */
+function callPathFor({ path, config }: Wiring, { mounted }: Session): CallPath {
+  if (mounted === undefined || !mounted.redactor.hasValues) return path;
+  const known = paths.get(mounted);
   if (known?.of === path) return known.path;
-  const { redactor } = brought;
+  const { redactor } = mounted;
   const made: CallPath = {
     ...path,
     mask: redactor.maskAll,
     maskResult: config.config.secrets.maskResults ? redactor.maskContent : path.maskResult,
     audit: maskedSink(path.audit, redactor.maskAll),
   };
-  paths.set(brought, { of: path, path: made });
+  paths.set(mounted, { of: path, path: made });
   return made;
 }
 

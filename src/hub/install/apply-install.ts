@@ -1,5 +1,4 @@
-/** Puts a planned install in place, all of it or nothing. */
-import { mkdir, rmdir } from "node:fs/promises";
+/** Carries out a planned install, all of it or nothing, or shows what it would change. */
 import type {
   AgentClient,
   ClientEnvironment,
@@ -10,25 +9,34 @@ import type {
 import { textWithServer } from "../../config/edit-config.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
-import { withLock } from "../../files/lock-file.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
-import type { ServerSpec } from "../../model/server-spec.ts";
+import { ServerEntrySchema, type ServerSpec } from "../../model/server-spec.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { specStrings } from "../../secrets/resolve-spec.ts";
 import { hasReference } from "../../secrets/secret-references.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
-import { fileToWrite, gatewayCommand, writeClientServers } from "../clients/client-files.ts";
+import {
+  fileToWrite,
+  planWrite,
+  readTextIfPresent,
+  readWrittenEntries,
+  writeClientServers,
+} from "../clients/client-files.ts";
+import { gatewayCommand } from "../clients/gateway-command.ts";
 import { assertNoSecrets } from "../clients/no-secrets.ts";
-import { changesDir } from "./changes-dir.ts";
 import type { InstallContext } from "./install-context.ts";
-import { installLock } from "./install-files.ts";
-import { createInstallChanges, PendingInstall, throwIfAborted, withinChanges } from "./install-journal.ts";
-import { type InstalledSecret, InstallSecrets, secretName } from "./install-secrets.ts";
+import {
+  createInstallChanges,
+  PendingInstall,
+  throwIfAborted,
+  withInstallLock,
+  withinChanges,
+} from "./install-journal.ts";
+import { type InstalledSecret, InstallSecrets, previewSecret, secretName } from "./install-secrets.ts";
 import {
   type Installed,
   installedFile,
   type InstalledSkill,
-  type LockedSkill,
   lockedSource,
   parseInstalled,
   parseSkillsLock,
@@ -36,7 +44,7 @@ import {
   renderInstalled,
   renderSkillsLock,
 } from "./installed-skills.ts";
-import { type NewServer, type ResolvedServers, resolveServers, skillHomes } from "./new-servers.ts";
+import { type NewServer, previewValues, type ResolvedServers, resolveServers, skillHomes } from "./new-servers.ts";
 import type { InstallPlan, PlannedSkill } from "./plan-install.ts";
 import type { ParameterValues, PlannedServer } from "./required-servers.ts";
 import {
@@ -62,9 +70,9 @@ export interface InstallChoices {
 
 interface InstallHooks {
   readonly signal?: AbortSignal | undefined;
-  /** What is being done, for a person who waits. */
+  /** Reports each step to the user. */
   readonly onStep?: ((text: string) => void) | undefined;
-  /** Learns the secrets before anything can show them. */
+  /** Gets the secrets before anything can show them. */
   readonly redactor?: Redactor | undefined;
 }
 
@@ -76,50 +84,43 @@ export interface InstallReport {
   /** Clients that must be restarted, and how. */
   readonly restart: readonly { name: string; how: string }[];
   readonly warnings: readonly string[];
-  /** What was in the place of copies. */
+  /** Folders that copies replaced. */
   readonly replaced: readonly ReplacedFolder[];
 }
 
-/** Rejects with everything as it was before, except for what others changed meanwhile, which the message names. */
+/** If it rejects, nothing is changed, except for files that other programs changed meanwhile; the message names them. */
 export async function applyInstall(
   plan: InstallPlan,
-  place: InstallContext,
+  context: InstallContext,
   choices: InstallChoices,
   hooks: InstallHooks = {},
 ): Promise<InstallReport> {
-  await mkdir(place.home, { recursive: true, mode: 0o700 });
-  return withLock(installLock(place.home), async () => {
-    const install = new InstallRun(plan, place, choices, hooks);
-    try {
-      return await install.run();
-    } finally {
-      // Only if nobody else has a journal there.
-      await rmdir(changesDir(place.home)).catch(() => undefined);
-    }
-  });
+  return withInstallLock(context.home, () => new InstallRun(plan, context, choices, hooks).run());
 }
 
 class InstallRun {
   readonly #plan: InstallPlan;
-  readonly #place: InstallContext;
+  readonly #context: InstallContext;
   readonly #choices: InstallChoices;
   readonly #hooks: InstallHooks;
   readonly #changes: ChangeSet;
   readonly #pending: PendingInstall;
   readonly #registry: SkillRegistry;
   readonly #secrets: InstallSecrets;
+  readonly #ofServer = new Map<string, readonly InstalledSecret[]>();
+  readonly #replaced: ReplacedFolder[] = [];
 
-  constructor(plan: InstallPlan, place: InstallContext, choices: InstallChoices, hooks: InstallHooks) {
+  constructor(plan: InstallPlan, context: InstallContext, choices: InstallChoices, hooks: InstallHooks) {
     this.#plan = plan;
-    this.#place = place;
+    this.#context = context;
     this.#choices = choices;
     this.#hooks = hooks;
-    this.#registry = place.registry;
-    this.#changes = createInstallChanges(place.home, this.#registry);
-    this.#pending = new PendingInstall(place.home);
+    this.#registry = context.registry;
+    this.#changes = createInstallChanges(context.home, this.#registry);
+    this.#pending = new PendingInstall(context.home);
     this.#secrets = new InstallSecrets({
       changes: this.#changes,
-      place,
+      place: context,
       onKeychain: (name) => this.#pending.noteSecret(name),
     });
   }
@@ -139,16 +140,14 @@ class InstallRun {
   async #steps(): Promise<InstallReport> {
     const { skills, servers } = this.#plan;
     const { clients, scope, force } = this.#choices;
-    const before = await readInstalled(this.#place.home);
+    const before = await readInstalled(this.#context.home);
     const folders = new Map(
-      skills.map(({ id, skill }) => [id, clientFolders(skill, clients, this.#place.clients, scope)]),
+      skills.map(({ id, skill }) => [id, clientFolders(skill, clients, this.#context.clients, scope)]),
     );
-    for (const { id } of skills) {
-      if (!force) for (const { path } of folders.get(id) ?? []) await assertReplaceable(path, id, before);
-    }
+    if (!force) for (const [id, own] of folders) for (const { path } of own) await assertReplaceable(path, id, before);
 
     const resolved = await this.#resolve(servers);
-    const homes = skillHomes(skills, resolved, this.#place.home, before);
+    const homes = skillHomes(skills, resolved, this.#context.home, before);
     for (const { id, skill } of skills) {
       this.#step(`Copying ${skill.name}`);
       const home = homes.get(skill.name);
@@ -162,33 +161,19 @@ class InstallRun {
     const tried = await this.#try(config, resolved);
     const entries = await this.#writeClients(config, resolved);
 
-    const records = new Map<string, InstalledSkill>();
-    for (const planned of skills) {
-      const record = installedRecord(planned, {
-        run: this.#pending.run,
-        servers: servers.filter(({ neededBy }) => neededBy.includes(planned.skill.name)),
-        resolved,
-        configFile: this.#place.configFile,
-        secretsOf: (id) => this.#secretsOf(id),
-        folders: folders.get(planned.id) ?? [],
-        entries,
-        home: homes.get(planned.skill.name),
-        lockFile: this.#plan.lockFile,
-        before: Object.hasOwn(before, planned.id) ? before[planned.id] : undefined,
-      });
-      records.set(planned.id, record);
-    }
+    const { run } = this.#pending;
+    const secretsOf = (id: string): readonly InstalledSecret[] => this.#ofServer.get(id) ?? [];
+    const facts = { run, resolved, secretsOf, folders, entries, homes, before };
+    const records = recordSkills(this.#plan, this.#context, facts);
     await this.#writeRecords(records, resolved);
     await this.#register();
     return this.#report(resolved, tried, records);
   }
 
-  readonly #replaced: ReplacedFolder[] = [];
-
   async #keepReplaced(id: string, folders: readonly FolderRecord[], installed: Installed): Promise<FolderRecord[]> {
     const result: FolderRecord[] = [];
     for (const folder of folders) {
-      const found = await findReplacedFolder(folder.path, { home: this.#place.home, id, installed });
+      const found = await findReplacedFolder(folder.path, { home: this.#context.home, id, installed });
       if (found !== undefined) {
         await keepReplaced(this.#changes, found);
         this.#replaced.push(found);
@@ -198,7 +183,7 @@ class InstallRun {
     return result;
   }
 
-  /** Stores the secrets, because an entry holds references only. */
+  /** Stores the secrets, because entries contain only references. */
   async #resolve(servers: readonly PlannedServer[]): Promise<ResolvedServers> {
     const values = new Map<PlannedServer, Record<string, string>>();
     for (const server of servers) {
@@ -215,50 +200,32 @@ class InstallRun {
       values.set(server, own);
     }
     throwIfAborted(this.#hooks.signal);
-    return resolveServers(servers, this.#place, (server) => values.get(server) ?? {});
-  }
-
-  readonly #ofServer = new Map<string, readonly InstalledSecret[]>();
-
-  #secretsOf(id: string): readonly InstalledSecret[] {
-    return this.#ofServer.get(id) ?? [];
+    return resolveServers(servers, this.#context, (server) => values.get(server) ?? {});
   }
 
   async #writeConfig(added: readonly NewServer[]): Promise<LoadedConfig> {
-    const { configFile: file, env, cwd, config } = this.#place;
+    const { configFile: file, env, cwd, config } = this.#context;
     if (added.length === 0) return config;
     this.#step(`Writing ${file}`);
-    await this.#changes.editFile(file, (text) =>
-      added.reduce<string | null>((all, { planned, entry }) => textWithServer(file, all, planned.id, entry), text),
-    );
+    await this.#changes.editFile(file, (text) => configText(file, text, added));
     return loadConfig({ env, cwd, file });
   }
 
   async #try(config: LoadedConfig, { added, ids }: ResolvedServers): Promise<readonly TriedServer[]> {
     if (!this.#choices.withMcp || ids.size === 0) return [];
     const needed = new Set(ids.values());
-    this.#step(`Connecting to ${[...needed].join(", ")}`);
-    const { env } = this.#place;
-    const { signal, redactor } = this.#hooks;
     const fresh = new Set(added.map(({ planned }) => planned.id));
-    return tryNeeded(
-      config,
-      { needed, fresh },
-      {
-        env,
-        signal,
-        redactor,
-        onHome: (dir) => this.#pending.noteTrial(dir),
-      },
-    );
+    this.#step(`Connecting to ${[...needed].join(", ")}`);
+    const { signal, redactor } = this.#hooks;
+    const onHome = (dir: string): Promise<void> => this.#pending.noteTrial(dir);
+    return tryNeeded(config, { needed, fresh }, { env: this.#context.env, signal, redactor, onHome });
   }
 
   async #writeClients(config: LoadedConfig, { ids }: ResolvedServers): Promise<InstalledSkill["entries"]> {
     throwIfAborted(this.#hooks.signal);
     const { clients, scope, force } = this.#choices;
-    const { home, configFile, clients: place } = this.#place;
-    const wanted = [...new Set(ids.values())];
-    const servers = wanted.flatMap((id): ServerSpec[] => config.servers.filter((spec) => spec.id === id));
+    const { home, configFile, clients: place } = this.#context;
+    const servers = [...new Set(ids.values())].flatMap((id) => config.servers.filter((spec) => spec.id === id));
     const entries: InstalledSkill["entries"] = [];
     for (const write of planClientWrites({ clients, place, scope, servers, configFile: config.file ?? configFile })) {
       this.#step(`Writing ${write.file.path}`);
@@ -269,28 +236,17 @@ class InstallRun {
         replace: force,
         by: this.#plan.skills.map(({ skill }) => skill.name).join(", "),
       });
-      // Those too that stood there as wanted: another skill's install may have put them there. Whose they are is on
-      // record with what was written.
+      // Also those that were there as wanted: another skill's install may have put them there, and clients.json says whose
+      // they are.
       entries.push({ client: write.client.id, scope, file: write.file.path, ids: [...written, ...present] });
     }
     return entries;
   }
 
   async #writeRecords(records: ReadonlyMap<string, InstalledSkill>, resolved: ResolvedServers): Promise<void> {
-    const { lockFile, skills } = this.#plan;
-    await this.#changes.editFile(
-      lockFile,
-      (text) => {
-        const lock = { ...parseSkillsLock(lockFile, text) };
-        for (const planned of skills) {
-          const record = records.get(planned.id);
-          if (record !== undefined) lock[planned.skill.name] = lockedSkill(planned, record, resolved, lockFile);
-        }
-        return renderSkillsLock(lock);
-      },
-      { mode: 0o644 },
-    );
-    const file = installedFile(this.#place.home);
+    const edit = (text: string | null): string | null => lockText(text, this.#plan, records, resolved);
+    await this.#changes.editFile(this.#plan.lockFile, edit, { mode: 0o644 });
+    const file = installedFile(this.#context.home);
     await this.#changes.editFile(file, (text) =>
       renderInstalled({ ...parseInstalled(file, text), ...Object.fromEntries(records) }),
     );
@@ -305,41 +261,35 @@ class InstallRun {
   }
 
   #report(
-    { added, ids }: ResolvedServers,
+    resolved: ResolvedServers,
     tried: readonly TriedServer[],
     records: ReadonlyMap<string, InstalledSkill>,
   ): InstallReport {
-    const { clients } = this.#choices;
-    const fresh = new Set(added.map(({ planned }) => planned.id));
     return {
-      installed: this.#plan.skills.map(({ id, skill }) => ({
-        id,
-        name: skill.name,
-        digest: skill.digest,
-        clients: clientsOf(records.get(id)),
-      })),
-      servers: [...new Set(ids.values())].map((id) => ({
-        id,
-        added: fresh.has(id),
-        tools: tried.find((each) => each.id === id)?.tools ?? [],
+      installed: skillSummaries(this.#plan, records),
+      servers: serverSummaries(resolved).map((server) => ({
+        ...server,
+        tools: tried.find(({ id }) => id === server.id)?.tools ?? [],
       })),
       secrets: this.#secrets.kept.map(({ name }) => name),
       replaced: this.#replaced,
-      restart: clients.map(({ name, afterChange }) => ({ name, how: afterChange })),
+      restart: this.#choices.clients.map(({ name, afterChange }) => ({ name, how: afterChange })),
       warnings: tried.flatMap(({ id, failure, needsLogin }) => [
-        ...(failure === undefined ? [] : [`The server ${id} of the config does not connect: ${failure}`]),
-        ...(needsLogin === true ? [`The server ${id} wants a login: toolcrib auth login ${id}`] : []),
+        ...(failure === undefined ? [] : [`The configured server ${id} does not connect: ${failure}`]),
+        ...(needsLogin === true ? [`The server ${id} needs a login: toolcrib auth login ${id}`] : []),
       ]),
     };
   }
 
   async #undone(thrown: unknown): Promise<ToolcribError> {
     const error = asToolcribError(thrown);
-    const [files, rest] = await Promise.allSettled([this.#changes.undo(), this.#pending.undo(this.#place.env)]);
+    const [files, rest] = await Promise.allSettled([this.#changes.undo(), this.#pending.undo(this.#context.env)]);
     await this.#registry.sweep();
     const kept = files.status === "fulfilled" ? files.value.kept : [];
     const left = [
-      ...(kept.length === 0 ? [] : [`Changed by others meanwhile, and left as they are: ${kept.join(", ")}`]),
+      ...(kept.length === 0
+        ? []
+        : [`These were changed by other programs meanwhile, and were left as they are: ${kept.join(", ")}`]),
       ...[files, rest].flatMap((each) => (each.status === "rejected" ? [asToolcribError(each.reason).message] : [])),
     ];
     if (left.length === 0) return error;
@@ -356,70 +306,178 @@ class InstallRun {
   }
 }
 
-/** Every client that the skill is in, by folder or by server. */
-function clientsOf(record: InstalledSkill | undefined): string[] {
-  if (record === undefined) return [];
-  const ids = [...record.folders.flatMap(({ clients }) => clients), ...record.entries.map(({ client }) => client)];
-  return [...new Set(ids)].toSorted();
+export interface FileChange {
+  readonly file: string;
+  readonly before: string | null;
+  readonly after: string | null;
+  /** The client whose file it is; undefined for Toolcrib's own. */
+  readonly client?: AgentClient;
 }
 
-/** What is written down about an installed skill, for removing it and for the lock file. */
-
-interface RecordFacts {
-  readonly run: string;
-  /** Those that this skill needs. */
-  readonly servers: readonly PlannedServer[];
-  readonly resolved: ResolvedServers;
-  readonly configFile: string;
-  readonly secretsOf: (serverId: string) => readonly InstalledSecret[];
-  readonly folders: readonly FolderRecord[];
-  readonly entries: InstalledSkill["entries"];
-  readonly home: string | undefined;
-  readonly lockFile: string;
-  /** Of an earlier install of the same skill: what it put in other places is still there. */
-  readonly before: InstalledSkill | undefined;
+export interface InstallPreview {
+  readonly skills: readonly { id: string; name: string; digest: string; clients: readonly string[] }[];
+  readonly servers: readonly { id: string; added: boolean }[];
+  readonly secrets: readonly string[];
+  readonly files: readonly FileChange[];
+  readonly folders: readonly string[];
+  /** Folders that contain something else, which would be kept. */
+  readonly replaced: readonly string[];
 }
 
-export function installedRecord({ skill, source }: PlannedSkill, facts: RecordFacts): InstalledSkill {
-  const { before, resolved } = facts;
-  const fresh = new Set(resolved.added.map(({ planned }) => planned.id));
-  const servers = facts.servers.map((planned) => {
-    const id = resolved.ids.get(planned) ?? planned.id;
-    const earlier = before?.servers.find((each) => each.id === id);
-    return {
-      id,
-      added: fresh.has(id) || earlier?.added === true,
-      file: earlier?.file ?? planned.configured?.origin.file ?? facts.configFile,
-      secrets: [...(earlier?.secrets ?? []), ...facts.secretsOf(id)],
-    };
+/** The changes that an install would make; nothing is written. Throws what the install itself would throw before it writes. */
+export async function previewInstall(
+  plan: InstallPlan,
+  context: InstallContext,
+  { clients, scope, force, values }: InstallChoices,
+): Promise<InstallPreview> {
+  const before = await readInstalled(context.home);
+  const { references, secrets } = await previewSecrets(plan.servers, context, values);
+  const resolved = resolveServers(plan.servers, context, (server) =>
+    previewValues(server, values, (parameter) => references.get(secretName(server.id, parameter)) ?? ""),
+  );
+  const files: FileChange[] = [];
+  if (resolved.added.length > 0) {
+    const text = await readTextIfPresent(context.configFile);
+    const after = configText(context.configFile, text, resolved.added);
+    files.push({ file: context.configFile, before: text, after });
+  }
+
+  const wanted = new Set(resolved.ids.values());
+  const specs = [...context.config.servers, ...resolved.added.map((server) => specOf(server, context))];
+  const known = await readWrittenEntries(context.home);
+  const writes = planClientWrites({
+    clients,
+    place: context.clients,
+    scope,
+    servers: specs.filter(({ id }) => wanted.has(id)),
+    configFile: context.config.file ?? context.configFile,
   });
-  const needed = new Set(servers.map(({ id }) => id));
-  const home = facts.home ?? before?.home;
+  for (const { client, file, servers } of writes) {
+    const text = await readTextIfPresent(file.path);
+    const planned = planWrite(text, { client, file, servers, replace: force }, known);
+    files.push({ file: file.path, before: text, after: planned.written.length === 0 ? text : planned.text, client });
+  }
+
+  const folders = new Map<string, readonly FolderRecord[]>();
+  const replaced: string[] = [];
+  for (const { id, skill } of plan.skills) {
+    const own = clientFolders(skill, clients, context.clients, scope);
+    folders.set(id, own);
+    for (const { path } of own) {
+      if (!force) await assertReplaceable(path, id, before);
+      const found = await findReplacedFolder(path, { home: context.home, id, installed: before });
+      if (found !== undefined) replaced.push(path);
+    }
+  }
+  const homes = skillHomes(plan.skills, resolved, context.home, {});
+  const entries = writes.map(({ client, file, servers }) => ({
+    client: client.id,
+    scope,
+    file: file.path,
+    ids: Object.keys(servers),
+  }));
+  const facts = { run: "", resolved, secretsOf: () => [], folders, entries, homes, before };
+  const records = recordSkills(plan, context, facts);
+  const lock = await readTextIfPresent(plan.lockFile);
+  files.push({ file: plan.lockFile, before: lock, after: lockText(lock, plan, records, resolved) });
   return {
-    name: skill.name,
-    source,
-    digest: skill.digest,
-    run: facts.run,
-    folders: mergeByKey(before?.folders ?? [], facts.folders, ({ path }) => path, mergeFolders),
-    servers,
-    entries: mergeByKey(
-      before?.entries ?? [],
-      facts.entries.map((entry) => ({ ...entry, ids: entry.ids.filter((id) => needed.has(id)) })),
-      ({ file }) => file,
-      (old, now) => ({ ...now, ids: [...new Set([...old.ids, ...now.ids])] }),
-    ),
-    home,
-    lockFile: facts.lockFile,
+    skills: skillSummaries(plan, records),
+    servers: serverSummaries(resolved),
+    secrets,
+    files,
+    folders: plan.skills.flatMap(({ id, skill }) => [
+      ...(folders.get(id) ?? []).map(({ path }) => path),
+      ...[homes.get(skill.name)].filter((home) => home !== undefined),
+    ]),
+    replaced,
   };
 }
 
-function mergeFolders(old: FolderRecord, now: FolderRecord): FolderRecord {
-  const replaced = old.replaced ?? now.replaced;
-  const clients = [...new Set([...old.clients, ...now.clients])];
-  return { ...now, clients, ...(replaced === undefined ? {} : { replaced }) };
+async function previewSecrets(
+  servers: readonly PlannedServer[],
+  context: InstallContext,
+  values: ParameterValues,
+): Promise<{ readonly references: ReadonlyMap<string, string>; readonly secrets: readonly string[] }> {
+  const references = new Map<string, string>();
+  const secrets = new Set<string>();
+  for (const { id, server, configured } of servers) {
+    if (configured !== undefined) continue;
+    for (const { name: parameter, sensitive } of server.parameters) {
+      const value = values.get(id)?.[parameter];
+      if (!sensitive || value === undefined) continue;
+      const wanted = secretName(id, parameter);
+      const { name, reference, isNew } = await previewSecret(wanted, value, context);
+      references.set(wanted, reference);
+      if (isNew) secrets.add(name);
+    }
+  }
+  return { references, secrets: [...secrets] };
 }
 
-/** Both lists, with what is in both made one. */
+function specOf({ planned, entry }: NewServer, { configFile }: InstallContext): ServerSpec {
+  const origin = { file: configFile, dialect: "toolcrib" };
+  return { ...ServerEntrySchema.parse(entry), id: planned.id, origin, baseDir: configFile };
+}
+
+interface RecordFacts {
+  readonly run: string;
+  readonly resolved: ResolvedServers;
+  readonly secretsOf: (serverId: string) => readonly InstalledSecret[];
+  /** By id of the skill. */
+  readonly folders: ReadonlyMap<string, readonly FolderRecord[]>;
+  readonly entries: InstalledSkill["entries"];
+  /** By name of the skill. */
+  readonly homes: ReadonlyMap<string, string>;
+  /** Earlier installs: what they put in other places is still there. */
+  readonly before: Installed;
+}
+
+/** The records for `installed.json`, by id of the skill. */
+function recordSkills(
+  { skills, servers: allServers, lockFile }: InstallPlan,
+  { configFile }: InstallContext,
+  { run, resolved, secretsOf, folders, entries, homes, before: installed }: RecordFacts,
+): Map<string, InstalledSkill> {
+  const fresh = new Set(resolved.added.map(({ planned }) => planned.id));
+  const recordOf = ({ id: skillId, skill, source }: PlannedSkill): InstalledSkill => {
+    const before = Object.hasOwn(installed, skillId) ? installed[skillId] : undefined;
+    const own = allServers.filter(({ neededBy }) => neededBy.includes(skill.name));
+    const servers = own.map((planned) => {
+      const id = resolved.ids.get(planned) ?? planned.id;
+      const earlier = before?.servers.find((each) => each.id === id);
+      return {
+        id,
+        added: fresh.has(id) || earlier?.added === true,
+        file: earlier?.file ?? planned.configured?.origin.file ?? configFile,
+        secrets: [...(earlier?.secrets ?? []), ...secretsOf(id)],
+      };
+    });
+    const needed = new Set(servers.map(({ id }) => id));
+    return {
+      name: skill.name,
+      source,
+      digest: skill.digest,
+      run,
+      folders: mergeByKey(before?.folders ?? [], folders.get(skillId) ?? [], ({ path }) => path, mergeFolders),
+      servers,
+      entries: mergeByKey(
+        before?.entries ?? [],
+        entries.map((entry) => ({ ...entry, ids: entry.ids.filter((id) => needed.has(id)) })),
+        ({ file }) => file,
+        (old, now) => ({ ...now, ids: [...new Set([...old.ids, ...now.ids])] }),
+      ),
+      home: homes.get(skill.name) ?? before?.home,
+      lockFile,
+    };
+  };
+  return new Map(skills.map((planned) => [planned.id, recordOf(planned)]));
+}
+
+function mergeFolders(old: FolderRecord, now: FolderRecord): FolderRecord {
+  return { ...now, clients: [...new Set([...old.clients, ...now.clients])], replaced: old.replaced ?? now.replaced };
+}
+
+/** Both lists; `both` makes one of two items with the same key. */
 function mergeByKey<T>(old: readonly T[], now: readonly T[], keyOf: (item: T) => string, both: (a: T, b: T) => T): T[] {
   const all = new Map(old.map((item) => [keyOf(item), item]));
   for (const item of now) {
@@ -429,34 +487,55 @@ function mergeByKey<T>(old: readonly T[], now: readonly T[], keyOf: (item: T) =>
   return [...all.values()];
 }
 
-/** Holds neither values nor paths of this machine alone. */
-export function lockedSkill(
-  { skill, source, resolved: state }: PlannedSkill,
-  record: InstalledSkill,
-  { ids }: ResolvedServers,
-  lockFile: string,
-): LockedSkill {
-  const packages = new Map([...ids].map(([planned, id]) => [id, planned.server.package]));
-  const clients = [
-    ...record.folders.flatMap((folder) => folder.clients),
-    ...record.entries.map(({ client }) => client),
-  ];
-  return {
-    source: lockedSource(source, lockFile),
-    resolved: state,
-    version: skill.version ?? "1.0.0",
-    digest: skill.digest,
-    servers: record.servers
-      .map(({ id }) => {
-        const name = packages.get(id);
-        return { id, package: name };
-      })
-      .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-    clients: [...new Set(clients)].toSorted(),
-  };
+/** The text of the config with the new servers in it. */
+function configText(file: string, text: string | null, added: readonly NewServer[]): string | null {
+  return added.reduce<string | null>((all, { planned, entry }) => textWithServer(file, all, planned.id, entry), text);
 }
 
-/** The servers of a skill as they stand in the files of clients: directly, or through Toolcrib where a secret is needed. */
+/** The text of the lock file, which has neither values nor paths that only this machine knows. */
+function lockText(
+  text: string | null,
+  { skills, lockFile }: InstallPlan,
+  records: ReadonlyMap<string, InstalledSkill>,
+  { ids }: ResolvedServers,
+): string | null {
+  const lock = { ...parseSkillsLock(lockFile, text) };
+  const packages = new Map([...ids].map(([planned, id]) => [id, planned.server.package]));
+  for (const { id: skillId, skill, source, resolved } of skills) {
+    const record = records.get(skillId);
+    if (record === undefined) continue;
+    lock[skill.name] = {
+      source: lockedSource(source, lockFile),
+      resolved,
+      version: skill.version ?? "1.0.0",
+      digest: skill.digest,
+      servers: record.servers
+        .map(({ id }) => ({ id, package: packages.get(id) }))
+        .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      clients: clientsOf(record),
+    };
+  }
+  return renderSkillsLock(lock);
+}
+
+function skillSummaries(
+  { skills }: InstallPlan,
+  records: ReadonlyMap<string, InstalledSkill>,
+): InstallPreview["skills"] {
+  return skills.map(({ id, skill: { name, digest } }) => ({ id, name, digest, clients: clientsOf(records.get(id)) }));
+}
+
+/** Every client that the skill is in, by folder or by server. */
+function clientsOf(record: InstalledSkill | undefined): string[] {
+  if (record === undefined) return [];
+  const ids = [...record.folders.flatMap(({ clients }) => clients), ...record.entries.map(({ client }) => client)];
+  return [...new Set(ids)].toSorted();
+}
+
+function serverSummaries({ added, ids }: ResolvedServers): InstallPreview["servers"] {
+  const fresh = new Set(added.map(({ planned }) => planned.id));
+  return [...new Set(ids.values())].map((id) => ({ id, added: fresh.has(id) }));
+}
 
 interface ClientWrite {
   readonly client: AgentClient;
@@ -472,7 +551,10 @@ interface ClientWriteOptions {
   readonly configFile: string;
 }
 
-/** Throws `invalid_arguments` for a client that has no file of that scope. */
+/**
+ * The servers as they are written for clients: directly, or through Toolcrib where only that works. Throws `invalid_arguments`
+ * for a client that has no file of that scope.
+ */
 export function planClientWrites({ clients, place, scope, servers, configFile }: ClientWriteOptions): ClientWrite[] {
   if (servers.length === 0) return [];
   return clients.map((client) => {
@@ -498,7 +580,7 @@ function serverForClient(
   return gatewayCommand({ server: spec.id, configFile, env });
 }
 
-/** undefined for what only Toolcrib can do: resolve references, log in, make a cage, find a folder from the place of the config. */
+/** Undefined where only Toolcrib can start it: references, logins, sandboxes and folders that are relative to the config. */
 function asDirectServer(spec: ServerSpec): WrittenServer | undefined {
   const { command, args = [], env, cwd, url, headers, transport, auth, sandbox = "none" } = spec;
   if (auth !== undefined || specStrings(spec).some(({ text }) => hasReference(text) || text.includes("$${"))) {

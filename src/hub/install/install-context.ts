@@ -24,7 +24,7 @@ export function createInstallContext(
   return { ...given, home: toolcribHome(env), userHome: userHome(env), clients: localClientEnvironment(env, cwd) };
 }
 
-/** What `${CWD}` and the like stand for in a skill's templates. */
+/** Values of `${CWD}` and other variables in a skill's templates. */
 export function templateVariables({ cwd, userHome: home, config }: InstallContext, skillDir: string): ServerVariables {
   return { CWD: cwd, WORKSPACE: config.config.workspaceDir ?? cwd, HOME: home, SKILL_DIR: skillDir };
 }

@@ -1,11 +1,10 @@
-/** Files of Toolcrib's home that speak of an install under way. Apart, because every skill command looks for them. */
+/** Files in Toolcrib's home that exist during an install. A module of its own, because every skill command looks for them. */
 import { randomUUID } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, isAbsolute, join } from "node:path";
-import { changesDir } from "./changes-dir.ts";
 
-/** What an install has done outside of files. */
+/** Changes of an install outside of files. */
 export function pendingFile(home: string): string {
   return join(home, "installing.json");
 }
@@ -30,4 +29,9 @@ export function mayNeedRecovery(home: string): boolean {
   return [pendingFile(home), changesDir(home), `${installLock(home)}.lock`].some(
     (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
   );
+}
+
+/** Where change sets keep their journals, so that the next run finds what a killed one left. */
+export function changesDir(home: string): string {
+  return join(home, "changes");
 }

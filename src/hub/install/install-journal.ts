@@ -1,7 +1,9 @@
 /**
- * What an install that is under way has done outside of files: secrets in the keychain, and servers that it tries. A
- * change set cannot take those back, so they are noted before they are done, and a later run takes them back if this one is killed. `installed.json`,
- * which is part of the change set, tells whether the install came to its end.
+ * Makes an install, an update or a removal all or nothing, also if the process is killed in the middle.
+ *
+ * Files, folders and the registry are changed through a change set. Secrets in the keychain and servers on trial are not part
+ * of it: `PendingInstall` notes them before they exist, and a later run removes them. `installed.json`, which is part of the
+ * change set, tells whether the install was completed.
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rm, rmdir } from "node:fs/promises";
@@ -14,8 +16,7 @@ import { writeAtomic } from "../../files/write-atomic.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ManifestChange, SkillRegistry, WithinChanges } from "../../skills/registry/skill-registry.ts";
 import { PidRecords } from "../../upstream/stdio/pid-records.ts";
-import { changesDir } from "./changes-dir.ts";
-import { installLock, isTrialHome, pendingFile } from "./install-files.ts";
+import { changesDir, installLock, isTrialHome, pendingFile } from "./install-files.ts";
 import { removeKeychainSecret } from "./install-secrets.ts";
 import { readInstalled } from "./installed-skills.ts";
 
@@ -45,13 +46,13 @@ export class PendingInstall {
     await this.#write();
   }
 
-  /** To be called before there is anything in the folder. */
+  /** Call it before there is anything in the folder. */
   async noteTrial(dir: string): Promise<void> {
     this.#noted = { ...this.#noted, trial: dir };
     await this.#write();
   }
 
-  /** Takes back what was noted; the files are the change set's business. */
+  /** Removes what was noted; the change set undoes the files. */
   async undo(env: NodeJS.ProcessEnv): Promise<void> {
     await removePendingSecrets(this.#noted, env);
     await this.settle();
@@ -67,17 +68,14 @@ export class PendingInstall {
   }
 }
 
-export interface RecoveryPlace {
+export interface RecoveryContext {
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;
   readonly registry: SkillRegistry;
 }
 
-/**
- * Undoes what a process left that was killed in the middle, and gives the files and folders that were put back. While
- * another one is at work nothing is done: it takes care of itself.
- */
-export async function recoverInstall({ home, env, registry }: RecoveryPlace): Promise<string[]> {
+/** Undoes what a killed process left, and returns the files and folders that were put back. Does nothing while one is running. */
+export async function recoverInstall({ home, env, registry }: RecoveryContext): Promise<string[]> {
   try {
     return await withLock(installLock(home), () => recover({ home, env, registry }), { waitMs: 0 });
   } catch (error) {
@@ -86,12 +84,11 @@ export async function recoverInstall({ home, env, registry }: RecoveryPlace): Pr
   }
 }
 
-async function recover({ home, env, registry }: RecoveryPlace): Promise<string[]> {
+async function recover({ home, env, registry }: RecoveryContext): Promise<string[]> {
   const restored = await recoverChanges(changesDir(home), { undoEntries: undoManifests(registry) });
-  // Copies of skills that were to come, or were to go.
+  // Copies of skills that were being added or removed.
   if (restored.length > 0) await registry.sweep();
-  // Only if nobody else has a journal there.
-  await rmdir(changesDir(home)).catch(() => undefined);
+  await removeEmptyChangesDir(home);
   const pending = await readPending(home);
   if (pending === undefined || isProcessAlive(pending.pid)) return restored;
   if (pending.trial !== undefined) await endTrial(pending.trial);
@@ -113,7 +110,7 @@ async function removePendingSecrets({ secrets }: PendingRecord, env: NodeJS.Proc
   for (const name of secrets) await removeKeychainSecret(name, env);
 }
 
-/** One that was cut off was written before anything was done. */
+/** A truncated file was written before anything was done. */
 async function readPending(home: string): Promise<PendingRecord | undefined> {
   const text = await readFile(pendingFile(home), "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
@@ -124,26 +121,60 @@ async function readPending(home: string): Promise<PendingRecord | undefined> {
   }
 }
 
-/** The registry of imported skills as a part of a change set. Copies that are over then are swept when that is settled. */
+/** One install, update or removal at a time; the others wait. */
+export async function withInstallLock<T>(home: string, work: () => Promise<T>): Promise<T> {
+  await mkdir(home, { recursive: true, mode: 0o700 });
+  return withLock(installLock(home), async () => {
+    try {
+      return await work();
+    } finally {
+      await removeEmptyChangesDir(home);
+    }
+  });
+}
 
-const REGISTRY_LABEL = "the list of imported skills";
+/** Runs `work` under the lock with a change set, which is undone if it fails. `work` itself calls `done()`. */
+export function withInstallChanges<T>(
+  home: string,
+  registry: SkillRegistry,
+  work: (changes: ChangeSet) => Promise<T>,
+): Promise<T> {
+  return withInstallLock(home, async () => {
+    const changes = createInstallChanges(home, registry);
+    try {
+      return await work(changes);
+    } catch (error) {
+      await changes.undo();
+      throw error;
+    } finally {
+      await registry.sweep();
+    }
+  });
+}
 
-/** A change set of an install: files, folders, and with `withinChanges` the registry. */
+/** It stays if another process has a journal there. */
+async function removeEmptyChangesDir(home: string): Promise<void> {
+  await rmdir(changesDir(home)).catch(() => undefined);
+}
+
+/** A change set of files, folders, and with `withinChanges` the registry of imported skills. */
 export function createInstallChanges(home: string, registry: SkillRegistry): ChangeSet {
   return new ChangeSet({ journalDir: changesDir(home), undoEntries: undoManifests(registry) });
 }
+
+const REGISTRY_LABEL = "the list of imported skills";
 
 export function withinChanges(changes: ChangeSet): Required<WithinChanges> {
   return { within: (manifests, write) => changes.changeEntries(REGISTRY_LABEL, manifests, write) };
 }
 
-export function undoManifests(registry: SkillRegistry): UndoEntries {
-  // Entries of these journals are what `withinChanges` wrote down.
-  return (changes) => registry.takeBack(changes as readonly ManifestChange[]);
+function undoManifests(registry: SkillRegistry): UndoEntries {
+  // Entries of these journals were written by `withinChanges`.
+  return (changes) => registry.undoChanges(changes as readonly ManifestChange[]);
 }
 
 export function interruptedError(): ToolcribError {
-  return new ToolcribError("cancelled", "The install was interrupted; everything is as it was before.");
+  return new ToolcribError("cancelled", "The install was interrupted. Nothing was changed.");
 }
 
 export function throwIfAborted(signal: AbortSignal | undefined): void {

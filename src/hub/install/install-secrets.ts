@@ -1,4 +1,4 @@
-/** Stores the secrets of an install so that it can be undone: under names that are free, files in the change set. */
+/** Stores the secrets of an install so that it can be undone: under unused names, with files in the change set. */
 import { chmod, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
@@ -23,7 +23,7 @@ export interface InstalledSecret {
 interface InstallSecretsOptions {
   readonly changes: ChangeSet;
   readonly place: SecretPlace;
-  /** Told of a name before it is used in the keychain. */
+  /** Gets the name before it is used in the keychain. */
   readonly onKeychain: (name: string) => Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export class InstallSecrets {
     const { changes, place, onKeychain } = this.#options;
     if (this.#keychainWorks) {
       try {
-        // Before it is stored: a process that is killed in between leaves a name too many, not a secret.
+        // Before it is stored: a killed process leaves an unused name behind, not a secret.
         await onKeychain(name);
         const entry = { service: KEYCHAIN_SERVICE, account: name, value };
         await storeInKeychain(entry, keychainAccess(place.env));
@@ -74,7 +74,7 @@ export class InstallSecrets {
   }
 }
 
-/** What keeping it would come to; a keychain that can be read is taken for one that can be written. */
+/** The reference that `keep` would return. A readable keychain counts as writable. */
 export async function previewSecret(
   wanted: string,
   value: string,
@@ -122,12 +122,12 @@ async function lookUpSecret(
     return { value, reference: keychainReference(name) };
   } catch (error) {
     if (!(error instanceof SecretFailure)) throw error;
-    // The provider tells the two apart by its words alone.
+    // The provider distinguishes the two only by its message.
     return error.message === "is not in the keychain" || error.message === "is empty" ? "absent" : "no keychain";
   }
 }
 
-/** One that cannot be removed, because nobody unlocks the keychain, is left: it is nobody's but the user's. */
+/** It is left in place if the keychain is locked: only the user can read it. */
 export async function removeKeychainSecret(name: string, env: NodeJS.ProcessEnv): Promise<void> {
   try {
     await removeFromKeychain({ service: KEYCHAIN_SERVICE, account: name }, keychainAccess(env));

@@ -1,9 +1,12 @@
-/** `$TOOLCRIB_HOME/installed.json`: what was put where for each skill, so that exactly that is taken out again. */
-import { readFile } from "node:fs/promises";
+/**
+ * The two records of installed skills. `$TOOLCRIB_HOME/installed.json` has what was put where, so that exactly that is removed.
+ * `toolcrib-skills.lock` has the version of each skill, for colleagues and for the next install.
+ */
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
 import { ToolcribError } from "../../model/errors.ts";
 import type { Skill } from "../../model/skill.ts";
+import { readTextIfPresent } from "../clients/client-files.ts";
 
 const Scope = z.enum(["user", "project"]);
 
@@ -19,7 +22,7 @@ const InstalledSkillSchema = z.object({
       clients: z.array(z.string()),
       path: z.string(),
       digest: z.string(),
-      /** What the user had there: a copy of it, or where it led to if it was a link. */
+      /** The user's own folder that was there: a copy of it, or the target of a link. */
       replaced: z
         .object({ copy: z.string() })
         .or(z.object({ link: z.string() }))
@@ -57,21 +60,17 @@ export function installedFile(home: string): string {
 
 export async function readInstalled(home: string): Promise<Installed> {
   const file = installedFile(home);
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return null;
-    throw error;
-  });
-  return parseInstalled(file, text);
+  return parseInstalled(file, await readTextIfPresent(file));
 }
 
-/** Throws where the text is not what Toolcrib wrote: writing over it would lose the way back. */
+/** Throws for a damaged file: overwriting it would lose the record of what to remove. */
 export function parseInstalled(file: string, text: string | null): Installed {
   if (text === null || text.trim() === "") return {};
   try {
     return InstalledSchema.parse(JSON.parse(text)).skills;
   } catch (cause) {
     throw new ToolcribError("invalid_config", `${file}, where Toolcrib keeps what it installed, is damaged.`, {
-      hint: "Move it away. What was installed before is then yours to take out.",
+      hint: "Move it away. Then remove what was installed before yourself.",
       cause,
     });
   }
@@ -84,12 +83,10 @@ export function renderInstalled(skills: Installed): string | null {
   return `${JSON.stringify({ version: 1, skills: sorted }, null, 2)}\n`;
 }
 
-/** `toolcrib-skills.lock`: which state of which skill was installed, for colleagues and for the next install. */
-
 const LOCK_NAME = "toolcrib-skills.lock";
 
 const LockedSkillSchema = z.object({
-  /** A path is relative to the lock file where it lies beside or below it. */
+  /** A path beside or below the lock file is relative to it. */
   source: z.string(),
   resolved: z.string().optional(),
   version: z.string(),
@@ -104,11 +101,7 @@ export type LockedSkill = z.output<typeof LockedSkillSchema>;
 type SkillsLock = Readonly<Record<string, LockedSkill>>;
 
 export async function readSkillsLock(file: string): Promise<SkillsLock> {
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return null;
-    throw new ToolcribError("invalid_config", `${file} cannot be read.`, { cause: error });
-  });
-  return parseSkillsLock(file, text);
+  return parseSkillsLock(file, await readTextIfPresent(file));
 }
 
 export function parseSkillsLock(file: string, text: string | null): SkillsLock {
@@ -116,14 +109,14 @@ export function parseSkillsLock(file: string, text: string | null): SkillsLock {
   try {
     return LockSchema.parse(JSON.parse(text)).skills;
   } catch (cause) {
-    throw new ToolcribError("invalid_config", `${file} is no lock file that this Toolcrib can read.`, {
+    throw new ToolcribError("invalid_config", `${file} is not a lock file that this Toolcrib can read.`, {
       hint: "Bring back an earlier version of it, or remove it and install again.",
       cause,
     });
   }
 }
 
-/** null for one without skills: then there is no file. */
+/** null without skills: then there is no file. */
 export function renderSkillsLock(skills: SkillsLock): string | null {
   const names = Object.keys(skills).toSorted();
   if (names.length === 0) return null;
@@ -131,7 +124,7 @@ export function renderSkillsLock(skills: SkillsLock): string | null {
   return `${JSON.stringify({ lockfileVersion: 1, skills: sorted }, null, 2)}\n`;
 }
 
-/** The source as it stands in the lock file: what lies below the file's folder is written relative to it. */
+/** The source as written in the lock file: a path below the file's folder is relative. */
 export function lockedSource(source: string, lockFile: string): string {
   if (!isAbsolute(source)) return source;
   const way = relative(dirname(lockFile), source);
@@ -139,12 +132,11 @@ export function lockedSource(source: string, lockFile: string): string {
   return way.startsWith("..") || isAbsolute(way) ? source : `./${way.split(sep).join("/")}`;
 }
 
-/** The other way round. */
 export function sourceFromLock(source: string, lockFile: string): string {
   return source === "." || source.startsWith("./") ? resolve(dirname(lockFile), source) : source;
 }
 
-/** What differs from the lock file; undefined if nothing does, or if it does not speak of this skill. */
+/** The difference from the lock file; undefined if there is none, or the file does not have this skill. */
 export function lockedDifference(
   lock: SkillsLock,
   lockFile: string,

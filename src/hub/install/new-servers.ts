@@ -1,4 +1,4 @@
-/** From the servers that are missing and their values to entries of the config, each server once. */
+/** Config entries for the servers that an install adds: built from templates and values, checked, or described to the user. */
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerEntryInput, ServerSpec } from "../../model/server-spec.ts";
 import type { ServerParameter, ServerTemplate, Skill, SkillFinding } from "../../model/skill.ts";
@@ -28,7 +28,7 @@ export interface ResolvedServers {
   readonly ids: ReadonlyMap<PlannedServer, string>;
 }
 
-/** `valuesOf` gives sensitive ones as references. */
+/** @param valuesOf Sensitive values are references. */
 export function resolveServers(
   servers: readonly PlannedServer[],
   place: InstallContext,
@@ -46,7 +46,7 @@ export function resolveServers(
       resolveServerEntry(planned.server, valuesOf(planned), templateVariables(place, home)),
       planned.skill,
     );
-    // Two skills may ask for the same thing in other words.
+    // Two skills may need the same server under different names.
     const same =
       place.config.servers.find((spec) => isSameServer(entryOfSpec(spec), entry))?.id ??
       added.find((each) => isSameServer(each.entry, entry))?.planned.id;
@@ -57,7 +57,7 @@ export function resolveServers(
   return { added, ids };
 }
 
-/** Written down in the entry itself, because it decides about the cage from the first start on, and in every copy. */
+/** Written down in the entry itself, because it decides about the sandbox from the first start on, and in every copy. */
 function withSkillId(entry: ServerEntryInput, { name, dialect }: Skill): ServerEntryInput {
   return entry.url === undefined ? { ...entry, skill: skillId(name, dialect) } : entry;
 }
@@ -66,7 +66,7 @@ function entryOfSpec({ command, args, env, cwd, url, headers, auth, sandbox }: S
   return { command, args, env, cwd, url, headers, auth, sandbox };
 }
 
-/** As it stands inside a JSON string: backslashes are doubled there. */
+/** As written in a JSON string, where backslashes are doubled. */
 function escapedJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
@@ -86,7 +86,7 @@ export function skillHomes(
   return new Map(using.map(({ skill }) => [skill.name, skillHome(home, skill)]));
 }
 
-/** References in the place of sensitive values that are not stored, for a look at what would be written. */
+/** The values with references in place of sensitive ones, which are not stored yet. */
 export function previewValues(
   server: PlannedServer,
   values: ParameterValues,
@@ -98,8 +98,6 @@ export function previewValues(
   }
   return own;
 }
-
-/** The entries that an install would add, filled in and checked, before anything is written or started. */
 
 export interface CheckedEntry {
   readonly id: string;
@@ -122,9 +120,9 @@ export function checkNewEntries(
   if (refused.length === 0 || force) return checked;
   throw new ToolcribError(
     "blocked",
-    `What the skill would start is refused:\n${refused.map((finding) => `  ${renderEntryFinding(finding)}`).join("\n")}`,
+    `The server that the skill would start is refused:\n${refused.map((finding) => `  ${renderEntryFinding(finding)}`).join("\n")}`,
     {
-      hint: "Nothing was installed. If you know what it does and want it all the same: --force.",
+      hint: "Nothing was installed. If you know what it does and want it anyway, use --force.",
       details: { findings: refused },
     },
   );
@@ -134,9 +132,10 @@ export function renderEntryFinding({ file, code, message, excerpt }: SkillFindin
   return `${file}: ${code}: ${message}${excerpt === undefined ? "" : ` (${excerpt})`}`;
 }
 
-/** What an install says that was not told to set up servers: all that a person needs to do it, and nothing changed. */
-
-/** `command` is the command line that was given, without `--with-mcp`. */
+/**
+ * The error of an install without `--with-mcp` that needs servers. It has everything that is needed to set them up.
+ * @param command The command line without `--with-mcp`.
+ */
 export function serversNeededError(
   missing: readonly PlannedServer[],
   place: InstallContext,
@@ -147,9 +146,9 @@ export function serversNeededError(
   const parts = described.map(({ server, entry }) => describeServer(server, entry));
   return new ToolcribError(
     "not_found",
-    `MCP servers are needed that ${place.configFile} does not have; nothing was installed.\n${parts.join("\n")}`,
+    `The skill needs MCP servers that ${place.configFile} does not have. Nothing was installed.\n${parts.join("\n")}`,
     {
-      hint: retry === undefined ? "Add them to the config yourself, then install again." : `Set them up with: ${retry}`,
+      hint: retry === undefined ? "Add them to the config, then install again." : `Set them up with: ${retry}`,
       details: {
         command: retry,
         servers: described.map(({ server: { id, server, neededBy }, entry }) => ({
@@ -167,7 +166,7 @@ export function serversNeededError(
   );
 }
 
-/** With `<NAME>` for what only the person knows. undefined if nobody knows how to start it. */
+/** With `<NAME>` for what only the user knows. Undefined if the skill does not say how to start it. */
 function exampleEntry({ server, skill }: PlannedServer, place: InstallContext): ServerEntryInput | undefined {
   const { template } = server;
   if (template === undefined) return undefined;
@@ -181,13 +180,13 @@ function exampleEntry({ server, skill }: PlannedServer, place: InstallContext): 
     return resolveServerEntry(server, values, variables);
   } catch (error) {
     if (!(error instanceof ToolcribError)) throw error;
-    // An address or a reference that <NAME> does not fit into: it is shown all the same, because a person fills it in.
+    // <NAME> does not fit into an address or a reference. It is shown anyway, because the user replaces it.
     const defaults = server.parameters.map((each) => [each.name, resolveDefault(each, variables)] as const);
     return uncheckedEntry(template, { ...Object.fromEntries(defaults), ...values, ...variables });
   }
 }
 
-/** As entryOf, but nothing is checked. What has no value is left out. */
+/** Like `resolveServerEntry`, without checks. Parts without a value are left out. */
 function uncheckedEntry(
   template: ServerTemplate,
   values: Readonly<Record<string, string | undefined>>,
@@ -220,7 +219,7 @@ function uncheckedEntry(
 }
 
 function describeServer({ id, server, neededBy }: PlannedServer, entry: ServerEntryInput | undefined): string {
-  const purpose = server.description ?? "no purpose is given";
+  const purpose = server.description ?? "no description";
   const lines = [
     "",
     `${server.name}: ${purpose}`,
@@ -232,7 +231,7 @@ function describeServer({ id, server, neededBy }: PlannedServer, entry: ServerEn
     ...(server.docker === undefined ? [] : [`  docker      ${server.docker.image}`]),
   ];
   if (entry === undefined) {
-    return [...lines, `  The skill does not say how it is started: toolcrib add ${id} -- <command …>`].join("\n");
+    return [...lines, `  The skill does not say how to start it: toolcrib add ${id} -- <command …>`].join("\n");
   }
   const json = JSON.stringify({ [id]: entry }, null, 2)
     .split("\n")

@@ -11,7 +11,7 @@ import { isMet, missingNeeds, thisMachine } from "../../skills/needs.ts";
 import { readSkill } from "../../skills/read/read-skill.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { scanSkill, worstSeverity } from "../../skills/scan/scan-skill.ts";
-import { chooseContainers } from "../skills/container-choice.ts";
+import { chooseContainers } from "../skills/auto-start.ts";
 import type { InstallContext } from "./install-context.ts";
 import { lockedDifference, readSkillsLock } from "./installed-skills.ts";
 import { type PlannedServer, requiredServers } from "./required-servers.ts";
@@ -20,7 +20,7 @@ export interface PlannedSkill {
   /** Its id in the registry. */
   readonly id: string;
   readonly skill: Skill;
-  /** What to fetch it by again. */
+  /** Fetches it again. */
   readonly source: string;
   /** A commit, a package's version. */
   readonly resolved?: string;
@@ -130,7 +130,7 @@ function assertScanPassed(skills: readonly ExaminedSkill[]): void {
     "blocked",
     `The scan refuses ${bad.map(({ skill }) => skill.name).join(", ")}:\n${lines.join("\n")}`,
     {
-      hint: "Nothing was installed. If you have read it and want it all the same: --force.",
+      hint: "Nothing was installed. If you have read it and want it anyway, use --force.",
       details: { findings: bad.map(({ skill, findings }) => ({ name: skill.name, findings })) },
     },
   );
@@ -144,7 +144,7 @@ async function assertAsLocked(skills: readonly ExaminedSkill[], lockFile: string
     "conflict",
     `Not what ${lockFile} says:\n${different.map((line) => `  ${line}`).join("\n")}`,
     {
-      hint: "Nothing was installed. --force installs what is there now and writes that down.",
+      hint: "Nothing was installed. --force installs what is there now and updates the lock file.",
     },
   );
 }
@@ -193,13 +193,11 @@ function renderScanFinding({ code, message, file, line, severity }: SkillFinding
   return `${file}${line === undefined ? "" : `:${line}`}: ${severity}: ${code}: ${message}`;
 }
 
-/** Gets the skills of one source that are to be installed. */
-
 export interface WantedSource {
   readonly source: string;
   /** Where a relative source starts. */
   readonly cwd: string;
-  /** What package.json calls it: the skill of that name, if the source holds several. */
+  /** Its name in package.json: selects the skill if the source has several. */
   readonly name?: string;
 }
 
@@ -225,7 +223,7 @@ async function readSource(wanted: WantedSource, options: ReadOptions): Promise<R
     const { skills, problems } = await readAll(fetched.dir);
     const told = problems.map(({ path, message }) => `${shortPath(path, fetched)}: ${message}`);
     if (skills.length === 0) {
-      throw new ToolcribError("not_found", `${fetched.source} holds no skill that can be read.`, {
+      throw new ToolcribError("not_found", `${fetched.source} has no skill that can be read.`, {
         hint: told.length === 0 ? "A skill is a folder with a SKILL.md." : told.join("\n  "),
       });
     }
@@ -261,14 +259,14 @@ function selectSkills(
   if (select.length > 0) {
     const missing = select.filter((each) => !skills.some((skill) => isCalled(skill, each)));
     if (missing.length > 0) {
-      throw new ToolcribError("not_found", `${source} holds no skill called ${missing.join(", ")}.`, {
-        hint: `It holds ${namesOfSkills(skills)}.`,
+      throw new ToolcribError("not_found", `${source} has no skill called ${missing.join(", ")}.`, {
+        hint: `It has ${namesOfSkills(skills)}.`,
       });
     }
     return { skills: skills.filter((skill) => select.some((each) => isCalled(skill, each))), warnings: [] };
   }
   if (skills.length === 1 || all) return { skills, warnings: told };
-  throw new ToolcribError("invalid_arguments", `${source} holds ${skills.length} skills: ${namesOfSkills(skills)}.`, {
+  throw new ToolcribError("invalid_arguments", `${source} has ${skills.length} skills: ${namesOfSkills(skills)}.`, {
     hint: "--select a,b takes some of them, --all takes all.",
     details: { skills: skills.map((skill) => skill.name) },
   });
@@ -285,8 +283,8 @@ function selectDeclaredSkill(
   if (first !== undefined && skills.length === 1) {
     return { skills, warnings: [`package.json calls the skill of ${source} ${name}; it calls itself ${first.name}.`] };
   }
-  throw new ToolcribError("not_found", `${source} holds no skill called ${name}.`, {
-    hint: `It holds ${namesOfSkills(skills)}.`,
+  throw new ToolcribError("not_found", `${source} has no skill called ${name}.`, {
+    hint: `It has ${namesOfSkills(skills)}.`,
   });
 }
 
@@ -301,19 +299,19 @@ function namesOfSkills(skills: readonly Skill[]): string {
   return skills.length > MAX_NAMED ? `${shown.join(", ")} and ${skills.length - MAX_NAMED} more` : shown.join(", ");
 }
 
-/** A temporary folder means nothing to anybody. */
+/** Without the temporary folder. */
 function shortPath(path: string, { dir, temporary }: Fetched): string {
   return temporary && path.startsWith(dir) ? path.slice(dir.length).replace(/^[/\\]/, "") || "." : path;
 }
-
-/** Skills that a project declares in its package.json: `"agentskills": {"skills": {"name": "source"}}`. */
 
 interface DeclaredSkills {
   readonly file: string;
   readonly sources: readonly WantedSource[];
 }
 
-/** Of the nearest package.json, upward from the folder. Paths in it start from it. */
+/**
+ * Skills that the nearest package.json declares: `"agentskills": {"skills": {"name": "source"}}`. Paths are relative to it.
+ */
 export async function declaredSkills(cwd: string): Promise<DeclaredSkills> {
   const file = await nearestPackage(cwd);
   if (file === undefined) {
@@ -328,7 +326,7 @@ export async function declaredSkills(cwd: string): Promise<DeclaredSkills> {
   });
   if (sources.length > 0) return { file: file.path, sources };
   throw new ToolcribError("invalid_arguments", `Name a source: ${file.path} declares no skills.`, {
-    hint: 'It would be done with "agentskills": { "skills": { "name": "source" } }.',
+    hint: 'Declare them with "agentskills": { "skills": { "name": "source" } }.',
   });
 }
 
@@ -337,7 +335,7 @@ function skillsOf(text: string, file: string): Record<string, unknown> {
   try {
     value = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (cause) {
-    throw new ToolcribError("invalid_config", `${file} is no JSON.`, { cause });
+    throw new ToolcribError("invalid_config", `${file} is not valid JSON.`, { cause });
   }
   const block = isJsonObject(value) ? value["agentskills"] : undefined;
   const skills = isJsonObject(block) ? (block["skills"] ?? {}) : {};

@@ -1,21 +1,17 @@
-/** Takes out what an install put in place: from single clients, or everywhere. All of it or nothing. */
+/** Removes an installed skill: from single clients, or everywhere. All of it or nothing. */
 import { existsSync } from "node:fs";
-import { mkdir, rmdir } from "node:fs/promises";
 import { findNearest } from "../../base/near-matches.ts";
 import { clientById } from "../../clients/clients.ts";
 import { textWithoutServer } from "../../config/edit-config.ts";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
-import { withLock } from "../../files/lock-file.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { specStrings } from "../../secrets/resolve-spec.ts";
 import { skillNamed } from "../../skills/registry/skill-registry.ts";
 import { findMatchingServer } from "../../skills/servers/match-servers.ts";
 import { removeClientServers } from "../clients/client-files.ts";
-import { changesDir } from "./changes-dir.ts";
 import type { InstallContext } from "./install-context.ts";
-import { installLock } from "./install-files.ts";
-import { createInstallChanges, throwIfAborted, withinChanges } from "./install-journal.ts";
+import { throwIfAborted, withInstallChanges, withinChanges } from "./install-journal.ts";
 import { removeKeychainSecret } from "./install-secrets.ts";
 import {
   type Installed,
@@ -38,11 +34,11 @@ export interface RemovalReport {
   readonly secrets: readonly string[];
   /** Whether the skill itself is gone, and not only from some clients. */
   readonly removed: boolean;
-  /** Left, because somebody changed them since. */
+  /** Not removed, because they were changed since. */
   readonly kept: readonly string[];
-  /** Files of clients that servers were taken out of. */
+  /** Files of clients from which servers were removed. */
   readonly files: readonly { readonly file: string; readonly ids: readonly string[] }[];
-  /** Where there is again what was there before the install. */
+  /** Folders that are again as before the install. */
   readonly restored: readonly string[];
   /** Clients that must be restarted, and how. */
   readonly restart: readonly { readonly name: string; readonly how: string }[];
@@ -53,26 +49,15 @@ export async function removeSkill(
   place: InstallContext,
   options: { readonly force: boolean; readonly signal?: AbortSignal | undefined },
 ): Promise<RemovalReport> {
-  await mkdir(place.home, { recursive: true, mode: 0o700 });
-  return withLock(installLock(place.home), async () => {
-    const { registry } = place;
-    const changes = createInstallChanges(place.home, registry);
-    try {
-      const taken = await removeInstalled(changes, plan, place, options);
-      if (plan.everywhere && plan.isRegistered) await registry.remove(plan.id, withinChanges(changes));
-      await changes.done();
-      await restoreLinks(place.home, plan.restored);
-      if (plan.everywhere) await registry.sweep();
-      // Not before: a secret that is gone cannot be put back.
-      for (const { name, stored } of plan.secrets)
-        if (stored === "keychain") await removeKeychainSecret(name, place.env);
-      return reportOf(plan, taken);
-    } catch (error) {
-      await changes.undo();
-      throw error;
-    } finally {
-      await rmdir(changesDir(place.home)).catch(() => undefined);
-    }
+  const { home, env, registry } = place;
+  return withInstallChanges(home, registry, async (changes) => {
+    const removed = await removeInstalled(changes, plan, place, options);
+    if (plan.everywhere && plan.isRegistered) await registry.remove(plan.id, withinChanges(changes));
+    await changes.done();
+    await restoreLinks(home, plan.restored);
+    // Not before: a secret that is gone cannot be put back.
+    for (const { name, stored } of plan.secrets) if (stored === "keychain") await removeKeychainSecret(name, env);
+    return reportOf(plan, removed);
   });
 }
 
@@ -129,7 +114,7 @@ async function removeInstalled(
   return { kept, files };
 }
 
-/** One that the user took out is gone, as wanted. */
+/** The user may have removed it already. */
 function removeServerText(file: string, text: string, id: string): string {
   try {
     return textWithoutServer(file, text, id);
@@ -158,8 +143,6 @@ function reportOf(plan: RemovalPlan, { kept, files }: RemovedParts): RemovalRepo
   };
 }
 
-/** What removing a skill comes to. Nothing is written. */
-
 export interface RemovalOptions {
   /** Only from these clients; everywhere if empty. */
   readonly clients: readonly string[];
@@ -179,7 +162,7 @@ export interface RemovalPlan {
   readonly folders: readonly string[];
   /** Changed since they were placed. */
   readonly keptFolders: readonly string[];
-  /** What was in the place of folders, and comes back. */
+  /** Folders that were replaced by the install, and are restored. */
   readonly restored: readonly Restoration[];
   /** Copies of what cannot come back, because the folder stays. */
   readonly keptCopies: readonly { readonly path: string; readonly copy: string }[];
@@ -312,7 +295,7 @@ function isWrittenByOthers(
   return others.some(([, { entries }]) => entries.some((each) => each.file === file && each.ids.includes(server)));
 }
 
-/** A server that the skill brought and that another one uses is the other one's from now on. */
+/** A server of the skill that another skill uses belongs to the other one from now on. */
 function recordsAfter(
   now: Installed,
   id: string,

@@ -1,4 +1,4 @@
-/** The servers that the skills of an install need, each once, and which of them are there already. */
+/** The servers that the skills of an install need, which of them are configured, and values for their parameters. */
 import { join, resolve } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
@@ -51,7 +51,7 @@ export function requiredServers(
   return planned;
 }
 
-/** A parameter that is declared and that the template has no place for can change nothing, so nobody need give it. */
+/** A declared parameter that the template does not use needs no value. */
 function usesParameter({ template }: RequiredServer, parameter: string): boolean {
   return template === undefined || parametersUsed(template).has(parameter);
 }
@@ -74,7 +74,7 @@ function isSameRequirement(a: RequiredServer, b: RequiredServer): boolean {
   return what(a) === what(b) && !/SKILL_DIR|\{baseDir\}/.test(what(a));
 }
 
-/** A name in a skill is anybody's text. */
+/** The name in a skill is untrusted text. */
 function freeId(name: string, taken: ReadonlySet<string>): string {
   const plain = name
     .replaceAll(/[^A-Za-z0-9._@-]+/g, "-")
@@ -91,13 +91,11 @@ export function missingServers(servers: readonly PlannedServer[]): PlannedServer
   return servers.filter(({ configured }) => configured === undefined);
 }
 
-/** Values for the parameters of new servers: from `--set`, a person, the environment, and defaults. */
-
 export interface ParameterQuestion {
   readonly server: PlannedServer;
   /** Sensitive also if what is offered looks like a credential. */
   readonly parameter: ServerParameter;
-  /** What an empty answer stands for: the user's variable of that name, or the default with its variables filled in. */
+  /** The value of an empty answer: the user's variable of that name, or the resolved default. */
   readonly offered?: string;
   /** It is the variable. */
   readonly fromEnvironment: boolean;
@@ -113,7 +111,7 @@ export interface CollectOptions {
   readonly cwd: string;
   readonly userHome: string;
   readonly variables: (server: PlannedServer) => ServerVariables;
-  /** Absent where nobody can be asked. */
+  /** Absent where no one can be asked. */
   readonly ask?: AskForValue | undefined;
 }
 
@@ -129,7 +127,7 @@ interface CollectedValues {
   readonly values: ParameterValues;
   /** All that were given, in their order; parameters whose values turned out to be credentials are sensitive there. */
   readonly servers: readonly PlannedServer[];
-  /** What goes from the user's environment to whom. */
+  /** Variables of the user's environment that servers get. */
   readonly taken: readonly TakenVariable[];
   readonly warnings: readonly string[];
 }
@@ -137,7 +135,7 @@ interface CollectedValues {
 interface MissingValue {
   readonly server: PlannedServer;
   readonly parameter: ServerParameter;
-  /** The user has a variable of that name, which somebody else may have put there for something else. */
+  /** The user has a variable of that name, which may be meant for something else. */
   readonly isSet: boolean;
 }
 
@@ -211,7 +209,7 @@ function withSensitivity(parameter: ServerParameter, value: string): ServerParam
   return { ...rest, sensitive: true };
 }
 
-/** No shell stands between the value and the server, and the server runs in another folder: so paths are made whole. */
+/** No shell expands the value, and the server runs in another folder, so paths are made absolute. */
 function expandPath(value: string, { cwd, userHome }: CollectOptions): string {
   if (value === "~" || /^~[/\\]/.test(value)) return join(userHome, value.slice(1));
   return /^\.{1,2}(?:[/\\]|$)/.test(value) ? resolve(cwd, value) : value;
@@ -258,8 +256,6 @@ function missingValues(missing: readonly MissingValue[]): ToolcribError {
   });
 }
 
-/** What `--set` gives: values, and names of variables that may be taken from the environment. */
-
 /** `taken`: it is the variable of the parameter's name. */
 interface GivenValue {
   readonly value: string;
@@ -288,12 +284,12 @@ class GivenValues {
       const [first] = meant;
       if (first !== undefined && meant.every(({ server }) => server.configured !== undefined)) {
         const { id } = first.server;
-        this.#warnings.add(`${key} is not used: the server ${id} is configured already, and stays as it is.`);
+        this.#warnings.add(`${key} is not used: the server ${id} is already configured, and is not changed.`);
       } else if (
         first !== undefined &&
         !meant.some(({ server: { server }, parameter }) => usesParameter(server, parameter.name))
       ) {
-        this.#warnings.add(`${key} is not used: the skill declares it, and has no place for it.`);
+        this.#warnings.add(`${key} is not used: the skill declares it, but its server does not use it.`);
       }
     }
     if (unknown.length > 0) throw unknownNames(unknown, servers);
@@ -320,8 +316,8 @@ class GivenValues {
     if (isExact) this.#exact.add(place);
     if (!sensitive || typed === undefined) return;
     this.#warnings.add(
-      `The value of ${name} stood on the command line, where others on this machine and your shell's history see it. ` +
-        `The question, or --set ${name} with the variable ${name}, keep it to yourself.`,
+      `The value of ${name} was on the command line, where other users and your shell history can see it. ` +
+        `To keep it private, answer the prompt, or use --set ${name} with the variable ${name}.`,
     );
   }
 }

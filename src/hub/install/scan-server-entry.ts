@@ -15,7 +15,7 @@ import type { Subject } from "../../skills/scan/subject.ts";
 
 type FindingDraft = Pick<SkillFinding, "code" | "severity" | "message"> & { readonly excerpt?: string };
 
-/** In no order of severity. `file` of each is `server <id>`; no finding holds a value of the environment. */
+/** Findings in no particular order. `file` is `server <id>`; no finding contains a value of the environment. */
 export function scanServerEntry(id: string, entry: ServerEntryInput): SkillFinding[] {
   const launch = resolveLaunch(entry);
   const found = new Map<string, SkillFinding>();
@@ -49,8 +49,8 @@ function inlineProgramFindings(launch: Launch): FindingDraft[] {
       code: "shell_command",
       severity: isEncoded ? "refuse" : "warn",
       message: isEncoded
-        ? `${program} runs a program that is encoded, so that nobody can read it.`
-        : `${program} runs a program that stands in an argument.`,
+        ? `${program} runs an encoded program, which no one can read.`
+        : `${program} runs a program that is written in an argument.`,
       excerpt: excerptOf(text, 0, text.length),
     },
   ];
@@ -77,8 +77,6 @@ function scanLine(line: string): FindingDraft[] {
     excerpt: excerptOf(near, 0, near.length),
   }));
 }
-
-/** How a server is really started, past programs that only start others. */
 
 export interface Launch {
   /** Without folder and ending, in lower case; empty for a server that is reached by an address. */
@@ -130,7 +128,7 @@ const PACKAGE_RUNNER = /^(?:npx|npm|pnpm|pnpx|bunx)$/;
 const TAKES_VALUE =
   /^(?:-[oOrWXCIp]|--require|--import|--loader|--conditions|--package|--rcfile|--init-file|--prefix)$/;
 
-/** The text of a program that stands among the arguments; undefined if there is none. */
+/** The program that is written in the arguments; undefined if there is none. */
 export function findInlineProgram({ program, args }: Launch): InlineProgram | undefined {
   const of = (option: RegExp, isEncoded = false): InlineProgram | undefined => {
     const at = optionAt(args, option);
@@ -185,8 +183,6 @@ export function commandLine({ command, args = [] }: ServerEntryInput): string {
 function shellQuoted(word: string): string {
   return /^[\w@%+=:,./\\~${}-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
-
-/** Variables with which one program makes another load or run something of its own. */
 
 /** Their only use is to run something else than what is started. */
 const RUNS_OTHER =

@@ -1,4 +1,7 @@
-/** Copies of a skill outside of the registry: in the folders of clients, and where its own servers run from. */
+/**
+ * Copies of a skill outside of the registry: in the folders of clients, and where its own servers run from. Folders that
+ * `--force` replaces are kept, and the user's own are restored when the skill is removed.
+ */
 import { randomUUID } from "node:crypto";
 import { chmod, lstat, mkdtemp, readdir, readlink, rm, rmdir, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,7 +18,7 @@ import type { Installed, InstalledSkill } from "./installed-skills.ts";
 
 export type FolderRecord = InstalledSkill["folders"][number];
 
-/** A name is anybody's text; as a folder it must be harmless. */
+/** A name is untrusted text; as a folder name it must be harmless. */
 export function folderName({ name, dialect }: Pick<Skill, "name" | "dialect">): string {
   if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name) && !name.endsWith(".")) return name;
   return skillId(name, dialect).replace(/^(?:openclaw-)?skill-/, "");
@@ -38,7 +41,7 @@ export function clientFolders(
     const [dir] = client.skillDirs(place, scope);
     if (dir === undefined) continue;
     const path = join(dir, folderName(skill));
-    // A link in somebody's repository must not lead what is meant for the project elsewhere.
+    // A link in a repository must not redirect a project's skill.
     if (scope === "project") assertInside(place.projectDir, path);
     const known = folders.get(path);
     folders.set(path, { clients: [...(known?.clients ?? []), client.id], path, digest: skill.digest });
@@ -53,7 +56,7 @@ export async function assertReplaceable(path: string, id: string, installed: Ins
   throw new ToolcribError(
     "conflict",
     state === "foreign"
-      ? `${path} is there, and Toolcrib did not put it there.`
+      ? `${path} exists, and Toolcrib did not put it there.`
       : `${path} was changed since it was installed.`,
     { hint: "--force replaces it. Nothing was changed." },
   );
@@ -79,7 +82,7 @@ export async function folderState(
   return now?.digest === digest ? "unchanged" : "changed";
 }
 
-/** Copies just the files that were read and scanned, and nothing else that lies in the folder. */
+/** Copies only the files that were read and scanned. */
 export async function placeSkillCopies(
   changes: ChangeSet,
   skill: Pick<Skill, "dir" | "files">,
@@ -107,14 +110,12 @@ async function makeReadable(folder: string): Promise<void> {
   }
 }
 
-/** What stood where `--force` puts a skill is kept; what was the user's own comes back when the skill goes. */
-
 type Replaced = NonNullable<FolderRecord["replaced"]>;
 
 export interface ReplacedFolder {
   readonly path: string;
   readonly replaced: Replaced;
-  /** false for a copy of the skill itself that somebody edited: it would bring back what is to go. */
+  /** False for an edited copy of the skill itself: it would bring back what is being removed. */
   readonly comesBack: boolean;
 }
 
@@ -128,7 +129,7 @@ function replacedDir(home: string): string {
   return join(home, "replaced");
 }
 
-/** What putting the skill `id` there would take away; undefined if that is nothing, or what an install put there. */
+/** The folder that the skill `id` would replace; undefined if there is none, or an install put it there. */
 export async function findReplacedFolder(
   path: string,
   { home, id, installed }: { readonly home: string; readonly id: string; readonly installed: Installed },

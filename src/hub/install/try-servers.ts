@@ -1,5 +1,6 @@
-/** Connects to servers once, to see that they work and what they offer, without leaving a trace in Toolcrib's home. */
+/** Connects to servers once, to see whether they work and what they offer, without a trace in Toolcrib's home. */
 import { mkdir, rm } from "node:fs/promises";
+import { withAbort } from "../../base/async.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
@@ -14,9 +15,8 @@ export interface TriedServer {
   readonly tools: readonly string[];
   /** Why it did not connect. */
   readonly failure?: string;
-  /** What a person can do about it. */
   readonly hint?: string;
-  /** It is there, and wants somebody to log in, which can be done only once it is in the config. */
+  /** It needs a login, which is possible only once it is in the config. */
   readonly needsLogin?: true;
 }
 
@@ -86,7 +86,8 @@ async function connectOnce(
       redactor,
     });
     try {
-      await orAborted(Promise.all(ids.map((id) => hub.connect(id).catch(() => undefined))), signal);
+      const connecting = Promise.all(ids.map((id) => hub.connect(id).catch(() => undefined)));
+      await (signal === undefined ? connecting : withAbort(connecting, signal, interruptedError));
       const { tools } = hub.view(hub.session);
       return hub.servers().map((info) => ({
         id: info.id,
@@ -121,19 +122,4 @@ function onlyServers(loaded: LoadedConfig, ids: readonly string[]): LoadedConfig
       .filter(({ id }) => ids.includes(id))
       .map((spec) => ({ ...spec, timeout: Math.max(spec.timeout, MIN_TIMEOUT_MS) })),
   };
-}
-
-async function orAborted(task: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return void (await task);
-  let stop = (): void => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(interruptedError());
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    await Promise.race([task, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }

@@ -2,14 +2,10 @@
  * Brings skills up to date with their sources, and with them what an install made of them: copies in clients' folders,
  * `installed.json` and the lock file. Servers, and the copy that a server runs from, only an install changes.
  */
-import { mkdir, rmdir } from "node:fs/promises";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
-import { withLock } from "../../files/lock-file.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { type UpdateOptions, type UpdateOutcome, updateSkills } from "../../skills/registry/update-skills.ts";
-import { changesDir } from "./changes-dir.ts";
-import { installLock } from "./install-files.ts";
 import {
   type Installed,
   installedFile,
@@ -21,7 +17,7 @@ import {
   renderSkillsLock,
   sourceFromLock,
 } from "./installed-skills.ts";
-import { createInstallChanges, withinChanges } from "./install-journal.ts";
+import { withInstallChanges, withinChanges } from "./install-journal.ts";
 import { folderState, placeSkillCopies } from "./skill-folders.ts";
 
 export interface UpdatedSkills {
@@ -29,7 +25,7 @@ export interface UpdatedSkills {
   readonly outcomes: readonly UpdateOutcome[];
   /** Copies that were renewed. */
   readonly renewed: readonly string[];
-  /** Copies that somebody edited, and that were left. */
+  /** Copies that were edited, and are not changed. */
   readonly kept: readonly string[];
 }
 
@@ -48,7 +44,7 @@ export async function updateInstalled(
   const kept: string[] = [];
   const force = options.force === true;
   const changing = <T>(change: (copies: SkillCopyUpdater) => Promise<T>): Promise<T> =>
-    withChanges(home, registry, async (changes) => {
+    withInstallChanges(home, registry, async (changes) => {
       const copies = new SkillCopyUpdater(registry, changes, home, force);
       const result = await change(copies);
       await changes.done();
@@ -65,7 +61,7 @@ export async function updateInstalled(
         return result;
       }),
   });
-  // Somebody may have imported the new state before: then only the copies are behind.
+  // The new version may have been imported before: then only the copies are outdated.
   const behind = options.dryRun === true ? [] : await outdatedOf(home, outcomes);
   if (behind.length > 0) await changing((copies) => copies.follow(behind, undefined));
   return { outcomes, renewed, kept };
@@ -78,27 +74,7 @@ async function outdatedOf(home: string, outcomes: readonly UpdateOutcome[]): Pro
     .map(({ before }) => before);
 }
 
-async function withChanges<T>(
-  home: string,
-  registry: SkillRegistry,
-  work: (changes: ChangeSet) => Promise<T>,
-): Promise<T> {
-  await mkdir(home, { recursive: true, mode: 0o700 });
-  return withLock(installLock(home), async () => {
-    const changes = createInstallChanges(home, registry);
-    try {
-      return await work(changes);
-    } catch (error) {
-      await changes.undo();
-      throw error;
-    } finally {
-      await registry.sweep();
-      await rmdir(changesDir(home)).catch(() => undefined);
-    }
-  });
-}
-
-/** Lets the copies of skills follow the registry, as part of a change set. */
+/** Updates the copies of skills from the registry, as part of a change set. */
 class SkillCopyUpdater {
   readonly changes: ChangeSet;
   readonly renewed: string[] = [];
@@ -170,7 +146,7 @@ function recordOf(installed: Installed, { id }: SkillManifest): InstalledSkill |
   return Object.hasOwn(installed, id) ? installed[id] : undefined;
 }
 
-/** What was installed from elsewhere is not renewed from here. */
+/** Only for a skill from the same source. */
 function isOutdated(record: InstalledSkill | undefined, { digest, source }: SkillManifest): boolean {
   return record !== undefined && record.source === source && record.digest !== digest;
 }

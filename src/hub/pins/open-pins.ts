@@ -6,7 +6,7 @@ import { basename, dirname, join } from "node:path";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { realTarget } from "../../files/write-atomic.ts";
-import { pinKey, type PinMode } from "../../guard/pin-comparison.ts";
+import { pinKey, type PinMode } from "./pin-comparison.ts";
 import { clusterOf } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { Store, StoredPin } from "../../store/store.ts";
@@ -32,10 +32,10 @@ import { Pins, type PinsOptions } from "./pins.ts";
 
 interface PinLocation {
   readonly file: string;
-  /** What a store keeps them under; the path of the file if absent. */
+  /** Their scope in a store; the path of the file if absent. */
   readonly scope?: string;
   readonly mode: PinMode;
-  /** Whether nodes with lock files of their own share them: then a file only adds what nobody knows yet. */
+  /** Whether nodes with lock files of their own share them: then a file only adds unknown pins. */
   readonly ofCluster?: boolean;
   /** Says on this node that there was a lock file. */
   readonly trace?: string;
@@ -48,11 +48,11 @@ export function pinLocation({ file, config, project, servers }: LoadedConfig, ho
   const cluster = clusterOf(config.cluster);
   return {
     file: lock,
-    // Where the config stands may differ from node to node.
+    // The path of the config may differ between nodes.
     ...(cluster === undefined
       ? { scope: pinScope(lock) }
       : { scope: `cluster/${cluster.name}`, ofCluster: true, trace: tracePath(lock, home) }),
-    // A config in code has no file that pins could stand beside; several programs would share one by accident.
+    // A config in code has no file beside which the pins could be; several programs would share one by accident.
     mode: config.guard.pins ?? (file === null && project === undefined ? "off" : "warn"),
     ...(project === undefined
       ? {}
@@ -64,7 +64,7 @@ function projectServers(servers: LoadedConfig["servers"]): string[] {
   return servers.filter(({ fromProject }) => fromProject === true).map(({ id }) => id);
 }
 
-/** What pins of this place have as their `part`. */
+/** The `part` of the pins at this location. */
 export function partOf({ project }: PinLocation): string | undefined {
   return project && partKey(project.file, project.servers);
 }
@@ -130,21 +130,20 @@ function storageAt(
 }
 
 /**
- * Pins in a store. `toolcrib.lock` beside a config of Toolcrib's own stays the form that people share: it wins for what it
- * names, what it does not name any more was forgotten on purpose, and one that is gone, or that nobody changed while the
+ * Pins in a store. `toolcrib.lock` beside a config of Toolcrib's own stays the form that people share: it wins for the pins that
+ * it has, and pins that it no longer has were forgotten on purpose. A file that is missing, or that did not change while the
  * store did, is written again from the store.
  */
 
 interface StoredPinsOptions {
   readonly store: Pick<Store, "pins" | "place" | "follow">;
   readonly file: string;
-  /** What they are kept under. */
   readonly scope: string;
-  /** What an earlier version kept them under: those are moved when they are first read. */
+  /** Scopes of earlier versions: their pins are moved when they are first read. */
   readonly formerScopes?: readonly string[];
   /** Whether the file is one that people share. Another one is taken in once and set aside. */
   readonly isShared: boolean;
-  /** What the file says when it is first read counts only for what the store does not know. */
+  /** When the file is first read, it only adds pins that the store does not have. */
   readonly storeDecides?: boolean;
   /**
    * A file in the home that is made once there was a lock file. Without one what the store knows was in the file; a store
@@ -201,8 +200,8 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
   }
 
   /**
-   * The file decides where somebody changed it, and as long as nobody knows. Where it is as it was, the store changed: another
-   * machine may have a file of its own for the same pins, and two files that both decide would never come to rest.
+   * The file decides if it changed, and as long as that is unknown. Otherwise the store changed: another machine may have its own
+   * file for the same pins, and two files that both decide would never settle.
    */
   function decides(found: PinTable): boolean {
     return agreed === undefined || renderPins(found) !== agreed;
@@ -260,7 +259,7 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
     }
     if (!isShared || before.size === 0) return { pins: before.size === 0 ? undefined : before, isRestored: false };
     const wasHere = hadFile();
-    // Where it cannot be written nobody took it away: it never was there.
+    // A file that cannot be written never existed, so it was not removed.
     const isWritten = await writePinFile(file, before).then(
       () => true,
       () => false,
@@ -271,7 +270,7 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
 
   return {
     file,
-    unwritten: "They are kept in the store all the same; nobody can share them by the file until it can be written.",
+    unwritten: "They are kept in the store, but the file cannot be shared until it can be written.",
     hasChanged: () => isStale || (isShared && pinFileStamp(file) !== stamp),
     async read() {
       stamp = pinFileStamp(file);
@@ -290,7 +289,7 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
         }
         return { pins: found ?? (kept.size === 0 ? undefined : kept), isRestored: false };
       }
-      // A folder that cannot be written to has no lock, and nobody who writes there.
+      // A folder that cannot be written has no lock and no writers.
       const read = await locked(settle).catch((error: unknown) => {
         if (isSystemError(error)) return settle();
         throw error;
@@ -344,8 +343,6 @@ function isSystemError(error: unknown): boolean {
   return error instanceof Error && "syscall" in error;
 }
 
-/** Pins of two configs at once: a project's lock file speaks for the project's servers, and the home's for all others. */
-
 /** Which servers are the project's. */
 type ServerFilter = (server: string) => boolean;
 
@@ -356,7 +353,10 @@ interface ProjectPins {
   readonly onProblem: (problem: ToolcribError) => void;
 }
 
-/** The file is the home's. What a file says of a server that is not its own is kept in it, and not heard. */
+/**
+ * Pins of two configs: a project's lock file applies to the project's servers, and the home's to all others. Pins of other
+ * servers stay in a file and are ignored.
+ */
 function splitPins(home: PinStorage, { storage: project, servers, onProblem }: ProjectPins): PinStorage {
   const ids = new Set(servers);
   const isProjects: ServerFilter = (server) => ids.has(server);
@@ -427,7 +427,7 @@ class PinPart {
     return this.#known.size === 0 ? undefined : this.#known;
   }
 
-  /** Why what is there cannot be used. One that is removed then is no repair, unless something is known of it. */
+  /** Why it cannot be used. Removing the file does not repair it, unless its pins are known. */
   get problem(): ToolcribError | undefined {
     return this.#problem;
   }

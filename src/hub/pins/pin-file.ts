@@ -7,16 +7,10 @@ import { terminalJson } from "../../base/visible-text.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { assertSafeFile } from "../../files/path-safety.ts";
 import { realTarget, writeAtomic } from "../../files/write-atomic.ts";
-import {
-  fingerprint,
-  INSTRUCTIONS,
-  type Pin,
-  pinKey,
-  type PinKind,
-  type ServerPins,
-} from "../../guard/pin-comparison.ts";
+import { fingerprint } from "../../guard/fingerprint.ts";
+import { INSTRUCTIONS, type Pin, pinKey, type PinKind, type ServerPins } from "./pin-comparison.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
 import { MASK } from "../../secrets/mask.ts";
 
 /** 1 knew tools only. Its servers have no pin of their instructions, by which the rest counts as not seen yet. */
@@ -37,7 +31,7 @@ export function pinFileFor(configFile: string | null, home: string): string {
   return join(home, "locks", `${id}.lock`);
 }
 
-/** Whether the lock file of a config stands beside it, for people to share. */
+/** Whether the lock file is beside its config, for people to share. */
 export function isSharedPinFile(file: string): boolean {
   return basename(file) === LOCK_FILE_NAME;
 }
@@ -87,7 +81,7 @@ export async function writePinFile(file: string, pins: PinTable): Promise<void> 
   const target = await realTarget(file);
   const text = renderPins(pins);
   const isMasked = hasMasks(text);
-  // Who reads where a secret was, and what stands around it, knows more than others should.
+  // The text around a masked secret says more than others should know.
   if (isMasked) await chmod(target, 0o600).catch(() => {});
   await writeAtomic(target, text, { mode: isMasked ? 0o600 : 0o644 });
 }
@@ -131,7 +125,10 @@ function parseJson(file: string, text: string): unknown {
     return JSON.parse(text);
   } catch {
     // A merge of two branches that went wrong is the likely cause.
-    throw damagedFile(file, /^(<<<<<<<|>>>>>>>)/m.test(text) ? "holds the marks of an unfinished merge" : "is no JSON");
+    throw damagedFile(
+      file,
+      /^(<<<<<<<|>>>>>>>)/m.test(text) ? "has conflict markers of an unfinished merge" : "is not valid JSON",
+    );
   }
 }
 
@@ -144,11 +141,10 @@ export function parsePin(
 ): Pin {
   const where = kind === "tool" ? `${server} ${name}` : `${server} ${kind} ${name}`;
   const definition = isJsonObject(pin) ? pin["definition"] : undefined;
-  if (!isJsonObject(pin) || !isDefinition(kind, definition))
-    throw damagedFile(file, `holds no definition for ${where}`);
+  if (!isJsonObject(pin) || !isDefinition(kind, definition)) throw damagedFile(file, `has no definition for ${where}`);
   const { fingerprint: print, pinnedAt } = pin;
   if (typeof print !== "string" || print !== fingerprint(definition)) {
-    throw damagedFile(file, `holds a definition for ${where} that does not have the fingerprint beside it`);
+    throw damagedFile(file, `has a definition for ${where} that does not match its fingerprint`);
   }
   return { kind, name, fingerprint: print, definition, pinnedAt: typeof pinnedAt === "string" ? pinnedAt : "" };
 }
@@ -197,7 +193,7 @@ function sortedObject<T>(map: ReadonlyMap<string, T>, render: (value: T) => unkn
   return Object.fromEntries(entries.map(([key, value]) => [key, render(value)]));
 }
 
-/** The same value with its keys in order, so that a change of order upstream is no change here. */
+/** The same value with sorted keys, so that a different order upstream is not a change. */
 function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys);
   if (!isJsonObject(value)) return value;
@@ -218,8 +214,6 @@ function unusableFile(file: string, what: string, hint: string): ToolcribError {
     details: { file },
   });
 }
-
-/** Changes of the table of pins; each returns a new table. */
 
 export interface ServerPin {
   readonly server: string;
@@ -256,15 +250,13 @@ export function allPins(table: PinTable): ServerPin[] {
 
 export function isSamePin(a: Pin | undefined, b: Pin): boolean {
   if (a === undefined || a.fingerprint !== b.fingerprint || a.pinnedAt !== b.pinnedAt) return false;
-  return JSON.stringify(sortKeys(a.definition)) === JSON.stringify(sortKeys(b.definition));
+  return canonicalJson(a.definition) === canonicalJson(b.definition);
 }
-
-/** What pins are kept in: a file that people share, a store, or both. */
 
 export interface ReadPins {
   /** undefined where there is nothing at all, as opposed to a file without pins. */
   readonly pins: PinTable | undefined;
-  /** What was known before somebody edited the file. */
+  /** The pins before the file was edited. */
   readonly before?: PinTable;
   /** The file was gone, and what is known is written again. */
   readonly isRestored: boolean;
@@ -277,7 +269,7 @@ export interface UpdatedPins extends ReadPins {
 }
 
 export interface PinStorage {
-  /** The lock file that they stand in, or would stand in. */
+  /** The lock file, which may not exist. */
   readonly file: string;
   /** The lock file that speaks for a server, where there are several. */
   fileOf?(server: string): string;
@@ -285,7 +277,7 @@ export interface PinStorage {
   problemOf?(server: string): ToolcribError | undefined;
   /** Says what else it is made of, where that is more than the file; the same text for the same. */
   readonly part?: string;
-  /** What it means that something could not be written. */
+  /** The consequence if something could not be written, for a message. */
   readonly unwritten: string;
   /** Whether there may be something else than what was last read or written here. */
   hasChanged(): boolean;
@@ -299,7 +291,7 @@ export interface PinStorage {
     change: (pins: PinTable | undefined) => PinTable,
     isNeeded?: (server: string) => boolean,
   ): Promise<UpdatedPins>;
-  /** From now on `hasChanged` knows of other processes too, until `close`; `onChange` is told where that is heard of. */
+  /** Until `close`, `hasChanged` notices other processes too; `onChange` is called if they are reported. */
   follow(onChange: () => void): void;
   close(): void;
 }

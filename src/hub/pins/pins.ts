@@ -1,8 +1,8 @@
 /** The pins of a hub: what everything that a server offers was when it was first seen or last approved. */
+import { fingerprint } from "../../guard/fingerprint.ts";
 import {
   changedVerdict,
   comparePins,
-  fingerprint,
   INSTRUCTIONS,
   newVerdict,
   type Offered,
@@ -16,8 +16,8 @@ import {
   type PinState,
   type PinVerdict,
   unusableVerdict,
-} from "../../guard/pin-comparison.ts";
-import { type DiffBudget, reportBudget } from "../../guard/definition-diff.ts";
+} from "./pin-comparison.ts";
+import { type DiffBudget, reportBudget } from "./definition-diff.ts";
 import type { Capability } from "../../model/capability.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Decision } from "../../model/decision.ts";
@@ -34,12 +34,12 @@ import {
   withoutPins,
   withPins,
 } from "./pin-file.ts";
-import { pinDiff, type PinDiff, type PinEntry, type PinEvent, type PinName, pinName, pinTitle } from "./pin-event.ts";
+import { pinDiff, type PinDiff, type PinEntry, type PinEvent, type PinName, pinName, pinTitle } from "./pin-reports.ts";
 
-/** In-process tools are the user's own code: they change when the user changes them. So do skills. */
+/** In-process tools and skills are the user's own: they change when the user changes them. */
 const UNPINNED: ReadonlySet<string> = new Set(["local", SKILLS_SOURCE]);
 const WATCH_MS = 1000;
-/** Of one server. Whoever lists more offers data rather than a set of things that a person could look at. */
+/** Of one server. A longer list is data rather than something that a person could review. */
 const MAX_RESOURCES = 500;
 const INSTRUCTIONS_KEY = pinKey({ kind: "instructions", name: INSTRUCTIONS });
 
@@ -50,7 +50,7 @@ export interface PinsOptions {
   readonly onEvent?: (event: PinEvent) => void;
   /** False for a server whose resources come and go; asked each time. */
   readonly pinsResources?: (server: string) => boolean;
-  /** What is compared was masked. A pin of an earlier version was not, and is masked with this. */
+  /** Definitions are masked before they are compared. This masks pins of versions that did not. */
   readonly mask?: <Value>(value: Value) => Value;
 }
 
@@ -75,7 +75,7 @@ export class Pins {
   #unusable: ToolcribError | undefined;
   #isLoaded = false;
   readonly #current = new Map<string, ReadonlyMap<string, Offered>>();
-  /** The fingerprints that were reported, by server and key. */
+  /** Fingerprints that were reported, by server and key. */
   readonly #told = new Map<string, string>();
   /** Servers that list more resources than are pinned. */
   readonly #tooMany = new Set<string>();
@@ -98,7 +98,7 @@ export class Pins {
     this.#mask = options.mask ?? ((value) => value);
   }
 
-  /** Reads what is pinned first, so that verdicts hold from the first definition on. */
+  /** Reads the pins first, so that verdicts are right from the first definition on. */
   static async open(options: PinsOptions): Promise<Pins> {
     const pins = new Pins(options);
     if (pins.mode !== "off") await pins.#load();
@@ -106,8 +106,8 @@ export class Pins {
   }
 
   /**
-   * To be called whenever what a server offers may have changed. A server that offers nothing is down, not changed.
-   * @param instructions Its advice for its use, null if it gives none.
+   * Call it whenever the definitions of a server may have changed. A server without definitions is down, not changed.
+   * @param instructions Of the server, null if it has none.
    */
   check(server: string, capabilities: readonly Capability[], instructions: string | null = null): void {
     if (this.mode === "off" || UNPINNED.has(server) || capabilities.length === 0) return;
@@ -129,18 +129,18 @@ export class Pins {
     return found.verdict === "allow" ? undefined : { verdict: found.verdict, rule: found.rule };
   }
 
-  /** Whether a server's advice is kept from clients and models. It cannot be asked about, so `ask` withholds it too. */
+  /** Whether a server's instructions are withheld. No one can be asked about them, so `ask` withholds them too. */
   withholds(server: string, instructions: string): boolean {
     const offered = offeredInstructions(instructions);
     if (this.verdictFor(server, offered).verdict === "allow") return false;
-    // Where each user or session has a connection, `check` saw the advice of one of them only.
+    // With a connection for each user or session, `check` saw the instructions of only one of them.
     const pin = this.#table.get(server)?.get(INSTRUCTIONS_KEY);
     if (pin !== undefined && this.problemOf(server) === undefined)
       this.#tell(server, { state: "changed", pin, after: offered });
     return true;
   }
 
-  /** Looks at the fingerprint itself, so that it is right also for a definition that `check` has not seen yet. */
+  /** Compares the fingerprint itself, so it is right also for a definition that `check` has not seen yet. */
   verdictFor(server: string, offered: Offered): PinVerdict {
     if (this.mode === "off" || UNPINNED.has(server) || !this.#isPinned(server, offered.kind))
       return { verdict: "allow" };
@@ -261,7 +261,7 @@ export class Pins {
     return true;
   }
 
-  /** Keeps looking, so that an approval in another terminal counts within a second. */
+  /** Checks again and again, so that an approval in another terminal counts within a second. */
   watch(): void {
     if (this.mode === "off" || this.#isClosed) return;
     this.#storage.follow(() => void this.refresh());
@@ -288,7 +288,7 @@ export class Pins {
     this.#storage.close();
   }
 
-  /** A file that is gone forgets nothing: only a file that says so does. Otherwise removing it would approve everything. */
+  /** A missing file forgets nothing. Otherwise removing it would approve everything. */
   async #load(): Promise<void> {
     try {
       const { pins, before: known, isRestored } = await this.#inTurn(() => this.#storage.read());
@@ -319,7 +319,7 @@ export class Pins {
     this.#onEvent({ type: "removed", file: this.file, pins: namedPins(allPins(pins)).length });
   }
 
-  /** @param ours Pins that were not in the file before, so that it is no edit if another process's came first. */
+  /** @param ours New pins: it is not an edit if another process has pinned them first. */
   #tellEdits(before: PinTable, ours: readonly ServerPin[] = []): void {
     const fresh = new Set(ours.map(({ pin }) => pin));
     const changed: PinName[] = [];
@@ -352,7 +352,7 @@ export class Pins {
       if (found.verdict === "allow") continue;
       asked ??= new Set(spellingsOf(uri));
       const spellings = spellingsOfListed(resource);
-      // A URI whose spellings cannot be told within bounds may be this one.
+      // A URI with too many spellings to list may be this one.
       const isSame = asked.size === 0 || spellings === undefined || spellings.some((each) => asked?.has(each));
       if (isSame) return { verdict: found.verdict, rule: found.rule };
     }
@@ -412,7 +412,7 @@ export class Pins {
     this.#tellMasked(server, pins);
   }
 
-  /** Without the resources for which there is no room. */
+  /** Without the resources above the limit. */
   #withinBound(server: string, things: readonly Offered[]): Offered[] {
     const known = [...(this.#table.get(server)?.values() ?? [])].filter(({ kind }) => kind === "resource").length;
     let room = Math.max(MAX_RESOURCES - known, 0);
@@ -455,7 +455,7 @@ export class Pins {
     if (masked.length > 0) this.#onEvent({ type: "masked", file: this.#fileOf(server), server, pins: masked });
   }
 
-  /** A pin of a version that did not mask, of a definition that is the same once it is: it is pinned masked from now on. */
+  /** Replaces a pin of a version that did not mask, if the definition is the same once masked. */
   #heal(server: string, { pin, after }: Extract<PinComparison, { state: "changed" }>): boolean {
     const masked = this.#mask(pin.definition);
     if (masked === pin.definition || fingerprint(masked) !== after.fingerprint) return false;
@@ -468,9 +468,9 @@ export class Pins {
     return true;
   }
 
-  /** What another process pinned first stays: then ours is compared with that. */
+  /** A pin that another process wrote first stays, and ours is compared with it. */
   async #save(): Promise<void> {
-    // Servers come up together, so what they bring is written together.
+    // Servers start together, so their pins are written together.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#unsaved.length > 0) {
       const pins = [...this.#unsaved];
@@ -512,7 +512,7 @@ export class Pins {
   #giveUp(error: unknown): void {
     const known = asToolcribError(error);
     const isNews = this.#unusable?.message !== known.message;
-    // What was known is kept: a file that is damaged and then removed must not forget it either.
+    // The known pins stay: a file that is damaged and then removed must not forget them either.
     this.#unusable = known;
     if (isNews) this.#onEvent({ type: "problem", message: known.message, hint: known.hint ?? "" });
   }
@@ -537,7 +537,7 @@ export class Pins {
   }
 }
 
-/** Capabilities that stay the same keep their identity, and what is offered by them does. Instructions are made each time. */
+/** By fingerprint, because instructions are a new object each time. */
 function isSameOffer(before: ReadonlyMap<string, Offered>, now: ReadonlyMap<string, Offered>): boolean {
   if (before.size !== now.size) return false;
   for (const [key, { fingerprint: print }] of now) if (before.get(key)?.fingerprint !== print) return false;
@@ -557,7 +557,7 @@ function entryOf(server: string, pin: Pin, state: PinEntry["state"]): PinEntry {
   return { ...pinName(server, pin), state, fingerprint: pin.fingerprint, pinnedAt: pin.pinnedAt };
 }
 
-/** The pin which says that a server gives no instructions: there is nothing to show to anyone. */
+/** The pin of a server without instructions, which is not shown. */
 function isEmptyInstructions({ kind, definition }: Offered): boolean {
   return kind === "instructions" && Object.keys(definition).length === 0;
 }

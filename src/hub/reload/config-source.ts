@@ -28,7 +28,7 @@ export async function reloadConfig(
   place: ConfigLocation,
 ): Promise<LoadedConfig> {
   if (inCode) {
-    throw new ToolcribError("invalid_arguments", "This hub's config was given in code and stands in no file.", {
+    throw new ToolcribError("invalid_arguments", "This hub's config was given in code and is in no file.", {
       hint: "Give the new config: hub.reload({ … }).",
     });
   }

@@ -1,7 +1,7 @@
 /** Notices that a config file, or a file that it imports, has other content than before. */
 import { createHash } from "node:crypto";
-import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from "node:fs";
-import { dirname } from "node:path";
+import { type FSWatcher, lstatSync, readFileSync, realpathSync, statSync, watch } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { type Clock, systemClock } from "../../base/clock.ts";
 
 export interface WatchOptions {
@@ -11,7 +11,7 @@ export interface WatchOptions {
 }
 
 const DEFAULT_DEBOUNCE_MS = 200;
-/** Where the system tells of no changes, as when it can watch no more folders. */
+/** Where the system reports no changes, as when it can watch no more folders. */
 const POLL_MS = 2000;
 
 /**
@@ -29,8 +29,10 @@ class FileWatcher {
   readonly #clock: Clock;
   readonly #pauseMs: number;
   readonly #folders: FolderWatcher;
-  /** What was told of last, and what was seen last. */
-  #told: string;
+  /** By folder. */
+  #names = new Map<string, Set<string>>();
+  /** The content that was reported last, and that was seen last. */
+  #reported: string;
   #seen: string;
   #stopTimer: (() => void) | undefined;
   #closed = false;
@@ -41,10 +43,12 @@ class FileWatcher {
     this.#clock = clock ?? systemClock;
     // Content counts when two looks in a row find the same.
     this.#pauseMs = (debounceMs ?? DEFAULT_DEBOUNCE_MS) / 2;
-    this.#told = this.#seen = contentOf(files);
+    this.#reported = this.#seen = contentOf(files);
     this.#folders = new FolderWatcher({
       clock: this.#clock,
-      onEvent: this.#lookSoon,
+      onEvent: (folder, name) => {
+        if (name === null || this.#concerns(folder, name)) this.#lookSoon();
+      },
       pollMs: POLL_MS,
       onPoll: () => {
         if (!this.#closed) this.#look();
@@ -74,35 +78,60 @@ class FileWatcher {
     const content = contentOf(this.#files);
     const isAtRest = content === this.#seen;
     this.#seen = content;
-    if (content === this.#told) return;
+    if (content === this.#reported) return;
     if (!isAtRest) return this.#lookSoon();
-    this.#told = content;
+    this.#reported = content;
     this.#onChange();
   }
 
   /** True if a folder is watched that was not before. */
   #watchFolders(): boolean {
-    return this.#folders.follow(new Map(this.#files.flatMap(foldersOf).map(({ path, inode }) => [path, inode])));
+    const folders = this.#files.flatMap(foldersOf);
+    this.#names = new Map<string, Set<string>>();
+    for (const { path, name } of folders) this.#names.set(path, (this.#names.get(path) ?? new Set()).add(name));
+    return this.#folders.follow(new Map(folders.map(({ path, inode }) => [path, inode])));
+  }
+
+  /** Other files of a folder, such as a database that is written to all the time, are ignored. */
+  #concerns(folder: string, name: string): boolean {
+    const names = this.#names.get(folder);
+    return names === undefined || names.has(name) || names.has(ANY_NAME) || name === basename(folder);
   }
 }
 
-/** The folder of a file, or what is there of the way to it; also of the file that it links to. */
-function foldersOf(file: string): { path: string; inode: number }[] {
-  const folders = [nearestFolder(dirname(file))];
+/** Of a link: what it leads through may be swapped under any name. */
+const ANY_NAME = "";
+
+interface WatchedFolder {
+  readonly path: string;
+  readonly inode: number;
+  /** The entry of the folder that leads to the file. */
+  readonly name: string;
+}
+
+/** The nearest existing folder on the way to a file; of a link also that of the file behind it. */
+function foldersOf(file: string): WatchedFolder[] {
+  const folder = nearestFolder(file);
+  if (folder === undefined) return [];
   try {
-    const real = dirname(realpathSync(file));
-    if (real !== dirname(file)) folders.push(nearestFolder(real));
+    const real = realpathSync(file);
+    if (real === join(realpathSync(dirname(file)), basename(file))) return [folder];
+    return [{ ...folder, name: ANY_NAME }, nearestFolder(real) ?? []].flat();
   } catch {
-    // Not there now.
+    // Not there now, or a link that leads nowhere.
+    return [{ ...folder, name: isLink(file) ? ANY_NAME : folder.name }];
   }
-  return folders.filter((folder) => folder !== undefined);
 }
 
-function nearestFolder(path: string): { path: string; inode: number } | undefined {
-  for (let folder = path; ; folder = dirname(folder)) {
-    const found = statSync(folder, { throwIfNoEntry: false });
-    if (found?.isDirectory() === true) return { path: folder, inode: found.ino };
-    if (folder === dirname(folder)) return undefined;
+function isLink(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+}
+
+function nearestFolder(file: string): WatchedFolder | undefined {
+  for (let path = dirname(file), name = basename(file); ; name = basename(path), path = dirname(path)) {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.isDirectory() === true) return { path, inode: found.ino, name };
+    if (path === dirname(path)) return undefined;
   }
 }
 
@@ -110,7 +139,7 @@ function contentOf(files: readonly string[]): string {
   return files.map(hashOf).join(" ");
 }
 
-/** A file that cannot be read is as good as none. */
+/** A file that cannot be read counts as missing. */
 function hashOf(file: string): string {
   try {
     return createHash("sha256").update(readFileSync(file)).digest("hex");
@@ -118,8 +147,6 @@ function hashOf(file: string): string {
     return "none";
   }
 }
-
-/** Watches folders, not what is in them, and keeps to a set of folders that changes. */
 
 interface Watched {
   readonly watcher: FSWatcher;
@@ -129,13 +156,14 @@ interface Watched {
 
 interface FolderWatcherOptions {
   readonly clock: Clock;
-  /** Something happened in a folder, or to it. */
-  readonly onEvent: () => void;
-  /** For where the system tells of no changes, as when it can watch no more folders. */
+  /** Something happened in a folder, or to it; the name is that of its entry, as far as the system says. */
+  readonly onEvent: (folder: string, name: string | null) => void;
+  /** For where the system reports no changes, as when it can watch no more folders. */
   readonly pollMs: number;
   readonly onPoll: () => void;
 }
 
+/** Watches folders, not what is in them, and keeps to a set of folders that changes. */
 export class FolderWatcher {
   readonly #options: FolderWatcherOptions;
   readonly #folders = new Map<string, Watched>();
@@ -156,9 +184,10 @@ export class FolderWatcher {
     for (const [path, inode] of wanted) {
       if (this.#folders.has(path)) continue;
       try {
-        const watcher = watch(path, { persistent: false }, this.#options.onEvent);
+        const { onEvent } = this.#options;
+        const watcher = watch(path, { persistent: false }, (_type, name) => onEvent(path, name));
         // As when the folder is removed.
-        watcher.on("error", this.#options.onEvent);
+        watcher.on("error", () => onEvent(path, null));
         this.#folders.set(path, { watcher, inode });
         isNew = true;
       } catch {

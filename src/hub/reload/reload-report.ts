@@ -1,4 +1,4 @@
-/** What a new config changes. */
+/** The difference between two configs. */
 import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../../model/config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -8,12 +8,12 @@ export interface ReloadReport {
   /** Ids of servers. Those of roles are named as everywhere: `github@reviewer`. */
   readonly added: readonly string[];
   readonly removed: readonly string[];
-  /** Same id, other entry; only where the link itself is other is it made anew. */
+  /** Same id, other entry; only where the link itself differs is it made again. */
   readonly changed: readonly string[];
   readonly kept: readonly string[];
-  /** Other keys of the config that changed and hold from now on, such as `tools` or `roles`. */
+  /** Other keys of the config that changed and apply from now on, such as `tools` or `roles`. */
   readonly settings: readonly string[];
-  /** Keys that changed and hold after a restart only. */
+  /** Keys that changed and apply after a restart only. */
   readonly needsRestart: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export function reportOf(
     needsRestart: [
       ...(isDeepStrictEqual(before.config.audit, after.config.audit) ? [] : ["audit"]),
       ...(before.config.store === after.config.store ? [] : ["store"]),
-      // It is a root of the hub's own session, and servers were told of it.
+      // It is a root of the hub's own session, and servers know of it.
       ...(before.config.workspaceDir === after.config.workspaceDir ? [] : ["workspaceDir"]),
       // Connections that are there keep the time that they were made with.
       ...(before.config.limits.graceMs === after.config.limits.graceMs ? [] : ["limits.graceMs"]),
@@ -69,7 +69,7 @@ function visibilityOf({ config, servers, project }: LoadedConfig): unknown {
   ];
 }
 
-/** Everything that a reload looks at is equal. */
+/** Whether everything that a reload compares is equal. */
 export function isSameConfig(a: LoadedConfig, b: LoadedConfig): boolean {
   const compared = ({ config, servers, file, files, watched, project }: LoadedConfig): unknown => [
     ...[config, servers, file, files, watched],

@@ -17,24 +17,24 @@ import {
 import type { HubEvents } from "../hub-events.ts";
 import { changesVisibility, isSameConfig, type ReloadReport, reportOf } from "./reload-report.ts";
 import { type StoredServerConfigs, STORE_DIALECT } from "../servers/stored-servers.ts";
-import type { WrittenChange } from "../servers/server-registry.ts";
 import type { UserSkills } from "../skills/user-skills.ts";
-import { type HubParts, type Wiring, wireHub } from "../create/wiring.ts";
+import { type CurrentWiring, type HubParts, type Wiring, wireHub } from "../create/wiring.ts";
 
-/** The wiring that holds now: replaced as a whole, never changed. */
-export interface CurrentWiring {
-  wiring: Wiring;
+/** How a change of the store is taken back if it cannot be applied, and what remains to be done once it is. */
+export interface WrittenChange {
+  undo(): Promise<void>;
+  done?(): Promise<void>;
 }
 
 export interface ReloaderOptions {
   readonly parts: HubParts;
-  readonly present: CurrentWiring;
-  readonly place: ConfigLocation;
+  readonly current: CurrentWiring;
+  readonly location: ConfigLocation;
   readonly events: Emitter<HubEvents>;
   readonly secrets: Secrets;
   readonly plugins: readonly PluginHandle[];
-  readonly liveSkills: UserSkills;
-  readonly added: StoredServerConfigs;
+  readonly userSkills: UserSkills;
+  readonly stored: StoredServerConfigs;
   /** Whether a server is to be connected without being asked for. */
   readonly isWanted: (spec: ServerSpec) => boolean;
   /** Resolves when these are over, or have taken long enough. */
@@ -49,24 +49,24 @@ interface AppliedConfig {
 export class Reloader {
   readonly #options: ReloaderOptions;
   #plugins: readonly PluginHandle[];
-  #toldNames: ReadonlySet<string> = new Set();
-  /** So that a config that is looked at again is not told of again. */
-  #toldTrust: ReadonlySet<string> = new Set();
+  #warnedNames: ReadonlySet<string> = new Set();
+  /** Warnings that were given, so that a config that is read again does not repeat them. */
+  #warnedTrust: ReadonlySet<string> = new Set();
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   constructor(options: ReloaderOptions) {
     this.#options = options;
     this.#plugins = options.plugins;
-    const told = new Set<string>();
-    reportUntrusted(options.present.wiring.config, (message) => told.add(message));
-    this.#toldTrust = told;
-    this.#tellOddNames();
+    const warned = new Set<string>();
+    reportUntrusted(options.current.config, (message) => warned.add(message));
+    this.#warnedTrust = warned;
+    this.#warnOddNames();
   }
 
   /**
    * Loads the config again, from the same place if no other is given. Resolves when the servers that are new or other are
-   * ready, have failed, or take too long; the rest holds before. A config that does not load changes nothing.
+   * ready, have failed, or take too long; the rest applies before. A config that does not load changes nothing.
    */
   async reload(source?: ConfigSource): Promise<ReloadReport> {
     const { report, connecting } = await this.#inTurn(async () => {
@@ -77,19 +77,19 @@ export class Reloader {
     return report;
   }
 
-  /** The same from the same place, if that says anything else than what holds. */
+  /** The same from the same place, if that differs from the current config. */
   async reloadIfChanged(): Promise<void> {
     await this.#inTurn(async () => {
       const { approvals } = this.#options.parts;
       const answers = approvals.persistedApprovals();
       const config = await this.#load();
-      if (!isSameConfig(config, this.#options.present.wiring.config)) await this.#apply(config, answers);
+      if (!isSameConfig(config, this.#options.current.config)) await this.#apply(config, answers);
     });
   }
 
   /**
-   * Servers of the store are written and taken up as one step. What cannot be taken up is taken back; undefined for
-   * nothing to take up. Resolves when new servers are ready, have failed, or take too long.
+   * Servers of the store are written and applied as one step. A change that cannot be applied is taken back; undefined for
+   * no change. Resolves when new servers are ready, have failed, or take too long.
    */
   async change(write: () => Promise<WrittenChange | undefined>): Promise<void> {
     const applied = await this.#inTurn(async (): Promise<AppliedConfig | undefined> => {
@@ -108,38 +108,38 @@ export class Reloader {
     if (applied !== undefined) await this.#options.waitFor(applied.connecting);
   }
 
-  /** Takes up what another process wrote into the store. */
+  /** Applies what another process wrote into the store. */
   async refreshServers(): Promise<void> {
     await this.#inTurn(async () => {
       const config = await this.#rejoin();
-      if (isSameConfig(config, this.#options.present.wiring.config)) return;
+      if (isSameConfig(config, this.#options.current.config)) return;
       await this.#apply(config, this.#options.parts.approvals.persistedApprovals());
     });
   }
 
   /** Reads the skills again. What they bring up comes and goes with them. */
   async refreshSkills(): Promise<void> {
-    const { liveSkills, parts, present } = this.#options;
+    const { userSkills, parts, current } = this.#options;
     await this.#inTurn(async () => {
-      const { config } = present.wiring;
+      const { config } = current.wiring;
       const servers = config.servers.filter(({ origin }) => origin.dialect !== "skill");
-      const fresh = await liveSkills.prepare({ ...config, servers });
-      if (isSameConfig(fresh, config)) liveSkills.offer(fresh, parts.skills);
+      const fresh = await userSkills.prepare({ ...config, servers });
+      if (isSameConfig(fresh, config)) userSkills.offer(fresh, parts.skills);
       else await this.#apply(fresh, parts.approvals.persistedApprovals());
     });
   }
 
   /** Another connection serves under an id: whether it is trusted follows from its own spec. */
   serverReplaced(id: string): void {
-    const { present, parts, events } = this.#options;
-    const { config, path } = present.wiring;
+    const { current, parts, events } = this.#options;
+    const { config, path } = current.wiring;
     const spec = config.servers.find((each) => each.id === id);
     if (spec === undefined || path.isTrusted(id) === (spec.trust === "trusted")) return;
     this.#put(wireHub(parts, config));
     events.emit("visibility", {});
   }
 
-  /** From now on every reload is refused, also one that is under way. */
+  /** From now on every reload is refused, also one that is in progress. */
   stop(): void {
     this.#closed = true;
   }
@@ -149,25 +149,25 @@ export class Reloader {
   }
 
   async #load(source?: ConfigSource): Promise<LoadedConfig> {
-    const { added, liveSkills, place, present } = this.#options;
+    const { stored, userSkills, location, current } = this.#options;
     const loaded = await (source === undefined
-      ? reloadConfig(present.wiring.config, place)
-      : loadConfigFrom(source, place));
-    const told = new Set<string>();
+      ? reloadConfig(current.config, location)
+      : loadConfigFrom(source, location));
+    const warned = new Set<string>();
     reportUntrusted(loaded, (message) => {
-      told.add(message);
-      if (!this.#toldTrust.has(message)) this.#warn(message);
+      warned.add(message);
+      if (!this.#warnedTrust.has(message)) this.#warn(message);
     });
-    this.#toldTrust = told;
-    return liveSkills.prepare(await added.join(loaded));
+    this.#warnedTrust = warned;
+    return userSkills.prepare(await stored.join(loaded));
   }
 
   /** The config as it is, with the servers of the store and of skills as they are now. */
   async #rejoin(): Promise<LoadedConfig> {
-    const { added, liveSkills, present } = this.#options;
-    const { config } = present.wiring;
+    const { stored, userSkills, current } = this.#options;
+    const { config } = current.wiring;
     const servers = config.servers.filter(({ origin }) => ![STORE_DIALECT, "skill"].includes(origin.dialect));
-    return liveSkills.prepare(await added.join({ ...config, servers }));
+    return userSkills.prepare(await stored.join({ ...config, servers }));
   }
 
   /** Reloads run one after another, but do not wait for the servers of the one before. */
@@ -186,7 +186,7 @@ export class Reloader {
 
   /** @param answers Those that were written down before the config was read. */
   async #apply(config: LoadedConfig, answers: readonly string[]): Promise<AppliedConfig> {
-    const { parts, present, events, secrets, liveSkills, isWanted } = this.#options;
+    const { parts, current, events, secrets, userSkills, isWanted } = this.#options;
     const { approvals, catalog, servers, limits } = parts;
     // All that can fail comes first.
     const newPlugins = await this.#loadPlugins(config);
@@ -194,12 +194,12 @@ export class Reloader {
     if (this.#closed) for (const plugin of newPlugins) plugin.unregister();
     this.#refuseIfClosed();
 
-    const before = present.wiring.config;
+    const before = current.config;
     const report = reportOf(before, config, servers.wanted());
     const specs = new Map(config.servers.map((spec) => [spec.id, spec]));
     const specsOf = (ids: readonly string[]): ServerSpec[] => ids.flatMap((id) => specs.get(id) ?? []);
 
-    // From here to the end without a pause: nobody sees half of it.
+    // From here to the end without a pause: no one sees half of it.
     this.#changePlugins(config, newPlugins);
     if (!isDeepStrictEqual(before.config.secrets, config.config.secrets)) secrets.configure(config.config.secrets);
     limits.configure(config.config.limits);
@@ -209,10 +209,10 @@ export class Reloader {
     const added = specsOf(report.added).map((spec) => servers.add(spec));
     const changes = specsOf(report.changed).map((spec) => servers.change(spec, isWanted(spec)));
     servers.arrange(config.servers.map(({ id }) => id));
-    liveSkills.offer(config, parts.skills);
+    userSkills.offer(config, parts.skills);
     this.#put(wireHub(parts, config));
 
-    this.#tellOddNames();
+    this.#warnOddNames();
     events.emit("reload", { report });
     if (changesVisibility(before, config)) events.emit("visibility", {});
     const wanted = added.filter(({ spec }) => isWanted(spec)).map((connection) => () => servers.connect(connection));
@@ -220,8 +220,8 @@ export class Reloader {
   }
 
   #put(wiring: Wiring): void {
-    const { present, parts } = this.#options;
-    present.wiring = wiring;
+    const { current, parts } = this.#options;
+    current.replace(wiring);
     parts.definitions.configure(wiring.config, wiring.path.isTrusted);
   }
 
@@ -240,10 +240,10 @@ export class Reloader {
     for (const plugin of gone) plugin.unregister();
   }
 
-  #tellOddNames(): void {
+  #warnOddNames(): void {
     const messages = this.#options.parts.catalog.namingWarnings();
-    for (const message of messages) if (!this.#toldNames.has(message)) this.#warn(message);
-    this.#toldNames = new Set(messages);
+    for (const message of messages) if (!this.#warnedNames.has(message)) this.#warn(message);
+    this.#warnedNames = new Set(messages);
   }
 
   #warn(message: string): void {

@@ -1,12 +1,13 @@
 /** The servers of a hub over time: who serves under each id, who is about to take over, and who is on the way out. */
 import type { Catalog } from "../../catalog/catalog.ts";
-import type { Emitter } from "../../base/emitter.ts";
+import { Emitter } from "../../base/emitter.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
 import { ClusteredConnection } from "../../upstream/clustered/clustered-connection.ts";
 import type { ClusteredServers } from "../../upstream/clustered/clustered-servers.ts";
 import { serverConnection, type ServerConnection } from "../../upstream/server-connection.ts";
+import type { HubSessions } from "../create/hub-sessions.ts";
 import { type HubEvents, relayMessages, relayState } from "../hub-events.ts";
 
 export interface ServerConnectionsOptions {
@@ -15,11 +16,14 @@ export interface ServerConnectionsOptions {
   readonly clustered: ClusteredServers | undefined;
   readonly catalog: Catalog;
   readonly events: Emitter<HubEvents>;
-  readonly sessions: () => readonly Session[];
+  readonly sessions: HubSessions;
+}
+
+interface ConnectionEvents {
   /** A server is connected, for the first time or again, also one that does not serve yet. */
-  readonly onReady: (connection: ServerConnection) => void;
+  ready: ServerConnection;
   /** Another connection serves under an id now. */
-  readonly onReplaced: (connection: ServerConnection) => void;
+  replaced: ServerConnection;
 }
 
 interface Member {
@@ -33,7 +37,7 @@ interface Successor {
   readonly stopMessages: () => void;
 }
 
-export class ServerConnections {
+export class ServerConnections extends Emitter<ConnectionEvents> {
   readonly #options: ServerConnectionsOptions;
   #serving = new Map<string, Member>();
   readonly #successors = new Map<string, Successor>();
@@ -41,7 +45,12 @@ export class ServerConnections {
   #closed = false;
 
   constructor(options: ServerConnectionsOptions) {
+    super();
     this.#options = options;
+    options.events.on("session", ({ session, open }) => {
+      if (open) for (const connection of this.list()) connection.startSession?.(session);
+      else for (const connection of this.all()) connection.endSession(session.id);
+    });
   }
 
   get(id: string): ServerConnection | undefined {
@@ -72,7 +81,7 @@ export class ServerConnections {
     return connection;
   }
 
-  /** Its tools leave the catalog at once; calls under way finish first. */
+  /** Its tools leave the catalog at once; calls in progress finish first. */
   remove(id: string): void {
     const member = this.#serving.get(id);
     if (member === undefined) return;
@@ -86,7 +95,7 @@ export class ServerConnections {
   }
 
   /**
-   * Another spec for a server. Where the link is not touched it holds at once. The returned function does what takes time:
+   * Another spec for a server. Where the link is not touched it applies at once. The returned function does what takes time:
    * otherwise a new connection takes over when it is ready or has failed, and until then the old one serves. It resolves
    * then, or when it was overtaken by a newer spec.
    */
@@ -97,11 +106,11 @@ export class ServerConnections {
     const { autoConnect } = present.spec;
     if (!present.respec(spec)) return () => this.#replace(present, spec, wantsConnection);
     return async () => {
-      // Only if that is what changed: whoever disconnected it by hand meant it.
+      // Only if that is what changed: a user who disconnected it by hand meant it.
       if (wantsConnection && !autoConnect) await this.connect(present);
       if (present.settled === undefined) return;
       await present.settled();
-      if (this.get(spec.id) === present) this.#options.onReplaced(present);
+      if (this.get(spec.id) === present) this.emit("replaced", present);
     };
   }
 
@@ -117,7 +126,7 @@ export class ServerConnections {
 
   /** Resolves when it is ready or has failed. Never rejects. */
   async connect(connection: ServerConnection): Promise<void> {
-    await connectFor(connection, this.#options.sessions()).catch(() => {});
+    await connectFor(connection, this.#options.sessions.all()).catch(() => {});
   }
 
   async close(): Promise<void> {
@@ -139,7 +148,7 @@ export class ServerConnections {
     const connection = this.#make(spec);
     const successor: Successor = { connection, stopMessages: this.#listenTo(connection) };
     this.#successors.set(spec.id, successor);
-    // Somebody may have connected by hand what does not connect by itself.
+    // A user may have connected by hand what does not connect by itself.
     const connects = spec.enabled && (wantsConnection || present.info().status === "connected");
     if (!connects || !offersAnything(present)) this.#succeed(spec.id, successor);
     if (connects) await this.connect(connection);
@@ -156,10 +165,9 @@ export class ServerConnections {
   }
 
   #listenTo(connection: ServerConnection): () => void {
-    const { events, onReady } = this.#options;
-    const stopWords = relayMessages(connection, events);
+    const stopWords = relayMessages(connection, this.#options.events);
     const stopReady = connection.on("state", ({ state }) => {
-      if (state.kind === "ready") onReady(connection);
+      if (state.kind === "ready") this.emit("ready", connection);
     });
     return () => {
       stopWords();
@@ -167,22 +175,22 @@ export class ServerConnections {
     };
   }
 
-  /** One step for everybody who looks: the list changes where it differs, and there is no moment without the server. */
+  /** One step for every observer: the list changes where it differs, and there is no moment without the server. */
   #succeed(id: string, { connection, stopMessages: stopWords }: Successor): void {
     const old = this.#serving.get(id);
     this.#successors.delete(id);
     if (old === undefined || this.#closed) return;
-    const { catalog, events, sessions, onReplaced } = this.#options;
+    const { catalog, events, sessions } = this.#options;
     old.stopState();
     this.#serve(connection, stopWords);
     catalog.replaceSource(connection);
-    onReplaced(connection);
-    for (const session of sessions()) connection.startSession?.(session);
+    this.emit("replaced", connection);
+    for (const session of sessions.all()) connection.startSession?.(session);
     events.emit("server", { info: connection.info(), previous: old.connection.info().state });
     this.#retire(old.connection, old.stopMessages);
   }
 
-  /** A connection that never served: nobody has a call on it. */
+  /** A connection that never served has no calls. */
   #dismissSuccessor(id: string): void {
     const successor = this.#successors.get(id);
     if (successor === undefined) return;

@@ -15,7 +15,7 @@ export function mergeEntry(entry: JsonObject, updates: JsonObject): JsonObject {
   const { kept, removed } = splitUpdates(updates);
   // Its keys are replaced only where the dialect's word means the same as ours: both are in our words then.
   const renamed = renameKeys(kept, () => {});
-  // Whoever reads the entry tells of these.
+  // Reading the entry reports these.
   for (const key of findIgnoredKeys(kept)) renamed[key] = kept[key];
   const merged = mergeObjects(entry, renamed);
   for (const path of removed) removePath(merged, path);
@@ -64,15 +64,15 @@ function removePath(entry: JsonObject, [key, inner]: Path): void {
   }
 }
 
-/** What an entry shows in place of a secret is no secret: whoever sends it back has read it here. */
+/** The mask that an entry shows in place of a secret is not a secret: a caller that sends it back has read it here. */
 export function refuseMask(given: JsonObject): void {
   const waiting: { value: unknown; path: readonly string[] }[] = [{ value: given, path: [] }];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { value, path } = next;
     if (typeof value === "string" && value.includes(MASK)) {
       const where = path.join(".");
-      throw new ToolcribError("invalid_arguments", `${where} holds ${MASK}, which stands for a hidden secret.`, {
-        hint: "Leave the key out to keep it, or write the secret or a reference anew.",
+      throw new ToolcribError("invalid_arguments", `${where} contains ${MASK}, which stands for a hidden secret.`, {
+        hint: "Leave the key out to keep it, or write the secret or a reference again.",
         details: { where: [where] },
       });
     }
@@ -87,8 +87,7 @@ export function maskedEntry(entry: JsonObject, redactor: Redactor): JsonObject {
   return redactor.maskAll(replaceCredentials(entry, findPlaintextCredentials(entry), () => MASK));
 }
 
-/** Strong tags that change with a server's entry, as HTTP writes them. */
-
+/** A strong tag that changes with a server's entry, as HTTP writes it. */
 export function etagOf(entry: JsonObject, revision = 0): string {
   const digest = createHash("sha256").update(canonicalJson(entry)).digest("hex").slice(0, 16);
   return `"${revision}-${digest}"`;

@@ -11,12 +11,13 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
-import type { Redactor } from "../../secrets/redactor.ts";
 import type { StoredServer } from "../../store/store.ts";
 import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
 import type { StderrLog } from "../../upstream/stdio/stderr-log.ts";
+import type { CurrentWiring } from "../create/wiring.ts";
 import type { HubEvents } from "../hub-events.ts";
+import type { Reloader } from "../reload/reloader.ts";
 import type { ServerConnections } from "./server-connections.ts";
 import { etagOf, maskedEntry, matchesEtag, mergeEntry, refuseMask } from "./server-entry.ts";
 import type { ServerSecrets } from "./server-secrets.ts";
@@ -31,47 +32,66 @@ import {
 import { type TestedServer, testServer } from "./test-server.ts";
 
 interface ServerRegistryOptions {
-  readonly servers: ServerConnections;
+  readonly connections: ServerConnections;
   readonly deps: ConnectionDeps;
-  readonly added: StoredServerConfigs;
-  readonly kept: ServerSecrets;
-  readonly history: ServerHistory;
+  readonly stored: StoredServerConfigs;
+  readonly secrets: ServerSecrets;
   readonly stderr: StderrLog;
-  readonly config: () => LoadedConfig;
-  /** Resolves when what was written is taken up and new servers are ready, have failed, or take too long. */
-  readonly change: (write: () => Promise<WrittenChange | undefined>) => Promise<void>;
+  readonly current: CurrentWiring;
+  readonly reloader: Reloader;
+  readonly events: Emitter<HubEvents>;
+  readonly clock: Clock;
+}
+
+export interface ChangeOptions {
+  /** Only if the entry still has this tag. */
+  readonly ifMatch?: string;
 }
 
 export class ServerRegistry {
   readonly #options: ServerRegistryOptions;
-  readonly #changes: ServerChanges;
+  readonly #history: ServerHistory;
 
   constructor(options: ServerRegistryOptions) {
     this.#options = options;
-    this.#changes = new ServerChanges(options);
+    this.#history = new ServerHistory(options.events, options.clock, (id) => options.stderr.forget(id));
+  }
+
+  close(): void {
+    this.#history.stop();
   }
 
   infos(): ServerInfo[] {
-    const { servers, added } = this.#options;
-    return [...servers.list().map((connection) => connection.info()), ...[...added.leftOut.values()].map(unusableInfo)];
+    const { connections, stored } = this.#options;
+    const unusable = [...stored.unusable.values()].map(unusableInfo);
+    return [...connections.list().map((connection) => connection.info()), ...unusable];
   }
 
+  /** One server with everything that an operator wants to know of it. */
   async detail(id: string): Promise<ServerDetail | undefined> {
-    const { servers, added, config, stderr, history, deps } = this.#options;
-    const connection = servers.get(id);
-    const left = added.leftOut.get(id);
-    if (connection === undefined) return left && unusableDetail(left, deps.redactor);
-    const spec = config().servers.find((each) => each.id === id) ?? connection.spec;
-    const stored = spec.origin.dialect === STORE_DIALECT ? await added.stored.get(id) : undefined;
-    return serverDetail({
-      connection,
-      spec,
-      stored,
-      config: config(),
-      stderr: stderr.lines(id),
-      history: history.of(id),
-      redactor: deps.redactor,
+    const { connections, stored, current, stderr, deps } = this.#options;
+    const connection = connections.get(id);
+    const unusable = stored.unusable.get(id);
+    if (connection === undefined) return unusable && unusableDetail(unusable, deps.redactor);
+    const spec = current.config.servers.find((each) => each.id === id) ?? connection.spec;
+    const server = spec.origin.dialect === STORE_DIALECT ? await stored.entries.get(id) : undefined;
+    const { resources, templates, prompts } = connection.definitions();
+    const entry = maskedEntry(server?.entry ?? toServerEntry(spec), deps.redactor);
+    const { tags, warnings, origin, ...rest } = deps.redactor.maskAll({
+      ...connection.info(),
+      from: originKind(spec, current.config),
+      editable: server !== undefined,
+      enabled: spec.enabled,
+      autoConnect: spec.autoConnect,
+      config: entry,
+      stderr: [...stderr.lines(id)],
+      history: this.#history.of(id),
+      resourceCount: resources.length + templates.length,
+      promptCount: prompts.length,
     });
+    // Of a stored entry the whole counts, of another one what is shown: it cannot be changed here.
+    const etag = server === undefined ? etagOf(entry) : etagOf(server.entry, server.revision);
+    return { ...rest, tags: [...tags], warnings: [...warnings], origin: { ...origin }, etag };
   }
 
   async connect(id: string, user: string | undefined): Promise<ServerInfo> {
@@ -89,191 +109,149 @@ export class ServerRegistry {
   }
 
   async refresh(id: string | undefined): Promise<void> {
-    const connections = id === undefined ? this.#options.servers.list() : [this.#connection(id)];
+    const connections = id === undefined ? this.#options.connections.list() : [this.#connection(id)];
     await Promise.all(connections.map((connection) => connection.refresh()));
   }
 
-  async add(id: string, config: JsonObject): Promise<ServerInfo> {
-    return this.#told(id, await this.#changes.add(id, config));
-  }
-
-  async update(id: string, updates: JsonObject, options?: ChangeOptions): Promise<ServerInfo> {
-    return this.#told(id, await this.#changes.update(id, updates, options));
-  }
-
-  remove(id: string, options?: ChangeOptions): Promise<void> {
-    return this.#changes.remove(id, options);
-  }
-
-  async test(id: string | undefined, config: JsonObject, signal: AbortSignal | undefined): Promise<TestedServer> {
-    refuseMask(config);
-    const { added, kept, deps } = this.#options;
-    const { spec, entry } = added.check(id ?? "test", config);
-    kept.refusePlain(entry);
-    return testServer(withSandbox(spec, this.#options.config()), deps, signal);
-  }
-
-  #told(id: string, odd: readonly string[]): ServerInfo {
-    const info = this.#connection(id).info();
-    return { ...info, warnings: [...info.warnings, ...odd] };
-  }
-
-  #connection(id: string): ServerConnection {
-    const { servers, added } = this.#options;
-    const connection = servers.get(id);
-    if (connection !== undefined) return connection;
-    const left = added.leftOut.get(id);
-    if (left !== undefined) throw unusableError(left);
-    const ids = servers.list().map((each) => each.id);
-    throw new ToolcribError("not_found", `There is no server "${id}".`, {
-      hint: `Known servers: ${ids.join(", ") || "none"}.`,
-    });
-  }
-}
-
-/** Adding, changing and removing servers while the hub runs: written down first, then taken up like a changed config. */
-
-/** What was written, if it cannot be taken up, and what is to be done when it was. */
-export interface WrittenChange {
-  undo(): Promise<void>;
-  done?(): Promise<void>;
-}
-
-interface ServerChangesOptions {
-  readonly added: StoredServerConfigs;
-  readonly kept: ServerSecrets;
-  readonly config: () => LoadedConfig;
-  /** Runs `write` in turn with reloads and takes up what it wrote; undefined for nothing to take up. */
-  readonly change: (write: () => Promise<WrittenChange | undefined>) => Promise<void>;
-}
-
-export interface ChangeOptions {
-  /** Only if the entry still has this tag. */
-  readonly ifMatch?: string;
-}
-
-class ServerChanges {
-  readonly #options: ServerChangesOptions;
-
-  constructor(options: ServerChangesOptions) {
-    this.#options = options;
-  }
-
-  /** Gives what is odd about the entry. */
-  async add(id: string, given: JsonObject): Promise<string[]> {
+  /** The entry is stored first, then applied like a changed config; what cannot be applied is taken back. */
+  async add(id: string, given: JsonObject): Promise<ServerInfo> {
     refuseMask(given);
-    const { added, kept, config, change } = this.#options;
-    let odd: string[] = [];
-    await change(async () => {
+    const { stored, secrets, reloader } = this.#options;
+    let warnings: readonly string[] = [];
+    await reloader.change(async () => {
       await this.#refuseTaken(id);
-      const { servers, config: settings } = config();
-      if (servers.length >= settings.limits.servers) {
-        throw new ToolcribError(
-          "conflict",
-          `There are ${servers.length} servers, as many as \`limits.servers\` allows.`,
-          {
-            hint: "Remove one, or raise the limit in the config.",
-            details: { limit: settings.limits.servers },
-          },
-        );
-      }
-      const read = added.check(id, given);
-      const { entry, undo } = await kept.secure(id, read.entry);
-      await added.stored.insert({ id, entry, source: FROM_API }).catch(async (error: unknown) => {
-        await undo();
-        throw error;
-      });
-      odd = added.tellOf(read);
+      const read = stored.check(id, given);
+      const { entry, undo } = await secrets.secure(id, read.entry);
+      await orUndo(stored.entries.insert({ id, entry, source: FROM_API }), undo);
+      warnings = stored.warnAbout(read);
       return {
         async undo() {
-          await added.stored.remove(id);
+          await stored.entries.remove(id);
           await undo();
         },
       };
     });
-    return odd;
+    return this.#changed(id, warnings);
   }
 
-  /** Gives what is odd about the entry. */
-  async update(id: string, updates: JsonObject, { ifMatch }: ChangeOptions = {}): Promise<string[]> {
+  async update(id: string, updates: JsonObject, { ifMatch }: ChangeOptions = {}): Promise<ServerInfo> {
     refuseMask(updates);
-    const { added, kept, change } = this.#options;
-    let odd: string[] = [];
-    await change(async () => {
+    const { stored, secrets, reloader } = this.#options;
+    let warnings: readonly string[] = [];
+    await reloader.change(async () => {
       const before = await this.#editable(id, ifMatch);
       if (updates["id"] !== undefined && updates["id"] !== id) {
         throw new ToolcribError("invalid_arguments", "The id of a server cannot be changed.", {
           hint: "Add it under the other id, and remove this one.",
         });
       }
-      const read = added.check(id, mergeEntry(before.entry, updates), before);
-      odd = added.tellOf(read);
+      const read = stored.check(id, mergeEntry(before.entry, updates), before);
+      warnings = stored.warnAbout(read);
       if (isDeepStrictEqual(read.entry, before.entry)) return undefined;
-      const { entry, undo } = await kept.secure(id, read.entry);
-      await added.stored.update(id, entry, before.revision).catch(async (error: unknown) => {
-        await undo();
-        throw error;
-      });
+      const { entry, undo } = await secrets.secure(id, read.entry);
+      await orUndo(stored.entries.update(id, entry, before.revision), undo);
       return {
         async undo() {
-          await added.stored.update(id, before.entry);
+          await stored.entries.update(id, before.entry);
           await undo();
         },
-        done: async () => kept.release(before.entry, await this.#texts()),
+        done: () => this.#releaseSecrets(before),
       };
     });
-    return odd;
+    return this.#changed(id, warnings);
   }
 
   async remove(id: string, { ifMatch }: ChangeOptions = {}): Promise<void> {
-    const { added, kept, change } = this.#options;
-    await change(async () => {
+    const { stored, reloader } = this.#options;
+    await reloader.change(async () => {
       const before = await this.#editable(id, ifMatch);
-      await added.stored.remove(id, before.revision);
+      await stored.entries.remove(id, before.revision);
       return {
         async undo() {
-          await added.stored.insert(before);
+          await stored.entries.insert(before);
         },
-        done: async () => kept.release(before.entry, await this.#texts()),
+        done: () => this.#releaseSecrets(before),
       };
+    });
+  }
+
+  /** Connects once with an entry that is not stored. */
+  async test(id: string | undefined, config: JsonObject, signal: AbortSignal | undefined): Promise<TestedServer> {
+    refuseMask(config);
+    const { stored, secrets, deps, current } = this.#options;
+    const { spec, entry } = stored.check(id ?? "test", config);
+    secrets.refusePlain(entry);
+    return testServer(withSandbox(spec, current.config), deps, signal);
+  }
+
+  #changed(id: string, warnings: readonly string[]): ServerInfo {
+    const info = this.#connection(id).info();
+    return { ...info, warnings: [...info.warnings, ...warnings] };
+  }
+
+  #connection(id: string): ServerConnection {
+    const { connections, stored } = this.#options;
+    const connection = connections.get(id);
+    if (connection !== undefined) return connection;
+    const unusable = stored.unusable.get(id);
+    if (unusable !== undefined) throw unusableError(unusable);
+    const ids = connections.list().map((each) => each.id);
+    throw new ToolcribError("not_found", `There is no server "${id}".`, {
+      hint: `Known servers: ${ids.join(", ") || "none"}.`,
     });
   }
 
   async #refuseTaken(id: string): Promise<void> {
-    const spec = this.#options.config().servers.find((each) => each.id === id);
-    const isTaken = spec !== undefined || (await this.#options.added.stored.get(id)) !== undefined;
-    if (!isTaken) return;
-    throw new ToolcribError("conflict", `There is a server "${id}" already.`, {
-      hint: "Choose another id, or change that server.",
-      details: { id, ...(spec === undefined ? {} : { file: spec.origin.file }) },
+    const { servers, config } = this.#options.current.config;
+    const spec = servers.find((each) => each.id === id);
+    if (spec !== undefined || (await this.#options.stored.entries.get(id)) !== undefined) {
+      throw new ToolcribError("conflict", `There is a server "${id}" already.`, {
+        hint: "Choose another id, or change that server.",
+        details: { id, ...(spec === undefined ? {} : { file: spec.origin.file }) },
+      });
+    }
+    const limit = config.limits.servers;
+    if (servers.length < limit) return;
+    throw new ToolcribError("conflict", `There are ${servers.length} servers, as many as \`limits.servers\` allows.`, {
+      hint: "Remove one, or raise the limit in the config.",
+      details: { limit },
     });
   }
 
   async #editable(id: string, ifMatch: string | undefined): Promise<StoredServer> {
-    const { added, config } = this.#options;
-    const origin = config().servers.find((each) => each.id === id)?.origin;
+    const { stored, current } = this.#options;
+    const origin = current.config.servers.find((each) => each.id === id)?.origin;
     if (origin !== undefined && origin.dialect !== STORE_DIALECT) throw await configFileError(id, origin.file);
-    const stored = await added.stored.get(id);
-    if (stored === undefined) {
+    const server = await stored.entries.get(id);
+    if (server === undefined) {
       throw new ToolcribError("not_found", `There is no server "${id}".`, {
         hint: "List the servers to see their ids.",
       });
     }
-    const actual = etagOf(stored.entry, stored.revision);
+    const actual = etagOf(server.entry, server.revision);
     if (ifMatch !== undefined && !matchesEtag(ifMatch, actual)) {
       throw new ToolcribError("conflict", `The server "${id}" was changed meanwhile.`, {
         hint: "Read it again, and change what you find.",
         details: { expected: ifMatch, actual },
       });
     }
-    return stored;
+    return server;
   }
 
-  /** Everything that may refer to a secret. */
-  async #texts(): Promise<string> {
-    const { added, config } = this.#options;
-    const { config: settings, servers } = config();
-    return JSON.stringify([settings, servers, await added.stored.list()]);
+  /** Of an entry that no longer counts, except those that anything else refers to. */
+  async #releaseSecrets({ entry }: StoredServer): Promise<void> {
+    const { stored, secrets, current } = this.#options;
+    const { config, servers } = current.config;
+    await secrets.release(entry, JSON.stringify([config, servers, await stored.entries.list()]));
+  }
+}
+
+async function orUndo(writing: Promise<unknown>, undo: () => Promise<void>): Promise<void> {
+  try {
+    await writing;
+  } catch (error) {
+    await undo();
+    throw error;
   }
 }
 
@@ -284,42 +262,6 @@ async function configFileError(id: string, file: string): Promise<ToolcribError>
     hint: `Change it at ${place}. Connecting and disconnecting work here too.`,
     details: { id, file, line },
   });
-}
-
-/** One server with everything that an operator wants to know of it. */
-
-interface DetailParts {
-  readonly connection: ServerConnection;
-  /** As the config has it now. */
-  readonly spec: ServerSpec;
-  /** Only of a server that the store holds and no file names. */
-  readonly stored: StoredServer | undefined;
-  readonly config: LoadedConfig;
-  readonly stderr: readonly string[];
-  readonly history: readonly ServerEvent[];
-  readonly redactor: Redactor;
-}
-
-function serverDetail(facts: DetailParts): ServerDetail {
-  const { connection, spec, stored, config, stderr, history, redactor } = facts;
-  const { resources, templates, prompts } = connection.definitions();
-  const shown = maskedEntry(stored?.entry ?? toServerEntry(spec), redactor);
-  const detail = {
-    ...connection.info(),
-    from: originKind(spec, config),
-    editable: stored !== undefined,
-    enabled: spec.enabled,
-    autoConnect: spec.autoConnect,
-    config: shown,
-    stderr: [...stderr],
-    history: [...history],
-    resourceCount: resources.length + templates.length,
-    promptCount: prompts.length,
-  };
-  const { tags, warnings, origin, ...rest } = redactor.maskAll(detail);
-  // Of a stored entry the whole counts, of another one what is shown: nobody can change that here.
-  const etag = stored === undefined ? etagOf(shown) : etagOf(stored.entry, stored.revision);
-  return { ...rest, tags: [...tags], warnings: [...warnings], origin: { ...origin }, etag };
 }
 
 function originKind({ origin }: ServerSpec, { file, inCode }: LoadedConfig): ServerDetail["from"] {
@@ -338,12 +280,12 @@ interface ServerEvent {
   readonly reason?: string;
 }
 
-/** The last changes of state of each server, for whoever wants to know why one is red. Reasons are masked already. */
-export class ServerHistory {
+/** The last changes of state of each server, to show why one failed. Reasons are masked already. */
+class ServerHistory {
   readonly #events = new Map<string, ServerEvent[]>();
   readonly #stops: readonly (() => void)[];
 
-  constructor(events: Emitter<HubEvents>, clock: Clock, onForget: (id: string) => void = () => {}) {
+  constructor(events: Emitter<HubEvents>, clock: Clock, onForget: (id: string) => void) {
     this.#stops = [
       events.on("server", ({ info }) => this.#add(info, new Date(clock.now()).toISOString())),
       events.on("reload", ({ report }) => {
@@ -364,7 +306,7 @@ export class ServerHistory {
   }
 
   #add({ id, state, lastError }: ServerInfo, at: string): void {
-    // A removed server ends its last calls first, and nobody asks for it any more.
+    // A removed server ends its last calls first, and its history is no longer needed.
     if (state === "closed") return;
     const events = this.#events.get(id) ?? [];
     const isDown = state === "failed" || state === "restarting" || state === "degraded";

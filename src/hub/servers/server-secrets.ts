@@ -1,6 +1,6 @@
 /**
  * What becomes of plain secrets in an entry that is to be stored: refused, or put where the operator chose, with a reference
- * in the entry. Each gets a name of its own and is never overwritten: another reference is what makes a server connect anew.
+ * in the entry. Each gets its own name and is never overwritten: another reference is what makes a server connect again.
  */
 import { randomBytes } from "node:crypto";
 import type { Config } from "../../model/config.ts";
@@ -19,7 +19,7 @@ import type { SealedSecrets } from "../../secrets/sealed-secrets.ts";
 import { KEYCHAIN_SERVICE, KEYCHAIN_TIMEOUT_MS } from "../../secrets/secret-storage.ts";
 
 export interface ServerSecretsOptions {
-  /** `secrets.keep` of the config that holds now. */
+  /** `secrets.keep` of the current config. */
   readonly mode: () => Config["secrets"]["keep"];
   readonly sealed: SealedSecrets | undefined;
   readonly env: NodeJS.ProcessEnv;
@@ -32,7 +32,7 @@ export interface SecuredEntry {
   undo(): Promise<void>;
 }
 
-/** What is put away here stands under this in the keychain and in the store; whatever else is there is left alone. */
+/** Where they are kept in the keychain and in the store; other entries there are left alone. */
 const FOLDER = "servers";
 
 export class ServerSecrets {
@@ -42,7 +42,7 @@ export class ServerSecrets {
     this.#options = options;
   }
 
-  /** Throws `invalid_arguments` that says where a plain secret stands; from then on it is masked everywhere. */
+  /** Throws `invalid_arguments` that says where a plain secret is; from then on it is masked everywhere. */
   refusePlain(entry: JsonObject): void {
     const found = this.#find(entry);
     if (found.length > 0 && this.#options.mode() === undefined) throw plainSecretError(found);
@@ -71,7 +71,7 @@ export class ServerSecrets {
     return { entry: replaceCredentials(entry, found, (each) => references.get(each) ?? ""), undo };
   }
 
-  /** Removes what was put away for an entry, except what still stands in one of the texts. Never rejects. */
+  /** Removes what was put away for an entry, except what one of the texts still refers to. Never rejects. */
   async release(entry: JsonObject, stillUsed: string): Promise<void> {
     for (const reference of referencesIn(entry).filter(isOurs)) {
       if (!stillUsed.includes(`${reference.provider}/${reference.path}`)) await this.#removeReference(reference.text);
@@ -112,7 +112,7 @@ export class ServerSecrets {
     const { path } = reference;
     const { sealed, env } = this.#options;
     const slash = path.lastIndexOf("/");
-    // What cannot be removed now harms nobody: nothing refers to it.
+    // A secret that cannot be removed now does no harm: nothing refers to it.
     if (reference.provider === "store") await sealed?.remove(path).catch(() => false);
     else {
       const access = { env, signal: AbortSignal.timeout(KEYCHAIN_TIMEOUT_MS) };
@@ -127,8 +127,8 @@ function plainSecretError(found: readonly PlaintextCredential[]): ToolcribError 
   const where = found.map((each) => each.where);
   const message =
     where.length === 1
-      ? `A plain secret stands at ${where[0]}; only references are stored.`
-      : `Plain secrets stand at ${where.join(", ")}; only references are stored.`;
+      ? `There is a plain secret at ${where[0]}; only references are stored.`
+      : `There are plain secrets at ${where.join(", ")}; only references are stored.`;
   return new ToolcribError("invalid_arguments", message, {
     hint: 'Use a reference such as secret://env/NAME, or set `secrets.keep` of the config to "keychain" or "encrypted".',
     details: { where },

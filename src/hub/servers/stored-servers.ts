@@ -22,7 +22,7 @@ import type { Store, StoredServer, StoredServers } from "../../store/store.ts";
 import { etagOf, maskedEntry } from "./server-entry.ts";
 import type { ServerSecrets } from "./server-secrets.ts";
 
-/** The dialect of servers that stand in no file. */
+/** The dialect of servers that are in no file. */
 export const STORE_DIALECT = "store";
 /** The source of a server that came through the library or a door. */
 export const FROM_API = "api";
@@ -34,43 +34,43 @@ interface StoredServerConfigsOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Whether entries of the home's mcp-servers.json are written into the store; not in a hub for one command. */
   readonly importsFile: boolean;
-  readonly kept: ServerSecrets;
+  readonly secrets: ServerSecrets;
   readonly warn: (message: string) => void;
 }
 
 export class StoredServerConfigs {
-  readonly stored: StoredServers;
+  readonly entries: StoredServers;
   readonly #options: StoredServerConfigsOptions;
   readonly #place: string;
   #warned = new Set<string>();
-  #leftOut: ReadonlyMap<string, UnusableServer> = new Map();
+  #unusable: ReadonlyMap<string, UnusableServer> = new Map();
 
   constructor(options: StoredServerConfigsOptions) {
     this.#options = options;
-    this.stored = options.store?.servers ?? new MemoryServers(options.clock);
+    this.entries = options.store?.servers ?? new MemoryServers(options.clock);
     this.#place = options.store?.place ?? "memory";
   }
 
   /** Those of the store that the config does not have, since it was last joined. */
-  get leftOut(): ReadonlyMap<string, UnusableServer> {
-    return this.#leftOut;
+  get unusable(): ReadonlyMap<string, UnusableServer> {
+    return this.#unusable;
   }
 
   /** The config with them, behind its own servers. An entry that makes no server is left out and warned about. */
   async join(config: LoadedConfig): Promise<LoadedConfig> {
     const warnings = new Set<string>();
     const warn = (message: string): void => void warnings.add(message);
-    const { store, home, env, importsFile: takesIn, kept } = this.#options;
+    const { store, home, env, importsFile: takesIn, secrets } = this.#options;
     const left =
       store === undefined
         ? config.servers
-        : await importServersFile(config, store, { home, env, importsFile: takesIn, kept, warn });
-    const stored = await this.stored.list();
+        : await importServersFile(config, store, { home, env, importsFile: takesIn, secrets, warn });
+    const stored = await this.entries.list();
     const own = withoutStoredIds(left, stored, this.#place, warn);
     const named = new Map(own.map((spec) => [spec.id, spec]));
     const room = config.config.limits.servers - own.length;
     const added: ServerSpec[] = [];
-    const leftOut = new Map<string, UnusableServer>();
+    const unusable = new Map<string, UnusableServer>();
     for (const server of stored) {
       const namesake = named.get(server.id);
       if (namesake !== undefined) {
@@ -83,11 +83,11 @@ export class StoredServerConfigs {
         added.push(withSandbox(spec, config));
       } catch (error) {
         const reason = asToolcribError(error).message;
-        leftOut.set(server.id, { server, origin: this.#placeOf(server).origin, reason });
+        unusable.set(server.id, { server, origin: this.#placeOf(server).origin, reason });
         warn(`The server "${server.id}" of the store is left out: ${reason}`);
       }
     }
-    this.#leftOut = leftOut;
+    this.#unusable = unusable;
     // Once, however often the config is read, until there is no more reason for it.
     for (const message of warnings) if (!this.#warned.has(message)) this.#options.warn(message);
     this.#warned = warnings;
@@ -101,7 +101,7 @@ export class StoredServerConfigs {
   }
 
   /** Warns of what is odd about an entry, besides the secrets in it, which have a rule of their own. */
-  tellOf({ warnings }: ReadEntry): string[] {
+  warnAbout({ warnings }: ReadEntry): string[] {
     const odd = warnings.filter(({ code }) => code !== "plain_credential").map(renderDiagnostic);
     for (const message of odd) this.#options.warn(message);
     return odd;
@@ -132,20 +132,12 @@ function withoutStoredIds(
   return taken.length === 0 ? servers : servers.filter((spec) => !isTaken(spec));
 }
 
+type ImportServersOptions = Pick<StoredServerConfigsOptions, "home" | "env" | "importsFile" | "secrets" | "warn">;
+
 /**
- * `etc/mcp-servers.json` of the home: what stands there goes into the store once, and from then on the store's entry counts.
- * A server that was removed afterwards does not come back.
+ * The servers of the config without those that the store answers for. Each entry of the home's `etc/mcp-servers.json` goes
+ * into the store once, and from then on the store's entry counts: a server that was removed there does not come back.
  */
-
-interface ImportServersOptions {
-  readonly home: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly importsFile: boolean;
-  readonly kept: ServerSecrets;
-  readonly warn: (message: string) => void;
-}
-
-/** The servers of the config without those that the store answers for. */
 async function importServersFile(
   config: LoadedConfig,
   store: Store,
@@ -161,7 +153,7 @@ async function importServersFile(
   return left.length === config.servers.length ? config.servers : left;
 }
 
-/** Whoever names the file as a config or an import has servers of the user's own in it. */
+/** A file that is named as a config or an import is the user's own. */
 function isNamedByConfig(
   file: string,
   { file: primary, config, baseDir }: LoadedConfig,
@@ -174,14 +166,14 @@ async function isImported(
   spec: ServerSpec,
   file: string,
   { servers, settings }: Store,
-  { importsFile: takesIn, kept, warn }: ImportServersOptions,
+  { importsFile, secrets, warn }: ImportServersOptions,
 ): Promise<boolean> {
   const mark = `mcp-servers.json:${spec.id}`;
   if ((await settings.get(mark)) !== undefined) return true;
   if ((await servers.get(spec.id)) === undefined) {
-    if (!takesIn) return false;
+    if (!importsFile) return false;
     try {
-      const { entry, undo } = await kept.secure(spec.id, toServerEntry(spec));
+      const { entry, undo } = await secrets.secure(spec.id, toServerEntry(spec));
       try {
         await servers.insert({ id: spec.id, entry, source: file });
       } catch (error) {
@@ -191,16 +183,17 @@ async function isImported(
       }
     } catch (error) {
       if (!(error instanceof ToolcribError)) throw error;
-      warn(`The server "${spec.id}" of ${file} is not taken into the store, and used as it stands: ${error.message}`);
+      warn(
+        `The server "${spec.id}" of ${file} is not imported into the store, and used from the file: ${error.message}`,
+      );
       return false;
     }
   }
-  if (takesIn) await settings.setOnce(mark, file);
+  if (importsFile) await settings.setOnce(mark, file);
   return true;
 }
 
-/** Servers of the store that cannot be used: they are shown with the reason, and can be mended or removed. */
-
+/** A server of the store that cannot be used: it is shown with the reason, and can be changed or removed. */
 interface UnusableServer {
   readonly server: StoredServer;
   readonly origin: SpecOrigin;
@@ -237,7 +230,6 @@ export function unusableError({ server: { id }, reason }: UnusableServer): Toolc
 }
 
 /** Servers of a hub without a store: they live as long as it does. */
-
 class MemoryServers implements StoredServers {
   readonly #servers = new Map<string, StoredServer>();
   readonly #clock: Clock;

@@ -1,45 +1,44 @@
 /**
- * `skills.autoStart`: servers that imported skills require and no server of the config stands in for, as if the config had
- * them. Not those of skills in folders that are offered as they are: whoever can write there could start programs.
+ * `skills.autoStart`: adds the servers that imported skills require and the config does not have. Not those of skills in folders
+ * of the config: anyone who can write there could start programs.
  */
 import { resolve } from "node:path";
+import { userHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { withSandbox } from "../../config/sandbox-defaults.ts";
-import { userHome } from "../../config/find-config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
-import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../../model/server-spec.ts";
-import type { RequiredServer } from "../../model/skill.ts";
+import {
+  type SandboxEntry,
+  sandboxKindOf,
+  ServerEntrySchema,
+  ServerIdSchema,
+  type ServerSpec,
+} from "../../model/server-spec.ts";
+import type { ContainerTemplate, RequiredServer } from "../../model/skill.ts";
 import type { OfferedSkill } from "../../skills/offer/offered-skill.ts";
 import { findMatchingServer, isSameServer } from "../../skills/servers/match-servers.ts";
+import { resolveDefault, resolveServerEntry, withContainer } from "../../skills/servers/server-entry.ts";
+import { containerEngine } from "../../upstream/sandbox/container-engine.ts";
+import { environmentValue, isHarmless } from "../install/environment.ts";
+import { scanServerEntry } from "../install/scan-server-entry.ts";
 
 export interface SkillServersOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly warn: (message: string) => void;
 }
 
-/** What a person types to have the server with these variables. */
+/** The command that sets the server up with these variables. */
 function installLine({ manifest, facts }: OfferedSkill, names: readonly string[]): string {
   const source = manifest?.source ?? facts.name;
   return ["toolcrib skill install", source, "--with-mcp", ...names.map((name) => `--set ${name}`)].join(" ");
 }
 
-/** A server that cannot be brought up as it stands is warned about; the others are. */
+/** Warns about servers that cannot be started, and adds the others. */
 export async function withAutoStartedServers(
   config: LoadedConfig,
   skills: readonly OfferedSkill[],
   { env, warn }: SkillServersOptions,
 ): Promise<LoadedConfig> {
-  const [
-    { resolveDefault, resolveServerEntry },
-    { scanServerEntry },
-    { environmentValue, isHarmless },
-    { chooseContainers },
-  ] = await Promise.all([
-    import("../../skills/servers/server-entry.ts"),
-    import("../install/scan-server-entry.ts"),
-    import("../install/environment.ts"),
-    import("./container-choice.ts"),
-  ]);
   const imported = skills.filter(({ manifest }) => manifest !== undefined);
   const choose = await chooseContainers(
     imported.flatMap(({ facts }) => facts.servers),
@@ -73,7 +72,7 @@ export async function withAutoStartedServers(
     const install = installLine(skill, withheld);
     if (lacking.length > 0) {
       const kept = lacking.filter((name) => withheld.includes(name)).join(", ");
-      const why = kept === "" ? "" : `. ${kept} of your environment was not handed over, because you did not name it`;
+      const why = kept === "" ? "" : `. ${kept} of your environment was not passed on, because you did not name it`;
       throw new ToolcribError("invalid_config", `it needs ${lacking.join(", ")}${why}`, {
         hint: `${install} sets the server up.`,
       });
@@ -81,7 +80,7 @@ export async function withAutoStartedServers(
     if (withheld.length > 0) {
       warn(
         `The server ${server.name} of the skill ${skill.facts.name} runs without ${withheld.join(", ")} of your ` +
-          `environment, because you did not name it. ${install} hands it over.`,
+          `environment, because you did not name it. ${install} passes it on.`,
       );
     }
     const id = ServerIdSchema.parse(server.name);
@@ -105,22 +104,90 @@ export async function withAutoStartedServers(
       if (findMatchingServer(server, config.servers) !== undefined) continue;
       if (notice !== undefined) warn(notice);
       try {
-        if (server.template === undefined) throw new ToolcribError("invalid_config", "nobody knows how it is started");
+        if (server.template === undefined)
+          throw new ToolcribError("invalid_config", "the skill does not say how to start it");
         if (config.servers.length + added.length >= config.config.limits.servers) {
           throw new ToolcribError("invalid_config", "limits.servers is reached");
         }
         const spec = specOf(skill, server);
         if (added.some((other) => isSameServer(other, spec))) continue;
         if (added.some(({ id }) => id === spec.id)) {
-          throw new ToolcribError("conflict", "another skill requires another server of that name");
+          throw new ToolcribError("conflict", "another skill requires a different server with that name");
         }
         added.push(spec);
       } catch (error) {
         const { message, hint } = asToolcribError(error);
         const more = hint === undefined ? "" : ` ${hint}`;
-        warn(`The server ${server.name} of the skill ${skill.facts.name} is not brought up: ${message}.${more}`);
+        warn(`The server ${server.name} of the skill ${skill.facts.name} is not started: ${message}.${more}`);
       }
     }
   }
   return added.length === 0 ? config : { ...config, servers: [...config.servers, ...added] };
+}
+
+export interface ChosenServer {
+  readonly server: RequiredServer;
+  /** Explains the choice to the user. */
+  readonly notice?: string;
+}
+
+/**
+ * Decides whether a server that a skill offers as an image runs in a container. Looks for an engine now, and only if one of the
+ * servers is an image.
+ */
+export async function chooseContainers(
+  servers: readonly RequiredServer[],
+  { config }: Pick<LoadedConfig, "config">,
+  env: NodeJS.ProcessEnv,
+): Promise<(server: RequiredServer) => ChosenServer> {
+  if (!servers.some(({ docker }) => docker !== undefined)) return (server) => ({ server });
+  const missing = await containerEngine(config.containers ?? {}, env).then(
+    () => undefined,
+    (error: unknown) => asToolcribError(error).message,
+  );
+  const sandbox = config.skills.sandbox ?? config.sandbox;
+  return (server) => chooseContainer(server, missing, sandbox);
+}
+
+function chooseContainer(
+  server: RequiredServer,
+  missing: string | undefined,
+  sandbox: SandboxEntry | undefined,
+): ChosenServer {
+  const { name, docker, template } = server;
+  const kind = sandbox === undefined ? "none" : sandboxKindOf(sandbox);
+  // Another sandbox for skills takes precedence, if the server can run in it.
+  if (docker === undefined || (kind === "bubblewrap" && template !== undefined)) return { server };
+  const { image, port } = docker;
+  const what = `The server ${name}`;
+  const bounds = sandbox === undefined || kind === "none" ? {} : boundsOf(sandbox);
+  const why = port !== undefined && bounds.network === "none" ? NO_NETWORK : missing;
+  if (why === undefined) {
+    return {
+      server: withContainer(server, bounds),
+      notice: `${what} runs in a container of the image ${image}. ${networkText(port, bounds.network)}`,
+    };
+  }
+  if (template === undefined) return { server, notice: `${what} is available only as the image ${image}. ${why}` };
+  return {
+    server,
+    notice: `${what} does not run in a container of the image ${image}, but with the command of the skill. ${why}`,
+  };
+}
+
+const NO_NETWORK =
+  "Its port cannot be published, because servers of skills have no network by `sandbox`. Set " +
+  '"network": "host" to allow it.';
+
+/** An image that a skill chose must not escape the operator's sandbox for skills. */
+function boundsOf(sandbox: SandboxEntry): Omit<ContainerTemplate, "image" | "port"> {
+  if (typeof sandbox === "string") return { network: "none" };
+  const { network, memory, cpus, pids, timeout } = sandbox;
+  return { network, memory, cpus, pids, timeout };
+}
+
+function networkText(port: number | undefined, network: "none" | "host" | undefined): string {
+  if (port !== undefined) return "It has a network, because its port is published.";
+  if (network === "host") return "It has a network, as `sandbox` says.";
+  return 'It has no network unless `sandbox` of its entry says "network": "host".';
 }

@@ -1,4 +1,4 @@
-/** What a hub knows and does about skills: `hub.skills`. */
+/** The skills of a hub: `hub.skills`. */
 import { randomUUID } from "node:crypto";
 import { nearMatches } from "../../base/near-matches.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -85,7 +85,7 @@ export class HubSkills {
     return promptCatalog(this.#visible(session), options);
   }
 
-  /** What an agent reads when it takes the skill up; between boundary markers if an untrusted server wrote it. */
+  /** The text for an agent that uses the skill; between boundary markers if an untrusted server wrote it. */
   instructions(
     idOrName: string,
     { session, arguments: given }: ForSession & { arguments?: string } = {},
@@ -133,7 +133,7 @@ export class HubSkills {
     return skill && this.#entries.of(skill);
   }
 
-  /** What a folder of a skill holds, by its URI. */
+  /** The contents of a skill's folder, by its URI. */
   directory(session: Session, uri: string): ResourceDefinition[] {
     return directoryOf(this.#visible(session), uri);
   }
@@ -143,12 +143,12 @@ export class HubSkills {
     return this.#visible(session).map((skill) => skillInfo(skill, this.#surroundings(skill)));
   }
 
-  /** Those of which `active` gives the instructions. */
+  /** The skills whose instructions `active` returns. */
   activeList(session: Session): SkillInfo[] {
     return this.#active(session).map(infoOf);
   }
 
-  /** The tool and the prompt that give a skill to a session, as far as it may use them. */
+  /** The tool and the prompt of a skill, as far as the session may use them. */
   offersOf(
     idOrName: string,
     { session = this.#options.session }: ForSession = {},
@@ -161,7 +161,7 @@ export class HubSkills {
     return { tool: tools.find(isOfSkill), prompt: prompts.find(isOfSkill) };
   }
 
-  /** For a skill that hands over to a tool: the call that its arguments stand for. */
+  /** For a skill that dispatches to a tool: the call for its arguments. */
   dispatched(
     idOrName: string,
     raw: string,
@@ -218,7 +218,7 @@ export class HubSkills {
     return wrapUntrusted(text, { id: this.#boundaryOf(skill), server, tool: skill.facts.name });
   }
 
-  /** The same for a skill that is the same, because providers cache prompts; its text was there before the id. */
+  /** The same as long as the skill is, because providers cache prompts. The text is older than the id, so it cannot contain it. */
   #boundaryOf(skill: OfferedSkill): string {
     let id = this.#boundaries.get(skill);
     if (id === undefined) this.#boundaries.set(skill, (id = randomUUID()));
@@ -251,7 +251,7 @@ export class HubSkills {
     const visible = sources.all().filter((skill) => {
       if (!readable.has(fileUri(skill, mainFile(skill)))) return false;
       const { disableModelInvocation, userInvocable } = skill.facts;
-      // Who may not take it up may not read it by another way either.
+      // A session that may not use it may not read it either.
       return disableModelInvocation ? !userInvocable || prompts.has(skill) : tools.has(skill);
     });
     this.#seen.set(view, visible);
@@ -291,8 +291,6 @@ function infoOf(skill: OfferedSkill): SkillInfo {
   };
 }
 
-/** Skills as the MCP skills extension tells of them: with a digest for every file, and only those that a client can verify. */
-
 interface SkillEntry extends JsonObject {
   /** Of SKILL.md. */
   readonly uri: string;
@@ -312,7 +310,7 @@ class SkillEntries {
     return entries.filter((entry) => entry !== undefined);
   }
 
-  /** Undefined for a skill that is not to the letter of the standard: clients would refuse it. */
+  /** Undefined for a skill that does not follow the standard exactly: clients would refuse it. */
   of(skill: OfferedSkill): Promise<SkillEntry | undefined> {
     let entry = this.#known.get(skill);
     if (entry === undefined) {
@@ -331,7 +329,7 @@ async function verifiableEntry(skill: OfferedSkill): Promise<SkillEntry | undefi
   // The SDK's own rules and its own reading of YAML: what passes here passes in the SDK's client.
   const { skillEntry, SKILL_LIMITS } = await import("@modelcontextprotocol/server/ext/skills");
   const { files, name } = skill.facts;
-  // As of two skills of one name: only one of them can be called so.
+  // Of two skills with one name, only one can have it.
   if (!skill.base.endsWith(`/${name}/`) || mainFile(skill) !== MAIN_FILE) return undefined;
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   if (files.length > SKILL_LIMITS.files || bytes > SKILL_LIMITS.bytes) return undefined;

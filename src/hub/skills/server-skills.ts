@@ -1,4 +1,4 @@
-/** Skills that servers offer: taken in when every file is what its digest says and the scan has nothing against them. */
+/** Skills that servers offer. They are accepted if every file matches its digest and the scan passes. */
 import { isDeepStrictEqual } from "node:util";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -15,7 +15,7 @@ interface ServerSkillsOptions {
   readonly machine: Machine;
   /** Returns what it is given, unless there is a secret in it. */
   readonly mask: <Value>(value: Value) => Value;
-  /** Those that were taken in before: one with the same files is not fetched and scanned again. */
+  /** Skills that were accepted before. One with the same files is not scanned again. */
   readonly known: readonly OfferedSkill[];
   readonly warn: (message: string) => void;
   /** Asked in between; true stops the reading. */
@@ -29,7 +29,7 @@ interface ServerSkillEntry {
   readonly files: readonly (SkillFile & { readonly uri: string })[];
 }
 
-/** Of one skill, as the extension wants hosts to take at least. */
+/** Of one skill: the minimum that the extension demands of hosts. */
 const MAX_FILES = 512;
 const MAX_SKILL_BYTES = 16 * 1024 * 1024;
 /** Of all skills of a server: every byte is fetched and scanned. */
@@ -37,7 +37,7 @@ const MAX_SKILLS = 200;
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
-/** Never rejects: what cannot be taken in is warned about. */
+/** Never rejects: rejected skills are warned about. */
 async function readServerSkills(offer: SkillOffer, options: ServerSkillsOptions): Promise<OfferedSkill[]> {
   const { server, warn } = options;
   try {
@@ -45,16 +45,16 @@ async function readServerSkills(offer: SkillOffer, options: ServerSkillsOptions)
     const listed = await offer.list();
     let bytes = 0;
     if (listed.length > MAX_SKILLS)
-      warn(`Of ${server}'s ${listed.length} skills the first ${MAX_SKILLS} are looked at.`);
+      warn(`${server} offers ${listed.length} skills. Only the first ${MAX_SKILLS} are read.`);
     for (const raw of listed.slice(0, MAX_SKILLS)) {
       if (options.isOver()) return [];
       try {
         const entry = parseSkillEntry(raw);
         bytes += sizeOf(entry.files);
-        if (bytes > MAX_TOTAL_BYTES) throw invalidEntry(`${entry.name}: the skills of the server are too large in all`);
+        if (bytes > MAX_TOTAL_BYTES) throw invalidEntry(`${entry.name}: the server's skills are too large in total`);
         taken.push(await verifySkill(entry, offer, options));
       } catch (error) {
-        warn(`A skill of ${server} is not taken in: ${asToolcribError(error).message}`);
+        warn(`A skill of ${server} is rejected: ${asToolcribError(error).message}`);
       }
     }
     return taken;
@@ -80,16 +80,16 @@ async function verifySkill(
     if (file === undefined) throw new ToolcribError("not_found", `${entry.name} has no file ${JSON.stringify(path)}`);
     const bytes = await offer.read(file.uri, file.size);
     if (bytes.length === file.size && bytesDigest(bytes) === file.digest) return bytes;
-    throw new ToolcribError("blocked", `${file.uri} is not the file that the server's list has the digest of`);
+    throw new ToolcribError("blocked", `${file.uri} does not match its digest in the server's list`);
   };
   const bytes = await read(MAIN_FILE);
   const { body, bytes: _same, ...parsed } = parseSkill(bytes, entry.name);
   if (!isDeepStrictEqual(parsed.frontmatter, entry.frontmatter)) {
-    throw new ToolcribError("blocked", `the frontmatter of ${entry.uri} is not the one in the server's list`);
+    throw new ToolcribError("blocked", `the frontmatter of ${entry.uri} does not match the server's list`);
   }
   const said = { parsed, body };
   // Its digest is that of the text with the secret, so it cannot be masked and offered on.
-  if (mask(said) !== said) throw new ToolcribError("blocked", `${entry.name} contains a secret that the hub knows`);
+  if (mask(said) !== said) throw new ToolcribError("blocked", `${entry.name} contains a secret of the hub`);
   const files = entry.files.map(({ uri: _uri, ...file }) => file);
   const facts = { ...parsed, files, digest: skillDigest(files) };
   const base = serverSkillBase(server, entry.name);
@@ -120,9 +120,9 @@ function parseSkillEntry(raw: unknown): ServerSkillEntry {
   }
   const { name } = frontmatter;
   if (typeof name !== "string" || !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name) || name.length > 64) {
-    throw invalidEntry(`${uri} has no name as the standard wants it`);
+    throw invalidEntry(`${uri} has no name that the standard allows`);
   }
-  if (resources === "dynamic") throw invalidEntry(`${name} has no digests, so nothing of it can be verified`);
+  if (resources === "dynamic") throw invalidEntry(`${name} has no digests, so it cannot be verified`);
   if (!Array.isArray(resources) || resources.length > MAX_FILES)
     throw invalidEntry(`${name} has no usable list of files`);
   const root = uri.slice(0, -MAIN_FILE.length);
@@ -165,8 +165,6 @@ function invalidEntry(message: string): ToolcribError {
   return new ToolcribError("invalid_config", message);
 }
 
-/** Keeps the skills of servers in step with the servers: they come when a server is ready and go when it is gone. */
-
 interface ServerSkillOffersOptions {
   readonly sources: () => SkillSources;
   readonly machine: () => Machine;
@@ -183,6 +181,7 @@ interface SkillReading {
   over: boolean;
 }
 
+/** Reads the skills of a server when it is ready, and drops them when it is gone. */
 export class ServerSkillOffers {
   readonly #options: ServerSkillOffersOptions;
   readonly #readings = new Map<string, SkillReading>();
@@ -226,7 +225,7 @@ export class ServerSkillOffers {
     await Promise.all([...this.#readings.values()].map(async ({ under }) => under));
   }
 
-  /** A server tells of changed skills by telling of changed resources. */
+  /** A server reports changed skills by reporting changed resources. */
   #followChanges(connection: ServerConnection): () => void {
     let { resources } = connection.definitions();
     return connection.onChange(() => {

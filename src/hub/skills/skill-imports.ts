@@ -1,6 +1,8 @@
-/** Takes skills of this machine into the hub, and out again: what `hub.skills` does for an operator. */
-import { isAbsolute, join, resolve } from "node:path";
+/** Importing, scanning, describing and removing skills of this machine, for `hub.skills`. */
+import { existsSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import type { Emitter } from "../../base/emitter.ts";
+import type { AgentClient, ClientEnvironment } from "../../clients/agent-client.ts";
 import { localClientEnvironment } from "../../config/client-servers.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -72,13 +74,13 @@ export class SkillImports {
     const result = resultOf(done, [...unreadable, ...notFound(only ?? [], looked)], looked.totalScanned);
     if (dryRun) return result;
     await this.#options.refresh();
-    // A folder that is a skill itself may hold others in a folder called `skills`.
+    // A folder that is a skill itself may have others in a folder called `skills`.
     const single = looked.totalScanned === 1 && only === undefined && isSkillItself(looked, root);
     this.#options.events.emit("skill-import", { path: root, single, result });
     return result;
   }
 
-  /** With what an install made of it: copies in folders of clients, and entries in their files. Servers stay. */
+  /** Also removes what an install made of it: copies in folders of clients, and entries in their files. Servers stay. */
   async remove(id: string): Promise<OutputOf<"removeSkill">> {
     const [{ planRemoval, removeSkill }, { createInstallContext }] = await Promise.all([
       import("../install/remove-skill.ts"),
@@ -106,16 +108,16 @@ export class SkillImports {
 
   /** Where to look for skills. */
   async places(): Promise<SkillPlace[]> {
-    const { skillPlaces } = await import("./skill-places.ts");
-    return skillPlaces(localClientEnvironment(this.#options.env, process.cwd()));
+    const { CLIENTS } = await import("../../clients/clients.ts");
+    return skillPlaces(CLIENTS, localClientEnvironment(this.#options.env, process.cwd()));
   }
 
   #folder(path: string): string {
     const expanded = expandTilde(path, userHome(this.#options.env));
-    // Whoever asks from elsewhere cannot know what folder the hub works in.
+    // A remote caller does not know the working directory of the hub.
     if (isAbsolute(expanded)) return resolve(expanded);
-    throw new ToolcribError("invalid_arguments", `${JSON.stringify(path)} is no absolute path.`, {
-      hint: "Write it from the root on, or from ~ for the home of the hub's user.",
+    throw new ToolcribError("invalid_arguments", `${JSON.stringify(path)} is not an absolute path.`, {
+      hint: "Start it at the root, or with ~ for the home of the hub's user.",
     });
   }
 
@@ -133,7 +135,7 @@ export class SkillImports {
   }
 }
 
-/** Undefined for a failure that is no decision about the skill. */
+/** Undefined for a failure that is not a decision about the skill. */
 function statusOf(outcome: Imported["outcome"]): ScannedSkill["status"] | undefined {
   if (outcome.status !== "failed") return outcome.status === "added" ? "new" : outcome.status;
   const { code } = outcome.failure;
@@ -176,8 +178,6 @@ function isSkillItself({ candidates, unreadable }: InspectedSkills, root: string
   // A path to the SKILL.md itself names the skill as well.
   return dir === root || root.startsWith(`${dir}/`);
 }
-
-/** Skills as the contract of the doors shows them. */
 
 export interface SkillContext {
   /** The server that it comes from; undefined for the user's own. */
@@ -256,4 +256,33 @@ function findingInfo({ code, severity, message, file, line }: SkillFinding): Sca
 
 function needsInfo({ bins, anyBins, env, config, os }: SkillNeeds): ScannedSkill["requires"] {
   return { bins: [...bins], anyBins: [...anyBins], env: [...env], config: [...config], os: [...os] };
+}
+
+/** Folders in which skills usually are: those of agent clients, and those of the folder that the hub works in. */
+function skillPlaces(clients: readonly AgentClient[], place: ClientEnvironment): SkillPlace[] {
+  const { home, projectDir } = place;
+  const known: [path: string, label: string][] = [
+    [join(home, ".openclaw", "workspace", "skills"), "OpenClaw, workspace"],
+    [join(home, ".openclaw", "skills"), "OpenClaw"],
+    [join(home, ".claude", "skills"), "Claude Code"],
+    [join(home, ".agents", "skills"), "Agent Skills"],
+    ...clients.flatMap((client) =>
+      client
+        .skillDirs(place, "user")
+        .map((path): [string, string] => [path, (ownerOf(path, clients, place) ?? client).name]),
+    ),
+    [join(projectDir, "skills"), "skills of this folder"],
+    [join(projectDir, ".claude", "skills"), "Claude Code, this folder"],
+  ];
+  const byPath = new Map<string, string>();
+  for (const [path, label] of known) if (!byPath.has(path)) byPath.set(path, label);
+  return [...byPath].map(([path, label]) => ({ path, label, exists: existsSync(path) }));
+}
+
+/** Several clients read one folder: the one that it is called after, such as `.codex`, comes first. */
+function ownerOf(path: string, clients: readonly AgentClient[], place: ClientEnvironment): AgentClient | undefined {
+  const folder = basename(dirname(path)).replace(/^\./, "");
+  return clients.find(
+    (client) => `${client.id}-`.startsWith(`${folder}-`) && client.skillDirs(place, "user").includes(path),
+  );
 }

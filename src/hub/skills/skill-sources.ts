@@ -31,8 +31,8 @@ export class SkillSources {
   readonly #sources = new Map<string, OfferedSource>();
 
   /**
-   * @param onUpdated Told of each file that is listed as before and has other content.
-   * @param onChange Told whenever other skills are offered than before.
+   * @param onUpdated Called for each file whose content changed.
+   * @param onChange Called when the offered skills change.
    */
   constructor(
     catalog: Catalog,
@@ -61,7 +61,7 @@ export class SkillSources {
     return this.#sources.get(SKILLS_SOURCE)?.skills ?? [];
   }
 
-  /** Whether a URI stands below one of the user's own, whether that has such a file or not. */
+  /** Whether a URI is below one of the user's own skills, even if that has no such file. */
   isOwnSkillUri(uri: string): boolean {
     const [base] = /^skill:\/\/[^/]*\//i.exec(`${uri}/`) ?? [];
     return base !== undefined && this.own().some((skill) => skill.base === base);
@@ -116,7 +116,7 @@ export class SkillSources {
   }
 }
 
-/** A skill that did not change stays the object that it was, for whoever remembers it. */
+/** A skill that did not change stays the same object, for caches. */
 function reuseUnchanged(before: readonly OfferedSkill[], after: readonly OfferedSkill[]): OfferedSkill[] {
   const byId = new Map(before.map((skill) => [skill.id, skill]));
   return after.map((skill) => {
@@ -154,8 +154,6 @@ function changedFiles(before: readonly OfferedSkill[], after: readonly OfferedSk
   );
 }
 
-/** Skills with `command-dispatch: tool`: their arguments go straight to the tool that they name, by the one call path. */
-
 interface DispatchOptions {
   /** The server that a skill comes from; undefined for the user's own. */
   readonly serverOf: (skill: OfferedSkill) => string | undefined;
@@ -164,6 +162,7 @@ interface DispatchOptions {
   readonly call: NestedCall;
 }
 
+/** Skills with `command-dispatch: tool` pass their arguments to the tool that they name. */
 export function createDispatch(options: DispatchOptions) {
   return async (skill: OfferedSkill, raw: string, context: UseContext): Promise<Result> => {
     const session = options.session(context.session.id);
@@ -173,7 +172,7 @@ export function createDispatch(options: DispatchOptions) {
   };
 }
 
-/** The call that a skill's raw arguments stand for. */
+/** The call for a skill's raw arguments. */
 export function dispatchedCall(
   skill: OfferedSkill,
   raw: string,
@@ -192,7 +191,7 @@ export function dispatchTarget(
 ): ToolCapability {
   const wanted = skill.facts.dispatch?.tool ?? "";
   const others = tools.filter(
-    // A skill that names a skill could go round for ever.
+    // Two skills that name each other would never end.
     ({ name, origin }) => !name.startsWith(SKILL_PREFIX) && (server === undefined || origin.source === server),
   );
   const exact = others.find(({ name }) => name === wanted);
@@ -200,10 +199,14 @@ export function dispatchTarget(
   const [only, another] = others.filter(({ origin }) => origin.name === wanted);
   if (only !== undefined && another === undefined) return only;
   const why = another === undefined ? "there is no such tool here" : "several servers have one";
-  throw new ToolcribError("not_found", `The skill ${skill.facts.name} hands over to the tool "${wanted}": ${why}.`, {
-    hint:
-      another === undefined ? "`toolcrib list` shows what there is." : "Name it in SKILL.md as `toolcrib list` does.",
-  });
+  throw new ToolcribError(
+    "not_found",
+    `The skill ${skill.facts.name} passes its call to the tool "${wanted}": ${why}.`,
+    {
+      hint:
+        another === undefined ? "`toolcrib list` shows what there is." : "Name it in SKILL.md as `toolcrib list` does.",
+    },
+  );
 }
 
 /** OpenClaw's names; those that a tool does not take are left out where it takes no others. */

@@ -1,4 +1,4 @@
-/** Keeps the skills of a hub in step with its home, its config and the folders that the config names. */
+/** The user's own skills: those imported into the home, and those in the folders that the config names. Kept up to date. */
 import { hash } from "node:crypto";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -16,10 +16,9 @@ import { readSkillFile } from "../../skills/verified-files.ts";
 import { LazyStore } from "../../store/lazy-store.ts";
 import type { Store } from "../../store/store.ts";
 import { FolderWatcher } from "../reload/file-watcher.ts";
-import { withAutoStartedServers } from "./auto-start.ts";
 import type { SkillSources } from "./skill-sources.ts";
 
-/** What every warning about the user's own skills begins with, so that it can be told from others. */
+/** The prefix of every warning about the user's own skills. */
 export const SKILLS_WARNING = "skills: ";
 
 interface UserSkillsOptions {
@@ -28,7 +27,7 @@ interface UserSkillsOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Asked each time, because programs are installed and variables set while a hub runs. */
   readonly machine: () => Machine;
-  /** Whether this hub brings up what `skills.autoStart` asks for. */
+  /** Whether this hub starts the servers of `skills.autoStart`. */
   readonly startsServers: boolean;
   readonly warn: (message: string) => void;
 }
@@ -43,14 +42,20 @@ export class UserSkills {
     this.#options = { ...options, warn: (message) => options.warn(SKILLS_WARNING + message) };
   }
 
-  /** Reads the skills that belong to a config. The result is the config with the servers that they bring up. */
+  /** Reads the skills of a config. The result is the config with the servers that they start. */
   async prepare(config: LoadedConfig): Promise<LoadedConfig> {
     const { machine, env, warn } = this.#options;
     const skills = await readUserSkills(config, { ...this.#options, scans: this.#scans, machine: machine() });
-    const wantsServers = this.#options.startsServers && config.config.skills.autoStart;
-    const extended = wantsServers ? await withAutoStartedServers(config, skills, { env, warn }) : config;
+    const extended = this.#wantsServers(config, skills)
+      ? await (await import("./auto-start.ts")).withAutoStartedServers(config, skills, { env, warn })
+      : config;
     this.#read.set(extended, skills);
     return extended;
+  }
+
+  #wantsServers({ config }: LoadedConfig, skills: readonly OfferedSkill[]): boolean {
+    const isAsked = this.#options.startsServers && config.skills.autoStart;
+    return isAsked && skills.some(({ manifest, facts }) => manifest !== undefined && facts.servers.length > 0);
   }
 
   /** Offers the skills that were read for a config. */
@@ -70,8 +75,6 @@ export class UserSkills {
     };
   }
 }
-
-/** The user's own skills: those that were imported into the home, and those in the folders that the config names. */
 
 interface ReadUserSkillsOptions {
   /** Of imported ones; they are left out if absent. */
@@ -95,7 +98,10 @@ export async function readUserSkills(
   for (const skill of found) {
     const before = byKey.get(skill.key);
     if (before === undefined) byKey.set(skill.key, skill);
-    else options.warn(`The skill ${skill.key} of ${skill.source} is left out: ${before.source} has one of that name.`);
+    else
+      options.warn(
+        `The skill ${skill.key} of ${skill.source} is left out: ${before.source} has a skill with the same name.`,
+      );
   }
   const kept = [...byKey.values()];
   const offered = config.skills.gates === "hide" ? kept.filter((skill) => isReady(skill, options)) : kept;
@@ -180,9 +186,9 @@ function folderHash(dir: string): string {
 }
 
 function folderProblem({ path, code, message }: FindProblem, dirs: readonly string[]): string {
-  if (dirs.includes(path) && code === "not_found") return `The folder ${path} of skills.dirs is not there.`;
+  if (dirs.includes(path) && code === "not_found") return `The folder ${path} of skills.dirs does not exist.`;
   if (dirs.includes(path) && code === "invalid_arguments") return `Of skills.dirs: ${message}`;
-  // These are about looking, and name their folder themselves.
+  // These messages name their folder themselves.
   if (["unreadable", "too_deep", "too_many", "nested"].includes(code)) return message;
   return `A skill in ${path} is left out: ${message}`;
 }
@@ -197,8 +203,6 @@ function offeredBase(
   return { id, key, facts, missing: missingNeeds(facts.needs, machine), base: baseUri(key) };
 }
 
-/** Imported skills as a hub has them: on its own store, else on the home's if that is there, which is only read then. */
-
 interface HubRegistryOptions {
   readonly home: string;
   readonly clock: Clock;
@@ -209,6 +213,7 @@ interface HubRegistryOptions {
   readonly warn: (message: string) => void;
 }
 
+/** Imported skills, in the hub's own store, else in the home's store if it exists, which is then only read. */
 export class HubRegistry {
   readonly #options: HubRegistryOptions;
   readonly #homeStore: LazyStore;
@@ -223,7 +228,7 @@ export class HubRegistry {
     });
   }
 
-  /** Whether anything was ever imported: most hubs have nothing, and then nothing is loaded for it. */
+  /** Whether anything was ever imported. Most hubs have nothing, and then load nothing for it. */
   mayHaveSkills(): boolean {
     // With a database for several machines, another one may have imported them.
     return this.#options.store?.kind === "postgres" || existsSync(join(this.#options.home, "skills"));
@@ -251,64 +256,44 @@ export class HubRegistry {
   }
 }
 
-/**
- * Notices changes anywhere below some folders. Folders are watched one by one and files not at all: Node's recursive watch
- * loses a file that is replaced by a rename, which is how editors save, and takes a watch for every file.
- */
-
-/** How long things must rest before a change counts. */
+/** A change counts when nothing else happens for this long. */
 const DEBOUNCE_MS = 300;
-/** Where the system tells of no changes, as when it can watch no more folders. */
+/** Where the system reports no changes, as when it can watch no more folders. */
 const POLL_MS = 5000;
 const MAX_FOLDERS = 20_000;
 const MAX_DEPTH = 8;
 
-/** The returned function ends it. */
+/**
+ * Notices changes anywhere below some folders. Folders are watched one by one and files not at all: Node's recursive watch
+ * loses a file that is replaced by a rename, which is how editors save, and takes a watch for every file.
+ * @returns Stops it.
+ */
 function watchFolders(roots: readonly string[], onChange: () => void, clock: Clock): () => void {
-  const watched = new WatchedFolders(roots, onChange, clock);
-  return () => watched.close();
-}
-
-class WatchedFolders {
-  readonly #roots: readonly string[];
-  readonly #onChange: () => void;
-  readonly #clock: Clock;
-  readonly #folders: FolderWatcher;
-  #stopTimer: (() => void) | undefined;
-  #closed = false;
-
-  constructor(roots: readonly string[], onChange: () => void, clock: Clock) {
-    this.#roots = roots;
-    this.#onChange = onChange;
-    this.#clock = clock;
-    this.#folders = new FolderWatcher({ clock, onEvent: this.#soon, pollMs: POLL_MS, onPoll: this.#soon });
-    this.#watchAll();
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#stopTimer?.();
-    this.#folders.close();
-  }
-
-  readonly #soon = (): void => {
-    if (this.#closed) return;
-    this.#stopTimer?.();
-    this.#stopTimer = this.#clock.after(DEBOUNCE_MS, () => {
-      this.#stopTimer = undefined;
-      this.#watchAll();
-      this.#onChange();
+  let stopTimer = (): void => {};
+  let isClosed = false;
+  const onEvent = (): void => {
+    if (isClosed) return;
+    stopTimer();
+    stopTimer = clock.after(DEBOUNCE_MS, () => {
+      watchAll();
+      onChange();
     });
   };
-
-  #watchAll(): void {
+  const folders = new FolderWatcher({ clock, onEvent, pollMs: POLL_MS, onPoll: onEvent });
+  const watchAll = (): void => {
     const wanted = new Map<string, number>();
-    for (const root of this.#roots) collectFolders(root, wanted);
-    this.#folders.follow(wanted);
-  }
+    for (const root of roots) collectFolders(root, wanted);
+    folders.follow(wanted);
+  };
+  watchAll();
+  return () => {
+    isClosed = true;
+    stopTimer();
+    folders.close();
+  };
 }
 
-/** The folder and those below it; where it is not there, what is there of the way to it. */
+/** The folder and those below it, or its nearest existing parent. */
 function collectFolders(root: string, found: Map<string, number>): void {
   let nearest = root;
   while (inodeOf(nearest) === undefined && nearest !== dirname(nearest)) nearest = dirname(nearest);

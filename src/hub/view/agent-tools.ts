@@ -69,9 +69,9 @@ interface AgentToolsOptions {
     },
   ) => Promise<Outcome<CallToolResult>>;
   readonly onAsk?: ((toolCallId: string) => AskCallback | undefined) | undefined;
-  /** The tool whose result a call gives: another one where a tool runs tools. */
+  /** The tool whose result a call returns: another one where a tool runs tools. */
   readonly toolBehind: (tool: ToolCapability, args: JsonObject) => ToolCapability;
-  /** Told of a tool that this provider cannot take; the tool is left out. */
+  /** Gets each tool that this provider cannot take; the tool is left out. */
   readonly onUnusable: (tool: ToolCapability, reason: string) => void;
 }
 
@@ -242,8 +242,6 @@ function progressText({ progress, total, message }: Progress): string {
   return typeof total === "number" ? `${progress} of ${total}` : `${progress}`;
 }
 
-/** The tools of a hub for an agent loop, as a model provider takes them. */
-
 interface HubToolsParts {
   /** The hub's own session. */
   readonly own: Session;
@@ -253,6 +251,7 @@ interface HubToolsParts {
   readonly call: AgentToolsOptions["call"];
 }
 
+/** The tools of a hub for an agent loop, as a model provider takes them. */
 export function toolsForAgent(options: ToolsOptions, { own, parts, wiring, events, call }: HubToolsParts): Tool[] {
   const session = options.session ?? own;
   if (options.for !== undefined && !PROVIDERS.includes(options.for)) {
@@ -265,7 +264,7 @@ export function toolsForAgent(options: ToolsOptions, { own, parts, wiring, event
     session,
     inlineBytes: options.inlineBytes ?? wiring.config.config.limits.inlineBytes,
     onAsk: options.onAsk,
-    serverName: (id) => parts.servers.get(id)?.spec.name ?? parts.ownSources.get(id)?.name ?? id,
+    serverName: (id) => parts.servers.get(id)?.spec.name ?? parts.sessionSources.get(id)?.name ?? id,
     call,
     toolBehind: (tool, args) => dispatchedTool(tool, args, wiring.views.of(session).tools, parts.skills),
     onUnusable: (tool, reason) =>
@@ -276,9 +275,7 @@ export function toolsForAgent(options: ToolsOptions, { own, parts, wiring, event
   });
 }
 
-/** Tools that run another one on the caller's behalf: what comes back is that one's, and as untrusted. */
-
-/** The tool whose result a call of `tool` gives; mostly itself. */
+/** The tool whose result a call of `tool` returns: mostly itself, else the one that it runs, and as untrusted as that. */
 function dispatchedTool(
   tool: ToolCapability,
   args: JsonObject,

@@ -4,14 +4,15 @@ import type { Session } from "../../sessions/session.ts";
 import type { OfferOptions } from "../call/call-context.ts";
 import { SEARCH_TOOLS } from "./search-definitions.ts";
 import type { ToolSearch } from "./search-tools.ts";
-import type { View } from "./view.ts";
+import type { AccessControl } from "../call/access-control.ts";
+import type { View, Views } from "./view.ts";
 
 export interface OfferedToolsOptions {
   /** The config's `tools.max`; without it all tools are offered. */
   readonly max: number | undefined;
-  readonly view: (session: Session) => View;
+  readonly views: Views;
   readonly search: ToolSearch;
-  readonly shows: (session: Session, tool: ToolCapability) => boolean;
+  readonly access: AccessControl;
   /** From then on the session can call the search tools. */
   readonly onSearchOffered: (session: Session) => void;
 }
@@ -30,7 +31,7 @@ export class OfferedTools {
    * that fit the query best, or without one a fair choice. In the catalog's order, the search tools last.
    */
   of(session: Session, asked: OfferOptions = {}): readonly ToolCapability[] {
-    const view = this.#options.view(session);
+    const view = this.#options.views.of(session);
     const { without, max = this.#options.max } = asked;
     const tools = without === undefined ? view.tools : view.tools.filter((tool) => !without(tool));
     if (max === undefined || tools.length <= max) return tools;
@@ -38,7 +39,7 @@ export class OfferedTools {
     const known = isPlain ? this.#chosen.get(view) : undefined;
     if (known !== undefined) return known;
 
-    const standIns = SEARCH_TOOLS.filter((tool) => this.#options.shows(session, tool));
+    const standIns = SEARCH_TOOLS.filter((tool) => this.#options.access.shows(session, tool));
     const kept = this.#best(session, tools, Math.max(0, max - standIns.length), asked);
     const offered = Object.freeze([...tools.filter((tool) => kept.has(tool)), ...standIns]);
     if (isPlain) this.#chosen.set(view, offered);
@@ -54,7 +55,7 @@ export class OfferedTools {
   ): ReadonlySet<ToolCapability> {
     const listed = new Set(tools);
     // What is left out of the list may be among the best, too.
-    const limit = this.#options.view(session).tools.length - tools.length + room;
+    const limit = this.#options.views.of(session).tools.length - tools.length + room;
     const found = query === undefined ? [] : this.#options.search.find(session, query, limit);
     const ranked = new Set([...found.filter((tool) => listed.has(tool)), ...roundRobin(tools)]);
     const inTurn = [...ranked].toSorted((a, b) => rankOf(a, first) - rankOf(b, first));

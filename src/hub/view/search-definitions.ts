@@ -1,6 +1,6 @@
 /**
  * The three tools that stand in for those that a list leaves out. They are not in the catalog: their names are reserved,
- * so nobody else can have them, and a list that is complete needs none of them.
+ * so no server can have them, and a list that is complete needs none of them.
  */
 import type { Capability, ToolCapability } from "../../model/capability.ts";
 import type { ToolDefinition } from "../../model/protocol.ts";
@@ -84,9 +84,11 @@ export const SEARCH_TOOLS: readonly ToolCapability[] = DEFINITIONS.map((definiti
   }),
 );
 
-const SEARCH_TOOL_SET: ReadonlySet<Capability> = new Set(SEARCH_TOOLS);
+export const SEARCH_TOOLS_BY_NAME: ReadonlyMap<string, ToolCapability> = new Map(
+  SEARCH_TOOLS.map((tool) => [tool.name, tool]),
+);
 
 /** By identity, so that nothing a server sends can pass for one. */
 export function isSearchTool(capability: Capability): boolean {
-  return SEARCH_TOOL_SET.has(capability);
+  return SEARCH_TOOLS_BY_NAME.get(capability.name) === capability;
 }

@@ -9,7 +9,7 @@ import type { CallToolResult } from "../../model/protocol.ts";
 import { NO_DEFINITIONS, type Source, type Use, type UseContext } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import { checkArguments } from "../../tools/check-arguments.ts";
-import type { Target } from "../call/call-target.ts";
+import type { Target } from "../call/locate.ts";
 import { type NestedCall, nestedCall } from "../call/nested-call.ts";
 import {
   CALL_TOOL,
@@ -17,15 +17,15 @@ import {
   DESCRIBE_TOOL,
   SEARCH_SOURCE,
   SEARCH_TOOL,
-  SEARCH_TOOLS,
+  SEARCH_TOOLS_BY_NAME,
 } from "./search-definitions.ts";
-import type { View } from "./view.ts";
+import type { View, Views } from "./view.ts";
 
 export interface SearchToolsOptions {
   readonly search: ToolSearch;
   /** Whether they are there for the session: where every list is complete they do not exist. */
   readonly isThere: (session: Session) => boolean;
-  readonly view: (session: Session) => View;
+  readonly views: Views;
   /** The hub's own `call`. */
   readonly call: NestedCall;
 }
@@ -39,11 +39,12 @@ export class SearchTools {
     this.#options = options;
   }
 
-  /** What a use stands for if it is one of a search tool. */
+  /** The target of a use of a search tool; undefined for any other. */
   target(session: Session, use: Use): Target | undefined {
-    if (use.kind !== "tool" || !this.#options.isThere(session)) return undefined;
-    const capability = SEARCH_TOOLS.find((tool) => tool.name === use.name);
-    return capability && { capability, use, source: this.#source(session, capability) };
+    if (use.kind !== "tool") return undefined;
+    const capability = SEARCH_TOOLS_BY_NAME.get(use.name);
+    if (capability === undefined || !this.#options.isThere(session)) return undefined;
+    return { capability, use, source: this.#source(session, capability) };
   }
 
   #source(session: Session, tool: ToolCapability): Source {
@@ -81,7 +82,7 @@ export class SearchTools {
   }
 
   #describe(session: Session, name: string): CallToolResult {
-    const { tools } = this.#options.view(session);
+    const { tools } = this.#options.views.of(session);
     const tool = tools.find((one) => one.name === name);
     if (tool === undefined) throw unknownTool(name, tools);
     // The public name is the one that can be called.
@@ -110,7 +111,7 @@ function innerArguments(given: unknown): JsonObject {
   }
   throw new ToolcribError(
     "invalid_arguments",
-    `The arguments for ${CALL_TOOL} to pass on are text that is no JSON object.`,
+    `The arguments for ${CALL_TOOL} to pass on are text that is not a JSON object.`,
     {
       hint: "Send them as an object.",
     },
@@ -142,11 +143,9 @@ function oneLine(description: string): string {
     .toWellFormed()}…`;
 }
 
-/** Search over what a session may see. */
-
 interface ToolSearchOptions {
   readonly catalog: Catalog;
-  readonly view: (session: Session) => View;
+  readonly views: Views;
   readonly tagsOf: (source: string) => readonly string[];
 }
 
@@ -156,12 +155,13 @@ interface SearchState {
   readonly parts: WeakMap<View, SearchParts>;
 }
 
-/** What a view has of the catalog, and what it has besides: the session's own. */
+/** The tools of a view that are in the catalog, and those besides: the session's own. */
 interface SearchParts {
   readonly shared: Subset;
   readonly own: { readonly index: ToolIndex; readonly byName: ReadonlyMap<string, ToolCapability> } | undefined;
 }
 
+/** Search over what a session may see. */
 export class ToolSearch {
   readonly #options: ToolSearchOptions;
   #ready: SearchState | undefined;
@@ -172,8 +172,8 @@ export class ToolSearch {
 
   /** Best first. Of what only this session has and what others have, each its turn: their scores cannot be compared. */
   find(session: Session, query: string, limit: number): ToolCapability[] {
-    const { catalog, view: viewOf } = this.#options;
-    const view = viewOf(session);
+    const { catalog, views } = this.#options;
+    const view = views.of(session);
     const ready = this.#prepare();
     let parts = ready.parts.get(view);
     if (parts === undefined) ready.parts.set(view, (parts = this.#partsOf(view, ready)));

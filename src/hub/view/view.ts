@@ -1,4 +1,4 @@
-/** What one kind of session may see of the catalog. Sessions that see the same share one View. */
+/** The part of the catalog that one kind of session may see. Sessions that see the same share one View. */
 import { LruMap } from "../../base/maps.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Snapshot } from "../../catalog/snapshot.ts";
@@ -9,7 +9,6 @@ import type {
   TemplateCapability,
   ToolCapability,
 } from "../../model/capability.ts";
-import type { SessionRules } from "../../model/server-spec.ts";
 import type { Use } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
@@ -23,7 +22,7 @@ export interface View {
   readonly prompts: readonly PromptCapability[];
 }
 
-/** What clients choose by themselves must not fill the memory; a view that went is made again when it is asked for. */
+/** Clients choose how they narrow, which must not fill the memory; an evicted view is made again when it is needed. */
 const MAX_ROLE_VIEWS = 64;
 const MAX_NARROWED_VIEWS = 64;
 
@@ -36,27 +35,24 @@ interface SessionView {
 
 export class Views {
   readonly #catalog: Catalog;
-  readonly #gate: AccessControl;
+  readonly #access: AccessControl;
   #snapshot: Snapshot | undefined;
   /** For roles that nothing names, however many are invented. */
   #nothing: View | undefined;
   readonly #ofRoles = new LruMap<string, View>(MAX_ROLE_VIEWS);
   /** Apart, so that no choice of parts drives out the views that roles have by the config. */
   readonly #narrowed = new LruMap<string, View>(MAX_NARROWED_VIEWS);
-  /** By the object of rules, so doors share one object between sessions that are narrowed in the same way. */
-  readonly #rulesIds = new WeakMap<SessionRules, number>();
   /** Of sessions that brought something. */
   #joined = new WeakMap<Session, SessionView>();
-  #lastRulesId = 0;
 
-  constructor(catalog: Catalog, gate: AccessControl) {
+  constructor(catalog: Catalog, access: AccessControl) {
     this.#catalog = catalog;
-    this.#gate = gate;
+    this.#access = access;
   }
 
   of(session: Session): View {
     const shared = this.#shared(session);
-    const own = session.brought?.snapshot;
+    const own = session.mounted?.snapshot;
     return own === undefined || shared === this.#nothing ? shared : this.#join(session, shared, own);
   }
 
@@ -64,13 +60,13 @@ export class Views {
   #join(session: Session, shared: View, own: Snapshot): View {
     const known = this.#joined.get(session);
     if (known?.shared === shared && known.own === own) return known.view;
-    const shows = (capability: Capability): boolean => this.#gate.shows(session, capability);
+    const visible = this.#visible(session, own);
     const view = {
       version: shared.version + own.version,
-      tools: [...shared.tools, ...own.tools.filter(shows)],
-      resources: [...shared.resources, ...own.resources.filter(shows)],
-      templates: [...shared.templates, ...own.templates.filter(shows)],
-      prompts: [...shared.prompts, ...own.prompts.filter(shows)],
+      tools: [...shared.tools, ...visible.tools],
+      resources: [...shared.resources, ...visible.resources],
+      templates: [...shared.templates, ...visible.templates],
+      prompts: [...shared.prompts, ...visible.prompts],
     };
     this.#joined.set(session, { view, shared, own });
     return view;
@@ -82,27 +78,26 @@ export class Views {
       this.forget();
       this.#snapshot = snapshot;
     }
-    if (!this.#gate.knowsRoleOf(session)) {
+    if (!this.#access.knowsRoleOf(session)) {
       this.#nothing ??= { version: snapshot.version, tools: [], resources: [], templates: [], prompts: [] };
       return this.#nothing;
     }
-    const { rules, role, owner } = session;
-    const views = rules === undefined ? this.#ofRoles : this.#narrowed;
-    const who = `${owner ? "owner" : "guest"}${role === undefined ? "" : `:${role}`}`;
-    const key = rules === undefined ? who : `${this.#idOf(rules)} ${who}`;
+    const key = session.viewKey;
+    const views = session.rules === undefined ? this.#ofRoles : this.#narrowed;
     let view = views.get(key);
-    if (view === undefined) {
-      const shows = (capability: Capability): boolean => this.#gate.shows(session, capability);
-      view = {
-        version: snapshot.version,
-        tools: snapshot.tools.filter(shows),
-        resources: snapshot.resources.filter(shows),
-        templates: snapshot.templates.filter(shows),
-        prompts: snapshot.prompts.filter(shows),
-      };
-      views.set(key, view);
-    }
+    if (view === undefined) views.set(key, (view = this.#visible(session, snapshot)));
     return view;
+  }
+
+  #visible(session: Session, { version, tools, resources, templates, prompts }: Snapshot): View {
+    const shows = (capability: Capability): boolean => this.#access.shows(session, capability);
+    return {
+      version,
+      tools: tools.filter(shows),
+      resources: resources.filter(shows),
+      templates: templates.filter(shows),
+      prompts: prompts.filter(shows),
+    };
   }
 
   /** For when what may be seen changed and the catalog did not, as after the approval of a pin. */
@@ -111,12 +106,6 @@ export class Views {
     this.#ofRoles.clear();
     this.#narrowed.clear();
     this.#joined = new WeakMap();
-  }
-
-  #idOf(rules: SessionRules): number {
-    let id = this.#rulesIds.get(rules);
-    if (id === undefined) this.#rulesIds.set(rules, (id = ++this.#lastRulesId));
-    return id;
   }
 
   names(session: Session, kind: Use["kind"]): readonly string[] {
@@ -136,8 +125,7 @@ export class Views {
   }
 }
 
-/** The servers' own advice on how to use them. */
-
+/** A server's own advice on how to use it. */
 export interface ServerInstructions {
   /** The id of the server. */
   readonly server: string;

@@ -1,6 +1,18 @@
 /** Which addresses a server that a client brought may be at. Whatever is refused is refused before anything is connected to. */
 import { BlockList, isIP, type LookupFunction } from "node:net";
-import { ADDRESS_KIND_TEXT, type AddressKind, addressKind, bareHost, filteredLookup, isLoopback, isThisMachine, literalAddress, type LookUpAll, portOf, unwrapMappedAddress } from "../../base/network-address.ts";
+import {
+  ADDRESS_KIND_TEXT,
+  type AddressKind,
+  addressKind,
+  bareHost,
+  filteredLookup,
+  isLoopback,
+  isThisMachine,
+  literalAddress,
+  type LookUpAll,
+  portOf,
+  unwrapMappedAddress,
+} from "../../base/network-address.ts";
 import { ToolcribError } from "../../model/errors.ts";
 
 export interface AddressPolicy {
@@ -17,7 +29,7 @@ export interface AddressPolicyOptions {
   readonly allowHosts: readonly string[];
   /**
    * Whether the client may start programs here, which reach this machine without us. Any other client reaches of this machine
-   * what `allowHosts` names with its port, and is not told what a name of the network resolves to.
+   * what `allowHosts` names with its port, and does not learn what a name of the network resolves to.
    */
   readonly localClient: boolean;
   /** Ports of this machine that belong to Toolcrib itself, and are refused to everybody. */
@@ -106,7 +118,7 @@ class AllowedHosts {
     return this.#exact.has(host);
   }
 
-  /** Whether it stands there by itself, rather than in a network or under a suffix. */
+  /** Whether it is listed by itself, rather than in a network or under a suffix. */
   names(host: string, address: string): boolean {
     return this.#exact.has(unwrapMappedAddress(address)) || (METADATA_NAMES.has(host) && this.#exact.has(host));
   }

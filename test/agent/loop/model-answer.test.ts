@@ -135,7 +135,9 @@ describe("an answer of the model", () => {
     await clock.advance(5 * 60_000);
     const { answer, events } = await taking;
     expect(answer).toMatchObject({ parts: [{ text: "Attempt 2" }], failure: { code: "timeout" } });
-    expect(events.filter(({ type }) => type === "notice")).toMatchObject([{ message: expect.stringMatching(/discarded/) }]);
+    expect(events.filter(({ type }) => type === "notice")).toMatchObject([
+      { message: expect.stringMatching(/discarded/) },
+    ]);
     expect(clock.pending).toBe(0);
   });
 

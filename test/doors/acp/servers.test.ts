@@ -101,7 +101,7 @@ describe("what an editor brings", () => {
     const { sessionId } = await bench.client.newSession(cwd, servers);
     expect(await use(bench, sessionId, "honest__env")).toContain('WHO\\":\\"honest');
     expect(bench.model.tools.filter((name) => /^(?:leaky|secret)__/.test(name))).toEqual([]);
-    expect(bench.client.text()).toMatch(/"leaky" is left out: env\S+ holds the reference \$\{HUB_CANARY\}/);
+    expect(bench.client.text()).toMatch(/"leaky" is left out: env\S+ contains the reference \$\{HUB_CANARY\}/);
     await bench.client.raw("session/load", { sessionId, cwd, mcpServers: servers });
     await bench.client.prompt(sessionId, "again");
     expect(JSON.stringify([bench.client.updates, bench.model.steps])).not.toContain(canary);
@@ -112,7 +112,7 @@ describe("what an editor brings", () => {
     const second = await acpOn(options);
     await second.client.raw("session/resume", { sessionId, cwd });
     expect(await use(second, sessionId, "honest__env")).toContain("honest");
-    expect(second.client.text()).toContain("holds the reference");
+    expect(second.client.text()).toContain("contains the reference");
     expect(JSON.stringify([second.client.updates, second.model.steps])).not.toContain(canary);
     expect(second.model.tools.filter((name) => /^(?:leaky|secret)__/.test(name))).toEqual([]);
   });

@@ -17,12 +17,12 @@ import type { AgentClient, ClientFile, ClientEnvironment } from "../../../src/cl
 import { CLIENTS } from "../../../src/clients/clients.ts";
 import { ChangeSet } from "../../../src/files/change-set/change-set.ts";
 import {
-  changesDir,
   fileToWrite,
   readWrittenEntries,
   removeClientServers,
   writeClientServers,
 } from "../../../src/hub/clients/client-files.ts";
+import { changesDir } from "../../../src/hub/install/install-files.ts";
 
 class Home {
   readonly dir = mkdtempSync(join(tmpdir(), "toolcrib-clients-"));

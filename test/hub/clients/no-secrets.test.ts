@@ -52,7 +52,7 @@ describe("[skill-11c] what is written into a foreign file", () => {
     expect(error.code).toBe("invalid_arguments");
     expect(error.message).toContain(`x: ${place} `);
     expect(`${error.message} ${error.hint}`).not.toContain("hunter2");
-    expect(error.hint).toContain("url" in server ? "in its own way" : "toolcrib mcp --server x");
+    expect(error.hint).toContain("url" in server ? "itself" : "toolcrib mcp --server x");
   });
 
   it.each<[string, WrittenServer]>([

@@ -78,11 +78,11 @@ describe("[scale-08a] the config of nodes that forget", () => {
     expect(settings.text).toBe(before);
     const first = await start("a", changed);
     expect(held()).toEqual(changed);
-    expect(first.warnings.join()).toMatch(/counts for all nodes now: .*mcpServers \(taken out\)/);
+    expect(first.warnings.join()).toMatch(/now apply to all nodes: .*mcpServers \(removed\)/);
     // The rollout has not come to it yet, and it is started again.
     const lagging = await start("b", old);
     expect(await lagging.config()).toMatchObject(changed);
-    expect(lagging.warnings.join()).toMatch(/an earlier one.*tools\.deny/);
+    expect(lagging.warnings.join()).toMatch(/is older than its cluster's config.*tools\.deny/);
     expect(held()).toEqual(changed);
     expect((await start("b", changed)).warnings).toEqual([]);
     expect(held()).toEqual(changed);
@@ -139,7 +139,7 @@ describe("[scale-08a] the config of nodes that forget", () => {
     };
     expect(held()).toEqual(all);
     expect(await joining.config()).toEqual(all);
-    expect(joining.warnings.join()).toMatch(/counts for all nodes now: .*http/);
+    expect(joining.warnings.join()).toMatch(/now apply to all nodes: .*http/);
     for (const deployed of [true, false]) await start("empty", {}, { deployed });
     expect(held()).toEqual(all);
   });
@@ -155,7 +155,7 @@ describe("[scale-08a] the config of nodes that forget", () => {
     const before = settings.text;
     const node = await start("b", servers("x", "b"), { deployed: false, fresh: false });
     expect(settings.text).toBe(before);
-    expect(node.warnings.join()).toMatch(/mcpServers\.b does not go together/);
+    expect(node.warnings.join()).toMatch(/mcpServers\.b in .* conflict with/);
     expect(await node.config()).toEqual(servers("x", "a"));
     expect(JSON.parse(readFileSync(node.file, "utf8"))).toEqual(servers("x", "b"));
     const stop = node.shared.follow({ reload: async () => {}, onReload: () => () => {} });
@@ -165,7 +165,7 @@ describe("[scale-08a] the config of nodes that forget", () => {
     await start("a", { ...servers("a"), tools: { deny: ["wipe"] } }, { deployed: false, fresh: false });
     await node.shared.settled();
     expect(held()).toEqual({ ...servers("a", "b"), tools: { deny: ["wipe"] } });
-    expect(node.warnings.filter((text) => text.includes("go together"))).toHaveLength(1);
+    expect(node.warnings.filter((text) => text.includes("conflict with"))).toHaveLength(1);
     stop();
   });
 
@@ -187,7 +187,7 @@ describe("[scale-08a] the config of nodes that forget", () => {
       await settle();
     }
     expect(reloads).toBeGreaterThan(2);
-    expect(node.warnings).toEqual(["The config is not in step with the other nodes: It cannot be loaded here."]);
+    expect(node.warnings).toEqual(["The config is not in sync with the other nodes: It cannot be loaded here."]);
     fails = false;
     await clock.advance(30_000);
     await node.shared.settled();

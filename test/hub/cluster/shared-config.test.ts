@@ -83,8 +83,8 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     const one = await cluster.start("one", { limits: { callsPerMinute: 10 }, mcpServers: { base: OFF } });
     const two = await cluster.start("two", { limits: { callsPerMinute: 99 }, tools: { deny: ["wipe"] } });
     expect([limitOf(two), serversOf(two)]).toEqual([99, ["base"]]);
-    expect(two.warnings.join()).toMatch(/counts for all nodes now: limits\.callsPerMinute, tools/);
-    expect(two.warnings.join()).toMatch(/what the cluster has counts for mcpServers/);
+    expect(two.warnings.join()).toMatch(/now apply to all nodes: limits\.callsPerMinute, tools/);
+    expect(two.warnings.join()).toMatch(/the cluster's config applies to mcpServers/);
     expect(readFileSync(`${two.home}/cluster/config.before`, "utf8")).toContain("99");
     await until(() => limitOf(one) === 99, "the others take it over");
     expect(one.hub.config.config.tools.deny).toEqual(["wipe"]);

@@ -84,7 +84,7 @@ describe("[skill-11b] where values come from", () => {
     const ask: AskForValue = () => Promise.reject(new Error("nobody is asked"));
     const given = await collectValues(planned, options({ set: ["EXTRA"], env: { EXTRA: "mine" }, ask }));
     expect(given.values.get("files")).toEqual({});
-    expect(given.warnings).toEqual(["EXTRA is not used: the skill declares it, and has no place for it."]);
+    expect(given.warnings).toEqual(["EXTRA is not used: the skill declares it, but its server does not use it."]);
   });
 
   it("takes defaults where nobody is asked, and leaves out what is optional", async () => {
@@ -102,7 +102,7 @@ describe("[skill-11b] where values come from", () => {
     const { values, warnings } = await collectValues(servers(), options({ set }));
     expect(values.get("files")?.["ROOT"]).toBe("/home/u/notes");
     expect(values.get("backup")).toMatchObject({ ROOT: "/up", TOKEN: "~/not-a-path" });
-    expect(warnings).toEqual([expect.stringContaining("TOKEN stood on the command line")]);
+    expect(warnings).toEqual([expect.stringContaining("TOKEN was on the command line")]);
     expect(warnings.join()).not.toContain("not-a-path");
   });
 
@@ -135,7 +135,7 @@ describe("[skill-11b] where values come from", () => {
     );
     const { values, warnings } = await collectValues(planned, options({ set: ["ROOT=/x"] }));
     expect(values.size).toBe(0);
-    expect(warnings).toEqual([expect.stringContaining("files is configured already")]);
+    expect(warnings).toEqual([expect.stringContaining("files is already configured")]);
   });
 });
 

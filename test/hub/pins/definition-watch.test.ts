@@ -285,17 +285,12 @@ describe("[guard-18a] the audit of calls and answers", () => {
     const session = new Session({ door: "mcp", role: "reviewer", user: "ada" });
     const rule = { level: "hub", list: "ask", pattern: "files__*", where: "toolcrib.json" } as const;
     const start = startRecord({
-      id: "call-1",
+      callId: "call-1",
       session,
       use: { kind: "tool", name: "files__send", arguments: { to: "bob" } },
       startedAt: 0,
-      signal: new AbortController().signal,
-      onAsk: undefined,
       target: undefined,
       decision: { verdict: "ask", rule },
-      resultBytes: 0,
-      findings: [],
-      notes: {},
     });
     expect(start).toEqual({
       callId: "call-1",

@@ -2,9 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { fingerprint, offeredOf, type PinMode } from "../../../src/guard/pin-comparison.ts";
+import { fingerprint } from "../../../src/guard/fingerprint.ts";
+import { offeredOf, type PinMode } from "../../../src/hub/pins/pin-comparison.ts";
 import { pinFileFor, pinsInFile } from "../../../src/hub/pins/pin-file.ts";
-import type { PinEvent } from "../../../src/hub/pins/pin-event.ts";
+import type { PinEvent } from "../../../src/hub/pins/pin-reports.ts";
 import { Pins } from "../../../src/hub/pins/pins.ts";
 import type { ResourceCapability, ToolCapability } from "../../../src/model/capability.ts";
 import type { ToolDefinition } from "../../../src/model/protocol.ts";
@@ -454,7 +455,7 @@ describe("[guard-15c] approving and forgetting", () => {
 
 describe("[guard-15b] a lock file that cannot be used", () => {
   const cases: [what: string, text: (good: string) => string, says: RegExp][] = [
-    ["that is no JSON", () => "{", /is no JSON/],
+    ["that is no JSON", () => "{", /is not valid JSON/],
     ["of an unfinished merge", (good) => `<<<<<<< ours\n${good}`, /unfinished merge/],
     ["of a newer version", (good) => good.replace('"version": 2', '"version": 3'), /version 3/],
     ["without servers", () => '{"version":1}', /no servers/],

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LoadedConfig } from "../../../src/config/load-config.ts";
-import { fingerprint, offeredOf } from "../../../src/guard/pin-comparison.ts";
-import type { PinEvent } from "../../../src/hub/pins/pin-event.ts";
+import { fingerprint } from "../../../src/guard/fingerprint.ts";
+import { offeredOf } from "../../../src/hub/pins/pin-comparison.ts";
+import type { PinEvent } from "../../../src/hub/pins/pin-reports.ts";
 import { openPins, pinLocation } from "../../../src/hub/pins/open-pins.ts";
 import { pinFileFor } from "../../../src/hub/pins/pin-file.ts";
 import type { Pins } from "../../../src/hub/pins/pins.ts";
@@ -276,7 +277,7 @@ it("[oper-02c] two machines with a lock file each come to rest, and what one app
       await clock.advance(1000);
     }
   };
-  await until(() => text(here) === text(there));
+  await until(() => text(here) === text(there) && names(first.pins).length === 2);
   expect([text(here), names(first.pins)]).toEqual([text(there), ["files read", "files write"]]);
   first.pins.check("files", [read, write]);
   await first.pins.approve("files", { kind: "tool", name: "read" });

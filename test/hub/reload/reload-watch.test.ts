@@ -35,7 +35,7 @@ describe("[gate-07a] a hub that watches its config", () => {
     hub.watch();
     place.write('{ "mcpServers": { ');
     await vi.waitFor(() => expect(seen.warnings).toHaveLength(1), WAIT);
-    expect(seen.warnings[0]).toContain("not taken over");
+    expect(seen.warnings[0]).toContain("is not used");
     expect(seen.warnings[0]).toContain(place.file);
     expect(await ask(hub, "a__who")).toBe(before);
     expect(seen.reloads).toEqual([]);

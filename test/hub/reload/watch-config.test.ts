@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { followConfig } from "../../../src/hub/reload/watch-config.ts";
+import { watchConfig } from "../../../src/hub/reload/watch-config.ts";
+import { Emitter } from "../../../src/base/emitter.ts";
+import type { HubEvents } from "../../../src/hub/hub-events.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
 import { loadConfig } from "../../../src/config/load-config.ts";
 import { FakeClock, settle } from "../../support/fake-clock.ts";
@@ -17,32 +19,38 @@ describe("[scale-09d] changes that come while the store is away", () => {
     };
     let changeStore: (change: { readonly topic: string }) => void = () => {};
     let changeSkills = (): void => {};
-    let reloaded = (): void => {};
     let files: string[] = [];
-    const stop = followConfig(
-      {
-        config: () => ({ ...config, inCode: false, files }),
-        onReload: (listener) => {
-          reloaded = listener;
-          return () => {};
+    const events = new Emitter<HubEvents>();
+    events.on("warning", ({ message }) => warnings.push(message));
+    const stop = watchConfig({
+      current: {
+        get config() {
+          return { ...config, inCode: false, files };
         },
+      },
+      reloader: {
         reloadIfChanged: task("config"),
-        watchSkills: (onChange) => {
+        refreshSkills: task("skills"),
+        refreshServers: task("servers"),
+      },
+      events,
+      userSkills: {
+        watch: (_config, onChange) => {
           changeSkills = onChange;
           return () => {};
         },
-        refreshSkills: task("skills"),
-        followStore: (onChange) => {
-          changeStore = onChange;
+      },
+      store: {
+        follow: (onChange) => {
+          changeStore = onChange as typeof changeStore;
           return () => {};
         },
-        refreshServers: task("servers"),
-        warn: (message) => void warnings.push(message),
       },
-      { clock },
-    );
+      clock,
+    });
     files = ["/nowhere/toolcrib.json"];
-    reloaded();
+    const report = { added: [], removed: [], changed: [], kept: [], settings: [], needsRestart: [] };
+    events.emit("reload", { report });
     changeStore({ topic: "servers" });
     changeSkills();
     await settle();

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ChosenServer, chooseContainers } from "../../../src/hub/skills/container-choice.ts";
+import { type ChosenServer, chooseContainers } from "../../../src/hub/skills/auto-start.ts";
 import { type ConfigInput, ConfigSchema } from "../../../src/model/config.ts";
 import type { RequiredServer } from "../../../src/model/skill.ts";
 import { findMatchingServer, isSameServer } from "../../../src/skills/servers/match-servers.ts";
@@ -72,7 +72,7 @@ describe("[cage-03e] a skill's server that comes as an image", () => {
     expect(notice).toMatch(/not run in a container of the image acme\/tickets:2.*command not found/);
     const alone = await chosen(imageOnly, "/nowhere/podman");
     expect(() => entry(alone.server)).toThrow("does not say how");
-    expect(alone.notice).toContain("comes only as the image acme/reports");
+    expect(alone.notice).toContain("is available only as the image acme/reports");
   });
 
   it("runs in the cage that was chosen for skills, if it can", async () => {

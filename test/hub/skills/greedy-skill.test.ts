@@ -94,8 +94,8 @@ describe("[trust-10c] skills.autoStart", () => {
     expect(started.servers()).toEqual([]);
     const messages = started.warnings().map(({ message }) => message);
     expect(messages).toEqual([
-      expect.stringMatching(/one is not brought up: it needs DATABASE_URL.*not handed over.*--set DATABASE_URL/),
-      expect.stringMatching(/two is not brought up: it needs SSH_AUTH_SOCK.*not handed over.*--set SSH_AUTH_SOCK/),
+      expect.stringMatching(/one is not started: it needs DATABASE_URL.*not passed on.*--set DATABASE_URL/),
+      expect.stringMatching(/two is not started: it needs SSH_AUTH_SOCK.*not passed on.*--set SSH_AUTH_SOCK/),
     ]);
   });
 });

@@ -205,7 +205,7 @@ describe("[trust-05a] references in what a caller brings", () => {
         // Some clients write $NAME, in `env` and `headers` only; elsewhere it is the text itself.
         if (form.startsWith("$H")) continue;
         expect(opened.servers).toEqual([]);
-        const refused = opened.notices.filter(({ message }) => message.includes(" holds the reference "));
+        const refused = opened.notices.filter(({ message }) => message.includes(" contains the reference "));
         expect(refused.map(({ server }) => server)).toEqual(Object.keys(entries));
       }
     }

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { chooseContainers } from "../../../../src/hub/skills/container-choice.ts";
+import { chooseContainers } from "../../../../src/hub/skills/auto-start.ts";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { ConfigSchema } from "../../../../src/model/config.ts";
 import { ToolcribError } from "../../../../src/model/errors.ts";

@@ -19,7 +19,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { reapOrphans } from "../../../../src/hub/create/create-hub.ts";
+import { reapOrphans } from "../../../../src/hub/create/build-servers.ts";
 import type { SandboxEntry } from "../../../../src/model/server-spec.ts";
 import { containerSandbox } from "../../../../src/upstream/sandbox/container-sandbox.ts";
 import { containerEngine } from "../../../../src/upstream/sandbox/container-engine.ts";

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import type { McpToolDetails } from "../../src/hub/view/agent-tools.ts";
-import { createHub } from "../../src/hub/create/create-hub.ts";
-import type { Hub } from "../../src/hub/hub.ts";
-import type { ConfigInput } from "../../src/model/config.ts";
-import type { JsonObject } from "../../src/model/json.ts";
-import type { ToolResult } from "../../src/model/tool.ts";
+import type { McpToolDetails } from "../../../src/hub/view/agent-tools.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
+import type { Hub } from "../../../src/hub/hub.ts";
+import type { ConfigInput } from "../../../src/model/config.ts";
+import type { JsonObject } from "../../../src/model/json.ts";
+import type { ToolResult } from "../../../src/model/tool.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "toolcrib-untrusted-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -28,7 +28,7 @@ async function start(script: JsonObject, config: Partial<ConfigInput> = {}): Pro
   const { results } = script;
   const tools = Object.keys(results ?? {}).map((name) => ({ name, inputSchema: { type: "object" } }));
   writeFileSync(file, JSON.stringify({ tools, ...script }));
-  const args = [resolve(import.meta.dirname, "../fixtures/scripted-server.mjs"), file];
+  const args = [resolve(import.meta.dirname, "../../fixtures/scripted-server.mjs"), file];
   hub = await createHub({ ...config, mcpServers: { web: { command: process.execPath, args } } });
   return hub;
 }

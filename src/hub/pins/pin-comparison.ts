@@ -1,14 +1,14 @@
-/** Pins: how what a server offers now compares with what was pinned, and what follows from it for policy. */
-import { createHash } from "node:crypto";
-import type { Capability } from "../model/capability.ts";
-import type { Rule } from "../model/decision.ts";
-import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
+/** Compares what a server offers with its pins, and turns the result into a verdict for policy. */
+import { fingerprint } from "../../guard/fingerprint.ts";
+import type { Capability } from "../../model/capability.ts";
+import type { Rule } from "../../model/decision.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 
-/** Everything a server says that a model may read before any call. */
+/** Everything from a server that a model may read before any call. */
 const PIN_KINDS = ["tool", "prompt", "resource", "template", "instructions"] as const;
 export type PinKind = (typeof PIN_KINDS)[number];
 
-/** A server has one set of instructions, so these are named after what they are. */
+/** The name of a server's instructions, of which it has only one set. */
 export const INSTRUCTIONS = "instructions";
 
 /** Something that a server offers now. */
@@ -16,7 +16,7 @@ export interface Offered {
   readonly kind: PinKind;
   /** The server's own name for it; of a resource its URI, of a template its `uriTemplate`. */
   readonly name: string;
-  /** What is compared: the definition, without what changes by itself. */
+  /** The definition, without the parts that change by themselves. */
   readonly definition: JsonObject;
   /** SHA-256 (hex) of the canonical JSON of the definition. */
   readonly fingerprint: string;
@@ -69,7 +69,7 @@ export function offeredOf(capability: Capability): Offered {
   return offered;
 }
 
-/** Also of a server that gives none: the first ones that it ever gives are a change. */
+/** Also for a server without instructions: the first ones it has later are a change. */
 export function offeredInstructions(text: string | null): Offered {
   const definition = text === null || text === "" ? {} : { text };
   return { kind: "instructions", name: INSTRUCTIONS, definition, fingerprint: fingerprint(definition) };
@@ -104,7 +104,7 @@ const REPAIR_HINT =
   "Restore an earlier version of the file, or delete it while no hub is running to pin everything again.";
 const ALLOWED: PinVerdict = { verdict: "allow" };
 
-/** Something whose definition is not the pinned one; or, where there are no usable pins, any. */
+/** Something whose definition is not the pinned one; anything if there are no usable pins. */
 interface Unpinned extends Pick<Offered, "kind" | "name" | "fingerprint"> {
   readonly server: string;
 }
@@ -120,7 +120,7 @@ export function newVerdict(mode: PinMode, thing: Unpinned, file: string): PinVer
   return pinRefusal(mode, thing, file, reason, APPROVE_HINT);
 }
 
-/** Nothing can be shown to be unchanged, so the two modes that promise something let nothing pass by itself. */
+/** No definition can be compared, so `ask` and `block` let nothing pass by itself. */
 export function unusableVerdict(mode: PinMode, thing: Unpinned, file: string): PinVerdict {
   return pinRefusal(
     mode,
@@ -132,16 +132,11 @@ export function unusableVerdict(mode: PinMode, thing: Unpinned, file: string): P
 }
 
 /**
- * The rule names the definition, so that a yes to it is none to the next. The whole fingerprint, because a server that
- * chooses both definitions finds two with the same beginning in no time.
+ * The rule names the definition, so that an approval does not apply to the next one. By the whole fingerprint, because a server
+ * could make two definitions whose fingerprints begin alike.
  */
 function pinRefusal(mode: PinMode, { fingerprint }: Unpinned, file: string, reason: string, hint: string): PinVerdict {
   if (mode === "off" || mode === "warn") return ALLOWED;
   const rule: Rule = { level: "pin", list: "pins", pattern: `${mode} ${fingerprint}`, where: file };
   return { verdict: mode === "ask" ? "ask" : "deny", reason, hint, rule };
-}
-
-/** SHA-256 (hex) of the canonical JSON: equal for definitions that differ only in the order of their keys. */
-export function fingerprint(definition: object): string {
-  return createHash("sha256").update(canonicalJson(definition)).digest("hex");
 }

@@ -3,15 +3,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { createHub, type HubOptions } from "../../src/hub/create/create-hub.ts";
-import type { Hub } from "../../src/hub/hub.ts";
-import type { AskAnswer } from "../../src/model/decision.ts";
-import type { Outcome } from "../../src/model/errors.ts";
+import { createHub, type HubOptions } from "../../../src/hub/create/create-hub.ts";
+import type { Hub } from "../../../src/hub/hub.ts";
+import type { AskAnswer } from "../../../src/model/decision.ts";
+import type { Outcome } from "../../../src/model/errors.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "toolcrib-exact-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-const SCRIPTED = resolve(import.meta.dirname, "../fixtures/scripted-server.mjs");
+const SCRIPTED = resolve(import.meta.dirname, "../../fixtures/scripted-server.mjs");
 const inputSchema = { type: "object" };
 const content = [{ type: "text", text: "ran" }];
 

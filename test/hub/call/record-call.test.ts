@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { createHub } from "../../src/hub/create/create-hub.ts";
-import { readAudit } from "../../src/telemetry/audit/read.ts";
-import { verifyAudit } from "../../src/telemetry/audit/verify.ts";
-import { ToolRegistry } from "../../src/tools/tool-registry.ts";
-import { misbehaving } from "../support/servers.ts";
+import { createHub } from "../../../src/hub/create/create-hub.ts";
+import { readAudit } from "../../../src/telemetry/audit/read.ts";
+import { verifyAudit } from "../../../src/telemetry/audit/verify.ts";
+import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
+import { misbehaving } from "../../support/servers.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "toolcrib-hub-audit-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -48,7 +48,7 @@ describe("[guard-18a] the audit of a hub", () => {
 
   it("[guard-18d] knows of a call that was under way when the process was killed", async () => {
     const home = join(dir, "killed");
-    const index = resolve(import.meta.dirname, "../../src/index.ts");
+    const index = resolve(import.meta.dirname, "../../../src/index.ts");
     const code = `
       import { createHub } from ${JSON.stringify(index)};
       const hub = await createHub(${JSON.stringify({ mcpServers: { a: misbehaving("hang") } })}, { home: ${JSON.stringify(home)} });

@@ -1,16 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { fingerprint } from "../../../src/guard/fingerprint.ts";
 import {
   changedVerdict,
   comparePins,
-  fingerprint,
   type Offered,
   type Pin,
   pinKey,
   unusableVerdict,
-} from "../../src/guard/pin-comparison.ts";
-import { renderDiff, reportBudget } from "../../src/guard/definition-diff.ts";
-import type { ToolDefinition } from "../../src/model/protocol.ts";
+} from "../../../src/hub/pins/pin-comparison.ts";
+import { renderDiff, reportBudget } from "../../../src/hub/pins/definition-diff.ts";
+import type { ToolDefinition } from "../../../src/model/protocol.ts";
 
 function tool(change: Partial<ToolDefinition> = {}): ToolDefinition {
   return {
