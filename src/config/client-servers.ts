@@ -14,7 +14,7 @@ import { expandVariables, variableForInput } from "./editor-variables.ts";
 import { type DialectRead, EntryReader, isToolcribEntry } from "./entry-reader.ts";
 import { userHome } from "./find-config.ts";
 
-export interface ClientServers {
+interface ClientServers {
   /** One for each file that could be read, in the order in which they win. */
   readonly layers: readonly { readonly file: string; readonly servers: readonly ServerSpec[] }[];
   readonly warnings: readonly Diagnostic[];
@@ -27,7 +27,7 @@ export interface ClientServers {
 }
 
 /** The machine that this runs on. */
-export function thisPlace(env: NodeJS.ProcessEnv, projectDir: string): ClientEnvironment {
+export function localClientEnvironment(env: NodeJS.ProcessEnv, projectDir: string): ClientEnvironment {
   return { platform: process.platform, home: userHome(env), env, projectDir };
 }
 
@@ -51,7 +51,7 @@ interface ClientReadOptions {
   readonly readProject?: (file: string) => Promise<string>;
 }
 
-export async function serversOfClient(
+export async function readServersOfClient(
   client: AgentClient,
   place: ClientEnvironment,
   { readProject }: ClientReadOptions = {},
@@ -102,7 +102,7 @@ function isSameEntry(a: ServerSpec, b: ServerSpec): boolean {
 
 // The files of agent clients: the servers in them, in any format and dialect.
 
-export type OpenedClientFile =
+type OpenedClientFile =
   | { readonly state: "absent" }
   | { readonly state: "broken"; readonly problem: Diagnostic }
   | {
@@ -155,7 +155,7 @@ function unreadableFile(file: ClientFile, message: string, place?: { line: numbe
 }
 
 /** The servers of an opened file as specs, without Toolcrib's own. */
-export function readClientServers(
+function readClientServers(
   client: AgentClient,
   file: ClientFile,
   opened: Extract<OpenedClientFile, { state: "read" }>,

@@ -127,14 +127,14 @@ const REFERENCES = `## References
 Strings of \`command\`, \`args\`, \`env\`, \`cwd\`, \`url\`, \`headers\` and \`auth\` may hold references, also inside a longer
 text. They are resolved when the server is connected, never at load. If one cannot be resolved, that server fails with a
 message that names the reference; the others are not touched. So with \`http.auth.tokens\`: they are resolved when the hub
-begins to listen, and one that cannot be resolved admits no one. Those of \`agent.model\` (\`baseUrl\`, \`apiKey\`,
+begins to listen, and one that cannot be resolved lets no one in. Those of \`agent.model\` (\`baseUrl\`, \`apiKey\`,
 \`headers\`) are resolved when the model is first used.
 
 | written | stands for |
 |---|---|
 | \`\${VAR}\` | the environment variable; an error if it is not set |
 | \`\${VAR:-default}\` | the variable, or the default if it is not set or empty; the default is plain text |
-| \`secret://env/NAME\` | the environment variable; an error if it is not set or empty. The name ends at the first character that is no letter, digit or \`_\` |
+| \`secret://env/NAME\` | the environment variable; an error if it is not set or empty. The name ends at the first character that is not a letter, digit or \`_\` |
 | \`secret://file/path\`, \`secret://vault/mount/path#field\`, \`secret://aws/name#jsonkey\`, \`secret://gcp/[project/]name[#version]\`, \`secret://keychain/service/account\`, \`secret://exec/name[/argument]\`, \`secret://user/NAME\`, \`secret://store/name\` | what is kept there: [secrets.md](secrets.md) |
 | \`\${secret://…}\` | the same, where it is not plain in the text where the reference ends |
 | \`$\${\` | the text \`\${\` itself |

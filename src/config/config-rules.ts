@@ -241,7 +241,7 @@ function isHostPattern(entry: string): boolean {
 }
 
 /** `file` of a config given in code. */
-export const LIBRARY_FILE = "library";
+const LIBRARY_FILE = "library";
 
 /** A store that is a reference is judged when it is known; one that a program passes to the hub is seen only there. */
 function clusterProblems(problems: Findings, { file }: ConfigDocument, { cluster, store }: Config): void {

@@ -34,9 +34,7 @@ interface FindOptions {
 }
 
 /** Absolute paths. A file that was named counts alone; otherwise the project's is added to the home's, if it is trusted. */
-export type FoundConfig =
-  | { readonly named: string }
-  | { readonly home: string | null; readonly project: string | null };
+type FoundConfig = { readonly named: string } | { readonly home: string | null; readonly project: string | null };
 
 /** A file that was named and is not there is an error: falling back to another one would surprise. */
 export function findConfig({ config, env, cwd, home = toolcribHome(env) }: FindOptions): FoundConfig {

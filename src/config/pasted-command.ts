@@ -138,8 +138,6 @@ function unlessEmpty(key: string, record: Readonly<Record<string, string>>): Jso
   return Object.keys(record).length === 0 ? {} : { [key]: record };
 }
 
-/** A command line as a person copies it from a page, split the way a shell would, without running anything. */
-
 /** Operators whose meaning only a shell knows. */
 const OPERATORS = /^(?:&&|\|\||[|;&<>()`])/;
 

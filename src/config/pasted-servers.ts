@@ -16,7 +16,7 @@ import { expandVariables, VscodeInputs } from "./editor-variables.ts";
 import { type NamedEntry, notUnderstoodError, parseCommandLine, shellWords } from "./pasted-command.ts";
 import { readServerEntry } from "./server-entry.ts";
 
-export interface ParsedServer {
+interface ParsedServer {
   /** Proposed; valid, and no two have the same. */
   serverId: string;
   /** With Toolcrib's own keys. A plaintext secret is replaced by a reference to a variable, and a warning says so. */
@@ -94,8 +94,6 @@ function proposeVariable(serverId: string, { path, where }: PlaintextCredential)
   return /^\d/.test(name) ? `_${name}` : name;
 }
 
-/** The value of a pasted text, whichever notation it is in; undefined if it is none of them. */
-
 /** `[mcp_servers.files]` on a line of its own. */
 const TOML_TABLE = /^[ \t]*\[{1,2}[\w. \t"'-]+\]{1,2}[ \t]*(?:#.*)?$/m;
 /** Not `NAME=value`, which begins a command line. */
@@ -108,7 +106,8 @@ const TOML_PAIR = /^[\w."-]+\s+=\s/;
 const MAX_TOML_KEY_PARTS = 64;
 const MAX_YAML_KEYS = 2000;
 
-export function snippetValue(text: string): unknown {
+/** The value of a pasted text, whichever notation it is in; undefined if it is none of them. */
+function snippetValue(text: string): unknown {
   const isToml = TOML_TABLE.test(text) || TOML_PAIR.test(text);
   if (/^[{[]/.test(text) && !isToml) return jsonValue(text);
   // `"files": { … }`, cut out of a file.
@@ -152,8 +151,6 @@ function refuseFormat(format: string, { message }: TextSyntaxError): never {
   throw notUnderstoodError(`it looks like ${format} but is not valid, ${message}`);
 }
 
-/** The entries in a pasted value: a whole config of any program, a map of servers, or one entry alone. */
-
 /** Keys of which an entry has at least one. */
 const TARGETS = ["command", "url", "serverUrl", "httpUrl", "cmd", "uri"];
 /** Keys under which programs have their servers, and the client whose reader understands them. */
@@ -164,12 +161,13 @@ const CONTAINERS: readonly (readonly [key: string, client: string])[] = [
   ["amp.mcpServers", "amp"],
 ];
 
-export interface SnippetEntries {
+interface SnippetEntries {
   readonly entries: readonly NamedEntry[];
   readonly warnings: readonly string[];
 }
 
-export function snippetEntries(value: unknown): SnippetEntries {
+/** The entries in a pasted value: a whole config of any program, a map of servers, or one entry alone. */
+function snippetEntries(value: unknown): SnippetEntries {
   const { entries, warnings } = entriesOf(value);
   const inputs = isJsonObject(value) ? (value["inputs"] ?? inputsOfSettings(value["mcp"])) : undefined;
   return { entries: entries.map((named) => withInputs(named, inputs)), warnings };
@@ -242,17 +240,13 @@ function asEntry(value: unknown): JsonObject {
   };
 }
 
-/** Editors ask their users for `${input:id}`; here each becomes a variable to set, in the text around it. */
-
 /** @param listed The `inputs` beside the servers, which say what each is. */
-export function withInputs(named: NamedEntry, listed?: unknown): NamedEntry {
+function withInputs(named: NamedEntry, listed?: unknown): NamedEntry {
   const warnings: string[] = [];
   const inputs = new VscodeInputs(listed, ["inputs"], { warn: (_path, _code, message) => void warnings.push(message) });
   const entry = expandVariables(named.entry, { input: (id) => inputs.reference(id) });
   return isJsonObject(entry) && warnings.length > 0 ? { ...named, entry, warnings } : named;
 }
-
-/** A short name for a server that has none, from what it is started with. */
 
 /** Words that say nothing about which server it is. */
 const GENERIC = new Set([
@@ -287,7 +281,8 @@ const VERBS = new Set(["run", "exec", "dlx", "x", "tool", "create", "-m", "/c", 
 /** Options of launchers that take a value. */
 const WITH_VALUE = new Set(`-e --env -v --volume -p --name --mount --network --from --with --directory`.split(/\s+/));
 
-export function proposeId(entry: JsonObject, taken: ReadonlySet<string>): string {
+/** A short name for a server that has none, from what it is started with. */
+function proposeId(entry: JsonObject, taken: ReadonlySet<string>): string {
   const url = textOf(entry, "url");
   const named = url === undefined ? nameOfCommand(entry) : nameOfAddress(url);
   const plain = named

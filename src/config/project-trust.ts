@@ -24,7 +24,7 @@ const RecordSchema = z.object({
 
 const TableSchema = z.object({ version: z.literal(1), configs: z.record(z.string(), RecordSchema) });
 
-export type TrustRecord = z.output<typeof RecordSchema>;
+type TrustRecord = z.output<typeof RecordSchema>;
 
 /** By the path of the project config. */
 export type TrustTable = ReadonlyMap<string, TrustRecord>;
@@ -237,7 +237,7 @@ export async function findForeignWriter(file: string): Promise<string | undefine
 }
 
 /** Nothing on systems without such owners and modes. */
-export async function writableByOthers(path: string): Promise<string | undefined> {
+async function writableByOthers(path: string): Promise<string | undefined> {
   const user = process.geteuid?.();
   if (user === undefined) return undefined;
   const found = await lstat(path).catch(() => undefined);

@@ -278,14 +278,14 @@ async function importClient(
   imports: Imports,
 ): Promise<string | undefined> {
   // Loaded when a config names a client: readers of YAML and TOML are large.
-  const [{ clientById }, { isInstalled, serversOfClient, thisPlace }] = await Promise.all([
+  const [{ clientById }, { isInstalled, readServersOfClient, localClientEnvironment }] = await Promise.all([
     import("../clients/clients.ts"),
     import("./client-servers.ts"),
   ]);
   const client = clientById(id);
   if (client === undefined) return `there is no client ${id}`;
-  const place = thisPlace(env, baseDir);
-  const { layers, warnings, broken, files } = await serversOfClient(client, place, { readProject: read });
+  const place = localClientEnvironment(env, baseDir);
+  const { layers, warnings, broken, files } = await readServersOfClient(client, place, { readProject: read });
   imports.layers.push(...layers.filter(({ file }) => !seen.has(file)));
   imports.warnings.push(...warnings, ...broken.map((problem) => asSkipped(problem, "the file is skipped")));
   imports.files.push(...files.filter((file) => !seen.has(file)));

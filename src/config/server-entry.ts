@@ -69,8 +69,6 @@ function withInnerPath(diagnostic: Diagnostic, id: string): Diagnostic {
   return { ...diagnostic, path: diagnostic.path.slice(around.length).replace(/^\./, "") };
 }
 
-/** From a ServerSpec back to an entry as short as a person would write it. */
-
 /** Without what is the default anyway. */
 export function toServerEntry(spec: ServerSpec): JsonObject {
   const { id: _id, origin: _origin, baseDir: _baseDir, ownFolder: _own, replaces: _replaces, ...rest } = spec;

@@ -84,11 +84,6 @@ function valueAt(value: unknown, path: ConfigPath): unknown {
   return here;
 }
 
-/**
- * Walks a value beside its schema before zod sees it: unknown keys become warnings and are dropped, where zod could only
- * say "unrecognized".
- */
-
 /** Keys of other programs' files that people carry over, and what they are called here. */
 const FOREIGN_KEYS: Readonly<Record<string, string>> = {
   type: "transport",
@@ -111,6 +106,10 @@ interface KnownKeys {
   readonly warnings: Diagnostic[];
 }
 
+/**
+ * Walks a value beside its schema before zod sees it: unknown keys become warnings and are dropped, where zod could only
+ * say "unrecognized".
+ */
 function dropUnknownKeys(document: ConfigDocument, path: ConfigPath, value: unknown, node: SchemaNode): KnownKeys {
   const warnings: Diagnostic[] = [];
 

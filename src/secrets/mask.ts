@@ -22,13 +22,6 @@ export function maskEach(
   return position === 0 ? text : masked + text.slice(position);
 }
 
-/**
- * Masks what looks like a credential by its shape alone, for text that may quote a program or a server.
- *
- * Every pattern is of bounded length and what follows is walked character by character: a pattern without a bound makes
- * the engine run out of stack on a text of some megabytes, and may read the same characters again and again.
- */
-
 /** Prefixes that makers of tokens put there so that tokens can be recognised, with the least that follows. */
 const PREFIXED = [
   "gh[pousr]_[A-Za-z0-9]{20}",
@@ -77,6 +70,12 @@ const BEFORE_AT = charactersOf(/[^@]/, true);
 /** References and masks say nothing; a path or a URL after a name is what the name is about. */
 const NO_SECRET = /^(?:\$|secret:\/\/|\[redacted|https?:\/\/|\.{0,2}\/|(?:Bearer|Basic) [$[<])/i;
 
+/**
+ * Masks what looks like a credential by its shape alone, for text that may quote a program or a server.
+ *
+ * Every pattern is of bounded length and what follows is walked character by character: a pattern without a bound makes
+ * the engine run out of stack on a text of some megabytes, and may read the same characters again and again.
+ */
 export function maskTokens(text: string): string {
   if (text.length < 8 || (text.length <= MAX_SHORT_LENGTH && !ANY_SHAPE.test(text))) return text;
   let masked = maskEach(text, PRIVATE_KEY, ({ index }) => [index, endOfKey(text, index)]);

@@ -121,13 +121,13 @@ function assemble(
   const auth = spec.auth === undefined ? undefined : resolvedAuth(spec.auth, text);
   if (auth !== undefined) applyAuth(auth, headers);
   return {
-    ...(spec.command === undefined ? {} : { command: text("command") }),
+    command: spec.command === undefined ? undefined : text("command"),
     args,
     env: record("env"),
-    ...(spec.cwd === undefined ? {} : { cwd: absolutePath(text("cwd"), spec.baseDir, secrets.env) }),
-    ...(url === undefined ? {} : { url }),
+    cwd: spec.cwd === undefined ? undefined : absolutePath(text("cwd"), spec.baseDir, secrets.env),
+    url,
     headers,
-    ...(auth === undefined ? {} : { auth }),
+    auth,
     warnings,
   };
 }

@@ -23,7 +23,7 @@ export interface SealedValueStore {
 }
 
 interface SealedSecretsOptions {
-  readonly shelf: SealedValueStore;
+  readonly values: SealedValueStore;
   readonly key: SealingKey;
   readonly clock: Clock;
 }
@@ -37,12 +37,12 @@ export class SealedSecrets {
   }
 
   async put(name: string, text: string): Promise<void> {
-    const { shelf, clock } = this.#options;
+    const { values, clock } = this.#options;
     const sealed = await this.seal(name, text);
-    await shelf.put({ name, ...sealed, updatedAt: new Date(clock.now()).toISOString() });
+    await values.put({ name, ...sealed, updatedAt: new Date(clock.now()).toISOString() });
   }
 
-  /** For a text that is kept elsewhere than on the shelf. */
+  /** For a text that is kept elsewhere. */
   async seal(name: string, text: string): Promise<SealedText> {
     this.#key ??= await this.#options.key.made();
     return { ...seal(name, text, this.#key), keyId: keyIdOf(this.#key) };
@@ -50,7 +50,7 @@ export class SealedSecrets {
 
   /** Throws SecretFailure where there is none, or where it cannot be opened. */
   async get(name: string): Promise<string> {
-    const entry = await this.#options.shelf.get(name);
+    const entry = await this.#options.values.get(name);
     if (entry === undefined) {
       throw new SecretFailure("is not in the store", { hint: `toolcrib secrets set store/${name} stores it.` });
     }
@@ -85,12 +85,11 @@ export class SealedSecrets {
   }
 
   remove(name: string): Promise<boolean> {
-    return this.#options.shelf.remove(name);
+    return this.#options.values.remove(name);
   }
 }
 
 /** The key that secrets in the store are sealed with: from the config by reference, or from a file of the home. */
-
 export interface SealingKey {
   /** undefined if there is none yet. */
   existing(): Promise<Uint8Array | undefined>;
@@ -190,7 +189,6 @@ async function makeKey(file: string): Promise<Uint8Array> {
 }
 
 /** AES-256-GCM. The name goes in as associated data, so that a value cannot be passed off as another one. */
-
 const ALGORITHM = "aes-256-gcm";
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;

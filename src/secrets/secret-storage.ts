@@ -54,7 +54,7 @@ export async function storeUserSecret(
   return { stored: "file", reference: writeReference("user", name), file };
 }
 
-export function noKeychain(failure: SecretFailure): string {
+function noKeychain(failure: SecretFailure): string {
   return `There is no keychain to use: it ${failure.message}.`;
 }
 

@@ -37,8 +37,6 @@ export interface DatabaseEngine {
   close(): Promise<void>;
 }
 
-/** A step from one version of the tables to the next, the same on every database. */
-
 /** Column types that databases name differently. */
 export interface ColumnTypes {
   /** Compared and ordered byte by byte, so that both databases agree. */
@@ -47,6 +45,7 @@ export interface ColumnTypes {
   readonly integer: Expression<unknown>;
 }
 
+/** A step from one version of the tables to the next, the same on every database. */
 export interface Migration {
   /** 1, 2, 3 …; never reused, and a migration that was released is never changed. */
   readonly version: number;
@@ -59,7 +58,6 @@ export interface Migration {
  * The tables as Kysely sees them; in the database their names and columns are in snake case. JSON is text on both
  * databases, so that it comes back as it was written, and a yes or no is 1 or 0.
  */
-
 export interface Tables {
   servers: {
     id: string;
@@ -181,9 +179,7 @@ export function rowsAtOnce(table: (typeof COPIED_TABLES)[number]): number {
   return table === "conversationMessages" ? 16 : 500;
 }
 
-/** All rows of one database into another. */
-
-/** Both inside transactions; `to` loses what it had. */
+/** All rows of one database into another. Both inside transactions; `to` loses what it had. */
 export async function copyTables(
   read: DatabaseEngine["readTable"],
   from: Kysely<Tables>,

@@ -60,12 +60,12 @@ async function createVersions(engine: DatabaseEngine, trx: Transaction<Tables>):
 
 type Table = CreateTableBuilder<string, string>;
 
-export interface Columns {
+interface Columns {
   /** `name?` may be null, `name#` is a whole number. */
   add(table: Table, names: string): Table;
 }
 
-export function columnsOf({ text, integer }: ColumnTypes): Columns {
+function columnsOf({ text, integer }: ColumnTypes): Columns {
   return {
     add: (table, names) =>
       names.split(" ").reduce((built, each) => {
@@ -78,7 +78,7 @@ export function columnsOf({ text, integer }: ColumnTypes): Columns {
   };
 }
 
-export const createFirstTables: Migration = {
+const createFirstTables: Migration = {
   version: 1,
   name: "first tables",
   async up(db, types) {
@@ -171,7 +171,7 @@ async function createOutbox(db: Kysely<unknown>, columns: Columns): Promise<void
     .execute();
 }
 
-export const addConversations: Migration = {
+const addConversations: Migration = {
   version: 2,
   name: "conversations",
   async up({ schema }, types) {
@@ -189,7 +189,7 @@ export const addConversations: Migration = {
 };
 
 /** Tables that only hubs on several machines need. */
-export const addClusters: Migration = {
+const addClusters: Migration = {
   version: 3,
   name: "clusters",
   async up({ schema }, types) {
@@ -207,7 +207,7 @@ export const addClusters: Migration = {
 };
 
 /** Prompts, resources, templates and instructions are pinned too. The key has another column, so the table is made again. */
-export const pinAllKinds: Migration = {
+const pinAllKinds: Migration = {
   version: 4,
   name: "pins of all kinds",
   async up(db: Kysely<unknown>, types) {
@@ -224,6 +224,6 @@ export const pinAllKinds: Migration = {
 };
 
 /** In their order. A list and no folder listing, because the package is one bundle. */
-export const MIGRATIONS: readonly Migration[] = [createFirstTables, addConversations, addClusters, pinAllKinds];
+const MIGRATIONS: readonly Migration[] = [createFirstTables, addConversations, addClusters, pinAllKinds];
 
-export const CURRENT_VERSION = MIGRATIONS.length;
+const CURRENT_VERSION = MIGRATIONS.length;

@@ -97,8 +97,6 @@ async function setStamp(trx: Trx, topic: ChangedTopic, subject: string, revision
     .execute();
 }
 
-/** Tells listeners what other processes changed, in order of revision and each change once. */
-
 const TOPICS: readonly ChangedTopic[] = ["servers", "skills", "pins", "approvals", "settings"];
 const FEED_BATCH_ROWS = 1000;
 
@@ -114,6 +112,7 @@ interface FollowersOptions {
   readonly warn: (message: string) => void;
 }
 
+/** Tells listeners what other processes changed, in order of revision and each change once. */
 export class ChangeFeed {
   readonly #options: FollowersOptions;
   readonly #listeners = new Set<Listener>();

@@ -128,17 +128,16 @@ async function assertUtf8({ db, place }: DatabaseEngine): Promise<void> {
   });
 }
 
-/**
- * The connections of one store. A server that is stopped, or behind a network that drops everything, never says so: nothing
- * here waits for it without end.
- */
-
 const CONNECTIONS = 5;
 const CONNECT_MS = 10_000;
 const ANSWER_MS = 15_000;
 const KEEP_ALIVE_MS = 10_000;
 
-export interface Connections {
+/**
+ * The connections of one store. A server that is stopped, or behind a network that drops everything, never says so: nothing
+ * here waits for it without end.
+ */
+interface Connections {
   readonly pool: PostgresPool;
   /** One that is not of the pool, and keeps no process alive. */
   connectAlone(): Promise<pg.Client>;
@@ -146,11 +145,7 @@ export interface Connections {
   giveUp(): void;
 }
 
-export function openConnections(
-  { Pool, Client }: typeof pg,
-  own: pg.ClientConfig,
-  answerMs: number = ANSWER_MS,
-): Connections {
+function openConnections({ Pool, Client }: typeof pg, own: pg.ClientConfig, answerMs: number = ANSWER_MS): Connections {
   const sockets = new Set<Socket>();
   let gaveUp = false;
   const settings: pg.ClientConfig = {
@@ -220,12 +215,7 @@ function answering(client: pg.PoolClient): PostgresPoolClient {
   };
 }
 
-/**
- * Learns of changes by LISTEN. A notice can be lost with its connection, so there is also a read after each reconnect, and now
- * and then. A connection that only listens may die without a sign, so it is asked whether it lives.
- */
-
-export const CHANNEL = "toolcrib";
+const CHANNEL = "toolcrib";
 const LOOK_EVERY_MS = 30_000;
 const CHECK_EVERY_MS = 5000;
 const CHECK_ANSWER_MS = 4000;
@@ -241,6 +231,10 @@ interface NoticesOptions {
   readonly onFailure?: (error: unknown) => void;
 }
 
+/**
+ * Learns of changes by LISTEN. A notice can be lost with its connection, so there is also a read after each reconnect, and now
+ * and then. A connection that only listens may die without a sign, so it is asked whether it lives.
+ */
 export function listenForChanges({ connect, clock, look, onListening, onFailure }: NoticesOptions): () => void {
   let stopped = false;
   let client: Client | undefined;
@@ -336,19 +330,18 @@ export async function* readTable<Name extends TableName>(
   await sql`close all_rows`.execute(trx);
 }
 
-/** A PostgreSQL database as one SQLite file: the same tables, in the state of one moment. */
-
 interface CopyOptions {
   readonly clock: Clock;
   readonly warn: (message: string) => void;
 }
 
-export async function copyToFile(db: Kysely<Tables>, file: string, options: CopyOptions): Promise<void> {
-  const [{ writeWhole }, { sqliteEngine }] = await Promise.all([
+/** A PostgreSQL database as one SQLite file: the same tables, in the state of one moment. */
+async function copyToFile(db: Kysely<Tables>, file: string, options: CopyOptions): Promise<void> {
+  const [{ writeDatabaseFile }, { sqliteEngine }] = await Promise.all([
     import("./sqlite-file.ts"),
     import("./sqlite-engine.ts"),
   ]);
-  await writeWhole(file, async (temporary) => {
+  await writeDatabaseFile(file, async (temporary) => {
     const copy = await sqliteEngine(temporary, options);
     try {
       await migrate(copy, () => new Date(options.clock.now()).toISOString());
@@ -364,8 +357,7 @@ export async function copyToFile(db: Kysely<Tables>, file: string, options: Copy
 }
 
 /** Whether a database can be reached, by the last statement or the connection that listens. */
-
-export class Reachability {
+class Reachability {
   #trouble: string | undefined;
 
   get trouble(): string | undefined {
@@ -382,8 +374,6 @@ export class Reachability {
   }
 }
 
-/** Failures of PostgreSQL, and of reaching it, as errors that say what to do. */
-
 /** Changes for the operator to make, by PostgreSQL's own codes. */
 const WRONG_CONFIG: Readonly<Record<string, string>> = {
   "28P01": "Check the user and the password that the store's address has.",
@@ -398,7 +388,7 @@ const WRONG_CONFIG: Readonly<Record<string, string>> = {
 /** Sockets, and the classes of codes for: connection, resources, operator. */
 const UNREACHABLE = /^(E[A-Z_]+|08...|53...|57P..)$/;
 
-export function postgresFailure(place: string, error: unknown): Error {
+function postgresFailure(place: string, error: unknown): Error {
   if (error instanceof ToolcribError) return error;
   const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
   const text = textOf(error);
@@ -422,10 +412,8 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The address of a PostgreSQL database as messages may show it. */
-
-/** Without password and options, which may contain one too. Rejects any other URL, without repeating it. */
-export function shownAddress(url: string): string {
+/** The address of a PostgreSQL database as messages may show it. Without password and options, which may contain one too. Rejects any other URL, without repeating it. */
+function shownAddress(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !["postgres:", "postgresql:"].includes(parsed.protocol)) {
     throw new ToolcribError("invalid_config", "The store's address is not a PostgreSQL URL.", {
@@ -438,7 +426,7 @@ export function shownAddress(url: string): string {
 }
 
 /** `pg` is installed only by those who use PostgreSQL. */
-export async function loadPg(): Promise<typeof pg> {
+async function loadPg(): Promise<typeof pg> {
   try {
     return (await import("pg")).default;
   } catch (error) {

@@ -149,8 +149,6 @@ export async function* readTable<Name extends TableName>(
   }
 }
 
-/** Checks all pages of a large database in a separate process: here it would block everything for a second and more. */
-
 /** Commands have ended by then. */
 const BEGIN_MS = 5000;
 
@@ -170,7 +168,8 @@ interface PageCheckOptions {
   readonly warn: (message: string) => void;
 }
 
-export class PageCheck {
+/** Checks all pages of a large database in a separate process: here it would block everything for a second and more. */
+class PageCheck {
   readonly #database: Database;
   readonly #file: string;
   readonly #warn: (message: string) => void;

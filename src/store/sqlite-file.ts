@@ -169,7 +169,6 @@ function foreignDatabase(file: string): ToolcribError {
  * also one that SQLite knows nothing of; another process could then take the log away from under it. So a file that is
  * open here is looked at through SQLite alone.
  */
-
 const openDatabases = new Map<string, Set<Database>>();
 const pendingOpens = new Map<string, Promise<unknown>>();
 
@@ -200,12 +199,11 @@ function stillOpen(key: string): Set<Database> {
   return openDatabases.get(key) ?? new Set();
 }
 
-/** A whole copy of a database that is in use, as one file. */
-
 const PAGES_AT_ONCE = 500;
 
+/** A whole copy of a database that is in use, as one file. */
 export async function copyDatabase(file: string, target: string): Promise<void> {
-  await writeWhole(target, async (temporary) => {
+  await writeDatabaseFile(target, async (temporary) => {
     const source = new Sqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS });
     try {
       // An open read keeps one state of it, whatever others write meanwhile; without it each of their writes would make
@@ -221,7 +219,7 @@ export async function copyDatabase(file: string, target: string): Promise<void> 
 }
 
 /** `fill` makes a database at the path that it gets; it takes the target's place when it is whole. */
-export async function writeWhole(target: string, fill: (temporary: string) => Promise<void>): Promise<void> {
+export async function writeDatabaseFile(target: string, fill: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${resolve(target)}.${randomUUID().slice(0, 8)}.tmp`;
   try {
     await (await open(temporary, "wx", 0o600)).close();
@@ -279,15 +277,14 @@ function registeredHubs(file: string): number[] {
   }
 }
 
+const BUSY_TIMEOUT_MS = 100;
+const MAX_BUSY_WAIT_MS = 20_000;
+const MAX_TURN_MS = 10;
+
 /**
  * Waiting, without holding everything else up. SQLite waits for another process by blocking this one; so it gets a
  * short time, and the rest of the waiting is done between attempts.
  */
-
-export const BUSY_TIMEOUT_MS = 100;
-const MAX_BUSY_WAIT_MS = 20_000;
-const MAX_TURN_MS = 10;
-
 export async function retryWhileBusy<Result>(step: () => Promise<Result> | Result): Promise<Result> {
   const deadline = performance.now() + MAX_BUSY_WAIT_MS;
   for (;;) {
@@ -312,8 +309,6 @@ export function yieldRegularly(): () => Promise<void> {
     began = performance.now();
   };
 }
-
-/** Failures of SQLite as errors that say what to do. */
 
 export function sqliteCode(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";

@@ -62,11 +62,6 @@ function isWanted(): boolean {
   return isJsonObject(api) && api["trace"] !== undefined;
 }
 
-/**
- * The spans of one call: one for the hub's whole part in it, and within that one for the request to a server. Names and
- * attributes follow OpenTelemetry's conventions for MCP.
- */
-
 interface TracedCall {
   readonly callId: string;
   readonly session: string;
@@ -97,6 +92,10 @@ const METHODS: Readonly<Record<Use["kind"], string>> = {
 /** Doors through which nothing comes from outside the process. */
 const LOCAL_DOORS = new Set(["library", "cli"]);
 
+/**
+ * The spans of one call: one for the hub's whole part in it, and within that one for the request to a server. Names and
+ * attributes follow OpenTelemetry's conventions for MCP.
+ */
 export class CallSpan {
   readonly #otel: typeof Otel;
   readonly #tracer: Otel.Tracer;
@@ -210,7 +209,6 @@ function spanNameOf(use: Use): string {
 }
 
 /** Trace context in `_meta`, where MCP has it: `traceparent`, `tracestate` and `baggage`, without a prefix. */
-
 const getter: TextMapGetter<JsonObject> = {
   keys: (meta) => Object.keys(meta),
   get(meta, key) {

@@ -14,15 +14,15 @@ import { FakeClock } from "../support/fake-clock.ts";
 
 const CANARY = "canary-51d84e607f3a9b2c";
 
-class MapShelf implements SealedValueStore {
+class MapStore implements SealedValueStore {
   readonly entries = new Map<string, SealedEntry>();
   get = async (name: string): Promise<SealedEntry | undefined> => this.entries.get(name);
   put = async (value: SealedEntry): Promise<void> => void this.entries.set(value.name, value);
   remove = async (name: string): Promise<boolean> => this.entries.delete(name);
 }
 
-function sealedWith(key: SealingKey, shelf = new MapShelf()): { sealed: SealedSecrets; shelf: MapShelf } {
-  return { sealed: new SealedSecrets({ shelf, key, clock: new FakeClock() }), shelf };
+function sealedWith(key: SealingKey, values = new MapStore()): { sealed: SealedSecrets; values: MapStore } {
+  return { sealed: new SealedSecrets({ values, key, clock: new FakeClock() }), values };
 }
 
 function home(): string {
@@ -43,27 +43,27 @@ function text(value: string, settings = new Map<string, string>()): SealingKey {
 
 describe("[oper-02d] secrets sealed in the store", () => {
   it("come back as they were, and their text is nowhere in what is stored", async () => {
-    const { sealed, shelf } = sealedWith(keyFile(home()));
+    const { sealed, values } = sealedWith(keyFile(home()));
     await sealed.put("a/b", CANARY);
     expect(await sealed.get("a/b")).toBe(CANARY);
-    const stored = JSON.stringify([...shelf.entries]);
+    const stored = JSON.stringify([...values.entries]);
     expect(stored).not.toContain(CANARY);
     expect(stored).not.toContain(Buffer.from(CANARY).toString("base64"));
     await sealed.put("c", CANARY);
-    expect(shelf.entries.get("c")?.ciphertext).not.toBe(shelf.entries.get("a/b")?.ciphertext);
+    expect(values.entries.get("c")?.ciphertext).not.toBe(values.entries.get("a/b")?.ciphertext);
     await sealed.remove("a/b");
     await expect(sealed.get("a/b")).rejects.toThrow("is not in the store");
   });
 
   it("cannot be passed off as another one, nor be changed", async () => {
-    const { sealed, shelf } = sealedWith(keyFile(home()));
+    const { sealed, values } = sealedWith(keyFile(home()));
     await sealed.put("low", "abc");
     await sealed.put("high", "def");
-    const low = shelf.entries.get("low");
+    const low = values.entries.get("low");
     if (low === undefined) throw new Error("not stored");
-    shelf.entries.set("high", { ...low, name: "high" });
+    values.entries.set("high", { ...low, name: "high" });
     await expect(sealed.get("high")).rejects.toThrow("changed or damaged");
-    shelf.entries.set("low", { ...low, ciphertext: Buffer.from("xyz").toString("base64") });
+    values.entries.set("low", { ...low, ciphertext: Buffer.from("xyz").toString("base64") });
     await expect(sealed.get("low")).rejects.toThrow("changed or damaged");
   });
 
@@ -73,10 +73,10 @@ describe("[oper-02d] secrets sealed in the store", () => {
     ["a passphrase", "correct horse battery staple"],
   ])("have a key of %s, and another one is told apart", async (_, key) => {
     const settings = new Map<string, string>();
-    const { sealed, shelf } = sealedWith(text(key, settings));
+    const { sealed, values } = sealedWith(text(key, settings));
     await sealed.put("x", CANARY);
-    expect(await sealedWith(text(key, settings), shelf).sealed.get("x")).toBe(CANARY);
-    const { sealed: wrong } = sealedWith(text("another passphrase", settings), shelf);
+    expect(await sealedWith(text(key, settings), values).sealed.get("x")).toBe(CANARY);
+    const { sealed: wrong } = sealedWith(text("another passphrase", settings), values);
     await expect(wrong.get("x")).rejects.toThrow("another key");
     await expect(wrong.get("x")).rejects.not.toThrow(CANARY);
   });
@@ -97,9 +97,9 @@ describe("[oper-02d] secrets sealed in the store", () => {
 
   it("are not opened with a fresh key when the file is gone", async () => {
     const dir = home();
-    const { sealed, shelf } = sealedWith(keyFile(dir));
+    const { sealed, values } = sealedWith(keyFile(dir));
     await sealed.put("x", CANARY);
     rmSync(join(dir, "store.key"));
-    await expect(sealedWith(keyFile(dir), shelf).sealed.get("x")).rejects.toThrow("key file of the store is gone");
+    await expect(sealedWith(keyFile(dir), values).sealed.get("x")).rejects.toThrow("key file of the store is gone");
   });
 });

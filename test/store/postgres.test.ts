@@ -157,8 +157,8 @@ describe.skipIf(missing !== undefined)("the store on PostgreSQL", () => {
       [newer.replace(PASSWORD, `${PASSWORD}-wrong`), /password authentication failed/, "invalid_config"],
       [newer.replace("/postgres?", "/absent?"), /does not exist/, "invalid_config"],
       [`postgres://u:${PASSWORD}@127.0.0.1:1/db`, /cannot be reached/, "server_unavailable"],
-      [`mysql://u:${PASSWORD}@127.0.0.1/db`, /no PostgreSQL URL/, "invalid_config"],
-      [`postgres://u:${PASSWORD}@[bad/db`, /no PostgreSQL URL/, "invalid_config"],
+      [`mysql://u:${PASSWORD}@127.0.0.1/db`, /not a PostgreSQL URL/, "invalid_config"],
+      [`postgres://u:${PASSWORD}@[bad/db`, /not a PostgreSQL URL/, "invalid_config"],
     ];
     for (const [url, message, code] of cases) {
       const error = await openStore({ home: "/nowhere", url }).then(

@@ -5,7 +5,7 @@ import { basename, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { AgentClient, ClientFile } from "../../clients/agent-client.ts";
 import { clientById } from "../../clients/clients.ts";
-import { isProjectFile, serversOfClient } from "../../config/client-servers.ts";
+import { isProjectFile, readServersOfClient } from "../../config/client-servers.ts";
 import { type Diagnostic, invalidConfigError, renderDiagnostic } from "../../config/config-document.ts";
 import { parseConfigText, readDialect } from "../../config/dialects.ts";
 import { addServer, type EditResult } from "../../config/edit-config.ts";
@@ -256,7 +256,7 @@ async function readClient(invocation: Invocation, client: AgentClient): Promise<
   // The servers of a cloned folder must not get into the user's config unnoticed.
   const isWanted = (file: ClientFile): boolean => wanted === "project" || !isProjectFile(file);
   const scoped: AgentClient = { ...client, files: (at) => client.files(at).filter(isWanted) };
-  const { layers, warnings, broken, own, files } = await serversOfClient(scoped, place);
+  const { layers, warnings, broken, own, files } = await readServersOfClient(scoped, place);
   for (const { path } of wanted === "user" ? inFolder.filter((file) => existsSync(file.path)) : []) {
     invocation.out.note(`Skipped ${path}, because it belongs to this folder. Use --scope project to import it.`);
   }

@@ -45,7 +45,7 @@ export async function openHome(
   if (store === undefined) return { secrets, store, sealed: undefined, endSoon, close };
   const key = (): SealingKey => sealingKey(config(), { home, secrets, store });
   const sealed = new SealedSecrets({
-    shelf: store.sealed,
+    values: store.sealed,
     clock,
     key: { existing: () => key().existing(), made: () => key().made() },
   });

@@ -1,6 +1,6 @@
 /** The machine and the files that an install works on. */
 import { toolcribHome, userHome } from "../../config/find-config.ts";
-import { thisPlace } from "../../config/client-servers.ts";
+import { localClientEnvironment } from "../../config/client-servers.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ClientEnvironment } from "../../clients/agent-client.ts";
 import type { SecretPlace } from "../../secrets/secret-storage.ts";
@@ -21,7 +21,7 @@ export function createInstallContext(
   given: Pick<InstallContext, "env" | "cwd" | "configFile" | "config" | "registry">,
 ): InstallContext {
   const { env, cwd } = given;
-  return { ...given, home: toolcribHome(env), userHome: userHome(env), clients: thisPlace(env, cwd) };
+  return { ...given, home: toolcribHome(env), userHome: userHome(env), clients: localClientEnvironment(env, cwd) };
 }
 
 /** Values of `${CWD}` and other variables in a skill's templates. */

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import type { Emitter } from "../../base/emitter.ts";
 import type { AgentClient, ClientEnvironment } from "../../clients/agent-client.ts";
-import { thisPlace } from "../../config/client-servers.ts";
+import { localClientEnvironment } from "../../config/client-servers.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
@@ -109,7 +109,7 @@ export class SkillImports {
   /** Where to look for skills. */
   async places(): Promise<SkillPlace[]> {
     const { CLIENTS } = await import("../../clients/clients.ts");
-    return skillPlaces(CLIENTS, thisPlace(this.#options.env, process.cwd()));
+    return skillPlaces(CLIENTS, localClientEnvironment(this.#options.env, process.cwd()));
   }
 
   #folder(path: string): string {

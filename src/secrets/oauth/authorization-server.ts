@@ -94,7 +94,7 @@ export interface Challenge {
 
 const PARAMETER = /(?<![A-Za-z_])([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g;
 
-/** Null where no bearer token is asked for. */
+/** Null if no bearer token is asked for. */
 export function readChallenge(header: string | undefined): Challenge | null {
   const bearer = header === undefined ? null : /(?:^|,)\s*Bearer\b([^]*)/i.exec(header.slice(0, 8192));
   if (bearer === null) return null;
@@ -103,17 +103,16 @@ export function readChallenge(header: string | undefined): Challenge | null {
     if (!found.has(name.toLowerCase())) found.set(name.toLowerCase(), quoted?.replace(/\\(.)/g, "$1") ?? plain ?? "");
   }
   const metadata = URL.parse(found.get("resource_metadata") ?? "");
-  const scope = found.get("scope");
-  const error = found.get("error");
   return {
-    ...(metadata === null ? {} : { resourceMetadata: metadata }),
-    ...(scope === undefined || scope === "" ? {} : { scope }),
-    ...(error === undefined ? {} : { error }),
+    resourceMetadata: metadata ?? undefined,
+    scope: found.get("scope") || undefined,
+    error: found.get("error"),
   };
 }
 
 const MAX_PROBE_MS = 5000;
 
+/** Whether a server that refused a request without a token says where to get one. Needs no SDK. */
 export async function offersOAuth(url: string, wwwAuthenticate: string | undefined): Promise<boolean> {
   if (readChallenge(wwwAuthenticate)?.resourceMetadata !== undefined) return true;
   const server = new URL(url);

@@ -158,8 +158,6 @@ function loginRefused(error: string | null): ToolcribError {
   });
 }
 
-/** The little web server on this machine to which the browser comes back after a login. */
-
 // Not imported as a module: that loads Node's whole fetch as well, 12 MB of it.
 const { createServer } = process.getBuiltinModule("node:http");
 
@@ -172,6 +170,7 @@ interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The little web server on this machine to which the browser comes back after a login. */
 class LoopbackRedirect {
   readonly uri: string;
   readonly #server: Server;

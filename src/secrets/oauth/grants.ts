@@ -80,11 +80,9 @@ export function tokensFrom(answer: TokenAnswer, clock: Clock, asked?: string): T
     access: answer.access_token,
     refresh: answer.refresh_token,
     scope,
-    ...(answer.expires_in === undefined ? {} : { expiresAt: clock.now() + answer.expires_in * 1000 }),
+    expiresAt: answer.expires_in === undefined ? undefined : clock.now() + answer.expires_in * 1000,
   };
 }
-
-/** Where grants are kept: one file each, for the owner's eyes only, changed under a lock between processes. */
 
 /** Whose grant it is. The same server at another address is another one, and so is another user. */
 export interface GrantKey {
@@ -96,6 +94,7 @@ export interface GrantKey {
 /** A refresh asks two endpoints for up to twenty seconds each; others must wait longer for it. */
 const LOCK_WAIT_MS = 60_000;
 
+/** Where grants are kept: one file each, for the owner's eyes only, changed under a lock between processes. */
 export class GrantStore {
   readonly #dir: string;
 

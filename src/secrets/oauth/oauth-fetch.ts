@@ -89,11 +89,6 @@ function headersOf({ headersDistinct }: IncomingMessage): Headers {
   return headers;
 }
 
-/**
- * Where a login may lead. An MCP server names the address of its metadata, these name an authorization server, and that one
- * its endpoints: without limits a remote server could have us ask around in this machine and this network.
- */
-
 /** Where the MCP server is. Whoever runs it can reach as much without us. */
 type ServerLocation = "machine" | "private" | "public";
 
@@ -108,6 +103,10 @@ interface LoginAddressOptions {
   readonly lookup?: LookUpAll | undefined;
 }
 
+/**
+ * Where a login may lead. An MCP server names the address of its metadata, these name an authorization server, and that one
+ * its endpoints: without limits a remote server could have us ask around in this machine and this network.
+ */
 export class LoginAddressPolicy {
   readonly #server: URL;
   readonly #lookup: LookUpAll;

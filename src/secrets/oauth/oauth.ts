@@ -76,12 +76,6 @@ function idOf(server: string, user: string | undefined): string {
   return JSON.stringify([server, user ?? null]);
 }
 
-/**
- * ServerCredentials: the access token for one server and user, renewed before it ends and when the server refuses it.
- * A refresh token works once: used twice at the same time, most authorization servers take it for stolen and end the
- * login. So there is one renewal at a time, in this process by a shared promise and between processes by the lock.
- */
-
 interface CredentialsOptions {
   readonly key: GrantKey;
   /** With references resolved. */
@@ -101,6 +95,11 @@ interface Rejection {
   readonly attempt: number;
 }
 
+/**
+ * ServerCredentials: the access token for one server and user, renewed before it ends and when the server refuses it.
+ * A refresh token works once: used twice at the same time, most authorization servers take it for stolen and end the
+ * login. So there is one renewal at a time, in this process by a shared promise and between processes by the lock.
+ */
 export class ServerCredentials {
   readonly #options: CredentialsOptions;
   #grant: Grant | undefined;

@@ -90,8 +90,6 @@ export function clientInformation(
   };
 }
 
-/** Which scopes to ask for. */
-
 interface ScopeSources {
   readonly configured: readonly string[] | undefined;
   /** From the server's challenge. */
@@ -115,8 +113,6 @@ export function uniteScopes(...scopes: readonly (string | undefined)[]): string 
   return all.size === 0 ? undefined : [...all].join(" ");
 }
 
-/** The client credentials grant: the program logs in as itself. */
-
 interface CredentialsRequest {
   readonly key: GrantKey;
   readonly settings: ClientCredentialsSettings;
@@ -126,6 +122,7 @@ interface CredentialsRequest {
   readonly before: Grant | undefined;
 }
 
+/** The client credentials grant: the program logs in as itself. */
 export async function requestClientToken({
   key,
   settings,
@@ -170,7 +167,7 @@ export async function requestClientToken({
       client: { id: clientId, origin: "configured" },
       tokens: tokensFrom(answer, clock, scope),
       asked: requestedBy(settings),
-      ...(before?.missed === undefined ? {} : { missed: before.missed }),
+      missed: before?.missed,
     };
   } catch (error) {
     throw toOAuthError(sdk, error, at.issuer);
@@ -236,8 +233,6 @@ export async function refreshTokens(
   }
 }
 
-/** Ends a login: tokens are revoked where that can be done (RFC 7009), and forgotten in any case. */
-
 interface LogoutResult {
   /** False if there was no login. */
   readonly removed: boolean;
@@ -245,6 +240,7 @@ interface LogoutResult {
   readonly revoked: "yes" | "unsupported" | "failed" | "nothing";
 }
 
+/** Ends a login: tokens are revoked where that can be done (RFC 7009), and forgotten in any case. */
 export async function logout(key: GrantKey, store: GrantStore, settings?: OAuthSettings): Promise<LogoutResult> {
   // Under the lock, so that a refresh of another process does not bring back what is being removed.
   return store.locked(key, async () => {

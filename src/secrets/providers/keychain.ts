@@ -116,5 +116,5 @@ function programOf(platform: NodeJS.Platform): "security" | "secret-tool" {
 
 function missing(program: string): SecretFailure {
   const hint = program === "secret-tool" ? "Install it (Debian: libsecret-tools)." : undefined;
-  return new SecretFailure(`needs the program ${program}, which was not found`, hint === undefined ? {} : { hint });
+  return new SecretFailure(`needs the program ${program}, which was not found`, { hint });
 }

@@ -124,7 +124,6 @@ export const envProvider: SecretProvider = {
 };
 
 /** `secret://exec/name/argument`: the program that `secrets.exec.name` of the config names prints the secret. */
-
 export const execProvider: SecretProvider = {
   name: "exec",
   cached: true,
@@ -155,9 +154,7 @@ export const execProvider: SecretProvider = {
   },
 };
 
-/** `secret://store/name`: sealed in the store of the hub. */
-
-/** @param sealed Asked each time: the store is opened later than the first reference is looked up. */
+/** `secret://store/name`: sealed in the store of the hub. @param sealed Asked each time: the store is opened later than the first reference is looked up. */
 export function storeProvider(sealed: () => SealedSecrets | undefined): SecretProvider {
   return {
     name: "store",

@@ -147,8 +147,6 @@ function refusal({ status, body }: VaultAnswer, what: string): SecretFailure {
   return new SecretFailure(`was not given: Vault answered ${status}${said}`, { passing: status >= 429 });
 }
 
-/** One question to Vault over HTTP, bounded in size and time. */
-
 interface Question {
   readonly token?: string;
   readonly namespace: string | undefined;
@@ -166,6 +164,7 @@ interface VaultAnswer {
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 const REDIRECTS = new Set([301, 302, 307, 308]);
 
+/** One question to Vault over HTTP, bounded in size and time. */
 async function askVault(address: URL, path: string, question: Question): Promise<VaultAnswer> {
   const url = new URL(address);
   url.pathname = `${address.pathname.replace(/\/$/, "")}/v1/${path.toWellFormed().split("/").map(encodeURIComponent).join("/")}`;
@@ -190,7 +189,7 @@ async function sendToVault(url: URL, { token, namespace, signal, body }: Questio
       headers,
       signal,
       redirect: "manual",
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch (error) {
     throw unreachable(url, error);

@@ -34,8 +34,8 @@ class Nodes {
 }
 
 function sealing(key: Buffer, clock: FakeClock): SealedSecrets {
-  const shelf = { get: async () => undefined, put: async () => {}, remove: async () => false };
-  return new SealedSecrets({ shelf, clock, key: { existing: async () => key, made: async () => key } });
+  const values = { get: async () => undefined, put: async () => {}, remove: async () => false };
+  return new SealedSecrets({ values, clock, key: { existing: async () => key, made: async () => key } });
 }
 
 describe("[scale-07a] ids that name their owner", () => {
