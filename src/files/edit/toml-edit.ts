@@ -84,7 +84,7 @@ function setInToml(text: string, path: readonly PathStep[], value: unknown): Set
   const inline = sections.flatMap(({ rows }) => rows).find((row) => isBelow(keys, row.path));
   if (inline !== undefined) return { text: setInline(text, inline, keys, value), madeFrom };
   if (missing === -1) return { text: replaceEntry(text, sections, keys, value), madeFrom };
-  return { text: addEntry(text, sections, keys, value), madeFrom };
+  return { text: addEntry(text, keys, value), madeFrom };
 }
 
 function keysOf(path: readonly PathStep[]): string[] {
@@ -113,48 +113,25 @@ function setInline(text: string, row: TomlRow, keys: readonly string[], value: u
 /** For entries with headers or dotted keys: the new one takes the place of the first part of the old one. */
 function replaceEntry(text: string, sections: readonly TomlSection[], keys: readonly string[], value: unknown): string {
   const tables = sections.filter(({ path }) => isBelow(path, keys));
-  const rows = sections.flatMap((section) =>
-    isBelow(section.path, keys)
-      ? []
-      : section.rows.filter(({ path }) => isBelow(path, keys)).map((row) => ({ row, section })),
-  );
+  const rows = sections
+    .filter((section) => !tables.includes(section))
+    .flatMap((section) => section.rows.map((row) => ({ ...row, depth: section.path.length })))
+    .filter(({ path }) => isBelow(path, keys));
   const [table, ...otherTables] = tables;
-  const [first, ...otherRows] = rows;
-  if (first !== undefined) {
-    const without = cutAll(
-      text,
-      tables,
-      otherRows.map(({ row }) => row),
-    );
-    const rendered = renderRow(keys.slice(first.section.path.length), value);
-    return first.row.start > (table?.start ?? Infinity)
-      ? addEntry(
-          cutAll(
-            text,
-            tables,
-            rows.map(({ row }) => row),
-          ),
-          undefined,
-          keys,
-          value,
-        )
-      : splice(without, first.row.start, first.row.end, rendered);
+  const [row, ...otherRows] = rows;
+  if (row !== undefined && row.start < (table?.start ?? Infinity)) {
+    const without = cutAll(text, tables, otherRows);
+    return splice(without, row.start, row.end, renderRow(keys.slice(row.depth), value));
   }
   if (table === undefined) return text;
-  const without = cutAll(text, otherTables, []);
-  if (!isJsonObject(value)) return addEntry(cutAll(text, tables, []), undefined, keys, value);
+  if (row !== undefined || !isJsonObject(value)) return addEntry(cutAll(text, tables, rows), keys, value);
   const style = { lineBreak: lineBreakOf(text), indent: indentAt(text, table.start) };
   const rendered = renderTable(keys, value, style).slice(style.indent.length);
-  return splice(without, table.start, table.end, rendered);
+  return splice(cutAll(text, otherTables, []), table.start, table.end, rendered);
 }
 
-function addEntry(
-  text: string,
-  known: readonly TomlSection[] | undefined,
-  keys: readonly string[],
-  value: unknown,
-): string {
-  const sections = known ?? outlineToml(text);
+function addEntry(text: string, keys: readonly string[], value: unknown): string {
+  const sections = outlineToml(text);
   const parent = keys.slice(0, -1);
   const dotted = sections.findLast(({ path, rows }) =>
     rows.some((row) => parent.length > path.length && row.path.length > parent.length && isBelow(row.path, parent)),

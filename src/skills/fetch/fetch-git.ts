@@ -1,4 +1,4 @@
-/** Gets one commit of a repository with the git program, as plain files. Nothing of the repository is run. */
+/** Fetches one commit of a repository with git, as plain files. Nothing in the repository is run. */
 import { lstat, readdir, rm } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -16,7 +16,7 @@ interface FetchGitOptions {
 const TIMEOUT_MS = 120_000;
 const NULL_DEVICE = process.platform === "win32" ? "NUL" : "/dev/null";
 
-/** Of the user's own settings those stay that reach the repository (proxy, credential helper, ssh). */
+/** Settings of the user that reach the repository (proxy, credential helper, ssh) stay. */
 const SETTINGS = [
   `core.hooksPath=${NULL_DEVICE}`,
   // A link becomes a small file with its target's name, so that nothing leads out of the folder.
@@ -157,7 +157,7 @@ interface GitSource {
 const SCHEMES = ["https:", "http:", "ssh:", "file:"];
 const SCP_FORM = /^(?:[A-Za-z0-9_.-]+@)(?:\[[0-9A-Fa-f:]+\]|[A-Za-z0-9_.-]+):(?!\/\/)./;
 
-/** Whether a text is meant as a git address; whether it is a good one, `parseGitSource` says. */
+/** Whether a text is meant as a git address; `parseGitSource` checks it. */
 export function isGitSource(source: string): boolean {
   const [address = ""] = source.split("#", 1);
   return (
@@ -173,7 +173,7 @@ export function isGitSource(source: string): boolean {
 export function parseGitSource(source: string, cwd: string): GitSource {
   const hash = source.indexOf("#");
   const address = (hash === -1 ? source : source.slice(0, hash)).replace(/^git\+/i, "");
-  const place = hash === -1 ? {} : parseLocation(source.slice(hash + 1));
+  const location = hash === -1 ? {} : parseLocation(source.slice(hash + 1));
   if (address.startsWith("-")) throw invalidGitSource("A git address cannot begin with a dash.");
   // `ext::` runs a command, and `fd::` reads what this process has open.
   if (/^[a-z][a-z0-9+.-]*::/i.test(address)) {
@@ -181,11 +181,11 @@ export function parseGitSource(source: string, cwd: string): GitSource {
       `Git's transport "${address.slice(0, address.indexOf("::"))}::" is not used: it can run programs.`,
     );
   }
-  if (SCP_FORM.test(address) && !address.includes("://")) return withLocation({ url: address }, place);
+  if (SCP_FORM.test(address) && !address.includes("://")) return withLocation({ url: address }, location);
   if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(address)) {
-    return withLocation({ url: pathToFileURL(isAbsolute(address) ? address : resolve(cwd, address)).href }, place);
+    return withLocation({ url: pathToFileURL(isAbsolute(address) ? address : resolve(cwd, address)).href }, location);
   }
-  return withLocation(...parseUrl(address, place));
+  return withLocation(...parseUrl(address, location));
 }
 
 interface GitLocation {
@@ -201,7 +201,7 @@ function parseLocation(text: string): GitLocation {
   return { ...(ref === "" ? {} : { ref }), ...(subdir === "" ? {} : { subdir }) };
 }
 
-function parseUrl(address: string, place: GitLocation): [Pick<GitSource, "url" | "credentials">, GitLocation] {
+function parseUrl(address: string, location: GitLocation): [Pick<GitSource, "url" | "credentials">, GitLocation] {
   if (!URL.canParse(address)) throw invalidGitSource("The git address is not a valid URL.");
   const url = new URL(address);
   if (!SCHEMES.includes(url.protocol)) {
@@ -221,7 +221,7 @@ function parseUrl(address: string, place: GitLocation): [Pick<GitSource, "url" |
   const plain = browsed?.url ?? url.href;
   return [
     { url: plain, credentials },
-    { ...browsed?.place, ...place },
+    { ...browsed?.location, ...location },
   ];
 }
 
@@ -230,13 +230,13 @@ function credentialsOf(url: URL): string {
 }
 
 /** Addresses as browsers show them: https://github.com/owner/repo/tree/main/skills/notes. */
-function browserLocation(url: URL): { url: string; place: GitLocation } | undefined {
+function browserLocation(url: URL): { url: string; location: GitLocation } | undefined {
   if (url.hostname !== "github.com") return undefined;
   const [, owner, repo, ref, subdir] = /^\/([^/]+)\/([^/]+)\/tree\/([^/]+)(?:\/(.+?))?\/?$/.exec(url.pathname) ?? [];
   if (owner === undefined || repo === undefined || ref === undefined) return undefined;
   return {
     url: `${url.origin}/${owner}/${repo}`,
-    place: { ref: decodeURIComponent(ref), ...(subdir === undefined ? {} : { subdir: decodeURIComponent(subdir) }) },
+    location: { ref: decodeURIComponent(ref), ...(subdir === undefined ? {} : { subdir: decodeURIComponent(subdir) }) },
   };
 }
 
@@ -252,10 +252,10 @@ function withLocation(address: Pick<GitSource, "url" | "credentials">, { ref, su
   return { ...address, ...(ref === undefined ? {} : { ref }), subdir: parts };
 }
 
-/** As it is shown and kept. */
+/** As it is shown and stored. */
 export function formatGitSource({ url, ref, subdir }: GitSource): string {
-  const place = `${ref ?? ""}${subdir.length === 0 ? "" : `:${subdir.join("/")}`}`;
-  return place === "" ? url : `${url}#${place}`;
+  const location = `${ref ?? ""}${subdir.length === 0 ? "" : `:${subdir.join("/")}`}`;
+  return location === "" ? url : `${url}#${location}`;
 }
 
 /** The message does not repeat the address: it may contain a token. */
