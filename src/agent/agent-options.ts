@@ -67,7 +67,7 @@ export interface RunOptions {
 export interface SlashCommand {
   readonly name: string;
   readonly description: string;
-  /** What to write after the name, if the skill says so. */
+  /** The text to write after the name, if the skill describes it. */
   readonly hint?: string;
 }
 

@@ -88,9 +88,14 @@ function connectionFailure(
   const code = read.networkCode;
   if (code !== undefined) {
     // Nothing is listening there, and a retry in a few seconds will not help.
-    const nobody = code === "ECONNREFUSED" && isLoopback(reach.url.hostname);
+    const isNotRunning = code === "ECONNREFUSED" && isLoopback(reach.url.hostname);
     const hint = reach.startHint ?? "Check the address, and that the server is running.";
-    return give("server_unavailable", `The connection to ${id} at ${reach.url.host} failed (${code}).`, !nobody, hint);
+    return give(
+      "server_unavailable",
+      `The connection to ${id} at ${reach.url.host} failed (${code}).`,
+      !isNotRunning,
+      hint,
+    );
   }
   if (isBadStream(thrown)) return give("server_unavailable", `The answer of ${id} was interrupted${said}`, true);
   return give("internal", `${id} could not be asked${said}`, false);

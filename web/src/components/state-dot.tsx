@@ -3,7 +3,7 @@ import type { ServerDetail } from "../../../src/contract/server-schemas.ts";
 
 export type ServerState = ServerDetail["state"];
 
-/** What wants a look comes first. */
+/** States that need attention come first. */
 export const STATE_WORDS: Readonly<Record<ServerState, string>> = {
   failed: "Failed",
   restarting: "Restarting",

@@ -63,7 +63,7 @@ export function spanOf({ since }: AuditFilter): string {
   return SPANS.some(([value]) => value === since) ? since : EXACT;
 }
 
-/** What is asked of the hub. A type that nobody knows is left out: the address may be old. */
+/** The query for the hub. An unknown type is left out: the address may be old. */
 export function inputOf(filter: AuditFilter): AuditInput {
   const type = TYPES.find(([value]) => value === filter.type)?.[0];
   const input: Record<string, string> = {};

@@ -8,7 +8,7 @@ export function titleOf(entry: AuditEntry): string {
   return entry.event ?? entry.name ?? entry.type;
 }
 
-/** What an event was about: a server, a tool, a skill, a session. */
+/** The subject of an event: a server, a tool, a skill, a session. */
 export function aboutOf({ event, name, origin }: AuditEntry): string {
   return event === undefined ? "" : name || origin?.name || "";
 }

@@ -77,7 +77,7 @@ function ServerLine({ server, chosen, narrow }: LineProps) {
           </>
         )}
         <span className="min-w-16 shrink-0 text-right whitespace-nowrap sm:min-w-20">
-          {/* Of a server that is not there nobody knows how many it has. */}
+          {/* The number is unknown for a server that is not connected. */}
           {(server.toolCount > 0 || server.state === "ready") && countText(server.toolCount, "tool")}
         </span>
         {!narrow && (

@@ -1,4 +1,4 @@
-/** What an import brought. */
+/** The result of an import. */
 import type { SkillFailure } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";

@@ -1,4 +1,4 @@
-/** What kind of input a part of a schema becomes. */
+/** The kind of input for a part of a schema. */
 import { choicesOf, isObject, merged, propertiesOf, requiredOf, type Schema, textOf, typesOf } from "./schema.ts";
 
 interface Common {
@@ -15,7 +15,7 @@ export type FormField = Common &
     | { readonly kind: "list"; readonly items: Schema }
     | { readonly kind: "object"; readonly properties: readonly Property[] }
     | { readonly kind: "choice"; readonly options: readonly { readonly label: string; readonly schema: Schema }[] }
-    /** What no input fits: JSON is written by hand. */
+    /** No input fits: JSON is written by hand. */
     | { readonly kind: "json" }
   );
 

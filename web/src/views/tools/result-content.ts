@@ -108,7 +108,7 @@ export interface Mark {
   readonly findings: readonly { readonly code: string; readonly severity: string }[];
 }
 
-/** What the guard says of the result. */
+/** The verdict of the guard on the result. */
 export function markOf(result: Block): Mark | undefined {
   const meta = result["_meta"];
   const mark = isObject(meta) ? meta["toolcrib/untrusted"] : undefined;
