@@ -67,7 +67,7 @@ export interface RunOptions {
 export interface SlashCommand {
   readonly name: string;
   readonly description: string;
-  /** A hint for the text after the name, if the skill has one. */
+  /** The text to write after the name, if the skill describes it. */
   readonly hint?: string;
 }
 

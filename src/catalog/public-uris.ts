@@ -2,7 +2,7 @@
  * Public URIs of resources and templates: a server's own, unless two servers share one. Then one of them owns it
  * (a server with bare names first, then the smaller id) and each other server's is put under `toolcrib://servers/<id>/`.
  * A URI that a server does not list, and that would lead to another server, is put there too.
- * The URIs that a server will offer are not known beforehand, so a URI may move once, when the owner first offers it;
+ * Which URIs a server will offer is not known in advance, so a URI may move once, when the owner first offers it;
  * from then on the claim is remembered, and a server that goes down and comes back moves nothing.
  */
 import { SERVER_URI } from "../policy/canonical-uri.ts";

@@ -5,7 +5,7 @@ import type { JsonObject } from "./json.ts";
 export type Decision =
   | { readonly verdict: "allow"; readonly rule: Rule | null }
   | { readonly verdict: "deny"; readonly rule: Rule }
-  /** A person with the right to answer is asked first. */
+  /** It needs approval first. */
   | { readonly verdict: "ask"; readonly rule: Rule };
 
 export interface Rule {

@@ -10,7 +10,7 @@ export function failureOf(thrown: unknown): Failure {
   if (typeof thrown !== "object" || thrown === null)
     return { code: "internal", message: String(thrown), hint: undefined, details: undefined };
   const { code, message, hint, details } = thrown as Readonly<Record<string, unknown>>;
-  // Thrown by fetch when there is no answer.
+  // Thrown by fetch when there is no response.
   if (thrown instanceof TypeError && code === undefined)
     return {
       code: "server_unavailable",

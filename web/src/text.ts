@@ -22,7 +22,7 @@ export function spanText(seconds: number): string {
   return `${Math.floor(seconds / 86_400)} d`;
 }
 
-/** The remaining time, as a clock counts down. */
+/** The remaining time, as a countdown. */
 export function leftText(milliseconds: number): string {
   const seconds = Math.max(0, Math.ceil(milliseconds / 1000));
   return seconds >= 3600

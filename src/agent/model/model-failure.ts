@@ -88,12 +88,12 @@ function connectionFailure(
   const code = read.networkCode;
   if (code !== undefined) {
     // Nothing is listening there, and a retry in a few seconds will not help.
-    const isRefused = code === "ECONNREFUSED" && isLoopback(reach.url.hostname);
+    const isNotRunning = code === "ECONNREFUSED" && isLoopback(reach.url.hostname);
     const hint = reach.startHint ?? "Check the address, and that the server is running.";
     return give(
       "server_unavailable",
       `The connection to ${id} at ${reach.url.host} failed (${code}).`,
-      !isRefused,
+      !isNotRunning,
       hint,
     );
   }

@@ -7,7 +7,7 @@ const OVERLAY = "fixed inset-0 z-40 bg-[rgb(8_14_12/55%)]";
 const BOX =
   "fixed z-50 flex flex-col border border-line bg-panel shadow-float inset-x-0 bottom-0 max-h-[94dvh] rounded-t-xl sm:inset-x-auto sm:top-1/2 sm:bottom-auto sm:left-1/2 sm:max-h-[88dvh] sm:-translate-x-1/2 sm:-translate-y-1/2 sm:rounded-xl";
 
-/** The element that had the focus before the first of the open dialogs; a step of a dialog that follows another one keeps it. */
+/** The element that had the focus before the first open dialog; a dialog that follows another one keeps it. */
 let opener: Element | null = null;
 
 /** Gives the focus back to what opened the dialog, or to the view if that is gone. */
@@ -78,7 +78,7 @@ interface ConfirmProps {
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
   readonly children: ReactNode;
-  /** The text of the button, such as "Remove". */
+  /** The label of the button, such as "Remove". */
   readonly action: string;
   readonly danger?: boolean;
   readonly busy?: boolean;

@@ -1,4 +1,4 @@
-/** Shown instead of content: nothing, nothing yet, or an error. */
+/** Placeholders for empty lists, for loading, and for errors. */
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { failureOf } from "../failure.ts";
@@ -38,7 +38,7 @@ export function Skeleton({ lines = 4, label = "Loading" }: { readonly lines?: nu
   );
 }
 
-/** The error, the next step, its code, and a way to try again. */
+/** An error with its hint, its code, and a button to try again. */
 export function FailureBox({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   const { message, hint, code } = failureOf(error);
   return (

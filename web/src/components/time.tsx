@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { clockText, sinceText } from "../text.ts";
 
-/** The time now, updated every `everyMs`. */
+/** The current time, updated every `everyMs`. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Lets an operator in, and shows the login to all others. */
+/** Lets an operator in, and shows the login to everyone else. */
 import { type ReactNode, useEffect, useState } from "react";
 import type { Me } from "../../../src/contract/settings-schemas.ts";
 import { login } from "../api.ts";
@@ -35,7 +35,7 @@ interface GateProps {
 export function Gate({ code, children }: GateProps) {
   const [trading, setTrading] = useState(code !== undefined);
   const [loginError, setLoginError] = useState<unknown>();
-  // A hub that was started again knows no logins: its refusal of the WebSocket does not say so, its answer to this does.
+  // A restarted hub has no logins. Its refusal of the WebSocket does not say so; its response to this request does.
   const isLost = useConnectionStatus() === "lost";
   const me = useOperation("me", {}, { enabled: !trading, ...(isLost ? { refetchInterval: ASK_AGAIN_MS } : {}) });
   useEffect(() => {

@@ -9,7 +9,7 @@ import { rememberPlace } from "./return-place.ts";
 interface LoginProps {
   /** Why the caller is here, if more is known than that it has no cookie. */
   readonly reason: unknown;
-  /** There was a login before, and no logout. */
+  /** There was a login before, without a logout. */
   readonly ended: boolean;
   readonly onDone: () => void;
 }

@@ -22,7 +22,7 @@ const PLACES: readonly Place[] = [
   { to: "/settings", label: "Settings", icon: "settings" },
 ];
 
-/** Entries within reach of a thumb; the rest is behind the menu. */
+/** Within reach of a thumb; the rest is in the menu. */
 const ON_PHONE = 4;
 
 function usePending(): number {

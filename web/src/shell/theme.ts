@@ -36,7 +36,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The choice of the person, `system` for nothing. */
+/** The chosen theme; `system` if there is none. */
 export function useThemeChoice(): readonly [choice: Theme | "system", choose: (choice: Theme | "system") => void] {
   const choice = useSyncExternalStore(subscribe, () => chosen() ?? "system");
   return [

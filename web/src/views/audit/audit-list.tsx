@@ -64,7 +64,7 @@ export function AuditList({ entries, chosen, onTop, onEnd, foot }: AuditListProp
         )}
       </div>
       <VirtualList
-        // Lines of another height are measured again.
+        // Lines of a different height are measured again.
         key={height}
         label="Records"
         count={entries.length}

@@ -10,7 +10,7 @@ import { type AuditPage, strayStarts, withEnds, withNewest } from "./newest-reco
 
 const PAGE = 100;
 const DELAY_MS = 400;
-/** Above this the oldest are let go, at a moment when they are not in view. */
+/** Above this, the oldest are dropped while they are not in view. */
 const MOST = 5000;
 const MOST_ENDS = 20;
 

@@ -59,7 +59,7 @@ function round(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-/** The value at the upper edge of a chart: round, and above every value, so that none lies on the edge. */
+/** The value at the upper edge of a chart: round, and above every value. */
 function roundTop(value: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.max(1, value)));
   return unit * ([1, 2, 5].find((each) => each * unit > value) ?? 10);
@@ -73,7 +73,7 @@ export function slowest(minutes: readonly Minute[]): number {
   return roundTop(Math.max(0, ...minutes.map((minute) => minute.p95 ?? minute.p50 ?? 0)));
 }
 
-/** The data of a chart of calls. */
+/** A chart of calls in words. */
 export function callsText(minutes: readonly Minute[]): string {
   const calls = sum(minutes.map((minute) => minute.calls));
   const failed = sum(minutes.map((minute) => minute.failed));

@@ -1,4 +1,4 @@
-/** The output of a server's program, how its state changed, and its entry. */
+/** The output of a server's program, its changes of state, and its entry. */
 import type { ServerDetail } from "../../../../src/contract/server-schemas.ts";
 import { Code } from "../../components/code.tsx";
 import { KeyValues } from "../../components/page.tsx";

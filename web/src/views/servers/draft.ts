@@ -122,7 +122,7 @@ function isOtherAuth(key: string, old: Config, next: Config): boolean {
   return key === "auth" && old["type"] !== next["type"];
 }
 
-/** Shown by the hub in place of a secret. */
+/** The mask that the hub shows instead of a secret. */
 export const MASK = "[redacted]";
 
 /** Where a mask would be sent as if it were the value, such as under a new name; undefined if nowhere. */
@@ -135,7 +135,7 @@ export function maskProblem(before: Config, after: Config): string | undefined {
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._@ -]{0,63}$/;
 
-/** The problems that keep the draft from being sent, by field. */
+/** Problems that prevent the draft from being sent, by field. */
 export function draftProblems(draft: Draft): Readonly<Partial<Record<keyof Draft, string>>> {
   const problems: Partial<Record<keyof Draft, string>> = {};
   if (!ID.test(draft.id)) problems.id = "A letter or digit, then up to 63 letters, digits, spaces or any of . _ @ -";

@@ -1,4 +1,4 @@
-/** Definitions that a server changed, or offers newly, since it was pinned: of every kind, each with the way to approve it. */
+/** Changed and new definitions of a server since it was pinned, each with a button to approve it. */
 import { useState } from "react";
 import type { PinInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Badge } from "../../components/badge.tsx";

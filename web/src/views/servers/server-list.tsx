@@ -77,7 +77,7 @@ function ServerLine({ server, chosen, narrow }: LineProps) {
           </>
         )}
         <span className="min-w-16 shrink-0 text-right whitespace-nowrap sm:min-w-20">
-          {/* The number is unknown while a server is not connected. */}
+          {/* The number is unknown for a server that is not connected. */}
           {(server.toolCount > 0 || server.state === "ready") && countText(server.toolCount, "tool")}
         </span>
         {!narrow && (

@@ -1,4 +1,4 @@
-/** The outcome of connecting once with an entry that is not saved. */
+/** The result of connecting once with an unsaved entry. */
 import type { OutputOf } from "../../../../src/contract/operations.ts";
 import { Code } from "../../components/code.tsx";
 import { Icon } from "../../components/icon.tsx";

@@ -21,7 +21,7 @@ export function whoText({ user, role, owner }: Pick<SessionInfo, "user" | "role"
   return owner ? "The hub's user" : "Unknown user";
 }
 
-/** The effect of a taint, by `guard.taint`; nothing is claimed while that is not known. */
+/** The consequence of a taint, by `guard.taint`; empty while that is unknown. */
 export function taintText(mode: unknown): string {
   if (mode === "off") return "It is only recorded: guard.taint is off.";
   if (mode === "ask") return "From then on, tools that destroy or send out data need approval.";
@@ -36,7 +36,7 @@ export const STATES = [
 
 export type SessionState = (typeof STATES)[number][0];
 
-/** The filter in the address; open ones if it says nothing known. */
+/** The filter in the address; open sessions if it is unknown. */
 export function stateOf(text: string | undefined): SessionState {
   return STATES.find(([state]) => state === text)?.[0] ?? "open";
 }

@@ -1,4 +1,4 @@
-/** Settings that belong to this page and browser rather than to the hub; who is logged in; and the way out. */
+/** Settings of this page and browser, the current login, and the logout. */
 import { useState } from "react";
 import { logout } from "../../api.ts";
 import { Badge } from "../../components/badge.tsx";

@@ -1,4 +1,4 @@
-/** Findings of the scan of a skill, with file and line. */
+/** The findings of the scan of a skill, with file and line. */
 import { Badge } from "../../components/badge.tsx";
 import { byWeight, type Finding, SEVERITY_WORDS } from "./skill-words.ts";
 

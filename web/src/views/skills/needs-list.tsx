@@ -1,4 +1,4 @@
-/** The needs of a skill: each thing with whether it was found. */
+/** The requirements of a skill, each with whether it was found. */
 import { Icon } from "../../components/icon.tsx";
 import type { Need } from "./skill-words.ts";
 

@@ -5,7 +5,7 @@ import type { ScannedSkill, SkillPlace } from "../../../../src/contract/skill-sc
 type ImportInput = InputOf<"importSkills">;
 export type ImportResult = OutputOf<"importSkills">;
 
-/** The boxes that a person changed, by path; what is not here is as it was suggested. */
+/** The boxes that the user changed, by path; the others are as suggested. */
 export type Ticks = ReadonlyMap<string, boolean>;
 
 const FORCED: ReadonlySet<ScannedSkill["status"]> = new Set(["refused", "conflict"]);

@@ -1,4 +1,4 @@
-/** The names of the parts of a skill on the page. */
+/** Names for the parts of a skill on the page. */
 import type { ScannedSkill, SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 import { countText } from "../../text.ts";
 

@@ -8,7 +8,7 @@ import { isObject, type Schema } from "./schema.ts";
 
 export interface FormContext {
   readonly root: Schema;
-  /** Problems by path. */
+  /** Problems, by path. */
   readonly problems: ReadonlyMap<string, string>;
   /** A text that is no JSON has no value to show for it; it is told here. */
   readonly setBroken: (path: string, broken: boolean) => void;

@@ -2,7 +2,7 @@
 import { type FormField, fieldOf } from "./form-field.ts";
 import { isObject, type Schema } from "./schema.ts";
 
-/** The first value of a part: its default, the only possible value, else nothing. Parts that must be there get their own parts. */
+/** The initial value of a part: its default, its only possible value, or nothing. Required parts get their own parts. */
 export function startValue(schema: unknown, root: Schema, required = true, depth = 0): unknown {
   const field = fieldOf(schema, root, { depth });
   if (field.schema["default"] !== undefined) return field.schema["default"];

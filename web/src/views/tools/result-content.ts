@@ -108,7 +108,7 @@ export interface Mark {
   readonly findings: readonly { readonly code: string; readonly severity: string }[];
 }
 
-/** The guard's remarks on the result. */
+/** The verdict of the guard on the result. */
 export function markOf(result: Block): Mark | undefined {
   const meta = result["_meta"];
   const mark = isObject(meta) ? meta["toolcrib/untrusted"] : undefined;

@@ -16,7 +16,7 @@ export function useToolRun(toolName: string) {
   const [run, setRun] = useState<ToolRun>({ state: "none" });
   const cancel = useRef<AbortController>(undefined);
   const last = useRef<Record<string, unknown>>({});
-  // A call whose result is no longer wanted is cancelled.
+  // A call whose result is no longer needed is cancelled.
   useEffect(() => () => cancel.current?.abort(), []);
   const start = async (args: Record<string, unknown>): Promise<void> => {
     const controller = new AbortController();

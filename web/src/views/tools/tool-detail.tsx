@@ -115,7 +115,7 @@ function Definition({ tool }: { readonly tool: ToolInfo }) {
   );
 }
 
-/** The server's own claims about the tool's effects, unchecked. */
+/** The effects of the tool as its server declares them, unchecked. */
 const HINTS: readonly (readonly [key: string, value: boolean, label: string, tone: Tone])[] = [
   ["readOnlyHint", true, "read-only", "ok"],
   ["destructiveHint", true, "destructive", "bad"],
