@@ -495,6 +495,8 @@ export const REQUIREMENTS = {
   "house-09a": "Exported classes are named with words of the glossary or of the field.",
   "house-09b": "Bounds are MAX_ or MIN_, and the glossary is short.",
   "house-10a": "Code, messages and documents use plain English.",
+  "house-11a": "The main entry of the package has at most 40 exports.",
+  "house-11b": "The agent and the adapters are entries of their own.",
   "house-12a": "ARCHITECTURE.md is one page and lists every folder.",
   "house-12b": "Files that a document names exist.",
   "house-12c": "Commands that CONTRIBUTING.md names exist.",

@@ -1,5 +1,6 @@
 // An agent with a function of this program as a tool. Run it with `node examples/agent/agent.mjs "<prompt>"`.
-import { createAgent, createHub, ToolRegistry } from "toolcrib";
+import { createHub, ToolRegistry } from "toolcrib";
+import { createAgent } from "toolcrib/agent";
 
 const registry = new ToolRegistry();
 registry.register({

@@ -16,35 +16,35 @@ export type AgentMode = "ask" | "auto" | "read-only";
 export interface AgentOptions {
   readonly hub: Hub;
   /** As in the config's `agent.model`, which is the default; or your own model. */
-  readonly model?: ModelSetting | ChatModel | undefined;
+  readonly model?: ModelSetting | ChatModel;
   /**
    * The session whose tools it uses. A session has one agent at a time: a second is refused with `conflict`. It is not
    * closed with the agent. The agent opens its own, with `sessionOptions`, if absent.
    */
-  readonly session?: Session | undefined;
-  readonly sessionOptions?: SessionOptions | undefined;
+  readonly session?: Session;
+  readonly sessionOptions?: SessionOptions;
   /** `auto` if absent. */
-  readonly mode?: AgentMode | undefined;
+  readonly mode?: AgentMode;
   /** Text at the start of the system prompt; the config's `agent.instructions` if absent. */
-  readonly instructions?: string | undefined;
+  readonly instructions?: string;
   /** Patterns of tools, as in rules; the config's if absent. */
-  readonly include?: readonly string[] | undefined;
-  readonly exclude?: readonly string[] | undefined;
-  readonly maxTools?: number | undefined;
-  readonly maxSteps?: number | undefined;
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+  readonly maxTools?: number;
+  readonly maxSteps?: number;
   /** Input and output of one run together. */
-  readonly maxTokens?: number | undefined;
-  readonly maxOutputTokens?: number | undefined;
-  readonly sampling?: "deny" | "ask" | "allow" | undefined;
+  readonly maxTokens?: number;
+  readonly maxOutputTokens?: number;
+  readonly sampling?: "deny" | "ask" | "allow";
   /** Continues this conversation; a new one if absent. */
-  readonly conversation?: Conversation | undefined;
+  readonly conversation?: Conversation;
   /** Answers approval requests; the session's own callback if absent. */
-  readonly onAsk?: ((request: AskRequest, context: AskContext) => Promise<AskAnswer> | AskAnswer) | undefined;
+  readonly onAsk?: (request: AskRequest, context: AskContext) => Promise<AskAnswer> | AskAnswer;
   /** With `sampling: "ask"`: whether this server may use the model; it may not if absent. */
-  readonly onSampling?: ((request: SamplingQuestion, signal: AbortSignal) => Promise<boolean>) | undefined;
+  readonly onSampling?: (request: SamplingQuestion, signal: AbortSignal) => Promise<boolean>;
   /** Where keys of models are looked up; the environment of the process if absent. */
-  readonly env?: NodeJS.ProcessEnv | undefined;
-  readonly clock?: Clock | undefined;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly clock?: Clock;
 }
 
 export interface AskContext {
@@ -60,7 +60,7 @@ export interface SamplingQuestion {
 }
 
 export interface RunOptions {
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
 }
 
 /** A skill that a user can call by name, as `/name arguments`. */

@@ -3,9 +3,8 @@ import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { ModelSetting } from "../model/config.ts";
-import { describeBlock } from "../model/content.ts";
+import { describeBlock, isContentBlock, textBlock } from "../model/content.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
-import { isJsonObject } from "../model/json.ts";
 import type { ContentBlock } from "../model/protocol.ts";
 import type { SessionParts, SessionNotice } from "../sessions/session-parts.ts";
 import type { Session } from "../sessions/session.ts";
@@ -74,7 +73,7 @@ interface BuiltInAgentOptions extends Omit<AgentOptions, "model" | "session" | "
   readonly session: Session;
   /** Whether it is closed with the agent. */
   readonly ownsSession: boolean;
-  readonly mounted?: Promise<void> | undefined;
+  readonly mounted?: Promise<void>;
   readonly conversation: Conversation;
 }
 
@@ -195,7 +194,7 @@ class BuiltInAgent implements Agent {
   async #run(prompt: string | readonly ContentBlock[], emit: Emit, signal: AbortSignal): Promise<EndEvent> {
     const stopNotices = this.#notices.forward(emit);
     this.#emit = emit;
-    let turn: AgentRun | undefined;
+    let run: AgentRun | undefined;
     try {
       if (signal.aborted) throw abortError(signal);
       await abortable(this.#options.mounted ?? Promise.resolve(), signal);
@@ -207,13 +206,13 @@ class BuiltInAgent implements Agent {
         command.kind === "prompt"
           ? { role: "user", content: [...command.content, ...content.filter(isNotText)], said: textOf(content) }
           : { role: "user", content };
-      turn = await this.#turn(message, emit, signal);
-      return endEvent(await turn.run(), turn.usage);
+      run = await this.#startRun(message, emit, signal);
+      return endEvent(await run.run(), run.usage);
     } catch (thrown) {
       const error = asToolcribError(thrown);
       const isCancelled = error.code === "cancelled" || (signal.aborted && abortError(signal).code === "cancelled");
       const ending: RunEnd = isCancelled ? { reason: "cancelled", text: "" } : { reason: "error", text: "", error };
-      return endEvent(ending, turn?.usage ?? NO_TOKENS);
+      return endEvent(ending, run?.usage ?? NO_TOKENS);
     } finally {
       stopNotices();
       this.#emit = undefined;
@@ -232,7 +231,7 @@ class BuiltInAgent implements Agent {
     return command;
   }
 
-  async #turn(message: UserMessage, emit: Emit, signal: AbortSignal): Promise<AgentRun> {
+  async #startRun(message: UserMessage, emit: Emit, signal: AbortSignal): Promise<AgentRun> {
     const { hub, ...options } = this.#options;
     const config = hub.config.config.agent;
     const model = await abortable(this.model(), signal);
@@ -298,7 +297,7 @@ function endEvent({ reason, text, error }: RunEnd, usage: Tokens): EndEvent {
 }
 
 function userContent(prompt: string | readonly ContentBlock[]): readonly ContentBlock[] {
-  const content = typeof prompt === "string" ? [{ type: "text", text: prompt }] : blocksOf(prompt);
+  const content = typeof prompt === "string" ? [textBlock(prompt)] : blocksOf(prompt);
   const isEmpty = content.every((block) => block.type === "text" && textOf([block]).trim() === "");
   if (!isEmpty) return content;
   throw new ToolcribError("invalid_arguments", "The prompt is empty.", { hint: "Say what the agent should do." });
@@ -306,8 +305,7 @@ function userContent(prompt: string | readonly ContentBlock[]): readonly Content
 
 /** Programs without types call it too. */
 function blocksOf(prompt: unknown): readonly ContentBlock[] {
-  const isBlock = (block: unknown): block is ContentBlock => isJsonObject(block) && typeof block["type"] === "string";
-  if (Array.isArray(prompt) && prompt.every(isBlock)) return prompt;
+  if (Array.isArray(prompt) && prompt.every(isContentBlock)) return prompt;
   throw new ToolcribError("invalid_arguments", "The prompt is neither text nor a list of content blocks.", {
     hint: 'A block is an object with a type, such as { type: "text", text: "…" }.',
   });

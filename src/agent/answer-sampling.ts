@@ -1,5 +1,6 @@
 /** MCP sampling: servers get answers from the agent's model, if the operator allows it. */
 import { type Clock, systemClock } from "../base/clock.ts";
+import { isContentBlock } from "../model/content.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { ContentBlock } from "../model/protocol.ts";
@@ -127,7 +128,7 @@ function badMessage(at: number): ToolcribError {
 }
 
 function isBlock(value: unknown): value is ContentBlock {
-  return isJsonObject(value) && typeof value["type"] === "string" && !value["type"].startsWith("tool_");
+  return isContentBlock(value) && !value.type.startsWith("tool_");
 }
 
 function isCount(value: unknown): value is number {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../base/clock.ts";
-import { describeBlock, truncateMiddle } from "../model/content.ts";
+import { describeBlock, isContentBlock, textBlock, truncateMiddle } from "../model/content.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { ContentBlock } from "../model/protocol.ts";
@@ -156,15 +156,15 @@ function titleOf(messages: readonly AgentMessage[]): string | null {
 export interface NewConversation {
   /** The door that begins it: `acp`, `cli`, `library`. */
   readonly door: string;
-  readonly cwd?: string | undefined;
-  readonly user?: string | undefined;
+  readonly cwd?: string;
+  readonly user?: string;
 }
 
 export interface ConversationsPage {
-  readonly cwd?: string | undefined;
-  readonly door?: string | undefined;
-  readonly cursor?: string | undefined;
-  readonly limit?: number | undefined;
+  readonly cwd?: string;
+  readonly door?: string;
+  readonly cursor?: string;
+  readonly limit?: number;
 }
 
 /**
@@ -286,9 +286,9 @@ const TRUNCATION_NOTE = "\n[... not kept ...]\n";
 
 /** A message as the store keeps it. Images and long texts give way if it is too large. */
 export function toStoredMessage(message: AgentMessage): JsonObject {
-  if (messageBytes(message) <= MAX_MESSAGE_BYTES) return { ...message };
+  if (jsonBytes(message) <= MAX_MESSAGE_BYTES) return { ...message };
   const described = mapBlocks(message, blockAsText);
-  if (messageBytes(described) <= MAX_MESSAGE_BYTES) return { ...described };
+  if (jsonBytes(described) <= MAX_MESSAGE_BYTES) return { ...described };
   return { ...shortenMessage(mapBlocks(described, shortenBlock)) };
 }
 
@@ -296,7 +296,7 @@ export function toStoredMessage(message: AgentMessage): JsonObject {
 export function fromStoredMessage(stored: JsonObject): AgentMessage | undefined {
   switch (stored["role"]) {
     case "user":
-      return isBlockList(stored["content"]) ? userMessage(stored["content"], stored["said"]) : undefined;
+      return isList(stored["content"], isContentBlock) ? userMessage(stored["content"], stored["said"]) : undefined;
     case "assistant":
       return isList(stored["parts"], isPart) ? { role: "assistant", parts: stored["parts"] } : undefined;
     case "tool":
@@ -308,10 +308,6 @@ export function fromStoredMessage(stored: JsonObject): AgentMessage | undefined 
 
 function userMessage(content: readonly ContentBlock[], said: unknown): AgentMessage {
   return { role: "user", content, ...(typeof said === "string" ? { said } : {}) };
-}
-
-function messageBytes(message: AgentMessage): number {
-  return Buffer.byteLength(JSON.stringify(message));
 }
 
 function mapBlocks(message: AgentMessage, change: (block: ContentBlock) => ContentBlock): AgentMessage {
@@ -329,7 +325,7 @@ function mapBlocks(message: AgentMessage, change: (block: ContentBlock) => Conte
 }
 
 function blockAsText(block: ContentBlock): ContentBlock {
-  return block.type === "text" ? block : { type: "text", text: describeBlock(block) };
+  return block.type === "text" ? block : textBlock(describeBlock(block));
 }
 
 function shortenBlock(block: ContentBlock): ContentBlock {
@@ -351,16 +347,12 @@ function shortenMessage(message: AgentMessage): AgentMessage {
   return { ...message, parts: message.parts.map(short) };
 }
 
-function jsonBytes(value: JsonObject): number {
+function jsonBytes(value: object): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
 function isList<Entry>(value: unknown, fits: (entry: unknown) => entry is Entry): value is Entry[] {
   return Array.isArray(value) && value.every(fits);
-}
-
-function isBlockList(value: unknown): value is ContentBlock[] {
-  return isList(value, (block): block is ContentBlock => isJsonObject(block) && typeof block["type"] === "string");
 }
 
 function isPart(value: unknown): value is AssistantPart {
@@ -377,6 +369,6 @@ function isResult(value: unknown): value is CallResult {
     typeof value["id"] === "string" &&
     typeof value["name"] === "string" &&
     typeof value["isError"] === "boolean" &&
-    isBlockList(value["content"])
+    isList(value["content"], isContentBlock)
   );
 }

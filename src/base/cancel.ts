@@ -1,4 +1,4 @@
-/** What most need of an AbortSignal; every AbortSignal is one. */
+/** The part of AbortSignal that is commonly used; every AbortSignal is a CancelSignal. */
 export interface CancelSignal {
   readonly aborted: boolean;
   readonly reason?: unknown;

@@ -90,3 +90,15 @@ export function editDistance(a: string, b: string, limit = Infinity): number {
   }
   return last[b.length] ?? Infinity;
 }
+
+/** Whether two different words are one edit apart: faster than `editDistance`, for many words. */
+export function isOneEditAway(a: string, b: string): boolean {
+  const difference = a.length - b.length;
+  if (difference > 1 || difference < -1) return false;
+  let start = 0;
+  while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
+  if (difference > 0) return a.slice(start + 1) === b.slice(start);
+  if (difference < 0) return a.slice(start) === b.slice(start + 1);
+  if (a.slice(start + 1) === b.slice(start + 1)) return true;
+  return a[start] === b[start + 1] && a[start + 1] === b[start] && a.slice(start + 2) === b.slice(start + 2);
+}

@@ -12,12 +12,12 @@ export const ADDRESS_KIND_TEXT: Readonly<Record<AddressKind, string>> = {
   private: "a private address",
   "link-local": "a link-local address",
   metadata: "an address that hands out a machine's credentials",
-  reserved: "an address that no server has",
+  reserved: "a reserved address",
 };
 
 type Range = readonly [network: string, prefix: number];
 
-/** The first that holds the address counts. */
+/** The first list that contains the address decides. */
 const V4: readonly (readonly [AddressKind, readonly Range[]])[] = [
   [
     "metadata",
@@ -77,7 +77,7 @@ const V6: typeof V4 = [
   ],
 ];
 
-/** Only these are handed out for the internet; some of them lead elsewhere all the same. */
+/** Only these are assigned for the internet, with some exceptions. */
 const GLOBAL: Range = ["2000::", 3];
 const NOT_GLOBAL: readonly Range[] = [
   ["2001::", 23],
@@ -85,7 +85,7 @@ const NOT_GLOBAL: readonly Range[] = [
   ["3fff::", 20],
 ];
 
-/** Forms that hold an IPv4 address, and where in their bytes it stands. */
+/** Forms that contain an IPv4 address, and its offset in their bytes. */
 const EMBEDDING: readonly (readonly [Range, at: number])[] = [
   [["::ffff:0:0", 96], 12],
   [["::ffff:0:0:0", 96], 12],
@@ -99,7 +99,7 @@ const embedding = EMBEDDING.map(([range, at]) => [listOf([range], "ipv6"), at] a
 const global = listOf([GLOBAL], "ipv6");
 const notGlobal = listOf(NOT_GLOBAL, "ipv6");
 
-/** @param address As the system gives it, without brackets. What is no address is `reserved`. */
+/** @param address As the system returns it, without brackets. Anything that is not an address is `reserved`. */
 export function addressKind(address: string): AddressKind {
   const plain = withoutZone(address);
   if (isIPv4(plain)) return v4Lists.find(([, list]) => list.check(plain, "ipv4"))?.[0] ?? "public";
@@ -209,7 +209,7 @@ export function bareHost(hostname: string): string {
     .replace(/\.$/, "");
 }
 
-/** The address that a URL says outright; undefined for a name that has to be looked up. */
+/** The address in a URL; undefined for a name that must be looked up. */
 export function literalAddress({ hostname }: URL): string | undefined {
   const host = bareHost(hostname);
   if (isIP(host) !== 0) return host;
@@ -225,7 +225,7 @@ function notFound(hostname: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`no address for ${hostname}`), { code: "ENOTFOUND" });
 }
 
-/** Whether a host name, as `URL.hostname` gives it, is this machine. Plain http is allowed to nowhere else. */
+/** Whether a host name from `URL.hostname` is this machine. Plain http is only allowed there. */
 export function isLoopback(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, "");
   if (host === "localhost" || host.endsWith(".localhost") || host === "[::1]") return true;

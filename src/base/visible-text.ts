@@ -1,5 +1,5 @@
 /**
- * Text of strangers made safe to show. Characters that no font shows as themselves can drive a terminal, reorder a line or
+ * Makes untrusted text safe to show. Characters that no font shows as themselves can drive a terminal, reorder a line or
  * carry words that only a model reads.
  */
 
@@ -31,14 +31,14 @@ export function terminalText(text: string): string {
     );
 }
 
-/** The same on one line: what a stranger wrote cannot begin a line of its own. */
+/** The same on one line: untrusted text cannot start a new line. */
 export function terminalLine(text: string): string {
   return terminalText(text)
     .replaceAll(/\s*\n\s*/g, " ")
     .replaceAll("\t", " ");
 }
 
-/** JSON whose hidden characters are escaped, so that parsing gives the same value. */
+/** JSON whose hidden characters are escaped, so that parsing returns the same value. */
 export function terminalJson(value: unknown, indent?: number): string {
   // Undefined for what JSON has no form for.
   const text: string | undefined = JSON.stringify(value, null, indent);

@@ -21,18 +21,18 @@ import { type CatalogChange, compareTables, type ResourceRoute, Snapshot, type T
 
 interface CatalogOptions {
   /** Template of public names. */
-  readonly naming?: string | undefined;
+  readonly naming?: string;
   /** Every configured server in the config's order, also those that are disabled or down. */
   readonly servers: readonly NamedServer[];
 }
 
-/** What names follow from; another object when they may be others. */
+/** The inputs of naming; a new object when names may change. */
 interface NamingBasis {
   readonly naming: string;
   readonly servers: readonly NamedServer[];
 }
 
-/** The hub's catalog as a session's own last saw it. */
+/** The hub's catalog as the catalog of a session last saw it. */
 interface BaseState {
   readonly snapshot: Snapshot;
   readonly basis: NamingBasis;
@@ -43,7 +43,7 @@ interface CatalogEvents {
   /** Once for every version, in a microtask after it came about. */
   change: CatalogChange;
   warning: { readonly source: string; readonly message: string };
-  /** Names follow from another basis now. At once, before there is a version of it. */
+  /** The inputs of naming changed. Emitted immediately, before there is a version with the new names. */
   naming: undefined;
 }
 
@@ -55,8 +55,8 @@ interface Entry {
 }
 
 /**
- * Changes of sources are taken up lazily: in a microtask, so that a burst makes one version, or at once when somebody
- * reads. Only the source that changed is looked at again, and of it only definitions that are new objects.
+ * Changes of sources are applied lazily: in a microtask, so that a burst makes one version, or when the catalog is
+ * read. Only the source that changed is read again, and only its definitions that are new objects.
  */
 export class Catalog implements CatalogReader {
   readonly #emitter = new Emitter<CatalogEvents>();
@@ -71,9 +71,9 @@ export class Catalog implements CatalogReader {
     template: new TableBuilder("template"),
     prompt: new TableBuilder("prompt"),
   };
-  readonly #beneath: Catalog | undefined;
-  readonly #stopBeneath: () => void;
-  #ground: BaseState | undefined;
+  readonly #base: Catalog | undefined;
+  readonly #stopBase: () => void;
+  #baseState: BaseState | undefined;
   #basis: NamingBasis;
   #naming: Naming;
   #tables: Tables;
@@ -84,15 +84,15 @@ export class Catalog implements CatalogReader {
   #changes: CatalogChange[] = [];
   #warnings: CatalogEvents["warning"][] = [];
 
-  /** @param beneath The hub's, for one of what a session brings: its names keep clear of the hub's, whose template holds. */
-  constructor({ naming = DEFAULT_NAMING, servers }: CatalogOptions, beneath?: Catalog) {
-    this.#beneath = beneath;
-    this.#stopBeneath = beneath?.on("change", () => this.#schedule()) ?? (() => {});
-    this.#ground = baseStateOf(beneath);
+  /** @param base The hub's catalog, for the catalog of a session: names do not clash with the hub's, whose template applies. */
+  constructor({ naming = DEFAULT_NAMING, servers }: CatalogOptions, base?: Catalog) {
+    this.#base = base;
+    this.#stopBase = base?.on("change", () => this.#schedule()) ?? (() => {});
+    this.#baseState = baseStateOf(base);
     this.#basis = { naming, servers };
     this.#naming = this.#makeNaming();
-    this.#resourceUris = new PublicUris(servers, (uri) => beneath?.findResource(uri) !== undefined);
-    this.#templateUris = new PublicUris(servers, (uri) => beneath?.findTemplate(uri) !== undefined);
+    this.#resourceUris = new PublicUris(servers, (uri) => base?.findResource(uri) !== undefined);
+    this.#templateUris = new PublicUris(servers, (uri) => base?.findTemplate(uri) !== undefined);
     this.#tables = this.#build();
     this.#snapshot = new Snapshot(0, this.#tables);
   }
@@ -101,7 +101,7 @@ export class Catalog implements CatalogReader {
     return this.#emitter.on(name, listener);
   }
 
-  /** Takes up another template, or other servers or another order of them; sources are added and removed apart. */
+  /** Applies another template, other servers or another order; sources are added and removed separately. */
   configure({ naming = DEFAULT_NAMING, servers }: CatalogOptions): void {
     const isSame = naming === this.#basis.naming && isSamePatterns(servers, this.#basis.servers);
     this.#basis = { naming, servers };
@@ -120,7 +120,7 @@ export class Catalog implements CatalogReader {
     for (const source of wanted) if (this.#entries.get(source.id)?.source !== source) this.addSource(source);
   }
 
-  /** A server that the constructor was not told of is treated as configured last, from now on. */
+  /** A server that the constructor did not get is treated as configured last. */
   addSource(source: Source): void {
     if (this.#entries.has(source.id)) {
       throw new ToolcribError("conflict", `A source with the id ${source.id} already exists.`);
@@ -134,7 +134,7 @@ export class Catalog implements CatalogReader {
     this.#enter(source, undefined);
   }
 
-  /** Puts another object in the place of the source with the same id: one version, in which the rest stays as it was. */
+  /** Replaces the source with the same id in one version, in which everything else stays the same. */
   replaceSource(source: Source): void {
     const before = this.#entries.get(source.id);
     if (before === undefined) return this.addSource(source);
@@ -165,7 +165,7 @@ export class Catalog implements CatalogReader {
     return this.snapshot().findPrompt(name);
   }
 
-  /** What is listed or fits a template; of a URI that names its server also what is not. */
+  /** A listed resource or a matching template; for a URI that names its server, also an unlisted resource. */
   findResource(uri: string): ResourceRoute | undefined {
     const snapshot = this.snapshot();
     const found = snapshot.findResource(uri);
@@ -187,7 +187,7 @@ export class Catalog implements CatalogReader {
     return this.#entries.get(id)?.source;
   }
 
-  /** What is kept out of the catalog, and why. */
+  /** Definitions that are not in the catalog, with the reason. */
   quarantined(): readonly Quarantined[] {
     this.#refresh();
     return this.#quarantined;
@@ -197,19 +197,19 @@ export class Catalog implements CatalogReader {
     return this.#basis;
   }
 
-  /** What is odd about the configured names, for a person. */
+  /** Warnings about the configured names, for people. */
   namingWarnings(): string[] {
     return this.#naming.warnings();
   }
 
-  /** Stops listening to sources and tells nobody anything any more. */
+  /** Stops listening to sources and emits no more events. */
   close(): void {
     this.#emitter.clear();
-    this.#stopBeneath();
+    this.#stopBase();
     for (const entry of this.#entries.values()) entry.stopListening();
   }
 
-  /** @param view What the source that it replaces offered: equal definitions keep their capabilities. */
+  /** @param view The view of the source that it replaces: equal definitions keep their capabilities. */
   #enter(source: Source, view: SourceView | undefined): void {
     const entry: Entry = { source, view, isDirty: true, stopListening: () => {} };
     this.#entries.set(source.id, entry);
@@ -236,7 +236,7 @@ export class Catalog implements CatalogReader {
   }
 
   #refresh(): void {
-    const isMoved = this.#beneath !== undefined && this.#takeGround(this.#beneath);
+    const isMoved = this.#base !== undefined && this.#updateBaseState(this.#base);
     if (!this.#isStale && !isMoved) return;
     this.#isStale = false;
     for (const entry of this.#entries.values()) if (entry.isDirty) this.#read(entry);
@@ -246,17 +246,17 @@ export class Catalog implements CatalogReader {
     this.#tables = tables;
     this.#snapshot = new Snapshot(change.version, tables);
     this.#changes.push(change);
-    // Who hears of it only when the hub's changed has to be told as well.
+    // Listeners of this catalog must also learn of changes that come from the hub's.
     if (isMoved) this.#schedule();
   }
 
-  /** Whether the hub's catalog is other than it was when names were last made. */
-  #takeGround(beneath: Catalog): boolean {
-    const before = this.#ground;
-    const snapshot = beneath.snapshot();
-    if (before?.snapshot === snapshot && before.basis === beneath.basis) return false;
-    this.#ground = baseStateOf(beneath);
-    if (before?.basis !== beneath.basis) this.#naming = this.#makeNaming();
+  /** Whether the hub's catalog changed since names were last assigned. */
+  #updateBaseState(base: Catalog): boolean {
+    const before = this.#baseState;
+    const snapshot = base.snapshot();
+    if (before?.snapshot === snapshot && before.basis === base.basis) return false;
+    this.#baseState = baseStateOf(base);
+    if (before?.basis !== base.basis) this.#naming = this.#makeNaming();
     this.#resourceUris.renew();
     this.#templateUris.renew();
     return true;
@@ -264,18 +264,18 @@ export class Catalog implements CatalogReader {
 
   #makeNaming(): Naming {
     const { naming, servers } = this.#basis;
-    const hosts = this.#beneath?.basis;
+    const hosts = this.#base?.basis;
     return hosts === undefined ? new Naming(naming, servers) : new Naming(hosts.naming, servers, hosts.servers);
   }
 
-  /** Takes up what a source offers now. */
+  /** Reads what a source offers now. */
   #read(entry: Entry): void {
     entry.isDirty = false;
     const { source, view: before } = entry;
     const definitions = source.definitions();
     const view = viewSource(source, definitions, before);
     entry.view = view;
-    // A source that offers nothing at all is down rather than changed, and keeps its claims for when it is back.
+    // A source that offers nothing at all is probably down, and keeps its claims until it is back.
     if (!isEmptyOffer(definitions)) {
       this.#resourceUris.offer(source.id, view.resource.accepted);
       this.#templateUris.offer(source.id, view.template.accepted);
@@ -293,11 +293,13 @@ export class Catalog implements CatalogReader {
 
   #build(): Tables {
     const tables: Tables = {
-      tool: this.#builders.tool.build(this.#toolNames.of(this.#offers("tool"), this.#naming, this.#ground?.taken.tool)),
+      tool: this.#builders.tool.build(
+        this.#toolNames.of(this.#offers("tool"), this.#naming, this.#baseState?.taken.tool),
+      ),
       resource: this.#builders.resource.build(uriContributions(this.#offers("resource"), this.#resourceUris)),
       template: this.#builders.template.build(uriContributions(this.#offers("template"), this.#templateUris)),
       prompt: this.#builders.prompt.build(
-        this.#promptNames.of(this.#offers("prompt"), this.#naming, this.#ground?.taken.prompt),
+        this.#promptNames.of(this.#offers("prompt"), this.#naming, this.#baseState?.taken.prompt),
       ),
     };
     this.#quarantined = Object.freeze(
@@ -322,15 +324,15 @@ export class Catalog implements CatalogReader {
   }
 }
 
-function baseStateOf(beneath: Catalog | undefined): BaseState | undefined {
-  if (beneath === undefined) return undefined;
-  const snapshot = beneath.snapshot();
+function baseStateOf(base: Catalog | undefined): BaseState | undefined {
+  if (base === undefined) return undefined;
+  const snapshot = base.snapshot();
   const tool = { has: (name: string) => snapshot.find(name) !== undefined };
   const prompt = { has: (name: string) => snapshot.findPrompt(name) !== undefined };
-  return { snapshot, basis: beneath.basis, taken: { tool, prompt } };
+  return { snapshot, basis: base.basis, taken: { tool, prompt } };
 }
 
-/** Whether every server has the same pattern of names; in which order they stand does not matter. */
+/** Whether every server has the same pattern of names, in any order. */
 function isSamePatterns(a: readonly NamedServer[], b: readonly NamedServer[]): boolean {
   const known = new Map(b.map((server) => [server.id, server]));
   return (
@@ -347,11 +349,11 @@ function isEmptyOffer({ tools, resources, templates, prompts }: Definitions): bo
   return tools.length + resources.length + templates.length + prompts.length === 0;
 }
 
-/** From public names to what they stand for: of the hub, or of the hub and a session together. */
+/** Resolves public names: of the hub, or of the hub and a session together. */
 export interface CatalogReader {
   find(name: string): ToolCapability | undefined;
   findPrompt(name: string): PromptCapability | undefined;
-  /** What is listed or fits a template; of a URI that names its server also what is not. */
+  /** A listed resource or a matching template; for a URI that names its server, also an unlisted resource. */
   findResource(uri: string): ResourceRoute | undefined;
   findTemplate(uriTemplate: string): TemplateCapability | undefined;
   /** The public form of a source's own URI. */
@@ -361,38 +363,38 @@ export interface CatalogReader {
 
 /** The capabilities of a session on top of the hub's catalog. The hub's come first, so none of them is shadowed. */
 export class LayeredCatalog implements CatalogReader {
-  readonly #beneath: Catalog;
+  readonly #base: Catalog;
   readonly #own: Catalog;
 
-  /** @param own Made with the hub's as the one that it stands on. */
-  constructor(beneath: Catalog, own: Catalog) {
-    this.#beneath = beneath;
+  /** @param own Created with the hub's catalog as its base. */
+  constructor(base: Catalog, own: Catalog) {
+    this.#base = base;
     this.#own = own;
   }
 
   find(name: string): ToolCapability | undefined {
-    return this.#beneath.find(name) ?? this.#own.find(name);
+    return this.#base.find(name) ?? this.#own.find(name);
   }
 
   findPrompt(name: string): PromptCapability | undefined {
-    return this.#beneath.findPrompt(name) ?? this.#own.findPrompt(name);
+    return this.#base.findPrompt(name) ?? this.#own.findPrompt(name);
   }
 
   findResource(uri: string): ResourceRoute | undefined {
-    return this.#beneath.findResource(uri) ?? this.#own.findResource(uri);
+    return this.#base.findResource(uri) ?? this.#own.findResource(uri);
   }
 
   findTemplate(uriTemplate: string): TemplateCapability | undefined {
-    return this.#beneath.findTemplate(uriTemplate) ?? this.#own.findTemplate(uriTemplate);
+    return this.#base.findTemplate(uriTemplate) ?? this.#own.findTemplate(uriTemplate);
   }
 
   publicUri(source: string, uri: string): string {
-    if (this.#own.source(source) === undefined) return this.#beneath.publicUri(source, uri);
+    if (this.#own.source(source) === undefined) return this.#base.publicUri(source, uri);
     const given = this.#own.publicUri(source, uri);
-    return given === uri && this.#beneath.findResource(uri) !== undefined ? mappedUri(source, uri) : given;
+    return given === uri && this.#base.findResource(uri) !== undefined ? mappedUri(source, uri) : given;
   }
 
   source(id: string): Source | undefined {
-    return this.#beneath.source(id) ?? this.#own.source(id);
+    return this.#base.source(id) ?? this.#own.source(id);
   }
 }

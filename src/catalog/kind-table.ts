@@ -5,6 +5,65 @@ import { isReservedName, type Naming, type TakenNames } from "./naming.ts";
 import type { PublicUris } from "./public-uris.ts";
 import { checkDefinition, type Quarantined } from "./quarantine.ts";
 
+export const KINDS = ["tool", "resource", "template", "prompt"] as const satisfies readonly Capability["kind"][];
+export type Kind = (typeof KINDS)[number];
+type DefinitionOf<K extends Kind> = Extract<Capability, { kind: K }>["definition"];
+
+interface AcceptedDefinition<K extends Kind> {
+  readonly name: string;
+  readonly definition: DefinitionOf<K>;
+  readonly fingerprint: string;
+}
+
+/** One kind of one source. `given` is the list of the source: while it is the same object, nothing is checked again. */
+interface KindOffer<K extends Kind> {
+  readonly given: unknown;
+  readonly accepted: readonly AcceptedDefinition<K>[];
+  readonly quarantined: readonly Quarantined[];
+  readonly duplicates: readonly string[];
+}
+
+/**
+ * The definitions of one source that the catalog accepts: checked, without duplicates, still under the names of the
+ * source.
+ */
+export type SourceView = { readonly [K in Kind]: KindOffer<K> };
+
+export function viewSource(source: Source, definitions: Definitions, before: SourceView | undefined): SourceView {
+  return {
+    tool: readOffer("tool", source, definitions.tools, before?.tool),
+    resource: readOffer("resource", source, definitions.resources, before?.resource),
+    template: readOffer("template", source, definitions.templates, before?.template),
+    prompt: readOffer("prompt", source, definitions.prompts, before?.prompt),
+  };
+}
+
+function readOffer<K extends Kind>(
+  kind: K,
+  source: Source,
+  given: readonly DefinitionOf<K>[],
+  before: KindOffer<K> | undefined,
+): KindOffer<K> {
+  if (before?.given === given) return before;
+  const quarantined: Quarantined[] = [];
+  const duplicates = new Set<string>();
+  // A Map keeps the place of the first insertion; deleting first moves a duplicate to where the last one stood.
+  const accepted = new Map<string, AcceptedDefinition<K>>();
+  for (const definition of given) {
+    const verdict = checkDefinition(kind, definition);
+    if (!verdict.ok) {
+      quarantined.push({ source: source.id, kind, name: verdict.name, reason: verdict.reason });
+    } else if (source.kind === "local" && !isSessionLocalSource(source.id) && isReservedName(verdict.name)) {
+      const reason = "names that begin with skill__ or toolcrib_ are reserved; give it another name";
+      quarantined.push({ source: source.id, kind, name: verdict.name, reason });
+    } else {
+      if (accepted.delete(verdict.name)) duplicates.add(verdict.name);
+      accepted.set(verdict.name, { name: verdict.name, definition, fingerprint: verdict.fingerprint });
+    }
+  }
+  return { given, accepted: [...accepted.values()], quarantined, duplicates: [...duplicates] };
+}
+
 type CapabilityOf<K extends Kind> = Extract<Capability, { kind: K }>;
 
 /** All capabilities of one kind, in order and by public name. */
@@ -13,12 +72,12 @@ export interface KindTable<C extends Capability> {
   readonly byName: ReadonlyMap<string, C>;
 }
 
-/** What one source adds to the table. */
+/** The entries of one source. */
 interface Contribution<K extends Kind> {
   readonly source: string;
   readonly isLocal: boolean;
   readonly accepted: readonly AcceptedDefinition<K>[];
-  /** While this is the same, so are the names that `naming` gives. */
+  /** While this is the same, `naming` returns the same names. */
   readonly basis: unknown;
   naming(): (name: string) => string;
 }
@@ -45,7 +104,7 @@ export class TableBuilder<K extends Kind> {
     return this.#table;
   }
 
-  /** Capabilities that are kept out because their public names clash. */
+  /** Capabilities that are left out because their public names clash. */
   get clashes(): readonly Quarantined[] {
     return this.#clashes;
   }
@@ -135,90 +194,31 @@ function isSameSequence(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((value, i) => value === b[i]);
 }
 
-export const KINDS = ["tool", "resource", "template", "prompt"] as const satisfies readonly Capability["kind"][];
-export type Kind = (typeof KINDS)[number];
-type DefinitionOf<K extends Kind> = Extract<Capability, { kind: K }>["definition"];
-
-interface AcceptedDefinition<K extends Kind> {
-  readonly name: string;
-  readonly definition: DefinitionOf<K>;
-  readonly fingerprint: string;
-}
-
-/** One kind of one source. `given` is what the source offered: while it is the same object, nothing is done again. */
-interface KindOffer<K extends Kind> {
-  readonly given: unknown;
-  readonly accepted: readonly AcceptedDefinition<K>[];
-  readonly quarantined: readonly Quarantined[];
-  readonly duplicates: readonly string[];
-}
-
-/**
- * The definitions of one source that the catalog accepts: checked, without duplicates, still under the names of the
- * source.
- */
-export type SourceView = { readonly [K in Kind]: KindOffer<K> };
-
-export function viewSource(source: Source, definitions: Definitions, before: SourceView | undefined): SourceView {
-  return {
-    tool: readOffer("tool", source, definitions.tools, before?.tool),
-    resource: readOffer("resource", source, definitions.resources, before?.resource),
-    template: readOffer("template", source, definitions.templates, before?.template),
-    prompt: readOffer("prompt", source, definitions.prompts, before?.prompt),
-  };
-}
-
-function readOffer<K extends Kind>(
-  kind: K,
-  source: Source,
-  given: readonly DefinitionOf<K>[],
-  before: KindOffer<K> | undefined,
-): KindOffer<K> {
-  if (before?.given === given) return before;
-  const quarantined: Quarantined[] = [];
-  const duplicates = new Set<string>();
-  // A Map keeps the place of the first insertion; deleting first moves a duplicate to where the last one stood.
-  const accepted = new Map<string, AcceptedDefinition<K>>();
-  for (const definition of given) {
-    const verdict = checkDefinition(kind, definition);
-    if (!verdict.ok) {
-      quarantined.push({ source: source.id, kind, name: verdict.name, reason: verdict.reason });
-    } else if (source.kind === "local" && !isSessionLocalSource(source.id) && isReservedName(verdict.name)) {
-      const reason = "names that begin with skill__ or toolcrib_ are reserved; give it another name";
-      quarantined.push({ source: source.id, kind, name: verdict.name, reason });
-    } else {
-      if (accepted.delete(verdict.name)) duplicates.add(verdict.name);
-      accepted.set(verdict.name, { name: verdict.name, definition, fingerprint: verdict.fingerprint });
-    }
-  }
-  return { given, accepted: [...accepted.values()], quarantined, duplicates: [...duplicates] };
-}
-
 export interface SourceOffer<K extends Kind> {
   readonly source: Source;
   readonly accepted: readonly AcceptedDefinition<K>[];
 }
 
-/** Tools or prompts. Servers yield to in-process names, so these are remembered to tell whether they changed. */
+/** Tools or prompts. In-process names take precedence over servers, so they are remembered to detect changes. */
 export class NamedContributions<K extends "tool" | "prompt"> {
   #naming: Naming | undefined;
-  #beneath: TakenNames | undefined;
+  #base: TakenNames | undefined;
   #locals: readonly (readonly AcceptedDefinition<K>[])[] = [];
   #taken: TakenNames = new Set<string>();
 
-  /** @param beneath Names that the hub has, where a session brings these; another object when they may be others. */
-  of(offers: readonly SourceOffer<K>[], naming: Naming, beneath?: TakenNames): Contribution<K>[] {
+  /** @param base Names that the hub has, where a session brings these; another object when they may be others. */
+  of(offers: readonly SourceOffer<K>[], naming: Naming, base?: TakenNames): Contribution<K>[] {
     const locals = offers.filter(({ source }) => source.kind !== "server");
     const isSame =
       this.#locals.length === locals.length && locals.every(({ accepted }, i) => accepted === this.#locals[i]);
-    if (naming !== this.#naming || beneath !== this.#beneath || !isSame) {
+    if (naming !== this.#naming || base !== this.#base || !isSame) {
       this.#naming = naming;
-      this.#beneath = beneath;
+      this.#base = base;
       this.#locals = locals.map(({ accepted }) => accepted);
       const own = new Set(
-        locals.flatMap(({ source, accepted }) => [...naming.localNames(source, namesOf(accepted), beneath).values()]),
+        locals.flatMap(({ source, accepted }) => [...naming.localNames(source, namesOf(accepted), base).values()]),
       );
-      this.#taken = beneath === undefined ? own : { has: (name) => own.has(name) || beneath.has(name) };
+      this.#taken = base === undefined ? own : { has: (name) => own.has(name) || base.has(name) };
     }
     const taken = this.#taken;
     return offers.map(({ source, accepted }) => ({
@@ -231,7 +231,7 @@ export class NamedContributions<K extends "tool" | "prompt"> {
         const publicNames =
           source.kind === "server"
             ? naming.serverNames(source.id, names, taken)
-            : naming.localNames(source, names, beneath);
+            : naming.localNames(source, names, base);
         return (name) => publicNames.get(name) ?? name;
       },
     }));

@@ -2,7 +2,7 @@
  * Public names of tools and prompts. A name follows from the configured servers, the source and its own list,
  * never from who connected first or is up now:
  *
- * - The template gives every server a pattern of names. Where another server's pattern could give the same name,
+ * - The template makes a pattern of names for every server. If another server's pattern could produce the same name,
  *   the name belongs to the more specific pattern, between equals to the smaller id, and the other server's tool gets
  *   a hash, whether the owner is up or not, and whether it has such a tool or not. A server of a project config comes
  *   after all others, however specific its pattern is: otherwise it could take a name out of the reach of a rule.
@@ -11,7 +11,7 @@
  *   replacing keeps its name.
  * - A name that already ends like a hash gets a hash, so that plain and hashed names never meet.
  *
- * What a session brings is named after all that: a name that the hub has, or that belongs to a pattern of the hub, is
+ * Capabilities of a session are named last: a name that the hub has, or that belongs to a pattern of the hub, is
  * never a plain name of the session's.
  */
 import { createHash } from "node:crypto";
@@ -23,15 +23,15 @@ const LOOKS_HASHED = new RegExp(`-[0-9a-f]{${HASH_LENGTH}}$`);
 
 export interface NamedServer {
   readonly id: string;
-  /** Replaces `{server}` and its separator; "" gives bare names. */
-  readonly toolPrefix?: string | undefined;
+  /** Replaces `{server}` and its separator; "" means bare names. */
+  readonly toolPrefix?: string;
   /** Stands for the id in names. */
-  readonly shownAs?: string | undefined;
+  readonly shownAs?: string;
   /** Brought by a project config: every name that a server of the home could have is that server's. */
-  readonly fromProject?: true | undefined;
+  readonly fromProject?: true;
 }
 
-/** Names that somebody else has. */
+/** Names that are already taken. */
 export interface TakenNames {
   has(name: string): boolean;
 }
@@ -40,7 +40,7 @@ const NO_TAKEN_NAMES: TakenNames = { has: () => false };
 
 export class Naming {
   readonly #patterns = new Map<string, NamePattern>();
-  /** For each server the patterns that come before its own and could give the same names. */
+  /** For each server, the patterns with precedence over its own that could produce the same names. */
   readonly #owners = new Map<string, readonly NamePattern[]>();
   readonly #hosts: readonly NamePattern[];
 
@@ -67,7 +67,7 @@ export class Naming {
     }
   }
 
-  /** Tells of servers none of whose names can be plain, because another server has the same pattern. */
+  /** Warns about servers whose names all end in a hash, because another server has the same pattern. */
   warnings(): string[] {
     const messages: string[] = [];
     for (const [id, pattern] of this.#patterns) {
@@ -107,7 +107,7 @@ export class Naming {
     return assignNames(id, names, { render: (name) => name, clean, belongsToOther: () => false });
   }
 
-  /** Reserved names among them are Toolcrib's own, and nobody else's. */
+  /** Reserved names among them are Toolcrib's own. */
   #sessionNames(id: string, names: readonly string[], taken: TakenNames): Map<string, string> {
     const isHosts = (plain: string): boolean =>
       this.#hosts.some((host) => host.specificity > 0 && host.canProduce(plain));
@@ -164,7 +164,7 @@ export class NamePattern {
   readonly #cleanBefore: string;
   readonly #cleanAfter: string;
 
-  /** @param shownAs What stands for the server in names; its id if absent. */
+  /** @param shownAs The name of the server in public names; its id if absent. */
   constructor(template: string, server: string, toolPrefix: string | undefined, shownAs: string = server) {
     this.server = server;
     const [before, after] = fillTemplate(template, shownAs, toolPrefix);
@@ -183,7 +183,7 @@ export class NamePattern {
     return this.#cleanBefore.length + this.#cleanAfter.length;
   }
 
-  /** Whether some name that the server might give a tool leads to this public name. */
+  /** Whether a tool of the server could get this public name. */
   canProduce(publicName: string): boolean {
     if (this.#fits(publicName)) return true;
     const unled = publicName.startsWith(NAME_LEAD) ? publicName.slice(NAME_LEAD.length) : "";
@@ -222,7 +222,7 @@ function fillTemplate(
   if (toolPrefix === undefined) return [before.replaceAll(SERVER, server), after.replaceAll(SERVER, server)];
   // "" promises the bare tool name, so the rest of the template goes too.
   if (toolPrefix === "") return ["", ""];
-  // The separator is what stands between {server} and {tool}, on whichever side the server is.
+  // The separator is the text between {server} and {tool}, on either side.
   const serverBefore = before.indexOf(SERVER);
   if (serverBefore >= 0) return [before.slice(0, serverBefore) + toolPrefix, after];
   const serverAfter = after.indexOf(SERVER);
@@ -230,7 +230,7 @@ function fillTemplate(
   return [before + toolPrefix, after];
 }
 
-/** What model providers take as a name: `^[A-Za-z][A-Za-z0-9_-]{0,63}$`. */
+/** The names that model providers accept: `^[A-Za-z][A-Za-z0-9_-]{0,63}$`. */
 const MAX_NAME_LENGTH = 64;
 
 /** Stands before a name that does not begin with a letter, or that would be a reserved one. */
@@ -238,7 +238,7 @@ const NAME_LEAD = "t-";
 
 const RESERVED = /^(?:skill__|toolcrib_)/;
 
-/** Names that only Toolcrib itself gives out. */
+/** Names that only Toolcrib itself uses. */
 export function isReservedName(name: string): boolean {
   return RESERVED.test(name);
 }

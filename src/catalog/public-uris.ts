@@ -1,14 +1,14 @@
 /**
  * Public URIs of resources and templates: a server's own, unless two servers share one. Then one of them owns it
  * (a server with bare names first, then the smaller id) and each other server's is put under `toolcrib://servers/<id>/`.
- * What a server does not list, and another one would be asked for, is put there too.
+ * A URI that a server does not list, and that would lead to another server, is put there too.
  * Nobody can know beforehand which URIs a server will offer, so a URI may move once, when the owner first offers it;
  * from then on the claim is remembered, and a server that goes down and comes back moves nothing.
  */
 import { SERVER_URI } from "../policy/canonical-uri.ts";
 import type { NamedServer } from "./naming.ts";
 
-/** However it is spelled: blanks before it, and line breaks in it, are left out by whoever reads a URI as WHATWG does. */
+/** In any spelling: a WHATWG parser ignores leading blanks and line breaks. */
 const OWN_SCHEME = /^[\s\0-\x20]*toolcrib:/i;
 
 interface Offered {
@@ -30,7 +30,7 @@ export class PublicUris {
     this.rank(servers);
   }
 
-  /** What is taken may be other than before. */
+  /** The URIs of the hub may have changed. */
   renew(): void {
     this.#revision += 1;
   }
@@ -76,7 +76,7 @@ export class PublicUris {
   }
 
   publicUri(source: string, uri: string): string {
-    // Our own scheme is ours alone: a server must not pass off something as a session's kept result.
+    // Our own scheme is ours alone: a server must not pass off a resource as a session's stored result.
     const isPlain = !isOwnScheme(uri) && !this.#isTaken(uri) && this.#owner(uri, source) === source;
     return isPlain ? uri : mappedUri(source, uri);
   }
@@ -99,7 +99,7 @@ export function isOwnScheme(uri: string): boolean {
   return OWN_SCHEME.test(uri.replace(/[\t\n\r]+/g, ""));
 }
 
-/** The form that names the source. A template keeps its meaning behind the prefix, which holds no expression. */
+/** The form that names the source. A template keeps its meaning behind the prefix, which contains no expression. */
 export function mappedUri(source: string, uri: string): string {
   return `toolcrib://servers/${encodeURIComponent(source)}/${uri}`;
 }

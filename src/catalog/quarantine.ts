@@ -70,7 +70,7 @@ function faultOfName(key: string, name: unknown): string | undefined {
 }
 
 function faultOfSize(definition: JsonObject): string | undefined {
-  // Throws for a definition that holds itself.
+  // Throws for a cyclic definition.
   const json = JSON.stringify(definition);
   if (Buffer.byteLength(json) > MAX_DEFINITION_BYTES) {
     return `the definition is larger than ${formatBytes(MAX_DEFINITION_BYTES)}`;

@@ -16,9 +16,9 @@ export interface Tables {
   readonly prompt: KindTable<PromptCapability>;
 }
 
-/** Who can read a public URI, and what the URI is there. */
+/** The source that can read a public URI, and the URI at that source. */
 export interface ResourceRoute {
-  /** The resource that was listed, the template that the URI fits, or what stands for a resource that nobody listed. */
+  /** The listed resource, the matching template, or a placeholder for an unlisted resource. */
   readonly capability: ResourceCapability | TemplateCapability;
   readonly source: string;
   readonly uri: string;
@@ -80,7 +80,7 @@ export class Snapshot {
   }
 
   /**
-   * The public form of a server's own URI, for what it says about a resource in results and updates. Whether it is listed
+   * The public form of a server's own URI, for results and updates that mention a resource. Whether it is listed
    * or not, `findResource` of the public form never leads to another server.
    */
   publicUri(source: string, uri: string): string {
@@ -93,8 +93,8 @@ export class Snapshot {
   }
 
   /**
-   * The route for a URI that names its source. Undefined where a template fits and gives the URI another public form:
-   * rules hold for that one.
+   * The route for a URI that names its source. Undefined if a template matches and the URI has another public form:
+   * rules apply to that one.
    */
   findMapped(source: string, uri: string): ResourceRoute | undefined {
     const listed = byOrigin(this.#tables.resource).get(source)?.get(uri);
@@ -125,7 +125,7 @@ export class Snapshot {
  */
 const MAX_TEMPLATE_STEPS = 1_000_000;
 
-/** A resource that nobody listed, as rules see it. */
+/** An unlisted resource, as rules see it. */
 export function unlistedRoute(source: string, uri: string, publicUri: string): ResourceRoute {
   const definition = { uri, name: uri };
   return {
@@ -167,7 +167,7 @@ function byOrigin(table: KindTable<ResourceCapability>): Map<string, Map<string,
   return origins;
 }
 
-/** How one version differs from the one before. Names are public; those of all kinds stand together. */
+/** How one version differs from the one before. Names are public, of all kinds together. */
 export interface CatalogChange {
   readonly version: number;
   readonly added: readonly string[];

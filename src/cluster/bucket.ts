@@ -12,9 +12,9 @@ import { endsWithin, pause } from "../base/async.ts";
 
 export interface BucketOptions {
   readonly name: string;
-  /** Entries that were not written for so long disappear. */
+  /** Entries that were not written for this long disappear. */
   readonly ttlMs: number | undefined;
-  /** `create` makes nothing before the bucket is so old. */
+  /** `create` makes nothing before the bucket is this old. */
   readonly ripeMs?: number;
   /** On how many servers NATS keeps it, if it is made here. */
   readonly copies: number;
@@ -42,7 +42,7 @@ export class Bucket {
   readonly #offLink: (() => void)[];
   #kv: KV | undefined;
   #era = 0;
-  /** By the clock of this process that nobody sets. */
+  /** By the steady clock of this process. */
   #ripeAt = Infinity;
   #watch: (AsyncIterable<KvWatchEntry> & { stop(): void }) | undefined;
   #healing = false;
@@ -59,7 +59,7 @@ export class Bucket {
     this.#listener = listener;
     const { events } = options.link;
     this.#offLink = [
-      // What comes back may be another bucket of the same name.
+      // The bucket that comes back may be another one of the same name.
       events.on("down", () => (this.#kv = undefined)),
       events.on("up", () => this.heal()),
     ];
@@ -195,7 +195,7 @@ export class Bucket {
     const madeAt = Date.parse(created);
     if (this.#era === madeAt * 1000) return;
     const { copies, warn } = this.#options;
-    // Not changed from here: a bucket that is given more copies answers nobody for a while, and leases would be lost.
+    // Not changed from here: a bucket that is given more copies does not answer for a while, and leases would be lost.
     if (replicas < copies) warn(`NATS has ${replicas} of ${copies} copies of ${config.name}: see nats stream edit.`);
     this.#era = madeAt * 1000;
     // Some servers do not say what time it is: then it is at least that of the last write.
@@ -288,7 +288,7 @@ export class Bucket {
     try {
       return await act(kv);
     } catch (error) {
-      // Among others when NATS was wiped: then nobody answers for the bucket until somebody makes it again.
+      // For example when NATS was wiped: then the bucket does not exist until a node creates it again.
       if (link.isUp && !this.#closed) void this.#healIfMissing();
       throw bucketUnavailable(name, error);
     }
@@ -334,7 +334,7 @@ export class Bucket {
 
 function bucketUnavailable(name: string, cause: unknown): ToolcribError {
   return new ToolcribError("server_unavailable", `NATS does not answer for ${name}.`, {
-    hint: "It is tried again as soon as NATS is back.",
+    hint: "It is retried as soon as NATS is back.",
     cause,
   });
 }

@@ -1,5 +1,5 @@
 /**
- * What travels in one NATS message of a call: a byte for the kind, four for the number, then the payload. A message of the
+ * One NATS message of a call: a byte for the kind, four for the number, then the payload. A message of the
  * call is one packet or several; each has the next number, so that a lost one is noticed.
  */
 import { ToolcribError } from "../model/errors.ts";
@@ -90,7 +90,7 @@ export function decodeMessage(bytes: Uint8Array): Message {
   return { head, body: view.readUInt8(0) === 1 ? bytes.subarray(end) : undefined };
 }
 
-/** Above it a message is refused, so that nobody has to hold more of one. */
+/** A larger message is refused, so that no node has to keep more of one. */
 export const MAX_MESSAGE_BYTES = 128 * 1024 * 1024;
 const WINDOW_BYTES = 1024 * 1024;
 const WINDOW_PACKETS = 256;
@@ -107,8 +107,8 @@ interface QueuedMessage {
 }
 
 /**
- * One direction of a call, on the side that sends. Large messages go in parts, and no more is under way than the other side
- * has room for: NATS cuts off a client for which 64 MiB wait, and many calls may be under way to one node.
+ * One direction of a call, on the side that sends. Large messages go in parts, and no more is in flight than the other side
+ * has room for: NATS cuts off a client for which 64 MiB wait, and many calls may go to one node.
  */
 export class MessageSender {
   readonly #send: (packet: Uint8Array) => void;
@@ -146,7 +146,7 @@ export class MessageSender {
     this.#pump();
   }
 
-  /** What waits is given up. */
+  /** Gives up what waits. */
   close(): void {
     this.#closed = true;
     for (const { failed } of this.#waiting.splice(0)) failed(cancelled());
@@ -170,7 +170,7 @@ export class MessageSender {
   }
 }
 
-/** What fits into one packet. */
+/** The most that fits into one packet. */
 export function maxPartBytes(maxPayload: number): number {
   return Math.max(HEADROOM_BYTES, Math.min(MAX_PART_BYTES, maxPayload - HEADROOM_BYTES));
 }
@@ -228,7 +228,7 @@ export class MessageReceiver {
   }
 }
 
-/** Nobody can have begun it: it may be sent again. */
+/** The call cannot have begun: it may be sent again. */
 export function notSent(message: string, hint?: string): ToolcribError {
   return new ToolcribError("server_unavailable", message, { hint, details: { sent: false } });
 }
@@ -258,9 +258,9 @@ export interface Subjects {
   readonly prefix: string;
   /** Requests. */
   call(address: string): string;
-  /** What a handler sends to the node that called. */
+  /** From the handler to the node that called. */
   reply(node: string, call: string): string;
-  /** What the caller sends to the node that handles it, once it knows which that is. */
+  /** From the caller to the node that handles the call, once that is known. */
   control(node: string, from: string, call: string): string;
   topic(name: string): string;
   /** Where nodes say that calls of an earlier connection of theirs are over. */

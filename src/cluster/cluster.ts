@@ -1,5 +1,5 @@
 /**
- * What a node sees of its cluster: who is there, leases, messages and calls. The engine behind it is NATS; nothing above
+ * A node's view of its cluster: the nodes, leases, messages and calls. The engine behind it is NATS; nothing above
  * this folder knows that.
  */
 import { asToolcribError, ERROR_TABLE, type ErrorCode, ToolcribError } from "../model/errors.ts";
@@ -10,14 +10,14 @@ export interface ClusterNode {
   readonly id: string;
   /** For people. */
   readonly name: string;
-  /** What the node says of itself, such as its version and how many servers it runs. */
+  /** Published by the node itself, such as its version and how many servers it runs. */
   readonly facts: JsonObject;
 }
 
 export interface ClusterEvents {
   /** NATS answers, for the first time or again. */
   up: undefined;
-  /** It does not. Calls under way were ended; leases run out unless it comes back in time. */
+  /** It does not. Calls in progress were ended; leases expire unless it comes back in time. */
   down: { readonly reason: string };
   /** The list of living nodes is another one. */
   nodes: undefined;
@@ -45,7 +45,7 @@ export interface Cluster {
   serve(address: string, handler: CallHandler): () => void;
   /**
    * One call to whoever serves the address. Rejects with ToolcribError: what the handler threw, with `details.sent: false`
-   * where nobody can have begun it (nobody serves it, or it was refused), and `server_unavailable` without that where the
+   * where it cannot have begun (no node serves it, or it was refused), and `server_unavailable` without that where the
    * node that had it has gone or cannot be reached: whether it ran is not known then, and it must not be sent again.
    */
   call(address: string, request: CallRequest): Promise<CallReply>;
@@ -83,7 +83,7 @@ export interface IncomingCall {
   ask(question: JsonObject, signal: AbortSignal): Promise<JsonObject>;
 }
 
-/** What it throws reaches the caller as a ToolcribError with the same code, message, hint and details. */
+/** An error that it throws reaches the caller as a ToolcribError with the same code, message, hint and details. */
 export type CallHandler = (call: IncomingCall) => Promise<CallReply>;
 
 /** One holder at a time, for as long as it renews. */
@@ -94,7 +94,7 @@ export interface Leases {
   onChange(listener: (key: string) => void): () => void;
   /**
    * Undefined if another node has it, or could still have it: in the first `leaseMs` after NATS began to keep leases, and again
-   * after it has lost them, nobody gets any, and is told so when that time is over. It is renewed until it is released or lost.
+   * after it has lost them, no claim succeeds, and each returns when that time is over. It is renewed until it is released or lost.
    */
   claim(key: string, value: JsonObject): Promise<Lease | undefined>;
 }
@@ -118,7 +118,7 @@ export interface Lease extends LeaseState {
 }
 
 export interface SharedMapOptions {
-  /** Entries that were not written for so long disappear. */
+  /** Entries that were not written for this long disappear. */
   readonly ttlMs?: number;
 }
 

@@ -43,7 +43,7 @@ export class IncomingCalls {
   /** The present epoch of each node, as far as it has said so. */
   readonly #epochs = new Map<string, number>();
   readonly #served = new Set<() => Promise<void>>();
-  /** Callers that were not told yet that their call has ended. */
+  /** Callers that were not notified yet that their call has ended. */
   #untold: string[] = [];
   readonly #pulse: PauseAwareTimer;
   #distrusts = false;
@@ -76,7 +76,7 @@ export class IncomingCalls {
       if (ended) return;
       ended = true;
       this.#served.delete(end);
-      // Requests that are on their way here are still refused in words, because nobody else will answer them.
+      // Requests that are on their way here still get a refusal, because no other node will answer them.
       await requests.drain().catch(() => {});
     };
     this.#served.add(end);
@@ -85,7 +85,7 @@ export class IncomingCalls {
 
   nodeGone(node: string): void {
     this.#epochs.delete(node);
-    // If it was only paused, it has to learn that nobody works for it any more.
+    // If it was only paused, it has to learn that its calls were ended.
     for (const { call } of this.#running.values()) {
       if (call.from === node) call.refuse(outcomeUnknown("The node that called counts as gone."));
     }
@@ -150,7 +150,7 @@ export class IncomingCalls {
   }
 
   /**
-   * What waited while this process was paused may have been given up long ago, so none of it is begun: until NATS has answered
+   * Requests that waited while this process was paused may have been given up long ago, so none is begun: until NATS has answered
    * a question that was asked after the pause, everything that arrives is refused.
    */
   #awake(pausedMs: number): void {
@@ -227,7 +227,7 @@ class RunningCall {
     this.#deps.onEnd();
   }
 
-  /** Ends it from this side, and says so to the caller. */
+  /** Ends it from this side and notifies the caller. */
   refuse(error: ToolcribError): void {
     if (this.#stop.signal.aborted) return;
     this.#deps.send(encodeAbort(error));

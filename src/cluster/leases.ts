@@ -3,17 +3,17 @@
  *
  * Why there is one holder at a time: an entry is made only where none is (`create`), and NATS drops it not before `leaseMs`
  * after it *stored* the last write. The holder counts from the moment *before it sent* that write, which is earlier, and
- * stops an eighth sooner still, for clocks that do not run alike. So it has always stopped before anybody else can begin.
+ * stops an eighth sooner still, for clocks that do not run alike. So it has always stopped before another node can begin.
  * It counts with clocks that go on while the process is paused, and asks them whenever `holds` is read; a process that wakes
  * up does not have to wait for its timers to learn that it lost. A write that NATS makes late, after a freeze, can only
  * lengthen the entry, never shorten it.
  *
  * A NATS that has lost everything knows of no holder, while one that it has forgotten trusts its clock. So in a new bucket
- * nobody gets anything for the first `leaseMs`: whoever held something wrote it before the bucket was made, and has stopped by
+ * no lease is granted for the first `leaseMs`: a node that held one wrote it before the bucket was made, and has stopped by
  * then. That holds for the very first start too, because a node cannot tell it from a loss: those who held something
  * may not have come back yet.
  *
- * What this rests on: all nodes agree on `leaseMs` (a node that differs is not let in), the clock of the NATS server
+ * Assumptions: all nodes agree on `leaseMs` (a node that differs is not let in), the clock of the NATS server
  * does not jump forward (several servers: their clocks do not differ by an eighth of `leaseMs`), and NATS loses all or nothing.
  * One that loses only its last writes, as it may when its machine loses power and there is no other copy, gives away what is
  * held until its holder renews it. Whoever acts in the name of a lease outside of this process passes its term along, so that
@@ -143,7 +143,7 @@ export class BucketLeases implements Leases {
   }
 }
 
-/** By both clocks: the one that nobody sets may stand still while the machine sleeps, and the other may be set back. */
+/** By both clocks: the steady one may stop while the machine sleeps, and the wall clock may be set back. */
 interface Moment {
   readonly steady: number;
   readonly wall: number;
@@ -306,5 +306,5 @@ class HeldLease implements Lease {
 }
 
 function lostError(key: string): ToolcribError {
-  return new ToolcribError("conflict", `The lease ${key} is not held any more.`);
+  return new ToolcribError("conflict", `The lease ${key} is no longer held.`);
 }

@@ -90,7 +90,7 @@ export class MessageSigner {
   }
 }
 
-/** What one subscription has taken, so that it takes nothing twice. */
+/** Remembers the messages of one subscription, so that none is accepted twice. */
 export class ReplayGuard {
   readonly #senders = new Map<string, { readonly numbers: Set<number>; highest: number }>();
 

@@ -216,7 +216,7 @@ export class NatsCluster implements Cluster {
 export interface OpenClusterOptions {
   /** With addresses and credentials resolved. */
   readonly config: ClusterConfig;
-  /** What nodes know each other by; nobody else may have it. */
+  /** Shared by the nodes of the cluster and kept from everyone else. */
   readonly secret: Uint8Array;
   readonly clock: Clock;
   readonly facts: JsonObject;
@@ -224,7 +224,7 @@ export interface OpenClusterOptions {
   readonly connectTimeoutMs?: number;
 }
 
-/** Rejects with ToolcribError if NATS cannot be reached, lets nobody in, or has no JetStream. */
+/** Rejects with ToolcribError if NATS cannot be reached, does not accept the credentials, or has no JetStream. */
 export async function openCluster(options: OpenClusterOptions): Promise<Cluster> {
   const { config, clock, facts, connectTimeoutMs = 5000 } = options;
   const warn = (message: string): void => options.warn(message);

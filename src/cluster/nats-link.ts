@@ -5,7 +5,7 @@
  * request could run long after its caller gave up. Therefore this refuses to publish from the moment it hears of the loss
  * until the moment it hears of the new connection; what was published in the few microtasks before it heard is thrown away
  * by the client itself at the next dial. What lies in a socket that NATS has not read yet can still arrive; `epoch` is
- * there for that: it grows with each loss, requests carry it, and a node tells the others which of its epochs are over.
+ * there for that: it grows with each loss, requests carry it, and a node notifies the others which of its epochs are over.
  */
 import { readFileSync } from "node:fs";
 import type { JetStreamManager } from "@nats-io/jetstream";
@@ -24,7 +24,7 @@ export interface LinkEvents {
   forged: { readonly subject: string };
 }
 
-/** As a node has sent it, or NATS itself: `status` 503 says that nobody listens to a subject. */
+/** As a node has sent it, or NATS itself: `status` 503 says that a subject has no listener. */
 export interface LinkMessage {
   readonly subject: string;
   readonly reply: string | undefined;
@@ -118,7 +118,7 @@ export class NatsLink {
   }
 
   #open({ subject, reply, data, headers }: Msg, taken: ReplayGuard): LinkMessage | undefined {
-    // NATS says itself that nobody listens, and cannot sign that.
+    // NATS itself reports that there is no listener, and cannot sign that.
     if (data.length === 0 && headers?.code === NO_RESPONDERS) return { subject, reply, data, status: NO_RESPONDERS };
     const opened = this.signer.open(subject, reply ?? "", data);
     if (opened === undefined || !taken.add(opened.sender, opened.number)) return undefined;
@@ -167,9 +167,9 @@ export class NatsLink {
   }
 }
 
-/** Told at start and by `doctor`. */
+/** Reported at start and by `doctor`. */
 export const OPEN_NATS_WARNING =
-  "NATS asks for no credentials: whoever reaches it can read what nodes send each other and disturb them. Give it a user, a token or credentials, and name them in `cluster`.";
+  "NATS does not ask for credentials: anyone who can reach it can read and disturb what nodes send each other. Set up a user, a token or credentials in NATS, and name them in `cluster`.";
 
 export interface ConnectOptions {
   /** Name of the node, for people. */

@@ -22,7 +22,7 @@ export interface NodeListEvents {
   gone: { readonly node: string };
   /** The own entry was written: NATS keeps things. */
   written: undefined;
-  /** It could not be written for so long that the others count this node as gone. */
+  /** It could not be written for such a long time that the others count this node as gone. */
   unwritten: undefined;
 }
 
@@ -123,7 +123,7 @@ export class NodeList {
   }
 
   async #renew(): Promise<void> {
-    // What fails now is tried again at the next turn.
+    // A failure is retried with the next renewal.
     await this.#write().catch(() => {});
   }
 
@@ -156,7 +156,7 @@ export class NodeList {
   #beat(pausedMs: number): void {
     for (const heard of this.#others.values()) heard.at += pausedMs;
     this.#writtenAt += pausedMs;
-    // Without NATS nobody is heard.
+    // Without NATS no node can be heard.
     if (!this.#options.link.isUp) return;
     const oldest = performance.now() - this.#options.leaseMs;
     for (const [id, { at }] of this.#others) if (at < oldest) this.#remove(id);

@@ -34,13 +34,13 @@ interface OutgoingCallsDeps {
   readonly nodes: Pick<NodeList, "isAlive">;
 }
 
-/** For so many leases a call that nobody took is remembered. */
+/** For this many leases a call that no node accepted is remembered. */
 const FORGET_LEASES = 10;
 
 export class OutgoingCalls {
   readonly #deps: OutgoingCallsDeps;
   readonly #calls = new Map<string, OutgoingCall>();
-  /** Calls that ended before anybody took them: whoever does after all is told that they are over. */
+  /** Calls that ended before a node accepted them: a node that does so later is notified that they are over. */
   readonly #over = new Set<string>();
   readonly #inbox: LinkSubscription;
   readonly #epochInbox: LinkSubscription;
@@ -65,7 +65,7 @@ export class OutgoingCalls {
       if (this.#over.has(id)) this.#takenLate(id, packet);
     });
     this.#epochInbox = deps.link.subscribe(deps.subjects.epochs, ({ data }) => {
-      // What it sent last may be lost, also the reply to a call that has ended there and that it tells nobody about.
+      // What it sent last may be lost, also the reply to a call that has ended there.
       this.#doubtAll(String(decodeMessage(data).head["node"]), "The node that had the call was cut off.");
     });
   }
@@ -208,7 +208,7 @@ class OutgoingCall {
     this.fail(this.#begun ? outcomeUnknown(why) : notSent(why));
   }
 
-  /** Ends it from this side; the handler is told to stop. */
+  /** Ends it from this side; the handler is stopped. */
   fail(error: ToolcribError): void {
     if (this.#settled) return;
     this.#send(encodePacket(PacketKind.cancel));

@@ -1,3 +1,4 @@
+/** An example of the input and output of every operation, for the OpenAPI document. */
 import type { Approval, SessionInfo } from "./activity-schemas.ts";
 import type { ToolInfo } from "./catalog-schemas.ts";
 import type { InputOf, OperationName, OutputOf } from "./operations.ts";

@@ -380,7 +380,7 @@ export const OPERATIONS = {
       until: z.string().optional(),
       type: z.enum(["start", "call", "decision", "event"]).optional(),
       server: z.string().optional(),
-      name: z.string().optional().describe("Public name; `*` stands for anything."),
+      name: z.string().optional().describe("Public name; `*` matches anything."),
       session: z.string().optional(),
       user: z.string().optional(),
       door: z.string().optional(),

@@ -1,4 +1,7 @@
-/** Tools of a process behind a WebSocket, for one session: how it says what they are, gets their calls and answers them. */
+/**
+ * The WebSocket: commands are operations under the names that programs of this field use, and events report changes in the hub.
+ * Server-sent events carry the same events. A client can also offer tools of its own to a session, and answer their calls.
+ */
 import { z } from "zod";
 import type { ErrorObject } from "../model/errors.ts";
 import { ApprovalSchema, SessionNoticeSchema } from "./activity-schemas.ts";
@@ -94,10 +97,6 @@ const ExtraToolCancelSchema = z.object({
 export type ExtraToolCommand = keyof typeof EXTRA_TOOL_COMMANDS;
 export type ExtraToolDefinition = z.input<typeof ExtraToolSchema>;
 
-/**
- * The WebSocket: commands are operations under the names that programs of this field use, events are what happens in the hub.
- * SSE carries the same events.
- */
 export const SOCKET_PATH = "/ws";
 
 export interface SocketCommand {
@@ -187,7 +186,7 @@ export const EVENTS = {
   "mcp.server.removed": event("read", "A server was removed.", z.object({ serverId: z.string() })),
   "mcp.server.changed": event(
     "read",
-    "A server's entry or state is other than before.",
+    "A server's entry or state has changed.",
     z.object({ serverId: z.string(), server: ServerInfoSchema }),
   ),
   "mcp.server.connected": event(
@@ -202,7 +201,7 @@ export const EVENTS = {
   ),
   "mcp.server.error": event(
     "read",
-    "A server could not be connected, or was given up.",
+    "A server could not be connected.",
     z.object({ serverId: z.string(), error: z.string(), hint: z.string().optional() }),
   ),
   "mcp.tools.discovered": event(
@@ -216,7 +215,7 @@ export const EVENTS = {
   ),
   "mcp.catalog.changed": event(
     "read",
-    "Tools, resources or prompts are other than before, or other ones may be seen.",
+    "Tools, resources or prompts have changed, or their visibility has.",
     z.object({ kinds: z.array(z.string()).describe("Empty if rules or pins changed and not the catalog.") }),
   ),
   "mcp.servers.list": event(
@@ -237,7 +236,7 @@ export const EVENTS = {
   "skills.batch.imported": event("read", "Skills of a folder were imported.", BatchImported),
   "skills.import.list": event("read", "The skills, sent to the client that asked.", ImportList),
   "skills.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
-  "skills.changed": event("read", "What skills are offered is other than before.", z.object({})),
+  "skills.changed": event("read", "The offered skills have changed.", z.object({})),
   "approval.requested": event("approve", "A call waits for approval.", z.object({ approval: ApprovalSchema })),
   "approval.answered": event(
     "approve",
@@ -256,16 +255,16 @@ export const EVENTS = {
       findings: z.array(z.string()),
     }),
   ),
-  "session.opened": event("admin", "A client came in.", z.object({ id: z.string(), door: z.string() })),
-  "session.closed": event("admin", "A client left.", z.object({ id: z.string(), door: z.string() })),
+  "session.opened": event("admin", "A session was opened.", z.object({ id: z.string(), door: z.string() })),
+  "session.closed": event("admin", "A session was closed.", z.object({ id: z.string(), door: z.string() })),
   "session.notice": event(
     "read",
-    "Something about a session that this connection opened, such as a server that failed.",
+    "A notice about a session that this connection opened, such as a failed server.",
     z.object({ session: z.string(), notice: SessionNoticeSchema }),
   ),
   "session.server": event(
     "read",
-    "A server changed its state that a session brought along which this connection opened.",
+    "A session's own server changed its state; this connection opened the session.",
     z.object({ session: z.string(), server: ServerInfoSchema }),
   ),
   "extraTool.call": event(
@@ -273,12 +272,12 @@ export const EVENTS = {
     "A tool that this connection gave a session is called: answer with `extraTool.result`.",
     ExtraToolCallSchema,
   ),
-  "extraTool.cancel": event("read", "Nobody waits for that call any more.", ExtraToolCancelSchema),
-  "pins.changed": event("admin", "Pins or definitions are other than before.", z.object({})),
+  "extraTool.cancel": event("read", "The call was cancelled or timed out.", ExtraToolCancelSchema),
+  "pins.changed": event("admin", "Pins or definitions have changed.", z.object({})),
   "config.reloaded": event("admin", "The config was reloaded.", z.object({})),
   warning: event(
     "admin",
-    "Something odd that harmed nothing.",
+    "A problem that did no harm.",
     z.object({ server: z.string().optional(), message: z.string() }),
   ),
   "events.lost": event(

@@ -27,7 +27,7 @@ const HOME_ENTRIES = [
   "skills",
   "store.json",
 ];
-/** Nobody else may read these either. */
+/** Private to the user. */
 const SECRET_ENTRIES = ["auth", "secrets", "store.key", "toolcrib.db", "toolcrib.db-wal", "toolcrib.db-shm"];
 
 const [GROUP_WRITE, OTHERS_WRITE, OTHERS_ANY, SECRET_MODE] = [0o020, 0o002, 0o077, 0o700];

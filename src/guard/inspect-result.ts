@@ -1,4 +1,4 @@
-/** What the guard does with a result on its way out: size, detectors, redaction, marks, wrapping. */
+/** Inspects a result on its way out: size, detectors, redaction, marks, wrapping. */
 import type { GuardRules } from "../model/config.ts";
 import { formatBytes } from "../model/content.ts";
 import { type Finding, isAtLeast } from "../model/finding.ts";
@@ -8,7 +8,7 @@ import { mapTexts, type ResultTexts, rewriteTexts, textsOf } from "./result-text
 import { scanTexts, scanTextsInTurns, type TextFindings, type YieldNow } from "./scan-texts.ts";
 import { findingKinds, withUntrustedMark, wrapUntrusted } from "./wrap-untrusted.ts";
 
-/** What the guard says of a result. */
+/** The verdict of the guard on a result. */
 type Inspection =
   | { readonly verdict: "pass"; readonly bytes: number; readonly findings: readonly Finding[] }
   | {
@@ -28,22 +28,22 @@ type Inspection =
 interface InspectionOptions {
   /** Largest size of the result as JSON, in bytes. */
   readonly resultBytes: number;
-  /** Where it came from; absent for a trusted source, of which only the size is looked at. */
-  readonly untrusted?: UntrustedOrigin | undefined;
+  /** The untrusted origin; absent for a trusted source, where only the size is checked. */
+  readonly untrusted?: UntrustedOrigin;
 }
 
 export interface UntrustedOrigin {
   readonly server: string;
   readonly tool: string;
-  /** Names the boundary of this result where it is wrapped; nobody outside can know it beforehand. */
+  /** Names the boundary of this result where it is wrapped; no one outside can know it in advance. */
   readonly boundary: string;
   readonly wrap: boolean;
   readonly onSuspicious: GuardRules["onSuspicious"];
 }
 
-/** What is told of one result. The worst come first. */
+/** Reported findings of one result, the worst first. */
 const MAX_FINDINGS = 200;
-/** Each text gets a boundary of its own, which is longer than many a text. */
+/** Each text gets its own boundary, which is longer than many texts. */
 const MAX_WRAPPED_TEXTS = 5_000;
 const NO_FINDINGS: TextFindings = new Map();
 
@@ -66,7 +66,7 @@ export async function inspectResult(
   }
 }
 
-/** The same for what is known to be short, such as an error. */
+/** The same for a short result, such as an error. */
 export function inspectShortResult(result: Result, untrusted: UntrustedOrigin): Inspection {
   try {
     const texts = textsOf(result);
@@ -132,44 +132,27 @@ function redactions(found: TextFindings): Map<string, string> {
 }
 
 function inspectionFailed(error: unknown): Inspection {
-  return {
-    verdict: "rejected",
-    code: "blocked",
-    message: `The result could not be inspected: ${error instanceof Error ? error.message : "unknown fault"}.`,
-    hint: "A result that cannot be inspected is not passed on. The tool must return plain JSON values.",
-    findings: [],
-  };
+  const message = `The result could not be inspected: ${error instanceof Error ? error.message : "unknown fault"}.`;
+  const hint = "A result that cannot be inspected is not passed on. The tool must return plain JSON values.";
+  return { verdict: "rejected", code: "blocked", message, hint, findings: [] };
 }
 
 function tooLarge(limit: number): Inspection {
-  return {
-    verdict: "rejected",
-    code: "too_large",
-    message: `The result is larger than the limit of ${formatBytes(limit)}.`,
-    hint: "Ask the tool for less, or raise limits.resultBytes.",
-    findings: [],
-  };
+  const message = `The result is larger than the limit of ${formatBytes(limit)}.`;
+  const hint = "Ask the tool for less, or raise limits.resultBytes.";
+  return { verdict: "rejected", code: "too_large", message, hint, findings: [] };
 }
 
 function tooManyTexts(): Inspection {
-  return {
-    verdict: "rejected",
-    code: "too_large",
-    message: `The result has more than ${MAX_WRAPPED_TEXTS} texts, too many to mark each as untrusted.`,
-    hint: "Ask the tool for less.",
-    findings: [],
-  };
+  const message = `The result has more than ${MAX_WRAPPED_TEXTS} texts, too many to mark each as untrusted.`;
+  return { verdict: "rejected", code: "too_large", message, hint: "Ask the tool for less.", findings: [] };
 }
 
 function blocked({ server, tool }: UntrustedOrigin, findings: readonly Finding[]): Inspection {
   const codes = [...new Set(findings.map(({ code }) => code))].join(", ");
-  return {
-    verdict: "rejected",
-    code: "blocked",
-    message: `The guard withheld the result of ${tool} of ${server}: ${codes}.`,
-    hint: "guard.onSuspicious is block. See the audit log, or set it to warn or redact to get such results.",
-    findings,
-  };
+  const message = `The guard withheld the result of ${tool} of ${server}: ${codes}.`;
+  const hint = "guard.onSuspicious is block. See the audit log, or set it to warn or redact to get such results.";
+  return { verdict: "rejected", code: "blocked", message, hint, findings };
 }
 
 /** Each span becomes `[removed: code]`; spans that overlap become one, with all their codes. */

@@ -1,10 +1,10 @@
 /**
  * Bytes of a value as JSON in UTF-8, without building that JSON. Exact up to `limit`; above it the walk stops and the
- * answer is only known to be larger than `limit`. A value that holds itself is larger than any finite limit.
+ * answer is only known to be larger than `limit`. A cyclic value is larger than any finite limit.
  */
 export function resultBytes(result: unknown, limit: number = Number.MAX_SAFE_INTEGER): number {
   let bytes = 0;
-  // A stack of its own: nesting that JSON.parse survives would overflow a recursive walk.
+  // An explicit stack: nesting that JSON.parse survives would overflow a recursive walk.
   const pending: unknown[] = [result];
   while (pending.length > 0 && bytes <= limit) {
     const value = pending.pop();
@@ -56,7 +56,7 @@ function stringBytes(text: string, room: number): number {
       pairBytes[piece.length] = 0x61;
       bytes += piece.length + sumOf(extra, pairs, (piece.length + 1) >>> 1);
     } else {
-      // Cut between the halves of a character, each half would be counted as one that stands alone.
+      // Cut between the halves of a character, each half would be counted as a lone surrogate.
       if (piece.length === PIECE && isHighSurrogate(piece.charCodeAt(PIECE - 1))) piece = piece.slice(0, -1);
       unitBytes.write(piece, "utf16le");
       bytes += piece.isWellFormed() ? sumOf(sizes, units, piece.length) : Buffer.byteLength(JSON.stringify(piece)) - 2;

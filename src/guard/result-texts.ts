@@ -9,7 +9,7 @@ import { hasReservedKeys, withoutReservedKeys } from "./wrap-untrusted.ts";
 type TextChange = (text: string) => string;
 
 export interface ResultTexts {
-  /** Every string and every key that could say anything, each once. */
+  /** Every string and key that could carry a message, each once. */
   readonly texts: ReadonlySet<string>;
   /** A server has written keys of `_meta` that are ours. */
   readonly hasForgedMeta: boolean;
@@ -21,14 +21,14 @@ const BASE64 = characterSet("A-Za-z0-9+/=\\r\\n");
 /** Lines of base64 are long; words on lines of their own are not. */
 const SHORT_LINE = /(?:^|\n)[^\n]{0,59}\n/;
 
-/** All texts of a result, at whatever depth: whatever a program shows to a model was looked at, whichever field it takes. */
+/** All texts of a result at any depth, because a program may show any field to a model. */
 export function textsOf(result: Result): ResultTexts {
   const texts = new Set<string>();
   let hasForgedMeta = false;
   const add = (text: string): void => {
     if (!HARMLESS.test(text)) texts.add(text);
   };
-  // A stack of its own: nesting that JSON.parse survives would overflow a recursive walk.
+  // An explicit stack: nesting that JSON.parse survives would overflow a recursive walk.
   const pending: unknown[] = [result];
   while (pending.length > 0) {
     const value = pending.pop();
@@ -49,7 +49,7 @@ export function textsOf(result: Result): ResultTexts {
   return { texts, hasForgedMeta };
 }
 
-/** Images, audio and files: nobody reads them as they are, and they can be large. */
+/** Images, audio and files: they are not read as text, and they can be large. */
 function isBinary(key: string, value: unknown): boolean {
   if ((key !== "data" && key !== "blob") || typeof value !== "string") return false;
   return runEnd(value, BASE64, 0) === value.length && !(value.includes("\n") && SHORT_LINE.test(value));
@@ -147,7 +147,7 @@ const CHARSET = /;\s*charset\s*=\s*"?([\w.:-]+)"?/i;
 /** Enough to see that an image is one. */
 const SNIFF_LENGTH = 4096;
 
-/** Keys that hold base64. */
+/** Keys of base64 values. */
 const BASE64_KEYS = ["blob", "data"] as const;
 
 /**

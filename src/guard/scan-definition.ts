@@ -1,4 +1,4 @@
-/** What a server says about its own tools is read by every model that is offered them, before any call. */
+/** Scans definitions: every model that is offered a tool reads its definition before any call. */
 import type { Finding, Severity } from "../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { detect } from "./detect/detect.ts";
@@ -41,7 +41,7 @@ export function scanDefinition(definition: JsonObject): DefinitionFinding[] {
   return findings;
 }
 
-/** What cannot be read to its end is not called clean. */
+/** A definition that cannot be read to its end is not considered clean. */
 const UNREADABLE: Finding = {
   code: "hidden_text",
   severity: "medium",
@@ -50,7 +50,7 @@ const UNREADABLE: Finding = {
   excerpt: "The definition is nested too deeply or is too large to be read.",
 };
 
-/** The `instructions` that a server gives for itself. */
+/** Scans the `instructions` of a server. */
 export function scanInstructions(text: string): Finding[] {
   return gradeText(detect(text));
 }
@@ -84,7 +84,7 @@ interface Text {
   readonly isName: boolean;
 }
 
-/** The words of a name are joined by signs. */
+/** The words of a name are joined by separators. */
 function readAs({ text, isName }: Text): string {
   return isName ? text.replaceAll(/[_.-]+/g, " ") : text;
 }
@@ -92,7 +92,7 @@ function readAs({ text, isName }: Text): string {
 function textsOf(definition: JsonObject): { texts: Text[]; isWhole: boolean } {
   const texts: Text[] = [];
   let units = 0;
-  // A stack of its own, since the depth is the server's choice.
+  // An explicit stack, since the server chooses the depth.
   const pending: { value: unknown; path: string; key: string; depth: number }[] = [
     { value: definition, path: "", key: "", depth: 0 },
   ];

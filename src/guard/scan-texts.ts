@@ -5,16 +5,16 @@ import { detect, detectInSteps } from "./detect/detect.ts";
 /** Lets others have their turn. */
 export type YieldNow = () => Promise<void>;
 
-/** What was found in which text; texts without findings are left out. */
+/** Findings by text; texts without findings are left out. */
 export type TextFindings = ReadonlyMap<string, readonly Finding[]>;
 
-/** So many texts are read one by one in any case. */
+/** Up to this many texts are read one by one. */
 const MAX_UNBATCHED_TEXTS = 32;
 /** Longer ones are read by themselves. */
 const MAX_BATCHED_LENGTH = 2_000;
 const BATCH_LENGTH = 32 * 1024;
 const SEPARATOR = "\n\n";
-/** So many texts of batches are read again by themselves. */
+/** Up to this many texts of batches are read again by themselves. */
 const MAX_SECOND_READINGS = 2_000;
 /** Units of text between two turns of others. */
 const UNITS_PER_TURN = 32 * 1024;

@@ -1,8 +1,21 @@
 /** Tools of one server that reach for those of another: by speaking of them, or by looking like them. */
+import { isOneEditAway } from "../base/near-matches.ts";
 import type { ToolCapability } from "../model/capability.ts";
 import type { Severity } from "../model/finding.ts";
 import { isJsonObject } from "../model/json.ts";
 import { normalise } from "./detect/normalise.ts";
+
+/** A tool as the search for shadowing sees it: its names, and everything in its definition that a model reads. */
+export interface ListedTool {
+  readonly server: string;
+  /** The server's own name for it. */
+  readonly name: string;
+  /** The name that models know it by. */
+  readonly publicName?: string;
+  readonly description?: string;
+  /** Other texts: titles, and the texts of its schemas. */
+  readonly texts?: readonly string[];
+}
 
 interface Mention {
   readonly kind: "mention";
@@ -14,7 +27,19 @@ interface Mention {
   readonly excerpt: string;
 }
 
+/** A name that a model, or a person, may take for the name of another server's tool. */
+interface SimilarName {
+  readonly kind: "similar_name";
+  readonly severity: Severity;
+  readonly tool: { readonly server: string; readonly name: string };
+  /** The one that was listed first. */
+  readonly target: { readonly server: string; readonly name: string };
+}
+
 export type Shadowing = Mention | SimilarName;
+
+/** Larger than any real definition; the scan of definitions reports a larger one. */
+const MAX_TEXTS = 20_000;
 
 /** Shorter or plainer names are words of the language: "search" in a description names nothing. */
 const MIN_PLAIN_LENGTH = 8;
@@ -39,7 +64,7 @@ export function describeShadowing({ kind, tool, target }: Shadowing): string {
   return `The tool ${tool.name} has ${tool.name === target.name ? "the same name as" : "almost the same name as"} ${other}.`;
 }
 
-/** What tools are called: by their server, and by models. */
+/** The names of tools: those of their servers and the public ones. */
 class NameIndex {
   readonly #byName = new Map<string, { readonly first: ListedTool; readonly servers: Set<string> }>();
 
@@ -106,7 +131,7 @@ function mentionsIn(tool: ListedTool, index: NameIndex): Mention[] {
   return [...found.values()];
 }
 
-/** The word as it stands, or what follows the server in `files/read_file` and `files.read_file`. */
+/** The word itself, or the part after the server in `files/read_file` and `files.read_file`. */
 function targetOf(word: string, speaker: string, index: NameIndex): ListedTool | undefined {
   const name = word.replace(/(?<![./:-])[./:-]+$/, "");
   const whole = index.find(name, speaker);
@@ -114,26 +139,11 @@ function targetOf(word: string, speaker: string, index: NameIndex): ListedTool |
   return whole !== undefined || cut === -1 ? whole : index.find(name.slice(cut + 1), speaker);
 }
 
-/** A name that is no plain word: it has a separator, a digit, an inner capital, or length. */
+/** A name that is not a plain word: it has a separator, a digit, an inner capital, or length. */
 function isDistinctive(name: string): boolean {
   if (/[A-Za-z0-9][_./:-]+[A-Za-z0-9]|[a-z][A-Z]|\d/.test(name)) return name.length >= MIN_NAME_LENGTH;
   return name.length > MIN_PLAIN_LENGTH + 4;
 }
-
-/** A tool as the search for shadowing sees it: its names, and everything in its definition that a model reads. */
-export interface ListedTool {
-  readonly server: string;
-  /** The server's own name for it. */
-  readonly name: string;
-  /** The name that models know it by. */
-  readonly publicName?: string;
-  readonly description?: string;
-  /** What else there is to read: titles, and the texts of its schemas. */
-  readonly texts?: readonly string[];
-}
-
-/** Larger than any real definition; whoever scans definitions for poison reports one that is. */
-const MAX_TEXTS = 20_000;
 
 export function listedTool({
   name,
@@ -150,7 +160,7 @@ export function listedTool({
   };
 }
 
-/** With a stack of its own, since the depth is the server's choice. */
+/** With an explicit stack, since the server chooses the depth. */
 function definitionTexts(definition: unknown): string[] {
   const texts: string[] = [];
   const pending = [definition];
@@ -161,15 +171,6 @@ function definitionTexts(definition: unknown): string[] {
     else if (isJsonObject(value)) pending.push(...Object.values(value).slice(0, MAX_TEXTS));
   }
   return texts;
-}
-
-/** A name that a model, or a person, may take for the name of another server's tool. */
-interface SimilarName {
-  readonly kind: "similar_name";
-  readonly severity: Severity;
-  readonly tool: { readonly server: string; readonly name: string };
-  /** The one that was listed first. */
-  readonly target: { readonly server: string; readonly name: string };
 }
 
 const MIN_SIMILAR_LENGTH = 6;
@@ -201,7 +202,7 @@ function similarNames(tools: readonly ListedTool[]): SimilarName[] {
       if (others.length >= MAX_FAMILY_SIZE || others.includes(plain)) continue;
       for (const other of others) {
         const pair = `${other}\n${plain}`;
-        if (compared.has(pair) || !isOneEditApart(other, plain)) continue;
+        if (compared.has(pair) || !isOneEditAway(other, plain)) continue;
         compared.add(pair);
         found.push(...acrossServers(byPlain.get(other) ?? [], group, () => "low"));
       }
@@ -244,16 +245,4 @@ function plainName(name: string): string {
 function* deletionsOf(name: string): Generator<string> {
   yield name;
   for (let at = 0; at < name.length; at += 1) yield name.slice(0, at) + name.slice(at + 1);
-}
-
-/** One letter more, less or other, or two neighbours that changed places. */
-function isOneEditApart(a: string, b: string): boolean {
-  if (a === b || Math.abs(a.length - b.length) > 1) return false;
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
-  let end = 0;
-  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end += 1;
-  const [mine, other] = [a.slice(start, a.length - end), b.slice(start, b.length - end)];
-  if (Math.max(mine.length, other.length) === 1) return true;
-  return mine.length === 2 && mine[0] === other[1] && mine[1] === other[0];
 }

@@ -243,7 +243,7 @@ export class Hub {
 
   /** Numbers for metrics that are kept nowhere else: calls in progress by source, and audit records that were lost. */
   measures(): { readonly underWay: Iterable<readonly [string, number]>; readonly auditLost: number } {
-    return { underWay: this.#parts.limits.underWay(), auditLost: this.#parts.audit.lost ?? 0 };
+    return { underWay: this.#parts.limits.inFlight(), auditLost: this.#parts.audit.lost ?? 0 };
   }
 
   quarantined(): readonly Quarantined[] {
@@ -344,7 +344,7 @@ export class Hub {
   instructions(session: Session): ServerInstructions[] {
     return serverInstructions(session, {
       view: this.view(session),
-      connections: [...this.#parts.servers.list(), ...(session.brought?.connections() ?? [])],
+      connections: [...this.#parts.servers.list(), ...(session.mounted?.connections() ?? [])],
       isOwn: session === this.session,
       withholds: (id, text) => this.#parts.definitions.withholdsInstructions(id, text),
     });

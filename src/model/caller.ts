@@ -5,9 +5,9 @@
 export const SCOPES = ["read", "call", "approve", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Who is behind a request, as the door that took it has made sure of. */
+/** The authenticated caller of a request. */
 export interface Caller {
-  /** The same for two requests exactly if the same identity is behind them; what one began nobody else may go on with. */
+  /** Equal for two requests exactly if they come from the same identity. Only that identity may continue what it started. */
   readonly key: string;
   readonly user?: string;
   /** The role that the identity is bound to; it can choose no other. */
@@ -20,7 +20,7 @@ export interface Caller {
 }
 
 /**
- * What must be the same for one request to go on with what another began. A token can lose rights, and get another user or
+ * Must be equal for one request to continue what another one started. A token can lose rights, and get another user or
  * role, while its key stays; what was begun with the old ones ends there.
  */
 export function identityOf(caller: Caller): string {

@@ -1,4 +1,4 @@
-/** Content for those that cannot carry every block: people, terminals, models. Inside Toolcrib it stays as it came. */
+/** Content for readers that cannot show every block: people, terminals, models. Inside Toolcrib it is passed on unchanged. */
 import { isJsonObject } from "./json.ts";
 import type { CallToolResult, ContentBlock } from "./protocol.ts";
 
@@ -29,7 +29,7 @@ export function describeBlock(block: ContentBlock): string {
   }
 }
 
-/** The whole result as text for people. Structured content stands in only where there is no other. */
+/** The whole result as text for people. Structured content is only used if there is no other. */
 export function resultText(result: CallToolResult): string {
   const text = blocksOf(result).map(describeBlock).join("\n");
   if (text !== "") return text;
@@ -37,7 +37,7 @@ export function resultText(result: CallToolResult): string {
 }
 
 /**
- * What a model gets: text and images as they came, all else as text. Never empty, and without empty text blocks,
+ * The content for a model: text and images unchanged, everything else as text. Never empty, and without empty text blocks,
  * because a provider refuses the whole request for one.
  */
 export function modelContent(result: CallToolResult): ContentBlock[] {
@@ -113,7 +113,12 @@ function isWholeImage({ type, data, mimeType }: ContentBlock): boolean {
   return type === "image" && typeof data === "string" && typeof mimeType === "string" && MIME_TYPE.test(mimeType);
 }
 
-function textBlock(text: string): ContentBlock {
+/** Programs without types, and stored data, may contain anything. */
+export function isContentBlock(value: unknown): value is ContentBlock {
+  return isJsonObject(value) && typeof value["type"] === "string";
+}
+
+export function textBlock(text: string): ContentBlock {
   return { type: "text", text };
 }
 
@@ -134,7 +139,7 @@ function emptyResultText(result: CallToolResult): string {
   return result.isError === true ? EMPTY_ERROR : EMPTY_RESULT;
 }
 
-/** Whether a text says that there was nothing: words of ours, not of a server. */
+/** Whether a text is our own placeholder for an empty result. */
 export function isEmptyResultText(text: string): boolean {
   return text === EMPTY_RESULT || text === EMPTY_ERROR;
 }

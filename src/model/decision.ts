@@ -1,7 +1,7 @@
 import type { CapabilityOrigin } from "./capability.ts";
 import type { JsonObject } from "./json.ts";
 
-/** What policy says of one use of one capability, and which rule said so. */
+/** The decision of policy on one use of a capability, and the rule behind it. */
 export type Decision =
   | { readonly verdict: "allow"; readonly rule: Rule | null }
   | { readonly verdict: "deny"; readonly rule: Rule }
@@ -28,17 +28,17 @@ export interface Rule {
   readonly where: string;
 }
 
-/** `session`: until the session ends. `always`: from now on, written down where the rule stands. */
+/** `session`: until the session ends. `always`: from now on, saved where the rule is defined. */
 export type AskAnswer = "once" | "session" | "always" | "no";
 
-/** What became of a question. `withdrawn`: whoever asked gave up or went away first, so nobody decided. */
+/** The outcome of an approval request. `withdrawn`: the caller gave up or disconnected first. */
 export type AskOutcome = AskAnswer | "timeout" | "withdrawn";
 
-/** A call that waits for somebody's yes. */
+/** A call that waits for approval. */
 export interface AskRequest {
   readonly id: string;
   /**
-   * False: the call is under way and goes on with the answer. True: nobody could be asked, so the call was refused, and a
+   * False: the call is in progress and continues with the answer. True: no one could be asked, so the call was refused, and a
    * later yes lets the same call through when it is made again.
    */
   readonly held: boolean;
@@ -55,11 +55,11 @@ export interface AskRequest {
   readonly rules: readonly Rule[];
   /** Why it is asked, in a sentence for a person. */
   readonly reason: string;
-  /** ISO time after which the answer is no. */
+  /** ISO time after which it counts as refused. */
   readonly expiresAt: string;
   /** In a cluster: the name of the other node at which it waits; absent for what waits here. */
   readonly node?: string;
 }
 
-/** What it throws counts as no. `signal` aborts when the question is moot. */
+/** An error counts as a refusal. `signal` aborts when the request is no longer needed. */
 export type AskCallback = (request: AskRequest, signal: AbortSignal) => Promise<AskAnswer> | AskAnswer;

@@ -21,7 +21,7 @@ export const ERROR_TABLE = {
 
 export type ErrorCode = keyof typeof ERROR_TABLE;
 
-/** An error as it stands in answers at every door. */
+/** An error as every door reports it. */
 export interface ErrorObject {
   readonly code: ErrorCode;
   readonly message: string;
@@ -30,12 +30,12 @@ export interface ErrorObject {
 }
 
 interface ToolcribErrorOptions {
-  readonly hint?: string | undefined;
-  readonly details?: { readonly [key: string]: unknown } | undefined;
+  readonly hint?: string;
+  readonly details?: { readonly [key: string]: unknown };
   readonly cause?: unknown;
 }
 
-/** The only error that parts of Toolcrib throw at each other on purpose. Its message must never hold a secret. */
+/** The only error that parts of Toolcrib throw at each other on purpose. Its message must never contain a secret. */
 export class ToolcribError extends Error {
   override readonly name = "ToolcribError";
   readonly code: ErrorCode;
@@ -64,7 +64,7 @@ export function systemErrorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }
 
-/** Any thrown value as a ToolcribError; what nobody foresaw becomes `internal` without its stack. */
+/** Any thrown value as a ToolcribError; an unexpected one becomes `internal` without its stack. */
 export function asToolcribError(thrown: unknown): ToolcribError {
   if (thrown instanceof ToolcribError) return thrown;
   const message = thrown instanceof Error ? thrown.message : String(thrown);
@@ -77,8 +77,8 @@ export function errorText({ code, message, hint }: ErrorObject): string {
 }
 
 /**
- * Without what only people are to do: a model that is told how a refusal could be lifted may try to lift it, and one that is
- * told of commands may try to run them.
+ * Without hints that are only for people: a model that learns how to lift a refusal may try to lift it, and one that
+ * learns of commands may try to run them.
  */
 export function errorTextForModel(error: ErrorObject): string {
   const { code, message, hint, details } = error;

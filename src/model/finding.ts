@@ -1,4 +1,4 @@
-/** What the guard calls the suspicious things that it finds in text from outside. */
+/** The kinds of suspicious content that the guard finds in untrusted text. */
 export const FINDING_CODES = [
   "instruction_override",
   "agent_directive",

@@ -1,4 +1,4 @@
-/** `unknown` values, because what servers send is passed on as it came and is only narrowed where it is read. */
+/** `unknown` values, because data of servers is passed on unchanged and only narrowed where it is read. */
 export type JsonObject = { [key: string]: unknown };
 
 export function isJsonObject(value: unknown): value is JsonObject {
@@ -16,7 +16,7 @@ export function canonicalJson(value: unknown): string {
   // Written for speed: it runs over every definition of every server.
   let text = "";
   for (const key of Object.keys(value).toSorted()) {
-    // A non-null object that is no array: any key of it may be read.
+    // A non-null object that is not an array: any key of it may be read.
     const member = (value as JsonObject)[key];
     if (member === undefined || typeof member === "function" || typeof member === "symbol") continue;
     text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${canonicalJson(member)}`;

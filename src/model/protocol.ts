@@ -71,7 +71,7 @@ export interface PromptDefinition extends JsonObject {
   arguments?: PromptArgument[];
 }
 
-/** One block of content; `type` may be one that nobody here knows. */
+/** One block of content; `type` may be unknown here. */
 export interface ContentBlock extends JsonObject {
   type: string;
 }

@@ -21,15 +21,15 @@ export interface SessionRules extends ToolRules {
    * Only what these sources offer, of any kind; `local` is the in-process tools. An id also stands for the server that
    * a role has in its place.
    */
-  readonly servers?: readonly string[] | undefined;
+  readonly servers?: readonly string[];
   /** Only what servers with at least one of these tags offer. In-process tools have no tags. */
-  readonly tags?: readonly string[] | undefined;
+  readonly tags?: readonly string[];
   /** Whether patterns of this set also match the names that servers give their tools. */
-  readonly ownNames?: boolean | undefined;
+  readonly ownNames?: boolean;
   /** Patterns that `allow` does not apply to. They match public names only, so that no server can give itself such a name. */
-  readonly exempt?: readonly string[] | undefined;
+  readonly exempt?: readonly string[];
   /** Additional sets of rules, each of which must also allow something. */
-  readonly also?: readonly SessionRules[] | undefined;
+  readonly also?: readonly SessionRules[];
 }
 
 const Size = z

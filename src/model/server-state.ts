@@ -43,12 +43,12 @@ export function statusOf(state: ServerState): ServerStatus {
   }
 }
 
-/** How the login at a remote server stands. */
+/** The state of the login at a remote server. */
 export interface AuthInfo {
   readonly type: "oauth" | "client-credentials";
-  /** ISO time at which the access token ends. It is renewed by itself before that, unless `state` says otherwise. */
+  /** ISO time at which the access token ends. It is renewed automatically before that, unless `state` says otherwise. */
   readonly expiresAt?: string;
-  /** expires_soon: it cannot be renewed without a person. login_needed: nothing works until somebody logs in. */
+  /** expires_soon: it cannot be renewed without a person. login_needed: nothing works until a person logs in. */
   readonly state: "ok" | "expires_soon" | "login_needed";
 }
 
@@ -63,7 +63,7 @@ export interface ServerInfo {
   readonly toolCount: number;
   readonly serverVersion: string | null;
   readonly lastError: string | null;
-  /** What a person can do about `lastError`, where that is known. */
+  /** How to fix `lastError`, if that is known. */
   readonly hint?: string;
   /** ISO time of the current connection, or null. */
   readonly connectedAt: string | null;

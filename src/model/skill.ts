@@ -36,7 +36,7 @@ export interface SkillFile {
   readonly executable: boolean;
 }
 
-/** What the machine must have. Empty lists where nothing is said. */
+/** Requirements for the machine. Lists are empty if nothing is required. */
 export interface SkillNeeds {
   readonly bins: readonly string[];
   /** One of these is enough. */
@@ -65,7 +65,7 @@ export interface ServerParameter {
   readonly description?: string;
   readonly required: boolean;
   readonly sensitive: boolean;
-  /** May hold `${CWD}`, `${WORKSPACE}`, `${HOME}`, `${SKILL_DIR}`. Never there for a sensitive parameter. */
+  /** May contain `${CWD}`, `${WORKSPACE}`, `${HOME}`, `${SKILL_DIR}`. Never there for a sensitive parameter. */
   readonly default?: string;
   readonly example?: string;
   /** Used by the template without being declared. */
@@ -98,7 +98,7 @@ export interface RequiredServer {
   readonly name: string;
   readonly package?: string;
   readonly description?: string;
-  /** Absent where only a name is given that nobody knows. */
+  /** Absent if there is only an unknown name. */
   readonly template?: ServerTemplate;
   readonly parameters: readonly ServerParameter[];
   /** An image of it, which is used where containers can be run. */
@@ -177,7 +177,7 @@ export interface SkillManifest {
   /** ISO time. */
   readonly importedAt: string;
   readonly digest: string;
-  /** Where its files are kept; relative to the registry's folder. */
+  /** Where its files are stored; relative to the registry's folder. */
   readonly dir: string;
   readonly facts: SkillFacts;
 }

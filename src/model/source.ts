@@ -9,7 +9,7 @@ import type {
   ToolDefinition,
 } from "./protocol.ts";
 
-/** What a Source offers at one moment, in its own names. Immutable; a change is a new object. */
+/** The definitions of a Source at one moment, under its own names. Immutable; a change is a new object. */
 export interface Definitions {
   readonly tools: readonly ToolDefinition[];
   readonly resources: readonly ResourceDefinition[];
@@ -35,39 +35,39 @@ export type Use =
   | { readonly kind: "subscribe"; readonly uri: string }
   | { readonly kind: "unsubscribe"; readonly uri: string };
 
-/** What a retried request of the modern era carries; passed on untouched. */
+/** The input of a retried request of the modern era; passed on unchanged. */
 export interface InputRound {
   readonly responses?: JsonObject;
   readonly state?: unknown;
 }
 
-/** What a caller says about a use besides what is used. */
+/** The options of a caller for one use. */
 export interface UseOptions {
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  readonly onProgress?: (progress: Progress) => void;
   /** `_meta` of the caller that goes upstream with the request, such as trace context. */
-  readonly meta?: JsonObject | undefined;
+  readonly meta?: JsonObject;
   /** Params that go along as they came: fields of a later protocol, or of client and server alone. */
-  readonly extra?: JsonObject | undefined;
+  readonly extra?: JsonObject;
   /** Answers what the source asks while it runs; the session's own client if absent. */
-  readonly client?: ClientSide | undefined;
+  readonly client?: ClientSide;
   /**
    * Gets every notification that came on this use's own stream, such as log messages; without it they go to everyone who
    * listens. `notifications/progress` goes to `onProgress` instead.
    */
-  readonly onNotice?: ((method: string, params: JsonObject) => void) | undefined;
+  readonly onNotice?: (method: string, params: JsonObject) => void;
   /** The least log level that the caller wants while this runs; only servers of the modern era can be asked for it. */
-  readonly logLevel?: string | undefined;
+  readonly logLevel?: string;
   /**
-   * There if the caller takes `input_required` results of a modern server itself, and then holds what it brings along on a
-   * retry. Without it the client is asked and the source goes on by itself.
+   * Set if the caller handles `input_required` results of a modern server itself; it then contains the input of a
+   * retry. Without it the client is asked and the source continues by itself.
    */
-  readonly input?: InputRound | undefined;
+  readonly input?: InputRound;
   /** Keeps a result above `limits.resultBytes` for the session, and returns a short one that says where it can be read. */
-  readonly keepLarge?: boolean | undefined;
+  readonly keepLarge?: boolean;
   /** Answers if the call needs approval; the session's own callback, or the hub's, if absent. */
-  readonly onAsk?: AskCallback | undefined;
+  readonly onAsk?: AskCallback;
   /** The reader of the result: an agent's model gets untrusted text between boundary markers. */
-  readonly audience?: "agent" | undefined;
+  readonly audience?: "agent";
 }
 
 /** A use as its source sees it. */
@@ -85,7 +85,7 @@ export interface Source {
   definitions(): Definitions;
   /** Resolves with the result as the source gave it, `isError` results included. Rejects with ToolcribError only. */
   run(use: Use, context: UseContext): Promise<Result>;
-  /** Drops what it holds for a session that has ended, such as its subscriptions. Must not throw. */
+  /** Releases what belongs to a session that has ended, such as its subscriptions. Must not throw. */
   endSession?(sessionId: string): void;
   /** Called after `definitions()` changed. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
@@ -108,11 +108,11 @@ export interface ClientSide {
   readonly key: unknown;
   /** True while this call of the client cannot take a question, because one is open that ends the client's request. */
   readonly waiting?: boolean;
-  /** What it can answer: MCP's client capabilities `roots`, `sampling` and `elicitation`, as the client declared them. */
+  /** Its abilities: MCP's client capabilities `roots`, `sampling` and `elicitation`, as the client declared them. */
   readonly capabilities: Readonly<JsonObject>;
   /**
    * True if its roots are only for servers that the session itself brought, and for those whose entries ask for the
-   * session's: they are where the client happens to be, or come from a guest, and nobody who runs the hub named them.
+   * session's: the operator of the hub did not choose them.
    */
   readonly rootsOnRequest?: boolean;
   /** Answers `roots/list`, with MCP's own result. */
@@ -122,17 +122,17 @@ export interface ClientSide {
   readonly elicit?: ElicitationCallback;
 }
 
-/** What a Source may know and use of the session on whose behalf it runs something. */
+/** The part of a session that a Source may know and use. */
 export interface SessionContext {
   readonly id: string;
   /** The door that opened it: `library`, `cli`, … */
   readonly door: string;
   readonly role?: string;
-  /** Who is behind it, as the door that opened it has made sure of. Servers with `isolation: "user"` need it. */
+  /** The authenticated user. Servers with `isolation: "user"` need it. */
   readonly user?: string;
   /** True for a session of the user who runs the hub. */
   readonly owner: boolean;
   readonly workspaceDir?: string;
-  /** Who answers servers, for calls that name no client of their own. */
+  /** Answers servers, for calls without their own client. */
   readonly client: ClientSide;
 }

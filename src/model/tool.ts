@@ -1,5 +1,6 @@
 /** The shape of an in-process tool, the same one that OpenClaw-style agents use. */
-import { ToolcribError } from "./errors.ts";
+import { textBlock } from "./content.ts";
+import { type ErrorObject, errorTextForModel, ToolcribError } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
 import type { ContentBlock, Progress, ToolAnnotations } from "./protocol.ts";
 
@@ -37,6 +38,11 @@ export interface Tool<Params extends JsonObject = JsonObject, Details = unknown>
   /** Only sessions of the hub's own user may call it. */
   ownerOnly?: boolean;
   annotations?: ToolAnnotations;
+}
+
+/** An error as a result that a model reads. */
+export function errorToolResult(error: ErrorObject): ToolResult {
+  return { content: [textBlock(errorTextForModel(error))], details: { error }, isError: true };
 }
 
 /** Thrown by a tool whose arguments make no sense to it. */

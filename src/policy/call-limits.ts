@@ -49,7 +49,7 @@ export class CallLimits {
   readonly #servers = new Map<string, CallWindow>();
   readonly #sessions = new Map<string, CallWindow>();
   #sharing: LimitSharing | undefined;
-  readonly #underWay = new ChurnMap<string, number>();
+  readonly #inFlight = new ChurnMap<string, number>();
   #sweepAbove = SWEEP_ABOVE;
   #lastSeen = Number.NEGATIVE_INFINITY;
   #setBack = 0;
@@ -101,11 +101,11 @@ export class CallLimits {
   /** Decides with what this hub knows by itself. */
   #refusal(server: string, session: string, nodes: number): LimitOutcome | undefined {
     const now = this.#now();
-    const underWay = this.#underWay.get(server) ?? 0;
+    const inFlight = this.#inFlight.get(server) ?? 0;
     const { concurrency } = this.#options;
-    if (underWay >= shareOf(concurrency, nodes)) {
+    if (inFlight >= shareOf(concurrency, nodes)) {
       const among = nodes > 1 ? ` for ${nodes} nodes` : "";
-      const what = `server ${server} already has ${underWay} calls in progress (limits.concurrency is ${concurrency}${among})`;
+      const what = `server ${server} already has ${inFlight} calls in progress (limits.concurrency is ${concurrency}${among})`;
       return { ok: false, retryAfterMs: CONCURRENCY_RETRY_MS, what };
     }
     const serverWait = this.#servers.get(server)?.wait(now) ?? 0;
@@ -171,16 +171,16 @@ export class CallLimits {
   }
 
   #enter(server: string): Extract<LimitOutcome, { ok: true }> {
-    this.#underWay.set(server, (this.#underWay.get(server) ?? 0) + 1);
+    this.#inFlight.set(server, (this.#inFlight.get(server) ?? 0) + 1);
     let released = false;
     return {
       ok: true,
       release: () => {
         if (released) return;
         released = true;
-        const left = (this.#underWay.get(server) ?? 1) - 1;
-        if (left > 0) this.#underWay.set(server, left);
-        else this.#underWay.delete(server);
+        const left = (this.#inFlight.get(server) ?? 1) - 1;
+        if (left > 0) this.#inFlight.set(server, left);
+        else this.#inFlight.delete(server);
       },
     };
   }
@@ -191,8 +191,8 @@ export class CallLimits {
   }
 
   /** Calls in progress, by server. */
-  underWay(): Iterable<readonly [server: string, calls: number]> {
-    return this.#underWay;
+  inFlight(): Iterable<readonly [server: string, calls: number]> {
+    return this.#inFlight;
   }
 
   /** How many servers and sessions are remembered. */

@@ -68,7 +68,7 @@ export interface PolicySubject {
    * There if the session itself brought it: the rules of its own entry, as those of a server. Lists of servers and tags say
    * which part of the hub is meant, and so nothing about this.
    */
-  readonly brought?: SessionEntryPolicy | undefined;
+  readonly mounted?: SessionEntryPolicy | undefined;
 }
 
 export interface SessionEntryPolicy {
@@ -179,10 +179,10 @@ export class Policy {
     const replaced = server?.policy.replaced;
     if (replaced !== undefined)
       steps.push(decideLevel("server", replaced.where, this.#compiled(replaced), byEitherName, isTool));
-    const { brought } = subject;
-    if (brought?.rules !== undefined) {
-      const compiled = this.#compiled({ rules: brought.rules, where: brought.where });
-      steps.push(decideLevel("server", brought.where, compiled, byEitherName, isTool));
+    const { mounted } = subject;
+    if (mounted?.rules !== undefined) {
+      const compiled = this.#compiled({ rules: mounted.rules, where: mounted.where });
+      steps.push(decideLevel("server", mounted.where, compiled, byEitherName, isTool));
     }
     if (role !== undefined) steps.push(decideLevel("role", role.policy.where, role.rules, byPublicName, isTool));
     for (const rules of ruleSets(who.rules)) {
@@ -219,7 +219,7 @@ export class Policy {
       const where = `${this.#where}: the role has a server of its own in its place`;
       yield denial({ level: "role", list: "servers", pattern: String(subject.server), where });
     }
-    if (subject.brought !== undefined) return;
+    if (subject.mounted !== undefined) return;
     if (role?.servers !== undefined && subject.skill !== undefined) {
       const skills = role.skills ?? [];
       if (!skills.includes(subject.skill))

@@ -2,10 +2,9 @@
  * Combines schemas into one: several that all apply (`allOf`), and several of which one applies (`anyOf`, `oneOf`). What
  * cannot be expressed in one schema is dropped, so the result never allows less.
  */
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 import {
   ANNOTATIONS,
-  canonical,
   distinct,
   schemaList,
   schemaMap,
@@ -14,7 +13,7 @@ import {
   stringList,
 } from "./schema-keywords.ts";
 
-/** Keywords that mean something only together: of two such groups the first stands. */
+/** Keywords that mean something only together: of two such groups the first is kept. */
 const GROUPS: readonly (readonly [head: string, ...rest: string[]])[] = [
   ["if", "then", "else"],
   ["contains", "minContains", "maxContains"],
@@ -40,7 +39,7 @@ class SchemaMerge {
   readonly #notes: SchemaNotes;
   readonly #path: string;
   readonly #slots = new Map<string, Slot>();
-  /** `canonical` of the head of each group. */
+  /** `canonicalJson` of the head of each group. */
   readonly #heads = new Map<string, string>();
 
   constructor(notes: SchemaNotes, path: string) {
@@ -76,7 +75,7 @@ class SchemaMerge {
     for (const group of GROUPS) {
       const [head] = group;
       if (!(head in member)) continue;
-      const text = canonical(member[head]);
+      const text = canonicalJson(member[head]);
       const known = this.#heads.get(head);
       if (known === undefined) this.#heads.set(head, text);
       if (known === undefined || known === text) continue;
@@ -104,9 +103,9 @@ function mergeOf(keyword: string, first: unknown, notes: SchemaNotes, path: stri
       return { add: (value) => void all.push(...[value].flat()), result: () => all };
     }
     case "not": {
-      const refused = new Map([[canonical(first), first]]);
+      const refused = new Map([[canonicalJson(first), first]]);
       return {
-        add: (value) => void refused.set(canonical(value), value),
+        add: (value) => void refused.set(canonicalJson(value), value),
         result: () => ({ anyOf: [...refused.values()] }),
       };
     }
@@ -137,7 +136,7 @@ function mergeOfValues(keyword: string, first: unknown, notes: SchemaNotes, path
       if (/^(min|exclusiveMin)/.test(keyword)) return Math.max(merged, value);
       if (/^(max|exclusiveMax)/.test(keyword)) return Math.min(merged, value);
     }
-    if (!ANNOTATIONS.has(keyword) && (text ??= canonical(first)) !== canonical(value)) {
+    if (!ANNOTATIONS.has(keyword) && (text ??= canonicalJson(first)) !== canonicalJson(value)) {
       notes.add(`two different ${keyword} cannot be merged; the second is dropped`, path);
     }
     return merged;
@@ -194,7 +193,10 @@ function commonTypes(first: unknown, second: unknown, notes: SchemaNotes, path: 
     return type === "integer" && others.includes("number") ? [type] : [];
   });
   if (common.length === 0) {
-    notes.add(`the types ${canonical(first)} and ${canonical(second)} have nothing in common; the first is kept`, path);
+    notes.add(
+      `the types ${canonicalJson(first)} and ${canonicalJson(second)} have nothing in common; the first is kept`,
+      path,
+    );
     return first;
   }
   return common.length === 1 ? common[0] : common;
@@ -202,13 +204,13 @@ function commonTypes(first: unknown, second: unknown, notes: SchemaNotes, path: 
 
 function mergeOfEnums(first: unknown, notes: SchemaNotes, path: string): KeywordMerge {
   if (!Array.isArray(first)) return folding(first, () => first);
-  let common = first.map((value: unknown) => ({ value, text: canonical(value) }));
+  let common = first.map((value: unknown) => ({ value, text: canonicalJson(value) }));
   let texts = new Set(common.map(({ text }) => text));
   return {
     add: (value) => {
       if (!Array.isArray(value)) return;
       // Only what is in the new list is looked up, so that a long first list is not read again for each member.
-      const both = new Set(value.map(canonical).filter((text) => texts.has(text)));
+      const both = new Set(value.map(canonicalJson).filter((text) => texts.has(text)));
       if (both.size === 0) return notes.add("two enums have no value in common; the first is kept", path);
       if (both.size === texts.size) return;
       common = common.filter(({ text }) => both.has(text));
@@ -220,7 +222,7 @@ function mergeOfEnums(first: unknown, notes: SchemaNotes, path: string): Keyword
 
 const UNIONS = ["anyOf", "oneOf"] as const;
 
-/** `anyOf` of the branches, or something shorter that says the same. */
+/** `anyOf` of the branches, or something shorter that means the same. */
 export function unionOf(branches: readonly JsonObject[]): JsonObject {
   const choices = distinct(branches);
   const [only] = choices;
@@ -314,7 +316,7 @@ function unionOfObjects(branches: readonly JsonObject[], outer: SchemaMap): Json
   };
 }
 
-/** A name that stands in `outer` too is left out unless every branch has it: a branch without it would allow what `outer` allows. */
+/** A name that is also in `outer` is left out unless every branch has it: a branch without it would allow what `outer` allows. */
 function unionOfMaps(maps: readonly SchemaMap[], outer: SchemaMap): SchemaMap {
   const byName = new Map<string, JsonObject[]>();
   for (const [name, schema] of maps.flatMap((map) => Object.entries(map))) {
@@ -365,7 +367,7 @@ function flattenOuterUnion(node: JsonObject, notes: SchemaNotes, path: string): 
     notes.add("a union beside items is dropped", path);
     return own;
   }
-  // What is left beside the union is small (types, bounds), so it can stand in each branch.
+  // What is left beside the union is small (types, bounds), so it can be repeated in each branch.
   const { title, description, ...shared } = own;
   const branches = schemaList(anyOf ?? oneOf).map((branch) => mergeSchemas([branch, shared], notes, path));
   const about = { ...(title === undefined ? {} : { title }), ...(description === undefined ? {} : { description }) };
@@ -382,7 +384,7 @@ function withoutTuple(node: JsonObject, notes: SchemaNotes, path: string): JsonO
   return { ...rest, ...closed, items: unionOf(schemas) };
 }
 
-/** The types that a node allows, told by its values or keywords where it does not say; empty for any. */
+/** The types that a node allows, inferred from its values or keywords if `type` is absent; empty for any. */
 export function typesOf(node: JsonObject): string[] {
   const said = stringList([node["type"]].flat());
   if (said.length > 0) return said;

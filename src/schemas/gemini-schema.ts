@@ -1,6 +1,6 @@
 /**
  * Schemas for Gemini's function declarations, which take a small part of OpenAPI 3.0 and refuse the whole request for
- * one unknown keyword. Three rules are not obvious: `anyOf` must stand alone, `enum` holds non-empty strings only, and
+ * one unknown keyword. Three rules are not obvious: `anyOf` must be alone, `enum` contains non-empty strings only, and
  * every node needs a `type`.
  */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -64,7 +64,7 @@ function convertUnion(node: JsonObject, notes: SchemaNotes, path: string): JsonO
   return either(shapes.length === 0 ? [{ type: "string" }] : shapes, node, real.length < branches.length);
 }
 
-/** One shape as it is; several under an `anyOf` that stands alone, so that title and text go to the first of them. */
+/** One shape as it is; several under an `anyOf`, with title and description in the first of them. */
 function either(shapes: readonly JsonObject[], { title, description }: JsonObject, nullable: boolean): JsonObject {
   const [first = {}, ...others] = distinct(shapes).map((shape) => (nullable ? { ...shape, nullable } : shape));
   const texts = [...new Set([description, first["description"]])].filter(
@@ -151,7 +151,7 @@ function stringValues(node: JsonObject, notes: SchemaNotes, path: string): JsonO
   return usable.length === 0 ? {} : { enum: usable };
 }
 
-/** Numbers cannot stand in an enum, so the bounds and the description say them. */
+/** Numbers are not allowed in an enum, so the bounds and the description express them. */
 function numberValues(node: JsonObject, type: string): JsonObject {
   const values = (valuesOf(node) ?? []).filter(
     (value) => typeof value === "number" && (type === "number" || typeOfValue(value) === type),

@@ -69,7 +69,7 @@ export function inlineReferences(root: JsonObject, notes: SchemaNotes, dialect: 
 interface SchemaPosition {
   readonly path: string;
   readonly depth: number;
-  /** The schema that `#` stands for. */
+  /** The schema that `#` refers to. */
   readonly base: JsonObject;
 }
 
@@ -77,7 +77,7 @@ class Inliner {
   readonly #notes: SchemaNotes;
   readonly #dialect: Dialect;
   readonly #references: SchemaReferences;
-  /** Up to draft-07 whatever stands beside a `$ref` counts for nothing. */
+  /** Up to draft-07 everything beside a `$ref` is ignored. */
   readonly #legacy: boolean;
   readonly #ancestors = new Set<unknown>();
   #nodes = 0;
@@ -280,7 +280,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["examples", Array.isArray],
   ["default", () => true],
   ["const", () => true],
-  // An empty enum is no error in JSON Schema, but providers and validators take it for one.
+  // An empty enum is valid in JSON Schema, but providers and validators refuse it.
   ["enum", (value) => Array.isArray(value) && value.length > 0],
   ["multipleOf", (value) => isNumber(value) && Number(value) > 0],
   ["minimum", isNumber],
@@ -306,7 +306,7 @@ function isValidKeywordValue(keyword: string, value: unknown): boolean {
 }
 
 /**
- * Whether an unknown keyword holds objects. Validators look for ids and anchors in those as if they were schemas, and
+ * Whether an unknown keyword contains objects. Validators look for ids and anchors in those as if they were schemas, and
  * stumble over bad ones. Scalars and lists of them (`enumNames`) do no harm and may help a model.
  */
 function isUnknownObject(keyword: string, value: unknown): boolean {
@@ -325,7 +325,7 @@ function namesOf(value: unknown): Names {
   return { names: [...new Set(found)], whole: Array.isArray(value) && found.length === value.length };
 }
 
-/** The lists of `dependentRequired`; `undefined` where it is no map. */
+/** The lists of `dependentRequired`; `undefined` if it is not a map. */
 function namesByName(value: unknown): { lists: { [name: string]: string[] }; whole: boolean } | undefined {
   if (!isJsonObject(value)) return undefined;
   const entries = Object.entries(value).map(([name, list]) => [name, namesOf(list)] as const);
@@ -404,7 +404,7 @@ function modernizeDependencies(node: JsonObject): void {
 interface Target {
   /** An object or a boolean, as found. */
   readonly schema: unknown;
-  /** What `#` means inside the target. */
+  /** The schema that `#` refers to inside the target. */
   readonly base: JsonObject;
 }
 
@@ -514,7 +514,7 @@ function canCompile(source: string): boolean {
 }
 
 /**
- * OpenAI compiles patterns with Python's `re`, and some models refuse lookaround besides. What is left out here and
+ * OpenAI compiles patterns with Python's `re`, and some models also refuse lookaround. A pattern that is left out here and
  * would have been fine (such as most back references) costs the model a hint and nothing else.
  */
 export function isRegexForOpenAi(source: string): boolean {

@@ -1,11 +1,11 @@
 /** Tool schemas in the form that a model provider takes. */
 import { ToolcribError } from "../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 import { flattenObject } from "./combine.ts";
 import { geminiSchema } from "./gemini-schema.ts";
 import { type Dialect, inlineReferences, isRegexForOpenAi, PLAIN_DIALECT } from "./inline.ts";
 import { openAiStrictSchema, withArrayItems, withoutStrictNulls } from "./openai-schema.ts";
-import { canonical, schemaMap, SchemaNotes, stringList } from "./schema-keywords.ts";
+import { schemaMap, SchemaNotes, stringList } from "./schema-keywords.ts";
 
 export const PROVIDERS = ["anthropic", "openai", "openai-strict", "gemini", "bedrock", "raw"] as const;
 export type Provider = (typeof PROVIDERS)[number];
@@ -18,7 +18,7 @@ const MAX_ROUNDS = 10;
 
 export interface NormalizedSchema {
   readonly schema: JsonObject;
-  /** What was changed or lost, with the place, for a person. */
+  /** Changes and losses, with their places, for people. */
   readonly notes: string[];
   /**
    * The arguments that a model gave for the normalised schema as the tool itself expects them: names that Claude cannot
@@ -28,7 +28,7 @@ export interface NormalizedSchema {
 }
 
 /**
- * `raw` gives the very object back; the others give a new one and leave the input untouched. Normalising again changes
+ * `raw` returns the same object; the others return a new one and leave the input unchanged. Normalizing again changes
  * nothing. Throws ToolcribError for a schema that cannot be sent at all, so that the caller leaves that one tool out.
  *
  * @example
@@ -79,7 +79,7 @@ function convertUntilStable(
     const ignored = new SchemaNotes();
     // From the start, because Gemini's `nullable` is understood there.
     const next = convert(plainRoot(inlineReferences(current, ignored, dialect), ignored), ignored);
-    if (canonical(next) === canonical(current)) return current;
+    if (canonicalJson(next) === canonicalJson(current)) return current;
     current = next;
   }
   return current;
@@ -134,7 +134,7 @@ export function renamesForClaude(schema: JsonObject): Renamed {
   return renamed;
 }
 
-/** Thousands of names may become the same one, so the first number that may be free is kept in `next`. */
+/** Thousands of names may become the same one, so `next` remembers the first number that may be free. */
 function numbered(plain: string, taken: ReadonlySet<string>, next: Map<string, number>): string {
   for (let digits = 1; ; digits += 1) {
     const start = `${plain.slice(0, MAX_LENGTH - 1 - digits)}_`;

@@ -1,6 +1,6 @@
 /**
  * Schemas for OpenAI's strict mode: every object is closed, every property is required, and what was optional may be
- * null instead. What strict mode cannot say is dropped with a note; the tool's own check still has the whole schema.
+ * null instead. What strict mode cannot express is dropped with a note; the tool's own check still has the whole schema.
  */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { simplify, typesOf, unionOf, valuesOf } from "./combine.ts";
@@ -212,7 +212,7 @@ function cleanObject(value: JsonObject, schemas: readonly JsonObject[]): JsonObj
   return Object.fromEntries(entries);
 }
 
-/** The schema and whatever stands beside it in unions. */
+/** The schema and its alternatives in unions. */
 function alternatives(schema: JsonObject): JsonObject[] {
   return [schema, ...UNIONS.flatMap((keyword) => schemaList(schema[keyword]).flatMap(alternatives))];
 }
@@ -248,7 +248,7 @@ export function withArrayItems(schema: JsonObject): JsonObject {
 function itemsOf({ prefixItems, items, maxItems }: JsonObject): JsonObject {
   const tuple = schemaList(prefixItems);
   const most = typeof maxItems === "number" ? maxItems : Infinity;
-  // Nothing comes after a closed tuple, so `items` is free to tell those who do not know `prefixItems` what is in it.
+  // Nothing comes after a closed tuple, so `items` can describe its contents for providers that do not know `prefixItems`.
   if (items === false) return { items: unionOf(tuple), maxItems: Math.min(most, tuple.length) };
   return { items: most <= tuple.length ? unionOf(tuple) : {} };
 }

@@ -1,9 +1,9 @@
 /**
- * Where schemas stand inside a schema. Everything that walks a schema goes by these lists, so that a property
+ * The positions of schemas inside a schema. Everything that walks a schema uses these lists, so that a property
  * called `format` or `$ref` is never taken for a keyword.
  */
 import { ToolcribError } from "../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 
 /** Keywords whose value is one schema. */
 export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
@@ -81,7 +81,7 @@ export function mapValues(
   );
 }
 
-/** Deeper nesting is no honest schema, and providers stop long before. */
+/** No real schema is nested more deeply, and providers stop long before. */
 export const MAX_DEPTH = 100;
 
 export function tooDeep(path: string): ToolcribError {
@@ -92,7 +92,7 @@ export function tooDeep(path: string): ToolcribError {
   );
 }
 
-/** A deep copy of plain JSON; what JSON cannot say is left out. */
+/** A deep copy of plain JSON; values that JSON cannot express are left out. */
 export function copyJson(value: unknown, path: string, depth = 0): unknown {
   if (depth > MAX_DEPTH) throw tooDeep(path);
   if (Array.isArray(value)) return value.map((item) => copyJson(item, path, depth + 1) ?? null);
@@ -104,22 +104,14 @@ export function copyJson(value: unknown, path: string, depth = 0): unknown {
   return typeof value === "function" || typeof value === "symbol" || typeof value === "bigint" ? undefined : value;
 }
 
-/** The same text for equal JSON, whatever the order of keys. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === "object" && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
-}
-
+/** Without equal values. */
 export function distinct<T>(values: readonly T[]): T[] {
-  return [...new Map(values.map((value) => [canonical(value), value])).values()];
+  return [...new Map(values.map((value) => [canonicalJson(value), value])).values()];
 }
 
 const MAX_PATH = 100;
 
-/** What normalising changed or lost, said once for each kind of change with the first place where it happened. */
+/** Changes and losses of normalizing: each kind once, with the first place where it happened. */
 export class SchemaNotes {
   readonly #places = new Map<string, Set<string>>();
 

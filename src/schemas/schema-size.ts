@@ -1,5 +1,5 @@
 /**
- * Bounds on a JSON Schema from outside. What is made of one (a validator, a provider's form, a fingerprint, an index) costs
+ * Limits for untrusted JSON Schemas. Processing one (a validator, a provider's form, a fingerprint, an index) costs
  * far more than reading it. Tools of the reference servers have up to 30 values in half a kilobyte; this leaves room for those
  * that are generated from large descriptions of APIs.
  */
@@ -27,7 +27,7 @@ export function schemaSize(schema: object): SchemaSize {
   let nodes = 0;
   let length = 0;
   let patterns = 0;
-  // A stack of its own: what is nested deeply would overflow a recursive walk.
+  // An explicit stack: deep nesting would overflow a recursive walk.
   const pending: { readonly value: unknown; readonly depth: number }[] = [{ value: schema, depth: 0 }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { value, depth } = next;

@@ -38,7 +38,7 @@ export function isCredentialName(name: string): boolean {
   return words.some((word) => CREDENTIAL_WORDS.has(word) || CREDENTIAL_SUFFIX.test(word));
 }
 
-/** Is this value written out, where a reference should stand? Switches such as `true` or `0` are no credential. */
+/** Is this value written out, where a reference should be? Switches such as `true` or `0` are not credentials. */
 export function isPlainText(value: string): boolean {
   const text = value.trim();
   if (text === "" || /^(?:true|false|yes|no|on|off|none|null|\d)$/i.test(text)) return false;

@@ -1,9 +1,9 @@
 import { isCredentialName } from "./credential-names.ts";
 
-/** What stands where a secret stood. */
+/** Replaces a secret. */
 export const MASK = "[redacted]";
 
-/** Replaces the span that `spanOf` gives for each match; where it gives none, the search goes on behind the match. */
+/** Masks the span that `spanOf` returns for each match; without one, the search continues after the match. */
 export function maskEach(
   text: string,
   pattern: RegExp,
@@ -70,7 +70,7 @@ const ANY_SHAPE = new RegExp(
 );
 const MAX_SHORT_LENGTH = 200;
 
-/** What a token is made of; anything else ends it. */
+/** The characters of a token; any other ends it. */
 const TOKEN = charactersOf(/[A-Za-z0-9._~+/=-]/, false);
 const VALUE = charactersOf(/[^\s"'&;,<>(){}]/, true);
 const BEFORE_AT = charactersOf(/[^@]/, true);

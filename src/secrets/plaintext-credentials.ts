@@ -1,4 +1,4 @@
-/** Finds secrets that are written out in a server's entry, where a reference should stand. */
+/** Finds secrets that are written out in a server's entry, where a reference should be. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { isPlainText, isCredentialName } from "./credential-names.ts";
 import { type Part, parseReferences } from "./secret-references.ts";
@@ -12,7 +12,7 @@ export interface PlaintextCredential {
   readonly value: string;
   /** The text of that place with something else instead. */
   readonly replacedBy: (text: string) => string;
-  /** Whether a reference can stand there instead; not for the default of another reference, and not for what is beside one. */
+  /** Whether a reference can replace it; not for the default of another reference, and not for text beside one. */
   readonly replaceable: boolean;
 }
 
@@ -52,7 +52,7 @@ type Span = readonly [start: number, end: number] | readonly [start: number, end
 function spanOf(entry: JsonObject, path: readonly (string | number)[], text: string): Span | undefined {
   const parts = partsOf(text);
   const isSecretPlace = isCredentialPlace(path);
-  // What looks like a reference and is none is somebody's password.
+  // Text that looks like a reference and is not one is a password.
   if (parts === undefined) return isSecretPlace || maskTokens(text) !== text ? [0, text.length] : undefined;
   if (isSecretPlace && isPlainText(text)) return schemeSpan(text);
   if (isSecretPlace && isBesideReference(text, path[1])) return [0, text.length, "fixed"];
@@ -120,7 +120,7 @@ function isBesideReference(text: string, name: string | number = ""): boolean {
 }
 
 const SCHEME = /^\s*(?:Bearer|Basic|Token)\s+$/i;
-/** Headers with any scheme, and names of what they hold. */
+/** Headers with any scheme, and names of their parts. */
 const WITH_NAMES = /^(?:(?:proxy-)?authorization|cookie)$/i;
 const NAMES = /^\s*(?:[A-Za-z]{2,20}\s+)?(?:[;,&\s]*[A-Za-z_][\w.-]{0,63}=)?$/;
 

@@ -26,7 +26,7 @@ export class Redactor {
     this.#base = base;
   }
 
-  /** Whether it has values of its own. */
+  /** Whether it has values itself. */
   get hasValues(): boolean {
     return !this.#known.isEmpty;
   }
@@ -119,17 +119,15 @@ function maskInside(value: unknown, text: TextMask, depth: number): unknown {
   return isChanged ? Object.fromEntries(entries) : value;
 }
 
-/** What of a value is secret: all of it, or of an address the parts that open something. */
-
 interface SecretPart {
   readonly value: string;
-  /** So many characters at its beginning say nothing secret: they are masked with the rest only. */
+  /** This many characters at its beginning are not secret: they are masked only with the rest. */
   readonly open: number;
 }
 
 const ADDRESS = /^([a-z][a-z0-9+.-]*):\/\/(?:([^:/?#@]*)(?::([^/?#]*))?@)?([^/?#]*[/?#]?)/i;
 
-/** The value itself first. */
+/** The secret parts of a value: the value itself first, then those parts of an address that grant access. */
 export function secretParts(value: string): SecretPart[] {
   const [start, scheme = "", user, password, host = ""] = ADDRESS.exec(value) ?? [];
   if (start === undefined) return [{ value, open: 0 }];
@@ -140,7 +138,7 @@ export function secretParts(value: string): SecretPart[] {
       [decoded(user), decoded(password)],
     ] as const) {
       parts.push({ value: `${name}:${word}`, open: name.length + 1 });
-      // `postgres://postgres:postgres@…`: masked alone, it would blot out what everybody may read.
+      // `postgres://postgres:postgres@…`: masked alone, it would blot out ordinary words.
       if (word !== scheme && word !== name) parts.push({ value: word, open: 0 });
     }
   }
@@ -180,25 +178,24 @@ function decoded(text: string): string {
   }
 }
 
-/** Values to mask, in all their forms, as one pattern that is made anew only after a new value. */
-
 /** A pattern of a longer form would be larger than the engine takes. */
 const MAX_PATTERN_LENGTH = 1024;
-/** So much of a form's beginning is recognised where a text was cut off. */
+/** This much of a form's beginning is recognised where a text was cut off. */
 const PREFIX_LENGTH = 8;
 /** Shorter texts are searched as fast as they are filtered. */
 const MIN_FILTERED_LENGTH = 512;
-/** What stands where somebody cut a text, or nothing at all. */
+/** The marks of a text that was cut off, or nothing at all. */
 const CUT = /["'`)\]]{0,2}(…|\.\.\.|$)/y;
 /** Where a text merely ends with one of these, that is a word sooner than half a secret. */
 const WORD = /^[A-Za-z]{1,11}$/;
 
 interface FormPrefix {
   readonly form: string;
-  /** Less of it holds nothing secret. */
+  /** A shorter beginning is not secret. */
   readonly least: number;
 }
 
+/** Values to mask, in all their forms, as one pattern that is rebuilt only after a new value. */
 export class KnownValues {
   readonly #shortest: number;
   readonly #values = new Set<string>();
@@ -221,7 +218,7 @@ export class KnownValues {
     return this.#values.size === 0;
   }
 
-  /** @param open So many characters at the beginning of the value say nothing secret. */
+  /** @param open This many characters at the beginning of the value are not secret. */
   add(value: string, open = 0): void {
     if (value.length < this.#shortest || this.#values.has(value)) return;
     this.#values.add(value);
@@ -281,25 +278,24 @@ function leastOf(form: string, openForms: readonly string[]): number {
   return Math.max(PREFIX_LENGTH, ...open.map((length) => length + 1));
 }
 
-/** How much of the form stands in the text at this place. */
+/** How much of the form is in the text at this position. */
 function commonLength(form: string, text: string, at: number): number {
   let length = PREFIX_LENGTH;
   while (length < form.length && form.charCodeAt(length) === text.charCodeAt(at + length)) length++;
   return length;
 }
 
-/** Longest first, so that a secret that holds another one is masked whole. */
+/** Longest first, so that a secret that contains another one is masked whole. */
 function alternation(forms: Iterable<string>): RegExp {
   const longestFirst = [...forms].toSorted((a, b) => b.length - a.length);
   return new RegExp(longestFirst.map((form) => form.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|"), "g");
 }
 
-/** The forms that a secret turns up in: as it is, and as URLs, JSON, base64 and logs of them write it. */
-
 /** Shorter pieces would blot out ordinary text. */
 const MIN_PIECE_LENGTH = 8;
 const MIN_LINE_LENGTH = 16;
 
+/** The forms in which a secret may appear: as it is, and as in URLs, JSON, base64 and logs of them. */
 function encodedForms(value: string): string[] {
   const forms = [value, ...percentForms(value), ...jsonForms(value), ...base64Forms(value)];
   const hex = Buffer.from(value, "utf8").toString("hex");
@@ -342,9 +338,7 @@ function base64Forms(value: string): string[] {
   return forms.flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]);
 }
 
-/** Tells that a long text holds none of many values, at the cost of one look at every fourth byte of it. */
-
-/** With seven bytes, four of them fill one of the places that are four apart, wherever the value stands. */
+/** With seven bytes, four of them fill one of the places that are four apart, wherever the value is. */
 const MIN_FILTERED_BYTES = 7;
 
 const SLOTS = 1 << 18;
@@ -355,10 +349,11 @@ const OVERLAP = 8;
 const pieceBytes = Buffer.alloc(3 * (PIECE + OVERLAP) + 4);
 const pieceWords = new Uint32Array(pieceBytes.buffer, pieceBytes.byteOffset, pieceBytes.length >>> 2);
 
+/** Rules out that a long text contains any of many values, by reading every fourth byte of it. */
 export class SecretFilter {
   /** A bit for each four bytes, by their hash. */
   readonly #bits = new Uint32Array(SLOTS / 32);
-  /** Values by four bytes of theirs, and where those stand in them. */
+  /** Values by four of their bytes, and the position of those in them. */
   readonly #values = new Map<number, { readonly value: Buffer; readonly offset: number }[]>();
 
   /** A value of at least seven bytes. */
@@ -374,7 +369,7 @@ export class SecretFilter {
     }
   }
 
-  /** False if certainly none of the values stands in the text. */
+  /** False if certainly none of the values is in the text. */
   mayHold(text: string): boolean {
     for (let from = 0; from < text.length; from += PIECE) {
       const length = pieceBytes.write(text.slice(from, from + PIECE + OVERLAP), "utf8");
@@ -390,7 +385,7 @@ export class SecretFilter {
     return false;
   }
 
-  /** One of the values stands there, as far as the piece shows it. */
+  /** Whether one of the values is there, as far as the piece shows it. */
   #isAt(at: number, length: number): boolean {
     const candidates = this.#values.get(pieceWords[at] ?? 0) ?? [];
     return candidates.some(({ value, offset }) => {

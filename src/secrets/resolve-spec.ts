@@ -19,7 +19,7 @@ export interface ResolvedSpec {
   readonly headers: Record<string, string>;
   /** `auth` with its references replaced. */
   readonly auth?: ServerAuth;
-  /** What is unwise about how a secret is kept. */
+  /** Warnings about how a secret is kept. */
   readonly warnings: readonly string[];
 }
 
@@ -30,7 +30,7 @@ interface ResolveOptions {
   readonly user?: string;
 }
 
-/** Variables that everybody uses in paths and that hold no secret; masking them would make every message unreadable. */
+/** Common variables for paths that are not secret; masking them would make every message unreadable. */
 const HARMLESS_VARIABLES = new Set(
   `APPDATA HOME HOMEDRIVE HOMEPATH HOST HOSTNAME LANG LOCALAPPDATA LOGNAME NODE_ENV PATH PORT PWD SHELL TEMP TERM
   TMP TMPDIR TZ USER USERNAME USERPROFILE XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR
@@ -41,7 +41,7 @@ const HARMLESS_VARIABLES = new Set(
 const lastMark = new WeakMap<Secrets, WeakMap<ServerSpec, number>>();
 
 /**
- * Looks everything up at once. Rejects with one error that names every reference that failed and where it stands, never a
+ * Looks everything up at once. Rejects with one error that names every reference that failed and its place, never a
  * value. What must be masked is with the redactor of `secrets` when it resolves.
  */
 export async function resolveSpec(
@@ -94,7 +94,7 @@ function isExistingPath(value: string): boolean {
   return isAbsolute(value) && existsSync(value);
 }
 
-/** A value is secret because of where it stands, too. */
+/** A value may also be secret because of its place. */
 function conceal({ role }: SpecString, value: string, { redactor }: Secrets): void {
   if (role !== "credential" || !isPlainText(value)) return;
   redactor.addCredential(value);
@@ -141,7 +141,7 @@ function resolvedAuth(auth: ServerAuth, text: (where: string) => string): Server
   return Object.fromEntries(entries) as ServerAuth;
 }
 
-/** What needs no exchange with an authorization server. */
+/** The kinds that need no exchange with an authorization server. */
 function applyAuth(auth: ServerAuth, headers: Record<string, string>): void {
   if (auth.type === "bearer") setHeader(headers, "Authorization", `Bearer ${auth.token}`);
   if (auth.type === "api-key") setHeader(headers, auth.header, auth.key);
@@ -191,19 +191,18 @@ function joinErrors(id: string, failures: readonly { where: string; error: Toolc
   });
 }
 
-/** The strings of a server that may hold references, and what each is. */
-
 interface SpecString {
   /** As a person would point at it: `env.TOKEN`, `args[2]`. */
   readonly where: string;
   readonly text: string;
   /**
-   * `place`: a program or a folder, where a variable is no secret unless its name says so. `credential`: secret as a
-   * whole, whatever stands in it.
+   * `place`: a program or a folder, where a variable is not secret unless its name says so. `credential`: secret as a
+   * whole, whatever it contains.
    */
   readonly role: "place" | "text" | "credential";
 }
 
+/** The strings of a server that may contain references. */
 export function specStrings(spec: ServerSpec): SpecString[] {
   const strings: SpecString[] = [];
   const add = (where: string, text: string | undefined, role: SpecString["role"]): void => {

@@ -67,13 +67,13 @@ export class SealedSecrets {
     }
     if (entry.keyId !== keyIdOf(this.#key)) {
       throw new SecretFailure("was sealed with another key than the one in use", {
-        hint: "Set `secrets.key`, or bring back store.key, as it was then; or store the secret anew.",
+        hint: "Set `secrets.key`, or bring back store.key, as it was then; or store the secret again.",
       });
     }
     const text = unseal(name, entry, this.#key);
     if (text === undefined) {
-      throw new SecretFailure("cannot be opened: what the store holds was changed or damaged", {
-        hint: "Store the secret anew.",
+      throw new SecretFailure("cannot be opened: the stored value was changed or damaged", {
+        hint: "Store the secret again.",
       });
     }
     return text;
@@ -158,7 +158,7 @@ async function readKey(file: string): Promise<Uint8Array | undefined> {
     }
     const key = keyBytes((await handle.readFile("utf8")).trim());
     if (key !== undefined) return key;
-    throw new SecretFailure(`cannot be opened: ${file} holds no key`, {
+    throw new SecretFailure(`cannot be opened: ${file} contains no key`, {
       hint: "It is 32 bytes as base64. Bring back the file that was there.",
     });
   } finally {

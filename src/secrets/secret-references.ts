@@ -1,5 +1,5 @@
 /**
- * The references that config strings may hold: `${VAR}`, `${VAR:-default}`, `secret://provider/…` and
+ * The references in config strings: `${VAR}`, `${VAR:-default}`, `secret://provider/…` and
  * `${secret://provider/…}`, anywhere in a string. `$${` stands for a literal `${`. One pass from left to right; what a
  * reference resolves to is never read again as a reference, and a text that looks like a reference but is none is an
  * error, so none is ever passed on.
@@ -19,13 +19,13 @@ export interface SecretReference {
   readonly text: string;
   readonly provider: string;
   readonly path: string;
-  /** What stands after `#`, where the provider has such a thing. */
+  /** The part after `#`, if the provider has one. */
   readonly field?: string;
 }
 
 export type Reference = VariableReference | SecretReference;
 
-/** A string split into what stands for itself and what must be looked up. */
+/** A piece of a string: literal text, or a reference to look up. */
 export type Part = string | Reference;
 
 const OPENING = /\$\$\{|\$\{|secret:\/\//gi;
@@ -103,12 +103,12 @@ function readBraces(text: string, start: number): Reference {
 function variableReference(whole: string, inner: string): Reference {
   const split = inner.indexOf(":-");
   const name = split === -1 ? inner : inner.slice(0, split);
-  if (!VARIABLE_NAME.test(name)) throw invalidReference(whole, "is no valid reference", HINT);
+  if (!VARIABLE_NAME.test(name)) throw invalidReference(whole, "is not a valid reference", HINT);
   if (split === -1) return { kind: "variable", text: whole, name };
   const fallback = inner.slice(split + 2);
   // Resolving it would need a grammar with nesting; leaving it would hand the reference's text to the server.
   if (hasReference(fallback))
-    throw invalidReference(whole, "holds a reference in its default", "A default is plain text.");
+    throw invalidReference(whole, "has a reference in its default", "A default is plain text.");
   return { kind: "variable", text: whole, name, fallback };
 }
 
@@ -144,7 +144,7 @@ function secretReference(text: string, provider: string, rest: string): SecretRe
   const path = hash === -1 ? rest : rest.slice(0, hash);
   const field = hash === -1 ? undefined : rest.slice(hash + 1);
   const isWhole = form.path.test(path) && (field === undefined || form.field?.test(field) === true);
-  if (!isWhole) throw invalidReference(text, "is no complete reference", `Write ${form.example}.`);
+  if (!isWhole) throw invalidReference(text, "is not a complete reference", `Write ${form.example}.`);
   return { kind: "secret", text, provider, path, field };
 }
 
@@ -158,12 +158,12 @@ function invalidReference(reference: string, why: string, hint: string): Toolcri
   return new ToolcribError("invalid_config", `${shown} ${why}`, { hint, details: { reference: shown } });
 }
 
-/** The form that a reference to each provider has: where it ends inside a longer text, and what may stand in it. */
+// The form of a reference to each provider: where it ends inside a longer text, and what it may contain.
 
 interface Form {
   /** As the documentation and messages write it. */
   readonly example: string;
-  /** What a reference without `${…}` around it takes from the text; sticky. */
+  /** Matches the path of a reference without `${…}` around it; sticky. */
   readonly bare: RegExp;
   /** Whether `#` begins a field, a key or a version. */
   readonly hasField: boolean;

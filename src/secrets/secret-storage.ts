@@ -9,7 +9,7 @@ import { writeReference } from "./secret-references.ts";
 
 export interface StoredSecret {
   readonly stored: "keychain" | "file";
-  /** What to write into the config. */
+  /** The reference for the config. */
   readonly reference: string;
   readonly file?: string;
   /** Why it is not in the keychain. */
@@ -20,7 +20,7 @@ export interface SecretPlace {
   readonly env: NodeJS.ProcessEnv;
   /** Toolcrib's own folder. */
   readonly home: string;
-  /** The user's, which `~` stands for. */
+  /** The user's, written as `~`. */
   readonly userHome: string;
 }
 
@@ -42,7 +42,7 @@ export async function storeSecret(name: string, value: string, place: SecretPlac
   }
 }
 
-/** Always a file: the hub reads it for that user while nobody is there to unlock a keychain. */
+/** Always a file: the hub reads it for that user when no one is there to unlock a keychain. */
 export async function storeUserSecret(
   user: string,
   name: string,

@@ -1,7 +1,7 @@
 /**
- * Secrets: looks references up when somebody needs them. What costs something to read is kept in memory for a bounded
+ * Secrets: looks references up when they are needed. What is costly to read is kept in memory for a bounded
  * time and read once, however many connections ask for it at the same moment. Every value goes to the redactor before
- * anybody else sees it.
+ * anyone else sees it.
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ export interface SecretsOptions {
   readonly exec?: Readonly<Record<string, readonly string[]>>;
   /** `secrets.cacheSeconds` of the config. */
   readonly cacheSeconds?: number;
-  /** What `secret://store/…` is looked up in; it may be there later only. */
+  /** The secrets behind `secret://store/…`; they may become available later. */
   readonly sealed?: () => SealedSecrets | undefined;
   /** Instead of the built-in ones. */
   readonly providers?: readonly SecretProvider[];
@@ -45,7 +45,7 @@ export interface LookUpOptions {
   /** The folder that relative paths start from; the working directory if absent. */
   readonly baseDir?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Whose values `secret://user/…` gives. */
+  /** The user whose values `secret://user/…` are. */
   readonly user?: string | undefined;
   /** Values that were read up to this mark are read again: see `mark`. */
   readonly newerThan?: number | undefined;
@@ -54,7 +54,7 @@ export interface LookUpOptions {
 
 export interface Resolved {
   readonly value: string;
-  /** What was looked up. Defaults written in the file are not among them. */
+  /** The references that were looked up. Defaults written in the file are not among them. */
   readonly looked: readonly { readonly reference: Reference; readonly value: string }[];
 }
 
@@ -111,7 +111,7 @@ export class Secrets {
   /**
    * Resolves every reference of a text, all at once, or throws an error that names the reference and never a value.
    *
-   * `await secrets.resolve("Bearer ${TOKEN}")` gives `{ value: "Bearer t", … }`.
+   * `await secrets.resolve("Bearer ${TOKEN}")` returns `{ value: "Bearer t", … }`.
    */
   async resolve(text: string, options: LookUpOptions = {}): Promise<Resolved> {
     const parts = parseReferences(text);
@@ -188,7 +188,7 @@ export class Secrets {
     return new SecretLookup(++this.#started, this.#clock, (signal) => provider.resolve(secret, { ...context, signal }));
   }
 
-  /** What a provider says may quote a program or a server. */
+  /** The message of a provider may quote a program or a server. */
   #masked(error: unknown): SecretFailure {
     const failure =
       error instanceof SecretFailure
@@ -286,7 +286,7 @@ function allProviders(sealed: () => SealedSecrets | undefined): SecretProvider[]
   ];
 }
 
-/** Looks nothing up: for those who must not read this machine's environment by naming it. `$${` stands for `${`, as everywhere. */
+/** Looks nothing up: for clients that must not read this machine's environment by naming it. `$${` is `${`, as everywhere. */
 export class LiteralSecrets extends Secrets {
   override resolve(text: string): Promise<Resolved> {
     return Promise.resolve({ value: text.replaceAll("$${", "${"), looked: [] });

@@ -32,7 +32,7 @@ export interface ReadServersOptions {
    */
   readonly references: "any" | ReadonlySet<string>;
   /** The hub's: a client does not choose the sandbox of its programs. */
-  readonly cages: SandboxDefaults;
+  readonly sandboxDefaults: SandboxDefaults;
   readonly tell: (notice: SessionNotice) => void;
   /** Gets the entries that the client wants and that are not used. */
   readonly onLeftOut?: (entry: LeftOutServer) => void;
@@ -147,7 +147,7 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
     const message = `No one can log in to the server "${name}": only servers of the config support logins.`;
     tell({ level: "warning", server: name, message, hint: "Send a token in `headers`." });
   }
-  const own = withSandbox(sessionSpec(spec, name, workspaceDir), reading.cages);
+  const own = withSandbox(sessionSpec(spec, name, workspaceDir), reading.sandboxDefaults);
   return { name, spec: own, key: fingerprint(own), resolvesReferences };
 }
 

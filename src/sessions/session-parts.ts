@@ -96,7 +96,7 @@ export interface SessionHost {
     readonly servers: number;
     readonly tools: number;
     /** A client's programs run in the hub's sandbox, whatever the client says. */
-    readonly cages: SandboxDefaults;
+    readonly sandboxDefaults: SandboxDefaults;
   };
   /** Whether the port of this machine is a hub's, or one that a sandbox published. */
   isOwnPort(port: number): boolean;

@@ -103,12 +103,12 @@ export class SessionServerSet {
   #read(given: SessionServers, leftOut: LeftOutServer[]): SessionServerEntry[] {
     const { session, tell } = this.#options;
     const { context, mayRunCommands, fromProgram } = session;
-    const { cages, allowReferences } = this.#options.host.settings();
+    const { sandboxDefaults, allowReferences } = this.#options.host.settings();
     return readSessionServers(given, {
       workspaceDir: context.workspaceDir,
       mayRunCommands,
       references: fromProgram ? "any" : new Set(mayRunCommands ? allowReferences : []),
-      cages,
+      sandboxDefaults,
       tell,
       onLeftOut: (entry) => leftOut.push(entry),
     });

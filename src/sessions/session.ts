@@ -195,7 +195,7 @@ export class Session implements SessionContext {
   }
 
   /** The same for the hub; undefined until it is first used. */
-  get brought(): MountedParts | undefined {
+  get mounted(): MountedParts | undefined {
     return this.#parts;
   }
 

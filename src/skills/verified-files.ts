@@ -9,9 +9,7 @@ import type { Skill, SkillFile, SkillManifest } from "../model/skill.ts";
 import type { Store } from "../store/store.ts";
 
 /** The bytes, or why the file is not the one on record. */
-export type VerifiedRead =
-  | { readonly bytes: Buffer }
-  | { readonly bytes: undefined; readonly reason: "gone" | "changed" };
+type VerifiedRead = { readonly bytes: Buffer } | { readonly bytes: undefined; readonly reason: "gone" | "changed" };
 
 export async function readIfUnchanged(
   path: string,

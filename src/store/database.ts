@@ -1,4 +1,4 @@
-/** What the store needs of a database beyond Kysely: one object for SQLite, one for PostgreSQL. */
+/** The tables, and what the store needs of a database beyond Kysely: one object for SQLite, one for PostgreSQL. */
 import type { Expression, Kysely, RawBuilder, Selectable, SqlBool, Transaction } from "kysely";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { ApprovalStatus, ChangedTopic, StoredPin } from "./store.ts";
@@ -10,7 +10,7 @@ export interface DatabaseEngine {
   readonly kind: "sqlite" | "postgres";
   /** A path or an address without its password, for messages. */
   readonly place: string;
-  /** Why it cannot be reached, by the last that was heard of it. Absent where that cannot be. */
+  /** Why it cannot be reached, by its last response. Absent if it always can. */
   readonly trouble?: string | undefined;
   readonly db: Kysely<Tables>;
   readonly types: ColumnTypes;
@@ -20,7 +20,7 @@ export interface DatabaseEngine {
   lock(trx: Transaction<Tables>, name: string): Promise<void>;
   /** After a migration, inside its transaction. */
   markVersion(trx: Transaction<Tables>, version: number): Promise<void>;
-  /** Whether the text matches a pattern in which `*` stands for anything; case counts. */
+  /** Whether the text matches a pattern in which `*` matches anything; case counts. */
   matches(text: Expression<string | null>, pattern: string): RawBuilder<SqlBool>;
   /** Tells other processes, when the transaction is committed. */
   announce(trx: Transaction<Tables>, revision: number): Promise<void>;
@@ -32,7 +32,7 @@ export interface DatabaseEngine {
   copyTo(file: string): Promise<void>;
   /** After much was removed; absent where the database sees to it by itself. */
   giveBackSpace?(): Promise<void>;
-  /** Ends what is under way and refuses what comes, for a database that does not answer; absent where that cannot be. */
+  /** Ends statements in progress and refuses new ones, for a database that does not answer; absent if it always does. */
   giveUp?(): void;
   close(): Promise<void>;
 }
@@ -65,7 +65,7 @@ export interface Tables {
     id: string;
     entry: string;
     source: string;
-    /** What the entry says, for people who look with SQL. */
+    /** Copied from the entry, for people who use SQL. */
     enabled: number;
     autoConnect: number;
     createdAt: string;
@@ -122,7 +122,7 @@ export interface Tables {
     outcome: string | null;
     event: string | null;
   };
-  /** Sums over `audit`, kept so that nobody has to read all of it. */
+  /** Sums over `audit`, so that it need not be read as a whole. */
   auditFiles: {
     file: string;
     chain: string;
@@ -146,7 +146,7 @@ export interface Tables {
   /** `seq` counts from 0 in each conversation, without gaps. */
   conversationMessages: { conversation: string; seq: number; message: string };
   settings: { key: string; value: string };
-  /** What was taken of a limit in one span of time, and what the last who took got. */
+  /** The use of a limit in one span of time, and what was granted last. */
   limitSpans: { key: string; span: number; used: number; given: number };
   /** Files of imported skills by the digest of their content, as base64. */
   skillFiles: { digest: string; content: string; addedAt: string };
@@ -158,7 +158,7 @@ export interface Tables {
   migrations: { version: number; name: string; appliedAt: string };
 }
 
-/** Every table but `migrations`, what holds for a minute only and what is in the homes too, in the order in which a copy is written. */
+/** In the order in which a copy is written. Without `migrations`, short-lived rows, and copies of files of the homes. */
 export const COPIED_TABLES = [
   "servers",
   "skills",
@@ -176,7 +176,7 @@ export const COPIED_TABLES = [
   "counter",
 ] as const satisfies readonly (keyof Tables)[];
 
-/** How many rows a copy holds in memory at once: few where one may have images in it. */
+/** How many rows are copied at once: few where one may contain images. */
 export function rowsAtOnce(table: (typeof COPIED_TABLES)[number]): number {
   return table === "conversationMessages" ? 16 : 500;
 }
@@ -197,7 +197,7 @@ export async function copyTables(
   }
 }
 
-/** A JSON column as an object; what somebody else made of it counts as empty. */
+/** A JSON column as an object; anything else counts as empty. */
 export function parseObject(text: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text);

@@ -70,7 +70,7 @@ export function columnsOf({ text, integer }: ColumnTypes): Columns {
     add: (table, names) =>
       names.split(" ").reduce((built, each) => {
         const type = each.includes("#") ? integer : text;
-        // The builder takes an Expression that came from `sql`, which is what the engines give.
+        // The builder takes an Expression that came from `sql`, which is what the engines pass.
         const sqlType = type as Parameters<Table["addColumn"]>[1];
         const name = each.replace(/[?#]/g, "");
         return built.addColumn(name, sqlType, (column) => (each.includes("?") ? column : column.notNull()));
@@ -188,7 +188,7 @@ export const addConversations: Migration = {
   },
 };
 
-/** What only hubs on several machines need. */
+/** Tables that only hubs on several machines need. */
 export const addClusters: Migration = {
   version: 3,
   name: "clusters",

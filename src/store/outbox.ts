@@ -1,4 +1,4 @@
-/** Every change that other processes must hear of: the change, its revision and its outbox row in one transaction. */
+/** Changes that other processes must learn of: each with its revision and its outbox row in one transaction. */
 import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "../base/clock.ts";
 import type { DatabaseEngine, Tables } from "./database.ts";
@@ -6,14 +6,14 @@ import type { ChangedTopic, StoreChange } from "./store.ts";
 
 const MAX_OUTBOX_ROWS = 10_000;
 const PRUNED_EVERY = 1000;
-/** A change of more subjects than this is told as one of everything. */
+/** A change of more subjects than this is reported as one of everything. */
 const MAX_SUBJECTS = 500;
 /** Subject of a change that may concern everything of its topic. */
 export const ANY_SUBJECT = "*";
 
 interface Change<Result> {
   readonly result: Result;
-  /** What changed; nothing is written down for an empty list. */
+  /** The ids of what changed; nothing is recorded for an empty list. */
   readonly subjects: readonly string[];
   /** Whose stamp changes with it. */
   readonly stamp?: string;
@@ -38,7 +38,7 @@ export class Outbox {
 
   /**
    * The counter is taken first and held until the commit. So writers come one after another, revisions have no gaps, and
-   * whoever sees a revision sees every lower one.
+   * a reader that sees a revision sees every lower one.
    */
   write<Result>(topic: ChangedTopic, change: (trx: Trx, revision: number) => Promise<Change<Result>>): Promise<Result> {
     return this.#engine.db.transaction().execute(async (trx) => {
@@ -50,9 +50,9 @@ export class Outbox {
         .executeTakeFirstOrThrow();
       const { result, subjects, stamp } = await change(trx, before + 1);
       if (subjects.length === 0) return result;
-      const told = subjects.length > MAX_SUBJECTS ? [ANY_SUBJECT] : subjects;
-      const revision = before + told.length;
-      await this.#writeDown(trx, topic, told, before);
+      const reported = subjects.length > MAX_SUBJECTS ? [ANY_SUBJECT] : subjects;
+      const revision = before + reported.length;
+      await this.#writeDown(trx, topic, reported, before);
       await trx.updateTable("counter").set({ value: revision }).where("id", "=", 1).execute();
       if (stamp !== undefined) await setStamp(trx, topic, stamp, revision);
       if (Math.floor(revision / PRUNED_EVERY) > Math.floor(before / PRUNED_EVERY)) {
@@ -106,9 +106,9 @@ type Listener = (change: StoreChange) => void;
 
 interface FollowersOptions {
   readonly db: Kysely<Tables>;
-  /** Whose changes are not told. */
+  /** The writer whose changes are not reported. */
   readonly self: string;
-  /** What was there when the store was opened; changes after it are told. */
+  /** The revision when the store was opened; later changes are reported. */
   readonly seen: number;
   readonly watch: (look: () => void) => () => void;
   readonly warn: (message: string) => void;
@@ -142,7 +142,7 @@ export class ChangeFeed {
     };
   }
 
-  /** Resolves when no look is under way any more. */
+  /** Resolves when no read is in progress. */
   async close(): Promise<void> {
     this.#listeners.clear();
     this.#stop();
@@ -168,7 +168,7 @@ export class ChangeFeed {
         if (await this.#readNews()) this.#lookAgain = true;
         this.#failed = false;
       } catch (error) {
-        // The next look comes by itself; once is enough to be told.
+        // The next read comes by itself; one warning is enough.
         if (!this.#failed) this.#options.warn(`Changes of other processes cannot be read: ${messageOf(error)}`);
         this.#failed = true;
       }
@@ -190,17 +190,17 @@ export class ChangeFeed {
     const first = rows[0]?.revision ?? counter.value + 1;
     if (first > this.#seen + 1 || counter.value < this.#seen) {
       this.#seen = counter.value;
-      for (const topic of TOPICS) this.#tell({ revision: counter.value, topic, subject: ANY_SUBJECT, writer: "" });
+      for (const topic of TOPICS) this.#notify({ revision: counter.value, topic, subject: ANY_SUBJECT, writer: "" });
       return true;
     }
     for (const row of rows) {
       this.#seen = row.revision;
-      if (row.writer !== this.#options.self) this.#tell(row);
+      if (row.writer !== this.#options.self) this.#notify(row);
     }
     return rows.length === FEED_BATCH_ROWS;
   }
 
-  #tell(change: StoreChange): void {
+  #notify(change: StoreChange): void {
     for (const listener of this.#listeners) {
       try {
         listener(change);

@@ -1,4 +1,4 @@
-/** Where a page ended: the sort keys of its last entry, in a form that nobody should look into. */
+/** Opaque cursors: the sort keys of the last entry of a page. */
 import { ToolcribError } from "../model/errors.ts";
 import type { Page } from "./store.ts";
 
@@ -18,7 +18,7 @@ export function readCursor<Keys extends CursorKeys>(cursor: string, shape: Keys)
       (key, index) => typeof key === typeof shape[index] && (typeof key === "string" || Number.isSafeInteger(key)),
     );
   if (!fits) {
-    throw new ToolcribError("invalid_arguments", "The cursor is none that this list gave out.", {
+    throw new ToolcribError("invalid_arguments", "The cursor does not come from this list.", {
       hint: "Leave it out to begin with the first page.",
     });
   }
@@ -34,8 +34,6 @@ function parse(cursor: string): unknown {
   }
 }
 
-/** Pages of what is listed by a time, the newest first, and by id where the times are the same. */
-
 /** Time and id of the last entry of the page before. */
 export function readTimeCursor(cursor: string): readonly [time: string, id: string] {
   return readCursor(cursor, ["", ""] as const satisfies [string, string]);
@@ -43,7 +41,7 @@ export function readTimeCursor(cursor: string): readonly [time: string, id: stri
 
 interface PageParts<Row, Entry> {
   readonly limit: number;
-  /** As databases give it. */
+  /** As databases return it. */
   readonly total: string | number | bigint;
   readonly fromRow: (row: Row) => Entry;
   readonly timeOf: (entry: Entry) => string;

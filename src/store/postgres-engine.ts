@@ -20,7 +20,7 @@ import { migrate } from "./migrations.ts";
 const MIGRATION_LOCK = 0x54435242;
 /** Locks by name have two numbers, and are never the same as those of one. */
 const NAMED_LOCKS = 0x54435242;
-/** int8, which `count` gives too. */
+/** int8, which `count` returns too. */
 const INT8 = 20;
 
 interface PostgresOptions {
@@ -142,7 +142,7 @@ export interface Connections {
   readonly pool: PostgresPool;
   /** One that is not of the pool, and keeps no process alive. */
   connectAlone(): Promise<pg.Client>;
-  /** Cuts off everything that is under way; what comes after it fails at once. */
+  /** Closes all connections; later statements fail at once. */
   giveUp(): void;
 }
 
@@ -221,7 +221,7 @@ function answering(client: pg.PoolClient): PostgresPoolClient {
 }
 
 /**
- * Hears of changes by LISTEN. A notice can be lost with its connection, so there is also a look after each reconnect, and now
+ * Learns of changes by LISTEN. A notice can be lost with its connection, so there is also a read after each reconnect, and now
  * and then. A connection that only listens may die without a sign, so it is asked whether it lives.
  */
 
@@ -363,7 +363,7 @@ export async function copyToFile(db: Kysely<Tables>, file: string, options: Copy
   });
 }
 
-/** Whether a database can be reached, by the last that was heard of it: a statement, or the connection that listens. */
+/** Whether a database can be reached, by the last statement or the connection that listens. */
 
 export class Reachability {
   #trouble: string | undefined;
@@ -384,7 +384,7 @@ export class Reachability {
 
 /** Failures of PostgreSQL, and of reaching it, as errors that say what to do. */
 
-/** What the operator has to change; the codes are those of PostgreSQL's own table. */
+/** Changes for the operator to make, by PostgreSQL's own codes. */
 const WRONG_CONFIG: Readonly<Record<string, string>> = {
   "28P01": "Check the user and the password that the store's address has.",
   "28000": "Check the user of the store's address, and pg_hba.conf of the server.",
@@ -392,7 +392,7 @@ const WRONG_CONFIG: Readonly<Record<string, string>> = {
   "3F000": "Create the schema first, or leave search_path out of the address.",
   "42501": "Give the user of the store's address the right to create and use tables in its schema.",
   "42P07":
-    "Give Toolcrib a database of its own, or a schema of its own: add ?options=-csearch_path%3Dtoolcrib to the address.",
+    "Use a separate database for Toolcrib, or a separate schema: add ?options=-csearch_path%3Dtoolcrib to the address.",
 };
 
 /** Sockets, and the classes of codes for: connection, resources, operator. */
@@ -424,11 +424,11 @@ function textOf(error: unknown): string {
 
 /** The address of a PostgreSQL database as messages may show it. */
 
-/** Without password and options, in which one may stand too. Rejects what is no PostgreSQL URL, without repeating it. */
+/** Without password and options, which may contain one too. Rejects any other URL, without repeating it. */
 export function shownAddress(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !["postgres:", "postgresql:"].includes(parsed.protocol)) {
-    throw new ToolcribError("invalid_config", "The store's address is no PostgreSQL URL.", {
+    throw new ToolcribError("invalid_config", "The store's address is not a PostgreSQL URL.", {
       hint: 'Write "store": "postgres://user@host:5432/database", the password through ${VAR} or secret://.',
     });
   }

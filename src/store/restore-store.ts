@@ -39,7 +39,7 @@ export async function hasState(url: string): Promise<boolean> {
   }
 }
 
-/** In one transaction. The copy is brought to the current version first, so give one that may be changed. */
+/** In one transaction. The copy is brought to the current version first, so pass one that may be changed. */
 export async function restoreInto(url: string, copy: string): Promise<void> {
   const source = await sqliteEngine(copy, silent);
   try {
@@ -57,7 +57,7 @@ export async function restoreInto(url: string, copy: string): Promise<void> {
 }
 
 /**
- * Revisions go on from the higher of both, with a gap: hubs on other machines that follow this database find it, and look at
+ * Revisions go on from the higher of both, with a gap: hubs on other machines that follow this database find it, and read
  * everything again. Stamps change for the same reason.
  */
 async function replace(source: DatabaseEngine, target: DatabaseEngine): Promise<void> {

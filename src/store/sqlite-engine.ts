@@ -22,7 +22,7 @@ import {
 
 /** How soon changes of other processes are noticed. Asking costs a few microseconds. */
 const LOOK_EVERY_MS = 500;
-/** So many stay for what is written next. */
+/** This many stay for later writes. */
 const FREE_PAGES = 2000;
 const PAGES_AT_ONCE = 200;
 
@@ -48,7 +48,7 @@ export function engineOf(database: Database, file: string, options: SqliteOption
     lockMigrations: async () => {},
     lock: async () => {},
     async markVersion(trx, version) {
-      // Pragmas take no parameters; both are numbers of our own.
+      // Pragmas take no parameters; both are our own numbers.
       await sql.raw(`pragma application_id = ${APPLICATION_ID}`).execute(trx);
       await sql.raw(`pragma user_version = ${version}`).execute(trx);
     },
@@ -68,7 +68,7 @@ export function engineOf(database: Database, file: string, options: SqliteOption
   };
 }
 
-/** In steps: each writes, and holds everything else up as long as it takes. */
+/** In steps: each writes, and blocks everything else meanwhile. */
 async function giveBackSpace(database: Database, db: Kysely<Tables>): Promise<void> {
   const free = (): number => Number(database.pragma("freelist_count", { simple: true }));
   for (let left = free(); left > FREE_PAGES;) {
@@ -121,7 +121,7 @@ function watchVersion(database: Database, clock: Clock, look: () => void): () =>
     known = now;
     look();
   }
-  /** A database that is gone is told by the look that follows. */
+  /** A missing database is reported by the read that follows. */
   function readQuietly(): unknown {
     try {
       return read();
@@ -149,12 +149,12 @@ export async function* readTable<Name extends TableName>(
   }
 }
 
-/** Checks all pages of a large database in a process of its own: here it would hold everything up for a second and more. */
+/** Checks all pages of a large database in a separate process: here it would block everything for a second and more. */
 
 /** Commands have ended by then. */
 const BEGIN_MS = 5000;
 
-/** Prints the verdict. Whatever else goes wrong here is no verdict. */
+/** Prints the verdict. Any other failure is not a verdict. */
 const CHECK = `
   const [file, sqlite] = process.argv.slice(1);
   const db = new (require(sqlite))(file, { readonly: true });

@@ -58,7 +58,7 @@ async function checkThrough(file: string): Promise<void> {
   }
 }
 
-/** SQLite gives the files beside it the same mode. */
+/** SQLite creates the files beside it with the same mode. */
 async function makePrivate(file: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const handle = await open(file, "a", 0o600);
@@ -101,7 +101,7 @@ async function checkHeader(file: string): Promise<void> {
   if (found === undefined) return;
   const { header } = found;
   if (header.length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) {
-    throw untouched(file, "it is no SQLite database");
+    throw untouched(file, "it is not an SQLite database");
   }
   const application = header.readUInt32BE(68);
   if (application !== APPLICATION_ID && application !== 0) throw foreignDatabase(file);
@@ -131,7 +131,7 @@ export async function sizeOf(file: string): Promise<number> {
 }
 
 /**
- * Only words for what SQLite has found: it compares size and header while nobody can change them. Here another process may
+ * Only describes what SQLite has found: it compares size and header under a lock. Here another process may
  * have grown the file in between.
  */
 async function cutOff(file: string): Promise<string | undefined> {
@@ -173,7 +173,7 @@ function foreignDatabase(file: string): ToolcribError {
 const openDatabases = new Map<string, Set<Database>>();
 const pendingOpens = new Map<string, Promise<unknown>>();
 
-/** One after the other. `open` is told whether there is another one already. */
+/** One after the other. `open` learns whether the file is open here already. */
 export async function openSerially(file: string, open: (isOpen: boolean) => Promise<Database>): Promise<Database> {
   const key = resolve(file);
   const before = pendingOpens.get(key);
@@ -208,8 +208,8 @@ export async function copyDatabase(file: string, target: string): Promise<void> 
   await writeWhole(target, async (temporary) => {
     const source = new Sqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS });
     try {
-      // An open read holds one state of it, whatever others write meanwhile; without it each of their writes would make
-      // the copy begin anew.
+      // An open read keeps one state of it, whatever others write meanwhile; without it each of their writes would make
+      // the copy start again.
       await retryWhileBusy(() => source.exec("begin; select count(*) from sqlite_schema"));
       await source.backup(temporary, { progress: () => PAGES_AT_ONCE });
     } catch (error) {
@@ -248,9 +248,7 @@ function settle(file: string): void {
   }
 }
 
-/** Whether any process has the database open. */
-
-/** The living processes that say so, maybe none of them; undefined if nobody has it open, or it is no usable database. */
+/** The registered processes that have the database open, maybe none; undefined if it is not open, or not usable. */
 export async function findDatabaseUsers(file: string): Promise<number[] | undefined> {
   if ((await sizeOf(file)) === 0) return undefined;
   const db = new Sqlite(file, { timeout: 250 });
@@ -303,8 +301,8 @@ export async function retryWhileBusy<Result>(step: () => Promise<Result> | Resul
 }
 
 /**
- * Its statements never wait for anything, so a loop over many of them would be one turn of the event loop, in which nobody
- * else gets a word in.
+ * SQLite's statements never wait, so a loop over many of them would be one turn of the event loop, in which nothing else
+ * runs.
  */
 export function yieldRegularly(): () => Promise<void> {
   let began = performance.now();
@@ -327,7 +325,7 @@ function isBusy(error: unknown): boolean {
 
 interface Circumstances {
   readonly cause?: unknown;
-  /** What the hint begins with. */
+  /** The beginning of the hint. */
   readonly before?: string;
 }
 
@@ -339,7 +337,7 @@ export function corruptDatabase(file: string, why: string, { cause, before = "" 
   });
 }
 
-/** What callers of the store get for what better-sqlite3 throws. */
+/** The error that callers of the store get for one of better-sqlite3. */
 export function sqliteFailure(file: string, error: unknown): Error {
   const code = sqliteCode(error);
   const text = error instanceof Error ? error.message : String(error);

@@ -1,4 +1,4 @@
-/** What the hub keeps: one interface, SQLite or PostgreSQL behind it. Every write is on disk when its promise resolves. */
+/** The hub's store: one interface over SQLite or PostgreSQL. Every write is on disk when its promise resolves. */
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 
@@ -168,7 +168,7 @@ export interface AuditQuery extends PageOptions {
   readonly until?: string;
   readonly types?: readonly string[];
   readonly server?: string;
-  /** `*` stands for anything. */
+  /** `*` matches anything. */
   readonly name?: string;
   readonly session?: string;
   readonly user?: string;
@@ -232,7 +232,7 @@ export interface StoredConversation {
   readonly user: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** What the agent keeps about it, such as mode and model. Never a plain secret. */
+  /** Facts that the agent keeps about it, such as mode and model. Never a plaintext secret. */
   readonly facts: JsonObject;
 }
 
@@ -277,11 +277,11 @@ export interface Settings {
   remove(key: string): Promise<boolean>;
 }
 
-/** What counts against one limit, over all processes: so much in each of the last spans of time. */
+/** The use of limits over all processes, counted for each of the last spans of time. */
 export interface StoredLimits {
   /** Takes as much of `want` as the limit leaves in the spans from `since` on, in one step. */
   take(want: WantedTokens): Promise<GivenTokens>;
-  /** What was taken in that span and not used. */
+  /** Returns tokens that were taken in that span and not used. */
   giveBack(key: string, span: number, tokens: number): Promise<void>;
   /** Forgets spans before this one. */
   prune(before: number): Promise<void>;
@@ -320,7 +320,7 @@ export interface Store {
   readonly id: string;
   /** A path or an address without its password, for messages. */
   readonly place: string;
-  /** Why the database cannot be reached, by the last that was heard of it; undefined if it can. */
+  /** Why the database cannot be reached, by its last response; undefined if it can. */
   readonly trouble?: string | undefined;
   readonly servers: StoredServers;
   readonly skills: StoredSkills;
@@ -335,7 +335,7 @@ export interface Store {
   readonly limits: StoredLimits;
   /**
    * Changes that other processes make, in order of revision, soon after they are made; from the opening of the store on, if
-   * nobody listened before. Changes of this object are not told: whoever made them knows.
+   * there was no listener before. Changes of this object are not reported.
    */
   follow(listener: (change: StoreChange) => void): () => void;
   /** A whole copy as one SQLite file, taken while everything runs. */
@@ -345,7 +345,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** What everything that keeps conversations says when a message cannot be added. */
+// For every implementation that keeps conversations.
 
 export function conversationNotFoundError(id: string): ToolcribError {
   return new ToolcribError("not_found", `The conversation ${id} is not there, or no longer.`, {
@@ -362,7 +362,7 @@ export function conversationConflictError(id: string, known: number, found: numb
   );
 }
 
-/** What everything that keeps conversations makes of further facts: undefined takes one out. */
+/** The facts with further ones; undefined removes one. */
 export function mergeFacts(before: Readonly<JsonObject>, more: Readonly<JsonObject>): JsonObject {
   return Object.fromEntries(Object.entries({ ...before, ...more }).filter(([, value]) => value !== undefined));
 }

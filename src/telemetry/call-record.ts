@@ -2,7 +2,7 @@ import type { Decision, Rule } from "../model/decision.ts";
 import type { ErrorCode } from "../model/errors.ts";
 import type { Finding } from "../model/finding.ts";
 
-/** What is known of one finished Call. Holds sizes, never arguments or results. */
+/** The record of one finished call. It has sizes, never arguments or results. */
 export interface CallRecord {
   readonly callId: string;
   /** ISO time at which it began. */
@@ -21,16 +21,16 @@ export interface CallRecord {
   readonly outcome: "ok" | ErrorCode;
   readonly durationMs: number;
   readonly resultBytes: number;
-  /** What the guard found in the result; without the text it was found in. */
+  /** Findings of the guard in the result, without the text. */
   readonly findings?: readonly Pick<Finding, "code" | "severity">[];
-  /** What hooks added. */
+  /** Notes of hooks. */
   readonly notes: Readonly<Record<string, unknown>>;
 }
 
-/** What is known of a Call when it begins: written before anything is sent, so that a process that dies leaves a trace. */
+/** The record of a call that begins: written before anything is sent, so that a process that dies leaves a trace. */
 export type StartRecord = Omit<CallRecord, "outcome" | "durationMs" | "resultBytes" | "findings" | "notes">;
 
-/** What went to the tool. Beside the record and not in it, because a record is shown to listeners as it is. */
+/** The arguments for the tool. Not part of the record, because listeners see a record as it is. */
 export interface SentArguments {
   readonly arguments: unknown;
 }
@@ -39,7 +39,7 @@ export interface SentArguments {
 export interface AuditSink {
   /** Right before a call reaches its source, which waits until the record is on the disk's way. */
   begin?(record: StartRecord, sent?: SentArguments): Promise<void> | undefined;
-  /** A call that began will have no record, because somebody with the right to do so keeps it back. */
+  /** A call that began will have no record, because a hook withholds it. */
   withhold?(callId: string): void;
   write(record: CallRecord, sent?: SentArguments): void;
   /** How many records could not be written. */

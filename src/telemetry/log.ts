@@ -55,7 +55,7 @@ export class Log {
     // Quoting changes a text, and a secret in it would no longer be known as one.
     const quoted = (value: unknown): string =>
       escapeJson(JSON.stringify(value, (_key, part: unknown) => (typeof part === "string" ? mask(part) : part)));
-    // Servers word messages too: a line break of theirs must not look like a line of the log.
+    // Messages may come from servers: their line breaks must not look like lines of the log.
     const oneLine = (text: string): string => terminalLine(mask(text));
     // They come first in a line, and no field can take their place.
     const fixed = { time, level, message };

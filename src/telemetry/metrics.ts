@@ -117,7 +117,7 @@ export class HubMetrics {
     return this.#registry;
   }
 
-  /** A registry of its own: a program may have one for other things. */
+  /** A separate registry: the program may have one for other things. */
   async #createRegistry(): Promise<Registry> {
     const { collectDefaultMetrics, Counter, Gauge, Registry } = await import("prom-client");
     const hub = this.#hub;
@@ -182,7 +182,7 @@ export class HubMetrics {
     counter("toolcrib_audit_lost_total", "Audit records that could not be written.", [], () => [
       [{}, hub.measures().auditLost],
     ]);
-    // A finer look at the event loop would wake an idle process a hundred times a second.
+    // A finer measure of the event loop would wake an idle process a hundred times a second.
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
     return registry;
   }
@@ -222,7 +222,7 @@ function durations(servers: ReadonlyMap<string, ServerCounters>): Metric {
       { metricName: `${DURATION}_count`, labels: { server }, value: counters.calls },
     ]),
   });
-  // The registry asks a metric for its name and for this object, which its own histograms give in the same form.
+  // The registry asks a metric for its name and for this object, which its own histograms return in the same form.
   return { name: DURATION, get } as unknown as Metric;
 }
 

@@ -22,12 +22,12 @@ export class Tracing {
     this.#mask = mask;
   }
 
-  /** Loads the API if somebody has registered an SDK. */
+  /** Loads the API if an SDK is registered. */
   async ready(): Promise<void> {
     if (isWanted()) await this.#load();
   }
 
-  /** Undefined while nobody traces. An SDK that is registered later is noticed, from its second call on at the latest. */
+  /** Undefined without an SDK. One that is registered later is noticed, from its second call on at the latest. */
   begin(call: () => TracedCall): CallSpan | undefined {
     if (!isWanted()) return undefined;
     if (this.#otel === undefined) {
@@ -39,7 +39,7 @@ export class Tracing {
       const tracer = this.#otel.trace.getTracer("toolcrib", VERSION);
       return new CallSpan(this.#otel, tracer, this.#mask, call());
     } catch {
-      // A fault of the SDK is no reason for a call to fail.
+      // A failure of the SDK must not fail the call.
       return undefined;
     }
   }
@@ -50,7 +50,7 @@ export class Tracing {
         this.#otel = otel;
       },
       () => {
-        // Not installed: then nobody traces.
+        // Not installed: there is no tracing.
       },
     );
     return this.#loading;
@@ -77,7 +77,7 @@ interface TracedCall {
   readonly meta: JsonObject | undefined;
 }
 
-/** What is known when a call has ended. */
+/** The end of a call. */
 interface TracedEnd {
   /** Null if the call got nowhere. */
   readonly server: string | null;

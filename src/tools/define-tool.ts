@@ -1,6 +1,7 @@
 /** `defineTool()`: an in-process tool whose arguments are described by any Standard Schema (zod, valibot, arktype). */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { z } from "zod";
+import { textBlock } from "../model/content.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { type Tool, ToolInputError, type ToolResult, type ToolUpdate } from "../model/tool.ts";
@@ -44,7 +45,7 @@ export function defineTool<Schema extends StandardSchemaV1, Details = unknown>(
     async execute(toolCallId, params, signal, onUpdate) {
       const args = await checkedInput(rest.name, input, params);
       const output = await execute.call(options, args, { toolCallId, signal, onUpdate });
-      return typeof output === "string" ? { content: [{ type: "text", text: output }] } : output;
+      return typeof output === "string" ? { content: [textBlock(output)] } : output;
     },
   };
 }

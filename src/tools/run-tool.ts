@@ -1,5 +1,6 @@
 /** Runs one in-process tool: checks arguments, executes, and turns the outcome into a result or a ToolcribError. */
 import { withAbort } from "../base/async.ts";
+import { isContentBlock, textBlock } from "../model/content.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { CallToolResult, ContentBlock, Progress } from "../model/protocol.ts";
@@ -132,14 +133,6 @@ function textOf(returned: unknown): string {
   const content: unknown = isJsonObject(returned) ? returned["content"] : undefined;
   if (!Array.isArray(content)) return "";
   return content.flatMap((block: unknown) => (isText(block) ? [block.text] : [])).join("\n");
-}
-
-function textBlock(text: string): ContentBlock {
-  return { type: "text", text };
-}
-
-function isContentBlock(block: unknown): block is ContentBlock {
-  return isJsonObject(block) && typeof block["type"] === "string";
 }
 
 function isText(block: unknown): block is { text: string } {

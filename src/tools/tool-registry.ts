@@ -16,6 +16,19 @@ import type { Tool } from "../model/tool.ts";
 import { runTool } from "./run-tool.ts";
 import { checkNotReserved, checkParameters, checkToolShape } from "./tool-shape.ts";
 
+/** The session that tools are made for. */
+export interface ToolContext {
+  /** Tools are kept by this id where there is one, by the context object itself otherwise. */
+  readonly sessionId?: string;
+  readonly role?: string;
+  readonly workspaceDir?: string;
+  /** True for the user who runs the hub. */
+  readonly owner: boolean;
+}
+
+/** Makes the tools of one context, or nothing. Must not be async. */
+export type ToolFactory = (context: ToolContext) => Tool | readonly Tool[] | null | undefined;
+
 interface RegistryEvents {
   /** Names that are new or gone, in the default context. */
   change: { readonly added: readonly string[]; readonly removed: readonly string[] };
@@ -179,19 +192,6 @@ export class ToolRegistry {
 function toolsOf(entry: Entry, context: ToolContext): readonly Listed[] {
   return entry.kind === "tool" ? [entry] : entry.tools.for(context).map((tool) => ({ tool, origin: "local" }));
 }
-
-/** The session that tools are made for. */
-export interface ToolContext {
-  /** Tools are kept by this id where there is one, by the context object itself otherwise. */
-  readonly sessionId?: string;
-  readonly role?: string;
-  readonly workspaceDir?: string;
-  /** True for the user who runs the hub. */
-  readonly owner: boolean;
-}
-
-/** Makes the tools of one context, or nothing. Must not be async. */
-export type ToolFactory = (context: ToolContext) => Tool | readonly Tool[] | null | undefined;
 
 /** A tool factory and the tools that it made, kept for each context until that context is forgotten. */
 class FactoryTools {

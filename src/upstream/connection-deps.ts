@@ -1,4 +1,4 @@
-/** What a Connection is given from outside; tests give it a clock and wires of their own. */
+/** The dependencies of a Connection, and its events. Tests use their own clock and wires. */
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { LogMessage, Root } from "../model/protocol.ts";
@@ -27,11 +27,11 @@ export interface ConnectionDeps {
   readonly secrets?: Secrets;
   /** Answers servers that ask something while no call is in flight. */
   readonly hubSession: SessionContext;
-  /** Who answers instead of the hub's own session, if anybody may. */
+  /** Who answers instead of the hub's own session, if one may. */
   readonly idleClient?: (server: string, user: string | undefined, session?: string) => ClientSide | undefined;
-  /** The client capabilities that a server is told where it cannot be told those of each caller. */
+  /** The client capabilities that a server gets where it cannot get those of each caller. */
   readonly offers: Readonly<JsonObject>;
-  /** The folder that the hub was told to work in, for servers whose entries say nothing of roots. */
+  /** The hub's workspace, for servers whose entries do not set roots. */
   readonly workspaceRoots?: readonly Root[];
   readonly clientVersion: string;
   /** Asks servers for log messages from this level on; they choose for themselves if absent. */
@@ -74,7 +74,7 @@ export interface ConnectionEvents {
   changed: undefined;
   /**
    * `user`: whose connection it came on, where each user has one; null for the hub owner's own. `session`: the same where
-   * each session has one. Nobody else's business.
+   * each session has one. Not for others.
    */
   log: {
     readonly message: LogMessage;

@@ -7,7 +7,7 @@ import { loginNeededError } from "../secrets/oauth/login-errors.ts";
 import { isUnauthorized } from "./handshake.ts";
 import { rpcOf } from "./rpc-error.ts";
 
-/** Why a call cannot even be tried in this state. Who lacks a login is told so in our own words, fit for anyone to see. */
+/** Why a call cannot even be tried in this state. A missing login is reported in our own words, which may be shown to anyone. */
 export function unavailableError({ id, auth }: ServerInfo, state: ServerState, user?: string): ToolcribError {
   if (auth?.state === "login_needed") return loginNeededError({ server: id, user });
   const hint = ("hint" in state ? state.hint : undefined) ?? STATE_HINTS[state.kind];
@@ -29,7 +29,7 @@ export function removedError(id: string): ToolcribError {
 const STATE_HINTS: Partial<Record<ServerState["kind"], string>> = {
   disabled: "Enable it in the config.",
   restarting: "It is being restarted; try again shortly.",
-  failed: "`toolcrib doctor` says more; connect it again after mending it.",
+  failed: "Run `toolcrib doctor` for details, and connect it again when it is fixed.",
 };
 
 /**
@@ -60,7 +60,7 @@ interface Recovery {
 
 const NO_RECOVERY: Recovery = { reconnect: false, retry: false };
 
-/** What to do about a failed call: whether the link must be made anew, and whether the call may run once more. */
+/** Whether a failed call needs a new link, and whether it may run again. */
 export function recoveryFor(error: unknown, { use, tool, transport, restart }: FailedCall): Recovery {
   if (!(error instanceof ToolcribError)) return NO_RECOVERY;
   if (error.code === "timeout") return { reconnect: restart !== false && restart.onTimeout, retry: false };
@@ -81,7 +81,7 @@ export function isUnreachable(error: unknown): boolean {
   return error instanceof ToolcribError && error.code === "server_unavailable" && error.details?.["sent"] === false;
 }
 
-/** Whether a use may be run twice without harm, as far as the server tells. */
+/** Whether a use may be run twice without harm, according to the server. */
 function isRepeatable(use: Use, tool: ToolDefinition | undefined): boolean {
   if (use.kind !== "tool") return true;
   const hints = tool?.annotations;

@@ -83,7 +83,7 @@ export class GracePeriod {
     });
   }
 
-  /** An attempt is under way; what comes of it decides. */
+  /** An attempt is in progress; its outcome decides. */
   hold(): void {
     this.#stopTimer();
   }
@@ -141,7 +141,7 @@ export class Restarts {
   }
 }
 
-/** What may change under an open link. A setting that nobody thought of counts as part of the link. */
+/** Settings that may change under an open link. A new setting counts as part of the link. */
 const CHANGEABLE: ReadonlySet<string> = new Set<keyof ServerSpec>([
   "name",
   "tools",
@@ -165,7 +165,7 @@ export function isSameLink(one: ServerSpec, other: ServerSpec): boolean {
   return canonicalJson(linkSettings(one)) === canonicalJson(linkSettings(other));
 }
 
-/** What a link is made from. */
+/** The settings that a link is made from. */
 export function linkSettings(spec: ServerSpec): Partial<ServerSpec> {
   return Object.fromEntries(Object.entries(spec).filter(([name]) => !CHANGEABLE.has(name)));
 }

@@ -218,7 +218,7 @@ export class Connection implements Source {
     const controller = new AbortController();
     const done = this.#open(controller.signal, this.#attempt?.done);
     this.#attempt = { controller, done };
-    // Told last: a listener may close the connection, and must find the attempt that it ends.
+    // Emitted last: a listener may close the connection, and must find the attempt that it ends.
     this.#setState({ kind: "connecting" });
     return done;
   }

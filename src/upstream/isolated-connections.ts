@@ -1,6 +1,6 @@
 /**
- * SeatedConnections: a server with `isolation: "user"` or `"session"`. Every user, or every session, has a Connection of its
- * own, and a call runs on that of its session or not at all.
+ * IsolatedConnections: a server with `isolation: "user"` or `"session"`. Every user, or every session, has a Connection of its
+ * own, and a call runs only on that of its session.
  */
 import type { Clock } from "../base/clock.ts";
 import { Emitter } from "../base/emitter.ts";
@@ -27,11 +27,11 @@ export class IsolatedConnections implements Source {
   #spec: ServerSpec;
   readonly #deps: ConnectionDeps;
   readonly #events = new Emitter<ConnectionEvents>();
-  readonly #seating: Isolation;
+  readonly #isolation: Isolation;
   /** Of the user who runs the hub; only the hub's own session uses it. */
   readonly #own: Connection;
-  readonly #seats = new Map<string, IsolatedConnection>();
-  /** Only where each user has a seat. */
+  readonly #isolated = new Map<string, IsolatedConnection>();
+  /** Only with `isolation: "user"`. */
   readonly connectUser?: (user: string) => Promise<ServerInfo>;
   readonly #closing = new Set<Promise<void>>();
   #shown: Connection | undefined;
@@ -45,10 +45,10 @@ export class IsolatedConnections implements Source {
     this.id = spec.id;
     this.#spec = spec;
     this.#deps = deps;
-    this.#seating = spec.isolation === "session" ? SESSION_ISOLATION : USER_ISOLATION;
-    this.#own = this.#listened(new Connection(spec, deps), this.#seating.ownMark(deps.hubSession));
+    this.#isolation = spec.isolation === "session" ? SESSION_ISOLATION : USER_ISOLATION;
+    this.#own = this.#listenTo(new Connection(spec, deps), this.#isolation.ownAudience(deps.hubSession));
     this.#state = this.#own.state;
-    if (this.#seating === USER_ISOLATION) this.connectUser = (user) => this.#connectUser(user);
+    if (this.#isolation === USER_ISOLATION) this.connectUser = (user) => this.#connectUser(user);
   }
 
   get spec(): ServerSpec {
@@ -64,16 +64,19 @@ export class IsolatedConnections implements Source {
   }
 
   /**
-   * One list for all: that of the hub owner's own connection if it is up, else of the first seat's that is. The last one
-   * stays while nobody is connected, because one connects by calling something that is listed.
+   * One list for all: that of the hub owner's connection if it is up, else of the first other one that is. The last one
+   * stays while none is connected, because a connection is made by calling something that is listed.
    */
   definitions(): Definitions {
     return this.#definitions;
   }
 
   info(): ServerInfo {
-    const seats = [...this.#seats.values()];
-    const taken = { connections: seats.length, connected: seats.filter(({ connection }) => isUp(connection)).length };
+    const isolated = [...this.#isolated.values()];
+    const taken = {
+      connections: isolated.length,
+      connected: isolated.filter(({ connection }) => isUp(connection)).length,
+    };
     // A user's login is not shown to everybody who may see the server.
     const { auth: _auth, ...info } = (this.#up() ?? this.#own).info();
     const ownAuth = this.#own.info().auth;
@@ -81,7 +84,7 @@ export class IsolatedConnections implements Source {
       ...info,
       toolCount: this.#definitions.tools.length,
       ...(ownAuth === undefined ? {} : { auth: ownAuth }),
-      ...(this.#seating.by === "user" ? { users: taken } : { sessions: taken }),
+      ...(this.#isolation.by === "user" ? { users: taken } : { sessions: taken }),
     };
   }
 
@@ -91,13 +94,13 @@ export class IsolatedConnections implements Source {
   }
 
   async disconnect(): Promise<void> {
-    this.#empty();
+    this.#closeAll();
     await Promise.all([this.#own.disconnect(), ...this.#closing]);
     this.#forget();
   }
 
   async close(): Promise<void> {
-    this.#empty();
+    this.#closeAll();
     await Promise.all([this.#own.close(), ...this.#closing]);
     this.#forget();
   }
@@ -131,53 +134,53 @@ export class IsolatedConnections implements Source {
     return (this.#up() ?? this.#own).instructions();
   }
 
-  /** What the server tells whoever has the seat; while there is none, what it tells the hub's owner. */
+  /** The instructions for this user or session; without a connection of its own, those for the hub's owner. */
   instructions(user?: string, session?: string): string | null {
-    const key = this.#seating.by === "user" ? user : session;
-    const seat = key === undefined ? undefined : this.#seats.get(key);
-    return seat?.connection.instructions() ?? this.#own.instructions();
+    const key = this.#isolation.by === "user" ? user : session;
+    const isolated = key === undefined ? undefined : this.#isolated.get(key);
+    return isolated?.connection.instructions() ?? this.#own.instructions();
   }
 
   async run(use: Use, context: UseContext): Promise<Result> {
     const { session, signal } = context;
     if (this.#retiring !== undefined) throw removedError(this.id);
     if (this.#isOwn(session)) return this.#own.run(use, context);
-    const holder = this.#seating.holderOf(session);
-    if (holder === undefined) throw this.#seating.refusal(this.id);
-    // The session may have ended in the meantime: nobody would end a seat that is taken for it now.
+    const owner = this.#isolation.ownerOf(session);
+    if (owner === undefined) throw this.#isolation.refusal(this.id);
+    // The session may have ended in the meantime: a connection that is made for it now would never be closed.
     if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled.", { details: { sent: false } });
-    return this.#seat(holder).run(use, context);
+    return this.#connectionOf(owner).run(use, context);
   }
 
   /** Where nothing is listed yet there is nothing to call: the first connection then brings the list. */
   startSession(session: SessionContext): void {
-    const holder = this.#seating.holderOf(session);
-    if (holder === undefined || this.#isOwn(session)) return;
+    const owner = this.#isolation.ownerOf(session);
+    if (owner === undefined || this.#isOwn(session)) return;
     const isNeeded = this.#definitions === NO_DEFINITIONS && this.#spec.enabled && this.#spec.autoConnect;
-    const isFree = this.#seats.has(holder.key) || this.#hasRoom();
-    const seat = isNeeded && isFree ? this.#seat(holder) : this.#seats.get(holder.key);
-    seat?.join(session.id);
-    if (isNeeded) void seat?.connection.connect();
+    const isFree = this.#isolated.has(owner.key) || this.#hasRoom();
+    const isolated = isNeeded && isFree ? this.#connectionOf(owner) : this.#isolated.get(owner.key);
+    isolated?.join(session.id);
+    if (isNeeded) void isolated?.connection.connect();
   }
 
   resume(session: SessionContext, uris: readonly string[]): void {
     if (this.#isOwn(session)) return this.#own.resume(session, uris);
-    const holder = this.#seating.holderOf(session);
-    if (holder === undefined || this.#state.kind === "closed") return;
-    if (this.#seats.has(holder.key) || this.#hasRoom()) this.#seat(holder).resume(session, uris);
+    const owner = this.#isolation.ownerOf(session);
+    if (owner === undefined || this.#state.kind === "closed") return;
+    if (this.#isolated.has(owner.key) || this.#hasRoom()) this.#connectionOf(owner).resume(session, uris);
   }
 
   endSession(sessionId: string): void {
     this.#own.endSession(sessionId);
-    for (const seat of this.#seats.values()) seat.leave(sessionId);
+    for (const isolated of this.#isolated.values()) isolated.leave(sessionId);
   }
 
   #all(): Connection[] {
-    return [this.#own, ...[...this.#seats.values()].map((seat) => seat.connection)];
+    return [this.#own, ...[...this.#isolated.values()].map((isolated) => isolated.connection)];
   }
 
   async #connectUser(user: string): Promise<ServerInfo> {
-    const { connection } = this.#seat(userOwner(user));
+    const { connection } = this.#connectionOf(userOwner(user));
     await connection.connect();
     return connection.info();
   }
@@ -185,16 +188,16 @@ export class IsolatedConnections implements Source {
   /** A user of the hub's own session is one like any other. */
   #isOwn({ id, user }: SessionContext): boolean {
     if (id !== this.#deps.hubSession.id) return false;
-    return this.#seating.by === "session" || user === undefined || user === "";
+    return this.#isolation.by === "session" || user === undefined || user === "";
   }
 
   #hasRoom(): boolean {
-    return this.#seating.by === "user" || this.#seats.size < (this.#deps.maxSessionConnections?.() ?? Infinity);
+    return this.#isolation.by === "user" || this.#isolated.size < (this.#deps.maxSessionConnections?.() ?? Infinity);
   }
 
-  #seat(holder: ConnectionOwner): IsolatedConnection {
-    const { key, called, mark } = holder;
-    const known = this.#seats.get(key);
+  #connectionOf(owner: ConnectionOwner): IsolatedConnection {
+    const { key, label, audience } = owner;
+    const known = this.#isolated.get(key);
     if (known !== undefined) return known;
     if (this.#state.kind === "closed") {
       const details = { server: this.id, sent: false };
@@ -203,7 +206,7 @@ export class IsolatedConnections implements Source {
     if (!this.#hasRoom()) {
       throw new ToolcribError(
         "server_unavailable",
-        `${this.#seats.size} sessions have a connection of their own to server "${this.id}", and more are not allowed.`,
+        `${this.#isolated.size} sessions have a connection of their own to server "${this.id}", and more are not allowed.`,
         {
           hint: "Wait until a session ends, or raise limits.sessionConnections.",
           details: { server: this.id, sent: false },
@@ -211,28 +214,28 @@ export class IsolatedConnections implements Source {
       );
     }
     const level = this.#logLevel === undefined ? {} : { logLevel: this.#logLevel };
-    const connection = new Connection(this.#spec, { ...this.#deps, ...level, ...holder.deps });
-    const { terms } = this.#seating;
-    const seat = new IsolatedConnection(this.#listened(connection, mark, called), terms, this.#deps.clock, () =>
-      this.#leave(key, seat),
+    const connection = new Connection(this.#spec, { ...this.#deps, ...level, ...owner.deps });
+    const { terms } = this.#isolation;
+    const isolated = new IsolatedConnection(this.#listenTo(connection, audience, label), terms, this.#deps.clock, () =>
+      this.#leave(key, isolated),
     );
-    this.#seats.set(key, seat);
-    return seat;
+    this.#isolated.set(key, isolated);
+    return isolated;
   }
 
-  #leave(key: string, seat: IsolatedConnection): void {
-    if (this.#seats.get(key) !== seat) return;
-    this.#seats.delete(key);
-    const closing = seat.close().then(() => void this.#closing.delete(closing));
+  #leave(key: string, isolated: IsolatedConnection): void {
+    if (this.#isolated.get(key) !== isolated) return;
+    this.#isolated.delete(key);
+    const closing = isolated.close().then(() => void this.#closing.delete(closing));
     this.#closing.add(closing);
     this.#changed();
   }
 
-  #empty(): void {
-    for (const [key, seat] of [...this.#seats]) this.#leave(key, seat);
+  #closeAll(): void {
+    for (const [key, isolated] of [...this.#isolated]) this.#leave(key, isolated);
   }
 
-  /** Nobody is meant to use the server any more. */
+  /** The server is not meant to be used any more. */
   #forget(): void {
     this.#shown = undefined;
     if (this.#definitions === NO_DEFINITIONS) return;
@@ -240,14 +243,14 @@ export class IsolatedConnections implements Source {
     this.#events.emit("changed", undefined);
   }
 
-  #listened(connection: Connection, mark: Audience, called?: string): Connection {
+  #listenTo(connection: Connection, audience: Audience, label?: string): Connection {
     connection.on("state", () => this.#changed());
     connection.on("changed", () => this.#show());
-    connection.on("log", (event) => this.#events.emit("log", { ...event, ...mark }));
-    connection.on("notice", (event) => this.#events.emit("notice", { ...event, ...mark }));
-    connection.on("resource-updated", (event) => this.#events.emit("resource-updated", { ...event, ...mark }));
+    connection.on("log", (event) => this.#events.emit("log", { ...event, ...audience }));
+    connection.on("notice", (event) => this.#events.emit("notice", { ...event, ...audience }));
+    connection.on("resource-updated", (event) => this.#events.emit("resource-updated", { ...event, ...audience }));
     connection.on("warning", (text) =>
-      this.#events.emit("warning", called === undefined ? text : `for ${called}: ${text}`),
+      this.#events.emit("warning", label === undefined ? text : `for ${label}: ${text}`),
     );
     return connection;
   }
@@ -271,7 +274,7 @@ export class IsolatedConnections implements Source {
 
   #up(): Connection | undefined {
     if (isUp(this.#own)) return this.#own;
-    const connections = [...this.#seats.values()].map((seat) => seat.connection).filter(isUp);
+    const connections = [...this.#isolated.values()].map((isolated) => isolated.connection).filter(isUp);
     // Whose list is shown stays the same as long as it can, so that it does not flicker.
     return connections.find((connection) => connection === this.#shown) ?? connections[0];
   }
@@ -281,16 +284,16 @@ function isUp({ state }: Connection): boolean {
   return state.kind === "ready" || state.kind === "degraded";
 }
 
-/** Marks what comes over a connection, so that nobody hears what is meant for others. */
+/** Who may receive what comes over a connection. */
 type Audience = { readonly user: string | null } | { readonly session: string };
 
 interface ConnectionOwner {
-  /** Sessions with the same key share the seat. */
+  /** Sessions with the same key share the connection. */
   readonly key: string;
   /** For warnings. */
-  readonly called: string;
-  readonly mark: Audience;
-  /** What its connection has in the place of what all have. */
+  readonly label: string;
+  readonly audience: Audience;
+  /** Replaces dependencies that are shared otherwise. */
   readonly deps: Partial<ConnectionDeps>;
 }
 
@@ -298,10 +301,10 @@ interface Isolation {
   readonly by: "user" | "session";
   readonly terms: IdleTerms;
   /** Of what comes over the connection of the hub's own session. */
-  ownMark(hubSession: SessionContext): Audience;
-  /** Undefined for a session that has no seat. */
-  holderOf(session: SessionContext): ConnectionOwner | undefined;
-  /** Why a session without a seat cannot use the server. */
+  ownAudience(hubSession: SessionContext): Audience;
+  /** Undefined for a session that cannot have a connection. */
+  ownerOf(session: SessionContext): ConnectionOwner | undefined;
+  /** Why such a session cannot use the server. */
   refusal(server: string): ToolcribError;
 }
 
@@ -312,8 +315,8 @@ const SESSION_TERMS: IdleTerms = { idleMs: undefined, graceMs: 0 };
 const USER_ISOLATION: Isolation = {
   by: "user",
   terms: USER_TERMS,
-  ownMark: () => ({ user: null }),
-  holderOf: ({ user }) => (user === undefined || user === "" ? undefined : userOwner(user)),
+  ownAudience: () => ({ user: null }),
+  ownerOf: ({ user }) => (user === undefined || user === "" ? undefined : userOwner(user)),
   refusal: (server) =>
     new ToolcribError(
       "unauthorized",
@@ -325,29 +328,29 @@ const USER_ISOLATION: Isolation = {
 const SESSION_ISOLATION: Isolation = {
   by: "session",
   terms: SESSION_TERMS,
-  ownMark: ({ id }) => ({ session: id }),
-  holderOf: (session) => ({
+  ownAudience: ({ id }) => ({ session: id }),
+  ownerOf: (session) => ({
     key: session.id,
-    called: "a session",
-    mark: { session: session.id },
+    label: "a session",
+    audience: { session: session.id },
     // There is one client only that the server can mean, whether a call is in flight or not.
     deps: { hubSession: session, session: session.id, ...(session.user ? { secretsUser: session.user } : {}) },
   }),
-  refusal: (server) => new ToolcribError("internal", `Server ${JSON.stringify(server)} has no seat for the session.`),
+  refusal: (server) =>
+    new ToolcribError("internal", `Server ${JSON.stringify(server)} has no connection for the session.`),
 };
 
-/** Who has a connection of their own: each user (`isolation: "user"`), or each session (`"session"`). */
 function userOwner(user: string): ConnectionOwner {
-  // What a server asks on its own while a user's connection is up is no business of the hub owner's session.
+  // A question that a server asks on a user's connection is not for the hub owner's session.
   const id = `user:${user}`;
   const hubSession: SessionContext = { id, door: "hub", owner: false, user, client: { key: id, capabilities: {} } };
-  return { key: user, called: `the user ${user}`, mark: { user }, deps: { hubSession, user } };
+  return { key: user, label: `the user ${user}`, audience: { user }, deps: { hubSession, user } };
 }
 
 interface IdleTerms {
-  /** It ends when nothing was called for so long; undefined: it is kept, because it holds what its session has done. */
+  /** It ends after this long without a call; undefined: it is kept, because it has the state of its session. */
   readonly idleMs: number | undefined;
-  /** How long it waits for another session after the last one; 0: it ends with it, whatever is under way. */
+  /** How long it waits for another session after the last one; 0: it ends with it, also with calls in progress. */
   readonly graceMs: number;
 }
 
@@ -364,7 +367,7 @@ class IsolatedConnection {
   #closed = false;
   #stopTimer: () => void = () => {};
 
-  /** @param onUnused Called once nobody needs the connection; it is then to be closed. */
+  /** @param onUnused Called once the connection is not needed any more; close it then. */
   constructor(connection: Connection, terms: IdleTerms, clock: Clock, onUnused: () => void) {
     this.connection = connection;
     this.#terms = terms;

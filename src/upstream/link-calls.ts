@@ -12,7 +12,7 @@ import type { RequestOptions } from "./peer.ts";
 import { rpcOf } from "./rpc-error.ts";
 import { answerServer, modernCapabilities, withOfferedAnswers, withOfferedRoots } from "./server-requests.ts";
 
-/** Progress restarts a call's timeout, up to so many times the timeout in all. */
+/** Progress restarts a call's timeout, up to this many times the timeout in all. */
 const MAX_PROGRESS_FACTOR = 10;
 
 /** How long a call may take at most, however much progress it makes. */
@@ -29,7 +29,7 @@ interface CallSettings {
 export function runOnLink(link: Link, use: Use, given: UseContext, setting: CallSettings): Promise<JsonObject> {
   const context = { ...given, client: withOfferedRoots(given.client, setting.spec, setting.deps) };
   const { method, params: known } = requestFor(use);
-  // What the hub knows of the request is never overwritten by what it does not know.
+  // Known parameters are never overwritten by unknown ones.
   const params: JsonObject = context.extra === undefined ? known : { ...context.extra, ...known };
   const { client, signal, input } = context;
   if (context.meta !== undefined) params["_meta"] = context.meta;
@@ -93,7 +93,7 @@ function callOptions(use: Use, context: UseContext, spec: ServerSpec): RequestOp
   };
 }
 
-/** Progress of a tool is always asked for: it restarts the timeout also where nobody watches it. */
+/** Progress of a tool is always requested: it restarts the timeout even if no caller listens to it. */
 function ignoreProgress(): void {}
 
 function mirrorsParamsInHeaders(link: Link): boolean {
@@ -105,7 +105,7 @@ function headersOf(use: Use, setting: CallSettings): Record<string, string> | un
   return use.kind === "tool" && tool !== undefined ? paramHeaders(tool, use.arguments) : undefined;
 }
 
-/** A Use as the MCP request that stands for it. */
+/** The MCP request for a Use. */
 function requestFor(use: Use): { readonly method: string; readonly params: JsonObject } {
   switch (use.kind) {
     case "tool":
@@ -160,7 +160,7 @@ async function answerAll(requests: JsonObject, rounds: InputRounds): Promise<Jso
     );
     return Object.fromEntries(answers);
   } finally {
-    // After a failure the other questions are moot; after success this reaches nobody.
+    // After a failure the other questions are moot; after success none is open.
     siblings.abort();
   }
 }

@@ -1,4 +1,4 @@
-/** What a live link needs besides calls: pings, the stream of changes, renewed subscriptions, the log level. */
+/** Keeps a link working besides its calls: keep-alive, the stream of changes, subscriptions, the log level. */
 import type { Clock } from "../base/clock.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -39,7 +39,7 @@ export class LinkMaintenance {
     await Promise.all([...uris.map((uri) => this.#ask("resources/subscribe", { uri })), this.logLevelChanged()]);
   }
 
-  /** Tells the server which log messages are wanted. Never rejects. */
+  /** Sends the wanted log level. Never rejects. */
   async logLevelChanged(): Promise<void> {
     const level = this.#options.logLevel();
     if (this.#stream !== undefined) return this.#tellModern();
@@ -57,13 +57,13 @@ export class LinkMaintenance {
     await this.#stream?.follow(uris);
   }
 
-  /** Tells the server what is followed from now on without anybody having just asked for it. Never rejects. */
+  /** Subscribes to `news` for sessions that were subscribed before. Never rejects. */
   async followAgain(news: readonly string[], all: readonly string[]): Promise<void> {
     if (this.#stream !== undefined) return this.#stream.start(all);
     await Promise.all(news.map((uri) => this.#ask("resources/subscribe", { uri })));
   }
 
-  /** Tells the server what nobody follows any more; `left` is what somebody still does. Never rejects. */
+  /** Ends the subscriptions `gone`; `left` are those that remain. Never rejects. */
   async unfollow(gone: readonly string[], left: readonly string[]): Promise<void> {
     if (this.#stream === undefined) await Promise.all(gone.map((uri) => this.#ask("resources/unsubscribe", { uri })));
     else await this.#stream.follow(left).catch(() => {});
@@ -100,13 +100,13 @@ interface SubscriptionChange {
 
 interface Followed {
   readonly sessions: Set<string>;
-  /** While the server is being told; who comes meanwhile shares what becomes of it. */
+  /** The request in progress; sessions that come in the meantime share its outcome. */
   telling?: Promise<JsonObject>;
 }
 
 type Tell = (uris: string[]) => Promise<JsonObject>;
 
-/** Tells the server what nobody waits for: neither rejects. */
+/** Changes that no caller waits for: neither rejects. */
 interface Quietly {
   followAgain(news: readonly string[], all: readonly string[]): Promise<void>;
   unfollow(gone: readonly string[], left: readonly string[]): Promise<void>;
@@ -171,7 +171,7 @@ export class ResourceSubscriptions {
     }
   }
 
-  /** True if nobody follows it any more. */
+  /** True if that was the last session. */
   #remove(uri: string, session: string): boolean {
     const followed = this.#followed.get(uri);
     if (followed === undefined || !followed.sessions.delete(session) || followed.sessions.size > 0) return false;
@@ -233,7 +233,7 @@ class ChangeStream {
       const heard = agreed["resourceSubscriptions"];
       const missing = uris.filter((uri) => !before.includes(uri) && !(Array.isArray(heard) && heard.includes(uri)));
       if (missing.length === 0) return;
-      throw new ToolcribError("not_found", `The server does not tell of changes of ${missing.join(", ")}.`);
+      throw new ToolcribError("not_found", `The server does not report changes of ${missing.join(", ")}.`);
     } catch (error) {
       this.#uris = before;
       throw error;

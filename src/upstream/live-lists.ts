@@ -32,7 +32,7 @@ export class LiveLists {
   readonly #readers: ReadonlyMap<ListKind, Coalescer>;
   #link: Link | undefined;
   #definitions: Definitions = NO_DEFINITIONS;
-  /** While all lists are read together, one change is told for all of them. */
+  /** While all lists are read together, one change is reported for all of them. */
   #together = 0;
   #changed = false;
   /** The kinds for which it was said that they contain a secret. */
@@ -173,7 +173,7 @@ export class Coalescer {
   }
 }
 
-/** What a server announces changes of: templates change together with resources. */
+/** The lists whose changes a server announces; templates change together with resources. */
 export type ListKind = "tools" | "resources" | "prompts";
 export const LIST_KINDS: readonly ListKind[] = ["tools", "resources", "prompts"];
 
@@ -190,7 +190,7 @@ interface Reading {
   readonly warn: (text: string) => void;
 }
 
-/** The lists of one kind; a list that could not be read is missing from the answer, and a warning says so. */
+/** The lists of one kind; a list that could not be read is missing from the result, with a warning. */
 async function readKind(link: Link, kind: ListKind, reading: Reading): Promise<Partial<Definitions>> {
   if (!isJsonObject(link.agreement.capabilities[kind])) return emptyOf(kind);
   switch (kind) {
@@ -207,12 +207,11 @@ async function readKind(link: Link, kind: ListKind, reading: Reading): Promise<P
         readList<ResourceDefinition>(link, "resources/list", "resources", reading),
         readList<ResourceTemplateDefinition>(link, "resources/templates/list", "resourceTemplates", reading),
       ]);
-      return { resources, templates };
+      return { ...(resources && { resources }), ...(templates && { templates }) };
     }
   }
 }
 
-/** Reads a server's lists, page by page, and keeps every entry exactly as it came. */
 function emptyOf(kind: ListKind): Partial<Definitions> {
   return kind === "resources" ? { resources: [], templates: [] } : { [kind]: [] };
 }
@@ -263,7 +262,7 @@ async function readList<D extends JsonObject>(
   return named(entries, method, reading);
 }
 
-/** What cannot be written is for the quarantine to judge. */
+/** An entry that cannot be serialized is left to the quarantine. */
 function sizeOf(entry: unknown): number {
   try {
     return JSON.stringify(entry)?.length ?? 0;
@@ -275,8 +274,11 @@ function sizeOf(entry: unknown): number {
 function named<D extends JsonObject>(entries: readonly unknown[], method: string, reading: Reading): D[] {
   const good = entries.filter((entry) => isJsonObject(entry) && typeof entry["name"] === "string");
   const bad = entries.length - good.length;
-  if (bad > 0) reading.warn(`${method} holds ${bad} ${bad === 1 ? "entry" : "entries"} without a name, left out.`);
-  // Only the name has been checked: the catalog looks at each definition and quarantines those that are no D.
+  if (bad > 0)
+    reading.warn(
+      `${method} contains ${bad} ${bad === 1 ? "entry" : "entries"} without a name, which ${bad === 1 ? "is" : "are"} left out.`,
+    );
+  // Only the name has been checked: the catalog looks at each definition and quarantines those that are not a D.
   return good as D[];
 }
 

@@ -67,7 +67,7 @@ export class Peer {
   #ended: ToolcribError | undefined;
   /** Why the wire went away, if it did. */
   lost: ToolcribError | undefined;
-  /** What the modern era wants in the `_meta` of every request. */
+  /** Sent in the `_meta` of every request of the modern era. */
   #envelope: JsonObject | undefined;
   lastReceivedAt: number;
 
@@ -99,18 +99,18 @@ export class Peer {
     return this.#envelope !== undefined;
   }
 
-  /** Whether a request is under way that someone waits for. */
+  /** Whether a request is in progress that a caller waits for. */
   get busy(): boolean {
     for (const pending of this.#pending.values()) if (pending.options.background !== true) return true;
     return false;
   }
 
-  /** Resolves when nobody waits for a request any more. */
+  /** Resolves when no caller waits for a request any more. */
   whenIdle(): Promise<void> {
     return this.busy ? new Promise((resolve) => this.#idleWaiters.push(resolve)) : Promise.resolve();
   }
 
-  /** The distinct clients that have a request under way; the newest request of each one counts. */
+  /** The distinct clients that have a request in progress. */
   callers(): ClientSide[] {
     return callersOf(this.#pending);
   }
@@ -145,7 +145,7 @@ export class Peer {
     await this.wire.send({ jsonrpc: "2.0", method, params });
   }
 
-  /** Rejects what is under way and lets go of the wire, which it does not close. */
+  /** Rejects all requests in progress and detaches from the wire, which it does not close. */
   end(error: ToolcribError): void {
     if (this.#ended !== undefined) return;
     this.#ended = error;
@@ -198,7 +198,7 @@ export class Peer {
     if ("error" in response) return pending.reject(errorFromRpc(response.error));
     if (isJsonObject(response.result)) return pending.resolve(response.result);
     pending.reject(
-      new ToolcribError("tool_error", `The server answered ${pending.method} with something that is no object.`),
+      new ToolcribError("tool_error", `The server answered ${pending.method} with something that is not an object.`),
     );
   }
 
@@ -322,7 +322,7 @@ export class Peer {
     return pending;
   }
 
-  /** For messages that nobody waits on: if the wire is gone, `lost` says so. */
+  /** For messages without a response: if the wire is gone, `lost` reports it. */
   #post(message: RpcMessage): void {
     this.wire.send(message).catch(() => {});
   }
@@ -367,8 +367,6 @@ export interface RequestOptions {
   readonly uncancellable?: boolean | undefined;
 }
 
-/** What a server says names no call, or names it loosely: these find the request of ours that is meant. */
-
 /** In the order in which they were sent. */
 type PendingRequests = Pick<
   ReadonlyMap<RequestId, { readonly options: RequestOptions }>,
@@ -382,7 +380,7 @@ function ownId(underWay: PendingRequests, id: unknown): RequestId | undefined {
   return !underWay.has(id) && underWay.has(Number(id)) ? Number(id) : id;
 }
 
-/** The distinct clients that have a request under way; the newest request of each one counts. */
+/** The distinct clients that have a request in progress; the newest request of each one counts. */
 function callersOf(underWay: PendingRequests): ClientSide[] {
   const clients = new Map<unknown, ClientSide>();
   for (const { options } of underWay.values()) {
@@ -395,7 +393,7 @@ function callersOf(underWay: PendingRequests): ClientSide[] {
   return [...clients.values()];
 }
 
-/** All that a client has under way, where only one client has any: one of them is why the server asks. */
+/** All requests of the only client that has any in progress: one of them is why the server asks. */
 function callsOfOneClient(underWay: PendingRequests): RequestId[] {
   const calls: RequestId[] = [];
   let key: unknown;
@@ -428,7 +426,7 @@ function requestOfNotification(
 
 /**
  * Log messages are about what a server is doing, so while it works for one client they are for that client. Between
- * several there is no telling. Requests of our own say nothing of interest.
+ * several it is unclear. Requests of our own are ignored.
  */
 function newestOfOneClient(underWay: PendingRequests): RequestOptions | undefined {
   let newest: RequestOptions | undefined;
@@ -457,12 +455,12 @@ export interface IncomingContext {
 
 type Serve = (method: string, params: JsonObject, context: IncomingContext) => Promise<JsonObject>;
 
-/** What a person or a model is kept busy with; the rest is answered at once. */
+/** Answered by a person or a model; the rest is answered at once. */
 const INTERACTIVE_METHODS: ReadonlySet<string> = new Set(["elicitation/create", "sampling/createMessage"]);
 
 interface OpenRequest {
   readonly controller: AbortController;
-  /** Of those that it can belong to, the ones that are still under way. */
+  /** The calls that it can belong to and that are still in progress. */
   readonly calls: Set<RequestId>;
 }
 
@@ -496,7 +494,7 @@ class ServerRequests {
     void this.#answer(id, method, params, open.controller.signal, client);
   }
 
-  /** Nobody needs an answer that only this call was in need of. The server gets an error, should it still wait. */
+  /** Ends the questions that only this call needed answered. The server gets an error, in case it still waits. */
   callEnded(call: RequestId): void {
     for (const [id, { controller, calls }] of this.#open) {
       if (!calls.delete(call) || calls.size > 0) continue;

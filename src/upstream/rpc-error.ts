@@ -14,7 +14,7 @@ export function isModernErrorCode(code: number): boolean {
   return code <= HEADER_MISMATCH && code >= UNSUPPORTED_VERSION;
 }
 
-/** What a server's error answer means to the rest of Toolcrib. */
+/** A server's error response as a ToolcribError. */
 export function errorFromRpc(rpc: RpcError, details: JsonObject = {}): ToolcribError {
   const message = typeof rpc.message === "string" && rpc.message !== "" ? rpc.message : "The server gave no message.";
   return new ToolcribError(codeFromRpc(rpc.code), message, { details: { ...details, rpc } });

@@ -1,4 +1,4 @@
-/** What the hub knows of a server, whether one connection serves all sessions, or each user or session has one. */
+/** The hub's view of a server, whether one connection serves all sessions, or each user or session has its own. */
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { SessionContext, Source } from "../model/source.ts";
@@ -21,7 +21,7 @@ export interface ServerConnection extends Source {
   /** In a cluster: what an operator wants, on all nodes. Never rejects. */
   wish?(connected: boolean): Promise<void>;
   close(): Promise<void>;
-  /** Takes no new calls, lets those under way finish, for as long as a call may take, and closes. Never rejects. */
+  /** Takes no new calls, lets calls in progress finish, for as long as a call may take, and closes. Never rejects. */
   retire(): Promise<void>;
   /** Takes over a spec that differs in nothing that concerns the open link. False: it does, and nothing was done. */
   respec(spec: ServerSpec): boolean;
@@ -30,9 +30,9 @@ export interface ServerConnection extends Source {
   refresh(): Promise<void>;
   /** Asks for log messages from this level on, now and after every reconnect. Never rejects. */
   setLogLevel(level: string): Promise<void>;
-  /** Tells a legacy server that roots changed; a modern one asks each time. Never rejects. */
+  /** Notifies a legacy server that roots changed; a modern one asks each time. Never rejects. */
   rootsChanged(): Promise<void>;
-  /** Told of a session before its first call. */
+  /** Called for a session before its first call. */
   startSession?(session: SessionContext): void;
   endSession(sessionId: string): void;
   /** The session goes on following these resources, as it did on a connection before this one. */

@@ -1,4 +1,4 @@
-/** Who answers when a server asks something: the client whose call is in flight, or nobody. */
+/** Requests of a server to the client: which client answers, and which capabilities and roots are offered. */
 import { pathToFileURL } from "node:url";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -29,7 +29,7 @@ export async function answerServer(
 ): Promise<JsonObject> {
   switch (method) {
     case "roots/list":
-      // The server may have been told of roots for the sake of other clients; this one has none.
+      // Roots may have been announced for other clients; this one has none.
       return client.listRoots === undefined ? { roots: [] } : client.listRoots({ server, signal });
     case "sampling/createMessage":
       if (client.sample === undefined) throw noHandler(method, "onSample");
@@ -53,14 +53,14 @@ function acceptsUrls({ capabilities }: ClientSide): boolean {
 function noHandler(method: string, option: string): ToolcribError {
   return rpcRefusal(
     METHOD_NOT_FOUND,
-    `Nobody here answers ${method}: the caller's client cannot, and the session has no ${option} callback.`,
+    `No one can answer ${method}: the caller's client cannot, and the session has no ${option} callback.`,
     `Use a client that answers ${method}; in a program, give ${option}.`,
   );
 }
 
 /**
  * A legacy server's request names no call of ours. The stream it came on may; otherwise the one client with calls in
- * flight is meant. Between several there is no telling, and a guess could hand one user's data to another.
+ * flight is meant. Between several it is unclear, and a guess could hand one user's data to another.
  */
 export function clientFor(
   related: ClientSide | undefined,
@@ -96,7 +96,7 @@ export interface ClientOffer {
   readonly logLevel?: string;
 }
 
-/** What Toolcrib tells a server about itself: in `initialize` once, in the modern era with every request. */
+/** Sent with every request of the modern era; a legacy server gets the same once, in `initialize`. */
 export function modernEnvelope(offer: ClientOffer, version: string): JsonObject {
   return {
     [VERSION_KEY]: version,
@@ -158,7 +158,7 @@ export function withOfferedAnswers(
   return Object.fromEntries(answers);
 }
 
-/** What a server is told before any call: whether it may ask for roots at all. */
+/** The capabilities announced before any call: they say whether the server may ask for roots. */
 export function capabilitiesFor(offers: Readonly<JsonObject>, { roots }: ServerSpec): Readonly<JsonObject> {
   if (roots === undefined) return offers;
   const { roots: _, ...others } = offers;

@@ -24,7 +24,7 @@ export interface Wire {
   readonly transport: TransportKind;
   on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void;
   /**
-   * What takes long and is needed once, such as making an image; called before `open()` and not part of the time that
+   * For work that takes long and is needed once, such as making an image; called before `open()` and not part of the time that
    * connecting may take. It has a bound of its own.
    */
   makeReady?(signal: AbortSignal): Promise<void>;
@@ -36,7 +36,7 @@ export interface Wire {
    * HTTP status, `details.rpc` a JSON-RPC error body of an HTTP error answer.
    */
   send(message: RpcMessage, options?: SendOptions): Promise<void>;
-  /** Told once the handshake is over; HTTP needs it for its headers and opens the GET stream of a legacy session. */
+  /** Called once the handshake is over; HTTP needs it for its headers and opens the GET stream of a legacy session. */
   agreed(protocol: AgreedProtocol): void;
   /** Ends the channel gracefully and for good; a child and its whole process group are gone afterwards. Never rejects. */
   close(): Promise<void>;

@@ -85,7 +85,7 @@ describe.skipIf(missing !== undefined)("the login in a browser", () => {
     const page = await far.go("Servers");
     await page.getByText("Live").waitFor();
     wire.cut();
-    await page.getByText("Connection lost, trying again…").waitFor();
+    await page.getByText("Connection lost. Reconnecting…").waitFor();
     await bench.api("POST", "/mcp/servers", { id: "meanwhile", ...memory(`${stage.dir}/other.json`) });
     await page.getByRole("list", { name: "Servers" }).getByText("memory").waitFor();
     wire.mend();
@@ -100,10 +100,10 @@ describe.skipIf(missing !== undefined)("the login in a browser", () => {
   it("[oper-10a] [oper-07b] asks for a new login after the hub was started anew, and is live again with it", async () => {
     const page = await opened.go("Tools");
     await bench.hub.stop();
-    await page.getByText("Connection lost, trying again…").waitFor();
+    await page.getByText("Connection lost. Reconnecting…").waitFor();
     bench.hub = await bench.hub.again();
     await page.getByRole("heading", { name: "Log in to Toolcrib" }).waitFor();
-    await page.getByText("The hub was restarted or your login ended: log in again.").waitFor();
+    await page.getByText("The hub was restarted, or your login expired. Log in again.").waitFor();
     await page.goto(bench.hub.loginLink);
     await page.getByText("Live").waitFor();
     // Where it was before.

@@ -147,7 +147,7 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
   });
 });
 
-/** As the system says it. */
+/** Same as the system says it. */
 async function use(page: Page, colorScheme: "light" | "dark"): Promise<void> {
   await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
 }

@@ -51,7 +51,7 @@ describe.skipIf(missing !== undefined)("operating a hub in a browser", () => {
     await card.getByRole("button", { name: "Allow once" }).click();
     await page.getByRole("region", { name: "Answered" }).getByText("Allowed once").waitFor();
     expect(JSON.stringify(await call("memory__create_entities", { entities: [ENTITY] }))).toContain("writes programs");
-    await page.getByText("Nothing waits").waitFor();
+    await page.getByText("Nothing is waiting").waitFor();
     // Without a reload, in another window.
     await log
       .getByRole("link", { name: /memory__create_entities/ })
@@ -76,7 +76,7 @@ describe.skipIf(missing !== undefined)("operating a hub in a browser", () => {
     const details = page.getByRole("region", { name: "Details of the record" });
     await expect.poll(() => details.innerText()).toMatch(/deny[^]*memory__delete_\*/);
     await page.getByRole("button", { name: "Verify" }).click();
-    await page.getByRole("dialog").getByText("The log is whole").waitFor();
+    await page.getByRole("dialog").getByText("The log is intact").waitFor();
     await page.keyboard.press("Escape");
     const [download] = await Promise.all([
       page.waitForEvent("download"),
@@ -126,7 +126,9 @@ describe.skipIf(missing !== undefined)("operating a hub in a browser", () => {
     await line.click();
     const details = page.getByRole("region", { name: "Details of the session" });
     await details.getByText("memory__create_entities").waitFor();
-    await expect.poll(() => details.innerText()).toMatch(/MCP[^]*everything__echo[^]*brought in content[^]*need a yes/);
+    await expect
+      .poll(() => details.innerText())
+      .toMatch(/MCP[^]*everything__echo[^]*brought in content[^]*need approval/);
     expect(await details.getByText("memory__delete_entities").count()).toBe(0);
   });
 

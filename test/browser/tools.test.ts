@@ -79,7 +79,7 @@ describe.skipIf(missing !== undefined)("tools in a browser", () => {
   it("[oper-09c] shows pictures, sounds, resources and structured content as what they are", async () => {
     let { details, run } = await tryTool("everything__get-tiny-image");
     await run.click();
-    const picture = details.getByRole("img", { name: /What the tool returned/ });
+    const picture = details.getByRole("img", { name: /Result of the tool/ });
     await picture.waitFor();
     await expect
       .poll(() => picture.evaluate((element) => Number(Reflect.get(element, "naturalWidth"))))
@@ -166,7 +166,7 @@ describe.skipIf(missing !== undefined)("tools in a browser", () => {
     await expect.poll(() => diff.innerText()).toMatch(/mails your files/);
     await details.getByRole("button", { name: "Approve this definition" }).click();
     await page.getByRole("alertdialog").getByRole("button", { name: "Approve" }).click();
-    await details.getByText("It is what it was when it was pinned.").waitFor();
+    await details.getByText("It is unchanged since it was pinned.").waitFor();
     expect((await bench.api("GET", "/pins?serverId=clock&state=changed")).body["total"]).toBe(0);
   });
 

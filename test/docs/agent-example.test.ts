@@ -38,12 +38,11 @@ function layOut(): void {
   mkdirSync(join(dir, "node_modules"));
   if (isBuilt()) return symlinkSync(root, installed, "dir");
   mkdirSync(installed);
-  const source = pathToFileURL(join(root, "src", "index.ts"));
-  writeFileSync(join(installed, "index.js"), `export * from "${source.href}";\n`);
-  writeFileSync(
-    join(installed, "package.json"),
-    JSON.stringify({ name: "toolcrib", type: "module", exports: "./index.js" }),
-  );
+  const entry = (...path: string[]): string => `export * from "${pathToFileURL(join(root, "src", ...path)).href}";\n`;
+  writeFileSync(join(installed, "index.js"), entry("index.ts"));
+  writeFileSync(join(installed, "agent.js"), entry("agent", "index.ts"));
+  const exports = { ".": "./index.js", "./agent": "./agent.js" };
+  writeFileSync(join(installed, "package.json"), JSON.stringify({ name: "toolcrib", type: "module", exports }));
 }
 
 it("[agent-16a] the program of docs/agents.md is the example, and it runs", async () => {

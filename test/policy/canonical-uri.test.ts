@@ -302,7 +302,7 @@ describe("[trust-03b] a rule on a URI", () => {
       new Policy({ ...hub, servers: new Map([["files", files]]) }).decide(subject, { owner: true }),
       new Policy({ ...hub, servers, roles: new Map([["bot", bot]]) }).decide(subject, { owner: true, role: "bot" }),
       new Policy({ ...hub, servers }).decide(subject, { owner: true, rules }),
-      new Policy({ ...hub, servers }).decide({ ...subject, brought: files }, { owner: true }),
+      new Policy({ ...hub, servers }).decide({ ...subject, mounted: files }, { owner: true }),
     ];
     expect(levels.map(({ verdict, rule }) => [verdict, rule?.level])).toEqual([
       ["deny", "server"],

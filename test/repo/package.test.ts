@@ -76,7 +76,9 @@ describe("the files", () => {
     const licences = readFileSync(join(installed, "dist", "THIRD-PARTY-LICENSES"), "utf8");
     for (const name of BUNDLED)
       expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\\n\\n[^]*?Copyright`, "m"));
-    expect(licences.match(/Permission is hereby granted/g)).toHaveLength(BUNDLED.length);
+    expect(licences.match(/Permission is hereby granted|Redistribution and use in source/g)).toHaveLength(
+      BUNDLED.length,
+    );
   });
 
   it("[spine-03] installs no development packages, and of the MCP SDK only what OAuth and the skills extension need", () => {
@@ -150,6 +152,23 @@ describe("the library", () => {
     const run = await runProgram(process.execPath, ["names.mjs"], { cwd: consumer });
     expect(run.code, run.stderr).toBe(0);
     expect(JSON.parse(run.stdout)).toEqual({ names: Object.keys(source).toSorted(), servers: true });
+  });
+
+  it("[house-11a] the main entry has at most 40 exports", () => {
+    const lists = readFileSync(join(root, "src", "index.ts"), "utf8").matchAll(/\{([^}]*)\}/g);
+    const names = [...lists].flatMap(([, list = ""]) => list.split(",").filter((name) => name.trim() !== ""));
+    expect(names.length).toBeLessThanOrEqual(40);
+  });
+
+  it("[house-11b] the agent and the adapters have entries of their own", async () => {
+    write(
+      "entries.mjs",
+      `import { createAgent } from "toolcrib/agent";
+      import { toAiTools, toOpenAITools } from "toolcrib/adapters";
+      console.log(typeof createAgent, typeof toAiTools, typeof toOpenAITools);`,
+    );
+    const run = await runProgram(process.execPath, ["entries.mjs"], { cwd: consumer });
+    expect(run).toEqual({ code: 0, stdout: "function function function\n", stderr: "" });
   });
 
   it("[spine-03] gives types that a strict consumer can check, library files included", async () => {

@@ -91,7 +91,7 @@ describe("[oper-02d] secrets sealed in the store", () => {
     await expect(keyFile(dir).made()).rejects.toThrow("other users can read");
     chmodSync(file, 0o600);
     writeFileSync(file, "short\n");
-    await expect(keyFile(dir).existing()).rejects.toThrow("holds no key");
+    await expect(keyFile(dir).existing()).rejects.toThrow("contains no key");
     expect(readFileSync(file, "utf8")).toBe("short\n");
   });
 

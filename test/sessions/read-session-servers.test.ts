@@ -18,7 +18,7 @@ function read(
     workspaceDir: "/work",
     mayRunCommands: true,
     references: new Set(),
-    cages: { config: ConfigSchema.parse({}), baseDir: "/config" },
+    sandboxDefaults: { config: ConfigSchema.parse({}), baseDir: "/config" },
     tell: (notice) => told.push(notice),
     ...options,
   });
@@ -88,25 +88,28 @@ describe("[agent-03b] entries that a client sends", () => {
   });
 
   it("[cage-01a] a client's program is in the hub's cage, whatever the client says", () => {
-    const cages = { config: ConfigSchema.parse({ sandbox: { read: ["data"] } }), baseDir: "/config" };
+    const sandboxDefaults = { config: ConfigSchema.parse({ sandbox: { read: ["data"] } }), baseDir: "/config" };
     const given = { a: { command: "prog", sandbox: "none" }, b: { url: "https://h.test/mcp" } };
-    const { servers, told } = read(given, { cages });
+    const { servers, told } = read(given, { sandboxDefaults });
     expect(servers.map(({ spec }) => spec.sandbox)).toEqual([{ read: ["/config/data"], network: "none" }, undefined]);
     expect(said(told)).toContain("not used: sandbox");
     const image = { c: { sandbox: { image: "thing" } } };
-    const none = read(image, { cages });
+    const none = read(image, { sandboxDefaults });
     expect(none.servers).toEqual([]);
     expect(said(none.told)).toContain("neither a command nor a url");
   });
 
   it("[cage-01a] [cage-02a] a client calls none a skill's, and its folders are those of its workspace", () => {
-    const cages = { config: ConfigSchema.parse({ sandbox: "bubblewrap", skills: { sandbox: "none" } }), baseDir: "/c" };
+    const sandboxDefaults = {
+      config: ConfigSchema.parse({ sandbox: "bubblewrap", skills: { sandbox: "none" } }),
+      baseDir: "/c",
+    };
     const given = { a: { command: "prog", skill: "skill-x", cwd: "/elsewhere" } };
-    const { servers, told } = read(given, { cages, workspaceDir: "/work" });
+    const { servers, told } = read(given, { sandboxDefaults, workspaceDir: "/work" });
     expect(servers[0]?.spec).toMatchObject({ sandbox: "bubblewrap", cwd: "/elsewhere", ownFolder: "/work" });
     expect(servers[0]?.spec).not.toHaveProperty("skill");
     expect(said(told)).toContain("not used: skill");
-    expect(read(given, { cages, workspaceDir: undefined }).servers[0]?.spec.ownFolder).toBeNull();
+    expect(read(given, { sandboxDefaults, workspaceDir: undefined }).servers[0]?.spec.ownFolder).toBeNull();
   });
 
   it("with one name are told apart, and names are made fit to be shown", () => {

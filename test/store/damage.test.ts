@@ -70,7 +70,7 @@ describe("a database that cannot be used is told and left as it is", () => {
     for (const contents of ["this is no database\n".repeat(500), "SQLite format 3\0", "x"]) {
       const home = newHome();
       writeFileSync(join(home, "toolcrib.db"), contents);
-      await expectRefused(home, /damaged: it is no SQLite database/);
+      await expectRefused(home, /damaged: it is not an SQLite database/);
     }
   });
 

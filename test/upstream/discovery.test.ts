@@ -97,6 +97,15 @@ describe("reading lists", () => {
     expect(warnings).toEqual([expect.stringMatching(/prompts\/list.*database is down/)]);
   });
 
+  it("keeps the resources that it knows where their lists fail", async () => {
+    const failing = (): Promise<never> => Promise.reject(new RpcFailure(-32603, "database is down"));
+    const handlers = { "resources/list": failing, "resources/templates/list": failing };
+    const { connection } = await connected(
+      new FakeWire("stdio", legacyHandlers({ capabilities: { resources: {} }, handlers })),
+    );
+    expect(connection.definitions()).toMatchObject({ resources: [], templates: [] });
+  });
+
   it("does not follow cursors in a circle", async () => {
     let pages = 0;
     const handlers: Handlers = { "tools/list": () => ({ tools: [tool(`t${pages++}`)], nextCursor: "again" }) };
@@ -149,7 +158,7 @@ describe("reading lists", () => {
       url: "https://x.example/mcp",
     });
     expect(http.connection.definitions().tools.map(({ name }) => name)).toEqual(["good"]);
-    expect(http.warnings).toEqual([expect.stringMatching(/"bad".*no string, integer or boolean/)]);
+    expect(http.warnings).toEqual([expect.stringMatching(/"bad".*not a string, integer or boolean/)]);
     const stdio = await connected(new FakeWire("stdio", modernHandlers({ tools: [bad] })));
     expect(stdio.connection.definitions().tools).toEqual([bad]);
   });

@@ -4,9 +4,9 @@ import { doorOptions, stateOf, taintText, whoText } from "../../web/src/views/se
 describe("sessions in words", () => {
   it("[oper-09f] says who it is as far as that is known", () => {
     expect(whoText({ user: "ada", role: "reviewer", owner: false })).toBe("ada");
-    expect(whoText({ user: null, role: "reviewer", owner: true })).toBe("Somebody as reviewer");
+    expect(whoText({ user: null, role: "reviewer", owner: true })).toBe("Unknown user as reviewer");
     expect(whoText({ user: null, role: null, owner: true })).toBe("The hub's user");
-    expect(whoText({ user: null, role: null, owner: false })).toBe("Somebody");
+    expect(whoText({ user: null, role: null, owner: false })).toBe("Unknown user");
   });
 
   it("[oper-09f] offers doors in sight and the one of the address, each once", () => {
@@ -15,8 +15,8 @@ describe("sessions in words", () => {
   });
 
   it("[oper-09f] claims of a taint only what the config makes of it", () => {
-    expect(taintText("off")).toMatch(/only noted/);
-    expect(taintText("ask")).toMatch(/need a yes/);
+    expect(taintText("off")).toMatch(/only recorded/);
+    expect(taintText("ask")).toMatch(/need approval/);
     expect(taintText("deny")).toMatch(/are refused/);
     expect(taintText(undefined)).toBe("");
   });

@@ -14,8 +14,8 @@ export function failureOf(thrown: unknown): Failure {
   if (thrown instanceof TypeError && code === undefined)
     return {
       code: "server_unavailable",
-      message: "The hub does not answer.",
-      hint: "See whether `toolcrib serve` still runs on its machine.",
+      message: "The hub is not responding.",
+      hint: "Check that `toolcrib serve` is still running on its machine.",
       details: undefined,
     };
   return {

@@ -34,7 +34,7 @@ const root = createRootRouteWithContext<Context>()({
   },
   notFoundComponent: () => (
     <Empty
-      title="There is no such view"
+      title="This page does not exist"
       action={
         <Link to="/" className="text-accent underline">
           Go to the overview

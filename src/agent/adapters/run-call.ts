@@ -2,7 +2,7 @@
  * Shared by the adapters: a call by name, and content as models read it. Nothing is thrown: a model reads errors like
  * results.
  */
-import { describeBlock, modelContent } from "../../model/content.ts";
+import { describeBlock, modelContent, textBlock } from "../../model/content.ts";
 import { asToolcribError, errorTextForModel } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
@@ -10,8 +10,8 @@ import type { Tool, ToolResult, ToolUpdate } from "../../model/tool.ts";
 import { checkModelArguments } from "../../tools/check-arguments.ts";
 
 export interface RunCallOptions {
-  readonly signal?: AbortSignal | undefined;
-  readonly onUpdate?: ToolUpdate | undefined;
+  readonly signal?: AbortSignal;
+  readonly onUpdate?: ToolUpdate;
 }
 
 export interface CallByName {
@@ -72,5 +72,5 @@ function parseInput(input: unknown): JsonObject | undefined {
 }
 
 function failure(text: string): ToolResult {
-  return { content: [{ type: "text", text }], isError: true };
+  return { content: [textBlock(text)], isError: true };
 }

@@ -2,33 +2,34 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { CALL_TOOL } from "../../hub/view/search-definitions.ts";
+import type { AgentConfig } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { Session } from "../../sessions/session.ts";
 import { abortError } from "../abortable.ts";
 import type { AgentEvent, AgentMode, AgentOptions, EndReason, Tokens } from "../agent-options.ts";
 import type { Conversation } from "../conversation.ts";
 import type { AssistantPart, CallResult, ChatModel } from "../model/chat-model.ts";
+import type { AgentPatterns } from "../tools/session-rules.ts";
 import { systemPrompt } from "../tools/system-prompt.ts";
 import { ToolList } from "../tools/tool-choice.ts";
 import { addTokens, CallIds, type ModelAnswer, requestAnswer } from "./model-answer.ts";
 import { ToolCall } from "./tool-call.ts";
 
-interface AgentRunOptions {
+/** The settings of the config that options of the agent may override. */
+type RunSettings = Readonly<
+  Pick<
+    AgentConfig,
+    "instructions" | "maxTools" | "maxSteps" | "maxTokens" | "maxOutputTokens" | "resultBytes" | "skillsBudget"
+  >
+>;
+
+interface AgentRunOptions extends RunSettings, AgentPatterns {
   readonly hub: Hub;
   readonly session: Session;
   readonly model: ChatModel;
   readonly conversation: Conversation;
   /** The user's request, for the choice of tools. */
   readonly query: string;
-  readonly instructions?: string | undefined;
-  readonly include?: readonly string[] | undefined;
-  readonly exclude?: readonly string[] | undefined;
-  readonly maxTools: number;
-  readonly maxSteps: number;
-  readonly maxTokens?: number | undefined;
-  readonly maxOutputTokens?: number | undefined;
-  readonly resultBytes: number;
-  readonly skillsBudget: number;
   readonly onAsk: AgentOptions["onAsk"];
   /** Read before each step: it can change during a run. */
   readonly mode: () => AgentMode;
@@ -49,7 +50,7 @@ export class AgentRun {
   readonly #options: AgentRunOptions;
   readonly #tools: ToolList;
   readonly #ids: CallIds;
-  readonly #underWay = new Map<string, ToolCall>();
+  readonly #callsInProgress = new Map<string, ToolCall>();
   #usage: Tokens = { input: 0, output: 0 };
 
   constructor(options: AgentRunOptions) {
@@ -63,7 +64,7 @@ export class AgentRun {
       resultBytes,
       include,
       exclude,
-      onAsk: (toolCallId) => this.#underWay.get(toolCallId)?.onAsk,
+      onAsk: (toolCallId) => this.#callsInProgress.get(toolCallId)?.onAsk,
     });
   }
 
@@ -151,10 +152,10 @@ export class AgentRun {
         }),
     );
     if (ending !== undefined) return wanted.map((call) => call.leaveOut(skippedCallError(ending)));
-    for (const call of wanted) this.#underWay.set(call.wanted.id, call);
+    for (const call of wanted) this.#callsInProgress.set(call.wanted.id, call);
     const atOnce = hub.config.config.limits.concurrency;
     const results = await runConcurrently(wanted, { lane: (call) => this.#source(call), atOnce, signal });
-    this.#underWay.clear();
+    this.#callsInProgress.clear();
     return results;
   }
 

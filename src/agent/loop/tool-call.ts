@@ -1,7 +1,7 @@
 /** One call of the model, from its request to the result that the model reads, with an event for every state. */
 import type { AskAnswer, AskCallback, AskRequest } from "../../model/decision.ts";
 import type { Clock } from "../../base/clock.ts";
-import { describeBlock } from "../../model/content.ts";
+import { describeBlock, textBlock } from "../../model/content.ts";
 import {
   asToolcribError,
   ERROR_TABLE,
@@ -117,7 +117,7 @@ export class ToolCall {
 
   /** Skips the call. The model reads why, so that each of its calls has a result. */
   leaveOut(why: ToolcribError): CallResult {
-    return this.#end("cancelled", { content: [{ type: "text", text: `Not run: ${why.message}` }] }, why.toObject());
+    return this.#end("cancelled", { content: [textBlock(`Not run: ${why.message}`)] }, why.toObject());
   }
 
   #done(result: ToolResult, signal: AbortSignal): CallResult {
@@ -127,16 +127,12 @@ export class ToolCall {
     }
     if (error !== undefined && this.#askFailed !== undefined) {
       const message = `The approval of this call could not be requested: ${this.#askFailed.message}`;
-      return this.#end(
-        "denied",
-        { ...result, content: [{ type: "text", text: message }] },
-        { code: "denied", message },
-      );
+      return this.#end("denied", { ...result, content: [textBlock(message)] }, { code: "denied", message });
     }
     if (error !== undefined && this.#saidNo) {
       // A tool that runs others reports the refusal as its own failure.
       const denied = error.code === "denied" ? error : ({ code: "denied", message: REFUSED_BY_USER } as const);
-      return this.#end("denied", { ...result, content: [{ type: "text", text: REFUSED_BY_USER }] }, denied);
+      return this.#end("denied", { ...result, content: [textBlock(REFUSED_BY_USER)] }, denied);
     }
     if (error?.code !== "denied") {
       // Arguments are checked before the call starts.
@@ -149,7 +145,7 @@ export class ToolCall {
   #failed(error: ToolcribError): CallResult {
     const text = errorTextForModel(error.toObject());
     const state = error.code === "cancelled" ? "cancelled" : "failed";
-    return this.#end(state, { content: [{ type: "text", text }] }, error.toObject());
+    return this.#end(state, { content: [textBlock(text)] }, error.toObject());
   }
 
   #end(state: ToolCallState, { content, details }: ToolResult, error?: ErrorObject): CallResult {

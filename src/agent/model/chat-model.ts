@@ -3,61 +3,6 @@ import type { JsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Provider } from "../../schemas/normalize.ts";
 
-/** A tool as the model sees it. */
-export interface ModelTool {
-  readonly name: string;
-  readonly description: string;
-  /** Already as the provider takes it. */
-  readonly inputSchema: JsonObject;
-}
-
-export interface ModelStep {
-  readonly system: string;
-  readonly messages: readonly AgentMessage[];
-  readonly tools: readonly ModelTool[];
-  readonly signal: AbortSignal;
-  readonly maxOutputTokens?: number | undefined;
-  readonly temperature?: number | undefined;
-  readonly stopSequences?: readonly string[] | undefined;
-}
-
-export type StepPart =
-  /** A piece of text, in order. */
-  | { readonly type: "text"; readonly text: string }
-  /** A piece of a thought. One with `meta` ends it (its text may be empty); the pieces before belong to the same thought. */
-  | { readonly type: "thought"; readonly text: string; readonly meta?: JsonObject }
-  /** A whole call. `input` is missing where the arguments were no JSON object; `problem` then says why, for the model. */
-  | {
-      readonly type: "call";
-      readonly id: string;
-      readonly name: string;
-      readonly input?: JsonObject;
-      readonly problem?: string;
-      readonly meta?: JsonObject;
-    }
-  /**
-   * Everything of this step so far is discarded: the answer was interrupted, or refused for now, and is requested again.
-   * `attempt` is 1 for the first time. It comes before the wait. No call counts before `finish` for that reason.
-   */
-  | { readonly type: "again"; readonly attempt: number; readonly delayMs: number; readonly reason: string }
-  | { readonly type: "usage"; readonly input: number; readonly output: number; readonly cached?: number }
-  /** The last part. `calls`: the model waits for results. */
-  | { readonly type: "finish"; readonly reason: "stop" | "calls" | "length" | "refusal" | "other" };
-
-export interface ChatModel {
-  /** `<provider>/<model>`, for people and for `agent.model`. */
-  readonly id: string;
-  /** Whose rules tool schemas must follow. */
-  readonly provider: Exclude<Provider, "raw">;
-  /** Whether it can look at images. */
-  readonly images: boolean;
-  /**
-   * One answer of the model. Throws ToolcribError: `unauthorized` for a key that is not accepted, `rate_limited` and
-   * `server_unavailable` after the retries, `cancelled` with the signal, `too_large` for a context that does not fit.
-   */
-  step(step: ModelStep): AsyncIterable<StepPart>;
-}
-
 /** A message of the user, in blocks of MCP (`text`, `image`, `resource`, `resource_link`). */
 export interface UserMessage {
   readonly role: "user";
@@ -103,3 +48,58 @@ export interface ToolMessage {
 }
 
 export type AgentMessage = UserMessage | AssistantMessage | ToolMessage;
+
+/** A tool as the model sees it. */
+export interface ModelTool {
+  readonly name: string;
+  readonly description: string;
+  /** Already as the provider takes it. */
+  readonly inputSchema: JsonObject;
+}
+
+export interface ModelStep {
+  readonly system: string;
+  readonly messages: readonly AgentMessage[];
+  readonly tools: readonly ModelTool[];
+  readonly signal: AbortSignal;
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  readonly stopSequences?: readonly string[];
+}
+
+export type StepPart =
+  /** A piece of text, in order. */
+  | { readonly type: "text"; readonly text: string }
+  /** A piece of a thought. One with `meta` ends it (its text may be empty); the pieces before belong to the same thought. */
+  | { readonly type: "thought"; readonly text: string; readonly meta?: JsonObject }
+  /** A whole call. `input` is missing where the arguments were no JSON object; `problem` then says why, for the model. */
+  | {
+      readonly type: "call";
+      readonly id: string;
+      readonly name: string;
+      readonly input?: JsonObject;
+      readonly problem?: string;
+      readonly meta?: JsonObject;
+    }
+  /**
+   * Everything of this step so far is discarded: the answer was interrupted, or refused for now, and is requested again.
+   * `attempt` is 1 for the first time. It comes before the wait. No call counts before `finish` for that reason.
+   */
+  | { readonly type: "again"; readonly attempt: number; readonly delayMs: number; readonly reason: string }
+  | { readonly type: "usage"; readonly input: number; readonly output: number; readonly cached?: number }
+  /** The last part. `calls`: the model waits for results. */
+  | { readonly type: "finish"; readonly reason: "stop" | "calls" | "length" | "refusal" | "other" };
+
+export interface ChatModel {
+  /** `<provider>/<model>`, for people and for `agent.model`. */
+  readonly id: string;
+  /** Whose rules tool schemas must follow. */
+  readonly provider: Exclude<Provider, "raw">;
+  /** Whether it can look at images. */
+  readonly images: boolean;
+  /**
+   * One answer of the model. Throws ToolcribError: `unauthorized` for a key that is not accepted, `rate_limited` and
+   * `server_unavailable` after the retries, `cancelled` with the signal, `too_large` for a context that does not fit.
+   */
+  step(step: ModelStep): AsyncIterable<StepPart>;
+}

@@ -8,7 +8,7 @@ interface Failure {
   readonly error: ToolcribError;
   readonly retry: boolean;
   /** The wait that the provider asks for. */
-  readonly retryAfterMs?: number | undefined;
+  readonly retryAfterMs?: number;
 }
 
 /** The answer ended before the model said that it was done. */

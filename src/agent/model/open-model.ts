@@ -26,7 +26,7 @@ export interface OpenModelFrom {
   readonly retries: number;
   readonly clock: Clock;
   /** The global one if absent. */
-  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly fetch?: typeof globalThis.fetch;
 }
 
 /** `<provider>/<model>`, for lists. Opens nothing; a name that it cannot parse is returned unchanged. */

@@ -162,7 +162,7 @@ export interface ModelAccess {
   /** The hint for a key that is not accepted. */
   readonly keyHint: string;
   /** The hint for a server on this machine that does not respond. */
-  readonly startHint?: string | undefined;
+  readonly startHint?: string;
   readonly fetch: typeof globalThis.fetch;
 }
 

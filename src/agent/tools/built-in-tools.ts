@@ -3,11 +3,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { unwrapUntrusted, wrappedModelContent, wrapUntrusted } from "../../guard/wrap-untrusted.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
-import { describeBlock, formatBytes } from "../../model/content.ts";
+import { describeBlock, formatBytes, textBlock } from "../../model/content.ts";
 import type { AskCallback } from "../../model/decision.ts";
-import { errorTextForModel } from "../../model/errors.ts";
 import type { ContentBlock, ResourceContents } from "../../model/protocol.ts";
-import type { Tool, ToolResult } from "../../model/tool.ts";
+import { errorToolResult, type Tool, type ToolResult } from "../../model/tool.ts";
 import type { SessionNotice } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { PlanEntry } from "../agent-options.ts";
@@ -16,7 +15,7 @@ import { activateSkill, describeAllowedTools } from "./session-rules.ts";
 interface BuiltInOptions {
   readonly onPlan: (entries: readonly PlanEntry[]) => void;
   /** Called with what the user should know, such as a skill that leaves no tool. */
-  readonly onNotice?: ((notice: SessionNotice) => void) | undefined;
+  readonly onNotice?: (notice: SessionNotice) => void;
 }
 
 interface BuiltInTools {
@@ -100,7 +99,7 @@ function planTool(onPlan: (entries: readonly PlanEntry[]) => void): Tool {
         priority,
       }));
       onPlan(entries);
-      return { content: [{ type: "text", text: "The plan is shown to the user." }] };
+      return textResult("The plan is shown to the user.");
     },
   };
 }
@@ -147,9 +146,10 @@ function skillTool(
       const given = typeof params["arguments"] === "string" ? params["arguments"] : "";
       const skill = invocableSkills(hub, session).get(name);
       const tool = skill && hub.skills.offersOf(skill.id, { session }).tool;
-      if (skill === undefined || tool === undefined) return failure(`The skill "${name}" no longer exists.`);
+      if (skill === undefined || tool === undefined)
+        return { ...textResult(`The skill "${name}" no longer exists.`), isError: true };
       if (given === "" && hub.skills.activeList(session).some(({ id }) => id === skill.id)) {
-        return text(`The skill "${name}" is already active; its instructions are in the system prompt.`);
+        return textResult(`The skill "${name}" is already active; its instructions are in the system prompt.`);
       }
       const outcome = await hub.call(session, {
         name: tool.name,
@@ -157,12 +157,12 @@ function skillTool(
         signal,
         audience: "agent",
         onAsk: askScope.getStore(),
-        onProgress: onUpdate && (({ message = "" }) => onUpdate(text(message))),
+        onProgress: onUpdate && (({ message = "" }) => onUpdate(textResult(message))),
       });
       if (!outcome.ok) {
         const { result, error } = outcome;
-        const content = result === undefined ? text(errorTextForModel(error)).content : wrappedModelContent(result);
-        return { content, details: { error }, isError: true };
+        const failed = errorToolResult(error);
+        return result === undefined ? failed : { ...failed, content: wrappedModelContent(result) };
       }
       const content = wrappedModelContent(outcome.result);
       // A skill that dispatches to a tool does not become active.
@@ -175,17 +175,13 @@ function skillTool(
 }
 
 function activationNote(skill: SkillInfo, notice: SessionNotice | undefined): ContentBlock[] {
-  if (notice !== undefined) return text(notice.message).content;
+  if (notice !== undefined) return [textBlock(notice.message)];
   if (skill.facts.allowedTools.length === 0) return [];
-  return text(`While this skill is active, only these tools can be used: ${describeAllowedTools(skill)}.`).content;
+  return [textBlock(`While this skill is active, only these tools can be used: ${describeAllowedTools(skill)}.`)];
 }
 
-function text(value: string): ToolResult {
-  return { content: [{ type: "text", text: value }] };
-}
-
-function failure(value: string): ToolResult {
-  return { ...text(value), isError: true };
+function textResult(text: string): ToolResult {
+  return { content: [textBlock(text)] };
 }
 
 export const READ_TOOL = "toolcrib_read";
@@ -226,17 +222,14 @@ function readTool(hub: Hub, session: Session, resultBytes: () => number): Tool {
         audience: "agent",
         onAsk: askScope.getStore(),
       });
-      if (!outcome.ok) {
-        const { error } = outcome;
-        return { content: [{ type: "text", text: errorTextForModel(error) }], details: { error }, isError: true };
-      }
+      if (!outcome.ok) return errorToolResult(outcome.error);
       const piece = {
         offset: Number(params["offset"] ?? 0),
         length: Number(params["length"] ?? Infinity),
         bytes: Math.max(FRAME_BYTES, resultBytes() - FRAME_BYTES),
       };
       const content = outcome.result.contents.flatMap((contents) => blocksOf(contents, piece));
-      return { content: content.length > 0 ? content : [{ type: "text", text: "(empty resource)" }] };
+      return { content: content.length > 0 ? content : [textBlock("(empty resource)")] };
     },
   };
 }
@@ -248,12 +241,12 @@ interface Piece {
 }
 
 function blocksOf({ text, blob, mimeType, uri }: ResourceContents, piece: Piece): ContentBlock[] {
-  if (typeof text === "string") return [{ type: "text", text: readPiece(text, piece) }];
+  if (typeof text === "string") return [textBlock(readPiece(text, piece))];
   if (typeof blob !== "string") return [];
   const media = { type: "image", data: blob, mimeType };
   if (typeof mimeType === "string" && mimeType.startsWith("image/")) return [media];
   const shown = describeBlock({ type: "resource", resource: { uri } });
-  return [{ type: "text", text: `${shown} ${formatBytes(Buffer.byteLength(blob, "base64"))} of binary data.` }];
+  return [textBlock(`${shown} ${formatBytes(Buffer.byteLength(blob, "base64"))} of binary data.`)];
 }
 
 /** Untrusted text stays between its markers, whichever piece of it is read. */

@@ -13,8 +13,8 @@ import type { AgentMode } from "../agent-options.ts";
 const ALWAYS_ALLOWED = ["toolcrib_*", "skill__*"] as const;
 
 export interface AgentPatterns {
-  readonly include?: readonly string[] | undefined;
-  readonly exclude?: readonly string[] | undefined;
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
 }
 
 export function applyToolPatterns(session: Session, patterns: AgentPatterns): void {

@@ -4,6 +4,7 @@ import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
 import type { PromptCapability } from "../../model/capability.ts";
 import type { AskCallback } from "../../model/decision.ts";
+import { textBlock } from "../../model/content.ts";
 import { asToolcribError, type ErrorObject, errorText, errorTextForModel, type Outcome } from "../../model/errors.ts";
 import type { CallToolResult, ContentBlock, GetPromptResult, PromptArgument } from "../../model/protocol.ts";
 import type { SessionNotice } from "../../sessions/session-parts.ts";
@@ -30,9 +31,9 @@ export type SlashResult =
     };
 
 interface SlashOptions {
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
   /** Answers approval requests; the session's own callback if absent. */
-  readonly onAsk?: AskCallback | undefined;
+  readonly onAsk?: AskCallback;
 }
 
 export function slashCommands(hub: Hub, session: Session): SlashCommand[] {
@@ -104,15 +105,15 @@ async function runSkill(
 
 /** Says where the text comes from, so that the model does not take it for the user's own. */
 function withPreamble<Given extends SlashResult>(result: Given, text: string): Given {
-  return result.kind === "prompt" ? { ...result, content: [{ type: "text", text }, ...result.content] } : result;
+  return result.kind === "prompt" ? { ...result, content: [textBlock(text), ...result.content] } : result;
 }
 
 function endSkill(hub: Hub, session: Session, name: string): SlashResult {
-  const wasLaidDown = deactivateSkill(hub, session, name);
-  const text = wasLaidDown
+  const wasDeactivated = deactivateSkill(hub, session, name);
+  const text = wasDeactivated
     ? `The skill "${name}" is no longer active.`
     : `The skill "${name}" is not active, or is set by the role of this session.`;
-  return answer([{ type: "text", text }], !wasLaidDown);
+  return answer([textBlock(text)], !wasDeactivated);
 }
 
 function promptFromOutcome(outcome: Outcome<GetPromptResult>): SlashResult {
@@ -129,8 +130,8 @@ function answerFromCall(outcome: Outcome<CallToolResult>): SlashResult {
 function failure(error: ErrorObject): SlashResult {
   return {
     kind: "answer",
-    content: [{ type: "text", text: errorText(error) }],
-    forModel: [{ type: "text", text: errorTextForModel(error) }],
+    content: [textBlock(errorText(error))],
+    forModel: [textBlock(errorTextForModel(error))],
     isError: true,
   };
 }
@@ -144,8 +145,6 @@ function answer(forModel: readonly ContentBlock[], isError: boolean): SlashResul
   });
   return { kind: "answer", content, forModel, isError };
 }
-
-const MAX_PROMPT_TEXT_LENGTH = 300;
 
 interface PromptCommand {
   readonly prompt: PromptCapability;
@@ -167,8 +166,8 @@ function promptCommands(hub: Hub, session: Session): ReadonlyMap<string, PromptC
     const hint = textArgument(prompt)?.name;
     const command = {
       name,
-      description: oneLine(description ?? title ?? `Prompt of the server ${server}.`, MAX_PROMPT_TEXT_LENGTH),
-      ...(hint === undefined ? {} : { hint: oneLine(hint, MAX_PROMPT_TEXT_LENGTH) }),
+      description: oneLine(description ?? title ?? `Prompt of the server ${server}.`, MAX_DESCRIPTION_LENGTH),
+      ...(hint === undefined ? {} : { hint: oneLine(hint, MAX_DESCRIPTION_LENGTH) }),
     };
     // Two names that are the same by chance: the second one keeps its public name.
     const key = found.has(name) ? prompt.name : name;

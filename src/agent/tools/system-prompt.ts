@@ -13,11 +13,11 @@ import { oneLine } from "./tool-facts.ts";
 
 export interface SystemPromptOptions {
   /** The operator's; they come first. */
-  readonly instructions?: string | undefined;
+  readonly instructions?: string;
   /** Characters that the list of skills may take. */
   readonly skillsBudget: number;
   readonly mode: AgentMode;
-  readonly cwd?: string | undefined;
+  readonly cwd?: string;
 }
 
 const BASE = `You are an agent that works for the user with the tools you are given. They come from MCP servers, from the program you run in, and from skills.

@@ -4,9 +4,9 @@ import { CALL_TOOL, SEARCH_TOOLS } from "../../hub/view/search-definitions.ts";
 import type { View } from "../../hub/view/view.ts";
 import { isLocalSource, isSessionLocalSource, type ToolCapability } from "../../model/capability.ts";
 import type { AskCallback } from "../../model/decision.ts";
-import { asToolcribError, errorTextForModel, ToolcribError } from "../../model/errors.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import type { Tool, ToolResult } from "../../model/tool.ts";
+import { errorToolResult, type Tool, type ToolResult } from "../../model/tool.ts";
 import type { Session } from "../../sessions/session.ts";
 import { SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
 import type { ToolCallEvent, ToolKind } from "../agent-options.ts";
@@ -34,7 +34,7 @@ export interface ToolChoiceOptions extends AgentPatterns {
   readonly query: string;
   readonly max: number;
   readonly resultBytes: number;
-  readonly onAsk?: ((toolCallId: string) => AskCallback | undefined) | undefined;
+  readonly onAsk?: (toolCallId: string) => AskCallback | undefined;
 }
 
 /** Narrows the session to what the patterns and the active skills leave. */
@@ -78,7 +78,7 @@ function agentTool(
   return {
     tool: withArgumentCheck(tool, options.onAsk),
     model: { name: tool.name, description: tool.description, inputSchema: tool.parameters },
-    server: session.brought?.nameOf(origin.source) ?? serverOf(capability),
+    server: session.mounted?.nameOf(origin.source) ?? serverOf(capability),
     kind: toolKind(origin.name, definition.annotations),
     title(input) {
       const used = calledTool(capability, input, known);
@@ -171,7 +171,6 @@ async function problemOf(tool: Tool, params: JsonObject): Promise<ToolResult | u
     await checkModelArguments(tool, params);
     return undefined;
   } catch (thrown) {
-    const error = asToolcribError(thrown).toObject();
-    return { content: [{ type: "text", text: errorTextForModel(error) }], details: { error }, isError: true };
+    return errorToolResult(asToolcribError(thrown).toObject());
   }
 }

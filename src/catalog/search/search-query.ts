@@ -1,7 +1,8 @@
 /** A query as the terms of an index that it asks for. */
+import { isOneEditAway } from "../../base/near-matches.ts";
 import { rawWords, readWord, synonymsOf } from "./search-words.ts";
 
-/** A query may be a whole prompt; what stands first says most. */
+/** A query may be a whole prompt; its beginning matters most. */
 const MAX_QUERY_LENGTH = 4000;
 const MAX_WORDS = 32;
 /** Looking for near terms of an unknown word goes through the whole vocabulary. */
@@ -15,7 +16,7 @@ export interface QueryTerm {
   readonly terms: readonly { readonly id: number; readonly weight: number }[];
 }
 
-/** What a query needs to know of the index. */
+/** The part of the index that a query needs. */
 interface IndexTerms {
   readonly termIds: ReadonlyMap<string, number>;
   readonly rarity: Float32Array;
@@ -107,16 +108,4 @@ export class Vocabulary {
     }
     return found;
   }
-}
-
-/** One letter too many, too few or wrong, or two neighbours swapped. */
-function isOneEditAway(a: string, b: string): boolean {
-  const difference = a.length - b.length;
-  if (difference > 1 || difference < -1) return false;
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
-  if (difference > 0) return a.slice(start + 1) === b.slice(start);
-  if (difference < 0) return a.slice(start) === b.slice(start + 1);
-  if (a.slice(start + 1) === b.slice(start + 1)) return true;
-  return a[start] === b[start + 1] && a[start + 1] === b[start] && a.slice(start + 2) === b.slice(start + 2);
 }

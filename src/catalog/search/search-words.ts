@@ -1,9 +1,9 @@
-/** Text as terms: what is said with `createPullRequest`, `create_pull_requests` or "creating a pull request" should meet. */
+/** Text as terms: `createPullRequest`, `create_pull_requests` and "creating a pull request" have the same terms. */
 
 const ASCII_ONLY = /^[\u0000-\u007f]*$/; // oxlint-disable-line no-control-regex -- the range is what is meant
 const ASCII_WORD = /[A-Za-z0-9]+/g;
 const ANY_WORD = /[\p{L}\p{N}]+/gu;
-/** Scripts that are written without spaces; two neighbouring characters stand in for a word. */
+/** Scripts that are written without spaces; pairs of adjacent characters are used as words. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u;
 
 /** Words that say nothing about a tool; most tools have them all. */
@@ -21,7 +21,7 @@ interface Word {
 
 const NO_TERMS: Word = { parts: [], whole: undefined };
 
-/** The words of a text as they stand there, folded to plain letters but with their case. */
+/** The words of a text, folded to plain letters but with their case. */
 export function rawWords(text: string): readonly string[] {
   if (ASCII_ONLY.test(text)) return text.match(ASCII_WORD) ?? [];
   const folded = text

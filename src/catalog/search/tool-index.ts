@@ -25,7 +25,7 @@ export interface Subset {
   readonly flags: Uint8Array;
 }
 
-/** Above any sum of weights, so that whoever knows a name gets it first. */
+/** Above any sum of weights, so that an exact name comes first. */
 const EXACT_PUBLIC_NAME = 2000;
 const EXACT_OWN_NAME = 1000;
 
@@ -109,7 +109,7 @@ const FIELDS = [
 
 type Group = "label" | "prose";
 
-/** What a group counts in the end. */
+/** The weight of each group. */
 const GROUP_WEIGHTS: Readonly<Record<Group, number>> = { label: 1, prose: 0.6 };
 
 const FIELD_COUNT = FIELDS.length;
@@ -129,7 +129,7 @@ function fieldTexts(tool: ToolCapability, tags: readonly string[]): FieldTexts {
   parameters.read(definition.inputSchema, 0);
   return [
     [origin.name, cut(definition.title ?? "")],
-    // The public name holds the prefix that people know the server by; for in-process tools there is no server.
+    // The public name contains the prefix that people know the server by; for in-process tools there is no server.
     isLocalSource(origin.source) ? [] : [origin.source, name],
     tags,
     [cut(definition.description ?? "")],
@@ -218,7 +218,7 @@ const SATURATION = 1.2;
 
 interface Postings {
   readonly termIds: ReadonlyMap<string, number>;
-  /** Postings of term t stand from `starts[t]` to `starts[t + 1]`, in the order of the tools. */
+  /** Postings of term t are from `starts[t]` to `starts[t + 1]`, in the order of the tools. */
   readonly starts: Uint32Array;
   readonly tools: Uint32Array;
   readonly weights: Float32Array;
@@ -339,7 +339,7 @@ const COVERAGE_SHARE = 0.6;
 class ScoreAccumulator {
   readonly #postings: Postings;
   readonly #scores: Float64Array;
-  /** What a tool has of the query, whatever it counts there. */
+  /** How much of the query each tool covers. */
   readonly #coverage: Float64Array;
   /** All 0 but while a wanted thing is added. */
   readonly #best: Float64Array;

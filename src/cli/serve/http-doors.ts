@@ -11,8 +11,8 @@ import { requestsPerMinute } from "../../doors/http/http-access.ts";
 import type { HttpRoute } from "../../doors/http/http-exchange.ts";
 import { type HttpListener, openListener } from "../../doors/http/listener.ts";
 import { EventFeed } from "../../doors/http/live/event-feed.ts";
-import { openEventStreams } from "../../doors/http/live/event-streams.ts";
-import { openWebSocketDoor, type SocketLimits } from "../../doors/http/live/websocket-door.ts";
+import { EventStreams } from "../../doors/http/live/event-streams.ts";
+import { WebSocketDoor, type SocketLimits } from "../../doors/http/live/websocket-door.ts";
 import { metricsRoute } from "../../doors/http/status-routes.ts";
 import { PageFiles, pageRoutes } from "../../doors/http/web-page.ts";
 import { McpHttp, type McpHttpLimits } from "../../doors/mcp/http/mcp-http.ts";
@@ -169,8 +169,8 @@ function openOperatorDoors(
       requestsPerMinute: requestsPerMinute(now, hub.config.config.limits.callsPerMinute),
     };
   };
-  const socket = openWebSocketDoor({ hub, feed, operations, ids, redactor, limits, warn, holdsCalls: true });
-  const streams = openEventStreams({
+  const socket = new WebSocketDoor({ hub, feed, operations, ids, redactor, limits, warn, holdsCalls: true });
+  const streams = new EventStreams({
     feed,
     sessionOf: (caller) => sessions.of(caller),
     streams: () => quotaOf(http(), http().limits.streams),

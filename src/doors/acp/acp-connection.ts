@@ -1,6 +1,6 @@
 /** One client on two streams: the SDK frames messages and matches answers, `AcpDoor` does the rest. */
 import type { Readable, Writable } from "node:stream";
-import { agent, type AgentApp, type AgentContext, methods, ndJsonStream } from "@agentclientprotocol/sdk/unstable";
+import { agent, type AgentApp, methods, ndJsonStream } from "@agentclientprotocol/sdk/unstable";
 import { ToolcribError } from "../../model/errors.ts";
 import { AcpDoor, parseExistingSessionParams, parseSessionParams } from "./acp-door.ts";
 import type { AcpDoorOptions } from "./acp-options.ts";
@@ -94,85 +94,47 @@ function webOutput(output: Writable): WritableStream<Uint8Array> {
 }
 
 /** Maps the methods of ACP to the door. */
-export function agentApp(door: AcpDoor, mcp: McpOverAcp): AgentApp {
-  const { session } = methods.agent;
-  return (
-    agent({ name: "toolcrib" })
-      .onRequest(
-        methods.agent.initialize,
-        withRequestErrors(({ params }) => door.initialize(params)),
-      )
-      .onRequest(
-        methods.agent.authenticate,
-        withRequestErrors(({ params }) => door.authenticate(params)),
-      )
-      .onRequest(
-        session.new,
-        paramsWith(parseSessionParams),
-        withRequestErrors(({ params, signal }) => door.newSession(params, signal)),
-      )
-      .onRequest(
-        session.load,
-        paramsWith(parseExistingSessionParams),
-        withRequestErrors(({ params, signal }) => door.loadSession(params, signal)),
-      )
-      .onRequest(
-        session.resume,
-        paramsWith(parseExistingSessionParams),
-        withRequestErrors(({ params, signal }) => door.resumeSession(params, signal)),
-      )
-      .onRequest(
-        session.list,
-        withRequestErrors(({ params }) => door.listSessions(params)),
-      )
-      .onRequest(
-        session.close,
-        withRequestErrors(({ params }) => door.closeSession(params)),
-      )
-      .onRequest(
-        session.delete,
-        withRequestErrors(({ params }) => door.deleteSession(params)),
-      )
-      .onRequest(
-        session.setMode,
-        withRequestErrors(({ params }) => door.setMode(params)),
-      )
-      .onRequest(
-        session.setConfigOption,
-        withRequestErrors(({ params }) => door.setConfigOption(params)),
-      )
-      .onRequest(
-        session.prompt,
-        withRequestErrors(({ params, signal }) => door.prompt(params, signal)),
-      )
-      // After `prompt`, so that a cancel that follows it at once finds it running.
-      .onNotification(session.cancel, ({ params }) => door.cancel(params))
-      .onNotification(methods.agent.mcp.message, mcp.caller.handleNotification)
-  );
+function agentApp(door: AcpDoor, mcp: McpOverAcp): AgentApp {
+  const { initialize, authenticate, session } = methods.agent;
+  const existing = parse(parseExistingSessionParams);
+  const app = agent({ name: "toolcrib" });
+  app.onRequest(initialize, respond(door.initialize.bind(door)));
+  app.onRequest(authenticate, respond(door.authenticate.bind(door)));
+  app.onRequest(session.new, parse(parseSessionParams), respond(door.newSession.bind(door)));
+  app.onRequest(session.load, existing, respond(door.loadSession.bind(door)));
+  app.onRequest(session.resume, existing, respond(door.resumeSession.bind(door)));
+  app.onRequest(session.list, respond(door.listSessions.bind(door)));
+  app.onRequest(session.close, respond(door.closeSession.bind(door)));
+  app.onRequest(session.delete, respond(door.deleteSession.bind(door)));
+  app.onRequest(session.setMode, respond(door.setMode.bind(door)));
+  app.onRequest(session.setConfigOption, respond(door.setConfigOption.bind(door)));
+  app.onRequest(session.prompt, respond(door.prompt.bind(door)));
+  // After `prompt`, so that a cancel that follows it at once finds it running.
+  app.onNotification(session.cancel, ({ params }) => door.cancel(params));
+  return app.onNotification(methods.agent.mcp.message, mcp.caller.handleNotification);
 }
 
-interface AgentAppRequest<Params> {
+interface Request<Params> {
   readonly params: Params;
   readonly signal: AbortSignal;
-  readonly client: AgentContext;
 }
 
-function withRequestErrors<Params, Answer>(
-  answer: (request: AgentAppRequest<Params>) => Promise<Answer> | Answer,
-): (request: AgentAppRequest<Params>) => Promise<Answer> {
-  return async (request) => {
+function respond<Params, Response>(
+  answer: (params: Params, signal: AbortSignal) => Promise<Response>,
+): (request: Request<Params>) => Promise<Response> {
+  return async ({ params, signal }) => {
     try {
-      return await answer(request);
+      return await answer(params, signal);
     } catch (error) {
       throw requestError(error);
     }
   };
 }
 
-function paramsWith<Params>(parse: (params: unknown) => Params): (params: unknown) => Params {
+function parse<Params>(parser: (params: unknown) => Params): (params: unknown) => Params {
   return (params) => {
     try {
-      return parse(params);
+      return parser(params);
     } catch (error) {
       throw requestError(error);
     }

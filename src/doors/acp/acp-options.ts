@@ -1,3 +1,4 @@
+/** The options of the ACP door. */
 import type { Readable, Writable } from "node:stream";
 import type { AgentMode } from "../../agent/agent-options.ts";
 import type { ChatModel } from "../../agent/model/chat-model.ts";

@@ -246,8 +246,8 @@ export class AcpSession {
     if (turn === undefined) return "no";
     const cancelTurn = (): void => turn.controller.abort();
     const { source } = request.origin;
-    const isBrought = isSessionLocalSource(source) || this.#session.own.servers().some(({ id }) => id === source);
-    return this.#permissions.ask(request, { toolCallId, calls: turn.calls, signal, isBrought, cancelTurn });
+    const isMounted = isSessionLocalSource(source) || this.#session.own.servers().some(({ id }) => id === source);
+    return this.#permissions.ask(request, { toolCallId, calls: turn.calls, signal, isMounted, cancelTurn });
   }
 
   #makeAgent(mode: AgentMode): Agent {

@@ -152,7 +152,7 @@ interface PermissionContext {
   readonly calls: ToolCalls;
   readonly signal: AbortSignal;
   /** Whether the server is the session's own, so that the approval ends with the session. */
-  readonly isBrought: boolean;
+  readonly isMounted: boolean;
   /** The user ended the turn instead of answering. */
   cancelTurn(): void;
 }
@@ -181,9 +181,9 @@ export class PermissionRequests {
   async #answer(
     request: AskRequest,
     toolCall: ToolCallUpdate,
-    { signal, isBrought, cancelTurn }: Omit<PermissionContext, "toolCallId" | "calls">,
+    { signal, isMounted, cancelTurn }: Omit<PermissionContext, "toolCallId" | "calls">,
   ): Promise<AskAnswer> {
-    const lasting = isBrought || hasSessionRule(request) ? "session" : "always";
+    const lasting = isMounted || hasSessionRule(request) ? "session" : "always";
     const { outcome } = await this.#client.request(
       methods.client.session.requestPermission,
       { sessionId: this.#sessionId, toolCall, options: permissionOptions(lasting) },

@@ -2,8 +2,8 @@
 import { hash } from "node:crypto";
 import type { createRemoteJWKSet, JWTPayload, JWTVerifyGetKey } from "jose";
 import type { Clock } from "../../base/clock.ts";
-import { isLoopback } from "../../base/network-address.ts";
 import { LruMap } from "../../base/maps.ts";
+import { isLoopback } from "../../base/network-address.ts";
 import { type Caller, type Scope, SCOPES } from "../../model/caller.ts";
 import type { ResourceServerSettings } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";

@@ -1,21 +1,21 @@
 /** The one HTTP listener that all HTTP doors share. */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
-import type { Cluster } from "../../cluster/cluster.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
+import { writeHubFile } from "../../hub/activity/hub-file.ts";
 import type { Caller } from "../../model/caller.ts";
-import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { HttpConfig } from "../../model/config.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { RequestForwarder, serveForwarded } from "./forward-request.ts";
+import { hostInUrl, isWildcard } from "./hosts.ts";
 import { createHttpAccess, type HttpAccess, type HttpAccessOptions, unknownToken } from "./http-access.ts";
 import { PendingResponses, refuseBadRequests, Upgrades } from "./http-connections.ts";
-import { RequestForwarder, serveForwarded } from "./forward-request.ts";
 import { type HttpRoute, parseTarget, RouteTable } from "./http-exchange.ts";
-import { hostInUrl, isWildcard } from "./hosts.ts";
-import { writeHubFile } from "../../hub/activity/hub-file.ts";
 import { type LoginEvent, loginLink, loginRoutes } from "./login-routes.ts";
 import { PageLogins } from "./page-logins.ts";
-import { type DependencyHealth, readinessOf, statusRoutes } from "./status-routes.ts";
 import { baseOf, RequestPipeline } from "./request-pipeline.ts";
+import { type DependencyHealth, readinessOf, statusRoutes } from "./status-routes.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well, 12 MB of it.
 const { createServer } = process.getBuiltinModule("node:http");
@@ -51,24 +51,6 @@ interface ListenerNode {
   readonly secret: Uint8Array;
 }
 
-export interface HttpListener {
-  /** Where this machine reaches it, without a slash at the end. */
-  readonly url: string;
-  readonly port: number;
-  /** An address that logs a browser in as the hub's owner, once. */
-  loginLink(): string;
-  /** Reports not ready, and asks clients to open other connections. Still serves everything. */
-  beginStopping(): void;
-  /** Accepts no new connections. Requests on open connections are still served. */
-  stopAccepting(): void;
-  /** Waits this long for responses of other nodes, then ends forwarded streams. */
-  endForwarded(graceMs: number): Promise<void>;
-  /** Tokens, names, origins and limits apply from the next request on. Warns about changes that need a restart. */
-  reconfigure(http: HttpConfig, callsPerMinute?: number): Promise<void>;
-  /** Ends what is left. Safe to call twice. */
-  close(): Promise<void>;
-}
-
 /** Longer than proxies keep theirs, so that the hub never closes a connection with a request on its way. */
 const KEEP_ALIVE_MS = 75_000;
 /** The operating system notices a peer that vanished, also on an idle stream. */
@@ -76,7 +58,7 @@ const PROBE_AFTER_MS = 30_000;
 
 /** Rejects with ToolcribError: `invalid_config` for an address that would be open to all, `conflict` for one in use. */
 export async function openListener(options: ListenerOptions): Promise<HttpListener> {
-  const listener = new Listener(options);
+  const listener = new HttpListener(options);
   await listener.open();
   return listener;
 }
@@ -84,21 +66,21 @@ export async function openListener(options: ListenerOptions): Promise<HttpListen
 /** How often the credentials of open streams are checked. */
 const CREDENTIALS_MS = 15_000;
 
-class Listener implements HttpListener {
+export class HttpListener {
   readonly #options: ListenerOptions;
   readonly #adminToken = randomBytes(32).toString("base64url");
-  readonly #answers = new PendingResponses();
-  readonly #parts: HttpAccessOptions;
+  readonly #pending = new PendingResponses();
+  readonly #accessOptions: HttpAccessOptions;
   readonly #routes: RouteTable;
   readonly #logins: PageLogins;
   #server: Server | undefined;
   #upgrades: Upgrades | undefined;
-  #path: RequestPipeline | undefined;
+  #pipeline: RequestPipeline | undefined;
   #callsPerMinute: number;
   #port = 0;
   #stopping = false;
   readonly #forwarder: RequestForwarder | undefined;
-  #stopTaking: () => void = () => {};
+  #stopServingForwarded: () => void = () => {};
   #changes = 0;
   #stopWatch: () => void = () => {};
   #removeFile = async (): Promise<void> => {};
@@ -121,20 +103,20 @@ class Listener implements HttpListener {
             options.troubles?.() ?? { problems: [] },
           ),
         index: options.index,
-        entrance: () => this.#entrance(),
+        httpAccess: () => this.#httpAccess(),
         isGuarded: (path) => (guarded.find(path)?.access ?? "public") !== "public",
       }),
       ...loginRoutes({
         logins: this.#logins,
-        http: () => this.#entrance().http,
+        http: () => this.#httpAccess().http,
         cookieScope: () => node?.cluster.name ?? this.#port,
-        identify: (token) => this.#ofToken(token),
-        baseOf: ({ request }) => baseOf(this.#entrance(), request),
+        identify: (token) => this.#identifyToken(token),
+        baseOf: ({ request }) => baseOf(this.#httpAccess(), request),
         onLogin: options.onLogin,
       }),
       ...options.routes,
     ]);
-    this.#parts = {
+    this.#accessOptions = {
       adminToken: this.#adminToken,
       keySecret: node?.secret,
       clock: options.clock ?? systemClock,
@@ -150,25 +132,28 @@ class Listener implements HttpListener {
     return this.#port;
   }
 
+  /** Where this machine reaches it, without a slash at the end. */
   get url(): string {
     const { host } = this.#options.http;
     if (!isWildcard(host)) return `http://${hostInUrl(host)}:${this.#port}`;
     return `http://${host.includes(":") ? "[::1]" : "127.0.0.1"}:${this.#port}`;
   }
 
+  /** An address that logs a browser in as the hub's owner, once. */
   loginLink(): string {
     return loginLink(this.#options.http.publicUrl?.replace(/\/$/, "") ?? this.url, this.#logins);
   }
 
+  /** Called once, by `openListener`. */
   async open(): Promise<void> {
     const { http } = this.#options;
-    const { clock, warn } = this.#parts;
-    const entrance = await createHttpAccess(http, this.#callsPerMinute, this.#parts);
+    const { clock, warn } = this.#accessOptions;
+    const httpAccess = await createHttpAccess(http, this.#callsPerMinute, this.#accessOptions);
     const mask = (text: string): string => this.#options.redactor.mask(text);
     const { node } = this.#options;
     const forwarder = this.#forwarder;
     const path = new RequestPipeline({
-      entrance,
+      httpAccess,
       routes: this.#routes,
       clock,
       mask,
@@ -177,7 +162,7 @@ class Listener implements HttpListener {
       cookieScope: () => node?.cluster.name ?? this.#port,
       forwardTo: forwarder && ((exchange, to) => forwarder.forward(exchange, to)),
     });
-    this.#path = path;
+    this.#pipeline = path;
     if (node !== undefined) await this.#join(node, mask);
     const server = this.#makeServer(path, http);
     this.#server = server;
@@ -188,39 +173,44 @@ class Listener implements HttpListener {
     this.#watchCredentials();
   }
 
+  /** Reports not ready, and asks clients to open other connections. Still serves everything. */
   beginStopping(): void {
     this.#stopping = true;
   }
 
+  /** Waits this long for responses of other nodes, then ends forwarded streams. */
   async endForwarded(graceMs: number): Promise<void> {
-    await this.#forwarder?.close(graceMs, this.#parts.clock);
+    await this.#forwarder?.close(graceMs, this.#accessOptions.clock);
   }
 
+  /** Accepts no new connections. Requests on open connections are still served. */
   stopAccepting(): void {
     this.#stopping = true;
     if (this.#server?.listening === true) this.#server.close();
   }
 
+  /** Tokens, names, origins and limits apply from the next request on. Warns about changes that need a restart. */
   async reconfigure(http: HttpConfig, callsPerMinute = this.#callsPerMinute): Promise<void> {
     const { http: first } = this.#options;
     // The address stays, and so do its auth requirements.
     const { host, port } = first;
     const change = ++this.#changes;
-    const entrance = await createHttpAccess({ ...http, host, port }, callsPerMinute, this.#parts);
+    const httpAccess = await createHttpAccess({ ...http, host, port }, callsPerMinute, this.#accessOptions);
     // Resolving tokens takes time; an older config must not replace a newer one.
     if (change !== this.#changes || this.#closed !== undefined) return;
     this.#callsPerMinute = callsPerMinute;
-    if (this.#path !== undefined) this.#path.entrance = entrance;
-    this.#cutStrangers();
+    if (this.#pipeline !== undefined) this.#pipeline.httpAccess = httpAccess;
+    this.#closeUnauthorized();
     if (this.#server !== undefined) bound(this.#server, http.limits);
     const fixed = [
       http.host === host ? [] : ["http.host"],
       http.port === port ? [] : ["http.port"],
       http.limits.headerBytes === first.limits.headerBytes ? [] : ["http.limits.headerBytes"],
     ].flat();
-    if (fixed.length > 0) this.#parts.warn(`A change of ${fixed.join(", ")} takes effect after a restart.`);
+    if (fixed.length > 0) this.#accessOptions.warn(`A change of ${fixed.join(", ")} takes effect after a restart.`);
   }
 
+  /** Ends what is left. Safe to call twice. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -229,7 +219,7 @@ class Listener implements HttpListener {
   async #close(): Promise<void> {
     this.#stopping = true;
     this.#stopWatch();
-    this.#stopTaking();
+    this.#stopServingForwarded();
     this.#logins.stopSharing();
     if (this.#server?.listening === true) this.#server.close();
     this.#server?.closeAllConnections();
@@ -240,30 +230,30 @@ class Listener implements HttpListener {
 
   async #join({ cluster }: ListenerNode, mask: (text: string) => string): Promise<void> {
     await this.#logins.share(cluster);
-    this.#stopTaking = serveForwarded({
+    this.#stopServingForwarded = serveForwarded({
       cluster,
       routes: this.#routes,
-      bodyBytes: () => this.#entrance().http.limits.bodyBytes,
-      warn: (message) => this.#parts.warn(mask(message)),
+      bodyBytes: () => this.#httpAccess().http.limits.bodyBytes,
+      warn: (message) => this.#accessOptions.warn(mask(message)),
     });
   }
 
   /** Streams may outlive credentials: callers who would not be admitted any more are cut off. */
-  #cutStrangers(): void {
-    for (const response of this.#answers.underWay())
-      if (this.#path?.isUnauthorized(response) === true) response.destroy();
+  #closeUnauthorized(): void {
+    for (const response of this.#pending.underWay())
+      if (this.#pipeline?.isUnauthorized(response) === true) response.destroy();
   }
 
   #watchCredentials(): void {
-    this.#stopWatch = this.#parts.clock.after(CREDENTIALS_MS, () => {
-      this.#cutStrangers();
+    this.#stopWatch = this.#accessOptions.clock.after(CREDENTIALS_MS, () => {
+      this.#closeUnauthorized();
       this.#watchCredentials();
     });
   }
 
   /** Only a known token: a caller who is admitted without one needs no login. */
-  async #ofToken(token: string): Promise<Caller> {
-    const caller = await this.#entrance().authenticator.identify(`Bearer ${token}`);
+  async #identifyToken(token: string): Promise<Caller> {
+    const caller = await this.#httpAccess().authenticator.identify(`Bearer ${token}`);
     if (caller !== undefined && caller.key !== "local") return caller;
     throw unknownToken();
   }
@@ -277,13 +267,13 @@ class Listener implements HttpListener {
     }
   }
 
-  #entrance(): HttpAccess {
-    if (this.#path === undefined) throw new ToolcribError("server_unavailable", "The listener is not open.");
-    return this.#path.entrance;
+  #httpAccess(): HttpAccess {
+    if (this.#pipeline === undefined) throw new ToolcribError("server_unavailable", "The listener is not open.");
+    return this.#pipeline.httpAccess;
   }
 
   #makeServer(path: RequestPipeline, { limits }: HttpConfig): Server {
-    const answers = this.#answers;
+    const answers = this.#pending;
     const upgrades = new Upgrades({
       answers,
       acceptsUpgrade: (request) => this.#acceptsUpgrade(request),
@@ -326,7 +316,7 @@ class Listener implements HttpListener {
       });
     } catch (error) {
       const reason = asToolcribError(error).message;
-      this.#parts.warn(
+      this.#accessOptions.warn(
         `\`toolcrib approve\` will not find this hub: its file in ${home} cannot be written (${reason}).`,
       );
     }

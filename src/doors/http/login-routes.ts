@@ -8,8 +8,8 @@ import { notFoundAt, refuseMethodUnless, sendJson } from "./http-responses.ts";
 import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
 import { isOwnPage, pageKeys, type PageLogins, setCookie } from "./page-logins.ts";
 
-export const LOGIN_PATH = `${API_PATH}/login`;
-export const LOGOUT_PATH = `${API_PATH}/logout`;
+const LOGIN_PATH = `${API_PATH}/login`;
+const LOGOUT_PATH = `${API_PATH}/logout`;
 export const LOGIN_LINKS_PATH = `${API_PATH}/login-links`;
 
 export type LoginEvent = "login.link" | "login" | "logout";
@@ -41,7 +41,7 @@ export function loginLink(base: string, logins: PageLogins): string {
 
 async function login(exchange: HttpExchange, parts: LoginOptions): Promise<void> {
   if (!isPost(exchange, LOGIN_PATH)) return;
-  const { logins, http, cookieScope: cookiePlace, identify, onLogin } = parts;
+  const { logins, http, cookieScope, identify, onLogin } = parts;
   const body = parseLogin(await exchange.readBody());
   // Otherwise a foreign page could log a browser in as another user.
   if (!isOwnPage(exchange.request, http())) {
@@ -68,21 +68,18 @@ async function login(exchange: HttpExchange, parts: LoginOptions): Promise<void>
   }
   const { cookie, pageKey } = await logins.open(caller);
   onLogin?.("login", caller);
-  sendJson(exchange.response, 200, { ok: true, pageKey }, { "set-cookie": setCookie(http(), cookiePlace(), cookie) });
+  sendJson(exchange.response, 200, { ok: true, pageKey }, { "set-cookie": setCookie(http(), cookieScope(), cookie) });
 }
 
-async function logout(
-  exchange: HttpExchange,
-  { logins, http, cookieScope: cookiePlace, onLogin }: LoginOptions,
-): Promise<void> {
+async function logout(exchange: HttpExchange, { logins, http, cookieScope, onLogin }: LoginOptions): Promise<void> {
   if (!isPost(exchange, LOGOUT_PATH)) return;
-  const keys = pageKeys(exchange.request, http(), cookiePlace());
+  const keys = pageKeys(exchange.request, http(), cookieScope());
   const session = keys && (await logins.find(keys));
   if (session !== undefined) {
     await logins.end(session);
     onLogin?.("logout", session.caller);
   }
-  sendJson(exchange.response, 200, { ok: true }, { "set-cookie": setCookie(http(), cookiePlace(), null) });
+  sendJson(exchange.response, 200, { ok: true }, { "set-cookie": setCookie(http(), cookieScope(), null) });
 }
 
 function issueLoginLink(exchange: HttpExchange, { logins, baseOf, onLogin }: LoginOptions): void {

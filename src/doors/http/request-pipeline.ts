@@ -36,7 +36,7 @@ type Identified = Caller | undefined | Promise<Caller | undefined>;
 interface RoutedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly entrance: HttpAccess;
+  readonly httpAccess: HttpAccess;
   readonly target: RequestTarget;
   readonly route: HttpRoute;
   readonly takeover?: UpgradedConnection | undefined;
@@ -44,7 +44,7 @@ interface RoutedRequest {
 }
 
 interface RequestPipelineOptions {
-  readonly entrance: HttpAccess;
+  readonly httpAccess: HttpAccess;
   readonly routes: RouteTable;
   readonly clock: Clock;
   /** Takes secrets out of a message. */
@@ -63,29 +63,29 @@ export class RequestPipeline {
   readonly #rate: RateLimit;
   /** The callers of open responses. */
   readonly #callers = new WeakMap<ServerResponse, Admission>();
-  #entrance: HttpAccess;
+  #httpAccess: HttpAccess;
 
   constructor(options: RequestPipelineOptions) {
     this.#options = options;
-    this.#entrance = options.entrance;
-    this.#rate = new RateLimit(options.clock, options.entrance.requestsPerMinute);
+    this.#httpAccess = options.httpAccess;
+    this.#rate = new RateLimit(options.clock, options.httpAccess.requestsPerMinute);
   }
 
-  get entrance(): HttpAccess {
-    return this.#entrance;
+  get httpAccess(): HttpAccess {
+    return this.#httpAccess;
   }
 
   /** For requests from now on. */
-  set entrance(entrance: HttpAccess) {
-    this.#entrance = entrance;
-    this.#rate.perMinute = entrance.requestsPerMinute;
+  set httpAccess(httpAccess: HttpAccess) {
+    this.#httpAccess = httpAccess;
+    this.#rate.perMinute = httpAccess.requestsPerMinute;
   }
 
   /** Never throws. */
   take(request: IncomingMessage, response: ServerResponse, takeover?: UpgradedConnection): void {
     try {
-      const entrance = this.#entrance;
-      if (!admitOrRefuse(request, response, entrance.hosts)) return;
+      const httpAccess = this.#httpAccess;
+      if (!admitOrRefuse(request, response, httpAccess.hosts)) return;
       if (request.method === "OPTIONS") {
         answerOptions(request, response);
         return;
@@ -93,101 +93,107 @@ export class RequestPipeline {
       const target = parseTarget(request.url ?? "");
       const route = this.#options.routes.find(target.path);
       if (route === undefined) throw new ToolcribError("not_found", `There is nothing at ${target.path}.`);
-      this.#identify({ request, response, entrance, target, route, takeover });
+      this.#identify({ request, response, httpAccess, target, route, takeover });
     } catch (error) {
-      this.#fail(request, response, error);
+      this.#respondError(request, response, error);
     }
   }
 
-  #identify(visit: RoutedRequest): void {
-    const { request, response, route } = visit;
+  #identify(routed: RoutedRequest): void {
+    const { request, response, route } = routed;
     if (route.access === "public") {
-      if (!this.#tooMany(visit, addressRateKey(request))) this.#hand(visit, ANONYMOUS);
+      if (!this.#refuseTooMany(routed, addressRateKey(request))) this.#dispatch(routed, ANONYMOUS);
       return;
     }
     let found: Identified;
     try {
-      found = this.#credentials(visit);
+      found = this.#credentials(routed);
     } catch (error) {
-      this.#stranger(visit, error);
+      this.#refuseUnauthenticated(routed, error);
       return;
     }
     if (!(found instanceof Promise)) {
-      this.#proceed(visit, found);
+      this.#authorize(routed, found);
       return;
     }
     found
       .then(
-        (caller) => this.#proceed(visit, caller),
-        (error: unknown) => this.#stranger(visit, error),
+        (caller) => this.#authorize(routed, caller),
+        (error: unknown) => this.#refuseUnauthenticated(routed, error),
       )
-      .catch((error: unknown) => this.#fail(request, response, error));
+      .catch((error: unknown) => this.#respondError(request, response, error));
   }
 
   /** The Authorization header, else that of a browser's WebSocket, else the cookie of the page. */
-  #credentials(visit: RoutedRequest): Identified {
-    const { request, entrance, takeover } = visit;
-    const { authenticator, http } = entrance;
+  #credentials(routed: RoutedRequest): Identified {
+    const { request, httpAccess, takeover } = routed;
+    const { authenticator, http } = httpAccess;
     const { authorization } = request.headers;
     if (authorization !== undefined) return authenticator.identify(authorization);
     const token = takeover && offeredProtocol(request.headers["sec-websocket-protocol"], "bearer.");
     if (token !== undefined) return authenticator.identify(`Bearer ${token}`);
-    const { logins, cookieScope: cookiePlace } = this.#options;
-    const keys = request.headers.cookie === undefined ? undefined : pageKeys(request, http, cookiePlace());
+    const { logins, cookieScope } = this.#options;
+    const keys = request.headers.cookie === undefined ? undefined : pageKeys(request, http, cookieScope());
     const session = keys && logins.find(keys);
     return session instanceof Promise
-      ? session.then((late) => this.#ofPage(visit, late))
-      : this.#ofPage(visit, session);
+      ? session.then((late) => this.#identifyPage(routed, late))
+      : this.#identifyPage(routed, session);
   }
 
-  #ofPage(visit: RoutedRequest, session: PageSession | undefined): Identified {
+  #identifyPage(routed: RoutedRequest, session: PageSession | undefined): Identified {
     if (session === undefined || !this.#admits({ caller: session.caller, session })) {
-      return visit.entrance.authenticator.identify(undefined);
+      return routed.httpAccess.authenticator.identify(undefined);
     }
-    visit.session = session;
+    routed.session = session;
     return session.caller;
   }
 
   #admits({ caller, session }: Admission): boolean {
     const { logins, clock } = this.#options;
     if (session !== undefined && !logins.has(session)) return false;
-    return PageLogins.isLinkCaller(caller) || this.#entrance.authenticator.stillAdmits(caller, clock.now());
+    return PageLogins.isLinkCaller(caller) || this.#httpAccess.authenticator.stillAdmits(caller, clock.now());
   }
 
-  #proceed(visit: RoutedRequest, caller: Caller | undefined): void {
-    const { access } = visit.route;
+  #authorize(routed: RoutedRequest, caller: Caller | undefined): void {
+    const { access } = routed.route;
     if (caller === undefined) {
-      this.#stranger(visit, new ToolcribError("unauthorized", "This needs a token.", { hint: TOKEN_HINT }));
+      this.#refuseUnauthenticated(
+        routed,
+        new ToolcribError("unauthorized", "This needs a token.", { hint: TOKEN_HINT }),
+      );
       return;
     }
-    if (this.#tooMany(visit, `caller ${caller.key}`)) return;
+    if (this.#refuseTooMany(routed, `caller ${caller.key}`)) return;
     const isAdmitted = access === "any" ? caller.scopes.size > 0 : access === "public" || caller.scopes.has(access);
-    if (isAdmitted) this.#hand(visit, caller);
-    else this.#refuse(visit, caller, access === "any" || access === "public" ? "read" : access);
+    if (isAdmitted) this.#dispatch(routed, caller);
+    else this.#refuse(routed, caller, access === "any" || access === "public" ? "read" : access);
   }
 
   /** A local caller without a token lacks a token, not a scope. */
-  #refuse(visit: RoutedRequest, caller: Caller, scope: Scope): void {
-    if (caller.key !== "local") refuseScope(visit, scope);
+  #refuse(routed: RoutedRequest, caller: Caller, scope: Scope): void {
+    if (caller.key !== "local") refuseScope(routed, scope);
     else
-      this.#stranger(visit, new ToolcribError("unauthorized", "This needs the hub's own token.", { hint: HUB_HINT }));
+      this.#refuseUnauthenticated(
+        routed,
+        new ToolcribError("unauthorized", "This needs the hub's own token.", { hint: HUB_HINT }),
+      );
   }
 
   /** Counts attempts per address; callers with a valid token are not limited by them. */
-  #stranger(visit: RoutedRequest, thrown: unknown): void {
-    const { request, response, route } = visit;
+  #refuseUnauthenticated(routed: RoutedRequest, thrown: unknown): void {
+    const { request, response, route } = routed;
     if (!(thrown instanceof ToolcribError) || thrown.code !== "unauthorized") {
-      this.#fail(request, response, thrown);
+      this.#respondError(request, response, thrown);
       return;
     }
-    if (this.#tooMany(visit, addressRateKey(request))) return;
+    if (this.#refuseTooMany(routed, addressRateKey(request))) return;
     const shown = request.headers.authorization !== undefined;
     const wanted: Scope[] = route.access === "admin" ? ["admin"] : ["read", "call"];
     sendError(response, thrown, {
       headers: {
         "www-authenticate": challengeHeader({
           ...(shown ? { error: "invalid_token" as const, description: thrown.message } : {}),
-          ...oauthChallenge(visit, wanted),
+          ...oauthChallenge(routed, wanted),
         }),
       },
     });
@@ -199,7 +205,7 @@ export class RequestPipeline {
     return admission !== undefined && !this.#admits(admission);
   }
 
-  #tooMany({ response }: RoutedRequest, key: string): boolean {
+  #refuseTooMany({ response }: RoutedRequest, key: string): boolean {
     const waitMs = this.#rate.take(key);
     if (waitMs === 0) return false;
     const seconds = Math.max(1, Math.ceil(waitMs / 1000));
@@ -211,12 +217,12 @@ export class RequestPipeline {
     return true;
   }
 
-  #hand(visit: RoutedRequest, caller: Caller): void {
-    const { request, response, route, target, entrance } = visit;
+  #dispatch(routed: RoutedRequest, caller: Caller): void {
+    const { request, response, route, target, httpAccess } = routed;
     // The client may have left while its token was checked, and no route would notice.
     if (response.closed || response.destroyed) return;
-    if (visit.takeover !== undefined) {
-      this.#handOver(visit, visit.takeover, caller);
+    if (routed.takeover !== undefined) {
+      this.#upgrade(routed, routed.takeover, caller);
       return;
     }
     const exchange = new Exchange({
@@ -224,17 +230,17 @@ export class RequestPipeline {
       response,
       target,
       caller,
-      bodyBytes: entrance.http.limits.bodyBytes,
-      refuseScope: (scope) => this.#refuse(visit, caller, scope),
+      bodyBytes: httpAccess.http.limits.bodyBytes,
+      refuseScope: (scope) => this.#refuse(routed, caller, scope),
       forwardTo: this.#options.forwardTo,
     });
-    if (route.access !== "public") this.#callers.set(response, { caller, session: visit.session });
+    if (route.access !== "public") this.#callers.set(response, { caller, session: routed.session });
     const handled = route.handle(exchange);
-    if (handled instanceof Promise) handled.catch((error: unknown) => this.#fail(request, response, error));
+    if (handled instanceof Promise) handled.catch((error: unknown) => this.#respondError(request, response, error));
   }
 
-  #handOver(visit: RoutedRequest, { socket, head }: UpgradedConnection, caller: Caller): void {
-    const { request, response, route, target, entrance, session } = visit;
+  #upgrade(routed: RoutedRequest, { socket, head }: UpgradedConnection, caller: Caller): void {
+    const { request, response, route, target, httpAccess, session } = routed;
     if (route.upgrade === undefined) {
       throw new ToolcribError("invalid_arguments", `No upgrade is possible at ${target.path}.`);
     }
@@ -246,12 +252,12 @@ export class RequestPipeline {
       head,
       query: new URLSearchParams(target.search),
       caller,
-      base: baseOf(entrance, request),
+      base: baseOf(httpAccess, request),
       stillAdmitted: () => this.#admits({ caller, session }),
     });
   }
 
-  #fail(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
+  #respondError(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
     if (response.headersSent) {
       // A partial response must not look complete.
       response.destroy();
@@ -284,25 +290,25 @@ function errorOptions({ code }: ToolcribError): ErrorResponseOptions {
   return code === "server_unavailable" ? { headers: { "retry-after": RETRY_SECONDS } } : {};
 }
 
-function refuseScope(visit: RoutedRequest, scope: Scope): void {
+function refuseScope(routed: RoutedRequest, scope: Scope): void {
   const error = new ToolcribError("denied", `This needs the scope "${scope}".`, {
     hint: "http.auth says which scopes a token has.",
   });
   const challenge = {
     error: "insufficient_scope",
     description: error.message,
-    ...oauthChallenge(visit, [scope]),
+    ...oauthChallenge(routed, [scope]),
   } as const;
-  sendError(visit.response, error, { headers: { "www-authenticate": challengeHeader(challenge) } });
+  sendError(routed.response, error, { headers: { "www-authenticate": challengeHeader(challenge) } });
 }
 
 /** The scopes to request, and where the metadata is. */
-function oauthChallenge({ request, entrance, target }: RoutedRequest, scopes: readonly Scope[]): Challenge {
-  const settings = entrance.http.auth?.oauth;
+function oauthChallenge({ request, httpAccess, target }: RoutedRequest, scopes: readonly Scope[]): Challenge {
+  const settings = httpAccess.http.auth?.oauth;
   if (settings === undefined) return {};
   return {
     scopes: scopeNames(settings, scopes),
-    metadata: encodeURI(baseOf(entrance, request) + METADATA_PATH + target.path),
+    metadata: encodeURI(baseOf(httpAccess, request) + METADATA_PATH + target.path),
   };
 }
 

@@ -11,12 +11,12 @@ interface StatusRoutesOptions {
   readonly readiness: () => Readiness;
   /** A few lines for people who open the address in a browser. */
   readonly index: (() => string) | undefined;
-  readonly entrance: () => HttpAccess;
+  readonly httpAccess: () => HttpAccess;
   /** Whether there is something at this path that wants credentials. */
   readonly isGuarded: (path: string) => boolean;
 }
 
-export function statusRoutes({ readiness, index, entrance, isGuarded }: StatusRoutesOptions): HttpRoute[] {
+export function statusRoutes({ readiness, index, httpAccess, isGuarded }: StatusRoutesOptions): HttpRoute[] {
   const routes: HttpRoute[] = [
     readOnlyRoute("/healthz", ({ response }) => sendJson(response, 200, { status: "ok" })),
     readOnlyRoute("/readyz", ({ response }) => respondReadiness(response, readiness())),
@@ -26,10 +26,10 @@ export function statusRoutes({ readiness, index, entrance, isGuarded }: StatusRo
   return routes;
 
   function showMetadata({ request, response, path }: HttpExchange): void {
-    const settings = entrance().http.auth?.oauth;
+    const settings = httpAccess().http.auth?.oauth;
     const resource = path.slice(METADATA_PATH.length);
     if (settings === undefined || (resource !== "" && !isGuarded(resource))) throw notFoundAt(path);
-    sendJson(response, 200, resourceMetadata(baseOf(entrance(), request), resource, settings));
+    sendJson(response, 200, resourceMetadata(baseOf(httpAccess(), request), resource, settings));
   }
 }
 

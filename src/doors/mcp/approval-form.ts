@@ -37,7 +37,7 @@ function describeArguments(args: Readonly<JsonObject>): string | undefined {
 }
 
 /** An empty declaration means forms, as in older versions. */
-export function canShowForms(capabilities: Readonly<JsonObject>): boolean {
+function canShowForms(capabilities: Readonly<JsonObject>): boolean {
   const { elicitation } = capabilities;
   return isJsonObject(elicitation) && (Object.keys(elicitation).length === 0 || isJsonObject(elicitation["form"]));
 }
@@ -51,7 +51,7 @@ function question({ name, origin }: AskRequest, shown: string, session: Session)
   };
   // The oldest form of a choice with titles: every client that knows forms knows it.
   const answer = { type: "string", title: "Answer", enum: Object.keys(choices), enumNames: Object.values(choices) };
-  const server = session.brought?.nameOf(origin.source) ?? origin.source;
+  const server = session.mounted?.nameOf(origin.source) ?? origin.source;
   return {
     message: `Allow ${name} of the server "${server}"${shown === "" ? "" : ` with\n${shown}\n`}?`,
     requestedSchema: {

@@ -1,11 +1,10 @@
-/** What a door shares with its requests and sessions, and MCP's log levels. */
+/** The parts of a door that its requests and sessions use, and MCP's log levels. */
 import type { InFlight } from "../../base/async.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { SessionOptions } from "../../sessions/session.ts";
 import type { ChangeListeners } from "./change-listeners.ts";
 import type { RequestOrigin } from "./view-scope.ts";
 
-/** The parts of a door that its requests and sessions use. */
 export interface DoorContext {
   readonly hub: Hub;
   /** Calls in progress, for a shutdown that lets them finish. */

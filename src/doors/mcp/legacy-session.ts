@@ -42,7 +42,7 @@ import type { RequestOrigin } from "./view-scope.ts";
 export class LegacySession {
   readonly #door: DoorContext;
   readonly #origin: RequestOrigin;
-  readonly #outlet: MessageSink;
+  readonly #sink: MessageSink;
   readonly #onClose: () => void;
   readonly #running = new ChurnMap<RequestId, CancelController>();
   readonly #asked = new ClientRequests();
@@ -61,15 +61,15 @@ export class LegacySession {
   /** The negotiated version; undefined before `initialize` was answered. */
   version: string | undefined;
 
-  constructor(door: DoorContext, origin: RequestOrigin, outlet: MessageSink, onClose: () => void) {
+  constructor(door: DoorContext, origin: RequestOrigin, sink: MessageSink, onClose: () => void) {
     this.#door = door;
     this.#origin = origin;
-    this.#outlet = outlet;
+    this.#sink = sink;
     this.#onClose = onClose;
   }
 
-  /** Answers one request; null if it was cancelled. `outlet` gets the messages before the answer. */
-  async request(message: RpcRequest, outlet: MessageSink): Promise<Encoded | null> {
+  /** Answers one request; null if it was cancelled. `sink` gets the messages before the answer. */
+  async request(message: RpcRequest, sink: MessageSink): Promise<Encoded | null> {
     const { id, method } = message;
     const params = isJsonObject(message.params) ? message.params : {};
     if (method === "ping") return encodeResult(id, {});
@@ -84,7 +84,7 @@ export class LegacySession {
     if (this.#running.has(id)) {
       return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is already in progress.` });
     }
-    return this.#run(session, id, method, params, outlet);
+    return this.#run(session, id, method, params, sink);
   }
 
   notify({ method, params = {} }: RpcNotification): void {
@@ -139,7 +139,7 @@ export class LegacySession {
 
   /** The client for requests of servers outside of any call. */
   ownClient(): ClientSide {
-    return (this.#ownClient ??= this.#client(this.#outlet));
+    return (this.#ownClient ??= this.#client(this.#sink));
   }
 
   /** Whether it is a client of the user who runs the hub. */
@@ -211,11 +211,11 @@ export class LegacySession {
     params: JsonObject,
     given: MessageSink,
   ): Promise<Encoded | null> {
-    const outlet = new TrackedSink(given);
+    const sink = new TrackedSink(given);
     const signal = new CancelController();
     this.#running.set(id, signal);
     this.#door.calls.start();
-    const client = this.#client(outlet);
+    const client = this.#client(sink);
     const onAsk = approvalCallback(client, session);
     const incoming: IncomingRequest = {
       id,
@@ -225,13 +225,13 @@ export class LegacySession {
       session,
       client,
       onAsk,
-      outlet,
+      sink,
       signal,
-      onNotice: (name, noticed) => this.#tell(outlet, name, noticed),
+      onNotice: (name, noticed) => this.#tell(sink, name, noticed),
     };
     try {
       const encoded = await (sharedMethod(method)?.(this.#door.hub, incoming) ?? this.#own(incoming));
-      await outlet.settle();
+      await sink.settle();
       return signal.aborted ? null : encoded;
     } catch (error) {
       return signal.aborted ? null : encodeToolcribError(id, asToolcribError(error).toObject());
@@ -273,18 +273,18 @@ export class LegacySession {
   }
 
   /** All calls of a session have the same client; its requests go with the current call. */
-  #client(outlet: MessageSink): ClientSide {
+  #client(sink: MessageSink): ClientSide {
     const capabilities = this.#capabilities;
     const asker =
       (method: string) =>
       (params: JsonObject, { signal }: ServerRequestContext): Promise<JsonObject> =>
-        this.#asked.ask(outlet, method, params, signal);
+        this.#asked.ask(sink, method, params, signal);
     return {
       key: this,
       capabilities,
       rootsOnRequest: !this.#isOwners,
       ...(isJsonObject(capabilities["roots"])
-        ? { listRoots: ({ signal }) => this.#asked.ask(outlet, "roots/list", undefined, signal) }
+        ? { listRoots: ({ signal }) => this.#asked.ask(sink, "roots/list", undefined, signal) }
         : {}),
       ...(isJsonObject(capabilities["sampling"]) ? { sample: asker("sampling/createMessage") } : {}),
       ...(isJsonObject(capabilities["elicitation"]) ? { elicit: asker("elicitation/create") } : {}),
@@ -292,24 +292,24 @@ export class LegacySession {
   }
 
   #listener(session: Session): ChangeListener {
-    const outlet = this.#outlet;
+    const sink = this.#sink;
     return {
       session,
       listsChanged: (kinds: ReadonlySet<ListKind>) => {
-        for (const kind of kinds) outlet.send(encodeNotification(`notifications/${kind}/list_changed`));
+        for (const kind of kinds) sink.send(encodeNotification(`notifications/${kind}/list_changed`));
       },
       followed: this.#followed,
-      resourceUpdated: (params) => outlet.send(encodeNotification("notifications/resources/updated", params)),
-      log: (message) => this.#tell(outlet, "notifications/message", message),
-      notice: (method, params) => this.#tell(outlet, method, params),
+      resourceUpdated: (params) => sink.send(encodeNotification("notifications/resources/updated", params)),
+      log: (message) => this.#tell(sink, "notifications/message", message),
+      notice: (method, params) => this.#tell(sink, method, params),
     };
   }
 
-  #tell(outlet: MessageSink, method: string, params: JsonObject): void {
+  #tell(sink: MessageSink, method: string, params: JsonObject): void {
     // A level that other clients asked for does not apply to this one.
     const tooQuiet = !isAtLeastLevel(params["level"], this.level ?? DEFAULT_LEVEL);
     if (method === "notifications/message" && tooQuiet) return;
-    outlet.send(encodeNotification(method, params));
+    sink.send(encodeNotification(method, params));
   }
 }
 
@@ -324,13 +324,13 @@ class ClientRequests {
   #nextId = 1;
 
   /** Resolves with the client's result as it came; its error answer keeps code, message and data. */
-  ask(outlet: MessageSink, method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<JsonObject> {
+  ask(sink: MessageSink, method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<JsonObject> {
     if (signal.aborted) return Promise.reject(noLongerNeeded(method));
     const id = this.#nextId++;
     return new Promise<JsonObject>((resolve, reject) => {
       const giveUp = (): void => {
         if (!this.#waiting.delete(id)) return;
-        outlet.send(encodeNotification("notifications/cancelled", { requestId: id, reason: "No longer needed." }));
+        sink.send(encodeNotification("notifications/cancelled", { requestId: id, reason: "No longer needed." }));
         reject(noLongerNeeded(method));
       };
       const done = (): void => signal.removeEventListener("abort", giveUp);
@@ -339,7 +339,7 @@ class ClientRequests {
         reject: (error) => (done(), reject(error)),
       });
       signal.addEventListener("abort", giveUp, { once: true });
-      outlet.send(encodeRequest(id, method, params));
+      sink.send(encodeRequest(id, method, params));
     });
   }
 

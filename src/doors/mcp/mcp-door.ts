@@ -66,21 +66,16 @@ export class McpDoor implements DoorContext {
     return this.calls.whenIdle();
   }
 
-  /** A legacy client's session; `outlet` takes what belongs to no request. */
-  openSession(origin: RequestOrigin, outlet: MessageSink): LegacySession {
-    const session = new LegacySession(this, origin, outlet, () => this.#legacy.delete(session));
+  /** A legacy client's session; `sink` takes what belongs to no request. */
+  openSession(origin: RequestOrigin, sink: MessageSink): LegacySession {
+    const session = new LegacySession(this, origin, sink, () => this.#legacy.delete(session));
     this.#legacy.add(session);
     return session;
   }
 
   /** Answers one request of the modern era. Null if the client cancelled it. */
-  modern(
-    request: RpcRequest,
-    origin: RequestOrigin,
-    outlet: MessageSink,
-    signal: AbortSignal,
-  ): Promise<Encoded | null> {
-    return this.#modern.answer(request, origin, outlet, signal);
+  modern(request: RpcRequest, origin: RequestOrigin, sink: MessageSink, signal: AbortSignal): Promise<Encoded | null> {
+    return this.#modern.answer(request, origin, sink, signal);
   }
 
   toolDefinition(origin: RequestOrigin, name: string): ToolDefinition | undefined {

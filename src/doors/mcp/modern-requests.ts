@@ -61,7 +61,7 @@ export class ModernRequests {
   async answer(
     request: RpcRequest,
     origin: RequestOrigin,
-    outlet: MessageSink,
+    sink: MessageSink,
     signal: AbortSignal,
   ): Promise<Encoded | null> {
     const { id, method } = request;
@@ -70,7 +70,7 @@ export class ModernRequests {
     const isStream = method === "subscriptions/listen";
     if (!isStream) this.#door.calls.start();
     try {
-      const answer = await this.#dispatch(request, params, origin, session, outlet, signal);
+      const answer = await this.#dispatch(request, params, origin, session, sink, signal);
       return signal.aborted ? null : answer;
     } catch (error) {
       if (signal.aborted) return null;
@@ -91,7 +91,7 @@ export class ModernRequests {
     params: JsonObject,
     origin: RequestOrigin,
     session: Session,
-    outlet: MessageSink,
+    sink: MessageSink,
     signal: AbortSignal,
   ): Promise<Encoded> {
     if (method === "server/discover") return this.#discover(id, session);
@@ -101,15 +101,15 @@ export class ModernRequests {
         params,
         origin,
         principal: session,
-        outlet,
+        sink,
         signal,
         closing: this.#closing.signal,
       });
     }
     const run = sharedMethod(method);
     if (run === undefined) return encodeError(id, { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` });
-    const watched = new TrackedSink(outlet);
-    const call = { id, method, params, session, outlet: watched, signal };
+    const watched = new TrackedSink(sink);
+    const call = { id, method, params, session, sink: watched, signal };
     const level = parseLogLevel(metaOf(params)[LOG_LEVEL_KEY]);
     if (level !== undefined) this.#door.wantsLevel(level);
     const answer = await (INTERRUPTIBLE_METHODS.has(method)
@@ -124,23 +124,23 @@ export class ModernRequests {
     call: ModernCall,
     { caller }: RequestOrigin,
   ): Promise<Encoded> {
-    const { id, method, params, outlet, signal } = call;
+    const { id, method, params, sink, signal } = call;
     const { requestState: state } = params;
     const responses = objectParam(params, "inputResponses", method);
     const key = { caller: identityOf(caller), method, params };
     if (ParkedCalls.owns(state)) {
-      const ended = await this.#rounds.take(state, key, responses ?? {}, outlet).run(signal);
+      const ended = await this.#rounds.take(state, key, responses ?? {}, sink).run(signal);
       // The answer was made for the request that began the call.
       return "requestState" in ended ? encodeInputRequired(id, ended) : withRequestId(id, ended);
     }
     const capabilities = forwardedCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
-    const rounds = new ParkableCall(this.#rounds, key, call.session, capabilities, outlet);
+    const rounds = new ParkableCall(this.#rounds, key, call.session, capabilities, sink);
     const input = {
       responses,
       state,
     };
     const first = {
-      ...toIncomingRequest({ ...call, outlet: rounds.outlet, signal: rounds.signal }, rounds.client),
+      ...toIncomingRequest({ ...call, sink: rounds.sink, signal: rounds.signal }, rounds.client),
       input,
       failureOverride: () => rounds.missingCapability(),
     };
@@ -169,7 +169,7 @@ interface ModernCall {
   readonly method: string;
   readonly params: JsonObject;
   readonly session: Session;
-  readonly outlet: MessageSink;
+  readonly sink: MessageSink;
   readonly signal: AbortSignal;
 }
 
@@ -180,7 +180,7 @@ function silentClient(session: Session, params: JsonObject): ClientSide {
 }
 
 function toIncomingRequest(call: ModernCall, client: ClientSide): IncomingRequest {
-  const { params, session, outlet } = call;
+  const { params, session, sink } = call;
   const level = parseLogLevel(metaOf(params)[LOG_LEVEL_KEY]);
   return {
     ...call,
@@ -192,7 +192,7 @@ function toIncomingRequest(call: ModernCall, client: ClientSide): IncomingReques
       // Log messages come only to who asked for them, and only as loud as asked for.
       const isLog = method === "notifications/message";
       if (isLog && (level === undefined || !isAtLeastLevel(noticed["level"], level))) return;
-      outlet.send(encodeNotification(method, noticed));
+      sink.send(encodeNotification(method, noticed));
     },
   };
 }
@@ -212,7 +212,7 @@ interface SubscriptionRequest {
   readonly origin: RequestOrigin;
   /** The hub session that the caller's requests share. */
   readonly principal: Session;
-  readonly outlet: MessageSink;
+  readonly sink: MessageSink;
   /** The client ended it. */
   readonly signal: AbortSignal;
   /** The door ends. */
@@ -227,13 +227,13 @@ const LIST_FILTERS = {
 
 /** Resolves with the answer that ends the stream. */
 async function serveSubscription(door: DoorContext, listening: SubscriptionRequest): Promise<Encoded> {
-  const { id, params, origin, outlet, signal, closing } = listening;
+  const { id, params, origin, sink, signal, closing } = listening;
   const wanted = params["notifications"];
   if (!isJsonObject(wanted)) throw invalidParams("subscriptions/listen needs `notifications`, an object.");
   // A session of its own, so that subscriptions end with the stream and only with it.
   using session = door.hub.openSession({ ...door.sessionOptions(origin), links: listening.principal.links });
   const tell = (method: string, told: JsonObject = {}): void => {
-    outlet.send(encodeNotification(method, { ...told, _meta: { ...metaIn(told), [SUBSCRIPTION_KEY]: id } }));
+    sink.send(encodeNotification(method, { ...told, _meta: { ...metaIn(told), [SUBSCRIPTION_KEY]: id } }));
   };
 
   const kinds = (Object.keys(LIST_FILTERS) as ListKind[]).filter((kind) => wanted[LIST_FILTERS[kind]] === true);

@@ -20,7 +20,7 @@ const QUESTION_BATCH_MS = 20;
 const STATE_PREFIX = "toolcrib.";
 
 /** Identifies a parked call and its retries: a state is useless to other callers and for other requests. */
-export interface RoundKey {
+interface RoundKey {
   readonly caller: string;
   readonly method: string;
   readonly params: JsonObject;
@@ -58,17 +58,17 @@ export class ParkableCall {
   readonly #missing = new Set<string>();
   readonly #controller = new AbortController();
   #outcome: Promise<Encoded> | undefined;
-  #outlet: MessageSink;
+  #sink: MessageSink;
   #nextKey = 1;
   #wake: () => void = () => {};
   #stopTimer: () => void = () => {};
   #exhale: () => void = () => {};
 
   /** @param principal The same for all calls of one caller: whichever of them is asked, the same client answers. */
-  constructor(rounds: ParkedCalls, key: RoundKey, principal: Principal, capabilities: JsonObject, outlet: MessageSink) {
+  constructor(rounds: ParkedCalls, key: RoundKey, principal: Principal, capabilities: JsonObject, sink: MessageSink) {
     this.#rounds = rounds;
     this.#key = key;
-    this.#outlet = outlet;
+    this.#sink = sink;
     this.client = this.#clientSide(principal, capabilities);
   }
 
@@ -77,7 +77,7 @@ export class ParkableCall {
   }
 
   /** Where the messages of the round that runs now go. */
-  readonly outlet: MessageSink = { send: (message) => this.#outlet.send(message) };
+  readonly sink: MessageSink = { send: (message) => this.#sink.send(message) };
 
   /** Runs until the call ends or needs an answer. The request's own signal can end it. */
   async run(signal: AbortSignal, start?: () => Promise<Encoded>): Promise<Encoded | InputRequired> {
@@ -102,10 +102,10 @@ export class ParkableCall {
   }
 
   /** Resumes the call for a retry with answers. */
-  resume(key: RoundKey, responses: JsonObject, outlet: MessageSink): void {
+  resume(key: RoundKey, responses: JsonObject, sink: MessageSink): void {
     if (!isSameRound(key, this.#key)) throw unknownState();
     this.#stopTimer();
-    this.#outlet = outlet;
+    this.#sink = sink;
     for (const [name, question] of [...this.#questions]) {
       const given = responses[name];
       if (!isJsonObject(given)) continue;
@@ -216,10 +216,10 @@ export class ParkedCalls {
   }
 
   /** The call that waits under this state, which is used up by it. Throws if there is none, or not for this request. */
-  take(state: string, key: RoundKey, responses: JsonObject, outlet: MessageSink): ParkableCall {
+  take(state: string, key: RoundKey, responses: JsonObject, sink: MessageSink): ParkableCall {
     const call = this.#parked.get(state);
     if (call === undefined) throw unknownState();
-    call.resume(key, responses, outlet);
+    call.resume(key, responses, sink);
     this.#parked.delete(state);
     return call;
   }

@@ -225,20 +225,20 @@ export function resourceNotFound(era: Era, uri: string, error: ErrorObject): Rpc
 }
 
 /**
- * The outlet of one request. Clients made with the official SDK lose a notification that arrives in one piece with the
+ * The sink of one request. Clients made with the official SDK lose a notification that arrives in one piece with the
  * answer, so an answer that follows one waits for the next turn.
  */
 export class TrackedSink implements MessageSink {
-  readonly #outlet: MessageSink;
+  readonly #sink: MessageSink;
   #used = false;
 
-  constructor(outlet: MessageSink) {
-    this.#outlet = outlet;
+  constructor(sink: MessageSink) {
+    this.#sink = sink;
   }
 
   send(message: Encoded): void {
     this.#used = true;
-    this.#outlet.send(message);
+    this.#sink.send(message);
   }
 
   async settle(): Promise<void> {

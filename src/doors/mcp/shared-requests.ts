@@ -157,7 +157,7 @@ function otherParams(params: JsonObject, known: readonly string[]): JsonObject |
 type Options = Omit<Parameters<Hub["read"]>[1], "uri">;
 
 function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): Options {
-  const { params, outlet, signal, client, onAsk, onNotice, logLevel, input } = incoming;
+  const { params, sink, signal, client, onAsk, onNotice, logLevel, input } = incoming;
   const meta = metaOf(params);
   const token = progressTokenOf(meta);
   return {
@@ -169,12 +169,12 @@ function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): 
     input,
     extra,
     meta: forwardedMeta(meta),
-    onProgress: token === undefined ? undefined : progressTo(outlet, token),
+    onProgress: token === undefined ? undefined : progressTo(sink, token),
   };
 }
 
-function progressTo(outlet: MessageSink, progressToken: ProgressToken): NonNullable<Options["onProgress"]> {
-  return (progress) => outlet.send(encodeNotification("notifications/progress", { progressToken, ...progress }));
+function progressTo(sink: MessageSink, progressToken: ProgressToken): NonNullable<Options["onProgress"]> {
+  return (progress) => sink.send(encodeNotification("notifications/progress", { progressToken, ...progress }));
 }
 
 /** @param cacheFields Fields that the modern era requires in this result, for servers that did not send them. */
@@ -219,7 +219,7 @@ export interface IncomingRequest {
   readonly session: Session;
   readonly client: ClientSide;
   readonly onAsk?: AskCallback | undefined;
-  readonly outlet: MessageSink;
+  readonly sink: MessageSink;
   readonly signal: CancelSignal;
   readonly onNotice: (method: string, params: JsonObject) => void;
   readonly logLevel?: string | undefined;

@@ -21,7 +21,7 @@ import type { LegacySession } from "./legacy-session.ts";
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 1000;
 
-export interface StdioStreams {
+interface StdioStreams {
   readonly input: Readable;
   readonly output: Writable;
 }
@@ -38,10 +38,10 @@ export class StdioDoor {
     this.#door = door;
     this.#origin = origin;
     this.#streams = streams;
-    this.#session = door.openSession(origin, this.#outlet);
+    this.#session = door.openSession(origin, this.#sink);
   }
 
-  readonly #outlet: MessageSink = { send: (message) => this.#write(message) };
+  readonly #sink: MessageSink = { send: (message) => this.#write(message) };
 
   /** Serves until the client closes its end; pending answers then get a moment. */
   async run(): Promise<void> {
@@ -114,7 +114,7 @@ export class StdioDoor {
       case "request":
         return claimsModern(received.message)
           ? this.#modern(received.message)
-          : this.#session.request(received.message, this.#outlet);
+          : this.#session.request(received.message, this.#sink);
     }
   }
 
@@ -128,7 +128,7 @@ export class StdioDoor {
     const controller = new AbortController();
     this.#running.set(id, controller);
     try {
-      return await this.#door.modern(request, this.#origin, this.#outlet, controller.signal);
+      return await this.#door.modern(request, this.#origin, this.#sink, controller.signal);
     } finally {
       this.#running.delete(id);
     }

@@ -51,7 +51,7 @@ export function insertMember(text: string, parent: BracketNode, write: WriteMemb
 }
 
 /**
- * White space between the brackets is kept after the member, before the closing bracket: it tells `{ }` from `{}` when
+ * White space between the brackets is kept after the member, before the closing bracket: it distinguishes `{ }` from `{}` when
  * the member is removed. A lone line break there becomes a space, which looks better.
  */
 function insertFirst(text: string, parent: BracketNode, write: WriteMember, style: BracketStyle): string {

@@ -43,7 +43,7 @@ export function editorFor(format: TextEditor["format"]): TextEditor {
 
 // Common to all editors: the byte order mark, checks of the request, and the check of the result.
 
-export function checkedEditor(surgeon: FormatEditor): TextEditor {
+function checkedEditor(surgeon: FormatEditor): TextEditor {
   return {
     format: surgeon.format,
     parse: (text) => readShallow(surgeon, splitMark(text).content),

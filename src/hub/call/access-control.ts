@@ -24,7 +24,7 @@ interface AccessControlOptions {
   /** Of an in-process tool. */
   readonly isOwnerOnly: (origin: CapabilityOrigin) => boolean;
   /** Of a source that a session brought. */
-  readonly brought: (source: string) => SessionEntryPolicy | undefined;
+  readonly mounted: (source: string) => SessionEntryPolicy | undefined;
   /** The name of the user's skill that something belongs to. */
   readonly skillOf: (origin: CapabilityOrigin) => string | undefined;
   /** The server whose rules hold for a source: itself, or the one whose skills it offers. */
@@ -106,7 +106,7 @@ export class AccessControl {
       annotations: isTool ? capability.definition.annotations : undefined,
       tags: this.#options.tagsOf(this.#options.serverOf(capability.origin.source)),
       ownerOnly: local && isTool && this.#options.isOwnerOnly(capability.origin),
-      brought: this.#options.brought(capability.origin.source),
+      mounted: this.#options.mounted(capability.origin.source),
     };
   }
 

@@ -41,7 +41,7 @@ export async function inspectCallResult(
   const { path, callId } = call;
   const isQuestion = raw["resultType"] === "input_required";
   // The rounds of one call need one approval.
-  if (isQuestion) path.approvals.giveBack(callId, { hasRun: true });
+  if (isQuestion) path.approvals.restore(callId, { hasRun: true });
   else path.approvals.spend(callId);
 
   const limit = path.limitValues.resultBytes;
@@ -201,7 +201,7 @@ export function failedOutcome(call: CallContext, error: ToolcribError): Outcome 
   const masked = path.mask(error.toObject());
   const server = target?.capability.origin.source ?? serverNamedBy(masked);
   if (server === undefined) return { ok: false, callId, error: masked };
-  const ownName = session.brought?.nameOf(server);
+  const ownName = session.mounted?.nameOf(server);
   if (masked.code === "server_unavailable" && !session.owner && !isLocalSource(server) && ownName === undefined)
     return { ok: false, callId, error: withoutServerDetails(server, masked) };
   const plain = ownName === undefined ? masked : inSessionTerms(masked, server, ownName);

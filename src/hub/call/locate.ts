@@ -37,8 +37,10 @@ interface Lookup {
 /** Undefined if no connected source has it. */
 export function locate(lookup: Lookup, session: Session, use: Use): Target | undefined {
   if (use.kind === "resource" && KeptResults.owns(use.uri)) return keptResultsTarget(session, use.uri);
-  const own = lookup.searchTools?.target(session, use);
-  if (own !== undefined) return own;
+  if (use.kind === "tool" && use.name.startsWith("toolcrib_")) {
+    const searchTool = lookup.searchTools?.target(session, use);
+    if (searchTool !== undefined) return searchTool;
+  }
   const catalog = lookup.catalogOf(session);
   const found = find(lookup, catalog, session, use);
   const source = found && catalog.source(found.capability.origin.source);
@@ -189,10 +191,10 @@ export class UnavailableServers {
     return this.#patterns
       .filter((pattern) => pattern.canProduce(name))
       .flatMap(({ server }) => connections.get(server) ?? [])
-      .concat(session.brought?.whoCouldGive(name) ?? [])
+      .concat(session.mounted?.whoCouldGive(name) ?? [])
       .filter((connection) => !["ready", "degraded"].includes(connection.info().state))
       .filter(({ id }) => {
-        const subject = { kind, publicName: name, originName: name, server: id, brought: sessionSources.get(id) };
+        const subject = { kind, publicName: name, originName: name, server: id, mounted: sessionSources.get(id) };
         return policy.decide(subject, session).verdict !== "deny";
       });
   }
@@ -221,7 +223,7 @@ export class UnlistedResources {
     const { catalogOf, connections, access } = this.#options;
     const linked = session.links.sourceOf(uri);
     if (linked !== undefined && catalogOf(session).source(linked) !== undefined) return unlistedRoute(linked, uri, uri);
-    const able = [...connections.list(), ...(session.brought?.connections() ?? [])]
+    const able = [...connections.list(), ...(session.mounted?.connections() ?? [])]
       .filter(hasResources)
       .map(({ id }) => unlistedRoute(id, uri, uri));
     const visible = able.filter(({ capability }) => access.shows(session, capability));

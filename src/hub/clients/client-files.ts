@@ -279,7 +279,7 @@ export function planRemove(before: string | null, request: RemoveRequest, known:
   withEditor(client, file, (editor) => {
     for (const { path } of ours) {
       const isThis = (each: WrittenEntry): boolean => isEntryAt(each, file.path, path);
-      // What the ones before handed on counts.
+      // An entry before it may have passed its containers on.
       const entry = records.find(isThis);
       if (entry === undefined) continue;
       const { text: after, outcome } = withoutEntry(editor, text, entry, force);
@@ -370,7 +370,7 @@ const WrittenEntrySchema = z.object({
   file: z.string(),
   /** Of the server in that file. */
   id: z.string(),
-  /** Who wrote it: BY_CONNECT, or the skills that brought the server. */
+  /** The writer: `WRITTEN_BY_CONNECT`, or the names of the skills that need the server. */
   by: z.string(),
   path: z.array(StepSchema),
   /** The result of `TextEditor.set`: containers that were made are removed with the last entry in them. */
@@ -395,7 +395,7 @@ function writtenEntriesFile(home: string): string {
   return join(home, "clients.json");
 }
 
-/** Throws where the text is not what Toolcrib wrote: writing over it would lose the way back. */
+/** Throws for a damaged file: overwriting it would lose the record of what to remove. */
 function parseWrittenEntries(text: string | null, file: string): readonly WrittenEntry[] {
   if (text === null || text.trim() === "") return [];
   try {
@@ -427,7 +427,7 @@ function withEditor<T>(client: AgentClient, file: ClientFile, task: (editor: Tex
   try {
     return task(editorFor(client.format));
   } catch (error) {
-    // Editors know no files.
+    // Editors do not know the file.
     if (!(error instanceof ToolcribError) || error.message.includes(file.path)) throw error;
     if (error.code === "invalid_arguments") throw error;
     throw new ToolcribError("invalid_config", `${file.path}: ${error.message}`, {

@@ -184,12 +184,7 @@ export interface SessionKeysOptions {
   readonly store: Pick<Store, "follow"> & { readonly settings: Pick<Settings, "get" | "exchange"> };
   readonly clock: Clock;
   /** Seals with `secrets.key`; without it the ring is stored in plain text. */
-  readonly sealed?:
-    | {
-        seal(name: string, text: string): Promise<SealedText>;
-        unseal(name: string, entry: SealedText): Promise<string>;
-      }
-    | undefined;
+  readonly sealed?: Pick<SealedSecrets, "seal" | "unseal"> | undefined;
   /** The longest time that a session may rest. */
   readonly idleMs: number;
   readonly warn: (message: string) => void;
@@ -199,17 +194,15 @@ export interface SessionKeysOptions {
 export class SessionKeys {
   readonly #options: SessionKeysOptions;
   readonly #name: string;
-  readonly #boxes: KeySealer;
   readonly #stopFollowing: () => void;
   #ring: KeyRing;
   #readAt: number;
   #looking: Promise<void> | undefined;
   #renewAt = 0;
 
-  private constructor(options: SessionKeysOptions, name: string, boxes: KeySealer, ring: KeyRing) {
+  private constructor(options: SessionKeysOptions, name: string, ring: KeyRing) {
     this.#options = options;
     this.#name = name;
-    this.#boxes = boxes;
     this.#ring = ring;
     this.#readAt = options.clock.now();
     this.#stopFollowing = options.store.follow(({ topic, subject }) => {
@@ -220,8 +213,7 @@ export class SessionKeys {
   /** Makes the ring if there is none. Rejects with `invalid_config` where it cannot be opened with this node's `secrets.key`. */
   static async open(options: SessionKeysOptions): Promise<SessionKeys> {
     const name = `cluster.${options.cluster}.session-keys`;
-    const boxes = options.sealed === undefined ? plainSealer : secretSealer(name, options.sealed);
-    return new SessionKeys(options, name, boxes, await currentRing(options, name, boxes));
+    return new SessionKeys(options, name, await currentRing(options, name));
   }
 
   /** The same on all nodes for as long as the cluster lives. */
@@ -262,8 +254,8 @@ export class SessionKeys {
     this.#looking ??= (async () => {
       try {
         const text = await store.settings.get(this.#name);
-        const ring = text === undefined ? undefined : await unsealRingText(text, this.#boxes);
-        if (ring !== undefined) this.#ring = ring;
+        const stored = text === undefined ? undefined : parseRing(text);
+        if (stored !== undefined) this.#ring = await unsealRing(stored, this.#options, this.#name);
       } catch {
         // The next unknown id asks again.
       } finally {
@@ -277,7 +269,7 @@ export class SessionKeys {
   async #renew(now: number): Promise<void> {
     this.#renewAt = now + RETRY_MS;
     try {
-      this.#ring = await currentRing(this.#options, this.#name, this.#boxes);
+      this.#ring = await currentRing(this.#options, this.#name);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       this.#options.warn(`The cluster's session keys could not be renewed; the old keys stay in use. ${why}`);
@@ -286,27 +278,28 @@ export class SessionKeys {
 }
 
 /** The ring in the store. If it has no key of today, one is added and expired keys are removed. */
-async function currentRing(options: SessionKeysOptions, name: string, boxes: KeySealer): Promise<KeyRing> {
+async function currentRing(options: SessionKeysOptions, name: string): Promise<KeyRing> {
   const { store, clock } = options;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const before = await store.settings.get(name);
     const kept = before === undefined ? undefined : parseRing(before);
     const now = clock.now();
-    if (kept !== undefined && kept.keys.some(({ madeAt }) => now - madeAt < DAY_MS)) return unsealRing(kept, boxes);
+    if (kept !== undefined && kept.keys.some(({ madeAt }) => now - madeAt < DAY_MS))
+      return unsealRing(kept, options, name);
     // Opened first: a node with another `secrets.key` must not add to a ring that it cannot read.
-    if (kept !== undefined) await unsealRing(kept, boxes);
+    if (kept !== undefined) await unsealRing(kept, options, name);
     const after: StoredRing = {
-      secret: kept?.secret ?? (await boxes.close(randomBytes(KEY_BYTES))),
+      secret: kept?.secret ?? (await sealKey(options, name, randomBytes(KEY_BYTES))),
       keys: [
         ...(kept?.keys.filter((key) => isAccepted(key, options)) ?? []),
         {
           id: randomBytes(ID_BYTES).toString("base64url"),
           madeAt: now,
-          key: await boxes.close(randomBytes(KEY_BYTES)),
+          key: await sealKey(options, name, randomBytes(KEY_BYTES)),
         },
       ],
     };
-    if (await store.settings.exchange(name, before, JSON.stringify(after))) return unsealRing(after, boxes);
+    if (await store.settings.exchange(name, before, JSON.stringify(after))) return unsealRing(after, options, name);
   }
   throw new ToolcribError("conflict", "Other nodes keep changing the cluster's session keys.");
 }
@@ -315,15 +308,11 @@ function isAccepted({ madeAt }: { readonly madeAt: number }, { clock, idleMs }: 
   return clock.now() - madeAt < DAY_MS + Math.max(idleMs, KEEP_KEYS_MS);
 }
 
-async function unsealRingText(text: string, boxes: KeySealer): Promise<KeyRing | undefined> {
-  const kept = parseRing(text);
-  return kept === undefined ? undefined : unsealRing(kept, boxes);
-}
-
-async function unsealRing({ secret, keys }: StoredRing, boxes: KeySealer): Promise<KeyRing> {
+async function unsealRing({ secret, keys }: StoredRing, options: SessionKeysOptions, name: string): Promise<KeyRing> {
+  const open = (stored: SealedKey): Promise<Buffer> => openKey(options, name, stored);
   return {
-    secret: await boxes.open(secret),
-    keys: await Promise.all(keys.map(async ({ id, madeAt, key }) => ({ id, madeAt, bytes: await boxes.open(key) }))),
+    secret: await open(secret),
+    keys: await Promise.all(keys.map(async ({ id, madeAt, key }) => ({ id, madeAt, bytes: await open(key) }))),
   };
 }
 
@@ -347,38 +336,21 @@ function parseRing(text: string): StoredRing | undefined {
 /** Base64, or sealed base64. */
 type SealedKey = string | SealedText;
 
-interface KeySealer {
-  close(bytes: Buffer): Promise<SealedKey>;
-  /** Rejects with `invalid_config`. */
-  open(box: SealedKey): Promise<Buffer>;
+async function sealKey({ sealed }: SessionKeysOptions, name: string, bytes: Buffer): Promise<SealedKey> {
+  const text = bytes.toString("base64");
+  return sealed === undefined ? text : sealed.seal(name, text);
 }
 
-interface Sealing {
-  seal(name: string, text: string): Promise<SealedText>;
-  unseal(name: string, entry: SealedText): Promise<string>;
-}
-
-const plainSealer: KeySealer = {
-  close: async (bytes) => bytes.toString("base64"),
-  async open(box) {
-    if (typeof box === "string") return Buffer.from(box, "base64");
-    throw wrongSecretsKey("were sealed with `secrets.key`, which this node does not have");
-  },
-};
-
-function secretSealer(name: string, sealing: Sealing): KeySealer {
-  return {
-    close: (bytes) => sealing.seal(name, bytes.toString("base64")),
-    async open(box) {
-      // From before `secrets.key` was set; the next key is sealed.
-      if (typeof box === "string") return Buffer.from(box, "base64");
-      try {
-        return Buffer.from(await sealing.unseal(name, box), "base64");
-      } catch (cause) {
-        throw wrongSecretsKey("were sealed with another `secrets.key` than this node has", cause);
-      }
-    },
-  };
+/** Rejects with `invalid_config`. */
+async function openKey({ sealed }: SessionKeysOptions, name: string, stored: SealedKey): Promise<Buffer> {
+  // From before `secrets.key` was set; the next key is sealed.
+  if (typeof stored === "string") return Buffer.from(stored, "base64");
+  if (sealed === undefined) throw wrongSecretsKey("were sealed with `secrets.key`, which this node does not have");
+  try {
+    return Buffer.from(await sealed.unseal(name, stored), "base64");
+  } catch (cause) {
+    throw wrongSecretsKey("were sealed with another `secrets.key` than this node has", cause);
+  }
 }
 
 function isSealedKey(value: unknown): value is SealedKey {

@@ -68,7 +68,7 @@ export async function buildServers(
     },
     pinsResources: (server) => connections.get(server)?.spec.pinResources !== false,
     mask: redactor.maskContent,
-    isBrought: (source) => sessionSources.get(source) !== undefined,
+    isMounted: (source) => sessionSources.get(source) !== undefined,
     onVisibilityChange: () => {
       current.wiring.views.forget();
       events.emit("visibility", {});
@@ -90,7 +90,7 @@ export async function buildServers(
         ...settings.sessions,
         servers: sessionServers,
         tools: sessionTools,
-        cages: { config: settings, baseDir },
+        sandboxDefaults: { config: settings, baseDir },
       };
     },
     isOwnPort: (port) => isPublishedPort(port) || hubPorts(home).has(port),

@@ -43,7 +43,7 @@ export interface HubParts {
   readonly registry: ToolRegistry;
   readonly catalog: Catalog;
   readonly servers: ServerConnections;
-  /** The sources that sessions brought. */
+  /** The sources that sessions mounted. */
   readonly sessionSources: SessionSources;
   readonly skills: SkillSources;
   readonly definitions: DefinitionWatch;
@@ -120,7 +120,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
   const { approvals, limits, hooks, audit, tracing, call, searching } = parts;
   const { guard, limits: limitValues, secrets, tools } = config.config;
   const policy = buildPolicy(config);
-  const catalogOf = (session: Session): CatalogReader => session.brought?.reader ?? catalog;
+  const catalogOf = (session: Session): CatalogReader => session.mounted?.reader ?? catalog;
   const tagsOf = tagsBySource(config.servers);
   const access = new AccessControl({
     policy,
@@ -129,7 +129,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     tagsOf,
     aliasOf: replacedToolNames(config),
     isOwnerOnly: ({ source, name }) => (sessionSources.get(source) ?? registry).isOwnerOnly(name),
-    brought: (source) => sessionSources.get(source),
+    mounted: (source) => sessionSources.get(source),
     skillOf: ({ source, name }) => (source === SKILLS_SOURCE ? skills.skillOf(source, name)?.facts.name : undefined),
     serverOf: (source) => skills.serverOf(source) ?? source,
     objections: definitions.objections,
@@ -188,18 +188,18 @@ export function trustedSources(
 const paths = new WeakMap<MountedParts, { readonly of: CallPath; readonly path: CallPath }>();
 
 /** The call path of a session that brought secrets with its servers: they are masked in its own calls, and only there. */
-function callPathFor({ path, config }: Wiring, { brought }: Session): CallPath {
-  if (brought === undefined || !brought.redactor.hasValues) return path;
-  const known = paths.get(brought);
+function callPathFor({ path, config }: Wiring, { mounted }: Session): CallPath {
+  if (mounted === undefined || !mounted.redactor.hasValues) return path;
+  const known = paths.get(mounted);
   if (known?.of === path) return known.path;
-  const { redactor } = brought;
+  const { redactor } = mounted;
   const made: CallPath = {
     ...path,
     mask: redactor.maskAll,
     maskResult: config.config.secrets.maskResults ? redactor.maskContent : path.maskResult,
     audit: maskedSink(path.audit, redactor.maskAll),
   };
-  paths.set(brought, { of: path, path: made });
+  paths.set(mounted, { of: path, path: made });
   return made;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Which variables of the user's environment a server of a skill may have. The author of a skill chooses the names of its
- * parameters, so a name alone must not be enough to be given whatever the user has under it: only what is known to be
- * harmless, by its name and by its value, goes without the user naming it. A list of what is a secret would never be whole.
+ * parameters, so a name alone must not be enough: a server gets only variables whose name and value are known to be harmless,
+ * unless the user names others. A list of secrets would never be complete.
  */
 import { isCredentialName } from "../../secrets/credential-names.ts";
 import { maskTokens } from "../../secrets/mask.ts";
@@ -73,7 +73,7 @@ export function isCredential(name: string, value: string): boolean {
   return isCredentialName(name) || maskTokens(value) !== value || isSecretAddress(value);
 }
 
-/** Whoever knows the address of a webhook may use it. So with a long random part, or a token among its parameters. */
+/** An address that grants access by itself: of a webhook, with a long random part, or with a token among its parameters. */
 function isSecretAddress(value: string): boolean {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !/^(?:https?|wss?):$/.test(url.protocol)) return false;
@@ -82,7 +82,7 @@ function isSecretAddress(value: string): boolean {
   return parts.some((part) => /hook/i.test(part) || isRandom(part)) || given;
 }
 
-/** A path of the user's own work: nothing hidden, where programs keep what they know, and no running system. */
+/** A path of the user's own work: no hidden folders, where programs keep credentials, and no system folders. */
 function isHarmlessPath(value: string): boolean {
   if (!/^(?:~|\.{1,2})?(?:[/\\]|$)|^[A-Za-z]:[/\\]/.test(value) || /[\n\r\0]/.test(value)) return false;
   if (/^\/(?:run|var\/run|proc|sys|dev|etc)(?:\/|$)/.test(value)) return false;
@@ -91,7 +91,7 @@ function isHarmlessPath(value: string): boolean {
     .every((part) => /^\.{0,2}$|^[^.]/.test(part) && !SECRET_FILE.test(part) && !(part.length >= 32 && isRandom(part)));
 }
 
-/** A machine, or an address of one that says nothing more. */
+/** A host, or an address without any other information. */
 function isHarmlessAddress(value: string): boolean {
   if (/^(?:[A-Za-z0-9-]{1,63}\.){0,8}[A-Za-z0-9-]{1,63}(?::\d{1,5})?$/.test(value)) {
     return value.split(".").every((part) => !isRandom(part));
@@ -102,7 +102,7 @@ function isHarmlessAddress(value: string): boolean {
   return url.pathname.split("/").every((part) => /^(?:api|v\d{1,2}|mcp|sse|rest|graphql|)$/i.test(part));
 }
 
-/** Letters and digits mixed as no word is: `B0A1x9Qz…`, a UUID, a long number. */
+/** Letters and digits mixed as in no word: `B0A1x9Qz…`, a UUID, a long number. */
 function isRandom(text: string): boolean {
   return /\d{9}/.test(text) || (text.length >= 16 && /\d/.test(text) && /[A-Za-z]/.test(text)) || text.length >= 40;
 }

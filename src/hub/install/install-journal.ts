@@ -86,7 +86,7 @@ export async function recoverInstall({ home, env, registry }: RecoveryContext): 
 
 async function recover({ home, env, registry }: RecoveryContext): Promise<string[]> {
   const restored = await recoverChanges(changesDir(home), { undoEntries: undoManifests(registry) });
-  // Copies of skills that were to come, or were to go.
+  // Copies of skills that were being added or removed.
   if (restored.length > 0) await registry.sweep();
   await removeEmptyChangesDir(home);
   const pending = await readPending(home);
@@ -169,8 +169,8 @@ export function withinChanges(changes: ChangeSet): Required<WithinChanges> {
 }
 
 function undoManifests(registry: SkillRegistry): UndoEntries {
-  // Entries of these journals are what `withinChanges` wrote down.
-  return (changes) => registry.takeBack(changes as readonly ManifestChange[]);
+  // Entries of these journals were written by `withinChanges`.
+  return (changes) => registry.undoChanges(changes as readonly ManifestChange[]);
 }
 
 export function interruptedError(): ToolcribError {

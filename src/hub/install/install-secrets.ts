@@ -23,7 +23,7 @@ export interface InstalledSecret {
 interface InstallSecretsOptions {
   readonly changes: ChangeSet;
   readonly place: SecretPlace;
-  /** Told of a name before it is used in the keychain. */
+  /** Gets the name before it is used in the keychain. */
   readonly onKeychain: (name: string) => Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export class InstallSecrets {
     const { changes, place, onKeychain } = this.#options;
     if (this.#keychainWorks) {
       try {
-        // Before it is stored: a process that is killed in between leaves a name too many, not a secret.
+        // Before it is stored: a killed process leaves an unused name behind, not a secret.
         await onKeychain(name);
         const entry = { service: KEYCHAIN_SERVICE, account: name, value };
         await storeInKeychain(entry, keychainAccess(place.env));

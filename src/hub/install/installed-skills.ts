@@ -63,7 +63,7 @@ export async function readInstalled(home: string): Promise<Installed> {
   return parseInstalled(file, await readTextIfPresent(file));
 }
 
-/** Throws where the text is not what Toolcrib wrote: writing over it would lose the way back. */
+/** Throws for a damaged file: overwriting it would lose the record of what to remove. */
 export function parseInstalled(file: string, text: string | null): Installed {
   if (text === null || text.trim() === "") return {};
   try {
@@ -86,7 +86,7 @@ export function renderInstalled(skills: Installed): string | null {
 const LOCK_NAME = "toolcrib-skills.lock";
 
 const LockedSkillSchema = z.object({
-  /** A path is relative to the lock file where it lies beside or below it. */
+  /** A path beside or below the lock file is relative to it. */
   source: z.string(),
   resolved: z.string().optional(),
   version: z.string(),
@@ -132,7 +132,6 @@ export function lockedSource(source: string, lockFile: string): string {
   return way.startsWith("..") || isAbsolute(way) ? source : `./${way.split(sep).join("/")}`;
 }
 
-/** The other way round. */
 export function sourceFromLock(source: string, lockFile: string): string {
   return source === "." || source.startsWith("./") ? resolve(dirname(lockFile), source) : source;
 }

@@ -46,7 +46,7 @@ export function resolveServers(
       resolveServerEntry(planned.server, valuesOf(planned), templateVariables(place, home)),
       planned.skill,
     );
-    // Two skills may ask for the same thing in other words.
+    // Two skills may need the same server under different names.
     const same =
       place.config.servers.find((spec) => isSameServer(entryOfSpec(spec), entry))?.id ??
       added.find((each) => isSameServer(each.entry, entry))?.planned.id;
@@ -86,7 +86,7 @@ export function skillHomes(
   return new Map(using.map(({ skill }) => [skill.name, skillHome(home, skill)]));
 }
 
-/** References in the place of sensitive values that are not stored, for a look at what would be written. */
+/** The values with references in place of sensitive ones, which are not stored yet. */
 export function previewValues(
   server: PlannedServer,
   values: ParameterValues,
@@ -186,7 +186,7 @@ function exampleEntry({ server, skill }: PlannedServer, place: InstallContext): 
   }
 }
 
-/** As entryOf, but nothing is checked. What has no value is left out. */
+/** Like `resolveServerEntry`, without checks. Parts without a value are left out. */
 function uncheckedEntry(
   template: ServerTemplate,
   values: Readonly<Record<string, string | undefined>>,

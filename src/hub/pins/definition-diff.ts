@@ -4,7 +4,7 @@ import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.t
 import { showHidden } from "../../guard/detect/show-hidden.ts";
 
 const VALUE_LENGTH = 2000;
-/** A definition may differ in a thousand places; the first ones are enough to say no. */
+/** A definition may differ in a thousand places; the first ones are enough to refuse it. */
 const MAX_CHANGES = 200;
 
 /** Hints by which a client decides how careful to be. Changes there are reported first. */
@@ -54,7 +54,7 @@ function renderChange(change: Change, budget: DiffBudget): string[] {
   return [`~ ${place}:`, ...renderTextChange(before, after, budget).map((line) => `    ${line}`)];
 }
 
-/** All annotations may come or go at once; each hint is named on its own line all the same. */
+/** All annotations may come or go at once; each hint still gets its own line. */
 function renderAnnotations({ path, ...change }: Change): string[] {
   const before = "before" in change ? change.before : undefined;
   const after = "after" in change ? change.after : undefined;
@@ -109,7 +109,7 @@ type Change =
 /** Lists within lists are compared as a whole at each level: this many times the text is written out at most. */
 const MAX_LISTS = 8;
 
-/** In the order of keys; the order of keys itself is no difference. Recursive: definitions are bounded in depth. */
+/** In the order of keys; the order of keys itself does not matter. Recursive: definitions are bounded in depth. */
 export function changesBetween(before: unknown, after: unknown, path: Path = []): Change[] {
   if (isJsonObject(before) && isJsonObject(after)) {
     const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted();
@@ -164,7 +164,7 @@ function renderTextChange(before: string, after: string, budget: DiffBudget): st
   return linesOf(runs.map((run, index) => renderRun(run, index === 0, index === runs.length - 1)).join(""));
 }
 
-/** Both texts, without what they begin with alike: otherwise the difference could be in what is cut. */
+/** Both texts without their common beginning: otherwise the difference could be in the part that is cut. */
 function renderWhole(old: readonly string[], fresh: readonly string[]): string[] {
   let same = 0;
   while (same < old.length && old[same] === fresh[same]) same += 1;
@@ -187,7 +187,7 @@ function renderRun({ kind, text }: Step, isFirst: boolean, isLast: boolean): str
   return `${head} … ${tail}`;
 }
 
-/** Words, each with the blanks after it, so that joining them gives the text again. */
+/** Words, each with the blanks after it, so that joining them restores the text. */
 function splitWords(text: string): string[] {
   return text.match(/\S+\s*|\s+/g) ?? [];
 }

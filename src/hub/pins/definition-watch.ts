@@ -43,7 +43,7 @@ interface DefinitionWatchOptions {
   readonly pinsResources: (server: string) => boolean;
   readonly mask: <Value>(value: Value) => Value;
   /** Whether a session brought it: what comes and goes with a session is not pinned. */
-  readonly isBrought: (source: string) => boolean;
+  readonly isMounted: (source: string) => boolean;
   /** Visibility changed although the catalog did not. */
   readonly onVisibilityChange: () => void;
 }
@@ -59,7 +59,7 @@ export class DefinitionWatch {
   #isTrusted: (source: string) => boolean;
   readonly #reports: DefinitionReports;
   #pins: Pins;
-  /** Those of a config that is about to be applied. */
+  /** The pins of a config that is about to be applied. */
   #prepared: Pins | undefined;
   /** Pins that were replaced and still write. */
   #writing: Promise<unknown> = Promise.resolve();
@@ -80,20 +80,13 @@ export class DefinitionWatch {
       mode: () => this.#config.config.guard.definitions,
       isTrusted: (source) => this.#isTrusted(source),
       onSuspicious: ({ kind, origin }, findings) => {
-        const found = findings.map(({ path, finding }) => `${finding.code} in ${path}: ${finding.excerpt}`);
-        this.#reports.warn(
-          "definition.suspicious",
-          origin,
-          `The definition of the ${kind} ${origin.name} looks like an attack: ${found.join("; ")}`,
-          {
-            findings: findings.map(({ path, finding }) => ({ path, code: finding.code, severity: finding.severity })),
-          },
-        );
+        const message = `The definition of the ${kind} ${origin.name} looks like an attack: ${excerpts(findings)}`;
+        this.#reports.warn("definition.suspicious", origin, message, { findings: recorded(findings) });
       },
       onShadowing: (found) => this.#shadowed(found),
     });
     this.objections = [
-      (capability) => (options.isBrought(capability.origin.source) ? undefined : this.#pins.objectionTo(capability)),
+      (capability) => (options.isMounted(capability.origin.source) ? undefined : this.#pins.objectionTo(capability)),
       (capability) => this.#scanned.objectionTo(capability),
     ];
   }
@@ -104,12 +97,12 @@ export class DefinitionWatch {
     this.#pins.watch();
   }
 
-  /** Reads the pins of a config that `configure` is going to be called with, where they are others than those of now. */
+  /** Reads the pins of a config that `configure` is going to get, if they differ from the current ones. */
   async prepare(config: LoadedConfig): Promise<void> {
     await this.#prepared?.close();
     this.#prepared = undefined;
     if (isOf(this.#pins, config, this.#options.home)) return;
-    // The same file in another mode: what is on its way into it must be there before it is read.
+    // It may be the same file in another mode: pending pins must be written before it is read.
     await this.#pins.settled();
     this.#prepared = await openPinsOf(this.#options, config);
   }
@@ -139,15 +132,14 @@ export class DefinitionWatch {
     if (this.#config.config.guard.definitions === "ignore") return undefined;
     const found = this.#scanned.findings(capability);
     if (found.length === 0) return undefined;
-    const findings = found.map(({ path, finding }) => ({ path, code: finding.code, severity: finding.severity }));
     if (!this.#recorded.has(capability.definition)) {
       this.#recorded.add(capability.definition);
-      this.#reports.record("definition.suspicious", capability.origin, { findings });
+      this.#reports.record("definition.suspicious", capability.origin, { findings: recorded(found) });
     }
-    return found.map(({ path, finding }) => `${finding.code} in ${path}: ${finding.excerpt}`).join("; ");
+    return excerpts(found);
   }
 
-  /** A server's advice for its use is read by models too. It may be other than before while its lists are the same. */
+  /** Models read a server's instructions too. They may change while its lists stay the same. */
   checkInstructions(server: string, text: string | null | undefined): void {
     const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
     this.#checkPins(
@@ -156,19 +148,15 @@ export class DefinitionWatch {
     const serious = this.#suspicions(server, text);
     if (serious.length === 0) return;
     const found = serious.map(({ code, excerpt }) => `${code}: ${excerpt}`).join("; ");
-    this.#reports.warn(
-      "instructions.suspicious",
-      { source: server, name: "instructions" },
-      `The server's instructions look like an attack: ${found}`,
-      {
-        findings: serious.map(({ code, severity }) => ({ code, severity })),
-      },
-    );
+    const origin = { source: server, name: "instructions" };
+    const findings = serious.map(({ code, severity }) => ({ code, severity }));
+    const message = `The server's instructions look like an attack: ${found}`;
+    this.#reports.warn("instructions.suspicious", origin, message, { findings });
   }
 
-  /** Whether a server's advice is kept from clients. */
+  /** Whether a server's instructions are withheld from clients. */
   withholdsInstructions(server: string, text: string): boolean {
-    if (!this.#options.isBrought(server) && this.#pins.withholds(server, text)) return true;
+    if (!this.#options.isMounted(server) && this.#pins.withholds(server, text)) return true;
     return this.#config.config.guard.definitions === "quarantine" && this.#suspicions(server, text).length > 0;
   }
 
@@ -203,7 +191,7 @@ export class DefinitionWatch {
     return serious;
   }
 
-  /** Honest servers have tools of the same name, and speak of tools they work with: that is recorded without a warning. */
+  /** Honest servers have tools of the same name and mention other tools: slight cases are only recorded. */
   #shadowed(found: readonly Shadowing[]): void {
     const { serious = [], slight = [] } = Object.groupBy(found, ({ severity }) =>
       isAtLeast(severity, "medium") ? "serious" : "slight",
@@ -233,11 +221,20 @@ function isOf(pins: Pins, config: LoadedConfig, home: string): boolean {
   return pins.file === place.file && pins.mode === place.mode && pins.part === partOf(place);
 }
 
+function excerpts(findings: readonly DefinitionFinding[]): string {
+  return findings.map(({ path, finding }) => `${finding.code} in ${path}: ${finding.excerpt}`).join("; ");
+}
+
+/** Without excerpts, which may be an attack on whoever reads the audit log. */
+function recorded(findings: readonly DefinitionFinding[]): Record<string, unknown>[] {
+  return findings.map(({ path, finding: { code, severity } }) => ({ path, code, severity }));
+}
+
 function originOf({ tool }: Shadowing): { source: string; name: string } {
   return { source: tool.server, name: tool.name };
 }
 
-/** Looking for shadowing takes all tools together. While many servers come up it may take this part of the time. */
+/** The search for shadowing compares all tools. While many servers connect, it may take this share of the time. */
 const MAX_TIME_SHARE = 1 / 20;
 /** Up to this many are scanned at once. */
 const MAX_IMMEDIATE_TOOLS = 1000;
@@ -266,7 +263,7 @@ export class ScannedDefinitions {
     this.#options = options;
   }
 
-  /** To be called with everything that is listed, whenever that changes. */
+  /** Call it with all listed capabilities whenever they change. */
   check(capabilities: readonly Capability[]): void {
     if (this.#options.mode() === "ignore") return;
     for (const capability of capabilities) {
@@ -293,7 +290,7 @@ export class ScannedDefinitions {
     const news: Shadowing[] = [];
     for (const shadowing of findShadowing(this.#latest.map((tool) => this.#listed(tool)))) {
       const { kind, severity, tool, target } = shadowing;
-      // A trusted server may speak of whatever it likes. Of two names either may be the false one.
+      // A trusted server may mention any tool. Of two similar names, either may be the fake.
       if (this.#options.isTrusted(tool.server) && (kind === "mention" || this.#options.isTrusted(target.server)))
         continue;
       this.#once(JSON.stringify([kind, severity, tool, target]), () => news.push(shadowing));

@@ -4,7 +4,7 @@ import type { Capability } from "../../model/capability.ts";
 import type { Rule } from "../../model/decision.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 
-/** Everything a server says that a model may read before any call. */
+/** Everything from a server that a model may read before any call. */
 const PIN_KINDS = ["tool", "prompt", "resource", "template", "instructions"] as const;
 export type PinKind = (typeof PIN_KINDS)[number];
 
@@ -104,7 +104,7 @@ const REPAIR_HINT =
   "Restore an earlier version of the file, or delete it while no hub is running to pin everything again.";
 const ALLOWED: PinVerdict = { verdict: "allow" };
 
-/** Something whose definition is not the pinned one; or, where there are no usable pins, any. */
+/** Something whose definition is not the pinned one; anything if there are no usable pins. */
 interface Unpinned extends Pick<Offered, "kind" | "name" | "fingerprint"> {
   readonly server: string;
 }

@@ -176,7 +176,7 @@ function chooseContainer(
 }
 
 const NO_NETWORK =
-  "Its port cannot be published, because `sandbox` denies servers of skills the network. Set " +
+  "Its port cannot be published, because servers of skills have no network by `sandbox`. Set " +
   '"network": "host" to allow it.';
 
 /** An image that a skill chose must not escape the operator's sandbox for skills. */

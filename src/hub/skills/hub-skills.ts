@@ -218,7 +218,7 @@ export class HubSkills {
     return wrapUntrusted(text, { id: this.#boundaryOf(skill), server, tool: skill.facts.name });
   }
 
-  /** The same for a skill that is the same, because providers cache prompts; its text was there before the id. */
+  /** The same as long as the skill is, because providers cache prompts. The text is older than the id, so it cannot contain it. */
   #boundaryOf(skill: OfferedSkill): string {
     let id = this.#boundaries.get(skill);
     if (id === undefined) this.#boundaries.set(skill, (id = randomUUID()));
@@ -310,7 +310,7 @@ class SkillEntries {
     return entries.filter((entry) => entry !== undefined);
   }
 
-  /** Undefined for a skill that is not to the letter of the standard: clients would refuse it. */
+  /** Undefined for a skill that does not follow the standard exactly: clients would refuse it. */
   of(skill: OfferedSkill): Promise<SkillEntry | undefined> {
     let entry = this.#known.get(skill);
     if (entry === undefined) {

@@ -15,7 +15,7 @@ interface ServerSkillsOptions {
   readonly machine: Machine;
   /** Returns what it is given, unless there is a secret in it. */
   readonly mask: <Value>(value: Value) => Value;
-  /** Those that were taken in before: one with the same files is not fetched and scanned again. */
+  /** Skills that were accepted before. One with the same files is not scanned again. */
   readonly known: readonly OfferedSkill[];
   readonly warn: (message: string) => void;
   /** Asked in between; true stops the reading. */
@@ -29,7 +29,7 @@ interface ServerSkillEntry {
   readonly files: readonly (SkillFile & { readonly uri: string })[];
 }
 
-/** Of one skill, as the extension wants hosts to take at least. */
+/** Of one skill: the minimum that the extension demands of hosts. */
 const MAX_FILES = 512;
 const MAX_SKILL_BYTES = 16 * 1024 * 1024;
 /** Of all skills of a server: every byte is fetched and scanned. */
@@ -37,7 +37,7 @@ const MAX_SKILLS = 200;
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
-/** Never rejects: what cannot be taken in is warned about. */
+/** Never rejects: rejected skills are warned about. */
 async function readServerSkills(offer: SkillOffer, options: ServerSkillsOptions): Promise<OfferedSkill[]> {
   const { server, warn } = options;
   try {

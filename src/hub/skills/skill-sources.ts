@@ -31,8 +31,8 @@ export class SkillSources {
   readonly #sources = new Map<string, OfferedSource>();
 
   /**
-   * @param onUpdated Told of each file that is listed as before and has other content.
-   * @param onChange Told whenever other skills are offered than before.
+   * @param onUpdated Called for each file whose content changed.
+   * @param onChange Called when the offered skills change.
    */
   constructor(
     catalog: Catalog,
@@ -116,7 +116,7 @@ export class SkillSources {
   }
 }
 
-/** A skill that did not change stays the object that it was, for whoever remembers it. */
+/** A skill that did not change stays the same object, for caches. */
 function reuseUnchanged(before: readonly OfferedSkill[], after: readonly OfferedSkill[]): OfferedSkill[] {
   const byId = new Map(before.map((skill) => [skill.id, skill]));
   return after.map((skill) => {

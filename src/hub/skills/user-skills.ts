@@ -27,7 +27,7 @@ interface UserSkillsOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Asked each time, because programs are installed and variables set while a hub runs. */
   readonly machine: () => Machine;
-  /** Whether this hub brings up what `skills.autoStart` asks for. */
+  /** Whether this hub starts the servers of `skills.autoStart`. */
   readonly startsServers: boolean;
   readonly warn: (message: string) => void;
 }
@@ -42,7 +42,7 @@ export class UserSkills {
     this.#options = { ...options, warn: (message) => options.warn(SKILLS_WARNING + message) };
   }
 
-  /** Reads the skills that belong to a config. The result is the config with the servers that they bring up. */
+  /** Reads the skills of a config. The result is the config with the servers that they start. */
   async prepare(config: LoadedConfig): Promise<LoadedConfig> {
     const { machine, env, warn } = this.#options;
     const skills = await readUserSkills(config, { ...this.#options, scans: this.#scans, machine: machine() });
@@ -188,7 +188,7 @@ function folderHash(dir: string): string {
 function folderProblem({ path, code, message }: FindProblem, dirs: readonly string[]): string {
   if (dirs.includes(path) && code === "not_found") return `The folder ${path} of skills.dirs does not exist.`;
   if (dirs.includes(path) && code === "invalid_arguments") return `Of skills.dirs: ${message}`;
-  // These are about looking, and name their folder themselves.
+  // These messages name their folder themselves.
   if (["unreadable", "too_deep", "too_many", "nested"].includes(code)) return message;
   return `A skill in ${path} is left out: ${message}`;
 }

@@ -13,7 +13,7 @@ export interface AuthorizationServer {
   readonly metadata: AuthorizationServerMetadata | undefined;
   /** The RFC 8707 indicator of the MCP server. */
   readonly resource: string;
-  /** What the MCP server says it needs. */
+  /** Scopes that the MCP server says it needs. */
   readonly scopes: readonly string[];
 }
 
@@ -85,7 +85,7 @@ export function isSameIssuer(a: string, b: string | undefined): boolean {
   return a.replace(/\/$/, "") === b?.replace(/\/$/, "");
 }
 
-/** What a server says in `WWW-Authenticate` about the login that it wants. */
+/** The login that a server asks for in `WWW-Authenticate`. */
 export interface Challenge {
   readonly resourceMetadata?: URL;
   readonly scope?: string;
@@ -111,8 +111,6 @@ export function readChallenge(header: string | undefined): Challenge | null {
     ...(error === undefined ? {} : { error }),
   };
 }
-
-/** Whether a server that refused us for want of a token tells where one is to be had. Needs no SDK. */
 
 const MAX_PROBE_MS = 5000;
 

@@ -43,7 +43,7 @@ export async function login(request: LoginRequest): Promise<Grant> {
   const at = await discoverAuthorizationServer({ sdk, url: key.url, fetchFn, challenge, issuer: settings.issuer });
   const before = await store.read(key);
   const known = before !== undefined && isSameIssuer(before.issuer, at.issuer) ? before : undefined;
-  // A client registered by hand belongs to one authorization server; its secret must not be shown to whoever is named next.
+  // A client registered by hand belongs to one authorization server; its secret must not be sent to another one.
   if (before !== undefined && known === undefined && settings.clientId !== undefined && settings.issuer === undefined) {
     throw unexpectedIssuerError(at.issuer, before.issuer, "the last login was at");
   }
@@ -134,13 +134,13 @@ async function authorize(request: LoginRequest, flow: Flow): ReturnType<OAuthSdk
   }
 }
 
-/** The same port as last time where it can be had, so that the registration of last time still holds. */
+/** The same port as last time if it is free, so that the registration of last time remains valid. */
 async function openRedirect(port: number | undefined, known: GrantClient | undefined): Promise<LoopbackRedirect> {
   if (port !== undefined || known?.redirectUri === undefined) return LoopbackRedirect.open(port);
   return LoopbackRedirect.open(Number(new URL(known.redirectUri).port)).catch(() => LoopbackRedirect.open(undefined));
 }
 
-/** A request that changes nothing, to be told which login is wanted. Servers without the header are found otherwise. */
+/** A request that changes nothing, to learn which login is needed. Servers without the header are found otherwise. */
 async function askForChallenge(url: string, fetchFn: OAuthFetch): Promise<Challenge | null> {
   const response = await fetchFn(url, {
     method: "POST",
@@ -240,12 +240,7 @@ class LoopbackRedirect {
       return sendPage(response, 404, "Nothing here", "This address only takes the end of a login.");
     }
     if (!this.#onCallback(url.searchParams)) {
-      return sendPage(
-        response,
-        400,
-        "Not this login",
-        "This does not belong to a login that is under way. Start it again.",
-      );
+      return sendPage(response, 400, "Not this login", "This does not belong to a login in progress. Start it again.");
     }
     if (url.searchParams.has("error")) {
       return sendPage(response, 200, "Not logged in", "The login was refused. You may close this page.");

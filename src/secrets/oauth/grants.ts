@@ -29,7 +29,7 @@ const GrantSchema = z.object({
   version: z.literal(1),
   type: z.enum(["oauth", "client-credentials"]),
   server: z.string(),
-  /** The server's address without query, which may hold secrets. */
+  /** The server's address without its query, which may contain secrets. */
   url: z.string(),
   user: z.string().optional(),
   /** Tokens and client are this issuer's and are never sent to another one. */
@@ -39,7 +39,7 @@ const GrantSchema = z.object({
   client: ClientSchema,
   /** Absent when they were refused: the client is kept for the next login. */
   tokens: TokensSchema.optional(),
-  /** Scopes that were asked for, to tell a changed config. */
+  /** Scopes that were requested, to recognise a changed config. */
   asked: z.string().optional(),
   /** Scopes that the server missed; asked for at the next login. */
   missed: z.string().optional(),
@@ -71,7 +71,7 @@ interface TokenAnswer {
 
 export function tokensFrom(answer: TokenAnswer, clock: Clock, asked?: string): Tokens {
   if (answer.token_type.toLowerCase() !== "bearer") {
-    const text = `the authorization server gave a token of type ${JSON.stringify(answer.token_type.slice(0, 40))}`;
+    const text = `the authorization server returned a token of type ${JSON.stringify(answer.token_type.slice(0, 40))}`;
     throw new ToolcribError("unauthorized", `${text}; only bearer tokens are understood`);
   }
   // Without `scope` in the answer, what was asked for was granted (RFC 6749, 5.1).
@@ -93,7 +93,7 @@ export interface GrantKey {
   readonly user?: string | undefined;
 }
 
-/** A refresh asks two endpoints for up to twenty seconds each; whoever waits for it must wait longer. */
+/** A refresh asks two endpoints for up to twenty seconds each; others must wait longer for it. */
 const LOCK_WAIT_MS = 60_000;
 
 export class GrantStore {
@@ -110,7 +110,7 @@ export class GrantStore {
     return join(this.#dir, `${hash.slice(0, 32)}.json`);
   }
 
-  /** Undefined also for a file that is unreadable or another key's: then somebody logs in again. */
+  /** Undefined also for a file that is unreadable or another key's: then a new login is needed. */
   async read(key: GrantKey): Promise<Grant | undefined> {
     const grant = await readGrant(this.fileOf(key));
     const isOwn = grant?.server === key.server && grant.url === addressOf(key.url) && grant.user === key.user;

@@ -1,8 +1,8 @@
-/** What goes wrong with a login, in words that say what to do. Nothing that an authorization server sent is trusted. */
+/** Errors of logins, with what to do next. Nothing that an authorization server sent is trusted. */
 import { ToolcribError } from "../../model/errors.ts";
 import type { GrantKey } from "./grants.ts";
 
-/** The reason that stands in the state of a server nobody is logged in to. */
+/** The reason in the state of a server without a login. */
 export function loginNeededError({ server, user }: Omit<GrantKey, "url">, why?: string): ToolcribError {
   const command = loginCommand(server, user);
   return new ToolcribError("unauthorized", `login needed: ${command}${why === undefined ? "" : ` (${why})`}`, {
@@ -39,14 +39,14 @@ export function toOAuthError(sdk: OAuthSdk, thrown: unknown, issuer: string): To
   if (thrown instanceof sdk.OAuthError && thrown.code !== "server_error") {
     return refused(`${from} refused: ${printable(thrown.code)}`, hintFor(thrown.code));
   }
-  // fetch wraps what happened on the network; everything else is an answer that no authorization server should give.
+  // fetch wraps what happened on the network; everything else is a response that no authorization server should send.
   if (thrown instanceof TypeError || isTimeout(thrown)) {
     return new ToolcribError("server_unavailable", `the authorization server ${from} cannot be reached`, {
       hint: "Check the network; then try again.",
       details: { sent: false },
     });
   }
-  return new ToolcribError("server_unavailable", `the authorization server ${from} gave an answer that is of no use`, {
+  return new ToolcribError("server_unavailable", `the authorization server ${from} sent an unusable response`, {
     hint: "Try again later, or ask its operator.",
     details: { sent: false },
   });
@@ -63,7 +63,7 @@ function isTimeout(thrown: unknown): boolean {
   return thrown instanceof DOMException && (thrown.name === "TimeoutError" || thrown.name === "AbortError");
 }
 
-/** A code of RFC 6749, or of whoever answered. */
+/** A code of RFC 6749, or anything else that was received. */
 export function printable(code: string): string {
   return code.replace(/[^\x20-\x7e]/g, "?").slice(0, 80);
 }

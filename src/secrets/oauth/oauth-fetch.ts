@@ -65,7 +65,7 @@ async function send(request: Request, target: URL, lookup: LookupFunction): Prom
   });
 }
 
-/** As fetch words it, which the SDK and our own messages tell apart by. */
+/** In the form of fetch errors, which the SDK and our own messages rely on. */
 function failure(error: unknown, signal: AbortSignal): unknown {
   if (error instanceof ToolcribError) return error;
   return signal.aborted ? signal.reason : new TypeError("fetch failed", { cause: error });
@@ -97,7 +97,7 @@ function headersOf({ headersDistinct }: IncomingMessage): Headers {
 /** Where the MCP server is. Whoever runs it can reach as much without us. */
 type ServerLocation = "machine" | "private" | "public";
 
-/** What the config itself names. */
+/** Addresses that the config itself names. */
 export interface NamedAddresses {
   readonly issuer?: string | undefined;
   readonly tokenUrl?: string | undefined;
@@ -123,7 +123,7 @@ export class LoginAddressPolicy {
     this.#named = new Set([server.host, ...hosts.filter((host) => host !== undefined)]);
   }
 
-  /** Rejects for an address that must not be asked; gives the look-up for the connection, by which names are judged. */
+  /** Rejects for an address that must not be asked; returns the look-up for the connection, which checks names. */
   async admit(url: URL): Promise<LookupFunction> {
     assertSecure(url);
     if (this.#named.has(url.host)) return filteredLookup(() => undefined, this.#lookup);
@@ -137,7 +137,7 @@ export class LoginAddressPolicy {
   }
 
   /**
-   * A name counts as this machine only if it says so, since whoever owns a name can let it lead here; and as private only if
+   * A name counts as this machine only if it says so, since the owner of a name can point it here; and as private only if
    * all its addresses are.
    */
   async #findPlace(): Promise<ServerLocation> {

@@ -19,7 +19,7 @@ interface OAuthOptions {
   readonly redactor: Redactor;
 }
 
-/** What a server without `auth` is logged in with. */
+/** The login settings of a server without `auth`. */
 export const DEFAULT_OAUTH_SETTINGS: OAuthSettings = { type: "oauth" };
 
 export class OAuth {
@@ -33,7 +33,7 @@ export class OAuth {
     this.store = new GrantStore(options.dir);
   }
 
-  /** For a server with `settings`, or one without on which somebody has logged in; undefined for any other. */
+  /** For a server with `settings`, or one without to which a user has logged in; undefined for any other. */
   async credentialsFor(key: GrantKey, settings: AuthSettings | undefined): Promise<ServerCredentials | undefined> {
     if (!URL.canParse(key.url))
       throw new ToolcribError("invalid_config", "The url is not a valid http or https address.");
@@ -52,12 +52,12 @@ export class OAuth {
     return credentials;
   }
 
-  /** How the login stands, as far as it was looked at; undefined for a server that was not used with one. */
+  /** The last known state of the login; undefined for a server that was not used with one. */
   info(server: string, user?: string): AuthInfo | undefined {
     return this.#credentials.get(idOf(server, user))?.credentials.info;
   }
 
-  /** A server without `auth` turned out to want a login; `loggedInSince` tells when there is one. */
+  /** A server without `auth` turned out to need a login; `loggedInSince` reports when there is one. */
   awaitLogin(key: GrantKey): void {
     this.#awaited.set(idOf(key.server, key.user), key);
   }
@@ -127,7 +127,7 @@ export class ServerCredentials {
     return bearer(held ?? (await this.#renew(undefined, null)));
   }
 
-  /** True if the request may be sent once more, with what `headers()` gives then. */
+  /** True if the request may be sent once more, with the `headers()` of then. */
   async rejected({ status, challenge: header, sent, attempt }: Rejection): Promise<boolean> {
     const { key } = this.#options;
     const used = sent["authorization"]?.replace(/^Bearer /, "");
@@ -143,7 +143,7 @@ export class ServerCredentials {
       });
     }
     const held = this.#usable(this.#grant);
-    // Another call has renewed it while this one was under way.
+    // Another call has renewed it in the meantime.
     if (held !== undefined && held.access !== used) return true;
     await this.#renew(used, challenge);
     return true;
@@ -154,7 +154,7 @@ export class ServerCredentials {
     this.#stale = true;
   }
 
-  /** Whether somebody has logged in since this was found to be needed. */
+  /** Whether a user has logged in since this was found to be needed. */
   async loggedInSince(): Promise<boolean> {
     if (!this.#loginNeeded) return false;
     const { store, key } = this.#options;
@@ -251,7 +251,7 @@ export class ServerCredentials {
       const grant = await store.read(key);
       if (grant === undefined) return false;
       this.#grant = grant;
-      // Somebody has logged in anew, perhaps for just this.
+      // A user has logged in again, perhaps for just this.
       if (this.#usable(grant) !== undefined && grant.tokens?.access !== used) return true;
       await store.write({ ...grant, missed: uniteScopes(grant.missed, grant.tokens?.scope, scope) });
       return false;

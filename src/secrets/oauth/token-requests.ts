@@ -96,7 +96,7 @@ interface ScopeSources {
   readonly configured: readonly string[] | undefined;
   /** From the server's challenge. */
   readonly challenged: string | undefined;
-  /** What the server missed before, with what it had. */
+  /** Scopes that were missing before, with those that were granted. */
   readonly missed?: string | undefined;
   readonly at: AuthorizationServer;
 }
@@ -105,7 +105,7 @@ interface ScopeSources {
 export function scopesToAsk({ configured, challenged, missed, at }: ScopeSources): string | undefined {
   const base = configured?.join(" ") ?? challenged ?? at.scopes.join(" ");
   const asked = uniteScopes(base, missed);
-  // Without it many give no refresh token, and somebody would have to log in every hour.
+  // Without it many servers issue no refresh token, and the user would have to log in every hour.
   const offline = asked !== undefined && at.metadata?.scopes_supported?.includes("offline_access") === true;
   return offline && configured === undefined ? uniteScopes(asked, "offline_access") : asked;
 }
@@ -202,11 +202,9 @@ async function authorizationServer(
   return { issuer: name, metadata, resource: addressOf(url), scopes: [] };
 }
 
-/** One use of a refresh token. The caller makes sure that nobody else uses it at the same time. */
-
 type Refreshed =
   | { readonly kind: "renewed"; readonly tokens: Tokens }
-  /** Over for good: somebody has to log in. `client`: not even the client is known there any more. */
+  /** Final: a new login is needed. `client`: the client itself is no longer known there. */
   | { readonly kind: "refused"; readonly what: "tokens" | "client" };
 
 /** Rejects where it may work another time. Asks only the issuer that the token is from. */
@@ -241,7 +239,7 @@ export async function refreshTokens(
 /** Ends a login: tokens are revoked where that can be done (RFC 7009), and forgotten in any case. */
 
 interface LogoutResult {
-  /** False if nobody was logged in. */
+  /** False if there was no login. */
   readonly removed: boolean;
   /** unsupported: the authorization server has no such endpoint. failed: it may still honour the tokens. */
   readonly revoked: "yes" | "unsupported" | "failed" | "nothing";

@@ -123,7 +123,7 @@ async function askProgram(name: string, { env, signal }: ProviderContext): Promi
   if (isJsonObject(answer) && typeof answer["SecretBinary"] === "string") {
     return decodeSecret(Buffer.from(answer["SecretBinary"], "base64"));
   }
-  throw new SecretFailure("was not given: the aws program's answer holds no secret");
+  throw new SecretFailure("was not given: the aws program's answer contains no secret");
 }
 
 function parse(text: string): unknown {

@@ -12,7 +12,7 @@ interface Access {
   readonly signal: AbortSignal;
 }
 
-/** What `security` says when there is no such entry; `secret-tool` exits with 1 and says nothing. */
+/** The exit code of `security` if there is no such entry; `secret-tool` exits with 1 and prints nothing. */
 const NOT_FOUND_ON_MACOS = 44;
 
 export function keychainProvider(platform: NodeJS.Platform = process.platform): SecretProvider {
@@ -68,7 +68,7 @@ export async function storeInKeychain(
   const { service, account, value } = entry;
   const program = programOf(platform);
   if (program === "security" && !/^[\x20-\x7e]+$/.test(value)) {
-    // Reading such a value back gives hexadecimal digits in its place.
+    // Reading such a value back returns hexadecimal digits instead.
     throw new SecretFailure("the macOS keychain's own program takes printable ASCII only");
   }
   const result =
@@ -82,7 +82,7 @@ export async function storeInKeychain(
   if (result.exitCode !== 0) throw new SecretFailure(`${program} failed: ${result.reason}`);
 }
 
-/** Takes an entry out again; one that is not there is no failure. */
+/** Removes an entry; a missing one is not a failure. */
 export async function removeFromKeychain(
   { service, account }: { readonly service: string; readonly account: string },
   access: Access,

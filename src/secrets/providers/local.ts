@@ -42,7 +42,7 @@ export async function readSecretFile(file: string, warn: (message: string) => vo
   try {
     // Asked first: opening a pipe would wait for a writer.
     const found = await stat(file);
-    if (!found.isFile()) throw new SecretFailure(`is no regular file: ${file}`);
+    if (!found.isFile()) throw new SecretFailure(`is not a regular file: ${file}`);
     const handle = await open(file, constants.O_RDONLY);
     try {
       const { size, mode } = await handle.stat();
@@ -55,7 +55,7 @@ export async function readSecretFile(file: string, warn: (message: string) => vo
       for (let read = -1; read !== 0 && length < bytes.length; length += read) {
         ({ bytesRead: read } = await handle.read(bytes, length, bytes.length - length, length));
       }
-      // A file of /proc has no size of its own.
+      // A file of /proc reports no size.
       if (length > MAX_SECRET_BYTES) throw new SecretFailure(`is larger than ${MAX_SECRET_BYTES / 1024} KiB: ${file}`);
       const text = withoutFinalNewline(decodeSecret(bytes.subarray(0, length)));
       if (text === "") throw new SecretFailure(`is empty: ${file}`);
@@ -76,14 +76,13 @@ function isExposed(file: string, mode: number): boolean {
   return process.platform !== "win32" && (mode & 0o077) !== 0 && !/^\/(?:var\/)?run\/secrets\//.test(file);
 }
 
-/** `secret://user/NAME`: a value of the user whose connection it is, and of nobody else. */
-
+/** `secret://user/NAME`: a value of the user whose connection it is. */
 export const userProvider: SecretProvider = {
   name: "user",
   cached: false,
   async resolve({ path }, { user, home, warn }) {
     if (user === undefined) {
-      throw new SecretFailure("belongs to a user, and this connection is nobody's own", {
+      throw new SecretFailure("belongs to a user, and this connection does not", {
         hint: 'Set `isolation` of the server to "user".',
       });
     }
@@ -99,8 +98,8 @@ export function userSecretFile(home: string, user: string, name: string): string
 }
 
 /**
- * A folder name that no other user has, on file systems that do not tell case apart too: only lower-case letters and
- * digits stand for themselves, so that no identity can climb out of the folder or share another's.
+ * A folder name that no other user has, also on file systems that ignore case: all but lower-case letters
+ * and digits are encoded, so that no identity can leave the folder or share another's.
  */
 function folderOf(user: string): string {
   if (user === "") throw new SecretFailure("belongs to a user, and the identity is empty");

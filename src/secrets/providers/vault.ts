@@ -32,7 +32,7 @@ export function vaultProvider(): SecretProvider {
         return readSecret(address, mount, name, token, context);
       };
       let answer = await read(false);
-      // A token that an AppRole login gave may have been revoked since.
+      // The token of an AppRole login may have been revoked since.
       if (answer.status === 403 && usesAppRole(context.env)) answer = await read(true);
       if (answer.status !== 200) throw refusal(answer, "the secret");
       const value = fieldOf(fieldsOf(answer), field);
@@ -71,7 +71,7 @@ async function readSecret(
 
 function fieldsOf({ body }: VaultAnswer): JsonObject {
   const data = body["data"];
-  if (!isJsonObject(data)) throw new SecretFailure("was answered by Vault with something that is no secret");
+  if (!isJsonObject(data)) throw new SecretFailure("was answered by Vault with something that is not a secret");
   // Also where a path was written with its `data/` and read as one of version 1.
   if (!("metadata" in data) || !("data" in data)) return data;
   if (isJsonObject(data["data"])) return data["data"];
@@ -159,7 +159,7 @@ interface Question {
 
 interface VaultAnswer {
   readonly status: number;
-  /** Empty where the answer was no JSON object and the status says enough. */
+  /** Empty if the answer was not a JSON object and the status says enough. */
   readonly body: JsonObject;
 }
 
@@ -207,7 +207,7 @@ async function readAnswer(response: Response): Promise<VaultAnswer> {
   }
   if (isJsonObject(body)) return { status: response.status, body };
   if (response.status !== 200) return { status: response.status, body: {} };
-  throw new SecretFailure("was not given: Vault answered something that is no JSON object");
+  throw new SecretFailure("was not given: Vault answered something that is not a JSON object");
 }
 
 async function textOf(response: Response): Promise<string> {
@@ -233,7 +233,7 @@ function unreachable(url: URL, error: unknown): SecretFailure {
   const cause = error instanceof Error ? error.cause : undefined;
   const code =
     cause instanceof Error && "code" in cause ? String(cause.code) : error instanceof Error ? error.name : "unknown";
-  // A header that cannot be sent, such as a token with a line break, is no fault of the network.
+  // A header that cannot be sent, such as a token with a line break, is not a network failure.
   const passing = cause !== undefined || code === "AbortError" || code === "TimeoutError";
   return new SecretFailure(`was not given: Vault at ${url.host} cannot be reached (${code})`, {
     passing,

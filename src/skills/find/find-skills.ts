@@ -16,7 +16,7 @@ export interface FindProblem {
   readonly message: string;
 }
 
-export interface FoundSkills {
+interface FoundSkills {
   /** Absolute, in order of path. */
   readonly dirs: string[];
   readonly problems: FindProblem[];
@@ -65,10 +65,10 @@ export async function findSkills(root: string, options: FindOptions = {}): Promi
   const depth = options.depth ?? MAX_DEPTH;
   for (let below = 0; level.length > 0; below++) {
     if (below > depth) {
-      search.tellTooDeep(start, depth, level);
+      search.reportTooDeep(start, depth, level);
       break;
     }
-    level = (await mapLimit(level, FIND_CONCURRENCY, (folder) => search.lookInto(folder))).flat();
+    level = (await mapLimit(level, FIND_CONCURRENCY, (folder) => search.visit(folder))).flat();
   }
   return { dirs: search.dirs.toSorted(inOrder), problems: [...search.problems, ...search.nested()] };
 }
@@ -77,19 +77,19 @@ class SkillSearch {
   readonly dirs: string[] = [];
   readonly problems: FindProblem[] = [];
   readonly #root: string;
-  readonly #most: number;
+  readonly #maxFolders: number;
   /** Real paths. */
   readonly #seen = new Set<string>();
   /** Folders with a SKILL.md that count as part of a skill, by that skill. */
   readonly #nested = new Map<string, string[]>();
 
-  constructor(root: string, most: number) {
+  constructor(root: string, maxFolders: number) {
     this.#root = root;
-    this.#most = most;
+    this.#maxFolders = maxFolders;
   }
 
   /** Gives the folders to look into next. */
-  async lookInto(folder: Folder): Promise<Folder[]> {
+  async visit(folder: Folder): Promise<Folder[]> {
     const { path, real, linked, partOf } = folder;
     if (this.#seen.has(real) || this.#isFull(path)) return [];
     this.#seen.add(real);
@@ -98,7 +98,7 @@ class SkillSearch {
       entries = await readdir(path, { withFileTypes: true });
     } catch (error) {
       // Reading the skill reports it.
-      if (partOf === undefined) this.#tellUnreadable(path, error);
+      if (partOf === undefined) this.#reportUnreadable(path, error);
       return [];
     }
     const isSkill = entries.some(isSkillFile);
@@ -116,7 +116,7 @@ class SkillSearch {
     });
   }
 
-  tellTooDeep(start: string, depth: number, level: readonly Folder[]): void {
+  reportTooDeep(start: string, depth: number, level: readonly Folder[]): void {
     const [first] = level.filter(({ partOf }) => partOf === undefined);
     if (first === undefined) return;
     const message = `Folders more than ${depth} below ${start} were not searched, starting with ${first.path}.`;
@@ -136,15 +136,15 @@ class SkillSearch {
   }
 
   #isFull(path: string): boolean {
-    if (this.#seen.size < this.#most) return false;
+    if (this.#seen.size < this.#maxFolders) return false;
     if (!this.problems.some(({ code }) => code === "too_many")) {
-      const message = `Only ${this.#most} folders were searched. Name a folder closer to the skills.`;
+      const message = `Only ${this.#maxFolders} folders were searched. Name a folder closer to the skills.`;
       this.problems.push({ path, code: "too_many", message });
     }
     return true;
   }
 
-  #tellUnreadable(path: string, error: unknown): void {
+  #reportUnreadable(path: string, error: unknown): void {
     const reason = systemErrorCode(error) ?? "unknown reason";
     // Gone since it was listed.
     if (reason === "ENOENT") return;
@@ -191,7 +191,7 @@ function inOrder(a: string, b: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-export interface ReadSkills {
+interface ReadSkills {
   /** In order of the folders given, then of path. */
   readonly skills: Skill[];
   /** Of finding and of reading. `path` is the folder; the code is `unreadable` and the like, or of the error table. */
@@ -209,9 +209,9 @@ export async function readSkillFolders(
   const found = new Set<string>();
   for (const dir of dirs) {
     try {
-      const { dirs: skillDirs, problems: told } = await findSkills(dir);
-      for (const skillDir of skillDirs) found.add(skillDir);
-      problems.push(...told);
+      const search = await findSkills(dir);
+      for (const skillDir of search.dirs) found.add(skillDir);
+      problems.push(...search.problems);
     } catch (error) {
       problems.push(problemOf(dir, error));
     }

@@ -132,7 +132,7 @@ export class FrontmatterFields {
 }
 
 /** `userInvocable`, `user_invocable` and `User-Invocable` are one. */
-export function kebabCase(key: string): string {
+function kebabCase(key: string): string {
   if (/^[a-z0-9-]+$/.test(key)) return key;
   return key
     .trim()

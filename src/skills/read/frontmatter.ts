@@ -75,7 +75,7 @@ function fromYaml(yaml: YamlText, value: JsonObject, split: Split, warnings: Rea
 }
 
 function warnProblems(yaml: YamlText, warnings: ReadWarnings): void {
-  for (const { code, message, offset } of yaml.surprises) warnings.add(code, message, yaml.lineOfOffset(offset));
+  for (const { code, message, offset } of yaml.problems) warnings.add(code, message, yaml.lineOfOffset(offset));
   if (yaml.unknownTag !== undefined) {
     warnings.add("TAG_IGNORED", "YAML tags have no meaning here; the value is used as written.", yaml.unknownTag.line);
   }
@@ -124,13 +124,13 @@ function fromEntries(
     value[entry.key] = one;
     parts.set(entry.key, parsed === undefined ? { line } : { line, yaml: parsed });
   }
-  const partOf = (path: ValuePath) => parts.get(String(path[0]));
+  const entryAt = (path: ValuePath) => parts.get(String(path[0]));
   return {
     value,
     body: split.body,
     bodyLine: split.bodyLine,
-    lineOf: (path) => partOf(path)?.yaml?.lineOf(path) ?? partOf(path)?.line ?? split.yamlLine,
-    sourceOf: (path) => partOf(path)?.yaml?.sourceOf(path),
-    textOf: (path) => partOf(path)?.yaml?.textOf(path),
+    lineOf: (path) => entryAt(path)?.yaml?.lineOf(path) ?? entryAt(path)?.line ?? split.yamlLine,
+    sourceOf: (path) => entryAt(path)?.yaml?.sourceOf(path),
+    textOf: (path) => entryAt(path)?.yaml?.textOf(path),
   };
 }

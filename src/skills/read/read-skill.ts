@@ -21,7 +21,7 @@ import { parseJson5 } from "./repair-frontmatter.ts";
 import { listFolder } from "./skill-folder.ts";
 import { decodeText } from "./split-frontmatter.ts";
 
-export interface ReadLimits {
+interface ReadLimits {
   /** Size of SKILL.md; 1 MiB by default. */
   readonly bytes?: number;
   /** Number of files; 1,000 by default. */
@@ -48,7 +48,7 @@ export function parseSkill(bytes: Uint8Array, dirName: string): Omit<Skill, "dir
   return buildSkill(bytes, dirName, [file], new ReadWarnings());
 }
 
-export function buildSkill(
+function buildSkill(
   bytes: Uint8Array,
   dirName: string,
   files: readonly SkillFile[],
@@ -123,7 +123,7 @@ function readAuthor(fields: FrontmatterFields): string | undefined {
   return fields.object("author")?.label("name") ?? fields.label("author");
 }
 
-/** `argument-hint: [file]` is a list to YAML and text to everybody else. */
+/** `argument-hint: [file]` is a list to YAML and text to all other readers. */
 function readArgumentHint(top: FrontmatterFields): string | undefined {
   const value = top.get("argument-hint");
   if (!Array.isArray(value)) return top.text("argument-hint");
@@ -136,7 +136,7 @@ const MAX_NAME_LENGTH = 64;
 /** Wider than the standard's a-z, 0-9 and hyphens: harmless names are kept as written. */
 const SAFE_NAME = /^[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}._-]{0,62}[\p{L}\p{M}\p{N}_-])?$/u;
 
-export function readName(fields: FrontmatterFields, dirName: string, warnings: ReadWarnings): string {
+function readName(fields: FrontmatterFields, dirName: string, warnings: ReadWarnings): string {
   const written = fields.text("name");
   const name = written === undefined ? "" : safeName(written);
   if (name !== "") {
@@ -177,7 +177,7 @@ function cutTo(text: string, length: number): string {
 const MAX_DESCRIPTION_LENGTH = 1024;
 
 /** @returns undefined if neither the frontmatter nor the body says anything. */
-export function readDescription(
+function readDescription(
   fields: FrontmatterFields,
   body: string,
   bodyLine: number,
@@ -247,7 +247,7 @@ function cleanProse(text: string): string {
     : `${plain.slice(0, MAX_DESCRIPTION_LENGTH - 1).toWellFormed()}…`;
 }
 
-export function readAllowedTools(fields: FrontmatterFields): string[] {
+function readAllowedTools(fields: FrontmatterFields): string[] {
   const value = fields.get("allowed-tools");
   if (typeof value === "string") return splitTools(value);
   return fields.list("allowed-tools").flatMap(splitTools);
@@ -296,7 +296,7 @@ const EXTENSION_KEYS = [
 ] as const;
 
 /** Keys with one right spelling. Extensions are not among them: Claude Code itself spells some with underscores. */
-export const KNOWN_KEYS: readonly string[] = [...STANDARD_KEYS, ...CLAUDE_KEYS, ...OPENCLAW_KEYS, ...OWN_KEYS];
+const KNOWN_KEYS: readonly string[] = [...STANDARD_KEYS, ...CLAUDE_KEYS, ...OPENCLAW_KEYS, ...OWN_KEYS];
 
 export function dialectOf(top: FrontmatterFields, hasVendorBlock: boolean): SkillDialect {
   if (hasVendorBlock || OPENCLAW_KEYS.some((key) => top.has(key))) return "openclaw";
@@ -304,7 +304,7 @@ export function dialectOf(top: FrontmatterFields, hasVendorBlock: boolean): Skil
   return "agent-skills";
 }
 
-export function readExtensions(top: FrontmatterFields): JsonObject {
+function readExtensions(top: FrontmatterFields): JsonObject {
   const extensions: JsonObject = {};
   for (const key of EXTENSION_KEYS) {
     const value = top.get(key);
@@ -347,7 +347,7 @@ export function readMetadata(fields: FrontmatterFields, frontmatter: JsonObject,
 }
 
 /** The block of OpenClaw, under whichever of its names. */
-export function vendorBlock(
+function vendorBlock(
   metadata: JsonObject,
   fields: FrontmatterFields,
   places: SourceLocations,
@@ -388,7 +388,7 @@ function parseJson5Object(text: string): JsonObject | undefined {
 const ANY_PLATFORM = new Set(["all", "any", "*"]);
 
 /** @param block Absent where the file has no vendor's block; some put the same keys at the top. */
-export function readNeeds(top: FrontmatterFields, block: FrontmatterFields | undefined): SkillNeeds {
+function readNeeds(top: FrontmatterFields, block: FrontmatterFields | undefined): SkillNeeds {
   const places = [block, block?.object("requires"), top.object("requires")].filter((place) => place !== undefined);
   const list = (name: string): string[] => unique(places.flatMap((place) => place.list(name)));
   // In the block itself `config` is something else: example settings.
@@ -404,7 +404,7 @@ export function readNeeds(top: FrontmatterFields, block: FrontmatterFields | und
   };
 }
 
-export function readInstallSteps(block: FrontmatterFields | undefined): SkillInstallStep[] {
+function readInstallSteps(block: FrontmatterFields | undefined): SkillInstallStep[] {
   const value = block?.get("install");
   if (block === undefined || value === undefined || value === null) return [];
   const items = Array.isArray(value) ? value : [value];
@@ -426,7 +426,7 @@ export function readInstallSteps(block: FrontmatterFields | undefined): SkillIns
   });
 }
 
-export function readDispatch(top: FrontmatterFields): SkillFacts["dispatch"] {
+function readDispatch(top: FrontmatterFields): SkillFacts["dispatch"] {
   if (!top.has("command-dispatch")) return undefined;
   const kind = top.label("command-dispatch");
   if (kind?.toLowerCase() !== "tool") {

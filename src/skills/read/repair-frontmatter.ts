@@ -25,14 +25,14 @@ export interface ReadEntry {
 
 /** @param firstLine Line of the entry in the file. */
 export function readEntry(entry: Entry, firstLine: number, warnings: ReadWarnings): ReadEntry {
-  const tell = (repairs: readonly Repair[]): void => {
+  const warn = (repairs: readonly Repair[]): void => {
     for (const { code, message, index } of repairs) warnings.add(code, message, firstLine + index);
   };
   const attempt = (lines: readonly string[], repairs: readonly Repair[]): ReadEntry | undefined => {
     const yaml = new YamlText(lines.join("\n"), firstLine);
     const value = yaml.error === undefined && isMapping(yaml.value) ? yaml.value[entry.key] : undefined;
     if (value === undefined) return undefined;
-    tell(repairs);
+    warn(repairs);
     return { value, yaml };
   };
 

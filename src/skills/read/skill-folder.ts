@@ -17,7 +17,7 @@ import {
   statSync,
 } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
-import { setImmediate as turnOfOthers } from "node:timers/promises";
+import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { ToolcribError } from "../../model/errors.ts";
 import type { SkillFile } from "../../model/skill.ts";
 import { bytesDigest } from "../verified-files.ts";
@@ -40,8 +40,8 @@ interface ListedFolder {
 
 const MAX_FOLDER_DEPTH = 32;
 /** The walk pauses after this many files or bytes. */
-const FILES_PER_TURN = 16;
-const BYTES_PER_TURN = 512 * 1024;
+const FILES_PER_SLICE = 16;
+const BYTES_PER_SLICE = 512 * 1024;
 /** Other programs' own, never a part of the skill. */
 const IGNORED_ENTRIES = new Set([".git", ".DS_Store", "Thumbs.db"]);
 
@@ -79,14 +79,14 @@ function findMain(dir: string, entries: readonly Dirent[]): string {
 }
 
 /** Entries are counted while they come, so that a folder of millions is given up early. */
-function entriesOf(folder: string, most: number): Dirent[] {
+function entriesOf(folder: string, maxFiles: number): Dirent[] {
   const entries: Dirent[] = [];
   const open = opendirSync(folder);
   try {
     for (let entry = open.readSync(); entry !== null; entry = open.readSync()) {
       if (IGNORED_ENTRIES.has(entry.name)) continue;
       entries.push(entry);
-      if (entries.length > most) throw tooMany(most);
+      if (entries.length > maxFiles) throw tooMany(maxFiles);
     }
   } finally {
     open.closeSync();
@@ -104,8 +104,8 @@ function attempt<T>(call: () => T): T | undefined {
   }
 }
 
-function tooMany(most: number): ToolcribError {
-  return new ToolcribError("too_large", `The folder has more than ${most} files.`, {
+function tooMany(maxFiles: number): ToolcribError {
+  return new ToolcribError("too_large", `The folder has more than ${maxFiles} files.`, {
     hint: "Move files that are not part of the skill out of its folder.",
   });
 }
@@ -136,34 +136,34 @@ class FolderWalk {
 
   async #enter(folder: string, prefix: string, above: readonly string[]): Promise<void> {
     const entries = attempt(() => entriesOf(folder, this.#limits.files - this.#entries));
-    if (entries === undefined) this.#leaveOut("FILE_UNREADABLE", prefix, "cannot be read");
+    if (entries === undefined) this.#skip("FILE_UNREADABLE", prefix, "cannot be read");
     else await this.visitAll(entries, folder, prefix, above);
   }
 
   async #visit(entry: Dirent, folder: string, path: string, inside: readonly string[]): Promise<void> {
     // Such names mean something else on other systems, or hide what they are.
-    if (/[\\\p{Cc}]/u.test(entry.name)) return this.#leaveOut("FILE_NAME_ODD", path, "has a name that is not safe");
+    if (/[\\\p{Cc}]/u.test(entry.name)) return this.#skip("FILE_NAME_ODD", path, "has a name that is not safe");
     let real = join(folder, entry.name);
     if (entry.isSymbolicLink()) {
       const target = attempt(() => realpathSync.native(real));
-      if (target === undefined) return this.#leaveOut("SYMLINK_BROKEN", path, "is a link to nothing");
+      if (target === undefined) return this.#skip("SYMLINK_BROKEN", path, "is a link to nothing");
       if (!target.startsWith(this.#root + sep)) {
-        if (target === this.#root) return this.#leaveOut("SYMLINK_LOOP", path, "is a link to a folder around it");
-        return this.#leaveOut("SYMLINK_OUTSIDE", path, "is a link out of the skill's folder");
+        if (target === this.#root) return this.#skip("SYMLINK_LOOP", path, "is a link to a folder around it");
+        return this.#skip("SYMLINK_OUTSIDE", path, "is a link out of the skill's folder");
       }
       real = target;
     }
     // Most entries say what they are.
     const found = entry.isFile() || entry.isDirectory() ? entry : attempt(() => statSync(real));
     if (found?.isDirectory() === true) {
-      if (inside.includes(real)) return this.#leaveOut("SYMLINK_LOOP", path, "is a link to a folder around it");
+      if (inside.includes(real)) return this.#skip("SYMLINK_LOOP", path, "is a link to a folder around it");
       if (inside.length > MAX_FOLDER_DEPTH)
-        return this.#leaveOut("TOO_DEEP", path, `lies more than ${MAX_FOLDER_DEPTH} folders deep`);
-      if (entry.name === "node_modules") return this.#leaveOut("FOLDER_LEFT_OUT", path, "contains packages");
+        return this.#skip("TOO_DEEP", path, `lies more than ${MAX_FOLDER_DEPTH} folders deep`);
+      if (entry.name === "node_modules") return this.#skip("FOLDER_LEFT_OUT", path, "contains packages");
       return this.#enter(real, `${path}/`, inside);
     }
     if (found?.isFile() === true) return this.#read(real, path);
-    this.#leaveOut(
+    this.#skip(
       found === undefined ? "FILE_UNREADABLE" : "SPECIAL_FILE",
       path,
       "is not a regular file that can be read",
@@ -173,22 +173,23 @@ class FolderWalk {
   async #read(real: string, path: string): Promise<void> {
     const isMain = path === this.#mainName;
     const rest = this.#limits.totalBytes - this.#bytes;
-    const most = isMain ? Math.min(this.#limits.bytes, rest) : rest;
-    const read = readPlainFile(real, most, isMain);
-    if (read === "unreadable") return this.#leaveOut("FILE_UNREADABLE", path, "cannot be read");
+    const maxBytes = isMain ? Math.min(this.#limits.bytes, rest) : rest;
+    const read = readPlainFile(real, maxBytes, isMain);
+    if (read === "unreadable") return this.#skip("FILE_UNREADABLE", path, "cannot be read");
     if (read === "too-large") {
       const what = isMain
-        ? `${path} has more than ${most} bytes`
+        ? `${path} has more than ${maxBytes} bytes`
         : `The files have more than ${this.#limits.totalBytes} bytes`;
       throw new ToolcribError("too_large", `${what}.`);
     }
     this.#bytes += read.size;
-    if (this.files.length % FILES_PER_TURN === FILES_PER_TURN - 1 || read.size > BYTES_PER_TURN) await turnOfOthers();
+    if (this.files.length % FILES_PER_SLICE === FILES_PER_SLICE - 1 || read.size > BYTES_PER_SLICE)
+      await yieldToOthers();
     if (isMain) this.main = read.bytes;
     this.files.push({ path, size: read.size, digest: read.digest, executable: read.executable });
   }
 
-  #leaveOut(code: string, path: string, why: string): void {
+  #skip(code: string, path: string, why: string): void {
     this.#warnings.add(code, `"${abbreviate(path)}" ${why} and is ignored.`);
   }
 }
@@ -207,14 +208,14 @@ const CHUNK_BYTES = 256 * 1024;
 // Not known on Windows, where they are undefined and count as 0.
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
 
-function readPlainFile(path: string, most: number, keep: boolean): PlainFile | "too-large" | "unreadable" {
+function readPlainFile(path: string, maxBytes: number, keep: boolean): PlainFile | "too-large" | "unreadable" {
   let fd: number | undefined;
   try {
     fd = openSync(path, FLAGS);
     const found = fstatSync(fd);
     if (!found.isFile()) return "unreadable";
-    if (found.size > most) return "too-large";
-    const read = keep || found.size < CHUNK_BYTES ? readWhole(fd, found.size, most) : digestLarge(fd, most);
+    if (found.size > maxBytes) return "too-large";
+    const read = keep || found.size < CHUNK_BYTES ? readWhole(fd, found.size, maxBytes) : digestLarge(fd, maxBytes);
     if (read === "too-large") return read;
     const executable = process.platform !== "win32" && (found.mode & 0o111) !== 0;
     return { size: read.size, digest: read.digest, executable, bytes: keep ? read.bytes : undefined };
@@ -232,16 +233,16 @@ interface FileRead {
 }
 
 /** One byte more than expected is asked for, to see whether the file has grown. */
-function readWhole(fd: number, expected: number, most: number): FileRead | "too-large" {
+function readWhole(fd: number, expected: number, maxBytes: number): FileRead | "too-large" {
   let buffer = new Uint8Array(expected + 1);
   let size = 0;
   for (;;) {
     const got = readSync(fd, buffer, size, buffer.length - size, null);
     size += got;
-    if (size > most) return "too-large";
+    if (size > maxBytes) return "too-large";
     if (got === 0) break;
     if (size === buffer.length) {
-      const larger = new Uint8Array(Math.min(most, buffer.length + CHUNK_BYTES) + 1);
+      const larger = new Uint8Array(Math.min(maxBytes, buffer.length + CHUNK_BYTES) + 1);
       larger.set(buffer);
       buffer = larger;
     }
@@ -250,7 +251,7 @@ function readWhole(fd: number, expected: number, most: number): FileRead | "too-
   return { size, digest: bytesDigest(bytes), bytes };
 }
 
-function digestLarge(fd: number, most: number): FileRead | "too-large" {
+function digestLarge(fd: number, maxBytes: number): FileRead | "too-large" {
   const hash = createHash("sha256");
   const buffer = new Uint8Array(CHUNK_BYTES);
   let size = 0;
@@ -258,7 +259,7 @@ function digestLarge(fd: number, most: number): FileRead | "too-large" {
     const got = readSync(fd, buffer, 0, CHUNK_BYTES, null);
     if (got === 0) return { size, digest: `sha256:${hash.digest("hex")}` };
     size += got;
-    if (size > most) return "too-large";
+    if (size > maxBytes) return "too-large";
     hash.update(buffer.subarray(0, got));
   }
 }

@@ -19,7 +19,7 @@ export class YamlText {
   /** The line of the file in which the text begins, from 1. */
   readonly firstLine: number;
   readonly value: unknown;
-  readonly surprises: readonly YamlProblem[];
+  readonly problems: readonly YamlProblem[];
   /** The first error of the parser, if any. */
   readonly error: { readonly message: string; readonly line: number } | undefined;
   readonly unknownTag: { readonly line: number } | undefined;
@@ -33,17 +33,17 @@ export class YamlText {
     } catch (thrown) {
       // Nesting that exhausts the stack, or a fault of the parser: the text cannot be read this way.
       this.error = { message: thrown instanceof Error ? thrown.message : String(thrown), line: firstLine };
-      this.surprises = [];
+      this.problems = [];
       return;
     }
     const [error] = this.#document.errors;
     const [warning] = this.#document.warnings;
     if (error !== undefined) this.error = { message: error.message, line: this.lineOfOffset(error.pos[0]) };
     if (warning !== undefined) this.unknownTag = { line: this.lineOfOffset(warning.pos[0]) };
-    const surprises: YamlProblem[] = [];
-    this.surprises = surprises;
-    const tell = (surprise: YamlProblem): unknown => surprises.length < MAX_YAML_PROBLEMS && surprises.push(surprise);
-    this.value = error === undefined ? toJson(this.#document, tell) : undefined;
+    const problems: YamlProblem[] = [];
+    this.problems = problems;
+    const report = (problem: YamlProblem): unknown => problems.length < MAX_YAML_PROBLEMS && problems.push(problem);
+    this.value = error === undefined ? toJson(this.#document, report) : undefined;
   }
 
   lineOfOffset(offset: number): number {
@@ -105,7 +105,7 @@ interface Anchored {
   readonly size: number;
 }
 
-function toJson(document: Document.Parsed, found: (surprise: YamlProblem) => void): unknown {
+function toJson(document: Document.Parsed, found: (problem: YamlProblem) => void): unknown {
   return new JsonWalk(found).value(document.contents, 0);
 }
 
@@ -116,13 +116,13 @@ function keyText(key: unknown): string {
 }
 
 class JsonWalk {
-  readonly #found: (surprise: YamlProblem) => void;
+  readonly #found: (problem: YamlProblem) => void;
   readonly #anchors = new Map<string, Anchored>();
   #count = 0;
   #aliased = 0;
   #overLimit = false;
 
-  constructor(found: (surprise: YamlProblem) => void) {
+  constructor(found: (problem: YamlProblem) => void) {
     this.#found = found;
   }
 

@@ -13,7 +13,7 @@ export type PutStep =
   | { readonly action: "add"; readonly id: string }
   | { readonly action: "update" | "unchanged"; readonly id: string; readonly before: SkillManifest }
   /** The same files are in the batch already; `as` is the place of the other in it. */
-  | { readonly action: "double"; readonly as: number }
+  | { readonly action: "duplicate"; readonly of: number }
   | { readonly action: "conflict"; readonly id: string; readonly before: SkillManifest };
 
 interface PlanOptions {
@@ -35,9 +35,9 @@ export function planPut(
     manifest.source === item.source && !options.isThere(manifest);
   plan.matchWhere((item, manifest) => moved(item, manifest) && manifest.digest === item.skill.digest);
   plan.matchWhere(moved);
-  plan.matchDoubles();
+  plan.matchDuplicates();
   plan.takeFreeIds();
-  plan.settleMeetings();
+  plan.resolveCollisions();
   return plan.steps();
 }
 
@@ -78,7 +78,7 @@ class PutPlan {
   }
 
   /** The same files under the same name are imported once, wherever they come from. */
-  matchDoubles(): void {
+  matchDuplicates(): void {
     const seen = new Map<string, number>();
     for (const [index, item] of this.#items.entries()) {
       const key = `${baseIdOf(item)} ${item.skill.digest}`;
@@ -86,7 +86,7 @@ class PutPlan {
       if (first === undefined) seen.set(key, index);
       if (this.#steps[index] !== undefined) continue;
       if (first !== undefined) {
-        this.#steps[index] = { action: "double", as: first };
+        this.#steps[index] = { action: "duplicate", of: first };
         continue;
       }
       const same = this.#family(item).find(({ digest }) => digest === item.skill.digest);
@@ -101,7 +101,7 @@ class PutPlan {
     }
   }
 
-  settleMeetings(): void {
+  resolveCollisions(): void {
     for (const [index, item] of this.#open()) {
       const id = baseIdOf(item);
       const before = this.#byId.get(id);
@@ -180,7 +180,7 @@ export function plannedOutcome(item: SkillToPut, step: PutStep | undefined): Put
       return { status: "updated", id: step.id };
     case "unchanged":
       return { status: "unchanged", id: step.id };
-    case "double":
+    case "duplicate":
       return { status: "unchanged", id: baseIdOf(item) };
     case "conflict":
       return failedOutcome(item, "conflict", conflictMessage(item, step.before));
@@ -195,7 +195,7 @@ export function withDuplicates(
 ): PutOutcome[] {
   return outcomes.map((outcome, index): PutOutcome => {
     const step = steps[index];
-    const other = step?.action === "double" ? outcomes[step.as] : undefined;
+    const other = step?.action === "duplicate" ? outcomes[step.of] : undefined;
     if (other === undefined) return outcome;
     if (other.status !== "failed") return { ...other, status: "unchanged" };
     return { status: "failed", failure: { ...other.failure, path: skills[index]?.skill.dir ?? other.failure.path } };

@@ -35,7 +35,7 @@ export function manifestOf({ skill, source, findings, missing }: SkillToPut, pla
   return { ...record, importedAt, digest, dir, facts };
 }
 
-export interface RecordParts {
+interface RecordParts {
   readonly id: string;
   /** Public name of the tool that the skill is, if it is one. */
   readonly tool: string;

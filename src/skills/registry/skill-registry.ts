@@ -52,14 +52,14 @@ export interface ManifestChange {
 /** How manifests change where more changes along with them. */
 export interface WithinChanges {
   /**
-   * To call `write` in its own time. The files of what was there before stay, so that it can be put back with `takeBack`;
+   * To call `write` in its own time. The files of what was there before stay, so that it can be put back with `undoChanges`;
    * `sweep` removes what is over in the end.
    */
   readonly within?: (changes: readonly ManifestChange[], write: () => Promise<void>) => Promise<void>;
 }
 
 export interface PutOptions extends WithinChanges {
-  /** Take the id also from a skill of another source. */
+  /** Replace a skill of another source that has the same id. */
   readonly replace?: boolean;
   readonly onProgress?: (done: number) => void;
 }
@@ -73,12 +73,12 @@ export class SkillRegistry {
   readonly #clock: Clock;
   readonly #lock: string;
   readonly #warn: (message: string) => void;
-  readonly #toldLarge = new Set<string>();
-  /** Folders that manifests spoke of before this object changed them. */
+  readonly #warnedLarge = new Set<string>();
+  /** Folders of manifests before this object changed them. */
   readonly #named = new Set<string>();
   #known: { readonly stamp: string; readonly manifests: readonly SkillManifest[] } | undefined;
 
-  /** @param open Gives the store, when it is needed; one that writes asks for it to be made. */
+  /** @param open Opens the store when it is needed; writing creates a missing one. */
   constructor(
     home: string,
     open: OpenSkillStore,
@@ -93,11 +93,11 @@ export class SkillRegistry {
     this.#warn = warn;
   }
 
-  /** In order of id. They are read again only if something changed. */
+  /** In order of id. Read again only after a change. */
   async list(): Promise<readonly SkillManifest[]> {
     const store = await this.#manifests();
     if (store === undefined) return [];
-    // Taken before reading: a change in between makes the next call read again.
+    // Before reading: after a change in between, the next call reads again.
     const stamp = await store.stamp();
     if (this.#known?.stamp === stamp) return this.#known.manifests;
     const manifests = Object.freeze(await store.list());
@@ -118,11 +118,9 @@ export class SkillRegistry {
     return withDuplicates(skills, steps, outcomes);
   }
 
-  /** Copies the files and enters the manifests; all of a batch appear at once. */
+  /** Copies the files and stores the manifests; all skills of a batch appear at once. */
   async put(skills: readonly SkillToPut[], options: PutOptions = {}): Promise<PutResult> {
-    const store = await this.#manifests({ create: true });
-    if (store === undefined) throw noStore();
-    await mkdir(this.dir, { recursive: true, mode: 0o700 });
+    const store = await this.#openToWrite();
     return this.#locked(() => this.#put(store, skills, options));
   }
 
@@ -141,10 +139,8 @@ export class SkillRegistry {
   }
 
   /** Undoes changes that were made with `within`. A manifest that has changed since is kept. */
-  async takeBack(changes: readonly ManifestChange[]): Promise<"restored" | "kept" | "same"> {
-    const store = await this.#manifests({ create: true });
-    if (store === undefined) throw noStore();
-    await mkdir(this.dir, { recursive: true, mode: 0o700 });
+  async undoChanges(changes: readonly ManifestChange[]): Promise<"restored" | "kept" | "same"> {
+    const store = await this.#openToWrite();
     return this.#locked(async () => {
       const present = new Map((await store.list()).map((manifest) => [manifest.id, manifest]));
       const isNow = (id: string, manifest: SkillManifest | null): boolean =>
@@ -160,14 +156,15 @@ export class SkillRegistry {
     });
   }
 
-  /** Removes copies without a manifest. Never rejects: the next `put` removes what is left. */
+  /** Removes copies without a manifest. Never rejects. */
   async sweep(): Promise<void> {
     if ((await stampOf(this.dir)) === undefined) return;
-    const swept = async (): Promise<void> => {
+    try {
       const store = await this.#manifests();
       if (store !== undefined) await this.#locked(async () => this.#sweep(store, await store.list()));
-    };
-    await swept().catch(() => undefined);
+    } catch {
+      // The next `put` tries again.
+    }
   }
 
   /** The absolute path of a file of the skill, or of its folder for `.`. */
@@ -191,7 +188,7 @@ export class SkillRegistry {
         hint: "Try again.",
       });
     }
-    // Unpacked only now, perhaps.
+    // `list` may have unpacked it.
     const again = await readIfUnchanged(at, file);
     if (again.bytes !== undefined) return again.bytes;
     throw new ToolcribError("blocked", `${at} is ${again.reason}: it is not the file that was imported.`, {
@@ -200,8 +197,15 @@ export class SkillRegistry {
     });
   }
 
-  #manifests({ create = false }: { readonly create?: boolean } = {}): Promise<ManifestStore | undefined> {
+  #manifests(create = false): Promise<ManifestStore | undefined> {
     return openManifests(this.#home, this.#open, { create });
+  }
+
+  async #openToWrite(): Promise<ManifestStore> {
+    const store = await this.#manifests(true);
+    if (store === undefined) throw noStore();
+    await mkdir(this.dir, { recursive: true, mode: 0o700 });
+    return store;
   }
 
   /**
@@ -215,7 +219,7 @@ export class SkillRegistry {
       const folder = this.fileOf(manifest, ".");
       if ((await stampOf(folder)) !== undefined) continue;
       if (isTooLarge(manifest)) {
-        this.#tellLarge(manifest, "They are only where it was imported; import it here too.");
+        this.#warnLarge(manifest, "They are only where it was imported; import it here too.");
         continue;
       }
       await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
@@ -226,9 +230,9 @@ export class SkillRegistry {
     return isWhole;
   }
 
-  #tellLarge({ name, dir }: SkillManifest, meaning: string): void {
-    if (this.#toldLarge.has(dir)) return;
-    this.#toldLarge.add(dir);
+  #warnLarge({ name, dir }: SkillManifest, meaning: string): void {
+    if (this.#warnedLarge.has(dir)) return;
+    this.#warnedLarge.add(dir);
     this.#warn(`The files of the skill ${name} are too large to be shared through the store. ${meaning}`);
   }
 
@@ -267,7 +271,7 @@ export class SkillRegistry {
       const { files } = store;
       if (files !== undefined) {
         for (const { after } of copied) {
-          if (isTooLarge(after)) this.#tellLarge(after, "Other machines must import it themselves.");
+          if (isTooLarge(after)) this.#warnLarge(after, "Other machines must import it themselves.");
           else await publishFiles(files, after, this.fileOf(after, "."));
         }
       }
@@ -284,7 +288,7 @@ export class SkillRegistry {
 
   async #take(item: SkillToPut, step: PutStep | undefined, owner: string): Promise<PutOutcome> {
     const outcome = plannedOutcome(item, step);
-    // A double waits for what becomes of the other; a conflict is settled.
+    // A duplicate waits for the other skill's outcome; a conflict is final.
     if (outcome.status === "failed" || step === undefined || !("id" in step)) return outcome;
     try {
       if (step.action === "unchanged" && (await this.#isWhole(step.before))) {
@@ -299,7 +303,7 @@ export class SkillRegistry {
   }
 
   async #copied(item: SkillToPut, id: string, owner: string): Promise<SkillManifest> {
-    // From before the copy, so that whatever changes at the source from here on is later than it.
+    // Before the copy, so that later changes of the source have a later time.
     const importedAt = new Date(this.#clock.now()).toISOString();
     const dir = await this.#freeDir(`files/${id}/${copyName(item.skill.digest, owner)}`);
     const manifest = manifestOf(item, { id, dir, importedAt });
@@ -407,7 +411,7 @@ function noSuchFile({ name }: Pick<SkillManifest, "name">, path: string): Toolcr
 // stores that do not know of each other, so the name of a copy says which store owns it.
 
 /** The name of a folder with a copy: of what, and of which store. */
-export function copyName(digest: string, owner: string): string {
+function copyName(digest: string, owner: string): string {
   return `${digest.replace(/^sha256:/, "").slice(0, 16)}-${owner}`;
 }
 
@@ -417,7 +421,7 @@ function ownerOf(copy: string): string | undefined {
   return owner.length < 8 ? undefined : owner;
 }
 
-export interface SweepOptions {
+interface SweepOptions {
   /** Whose copies go. */
   readonly owner: string;
   /** Folders that a manifest of this store spoke of until now, relative to `dir`. */
@@ -425,7 +429,7 @@ export interface SweepOptions {
 }
 
 /** @param dir The registry's folder. */
-export async function removeUnreferencedCopies(
+async function removeUnreferencedCopies(
   dir: string,
   manifests: readonly Pick<SkillManifest, "dir">[],
   { owner, named }: SweepOptions,
@@ -445,17 +449,13 @@ export async function removeUnreferencedCopies(
 }
 
 /** A copy that the manifests of a store spoke of, unless it is another store's: one that was restored names those too. */
-export async function discardNamedCopy(
-  dir: string,
-  { dir: place }: Pick<SkillManifest, "dir">,
-  owner: string,
-): Promise<void> {
+async function discardNamedCopy(dir: string, { dir: place }: Pick<SkillManifest, "dir">, owner: string): Promise<void> {
   const whose = ownerOf(place.split("/").at(-1) ?? "");
   if (whose === undefined || whose === owner) await discardCopy(join(dir, place));
 }
 
 /** A copy that is in use on Windows is removed by the next sweep. */
-export async function discardCopy(copy: string): Promise<void> {
+async function discardCopy(copy: string): Promise<void> {
   await rm(copy, { recursive: true, force: true }).catch(() => undefined);
   // The folder of the id, if that was the last copy in it.
   await rmdir(dirname(copy)).catch(() => undefined);

@@ -131,7 +131,7 @@ const SELF_DESCRIBED =
 const CHEAP =
   /\.(?:cfd|click|top|gq|tk|ml|cf|ga|zip|mov|quest|sbs|icu|cyou|rest|buzz|monster|bond|cam|hair|lol|mom|pics)$/;
 
-/** Nobody honest serves a program from there. */
+/** Whether no trustworthy program comes from there. */
 export function isSuspicious({ kind, disguised, host }: Address): boolean {
   if (kind === "number" || kind === "example number" || kind === "shortener" || kind === "drop" || disguised)
     return true;

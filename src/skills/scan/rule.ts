@@ -12,7 +12,7 @@ export interface Rule {
 }
 
 /** The place of a line that a rule is looking at. */
-export interface RuleContext {
+interface RuleContext {
   readonly text: ScannedText;
   readonly index: number;
   readonly subject: Subject;

@@ -37,27 +37,27 @@ export async function scanSkill(
   readFile?: (path: string) => Promise<Uint8Array>,
 ): Promise<SkillFinding[]> {
   const read = readFile ?? ((path: string) => readStart(join(skill.dir, path), MAX_FILE_BYTES));
-  const turns = new TimeSlicer();
+  const slicer = new TimeSlicer();
   const findings: SkillFinding[] = [];
   const whole = skill.bytes.subarray(0, MAX_FILE_BYTES);
   const document = readText("SKILL.md", whole) ?? { text: "", nuls: false };
   if (document.nuls) findings.push(withNuls("SKILL.md", "instructions"));
-  const scanned = await turns.run(scanningText("SKILL.md", "instructions", document.text));
+  const scanned = await slicer.run(scanningText("SKILL.md", "instructions", document.text));
   const subject = subjectOf(skill, scanned);
   const uses = new UndeclaredEnv(subject);
-  findings.push(...(await scanText(scanned, subject, turns)));
+  findings.push(...(await scanText(scanned, subject, slicer)));
   uses.add(scanned);
-  for await (const { text, found } of readTexts(skill, read, turns)) {
+  for await (const { text, found } of readTexts(skill, read, slicer)) {
     findings.push(...found);
     if (text === undefined) continue;
     // Each file is released before the next one is read: its lines take many times its size.
-    findings.push(...(await scanText(text, subject, turns)));
+    findings.push(...(await scanText(text, subject, slicer)));
     uses.add(text);
   }
   findings.push(...uses.findings(), ...installStepFindings(subject, document.text));
   const values = frontmatterValues(skill.frontmatter, document.text);
   const valueText = scannedText("SKILL.md", "instructions", values.map(({ value }) => value).join("\n"));
-  for (const finding of await scanText(valueText, subject, turns))
+  for (const finding of await scanText(valueText, subject, slicer))
     findings.push({ ...finding, line: values[(finding.line ?? 1) - 1]?.line ?? 1 });
   const always = alwaysOn(skill, findings);
   if (always !== undefined) findings.push(always);
@@ -80,7 +80,7 @@ interface Read {
 async function* readTexts(
   skill: Skill,
   read: (path: string) => Promise<Uint8Array>,
-  turns: TimeSlicer,
+  slicer: TimeSlicer,
 ): AsyncGenerator<Read> {
   const files = skill.files.filter(({ path }) => path !== "SKILL.md");
   const allExecutable = files.length > 0 && skill.files.every(({ executable }) => executable);
@@ -91,7 +91,7 @@ async function* readTexts(
       yield { found: [unscanned(file, message, "warn")] };
       return;
     }
-    if (turns.isDue()) await turns.give();
+    if (slicer.isDue()) await slicer.pause();
     let bytes: Uint8Array;
     try {
       bytes = (await read(file.path)).subarray(0, MAX_FILE_BYTES);
@@ -113,19 +113,19 @@ async function* readTexts(
     else if (nuls && kind !== "data") found.push(withNuls(file.path, kind));
     if (file.size > MAX_FILE_BYTES)
       found.push(unscanned(file, "Only the start of the file was scanned, because it is very long.", severity));
-    yield { found, text: await turns.run(scanningText(file.path, kind, content.text)) };
+    yield { found, text: await slicer.run(scanningText(file.path, kind, content.text)) };
   }
 }
 
-async function scanText(text: ScannedText, subject: Subject, turns: TimeSlicer): Promise<SkillFinding[]> {
+async function scanText(text: ScannedText, subject: Subject, slicer: TimeSlicer): Promise<SkillFinding[]> {
   const findings: SkillFinding[] = [];
-  const found = await scanTextsInTurns([text.raw], () => turns.give());
+  const found = await scanTextsInTurns([text.raw], () => slicer.pause());
   for (const sign of guardSigns(text, found.get(text.raw) ?? [])) findings.push(findingOf(sign, text, subject));
   for (const rule of RULES) {
-    if (turns.isDue()) await turns.give();
+    if (slicer.isDue()) await slicer.pause();
     for (const sign of findingSigns(rule, text, subject)) {
       if (sign !== undefined) findings.push(findingOf(sign, text, subject));
-      if (turns.isDue()) await turns.give();
+      if (slicer.isDue()) await slicer.pause();
     }
   }
   if (text.cutShort)
@@ -224,9 +224,9 @@ export const RULES: readonly Rule[] = [
 // Skills that are always in the prompt. By itself the flag is a feature of its dialect.
 
 const GREEDY =
-  /\b(?:every|all|any|each)\s{1,3}(?:single )?(?:user )?(?:requests?|tasks?|messages?|conversations?|questions?|prompts?|sessions?|quer(?:y|ies)|interactions?|responses?|situations?|turns?|tool calls?|commands?|outputs?)\b|\balways (?:use|load|run|invoke|activate|apply|call|follow)\b|\bbefore (?:any|every|each|all)\b|\bfor everything\b|\bno matter what\b|\bregardless of\b|\bwhatever the\b/i;
+  /\b(?:every|all|any|each)\s{1,3}(?:single )?(?:user )?(?:requests?|tasks?|messages?|conversations?|questions?|prompts?|sessions?|quer(?:y|ies)|interactions?|responses?|situations?|slicer?|tool calls?|commands?|outputs?)\b|\balways (?:use|load|run|invoke|activate|apply|call|follow)\b|\bbefore (?:any|every|each|all)\b|\bfor everything\b|\bno matter what\b|\bregardless of\b|\bwhatever the\b/i;
 
-export function alwaysOn(skill: Skill, findings: readonly SkillFinding[]): SkillFinding | undefined {
+function alwaysOn(skill: Skill, findings: readonly SkillFinding[]): SkillFinding | undefined {
   if (!skill.always) return undefined;
   const greedy = GREEDY.test(skill.description);
   const suspicious = findings.some(({ severity, code }) => severity !== "note" && code !== "undeclared_env");
@@ -254,7 +254,7 @@ function lineOfAlways({ bytes }: Skill): number {
 
 const MAX_INSTALL_STEPS = 50;
 
-export function installStepFindings(subject: Subject, document: string): SkillFinding[] {
+function installStepFindings(subject: Subject, document: string): SkillFinding[] {
   const findings: SkillFinding[] = [];
   for (const { kind, step } of subject.skill.install.slice(0, MAX_INSTALL_STEPS)) {
     const { url } = step;
@@ -348,7 +348,7 @@ export class TimeSlicer {
     return this.#now() - this.#since >= SLICE_MS;
   }
 
-  async give(): Promise<void> {
+  async pause(): Promise<void> {
     await setImmediate();
     this.#since = this.#now();
   }
@@ -357,7 +357,7 @@ export class TimeSlicer {
   async run<Result>(steps: Generator<undefined, Result>): Promise<Result> {
     let next = steps.next();
     while (next.done !== true) {
-      if (this.isDue()) await this.give();
+      if (this.isDue()) await this.pause();
       next = steps.next();
     }
     return next.value;

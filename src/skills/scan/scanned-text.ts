@@ -80,8 +80,7 @@ export function lineAt({ lines }: ScannedText, number: number): ScannedLine | un
   return lines[low - 1];
 }
 
-/** Where in a document a line stands: section, block, comment. Told line by line, from the top. */
-/** instructions: read by an agent. script: run by one. data: neither, as far as its name says. */
+/** instructions: read by an agent. script: run by one. data: neither, judging by its name. */
 export type TextKind = "instructions" | "script" | "data";
 
 interface LineContext {
@@ -102,6 +101,7 @@ const HEADING = /^(#{1,6})[ \t]{1,8}(\S.{0,300})/;
 const COMMENT_LINE = /^[ \t]{0,40}(?:#|\/\/|\*|--|::|rem )/;
 const MAX_INTRO_LENGTH = 400;
 
+/** Tracks the section, block and comment of each line of a document, from the top. */
 class ContextTracker {
   readonly #kind: TextKind;
   readonly #headings: string[] = [];

@@ -26,8 +26,8 @@ export function sourceRisk(
     return addresses.length > 0
       ? { severity: "note", why: "from this machine" }
       : { severity: "warn", why: "from an address that is not on the line" };
-  const shady = outside.find(isSuspicious);
-  if (shady !== undefined) return { severity: "refuse", why: `from ${describeAddress(shady)}` };
+  const suspicious = outside.find(isSuspicious);
+  if (suspicious !== undefined) return { severity: "refuse", why: `from ${describeAddress(suspicious)}` };
   const paste = outside.find(({ kind }) => kind === "paste");
   if (paste !== undefined && !paste.host.startsWith("gist."))
     return { severity: "refuse", why: `from ${describeAddress(paste)}` };

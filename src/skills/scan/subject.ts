@@ -72,7 +72,7 @@ function mentions({ lines }: ScannedText, site: string): number {
   return count;
 }
 
-// Whether a line only talks about an attack: security guides show commands that nobody should run.
+// Whether a line only talks about an attack: security guides show commands as warnings.
 
 /** 0: no. 1: the skill is about security. 2: the section or what leads in says so. 3: the line itself says so. */
 type DefenceLevel = 0 | 1 | 2 | 3;

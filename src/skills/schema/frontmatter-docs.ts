@@ -25,11 +25,11 @@ export function renderFrontmatterDocs(): string {
       table(jsonSchemaOf(StandardSchema)),
       "## Claude Code",
       table(jsonSchemaOf(ClaudeCodeSchema)),
-      "`allowed-tools` may also have commas, or be a list.",
+      "`allowed-tools` may also use commas, or be a list.",
       "## OpenClaw",
       "At the top:",
       table(jsonSchemaOf(OpenClawSchema)),
-      "In `metadata.openclaw` (formerly `clawdbot` and `clawdis`), as a map or as JSON in a text:",
+      "In `metadata.openclaw` (formerly `clawdbot` and `clawdis`), as a map or as JSON in a string:",
       table(block),
       "In `requires` of that block:",
       table(block.properties?.["requires"]),
@@ -39,7 +39,7 @@ export function renderFrontmatterDocs(): string {
       "### Keys of a server",
       table(jsonSchemaOf(ServerSchema)),
       "### Keys of `config-template`",
-      "The same keys may stand beside `name`.",
+      "The same keys may also be next to `name`.",
       table(jsonSchemaOf(TemplateSchema)),
       "### Keys of a parameter",
       table(jsonSchemaOf(ParameterSchema)),
@@ -56,7 +56,7 @@ const INTRODUCTION = `# Frontmatter of SKILL.md
 
 A skill is a folder with a \`SKILL.md\`: YAML between two lines \`---\`, then instructions in Markdown. Toolcrib reads the
 Agent Skills standard and the dialects of Claude Code and OpenClaw. Keys may be written in kebab-case, camelCase or with
-underscores; unknown keys are kept and mean nothing.
+underscores; unknown keys are kept and have no effect.
 
 \`\`\`yaml
 ---
@@ -68,12 +68,12 @@ requires-mcp-servers:
 \`\`\`
 
 \`toolcrib schema --skill\` prints the JSON Schema; it is also in the package as \`toolcrib/skill.schema.json\`. Its root
-takes all dialects, \`#/$defs/standard\` the standard alone. \`toolcrib skill validate <path…>\` checks skills with it:
-leniently, so that only what makes a skill unusable is an error, or with \`--strict\`, the standard to the letter.`;
+accepts all dialects, \`#/$defs/standard\` the standard alone. \`toolcrib skill validate <path…>\` checks skills with it:
+leniently, so that only an unusable skill is an error, or with \`--strict\`, against the exact standard.`;
 
 const SERVERS = `### \`requires-mcp-servers\`
 
-A list, of any of these:
+A list of any of these:
 
 \`\`\`yaml
 requires-mcp-servers:
@@ -91,14 +91,14 @@ requires-mcp-servers:
       SEARCH_TOKEN: { description: Token of the service, sensitive: true }
 \`\`\`
 
-A map of names works in its place. \`\${CWD}\`, \`\${WORKSPACE}\`, \`\${HOME}\` and \`\${SKILL_DIR}\` are filled in by Toolcrib;
-every other name is a parameter. What a skill writes never becomes a reference to a secret or to a variable of the
+A map by name works too. \`\${CWD}\`, \`\${WORKSPACE}\`, \`\${HOME}\` and \`\${SKILL_DIR}\` are filled in by Toolcrib;
+every other name is a parameter. A skill can never refer to a secret or to a variable of the
 environment: \`secret://\` is refused in templates and in values, and \`\${\` in a value stays text. A parameter whose name
 looks like that of a credential is sensitive unless it says otherwise.`;
 
 const CODES = `## Codes
 
-\`skill validate\` prints \`file:line: code message\`. These codes come from the schema; others tell what the reader
+\`skill validate\` prints \`file:line: code message\`. These codes come from the schema; others report what the reader
 repaired, and are errors only with \`--strict\`.`;
 
 function table(node: SchemaNode | undefined): string {

@@ -18,8 +18,8 @@ const Description = z
   .min(1)
   .max(1024)
   .regex(/\S/)
-  .describe("What the skill does and when to use it. This is what a model sees before it takes the skill up.");
-const License = z.string().describe("Name of the license, or of a file of the skill that holds it.");
+  .describe("What the skill does and when to use it. A model sees this before it uses the skill.");
+const License = z.string().describe("Name of the license, or of the skill's file with its text.");
 const Compatibility = z.string().min(1).max(500).describe("What the skill needs from the machine or the client.");
 
 /** The Agent Skills standard to the letter. */
@@ -28,7 +28,7 @@ export const StandardSchema = z.strictObject({
   description: Description,
   license: License.optional(),
   compatibility: Compatibility.optional(),
-  metadata: z.record(z.string(), z.string()).optional().describe("Further texts by name, for other programs."),
+  metadata: z.record(z.string(), z.string()).optional().describe("Other strings by name, for other programs."),
   "allowed-tools": z
     .string()
     .regex(TOOLS)
@@ -41,22 +41,22 @@ const Label = z.union([z.string(), z.number()]);
 
 /** Keys that Claude Code adds. */
 export const ClaudeCodeSchema = z.looseObject({
-  "disable-model-invocation": z.boolean().optional().describe("true: only a person may take the skill up."),
-  "user-invocable": z.boolean().optional().describe("false: not offered to people by name. true if absent."),
+  "disable-model-invocation": z.boolean().optional().describe("true: only a person may invoke the skill."),
+  "user-invocable": z.boolean().optional().describe("false: people cannot invoke it by name. true by default."),
   "argument-hint": z
     .union([z.string(), z.array(z.unknown())])
     .optional()
     .describe("What to write after the skill's name: `[issue-number]`."),
-  arguments: z.unknown().optional().describe("Names of positional arguments. Shown, never acted on."),
-  "when-to-use": z.string().optional().describe("More about when to use it. Shown, never acted on."),
-  "disallowed-tools": Texts.optional().describe("Tools that are off while the skill is active. Shown, never acted on."),
-  context: z.string().optional().describe("`fork` runs it apart from the conversation. Shown, never acted on."),
-  agent: z.string().optional().describe("The kind of agent for `context: fork`. Shown, never acted on."),
-  model: z.string().optional().describe("The model for it. Shown, never acted on."),
-  effort: Label.optional().describe("How hard the model should think. Shown, never acted on."),
-  paths: Texts.optional().describe("Files that the skill is about. Shown, never acted on."),
+  arguments: z.unknown().optional().describe("Names of positional arguments. Shown, has no effect."),
+  "when-to-use": z.string().optional().describe("More about when to use it. Shown, has no effect."),
+  "disallowed-tools": Texts.optional().describe("Tools that are off while the skill is active. Shown, has no effect."),
+  context: z.string().optional().describe("`fork` runs it apart from the conversation. Shown, has no effect."),
+  agent: z.string().optional().describe("The kind of agent for `context: fork`. Shown, has no effect."),
+  model: z.string().optional().describe("The model for it. Shown, has no effect."),
+  effort: Label.optional().describe("How hard the model should think. Shown, has no effect."),
+  paths: Texts.optional().describe("Files that the skill is about. Shown, has no effect."),
   shell: z.string().optional().describe("The shell for commands in the text. Shown, never run."),
-  hooks: z.unknown().optional().describe("Commands at certain moments. Shown, never run."),
+  hooks: z.unknown().optional().describe("Commands for events. Shown, never run."),
 });
 
 /** `metadata.openclaw`; `clawdbot` and `clawdis` are its former names. */
@@ -64,41 +64,41 @@ export const OpenClawBlockSchema = z.looseObject({
   requires: z
     .looseObject({
       bins: Texts.optional().describe("Programs that must be on the PATH, all of them."),
-      anyBins: Texts.optional().describe("Programs of which one is enough."),
+      anyBins: Texts.optional().describe("Programs, one of which is enough."),
       env: z.unknown().optional().describe("Environment variables that must be set."),
       config: Texts.optional().describe("Paths in OpenClaw's config that must be set."),
     })
     .optional()
-    .describe("What the machine must have."),
-  os: Texts.optional().describe("`darwin`, `linux`, `win32`; `macos` and `windows` too. Any if absent."),
-  always: z.boolean().optional().describe("Wants to be in every conversation."),
-  primaryEnv: z.string().optional().describe("The variable that holds the skill's key."),
+    .describe("Requirements of the machine."),
+  os: Texts.optional().describe("`darwin`, `linux`, `win32`; `macos` and `windows` too. Any by default."),
+  always: z.boolean().optional().describe("true: it asks to be in every conversation."),
+  primaryEnv: z.string().optional().describe("The variable with the skill's API key."),
   skillKey: z.string().optional().describe("Its key in OpenClaw's config."),
-  emoji: z.string().optional().describe("A sign for lists."),
+  emoji: z.string().optional().describe("An emoji for lists."),
   homepage: z.string().optional().describe("Where to read more."),
-  install: z.unknown().optional().describe("Steps that get missing programs. Shown, never run."),
+  install: z.unknown().optional().describe("Steps that install missing programs. Shown, never run."),
 });
 
 /** Top-level keys that OpenClaw adds. */
 export const OpenClawSchema = z.looseObject({
-  "command-dispatch": z.literal("tool").optional().describe("Hands its arguments straight to a tool, without a model."),
+  "command-dispatch": z
+    .literal("tool")
+    .optional()
+    .describe("Passes its arguments directly to a tool, without a model."),
   "command-tool": z.string().optional().describe("Public name of that tool."),
-  "command-arg-mode": z.literal("raw").optional().describe("How: the text as it was written."),
+  "command-arg-mode": z.literal("raw").optional().describe("Passes the text as written."),
   homepage: z.string().optional().describe("Where to read more."),
 });
 
 /** A parameter of a required server. */
 export const ParameterSchema = z.looseObject({
   description: z.string().optional().describe("What to fill in."),
-  required: z.boolean().optional().describe("true if absent and there is no default."),
-  sensitive: z
-    .boolean()
-    .optional()
-    .describe("true: asked for without echo, kept as a secret, and never with a default."),
+  required: z.boolean().optional().describe("true by default, unless there is a default value."),
+  sensitive: z.boolean().optional().describe("true: asked for without echo, stored as a secret, never with a default."),
   default: z
     .union([z.string(), z.number(), z.boolean()])
     .optional()
-    .describe("May hold `${CWD}`, `${WORKSPACE}`, `${HOME}` and `${SKILL_DIR}`."),
+    .describe("May contain `${CWD}`, `${WORKSPACE}`, `${HOME}` and `${SKILL_DIR}`."),
   example: z.union([z.string(), z.number(), z.boolean()]).optional().describe("Shown when it is asked for."),
 });
 
@@ -120,26 +120,26 @@ export const TemplateSchema = z.looseObject({
 
 /** One required server. */
 export const ServerSchema = z.looseObject({
-  name: z.string().optional().describe("Becomes its id in the config. From the package if absent."),
+  name: z.string().optional().describe("Its id in the config. Taken from the package by default."),
   package: z
     .string()
     .optional()
     .describe("npm package, run with `npx -y`; `pypi:name` is run with `uvx`. A version may follow."),
   description: z.string().optional().describe("What the skill uses it for."),
   purpose: z.string().optional().describe("The same as `description`."),
-  transport: z.string().optional().describe("`stdio`, `http` or `sse`; inferred if absent."),
+  transport: z.string().optional().describe("`stdio`, `http` or `sse`; inferred by default."),
   "config-template": TemplateSchema.optional().describe(
-    "How it is started, with `${PARAMETER}` or `${PARAMETER:-default}` in its texts. Its keys may stand beside `name` too.",
+    "How to start it, with `${PARAMETER}` or `${PARAMETER:-default}` in its strings. Its keys may also be next to `name`.",
   ),
   parameters: z
     .record(z.string(), z.union([ParameterSchema, z.string(), z.null()]))
     .optional()
-    .describe("What the placeholders stand for. One that is not declared is required, with a warning."),
+    .describe("The meaning of the placeholders. An undeclared one is required, with a warning."),
   docker: z
     .union([z.string(), z.looseObject({ image: z.string(), port: z.int().min(1).max(65_535).optional() })])
     .optional()
-    .describe("A container image of it. Used where containers can be run."),
-  stdio: TemplateSchema.optional().describe("How it is started without a container."),
+    .describe("Its container image. Used if containers can be run."),
+  stdio: TemplateSchema.optional().describe("How to start it without a container."),
 });
 
 const ServerItem = z.union([z.string(), ServerSchema, z.record(z.string(), z.unknown())]);
@@ -150,7 +150,7 @@ export const ToolcribSchema = z.looseObject({
     .union([z.string(), z.array(ServerItem), z.record(z.string(), z.unknown())])
     .optional()
     .describe("MCP servers that the skill needs: names, packages or templates."),
-  version: Label.optional().describe("Version of the skill; 1.0.0 if absent."),
+  version: Label.optional().describe("Version of the skill; 1.0.0 by default."),
   author: z
     .union([z.string(), z.looseObject({ name: z.string() })])
     .optional()
@@ -167,12 +167,12 @@ export const FrontmatterSchema = z.looseObject({
   compatibility: Compatibility.optional(),
   metadata: z
     .looseObject({
-      openclaw: VendorBlock.describe("OpenClaw's needs and switches."),
+      openclaw: VendorBlock.describe("OpenClaw's requirements and switches."),
       clawdbot: VendorBlock.describe("Former name of `openclaw`."),
       clawdis: VendorBlock.describe("Former name of `openclaw`."),
     })
     .optional()
-    .describe("Further values by name, and the blocks of other programs."),
+    .describe("Other values by name, and blocks of other programs."),
   "allowed-tools": Texts.optional().describe(
     "Tools that need no further approval, with spaces or commas, or as a list.",
   ),
@@ -204,7 +204,7 @@ export function skillJsonSchema(): Record<string, unknown> & SchemaNode {
     $schema,
     $id: "urn:toolcrib:skill-frontmatter",
     title: "Frontmatter of SKILL.md",
-    description: "What stands between the two --- of a SKILL.md, in all dialects that Toolcrib reads.",
+    description: "The text between the two --- of a SKILL.md, in all dialects that Toolcrib reads.",
     ...root,
     $defs: { standard: { title: "The Agent Skills standard to the letter", ...standard } },
   };

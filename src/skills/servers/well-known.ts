@@ -46,7 +46,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   memory: {
     description: "Keeps a graph of facts between conversations.",
     package: "@modelcontextprotocol/server-memory",
-    env: [optional("MEMORY_FILE_PATH", "File that holds the graph; one of the server's own if absent.")],
+    env: [optional("MEMORY_FILE_PATH", "File of the graph; the server chooses one by default.")],
   },
   everything: {
     description: "Shows every feature of the protocol; for tests.",
@@ -95,7 +95,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     description: "Reads schemas and runs read-only queries in a PostgreSQL database.",
     package: "@modelcontextprotocol/server-postgres",
     args: ["${DATABASE_URL}"],
-    // The address holds the password.
+    // The address contains the password.
     parameters: [secret("DATABASE_URL", "Address of the database.", { example: "postgresql://user@localhost/mydb" })],
   },
   mongodb: {

@@ -109,7 +109,7 @@ export function storedSkillFiles({ db }: DatabaseEngine, now: () => string): Sto
       await db
         .insertInto("skillFiles")
         .values({ digest, content: Buffer.from(bytes).toString("base64"), addedAt })
-        // Whoever puts it is about to speak of it, so that it must not go as one that nobody speaks of.
+        // It is about to be referred to, so it must not be removed as unused.
         .onConflict((conflict) => conflict.column("digest").doUpdateSet({ addedAt }))
         .execute();
     },

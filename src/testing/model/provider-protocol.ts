@@ -15,7 +15,7 @@ export interface Frame {
 export interface ErrorFacts {
   readonly status: number;
   readonly message: string | undefined;
-  readonly code?: string | undefined;
+  readonly code?: string;
 }
 
 /** A request without its body. */

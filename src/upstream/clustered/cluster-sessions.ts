@@ -8,12 +8,12 @@ export class RemoteSessions {
   readonly #hubSession: string | undefined;
   readonly #ids = new Map<string, Set<string>>();
 
-  /** @param hubSession What the own sessions of all hubs stand for, where the user who runs them has a connection. */
+  /** @param hubSession Used for the own sessions of all hubs, where each user has a connection. */
   constructor(hubSession: string | undefined) {
     this.#hubSession = hubSession;
   }
 
-  /** What it is called here. */
+  /** The session as it is known here. */
   see(sent: ForwardedSession, node: string): SessionContext {
     const { isHub, ...session } = sent;
     const isShared = isHub && this.#hubSession !== undefined;
@@ -30,7 +30,7 @@ export class RemoteSessions {
     return session;
   }
 
-  /** What it is called here. */
+  /** Returns the id by which it is known here. */
   drop(sessionId: string, node: string): string {
     const id = remoteSessionId(sessionId, node);
     this.#ids.get(node)?.delete(id);
@@ -55,16 +55,16 @@ function remoteSessionId(sessionId: string, node: string): string {
   return `${node}/${sessionId}`;
 }
 
-/** What a session is called at its own node; that of another node stays as it is, and means nobody here. */
+/** The id of a session at its own node; that of another node stays as it is and matches no session here. */
 export function localSessionId(id: string, node: string): string {
   return id.startsWith(`${node}/`) ? id.slice(node.length + 1) : id;
 }
 
-/** The sessions of this node that a server keeps something of, wherever it runs: a program that takes over is told of them. */
+/** The sessions of this node that a server keeps something of, wherever it runs: a replica that takes over is notified of them. */
 export class AnnouncedSessions {
   /** Where each user or session has a connection: all that are open. */
   readonly #open = new Map<string, SessionContext>();
-  /** The server is told when they end. */
+  /** The server is notified when they end. */
   readonly #known = new Set<string>();
   /** Of the programs that know of them. */
   #incarnations = new Set<string>();
@@ -95,7 +95,7 @@ export class AnnouncedSessions {
     for (const replica of replicas) replica.endSession(sessionId);
   }
 
-  /** What they follow is told elsewhere from now on. */
+  /** Their subscriptions are at another replica from now on. */
   leave(replica: Replica): void {
     for (const sessionId of this.#known) replica.endSession(sessionId);
   }
@@ -126,7 +126,7 @@ type IsSessionKnown = (sessionId: string) => boolean;
 
 /**
  * Which sessions of a node still live, asked by those that keep processes for them: news of an end may get lost. It is asked
- * and not told, because an answer cannot be overtaken by a session that has just begun.
+ * and not announced, because an answer cannot be overtaken by a session that has just begun.
  */
 export class SessionLiveness {
   readonly #known = new Map<string, Set<IsSessionKnown>>();

@@ -233,7 +233,7 @@ export class ClusteredConnection implements ServerConnection {
 
   async run(use: Use, context: UseContext): Promise<Result> {
     if (this.#retiring !== undefined || this.#isClosed) throw removedError(this.id);
-    // What nobody connected yet is connected by its first call.
+    // The first call connects it.
     if (this.#state.kind === "idle" && !this.#isUnwanted) {
       await this.#shared.ready();
       this.#isWanted = true;
@@ -277,7 +277,7 @@ export class ClusteredConnection implements ServerConnection {
     return info === undefined ? this.info() : { ...info, ...(node === undefined ? {} : { node }) };
   }
 
-  /** The server keeps something of the session, and is told when it ends. */
+  /** The server keeps state of the session, and is notified when it ends. */
   #leavesState({ kind }: Use): boolean {
     return kind === "subscribe" || this.#spec.isolation !== "shared";
   }
@@ -353,7 +353,7 @@ export class ClusteredConnection implements ServerConnection {
     this.#changes.notify();
   }
 
-  /** @param isNewReplica Whoever hears that it is ready tells it what sessions follow. */
+  /** @param isNewReplica Emits the state again: listeners then send their subscriptions. */
   #take(state: ServerState, isNewReplica: boolean): void {
     const previous = this.#state;
     if (isSameState(previous, state) && !isNewReplica) return;
@@ -431,7 +431,7 @@ export function clusterState(replicas: readonly Pick<Replica, "state">[], now: S
     return {
       ...takingOver,
       reason: "NATS cannot be reached, and without it no node can know which one may run it",
-      hint: "It starts by itself when NATS is back. `replicas: 2` or more lets a stateless server run meanwhile.",
+      hint: "It starts by itself when NATS is back. `replicas: 2` or more lets a stateless server run until then.",
     };
   }
   if (now.wasUp && !now.isHandedOver)
@@ -477,7 +477,7 @@ class SubscriptionReplica {
     this.#incarnation = undefined;
   }
 
-  /** Whether another replica has to be told of the subscriptions now, and which one had them before. It counts as told. */
+  /** Whether another replica has to get the subscriptions now, and which one had them before. It counts as done. */
   check(replicas: readonly Replica[]): { readonly isNew: boolean; readonly former?: Replica } {
     const replica = this.of(replicas);
     if (replica === undefined || !isUp(replica) || replica.incarnation === this.#incarnation) return { isNew: false };
@@ -487,7 +487,7 @@ class SubscriptionReplica {
   }
 }
 
-/** What a server sends on its own reaches the sessions of every node. */
+/** Events that reach the sessions of every node. */
 const FORWARDED_EVENTS = ["log", "notice", "warning", "resource-updated"] as const satisfies (keyof ConnectionEvents)[];
 
 type Events = Pick<Emitter<ConnectionEvents>, "emit">;

@@ -1,4 +1,4 @@
-/** What the clustered servers of a node share: the wishes of operators, who failed to run what, and the balance. */
+/** State that the clustered servers of a node share: operators' wishes, failures by node, and load balancing. */
 import type { Clock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
 import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
@@ -12,12 +12,12 @@ interface ClusteredServersOptions {
   readonly clock: Clock;
   /** Of the cluster. */
   readonly leaseMs: number;
-  /** How long calls under way may take when a node stops. */
+  /** How long calls in progress may take when a node stops. */
   readonly shutdownMs: number;
 }
 
 const MAX_READY_MS = 3000;
-/** A wish is written again by every node that lives, and outlives the last one by so long. */
+/** A wish is written again by every node that lives, and outlives the last one by this long. */
 const WISH_TTL_MS = 60 * 60_000;
 /** Names of nodes that are no longer there are shown until their servers are elsewhere. */
 const MAX_NAMES = 256;
@@ -30,9 +30,9 @@ export interface ReportedFailure {
   readonly hint?: string;
 }
 
-/** What it may move to another node. */
+/** A server that may move to another node. */
 interface Movable {
-  /** Gives its slot back if nobody uses it now and one of these nodes may take it; whether it did. */
+  /** Gives its slot back if it is idle and one of these nodes may take it; whether it did. */
   moveTo(nodes: readonly string[]): Promise<boolean>;
 }
 
@@ -75,7 +75,7 @@ export class ClusteredServers {
     void this.#open();
   }
 
-  /** What is known of a server has changed. */
+  /** Called when the shared state of a server has changed. */
   on(token: string, listener: () => void): () => void {
     return this.#events.on(token, listener);
   }
@@ -199,7 +199,7 @@ export class ClusteredServers {
     return this.cluster.map("wishes", { ttlMs: WISH_TTL_MS });
   }
 
-  /** Not at once: who has just come may be about to go, and what has just lost its node is placed anew anyway. */
+  /** Not at once: who has just come may be about to go, and what has just lost its node is placed again anyway. */
   #balanceLater(): void {
     if (this.#stopTimer !== undefined || this.#closed || lessLoadedNodes(...this.#loads()).length === 0) return;
     const wait = this.leaseMs * (2 + Math.random());
@@ -230,12 +230,12 @@ function readFailure({ node, digest, reason, hint }: JsonObject): ReportedFailur
 /** All nodes write their facts several times in each lease: enough of a digest to tell specs apart. */
 const MARK_LENGTH = 12;
 
-/** Which nodes would run a server: each says so of itself, because their configs may differ. */
+/** Which nodes would run a server: each publishes it, because their configs may differ. */
 class CandidateNodes {
   readonly #cluster: Cluster;
   /** By whoever would run it here. */
   readonly #own = new Map<object, string>();
-  /** Facts are heard anew with each beat, and read by every server. */
+  /** Facts are received again with each renewal, and read by every server. */
   readonly #read = new WeakMap<JsonObject, ReadonlySet<string>>();
   #told = "";
   #telling = false;

@@ -1,4 +1,4 @@
-/** What travels between the node of a caller and the node that runs the server. */
+/** The messages between the node of a caller and the node that runs the server. */
 import { decodeError, encodeError, type IncomingCall } from "../../cluster/cluster.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -24,7 +24,7 @@ export function writeBody(value: unknown): Uint8Array {
   return Buffer.from(JSON.stringify(value ?? null), "utf8");
 }
 
-/** What the node that runs a server tells of it. */
+/** A server, described by the node that runs it. */
 export interface ReplicaDescription {
   readonly state: ServerState;
   readonly info: ServerInfo;
@@ -141,7 +141,7 @@ export function serverMoving(id: string): CallNotStarted {
   });
 }
 
-/** What a call to another node was refused with: the same error, marked if nothing was begun. */
+/** The error of a call to another node, as a CallNotStarted if nothing was begun. */
 export function asCallNotStarted(thrown: unknown): unknown {
   if (!(thrown instanceof ToolcribError) || thrown.details?.["sent"] !== false) return thrown;
   const { code, message, hint, details } = thrown;
@@ -171,7 +171,7 @@ export function remoteClient(sent: ForwardedClient, call: Pick<IncomingCall, "as
   const { answers } = sent;
   return {
     key: `${call.from}/${sent.key}`,
-    // What the client itself says of it does not travel: an open question is the usual reason.
+    // The client's own value is not sent: an open question is the usual reason.
     get waiting() {
       return open > 0;
     },

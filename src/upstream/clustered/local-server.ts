@@ -26,7 +26,7 @@ export class LocalServer {
   #successor: ServerConnection | undefined;
   /** They finish their calls, and end. */
   readonly #retiring = new Set<ServerConnection>();
-  /** What sessions follow, by session. */
+  /** Subscribed URIs by session. */
   readonly #followed = new Map<string, Set<string>>();
   #state: ServerState = { kind: "idle" };
   #stopListening: () => void;
@@ -63,7 +63,7 @@ export class LocalServer {
     return specDigest(this.#connection.spec);
   }
 
-  /** Nobody waits for anything of it or has a process of their own, and nothing ran for so long. */
+  /** It has no subscriptions and no isolated connections, and nothing ran for this long. */
   isUnusedFor(ms: number): boolean {
     const { users, sessions } = this.#connection.info();
     const isKept = this.#followed.size > 0 || ((users ?? sessions)?.connections ?? 0) > 0;
@@ -171,7 +171,7 @@ export class LocalServer {
   }
 }
 
-/** Of a connection whose events nobody heard so far. */
+/** The state of a connection that had no listener so far. */
 function stateOf(connection: ServerConnection): ServerState {
   const { state, connectedAt, lastError, hint } = connection.info();
   const reason = lastError ?? "it did not become ready";

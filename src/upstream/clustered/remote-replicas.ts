@@ -42,7 +42,7 @@ const MAX_DISAGREEMENT_MS = 10_000;
 export class RemoteReplicas {
   readonly #options: RemoteReplicasOptions;
   readonly #slots = new Map<number, RemoteReplica & { disagreesSince?: number }>();
-  /** Whose other spec was told of. */
+  /** Disagreements that were reported. */
   readonly #warned = new Set<string>();
   readonly #stopTimers = new Set<() => void>();
   /** The node that had one last. */
@@ -136,16 +136,16 @@ interface RemoteReplicaOptions {
   readonly lease: LeaseState;
   readonly spec: () => ServerSpec;
   readonly hubSession: SessionContext;
-  /** Users of sessions here: what the server tells them is asked for too. */
+  /** Users of sessions here: their instructions are requested too. */
   readonly users: () => string[];
-  /** It is described, for the first time or anew. */
+  /** It is described, for the first time or again. */
   readonly onChange: () => void;
 }
 
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2000;
 
-/** RemoteSlot: a slot that another node holds, seen and called from here. */
+/** A replica that another node runs, seen and called from here. */
 class RemoteReplica implements Replica {
   readonly slot: number;
   readonly term: number;
@@ -275,7 +275,7 @@ class RemoteReplica implements Replica {
     };
   }
 
-  /** What does no harm if it does not arrive: a new holder is told again. */
+  /** For messages that may get lost: a new holder gets them again. */
   #tell(head: JsonObject, body?: unknown): void {
     void this.#call({ head, ...(body === undefined ? {} : { body: writeBody(body) }) }).catch(() => {});
   }

@@ -114,7 +114,7 @@ export class ReplicaHost {
     await this.#options.lease.release().catch(() => {});
   }
 
-  /** Others look again when the value of the lease changes. What follows at once is told together. */
+  /** Others look again when the value of the lease changes. Changes in quick succession are written together. */
   #tell(news: Partial<ReplicaFacts>): void {
     this.#facts = { ...this.#facts, ...news, revision: this.#facts.revision + 1 };
     if (this.#telling) return;

@@ -1,4 +1,4 @@
-/** Slots: where a server runs now, and when this node takes a slot or gives it back. */
+/** ReplicaSet: where a server runs now, and when this node takes a slot or gives it back. */
 import type { Lease } from "../../cluster/cluster.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { ServerState } from "../../model/server-state.ts";
@@ -32,15 +32,15 @@ export interface ReplicaSetOptions {
   readonly onChange: () => void;
 }
 
-/** Who is next in line waits so long for each of those before it. */
+/** A node waits this long for each node that ranks before it. */
 const CLAIM_TURN_MS = 300;
 const CLAIM_AGAIN_MS = 500;
-/** What a program has in memory is lost when it moves: it must have been idle for so many leases. */
+/** What a program has in memory is lost when it moves: it must have been idle for this many leases. */
 const MIN_IDLE_LEASES = 15;
 
 interface LocalFailure extends Omit<ReportedFailure, "node"> {
   readonly at: number;
-  /** The other nodes know of it; if they no longer do, somebody wants another try. */
+  /** The other nodes know of it; if they no longer do, an operator wants another try. */
   noted: boolean;
 }
 
@@ -150,7 +150,7 @@ export class ReplicaSet {
     await (this.#host?.server ?? this.#unleased)?.respec(spec);
   }
 
-  /** Runs it here although nobody can say who else does. */
+  /** Runs it here although it is unknown which other nodes do. */
   runWithoutLease(): void {
     if (this.#host !== undefined || this.#unleased !== undefined || this.#closed) return;
     this.#unleased = this.#start();
@@ -209,7 +209,7 @@ export class ReplicaSet {
     return this.#host !== undefined && this.#host.slot >= this.#slots.length;
   }
 
-  /** Nobody is meant to use it here. */
+  /** It is not meant to run here any more. */
   #stopHere(): void {
     const host = this.#host;
     const unleased = this.#unleased;
@@ -218,7 +218,7 @@ export class ReplicaSet {
     if (host !== undefined) void this.#handOver(host, { drainMs: 0 });
   }
 
-  /** What runs without a lease ends when other nodes run every replica. */
+  /** The program without a lease ends when other nodes run every replica. */
   #reviewUnleased(): void {
     const unleased = this.#unleased;
     if (unleased === undefined || !this.#options.shared.cluster.isUp) return;
@@ -336,7 +336,7 @@ export class ReplicaSet {
 
   /** It cannot run here: another node may try, and all hear why. */
   #giveUp(server: LocalServer, { reason, hint }: Extract<ServerState, { kind: "failed" }>): void {
-    // What is being handed over has its say no more.
+    // A program that is being handed over does not count any more.
     if (this.#host?.server !== server && this.#unleased !== server) return;
     const { shared, token } = this.#options;
     const why = { digest: server.digest, reason, hint };

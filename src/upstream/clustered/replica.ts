@@ -1,4 +1,4 @@
-/** Place: a server where it runs, here or at another node. */
+/** Replica: a server where it runs, here or at another node, and which node runs which server. */
 import { createHash } from "node:crypto";
 import type { LeaseState } from "../../cluster/cluster.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -26,7 +26,7 @@ export interface Replica {
   run(use: Use, context: UseContext): Promise<Result>;
   refresh(): Promise<void>;
   connectUser(user: string): Promise<ServerInfo>;
-  /** Of these nobody waits for the end, and none throws. */
+  /** The rest is not waited for and never throws. */
   rootsChanged(): void;
   setLogLevel(level: string): void;
   startSession(session: SessionContext): void;
@@ -49,7 +49,7 @@ function isServerLease(key: string): boolean {
   return key.startsWith(PREFIX);
 }
 
-/** The term is part of it: who still serves an old one is called by nobody. */
+/** The term is part of it: a node that still serves an old one gets no calls. */
 export function replicaAddress(token: string, slot: number, term: number): string {
   return `${leaseKey(token, slot)}.${term}`;
 }
@@ -59,14 +59,14 @@ export function eventsTopic(token: string): string {
   return `${PREFIX}${token}.news`;
 }
 
-/** What the holder of a slot says of it in its lease. */
+/** Written by the holder of a slot into its lease. */
 export interface ReplicaFacts {
   readonly server: string;
   /** Of the spec that its program was started with. */
   readonly digest: string;
   /** Another program has taken over in the same slot. */
   readonly generation: number;
-  /** Anything that `describe` tells has changed. */
+  /** Changes with anything that `describe` returns. */
   readonly revision: number;
 }
 
@@ -124,7 +124,7 @@ export function claimTurn(node: string, order: readonly string[], open: readonly
   return rank < 0 || slot === undefined ? undefined : { slot, after: Math.floor(rank / open.length) };
 }
 
-/** To whom a node may give one of its servers, the one with the least to do first: a difference of one is no reason. */
+/** The nodes that a node may give one of its servers to, least loaded first. A difference of one is not enough. */
 export function lessLoadedNodes(node: string, load: ReadonlyMap<string, number>): string[] {
   const own = load.get(node) ?? 0;
   return [...load]

@@ -29,7 +29,7 @@ export interface AddressPolicyOptions {
   readonly allowHosts: readonly string[];
   /**
    * Whether the client may start programs here, which reach this machine without us. Any other client reaches of this machine
-   * what `allowHosts` names with its port, and is not told what a name of the network resolves to.
+   * what `allowHosts` names with its port, and does not learn what a name of the network resolves to.
    */
   readonly localClient: boolean;
   /** Ports of this machine that belong to Toolcrib itself, and are refused to everybody. */
@@ -118,7 +118,7 @@ class AllowedHosts {
     return this.#exact.has(host);
   }
 
-  /** Whether it stands there by itself, rather than in a network or under a suffix. */
+  /** Whether it is listed by itself, rather than in a network or under a suffix. */
   names(host: string, address: string): boolean {
     return this.#exact.has(unwrapMappedAddress(address)) || (METADATA_NAMES.has(host) && this.#exact.has(host));
   }

@@ -216,7 +216,7 @@ function connectTimeout(): Error {
   return Object.assign(new Error("connect timeout"), { code: "ETIMEDOUT" });
 }
 
-/** The server closed a kept connection just as we used it. Nearly always it has not seen the request, but nobody knows. */
+/** The server closed a kept connection just as we used it. Nearly always it has not seen the request, but that is not certain. */
 function staleConnection(error: Error, url: URL): ToolcribError {
   const { message, details } = connectionError(error, url, true);
   return new ToolcribError("server_unavailable", message, { details: { ...details, stale: true }, cause: error });

@@ -1,4 +1,4 @@
-/** What goes wrong between us and a remote server, in words a person can act on. No header and no query is ever named. */
+/** Errors of HTTP, with messages that help to fix them. They never contain a header or a query. */
 import type { IncomingHttpHeaders } from "node:http";
 import { type ErrorCode, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
@@ -34,7 +34,10 @@ const BY_CODE: Readonly<Record<string, Reason>> = {
     text: (url) => `nothing answers at ${url.host} (connection refused)`,
     hint: "Is the server running, and is the port right?",
   },
-  ENOTFOUND: { text: (url) => `there is no host named ${url.hostname}`, hint: "Check the address for a typing error." },
+  ENOTFOUND: {
+    text: (url) => `the host ${url.hostname} does not exist`,
+    hint: "Check the address for a typing error.",
+  },
   EAI_AGAIN: {
     text: (url) => `the name ${url.hostname} cannot be looked up now`,
     hint: "Check the network connection.",
@@ -126,7 +129,7 @@ function statusReason(status: number, address: string): { code: ErrorCode; text:
   }
   if (status === 403) {
     const hint = "The credentials in `auth` or `headers` may lack a permission.";
-    return { code: "unauthorized", text: `${address} refuses access (HTTP 403)`, hint };
+    return { code: "unauthorized", text: `${address} denies access (HTTP 403)`, hint };
   }
   if (status === 404) {
     return {
@@ -146,7 +149,7 @@ function statusReason(status: number, address: string): { code: ErrorCode; text:
   if (status >= 500) {
     return {
       code: "server_unavailable",
-      text: `${address} has a fault of its own (HTTP ${status})`,
+      text: `${address} has an internal error (HTTP ${status})`,
       hint: "Try again later.",
     };
   }

@@ -92,10 +92,11 @@ function checkProperty(property: JsonObject, path: readonly string[], found: Mir
   if (!(ANNOTATION in property)) return undefined;
   const header = property[ANNOTATION];
   const where = path.join(".");
-  if (typeof header !== "string" || !TOKEN.test(header)) return `${ANNOTATION} of "${where}" is no valid header name`;
+  if (typeof header !== "string" || !TOKEN.test(header))
+    return `${ANNOTATION} of "${where}" is not a valid header name`;
   const type = property["type"];
   if (typeof type !== "string" || !TYPES.includes(type)) {
-    return `${ANNOTATION} of "${where}" stands on a parameter that is no string, integer or boolean`;
+    return `${ANNOTATION} of "${where}" is on a parameter that is not a string, integer or boolean`;
   }
   found.push({ header, path });
   return undefined;

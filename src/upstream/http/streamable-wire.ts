@@ -109,7 +109,7 @@ export class StreamableWire implements Wire {
     const session = this.#session;
     const headers = this.#headers();
     this.#end();
-    // Every request under way is cut first; the client makes new connections after that as before.
+    // Every request in progress is cut off first; the client makes new connections after that as before.
     this.#client.destroy();
     if (session !== undefined && this.#remote !== undefined) {
       const signal = AbortSignal.timeout(END_SESSION_TIMEOUT_MS);
@@ -380,7 +380,7 @@ interface ResumableStreamOptions {
   readonly onRefused: (error: ToolcribError, wasOpen: boolean) => void;
   /** Once per outage. */
   readonly onOutage?: (error: ToolcribError) => void;
-  /** Failed attempts in a row; without it, there is no end to them. */
+  /** Failed attempts in a row; without it, they are not limited. */
   readonly maxAttempts?: number;
   readonly lastEventId?: string | undefined;
   readonly retryMs?: number | undefined;
@@ -478,7 +478,7 @@ class ResumableStream {
     });
   }
 
-  /** An end that the server chose is no outage, but the stream is opened again all the same. */
+  /** An end that the server chose is not an outage, but the stream is opened again all the same. */
   #failed(error: ToolcribError, isOutage = true): void {
     if (this.#stopped) return;
     const delay = this.#delay();

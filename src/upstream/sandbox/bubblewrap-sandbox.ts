@@ -66,7 +66,7 @@ async function prepare(
   const found = programMounts(command, { path: env["PATH"], cwd, writable: settings.write.map(realPath) });
   if (found === undefined) throw startError(Object.assign(new Error("not found"), { code: "ENOENT" }), command);
 
-  // What lies in a named path, or in a folder of the program's, is there already, and stays as that was named.
+  // A path inside a named path, or inside a folder of the program, is mounted already, as that was named.
   const implied = found.mounts.filter(
     (path) =>
       !isWithin(path, "/usr") &&
@@ -307,7 +307,7 @@ interface Bubblewrap {
 const ASK_TIMEOUT_MS = 5000;
 const SETUID = 0o4000;
 
-/** Rejects with the reason and the alternative where it cannot be used. Asked anew each time, as that takes 2 ms. */
+/** Rejects with the reason and the alternative where it cannot be used. Asked again each time, as that takes 2 ms. */
 export async function findBubblewrap(
   env: NodeJS.ProcessEnv,
   platform: NodeJS.Platform = process.platform,
@@ -344,10 +344,10 @@ function bubblewrapMissing(message: string, hint: string): ToolcribError {
 
 const OTHER_SANDBOX = 'Or use the sandbox "container", or "none" for a program that you trust.';
 
-/** What is no fault of the sandbox is left to the program's own words. */
+/** Undefined where the sandbox is not the cause. */
 export function explainEnd(end: RunEnd, settings: SandboxSettings, wasOutOfMemory: boolean): ToolcribError | undefined {
   if (wasOutOfMemory) {
-    const message = `was ended because it wanted more memory than its sandbox gives it (${settings.memory} bytes)`;
+    const message = `was ended because it needed more memory than its sandbox allows (${settings.memory} bytes)`;
     return new ToolcribError("server_unavailable", message, {
       hint: "Raise `sandbox.memory`.",
       details: { ...exitDetails(end) },
@@ -368,7 +368,7 @@ export function explainEnd(end: RunEnd, settings: SandboxSettings, wasOutOfMemor
   });
 }
 
-/** What a program lacks because it runs as another user than the hub, which is root. */
+/** Failures because the program runs as another user than the hub, which is root. */
 function explainUser(
   end: RunEnd,
   { uid, gid }: Pick<SandboxUser, "uid" | "gid">,
@@ -405,7 +405,7 @@ function explainUser(
   );
 }
 
-/** What bubblewrap and its launchers say when they fail, in words a person can act on. */
+/** A failure of bubblewrap or its launchers, with a hint how to fix it. */
 function sandboxFailure(line: string, end: RunEnd): ToolcribError {
   const execFailed = /^(?:bwrap: execvp |toolcrib-cage: [^/]*)(\/.+): (?:No such file or directory|not found)$/.exec(
     line,

@@ -39,7 +39,7 @@ const CONTAINER_ADVICE =
   'Install podman, or start docker, or name the program in `containers.program`. `sandbox: "bubblewrap"` needs no container engine.';
 
 /**
- * Asked anew for every server: an engine may come and go, and asking costs a tenth of a second. Throws
+ * Asked again for every server: an engine may come and go, and asking costs a tenth of a second. Throws
  * `server_unavailable` with the reason for each program that was tried.
  */
 export async function containerEngine(
@@ -240,7 +240,7 @@ function tailOf(stream: Readable): () => string {
 }
 
 /**
- * What podman, docker and npm get of the hub's environment: what they need to find their settings, their daemon and the
+ * The part of the hub's environment for podman, docker and npm: what they need to find their settings, their daemon and the
  * way to a registry. Never the rest, which holds other servers' secrets.
  */
 const EVERY_PROGRAM = new Set([
@@ -271,7 +271,7 @@ const EVERY_PROGRAM = new Set([
 const ENGINE = new Set(["DBUS_SESSION_BUS_ADDRESS", "REGISTRY_AUTH_FILE", "SSH_AUTH_SOCK"]);
 const ENGINE_PREFIXES = /^(?:XDG|DOCKER|CONTAINERS?|BUILDAH|STORAGE|_CONTAINERS)_/;
 
-/** What the system's loader and the languages that engines are written in listen to, and what engines may come to. */
+/** Read by the system's loader, by the runtimes of engines, or by the engines themselves. */
 const ENGINE_SETTINGS =
   /^(?:LD_|DYLD_|GLIBC_|MALLOC_|GO|SSL_|LC_|OTEL_|PODMAN|DOCKER|BUILDKIT_|BUILDX_|CONTAINER|_CONTAINERS|XDG_|\w+_PROXY$|LANGUAGE$|TERM$|TZ$|NOTIFY_SOCKET$|LISTEN_)/i;
 

@@ -149,7 +149,7 @@ export class ContainerHttpWire implements Wire {
   }
 }
 
-/** What comes first: the work, or the end of the container, which is a failure then. */
+/** Rejects if the container ends before the work does. */
 async function untilEnded<T>(
   container: ContainerProcess,
   signal: AbortSignal,
@@ -247,7 +247,7 @@ class ContainerProcess {
     });
   }
 
-  /** What it wrote last. */
+  /** Its last lines of output. */
   lastLines(): string {
     return this.#output.text(MAX_REASON_LINES);
   }

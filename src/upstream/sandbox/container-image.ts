@@ -16,7 +16,7 @@ const PULL_TIMEOUT_MS = 10 * 60_000;
 
 export interface ServerImage {
   readonly image: string;
-  /** Stands in for the image's own entrypoint; undefined leaves that. */
+  /** Replaces the image's own entrypoint; undefined keeps it. */
   readonly entrypoint: string | undefined;
   readonly args: readonly string[];
 }
@@ -33,7 +33,7 @@ export class CancellableSingleFlight {
   readonly #underWay = new Map<string, SharedFlight>();
 
   /**
-   * Starts `work` unless the same is under way. Rejects with `cancelled` when the signal aborts; the last one who leaves
+   * Starts `work` unless the same is in progress. Rejects with `cancelled` when the signal aborts; the last one who leaves
    * ends the work, and waits until it has.
    */
   async join(key: string, work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
@@ -50,7 +50,7 @@ export class CancellableSingleFlight {
       joined.waiters--;
     }
     if (joined.waiters === 0) {
-      // Who comes now starts anew.
+      // A new caller starts again.
       if (this.#underWay.get(key) === joined) this.#underWay.delete(key);
       joined.controller.abort();
       await joined.done.catch(() => {});
@@ -97,10 +97,10 @@ export async function imageFor(request: ImageRequest): Promise<ServerImage> {
   return { image, entrypoint: undefined, args: launch.args };
 }
 
-/** What begins with a dash would be an option. */
+/** A name that begins with a dash would be an option. */
 function checkName(image: string): void {
   if (/^[A-Za-z0-9][\w./:@-]*$/.test(image)) return;
-  throw new ToolcribError("invalid_config", `${JSON.stringify(image)} is no name of an image.`, {
+  throw new ToolcribError("invalid_config", `${JSON.stringify(image)} is not the name of an image.`, {
     hint: "Write it as in host.example.com/folder/name:tag.",
     details: { sent: false },
   });
@@ -162,7 +162,7 @@ interface NpmLaunch {
 }
 
 const EXACT = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
-// What begins with a dash would be an option of npm.
+// A name that begins with a dash would be an option of npm.
 const PACKAGE = /^((?:@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*)(?:@(.+))?$/i;
 
 /** undefined for a command that is not npm's. Throws `invalid_config` for a package without an exact version. */
@@ -205,7 +205,7 @@ function readWords(words: readonly string[], npm: string): NpmLaunch {
 /** Which npm package a command line starts, if it is one that an image can be made for. */
 function readPackage(spec: string): { name: string; version: string } {
   const [, name, version] = PACKAGE.exec(spec) ?? [];
-  if (name === undefined) throw unclear(`${JSON.stringify(spec)} is no package of a registry`);
+  if (name === undefined) throw unclear(`${JSON.stringify(spec)} is not a package of a registry`);
   if (version !== undefined && EXACT.test(version)) return { name, version };
   const found = version === undefined ? "no version" : `the version ${JSON.stringify(version)}`;
   throw new ToolcribError(
@@ -254,7 +254,7 @@ export function npmImageTag({ name, version, bin }: NpmLaunch, base: string, arc
  * Makes an image for an npm package. npm installs it here, with the user's own settings, and the image gets the folder:
  * so no registry and no token ever gets into an image, and the build needs neither network nor npm. Install scripts are
  * not run, and nothing is taken from git, which npm prepares with programs of the package's own choice: they would be
- * somebody else's programs, outside of every sandbox.
+ * foreign programs, outside of every sandbox.
  */
 export async function makeNpmImage(request: NpmImageRequest): Promise<void> {
   const { image, engine, deps, signal, launch } = request;
@@ -410,7 +410,7 @@ export async function sweepImageFolders(home: string, table: ProcessTable | null
     const [, pid, place] = /^(\d+)-([0-9a-f]{8})-[0-9a-f]{8}$/.exec(name) ?? [];
     if (pid === undefined) continue;
     const folder = join(imageFolders(home), name);
-    // A pid says nothing about processes of another boot, container or machine, and may be somebody else's by now.
+    // A pid says nothing about processes of another boot, container or machine, and may belong to another process by now.
     const isDead = table !== null && place === here && table.find(Number(pid)) === null;
     const age =
       Date.now() -
@@ -436,7 +436,7 @@ interface SharedFlight {
   waiters: number;
 }
 
-/** Work that several wait for and that is done once: it goes on while anybody waits for it. */
+/** Work that is done once for several callers. It goes on as long as one of them waits for it. */
 function cancelled(): ToolcribError {
   return new ToolcribError("cancelled", "waiting for an image was cancelled", { details: { sent: false } });
 }

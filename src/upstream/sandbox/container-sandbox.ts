@@ -37,14 +37,14 @@ export interface ContainerSandbox extends Sandbox {
   prepare(program: SandboxedProgram, signal: AbortSignal): Promise<ContainerLaunch>;
 }
 
-/** What was found out for a start. */
+/** Found out before a start. */
 interface ReadyContainer {
   readonly engine: ContainerEngine;
   readonly image: ServerImage;
 }
 
 /**
- * Node's extra pipes are sockets, which nobody can open by a path: `cat` makes a real pipe of the one at 3, and the
+ * Node's extra pipes are sockets, which cannot be opened by a path: `cat` makes a real pipe of the one at 3, and the
  * engine reads its env file from there.
  */
 const WITH_ENV_PIPE = 'exec 4<&0; cat <&3 4<&- | { exec 3<&0 <&4 4<&-; exec "$0" "$@"; }';
@@ -226,7 +226,7 @@ interface PassedEnvironment {
   readonly file: string;
   /** For `--env NAME`. */
   readonly byName: readonly string[];
-  /** What the starting program needs in its own environment for those. */
+  /** Needed for those in the environment of the starting program. */
   readonly launcher: Readonly<Record<string, string>>;
   /** Of all of them. */
   readonly names: readonly string[];
@@ -235,7 +235,7 @@ interface PassedEnvironment {
 /** Of the hub's machine: in an image these have values of their own. */
 const HOST_VARIABLES = new Set(["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR"]);
 
-/** What engines of all versions read back as it was written: they differ on quotes, on `#` and on blanks at the ends. */
+/** Text that engines of all versions read back as written: they differ on quotes, on `#` and on blanks at the ends. */
 const PLAIN_VALUE = /^(?:[^\s"'`#$\\](?:[^\r\n\0"'`#$\\]*[^\s"'`#$\\])?)?$/;
 
 const NAME = /^[A-Za-z_][\w.-]*$/;
@@ -279,7 +279,7 @@ function withoutHost(env: Readonly<Record<string, string>>, host: NodeJS.Process
 function cannotPass(name: string): ToolcribError {
   return new ToolcribError(
     "invalid_config",
-    `The variable ${JSON.stringify(name)} cannot be given to a container with this value: an env file holds neither line breaks nor quotes, and by name it would change what starts the container.`,
+    `The variable ${JSON.stringify(name)} cannot be passed to a container with this value: an env file cannot contain line breaks or quotes, and passed by name it would change the program that starts the container.`,
     { hint: "Change its value, or put it into a file that `sandbox.read` names.", details: { sent: false } },
   );
 }
@@ -307,7 +307,7 @@ export function containerUser(
   return engine.rootless ? { uid: 0, gid: 0, keepId: false } : { uid: owner.uid, gid: owner.gid, keepId: false };
 }
 
-/** Whose files can be worked on by nobody else; undefined if any user will do. */
+/** The owner that the program needs to be; undefined if any user will do. */
 function neededOwner(mounts: readonly UserMount[]): Stats | undefined {
   const look = ({ source }: UserMount): Stats | undefined => statSync(source, { throwIfNoEntry: false });
   const first = mounts.find(({ writable }) => writable);

@@ -25,12 +25,12 @@ interface LiveContainer {
   readonly engine: ContainerEngine;
   readonly name: string;
   readonly home: string;
-  /** Told if no note can be kept. */
+  /** Called if no note can be kept. */
   warn(message: string): void;
 }
 
 const REMOVE_TIMEOUT_MS = 20_000;
-/** At the exit of a process nobody likes to wait; what is left then is found by the note. */
+/** The exit of a process should not wait long; the note finds what is left. */
 const EXIT_REMOVE_TIMEOUT_MS = 5000;
 
 // One set for the process, because `exit` is an event of the process.
@@ -61,7 +61,7 @@ export function trackContainer(container: LiveContainer): () => Promise<void> {
   return () => {
     removing ??= removeContainers(engine, [name]).then((gone) => {
       removing = undefined;
-      // What could not be removed stays noted: the next start tries again.
+      // A container that could not be removed stays noted: the next start tries again.
       if (gone) release(container);
     });
     return removing;
@@ -81,7 +81,7 @@ export async function stopContainer(engine: ContainerEngine, name: string): Prom
   await engine.run(["stop", "-t", "1", name], { timeoutMs: REMOVE_TIMEOUT_MS }).catch(() => undefined);
 }
 
-/** Whether they are gone. Those that are gone already are no failure. Never rejects. */
+/** Whether they are gone. Those that are gone already do not count as a failure. Never rejects. */
 async function removeContainers(engine: ContainerEngine, names: readonly string[]): Promise<boolean> {
   try {
     const { code, stderr } = await engine.run(removal(engine, names), { timeoutMs: REMOVE_TIMEOUT_MS });
@@ -121,7 +121,7 @@ interface ReapOptions {
   readonly table?: ProcessTable | null;
 }
 
-/** After this long nobody can be using what a note of another boot, container or machine speaks of. */
+/** After this long the containers of a note of another boot, container or machine cannot be in use. */
 const MAX_FOREIGN_AGE_MS = 30 * 24 * 3600 * 1000;
 
 /**
@@ -279,7 +279,7 @@ function hubIdentity(table = systemProcessTable()): HubIdentity {
   return { id, pid, startTime, place };
 }
 
-/** What containers of ours are known by. */
+/** Identifies the containers of this home. */
 export function containerLabels(serverId: string, home: string, mark: HubIdentity): ContainerLabels {
   return {
     "toolcrib.server": serverId,

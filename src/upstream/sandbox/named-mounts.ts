@@ -1,4 +1,4 @@
-/** What of the machine a sandbox lets in, for every kind of sandbox: named by the operator, there, and nothing of our secrets. */
+/** The paths that a sandbox of any kind lets in: named by the operator, existing, and without our secrets. */
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
@@ -7,7 +7,7 @@ import { findProgram, isExecutable } from "../../base/programs.ts";
 
 export interface NamedPath {
   readonly path: string;
-  /** What it was named as, for messages: `sandbox.read`. */
+  /** The setting that named it, for messages: `sandbox.read`. */
   readonly key: string;
   readonly writable: boolean;
 }
@@ -15,12 +15,12 @@ export interface NamedPath {
 export interface SandboxMount {
   /** Where it is seen inside. */
   readonly path: string;
-  /** What is mounted there: the same without links, as it was checked. */
+  /** The checked path without links, which is mounted there. */
   readonly source: string;
   readonly writable: boolean;
 }
 
-/** What `read` and `write` name, and `cwd`, which can be read. Throws for a `cwd` that the operator did not choose. */
+/** The paths of `read` and `write`, and `cwd`, which can be read. Throws for a `cwd` that the operator did not choose. */
 export function namedPaths(settings: SandboxSettings, { cwd }: Pick<SandboxedProgram, "cwd">): NamedPath[] {
   const named = [
     ...settings.read.map((path) => ({ path, key: "`sandbox.read`", writable: false })),
@@ -58,7 +58,7 @@ export function checkedMounts(named: readonly NamedPath[], home: string): Sandbo
   return [...chosen.values()].toSorted((one, other) => one.path.length - other.path.length);
 }
 
-/** What an earlier run could write may be a link by now, and would bring in whatever it points to. */
+/** A path that an earlier run could write may be a link by now, and would let in its target. */
 function checkNoLink({ path, key }: NamedPath, writable: readonly string[]): void {
   const link = linkWithin(path, writable);
   if (link === undefined) return;

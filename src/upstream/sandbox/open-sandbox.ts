@@ -24,7 +24,7 @@ export function specSandbox(spec: ServerSpec, { sandboxes, env }: ConnectionDeps
   const settings = { ...readSandbox(spec.sandbox, baseDir, env), ...(ownFolder === undefined ? {} : { ownFolder }) };
   if (settings.kind === "none") return undefined;
   if (sandboxes === undefined) {
-    throw new ToolcribError("invalid_config", "Its sandbox cannot be made: this program was not told how.", {
+    throw new ToolcribError("invalid_config", "Its sandbox cannot be made: this program has no sandbox settings.", {
       hint: "Give the connection `sandboxes`.",
       details: { sent: false },
     });

@@ -12,12 +12,12 @@ interface LimitPlan {
   readonly before: readonly string[];
   /** Words before the program, inside the sandbox. */
   readonly inside: readonly string[];
-  /** What `before` needs of the hub's environment. */
+  /** Variables of the hub that `before` needs. */
   readonly env: Readonly<Record<string, string>>;
   readonly group?: ControlGroup;
 }
 
-/** What this machine has to bound programs with. */
+/** The means of this machine to limit programs. */
 export interface LimitMeans {
   makeGroup(limits: GroupLimits): ControlGroup | string;
   /** Absolute path of systemd-run, where there is a systemd to ask. */
@@ -29,7 +29,7 @@ export interface LimitMeans {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** The launcher's own processes stand in the same group: the one that watches, and the first one inside. */
+/** The launcher's own processes are in the same group: the one that watches, and the first one inside. */
 const LAUNCHER_PROCESSES = 2;
 
 /** Enters the groups and becomes the launcher: no moment in which the program runs without its limits. */

@@ -1,4 +1,4 @@
-/** Sandbox: what a server's program runs in, so that it has less than the user's own rights. */
+/** Sandbox: restricts a server's program to less than the user's own rights. */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
@@ -7,7 +7,7 @@ import { parseReferences } from "../../secrets/secret-references.ts";
 
 export interface Sandbox {
   /**
-   * What takes long and is needed once, such as making an image. It has a bound of its own and is not part of the time
+   * For work that takes long and is needed once, such as making an image. It has a time limit of its own and is not part of the time
    * that connecting may take; `prepare` finds it done.
    */
   makeReady?(program: SandboxedProgram, signal: AbortSignal): Promise<void>;
@@ -27,7 +27,7 @@ export interface SandboxedProgram {
   readonly baseDir: string;
 }
 
-/** What is started instead. */
+/** The program that is started instead. */
 export interface SandboxLaunch {
   readonly command: string;
   readonly args: readonly string[];
@@ -86,7 +86,7 @@ export interface SandboxDeps {
 
 const UNITS: Readonly<Record<string, number>> = { "": 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
 
-/** @param env Says what `~` and `${NAME}` in paths stand for. */
+/** @param env Expands `~` and `${NAME}` in paths. */
 export function readSandbox(entry: SandboxEntry, baseDir: string, env: NodeJS.ProcessEnv): SandboxSettings {
   if (typeof entry === "string") return { kind: entry, read: [], write: [], network: "none" };
   const { kind: _kind, read, write, memory, network, ...rest } = entry;
@@ -108,14 +108,14 @@ export function bytesOf(size: number | string): number {
   return Number(digits) * (UNITS[unit.toLowerCase()] ?? 1);
 }
 
-/** A path is no place for a secret. */
+/** Expands variables. Secrets are not allowed in a path. */
 function withVariables(path: string, env: NodeJS.ProcessEnv): string {
   const value = (part: ReturnType<typeof parseReferences>[number]): string => {
     if (typeof part === "string") return part;
     const found = part.kind === "variable" ? env[part.name] || part.fallback : undefined;
     if (found !== undefined) return found;
-    const why = part.kind === "variable" ? "that variable is not set" : "secrets cannot stand in it";
-    throw new ToolcribError("invalid_config", `A path of \`sandbox\` holds ${part.text}: ${why}.`, {
+    const why = part.kind === "variable" ? "that variable is not set" : "it cannot contain secrets";
+    throw new ToolcribError("invalid_config", `A path of \`sandbox\` contains ${part.text}: ${why}.`, {
       hint: "Set it for the hub, write ${NAME:-default}, or write the path itself.",
       details: { sent: false },
     });
@@ -132,13 +132,13 @@ function expandHome(path: string, env: NodeJS.ProcessEnv): string {
 type Present<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
 
 function withoutUndefined<T extends object>(value: T): Present<T> {
-  // What is left holds no undefined.
+  // No value is undefined now.
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Present<T>;
 }
 
 /**
  * A NUL ends a text for the system, and for bubblewrap one option: what follows it would be read as options of their
- * own. Configs cannot hold one, but what a reference stands for can. Throws without the text.
+ * own. Configs cannot contain one, but the value of a reference can. Throws without the text.
  */
 export function refuseNul({ command, args, env, cwd }: Omit<SandboxedProgram, "serverId" | "baseDir">): void {
   const places: (readonly [string, string])[] = [
@@ -150,8 +150,8 @@ export function refuseNul({ command, args, env, cwd }: Omit<SandboxedProgram, "s
   ];
   const found = places.find(([, text]) => text.includes("\0"));
   if (found === undefined) return;
-  throw new ToolcribError("invalid_config", `${found[0]} holds a NUL character.`, {
-    hint: "No program can be given one. Correct the text, or the secret that it stands for.",
+  throw new ToolcribError("invalid_config", `${found[0]} contains a NUL character.`, {
+    hint: "No program can receive one. Correct the text, or the secret that it refers to.",
     details: { sent: false },
   });
 }

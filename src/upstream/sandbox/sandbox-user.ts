@@ -66,7 +66,7 @@ function giveEmptyFolder(folder: string, uid: number, gid: number): boolean {
   const found = statSync(folder, { throwIfNoEntry: false });
   if (found?.isDirectory() !== true || found.uid !== 0 || (found.mode & 0o003) === 0o003) return false;
   if (readdirSync(folder).length > 0) return false;
-  // What was looked at is what is changed, whatever the path names by then.
+  // The folder that was checked is the one that is changed, even if the path names another one by then.
   const handle = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   try {
     const { dev, ino } = fstatSync(handle);
@@ -80,7 +80,7 @@ function giveEmptyFolder(folder: string, uid: number, gid: number): boolean {
 
 /**
  * Lets the user read the copies of skills that servers are run from: they are the hub's own, in folders that only root
- * may enter, so nobody else gains by it. The folder itself comes last and says that the rest is done.
+ * may enter, so no other user gains access. The folder itself comes last and says that the rest is done.
  */
 export function makeSkillsReadable(mounts: readonly UserMount[], home: string): void {
   const skills = join(realPath(home), "skills");
@@ -100,7 +100,7 @@ function readableMode({ mode }: Stats): number {
   return bits | 0o004 | ((bits & 0o100) === 0 ? 0 : 0o001);
 }
 
-/** The owner of what it is to write, else of what only its owner may read, else nobody; never root. */
+/** The owner of a path it may write, else of one that only its owner may read, else `nobody`; never root. */
 function idsFor(mounts: readonly UserMount[]): { uid: number; gid: number } {
   const look = ({ source }: UserMount): Stats[] => {
     const found = statSync(source, { throwIfNoEntry: false });

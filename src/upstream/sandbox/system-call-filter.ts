@@ -70,7 +70,7 @@ const REFUSED_EVERYWHERE = [425, 426, 427];
 const UNKNOWN_EVERYWHERE = [435, 437];
 const FCHMODAT2 = 452;
 
-/** What a kernel of that kind runs: its own programs and those of 32 bits. */
+/** A kernel runs its own programs and those of 32 bits. */
 const TABLES: Readonly<Partial<Record<NodeJS.Architecture, readonly CallNumbers[]>>> = {
   x64: [
     {

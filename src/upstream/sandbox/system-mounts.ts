@@ -49,7 +49,7 @@ export function generatedFiles(network: "none" | "host", owner: SandboxOwner): r
   return network === "host" ? userFiles(owner) : [...userFiles(owner), HOSTS_FILE];
 }
 
-/** Real names and homes of the machine's users are nobody's business in there. The first line of an id counts. */
+/** The program does not see the names and homes of the machine's users. The first line of an id counts. */
 function userFiles(owner: SandboxOwner): GeneratedFile[] {
   const { uid, gid } = owner.kind === "root" ? owner : { uid: MAPPED_ID, gid: MAPPED_ID };
   return [
@@ -61,7 +61,7 @@ function userFiles(owner: SandboxOwner): GeneratedFile[] {
   ];
 }
 
-/** What is unshared and given up, whatever the config says. */
+/** Unshared and given up whatever the config says. */
 export function namespaceOptions(network: "none" | "host", owner: SandboxOwner): string[] {
   return [
     ...(owner.kind === "root" ? rootNamespaces(network) : userNamespaces(network)),
@@ -180,7 +180,7 @@ interface ProgramPlace {
   readonly path: string | undefined;
   /** Relative commands start from here, as they do without a sandbox. */
   readonly cwd?: string | undefined;
-  /** Real paths of what the program may change: what stands there is its own word, and brings nothing in. */
+  /** Real paths that the program may change: links and first lines of files there are not followed. */
   readonly writable: readonly string[];
 }
 
@@ -219,7 +219,7 @@ function mountsOf(program: string): string[] {
   return [...new Set([join(prefix, "bin"), join(prefix, "lib", "node_modules"), program, real])];
 }
 
-/** What of the machine a program itself needs to be started: its own file and, for what npm installed, its packages. */
+/** The mounts that a program itself needs: its own file and, if npm installed it, its packages. */
 function npmPrefix(program: string): string | undefined {
   const [, before] = /^(.+)\/lib\/node_modules\//.exec(program) ?? [];
   if (before !== undefined) return existsSync(join(before, "bin")) ? before : undefined;

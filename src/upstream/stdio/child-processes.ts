@@ -75,14 +75,12 @@ function endProcess(signal: NodeJS.Signals): void {
   process.exit(128 + constants.signals[signal]);
 }
 
-/** The end of a child and of everything in its group: asked first, told next, killed last. */
-
 export interface EndOptions {
   /** From the first request to end until SIGKILL; asked again meanwhile, because there may come to be no time left. */
   readonly graceMs: number | (() => number);
   /** Of that, how long a closed stdin may take to be noticed before SIGTERM; 0 for a child that is beyond asking. */
   readonly stdinMs: number;
-  /** What is tried before SIGTERM, for a child that is only the launcher of what is to end. Never rejects. */
+  /** Tried before SIGTERM, for a child that is only the launcher of the program. Never rejects. */
   readonly ask?: (() => Promise<void>) | undefined;
 }
 
@@ -123,7 +121,7 @@ const POLL_MS = 15;
 /** SIGKILL needs no cooperation; only a process stuck inside the kernel takes longer. */
 const MAX_KILL_WAIT_MS = 2000;
 
-/** Resolves with whether the whole group is gone. Real time, not a Clock: the child lives in real time. */
+/** Ends a child and its group: closed stdin first, then SIGTERM, then SIGKILL. Resolves with whether the whole group is gone. Real time, not a Clock: the child lives in real time. */
 async function endChild(child: ChildProcess, options: EndOptions): Promise<boolean> {
   const pgid = child.pid;
   if (pgid === undefined) return true;
@@ -181,7 +179,7 @@ export function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** The system counts zombies as members; where nobody collects them (a container without an init), they stay for ever. */
+/** The system counts zombies as members; where no process collects them (a container without an init), they stay for ever. */
 export function isGroupAlive(pgid: number): boolean {
   if (!signalGroup(pgid, 0)) return false;
   return table === null || process.platform !== "linux" || table.group(pgid).length > 0;
@@ -256,7 +254,7 @@ export function startError(error: unknown, command: string): ToolcribError {
         code,
       );
     case "ERR_INVALID_ARG_VALUE":
-      return new ToolcribError("invalid_config", "`command`, `args`, `env` or `cwd` holds a null character.", {
+      return new ToolcribError("invalid_config", "`command`, `args`, `env` or `cwd` contains a null character.", {
         details: { sent: false },
       });
     default: {

@@ -144,7 +144,7 @@ interface ReapedOrphan {
 const TERM_WAIT_MS = 1500;
 const KILL_WAIT_MS = 500;
 const POLL_MS = 25;
-/** A record from another boot, container or machine is left alone; after this long nobody can be using it. */
+/** A record from another boot, container or machine is left alone; after this long it cannot be in use. */
 const MAX_FOREIGN_AGE_MS = 30 * 24 * 3600 * 1000;
 const MAX_DRAFT_AGE_MS = 60_000;
 
@@ -186,7 +186,7 @@ function isOwnerAlive({ owner }: PidRecord, table: ProcessTable): boolean {
 async function endOrphan(child: ChildRecord, table: ProcessTable): Promise<ReapedOrphan | null> {
   const found = findSurvivors(child, table);
   if (found === null || found.pgid === table.find(process.pid)?.pgid) return null;
-  // Asked anew before each signal: what was ours a moment ago may be gone and its pid given away.
+  // Checked again before each signal: the process may be gone and its pid reused.
   const signal = (name: NodeJS.Signals): void => {
     const now = findSurvivors(child, table);
     if (now === null) return;
@@ -217,13 +217,13 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** What is to be ended: a whole group that is proven ours, or single processes. */
+/** To be ended: a whole group that is proven ours, or single processes. */
 interface Survivors {
   readonly pgid: number | null;
   readonly pids: readonly number[];
 }
 
-/** Which living processes a record's child stands for. When in doubt, none: an orphan left is better than a stranger killed. */
+/** The living processes of a recorded child. When in doubt, none: an orphan left is better than a stranger killed. */
 export function findSurvivors(child: ChildRecord, table: ProcessTable): Survivors | null {
   const leader = table.find(child.pid);
   if (leader !== null) {
@@ -237,7 +237,7 @@ export function findSurvivors(child: ChildRecord, table: ProcessTable): Survivor
   const isKnown = (member: ProcessFacts): boolean =>
     child.members.some(({ pid, startTime }) => member.pid === pid && member.startTime === startTime);
   if (group.some(isKnown)) return { pgid: child.pgid, pids: group.map(({ pid }) => pid) };
-  // The leader is gone and nobody known is left. Its group id may have been reused, so each process must look ours.
+  // The leader is gone and no known process is left. Its group id may have been reused, so each process must look ours.
   const likely = group.filter(
     (member) =>
       startedAfter(member, child) && haveCommonWord(child.words.telling, commandWords(member.command).telling),
@@ -301,7 +301,7 @@ function isChild(value: unknown): value is ChildRecord {
   if (!isJsonObject(value) || !isMark(value)) return false;
   const { pgid, serverId, program, words, members } = value;
   return (
-    // Always a group of the child's own; any other could be somebody else's.
+    // Always a group of the child's own; any other could belong to a stranger.
     pgid === value.pid &&
     typeof serverId === "string" &&
     typeof program === "string" &&

@@ -1,4 +1,4 @@
-/** What the system knows of running processes: enough to tell one of ours from a stranger with the same pid. */
+/** Running processes: enough facts to tell one of ours from a stranger with the same pid. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";

@@ -66,7 +66,7 @@ export class StderrTail {
       .filter((line) => line !== "")
       .slice(-this.#maxLines);
     const last = kept.slice(-maxLines);
-    // Before its stack a program says what went wrong; without that line the stack tells little.
+    // Before its stack a program says what went wrong; without that line the stack explains little.
     const error = kept.slice(0, kept.length - last.length).findLast((line) => ERROR.test(line));
     return [...(error === undefined || last.some((line) => ERROR.test(line)) ? [] : [error]), ...last].join("\n");
   }

@@ -34,7 +34,7 @@ export interface StdioOptions {
   /** The complete environment of the child. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** What it runs in; as any other child of ours if absent. */
+  /** The sandbox it runs in, if any. */
   readonly sandbox?: StdioSandbox;
   readonly pids: PidRecords;
   /** A longer line is dropped; default 64 MiB. */
@@ -74,7 +74,7 @@ export class StdioWire implements Wire {
   #launch: SandboxLaunch;
   #child: ChildProcessWithoutNullStreams | undefined;
   #input: LineWriter | undefined;
-  /** About how many requests are under way: cancelled ones may never be answered. */
+  /** Roughly the requests in progress: cancelled ones may never be answered. */
   #unanswered = 0;
   #state: "new" | "open" | "lost" | "closed" = "new";
   #heard = false;
@@ -258,9 +258,7 @@ export class StdioWire implements Wire {
           : "closed its output but is still running";
     const text = stderr === "" ? reason : `${reason}; the last lines of its stderr:\n${stderr}`;
     const hint =
-      exitCode === 0 && !this.#heard
-        ? "It ended without a word. Is it an MCP server that speaks over stdio?"
-        : undefined;
+      exitCode === 0 && !this.#heard ? "It ended without any output. Is it an MCP server that uses stdio?" : undefined;
     this.#giveUp(new ToolcribError("server_unavailable", text, { hint, details: { exitCode, signalCode } }));
   }
 
@@ -268,7 +266,7 @@ export class StdioWire implements Wire {
     if (this.#state !== "open") return;
     this.#state = "lost";
     this.#events.emit("lost", reason);
-    // What it started goes with it. close() waits for this.
+    // Its own children end with it. close() waits for this.
     void this.#end(0);
   }
 
@@ -352,7 +350,7 @@ function escapeArgument(argument: string): string {
   if (/[\r\n\0]/.test(argument)) {
     throw new ToolcribError(
       "invalid_config",
-      "An argument of a batch file holds a line break, which cmd.exe cannot carry.",
+      "An argument of a batch file contains a line break, which cmd.exe cannot pass on.",
       {
         hint: "Give the program behind the batch file as `command`, such as node with the path of the script.",
       },
@@ -363,7 +361,7 @@ function escapeArgument(argument: string): string {
 }
 
 interface WithheldDescriptors {
-  /** What follows in `stdio` of a child: each entry is one descriptor. */
+  /** The next entries of a child's `stdio`: each is one descriptor. */
   readonly stdio: readonly ("ignore" | number)[];
   close(): void;
 }

@@ -77,10 +77,10 @@ export class LegacyClient {
   constructor(door: McpDoor, options: { origin?: Partial<RequestOrigin>; serve?: Serve } = {}) {
     this.#serve = options.serve ?? (() => Promise.reject(new Error("nobody serves")));
     const scope: ViewScope = {};
-    this.session = door.openSession({ caller: OWNER, scope, ...options.origin }, this.#outlet);
+    this.session = door.openSession({ caller: OWNER, scope, ...options.origin }, this.#sink);
   }
 
-  readonly #outlet: MessageSink = { send: (message) => this.#receive(decode(message)) };
+  readonly #sink: MessageSink = { send: (message) => this.#receive(decode(message)) };
 
   async initialize(capabilities: JsonObject = {}, protocolVersion = "2025-11-25"): Promise<JsonObject> {
     const clientInfo = { name: "test", version: "1" };
@@ -93,7 +93,7 @@ export class LegacyClient {
   start(method: string, params: JsonObject = {}): { id: RequestId; answer: Promise<Answer | null> } {
     const id = this.#nextId++;
     const answer = this.session
-      .request({ jsonrpc: "2.0", id, method, params }, this.#outlet)
+      .request({ jsonrpc: "2.0", id, method, params }, this.#sink)
       .then((encoded) => (encoded === null ? null : (decode(encoded) as unknown as Answer)));
     return { id, answer };
   }
@@ -115,7 +115,7 @@ export class LegacyClient {
   #receive(message: JsonObject): void {
     const { id, method } = message;
     const params = isJsonObject(message["params"]) ? message["params"] : {};
-    if (typeof method !== "string") throw new Error("answers do not come through an outlet");
+    if (typeof method !== "string") throw new Error("answers do not come through an sink");
     if (typeof id !== "number" && typeof id !== "string") {
       this.notices.push({ method, params });
       return;
@@ -152,7 +152,7 @@ export class ModernClient {
       "io.modelcontextprotocol/clientCapabilities": options.capabilities ?? {},
       ...options.meta,
     };
-    const outlet: MessageSink = {
+    const sink: MessageSink = {
       send: (message) => {
         const { method: name, params: told } = decode(message);
         this.notices.push({ method: String(name), params: isJsonObject(told) ? told : {} });
@@ -160,7 +160,7 @@ export class ModernClient {
     };
     const request = { jsonrpc: "2.0", id, method, params: { ...params, _meta } } as const;
     const signal = options.signal ?? new AbortController().signal;
-    const encoded = await this.#door.modern(request, this.#origin, outlet, signal);
+    const encoded = await this.#door.modern(request, this.#origin, sink, signal);
     return encoded === null ? null : (decode(encoded) as unknown as Answer);
   }
 

@@ -165,7 +165,7 @@ describe("[scale-08a] the config of nodes that forget", () => {
     await start("a", { ...servers("a"), tools: { deny: ["wipe"] } }, { deployed: false, fresh: false });
     await node.shared.settled();
     expect(held()).toEqual({ ...servers("a", "b"), tools: { deny: ["wipe"] } });
-    expect(node.warnings.filter((text) => text.includes("go together"))).toHaveLength(1);
+    expect(node.warnings.filter((text) => text.includes("conflict with"))).toHaveLength(1);
     stop();
   });
 

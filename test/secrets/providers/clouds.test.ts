@@ -216,7 +216,7 @@ describe("[guard-07a] without the SDKs", () => {
     }
     place.program("aws", `print("half-a-secret")`);
     expect((await failureOf(place.value("secret://aws/x", {}, { providers: withoutSdk }))).message).toBe(
-      "secret://aws/x was not given: the aws program's answer holds no secret",
+      "secret://aws/x was not given: the aws program's answer contains no secret",
     );
   });
 

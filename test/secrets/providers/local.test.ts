@@ -55,10 +55,10 @@ describe("[guard-07a] secret://file", () => {
     expect(await message("empty")).toContain("is empty");
     expect(await message("binary")).toContain("is not UTF-8 text");
     expect(await message("large")).toContain("is larger than 64 KiB");
-    expect(await message("pipe")).toContain("is no regular file");
+    expect(await message("pipe")).toContain("is not a regular file");
     expect(await message("bin")).toContain("is not there");
     expect(await message("largest/x")).toContain("is not there");
-    expect(await message(".")).toContain("is no regular file");
+    expect(await message(".")).toContain("is not a regular file");
     expect(await place.value("secret://file/largest")).toHaveLength(64 * 1024);
   });
 
@@ -165,7 +165,7 @@ describe("[guard-07a] secret://user", () => {
     const place = new Place();
     place.write("toolcrib/secrets/TOKEN", "everybody's");
     expect(await failureOf(place.value("secret://user/TOKEN"))).toMatchObject({
-      message: "secret://user/TOKEN belongs to a user, and this connection is nobody's own",
+      message: "secret://user/TOKEN belongs to a user, and this connection does not",
       hint: 'Set `isolation` of the server to "user".',
     });
     const bob = await failureOf(place.value("secret://user/TOKEN", {}, {}, { user: "bob" }));

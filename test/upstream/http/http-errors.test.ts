@@ -107,11 +107,11 @@ describe("[spine-08b] what a failed request tells a person", () => {
 
   it.each([
     [401, "unauthorized", "asks for credentials (HTTP 401)"],
-    [403, "unauthorized", "refuses access (HTTP 403)"],
+    [403, "unauthorized", "denies access (HTTP 403)"],
     [404, "server_unavailable", "nothing is at"],
     [405, "server_unavailable", "does not take this kind of request"],
     [429, "rate_limited", "too many requests"],
-    [500, "server_unavailable", "a fault of its own (HTTP 500)"],
+    [500, "server_unavailable", "an internal error (HTTP 500)"],
     [418, "server_unavailable", "refused the request (HTTP 418)"],
   ])("HTTP %i", async (status, code, text) => {
     const { url } = await serve((_seen, response) =>

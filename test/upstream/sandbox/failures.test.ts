@@ -50,7 +50,7 @@ describe("[cage-01b] why a cage failed", () => {
 
   it("[cage-02d] names the limit when memory ran out", () => {
     const error = explainEnd({ ...end, exitCode: 137, heard: true }, settings, true);
-    expect(error?.message).toContain("more memory than its sandbox gives it (1024 bytes)");
+    expect(error?.message).toContain("more memory than its sandbox allows (1024 bytes)");
   });
 });
 

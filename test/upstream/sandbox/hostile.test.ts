@@ -205,7 +205,7 @@ describe.skipIf(noGroups !== undefined)("[cage-02d] the limits of a caged server
       });
     });
     expect(await attempt("bounded", "hoard", { megabytes: 800 })).toMatchObject({ ok: false });
-    expect(await lost).toContain("more memory than its sandbox gives it (209715200 bytes)");
+    expect(await lost).toContain("more memory than its sandbox allows (209715200 bytes)");
     expect(await attempt("caged", "hoard", { megabytes: 320 })).toMatchObject({ ok: true });
   });
 });

@@ -44,7 +44,7 @@ describe("the charts of the overview", () => {
     expect(callsText([minute(1), minute(1200, 3)])).toBe(
       "1,201 calls in the last 2 minutes, 3 failed; at most 1,200 a minute.",
     );
-    expect(latencyText([minute(0)])).toBe("No call has ended yet.");
+    expect(latencyText([minute(0)])).toBe("No call has finished yet.");
     expect(latencyText([minute(1, 0, 12, 1500), minute(0)])).toBe(
       "Last: half of the calls within 12 ms, 95% within 1.5 s.",
     );

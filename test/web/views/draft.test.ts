@@ -66,7 +66,7 @@ describe("a server's entry in the form", () => {
 
   it("[oper-09b] says what is missing or wrong, by field", () => {
     expect(Object.keys(draftProblems(EMPTY_DRAFT)).toSorted()).toEqual(["command", "id"]);
-    expect(draftProblems({ ...draftOf("local", STDIO) }).id).toMatch(/taken/);
+    expect(draftProblems({ ...draftOf("local", STDIO) }).id).toMatch(/reserved/);
     expect(draftProblems({ ...draftOf("ok", { url: "ftp://x" }) }).url).toMatch(/https/);
     expect(draftProblems({ ...draftOf("ok", STDIO), other: "[1]" }).other).toMatch(/JSON/);
     expect(draftProblems(draftOf("ok", STDIO))).toEqual({});

@@ -138,7 +138,7 @@ describe("a schema as a form", () => {
     const endless: Schema = { ...SELF, required: ["child"] };
     expect(() => startValue(endless, endless)).not.toThrow();
     expect(problemsOf(endless, { child: { child: {} } }, endless)).toEqual([
-      { path: "child.child.child", message: "This is needed." },
+      { path: "child.child.child", message: "This is required." },
     ]);
   });
 

@@ -21,7 +21,7 @@ export function ConnectionBanner() {
       {lost && (
         <p className="flex items-center justify-center gap-2 border-b border-warn bg-warn-wash px-4 py-1.5 text-warn">
           <Icon name="warning" />
-          Connection lost, trying again…
+          Connection lost. Reconnecting…
         </p>
       )}
       {!lost && recovered && (

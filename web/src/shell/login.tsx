@@ -44,7 +44,7 @@ export function Login({ reason, ended, onDone }: LoginProps) {
       {error !== undefined && <FailureBox error={error} />}
       {error === undefined && wasIn && (
         <p role="status" className="rounded-md border border-warn bg-warn-wash px-3 py-2 text-ink">
-          The hub was restarted or your login ended: log in again.
+          The hub was restarted, or your login expired. Log in again.
         </p>
       )}
       <section aria-labelledby="by-link" className="rounded-lg border border-line bg-panel p-4">
@@ -52,7 +52,7 @@ export function Login({ reason, ended, onDone }: LoginProps) {
           With a link
         </h2>
         <p className="mt-1 text-soft">
-          On the machine of the hub, run{" "}
+          On the hub's machine, run{" "}
           <code className="rounded bg-sunken px-1 font-mono whitespace-nowrap">toolcrib login</code> and open the link
           that it prints. A link works once.
         </p>
@@ -62,7 +62,7 @@ export function Login({ reason, ended, onDone }: LoginProps) {
           With a token
         </h2>
         <form className="mt-2 flex flex-col gap-3" onSubmit={(event) => void submit(event)}>
-          <Field label="Token" hint="One with the scope admin. It is sent to this hub and not kept by the page.">
+          <Field label="Token" hint="A token with the scope admin. It is sent to this hub and not stored by the page.">
             {(attributes) => (
               <TextInput
                 {...attributes}

@@ -1,3 +1,4 @@
+/** Operations on sessions, approvals and the audit log, and the overview. */
 import type { Hub } from "../../../hub/hub.ts";
 import type { CheckedInput } from "../../../contract/operations.ts";
 import { type Caller, SCOPES } from "../../../model/caller.ts";

@@ -1,4 +1,4 @@
-/** A tool call as an operation. It goes through the hub's call path like any other. */
+/** Operations on tools, resources, prompts and pins. A tool call goes through the hub like any other. */
 import { nearMatches } from "../../../base/near-matches.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { Quarantined } from "../../../catalog/quarantine.ts";

@@ -1,9 +1,10 @@
+/** The OpenAPI document as a web page. */
 import { hash } from "node:crypto";
 import { API_PATH } from "../../../contract/rest.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import { type OpenApiDocument, tagOf } from "./openapi-document.ts";
 
-export const DOCS_STYLE = `
+const DOCS_STYLE = `
 :root {
   color-scheme: light dark;
   --text: light-dark(#1c2126, #e3e7ea);
@@ -205,7 +206,7 @@ function objectIn(value: JsonObject, ...path: readonly string[]): JsonObject {
 const MAX_DEPTH = 4;
 
 /** A JSON Schema as a person reads it: a word for each type, a table for the members of an object. */
-export function typeWords(schema: unknown): Markup {
+function typeWords(schema: unknown): Markup {
   if (!isJsonObject(schema)) return markup`anything`;
   const named = schemaName(schema);
   if (named !== undefined) return markup`<a href="#schema-${named}">${named}</a>`;
@@ -235,7 +236,7 @@ interface Member {
   readonly required: boolean;
 }
 
-export function memberTable(schema: unknown): Markup {
+function memberTable(schema: unknown): Markup {
   const members = membersOf(schema, "", 0);
   if (members.length === 0) return markup`<p>${typeWords(schema)}</p>`;
   return table(members);

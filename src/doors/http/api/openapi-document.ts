@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document: the contract's table of operations and routes, written the way other programs read it. */
+/** The OpenAPI 3.1 document, made from the contract's tables of operations and routes. */
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { EXAMPLES } from "../../../contract/operation-examples.ts";
@@ -21,13 +21,13 @@ export type OpenApiDocument = JsonObject & {
   } & JsonObject;
 };
 
-const ABOUT = `What can be asked of a running Toolcrib hub. Every error has the one form of \`Error\`, whatever its status.
+const ABOUT = `The API of a running Toolcrib hub. Every error has the form of \`Error\`, whatever its status.
 
-Tokens have scopes: \`read\` lists and reads, \`call\` calls tools as well, \`approve\` answers for calls of others that wait, and \`admin\` does everything. Each operation says
-what it needs. A caller that is bound to a role sees what that role sees, and nothing else is there for it.
+Tokens have scopes: \`read\` lists and reads, \`call\` also calls tools, \`approve\` answers waiting calls of others, and \`admin\`
+does everything. Each operation names the scope that it needs. A caller that is bound to a role sees only what that role sees.
 
-Lists come in pages: pass \`nextCursor\` of one answer as \`cursor\` of the next request. A method that a path does not have is
-answered with 405 and \`Allow\`. \`GET\` takes \`If-None-Match\`, and \`HEAD\` works wherever \`GET\` does.`;
+Lists come in pages: pass \`nextCursor\` of one response as \`cursor\` of the next request. A method that a path does not have is
+answered with 405 and \`Allow\`. \`GET\` supports \`If-None-Match\`, and \`HEAD\` works wherever \`GET\` does.`;
 
 const TAGS: readonly (readonly [prefix: string, name: string])[] = [
   ["/mcp/servers", "Servers"],
@@ -72,7 +72,7 @@ export function openApiDocument(version: string): OpenApiDocument {
           type: "apiKey",
           in: "header",
           name: "x-toolcrib",
-          description: "What the login answered. The cookie counts only together with it.",
+          description: "The page key from the login response. The cookie is valid only together with it.",
         },
       },
     },
@@ -101,9 +101,7 @@ function operationOf(given: RestRoute, components: Components): JsonObject {
         content: { "application/json": { schema: components.output(output), example: EXAMPLES[name].output } },
       },
       ...(method === "GET" && name !== "getServer" ? { 304: { description: "Not modified." } } : {}),
-      ...Object.fromEntries(
-        errorStatuses(given).map((each) => [each, { $ref: `#/components/responses/${responseName(each)}` }]),
-      ),
+      ...errorRefs(...errorStatuses(given)),
     },
   };
 }
@@ -114,8 +112,8 @@ function nameOf({ operation, path }: RestRoute): { readonly operationId: string;
   return { operationId: "listToolsOfServer", summary: "Tools of one server that the caller sees." };
 }
 
-const ETAG = { description: "Of the answer, or of a single server's entry.", schema: { type: "string" } };
-const LOCATION = { description: "Where it is.", schema: { type: "string" } };
+const ETAG = { description: "Of the response, or of a single server's entry.", schema: { type: "string" } };
+const LOCATION = { description: "The URL of the new entry.", schema: { type: "string" } };
 
 function headersOf({ operation, method, status }: RestRoute): JsonObject {
   const isTagged = method === "GET" || operation === "addServer" || operation === "updateServer";
@@ -123,15 +121,15 @@ function headersOf({ operation, method, status }: RestRoute): JsonObject {
   return { headers: { ...(isTagged ? { ETag: ETAG } : {}), ...(status === 201 ? { Location: LOCATION } : {}) } };
 }
 
-export interface RequestParts {
+interface RequestParts {
   readonly parameters: JsonObject[];
   readonly requestBody?: JsonObject;
 }
 
 /** Parameters and body of a route, with the operation's example spread over them. */
-export function requestParts(route: RestRoute, components: Components): RequestParts {
+function requestParts(route: RestRoute, components: Components): RequestParts {
   const schema = components.input(OPERATIONS[route.operation].input);
-  const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
+  const properties = asObject(schema["properties"]);
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];
   const input: JsonObject = { ...EXAMPLES[route.operation].input };
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
@@ -147,12 +145,8 @@ export function requestParts(route: RestRoute, components: Components): RequestP
   if (route.from === undefined) return { parameters };
   const members = Object.fromEntries(rest.map((name) => [name, properties[name]]));
   const needed = rest.filter((name) => required.includes(name));
-  const { schema: bodySchema, example } = bodyOf(route.from, members, needed, input);
-  const isRequired = route.from !== "arguments";
-  return {
-    parameters,
-    requestBody: { required: isRequired, content: { "application/json": { schema: bodySchema, example } } },
-  };
+  const content = { "application/json": bodyOf(route.from, members, needed, input) };
+  return { parameters, requestBody: { required: route.from !== "arguments", content } };
 }
 
 const IF_MATCH: JsonObject = {
@@ -167,9 +161,9 @@ function parameter(
   place: "path" | "query",
   name: string,
   schema: unknown,
-  { required, input }: { readonly required: boolean; readonly input: JsonObject },
+  { required = false, input = {} }: { readonly required?: boolean; readonly input?: JsonObject } = {},
 ): JsonObject {
-  const { description, ...rest } = isJsonObject(schema) ? schema : {};
+  const { description, ...rest } = asObject(schema);
   return {
     name,
     in: place,
@@ -193,24 +187,17 @@ function bodyOf(
 ): Body {
   switch (from) {
     case "updates":
-      return { schema: objectOr(members["updates"]), example: input["updates"] };
+      return { schema: asObject(members["updates"]), example: input["updates"] };
     case "entry": {
       const { serverId: _id, ...sent } = members;
       const wrapped = closedObject({ serverId: members["serverId"], id: members["serverId"], ...sent }, ["config"]);
       const { config, serverId } = input;
-      return {
-        schema: { anyOf: [sent["config"], wrapped] },
-        example: { id: serverId, ...objectOr(config) },
-      };
+      return { schema: { anyOf: [sent["config"], wrapped] }, example: { id: serverId, ...asObject(config) } };
     }
     case "arguments": {
       const { args, ...others } = members;
-      const description = "Arguments of the tool; `args` is the same.";
-      const named = { ...objectOr(args), description };
-      return {
-        schema: closedObject({ arguments: named, args, ...others }, []),
-        example: { arguments: input["args"] },
-      };
+      const named = { ...asObject(args), description: "Arguments of the tool; `args` is the same." };
+      return { schema: closedObject({ arguments: named, args, ...others }, []), example: { arguments: input["args"] } };
     }
     default: {
       const example = Object.fromEntries(Object.keys(members).flatMap((name) => exampleField(input, name)));
@@ -232,12 +219,8 @@ function exampleField(input: JsonObject, name: string): [string, unknown][] {
   return input[name] === undefined ? [] : [[name, input[name]]];
 }
 
-function objectOr(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
 /** Routes that are not operations: streams, and the document itself. */
-export function otherPaths(components: Components): Record<string, Record<string, JsonObject>> {
+function otherPaths(components: Components): Record<string, Record<string, JsonObject>> {
   return {
     [AUDIT_EXPORT_PATH]: { get: auditExport(components) },
     "/events": { get: eventStream() },
@@ -247,19 +230,14 @@ export function otherPaths(components: Components): Record<string, Record<string
 
 function auditExport(components: Components): JsonObject {
   const { properties } = components.input(OPERATIONS.listAudit.input);
-  const filters = Object.entries(isJsonObject(properties) ? properties : {}).filter(
-    ([name]) => !EXCLUDED_EXPORT_INPUTS.includes(name),
-  );
+  const filters = Object.entries(asObject(properties)).filter(([name]) => !EXCLUDED_EXPORT_INPUTS.includes(name));
   return {
     operationId: "exportAudit",
     tags: ["Audit"],
     summary: "All matching records, one JSON object per line, the oldest first.",
     description: "Needs the scope `admin`.",
     "x-scope": "admin",
-    parameters: filters.map(([name, schema]) => {
-      const { description, ...rest } = isJsonObject(schema) ? schema : {};
-      return { name, in: "query", description, schema: rest };
-    }),
+    parameters: filters.map(([name, schema]) => parameter("query", name, schema)),
     responses: {
       200: {
         description: "The lines as they were written.",
@@ -341,7 +319,7 @@ const EXTRA_STATUSES: Partial<Record<OperationName, readonly number[]>> = {
 };
 
 /** The error statuses that an operation can have. */
-export function errorStatuses({ operation, method, path, from }: RestRoute): number[] {
+function errorStatuses({ operation, method, path, from }: RestRoute): number[] {
   const statuses = new Set([...COMMON_STATUSES, ...(EXTRA_STATUSES[operation] ?? [])]);
   if (path.includes("{")) statuses.add(404);
   if (SERVER_CHANGES.includes(operation)) statuses.add(409);
@@ -350,12 +328,12 @@ export function errorStatuses({ operation, method, path, from }: RestRoute): num
   return [...statuses].toSorted((a, b) => a - b);
 }
 
-export function responseName(status: number): string {
+function responseName(status: number): string {
   return `Error${status}`;
 }
 
 /** Under `components.responses`. */
-export function errorResponses(): JsonObject {
+function errorResponses(): JsonObject {
   const statuses = new Set([
     ...Object.values(ERROR_TABLE).map(({ http }) => http),
     ...Object.keys(HTTP_ONLY_STATUSES).map(Number),
@@ -412,7 +390,7 @@ const ERROR_EXAMPLES: { readonly [Code in ErrorCode]: ErrorObject & { readonly c
   unauthorized: { code: "unauthorized", message: "This needs a token.", hint: "Send it as `Authorization: Bearer …`." },
   conflict: {
     code: "conflict",
-    message: 'The server "files" stands in /home/ada/toolcrib.json.',
+    message: 'The server "files" is in /home/ada/toolcrib.json.',
     hint: "Change it there; the hub reloads it.",
   },
   internal: { code: "internal", message: "An internal error. The hub's log has the details." },
@@ -421,7 +399,7 @@ const ERROR_EXAMPLES: { readonly [Code in ErrorCode]: ErrorObject & { readonly c
 const SCHEMA_PREFIX = "#/components/schemas/";
 
 /** JSON Schemas of the contract's zod schemas. Those with an id are written once and referred to. */
-export class Components {
+class Components {
   readonly schemas: Record<string, JsonObject> = {};
 
   /** The schema of an input. */
@@ -453,7 +431,7 @@ export class Components {
   }
 }
 
-export function reference(id: string): JsonObject {
+function reference(id: string): JsonObject {
   return { $ref: SCHEMA_PREFIX + id };
 }
 

@@ -1,3 +1,4 @@
+/** Operations on servers. */
 import type { Hub } from "../../../hub/hub.ts";
 import type { ServerDetail } from "../../../contract/server-schemas.ts";
 import { ToolcribError } from "../../../model/errors.ts";

@@ -1,7 +1,7 @@
+/** Operations on the config, policy explanations and client snippets. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
-import type { Hub } from "../../../hub/hub.ts";
 import type { z } from "zod";
 import type { AgentClient, ClientEnvironment, WrittenServer } from "../../../clients/agent-client.ts";
 import { type ConfigDocument, formatPath, renderDiagnostic } from "../../../config/config-document.ts";
@@ -11,6 +11,7 @@ import type { LoadedConfig } from "../../../config/load-config.ts";
 import { limitsFromEnv, limitVariable } from "../../../config/read-config.ts";
 import type { ClientSnippet, ConfigValueSchema, ConfigView } from "../../../contract/settings-schemas.ts";
 import type { TextEditor } from "../../../files/edit/text-editor.ts";
+import type { Hub } from "../../../hub/hub.ts";
 import type { Caller } from "../../../model/caller.ts";
 import type { Decision, Rule } from "../../../model/decision.ts";
 import { isJsonObject } from "../../../model/json.ts";

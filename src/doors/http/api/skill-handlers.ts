@@ -1,3 +1,4 @@
+/** Operations on skills. */
 import { ToolcribError } from "../../../model/errors.ts";
 import { type Handlers, pageOf } from "./operation-handler.ts";
 

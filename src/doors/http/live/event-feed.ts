@@ -48,30 +48,30 @@ export class EventFeed {
   readonly #ring: EventRing<NumberedEvent>;
   readonly #receivers = new Set<Receiver>();
   readonly #stops: readonly (() => void)[];
-  readonly #untold: NumberedEvent[] = [];
+  readonly #undelivered: NumberedEvent[] = [];
   readonly #others: ClusterEvents | undefined;
-  #isTelling = false;
+  #isDelivering = false;
   #seq = 0;
 
   constructor(hub: FeedHub, redactor: Masker, { clock = systemClock, ring = REPLAY_LIMITS, nodes }: FeedOptions = {}) {
     this.#hub = hub;
     this.#redactor = redactor;
     this.#ring = new EventRing(ring);
-    const tell = this.tell.bind(this);
+    const publish = this.publish.bind(this);
     const isWatched = (): boolean => this.#receivers.size > 0;
-    this.#others = nodes && new ClusterEvents({ nodes, clock, redactor, tell, isWatched });
-    const tellAll = this.#others?.tellAll ?? tell;
-    const servers = new ServerEvents(hub, tell);
-    const tools = new ToolEvents(hub, tell);
+    this.#others = nodes && new ClusterEvents({ nodes, clock, redactor, publish, isWatched });
+    const publishAll = this.#others?.publishAll ?? publish;
+    const servers = new ServerEvents(hub, publish);
+    const tools = new ToolEvents(hub, publish);
     servers.onConnected = (id) => tools.connected(id);
     this.#stops = [
       ...servers.listen(),
       ...tools.listen(),
-      ...publishApprovals(hub, tell, clock, redactor),
-      ...publishCalls(hub, tellAll),
-      ...publishSessions(hub, tellAll),
-      ...publishSkills(hub, tell),
-      ...publishSettings(hub, tell),
+      ...publishApprovals(hub, publish, clock, redactor),
+      ...publishCalls(hub, publishAll),
+      ...publishSessions(hub, publishAll),
+      ...publishSkills(hub, publish),
+      ...publishSettings(hub, publish),
     ];
   }
 
@@ -88,13 +88,13 @@ export class EventFeed {
     return { type: "hello", epoch: this.epoch, seq: this.#seq, version: VERSION };
   }
 
-  tell<Name extends EventName>(type: Name, fields: Fields<Name>, concern: Audience = {}): void {
+  publish<Name extends EventName>(type: Name, fields: Fields<Name>, audience: Audience = {}): void {
     // The types of this method keep the three together.
-    const event = { type, fields: this.#redactor.maskAll(fields), concern } as FeedEvent;
+    const event = { type, fields: this.#redactor.maskAll(fields), audience } as FeedEvent;
     const numbered = new NumberedEvent(++this.#seq, event);
     this.#ring.add(numbered);
-    this.#untold.push(numbered);
-    this.#tellAll();
+    this.#undelivered.push(numbered);
+    this.#deliver();
   }
 
   /** Live events until the returned function is called. */
@@ -122,13 +122,13 @@ export class EventFeed {
   }
 
   /** Sending can cause more events, such as when a receiver turns out to be gone: they come after, for all. */
-  #tellAll(): void {
-    if (this.#isTelling) return;
-    this.#isTelling = true;
-    for (let event = this.#untold.shift(); event !== undefined; event = this.#untold.shift()) {
+  #deliver(): void {
+    if (this.#isDelivering) return;
+    this.#isDelivering = true;
+    for (let event = this.#undelivered.shift(); event !== undefined; event = this.#undelivered.shift()) {
       for (const receiver of [...this.#receivers]) this.#send(receiver, event);
     }
-    this.#isTelling = false;
+    this.#isDelivering = false;
   }
 
   #send(receiver: Receiver, event: NumberedEvent): void {
@@ -257,7 +257,7 @@ interface ClusterEventsOptions {
   readonly clock: Clock;
   readonly redactor: Masker;
   /** Takes what happened elsewhere. */
-  readonly tell: Publish;
+  readonly publish: Publish;
   readonly isWatched: () => boolean;
 }
 
@@ -290,11 +290,11 @@ class ClusterEvents {
   }
 
   /** Publishes here, and at nodes where a client watches. */
-  readonly tellAll: Publish = (type, fields, concern = {}) => {
-    const { nodes, clock, tell, redactor } = this.#options;
-    tell(type, fields, concern);
+  readonly publishAll: Publish = (type, fields, audience = {}) => {
+    const { nodes, clock, publish, redactor } = this.#options;
+    publish(type, fields, audience);
     if (clock.now() >= this.#watchedUntil) return;
-    nodes.publish(EVENT_TOPIC, { type, fields: toJson(redactor.maskAll(fields)), concern: toJson(concern) });
+    nodes.publish(EVENT_TOPIC, { type, fields: toJson(redactor.maskAll(fields)), concern: toJson(audience) });
   };
 
   close(): void {
@@ -308,7 +308,7 @@ class ClusterEvents {
     const checked = EVENTS[name].fields.safeParse(fields);
     // Of a node with another version.
     if (!checked.success) return;
-    this.#options.tell(name, checked.data, sessionAudience(concern));
+    this.#options.publish(name, checked.data, sessionAudience(concern));
   }
 }
 
@@ -317,7 +317,7 @@ function toJson(value: object): JsonObject {
   return JSON.parse(JSON.stringify(value)) as JsonObject;
 }
 
-function sessionAudience(concern: unknown): Audience {
-  const session = isJsonObject(concern) ? concern["session"] : undefined;
+function sessionAudience(audience: unknown): Audience {
+  const session = isJsonObject(audience) ? audience["session"] : undefined;
   return typeof session === "string" ? { session } : {};
 }

@@ -1,13 +1,13 @@
 /** Hub events as events of the contract: servers, tools, calls, approvals, sessions, skills, settings. */
 import type { Clock } from "../../../base/clock.ts";
 import { summarizeApproval } from "../../../hub/activity/approval-records.ts";
+import type { HubEvents } from "../../../hub/hub-events.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type { ToolCapability } from "../../../model/capability.ts";
 import type { AskRequest } from "../../../model/decision.ts";
 import type { ServerInfo, ServerState } from "../../../model/server-state.ts";
 import type { StartRecord } from "../../../telemetry/call-record.ts";
 import { serverSnapshot, type ServerSnapshot } from "../api/visibility.ts";
-import type { HubEvents } from "../../../hub/hub-events.ts";
 import type { Audience, FeedHub, Fields, Publish } from "./feed-event.ts";
 
 /** Nothing else makes a connected server idle. */
@@ -15,14 +15,14 @@ const DISCONNECT_REASON = "disconnected by request";
 
 export class ServerEvents {
   readonly #hub: FeedHub;
-  readonly #tell: Publish;
+  readonly #publish: Publish;
   /** The reported servers: the config no longer has a removed one. */
   readonly #known = new Map<string, ServerSnapshot>();
   onConnected: (id: string) => void = () => {};
 
-  constructor(hub: FeedHub, tell: Publish) {
+  constructor(hub: FeedHub, publish: Publish) {
     this.#hub = hub;
-    this.#tell = tell;
+    this.#publish = publish;
     for (const { id } of hub.servers()) this.#known.set(id, serverSnapshot(hub.config, id));
   }
 
@@ -38,20 +38,20 @@ export class ServerEvents {
     for (const [id, server] of this.#known) {
       if (infos.has(id)) continue;
       this.#known.delete(id);
-      this.#tell("mcp.server.removed", { serverId: id }, { server });
+      this.#publish("mcp.server.removed", { serverId: id }, { server });
     }
     for (const [id, info] of infos) {
       if (!this.#known.has(id)) this.#added(info);
       else if (report.changed.includes(id)) {
         this.#known.set(id, serverSnapshot(this.#hub.config, id));
-        this.#tell("mcp.server.changed", { serverId: id, server: info }, this.#concern(id));
+        this.#publish("mcp.server.changed", { serverId: id, server: info }, this.#audience(id));
       }
     }
   }
 
   #added(info: ServerInfo): void {
     this.#known.set(info.id, serverSnapshot(this.#hub.config, info.id));
-    this.#tell("mcp.server.added", { server: info }, this.#concern(info.id));
+    this.#publish("mcp.server.added", { server: info }, this.#audience(info.id));
   }
 
   #changed({ info, previous }: HubEvents["server"]): void {
@@ -61,24 +61,24 @@ export class ServerEvents {
       if (state === "closed") return;
       this.#added(info);
     }
-    const concern = this.#concern(id);
-    this.#tell("mcp.server.changed", { serverId: id, server: info }, concern);
+    const audience = this.#audience(id);
+    this.#publish("mcp.server.changed", { serverId: id, server: info }, audience);
     const [was, is] = [isUp(previous), isUp(state)];
     if (is && !was) {
-      this.#tell("mcp.server.connected", { serverId: id, server: info }, concern);
+      this.#publish("mcp.server.connected", { serverId: id, server: info }, audience);
       this.onConnected(id);
     }
     if (was && !is) {
       const reason = lastError ?? (state === "idle" ? DISCONNECT_REASON : null);
-      this.#tell("mcp.server.disconnected", { serverId: id, reason }, concern);
+      this.#publish("mcp.server.disconnected", { serverId: id, reason }, audience);
     }
     if (state === "failed" || (state === "restarting" && !was)) {
       const error = lastError ?? "The server could not be connected.";
-      this.#tell("mcp.server.error", { serverId: id, error, hint }, concern);
+      this.#publish("mcp.server.error", { serverId: id, error, hint }, audience);
     }
   }
 
-  #concern(id: string): Audience {
+  #audience(id: string): Audience {
     return { server: this.#known.get(id) ?? serverSnapshot(this.#hub.config, id) };
   }
 }
@@ -98,26 +98,26 @@ const isServer = (source: string): boolean => !source.includes(":");
 /** Reports the tools of servers when they connect or change. */
 export class ToolEvents {
   readonly #hub: FeedHub;
-  readonly #tell: Publish;
+  readonly #publish: Publish;
   /** The last reported tools of each source. */
-  #told: ReadonlyMap<string, readonly ToolCapability[]>;
+  #published: ReadonlyMap<string, readonly ToolCapability[]>;
   readonly #connected = new Set<string>();
   #soon: NodeJS.Immediate | undefined;
 
-  constructor(hub: FeedHub, tell: Publish) {
+  constructor(hub: FeedHub, publish: Publish) {
     this.#hub = hub;
-    this.#tell = tell;
-    this.#told = bySource(hub.view(hub.session));
+    this.#publish = publish;
+    this.#published = bySource(hub.view(hub.session));
   }
 
   listen(): (() => void)[] {
     return [
       this.#hub.on("catalog", ({ kinds }) => {
-        this.#tell("mcp.catalog.changed", { kinds: [...kinds] });
+        this.#publish("mcp.catalog.changed", { kinds: [...kinds] });
         if (kinds.includes("tool")) this.#lookSoon();
       }),
       this.#hub.on("visibility", () => {
-        this.#tell("mcp.catalog.changed", { kinds: [] });
+        this.#publish("mcp.catalog.changed", { kinds: [] });
         this.#lookSoon();
       }),
       () => clearImmediate(this.#soon),
@@ -139,23 +139,24 @@ export class ToolEvents {
   }
 
   #look(): void {
-    const before = this.#told;
+    const before = this.#published;
     const now = bySource(this.#hub.view(this.#hub.session));
-    this.#told = now;
+    this.#published = now;
     // The removal of a server has its own event, for clients that saw it.
     const there = new Set(this.#hub.servers().map(({ id }) => id));
     const sources = new Set([...this.#connected, ...now.keys(), ...before.keys()]);
     for (const source of sources) {
       const tools = now.get(source) ?? [];
       if (!isServer(source) || !there.has(source)) continue;
-      if (this.#connected.has(source) || !hasSameTools(before.get(source) ?? [], tools)) this.#tellOf(source, tools);
+      if (this.#connected.has(source) || !hasSameTools(before.get(source) ?? [], tools))
+        this.#publishTools(source, tools);
     }
     this.#connected.clear();
   }
 
-  #tellOf(serverId: string, tools: readonly ToolCapability[]): void {
+  #publishTools(serverId: string, tools: readonly ToolCapability[]): void {
     const isCut = tools.length > MAX_TOOLS;
-    this.#tell(
+    this.#publish(
       "mcp.tools.discovered",
       {
         serverId,
@@ -200,13 +201,13 @@ function truncate(text: string): string {
 const MAX_NAME_LENGTH = 500;
 
 /** Calls, questions and sessions. */
-export function publishCalls(hub: FeedHub, tell: Publish): (() => void)[] {
+export function publishCalls(hub: FeedHub, publish: Publish): (() => void)[] {
   return [
-    hub.on("call-start", (record) => tell("call.started", callStart(record), { session: record.session })),
+    hub.on("call-start", (record) => publish("call.started", callStart(record), { session: record.session })),
     hub.on("call", (record) => {
       const { decision, outcome, durationMs, resultBytes, findings = [] } = record;
       const codes = findings.map(({ code }) => code);
-      tell(
+      publish(
         "call.finished",
         { ...callStart(record), decision, outcome, durationMs, resultBytes, findings: codes },
         { session: record.session },
@@ -232,7 +233,7 @@ function callStart({
 
 export function publishApprovals(
   hub: FeedHub,
-  tell: Publish,
+  publish: Publish,
   clock: Clock,
   redactor: { maskAll<Value>(value: Value): Value },
 ): (() => void)[] {
@@ -250,52 +251,52 @@ export function publishApprovals(
     };
   };
   return [
-    hub.on("ask", (request) => tell("approval.requested", { approval: approvalOf(request) })),
-    hub.on("answer", ({ request: { id, callId }, answer }) => tell("approval.answered", { id, callId, answer })),
+    hub.on("ask", (request) => publish("approval.requested", { approval: approvalOf(request) })),
+    hub.on("answer", ({ request: { id, callId }, answer }) => publish("approval.answered", { id, callId, answer })),
   ];
 }
 
-export function publishSessions(hub: FeedHub, tell: Publish): (() => void)[] {
+export function publishSessions(hub: FeedHub, publish: Publish): (() => void)[] {
   return [
     hub.on("session", ({ session: { id, door }, open }) => {
-      tell(open ? "session.opened" : "session.closed", { id, door });
+      publish(open ? "session.opened" : "session.closed", { id, door });
     }),
   ];
 }
 
 /** Skills that were imported or removed, under both families of names. */
-export function publishSkills(hub: FeedHub, tell: Publish): (() => void)[] {
+export function publishSkills(hub: FeedHub, publish: Publish): (() => void)[] {
   return [
-    hub.on("skill-import", (event) => publishImport(event, tell)),
+    hub.on("skill-import", (event) => publishImport(event, publish)),
     hub.on("skill-remove", ({ skillId, name }) => {
       for (const type of ["skills.import.removed", "openclaw.import.removed"] as const) {
-        tell(type, { skillId, name }, { skill: name });
+        publish(type, { skillId, name }, { skill: name });
       }
     }),
-    hub.on("skills", () => tell("skills.changed", {})),
+    hub.on("skills", () => publish("skills.changed", {})),
   ];
 }
 
-function publishImport({ single, result }: HubEvents["skill-import"], tell: Publish): void {
+function publishImport({ single, result }: HubEvents["skill-import"], publish: Publish): void {
   const { imported, failed, totalScanned } = result;
   if (!single) {
     const fields: Fields<"skills.batch.imported"> = { imported, failed, totalScanned };
-    tell("skills.batch.imported", fields);
-    tell("openclaw.batch.imported", fields);
+    publish("skills.batch.imported", fields);
+    publish("openclaw.batch.imported", fields);
     return;
   }
   for (const { skillId, name, warnings, dependenciesMet } of imported) {
     const fields: Fields<"skills.skill.imported"> = { skillId, name, warnings, dependenciesMet };
-    tell("skills.skill.imported", fields, { skill: name });
-    tell("openclaw.skill.imported", fields, { skill: name });
+    publish("skills.skill.imported", fields, { skill: name });
+    publish("openclaw.skill.imported", fields, { skill: name });
   }
 }
 
 /** Pins, the config, and warnings. */
-export function publishSettings(hub: FeedHub, tell: Publish): (() => void)[] {
+export function publishSettings(hub: FeedHub, publish: Publish): (() => void)[] {
   return [
-    hub.on("pins", () => tell("pins.changed", {})),
-    hub.on("reload", () => tell("config.reloaded", {})),
-    hub.on("warning", ({ server, message }) => tell("warning", { server, message })),
+    hub.on("pins", () => publish("pins.changed", {})),
+    hub.on("reload", () => publish("config.reloaded", {})),
+    hub.on("warning", ({ server, message }) => publish("warning", { server, message })),
   ];
 }

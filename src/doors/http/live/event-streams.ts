@@ -10,7 +10,7 @@ import { notFoundAt, refuseMethodUnless } from "../http-responses.ts";
 import { type EventFeed, eventId, filterOfQuery, parseResumePoint, type Receiver } from "./event-feed.ts";
 import type { Frame } from "./feed-event.ts";
 
-export const EVENTS_PATH = `${API_PATH}/events`;
+const EVENTS_PATH = `${API_PATH}/events`;
 
 /** The most that may wait for a client that does not read, plus one event. */
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
@@ -25,7 +25,7 @@ const HEADERS = {
   "x-content-type-options": "nosniff",
 };
 
-export interface StreamParts {
+interface StreamParts {
   readonly feed: EventFeed;
   /** The hub session whose view a caller has. */
   readonly sessionOf: (caller: Caller) => Session;
@@ -34,17 +34,7 @@ export interface StreamParts {
   readonly clock?: Clock;
 }
 
-export interface EventStreams {
-  readonly routes: readonly HttpRoute[];
-  readonly size: number;
-  close(): void;
-}
-
-export function openEventStreams(parts: StreamParts): EventStreams {
-  return new Streams(parts);
-}
-
-class Streams implements EventStreams {
+export class EventStreams {
   readonly #parts: StreamParts;
   readonly #open = new Set<ServerResponse>();
   readonly #quota: Quota;

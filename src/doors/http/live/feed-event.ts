@@ -20,11 +20,11 @@ export interface Audience {
 }
 
 export type FeedEvent<Name extends EventName = EventName> = {
-  [Each in Name]: { readonly type: Each; readonly fields: Fields<Each>; readonly concern: Audience };
+  [Each in Name]: { readonly type: Each; readonly fields: Fields<Each>; readonly audience: Audience };
 }[Name];
 
 /** Publishes an event, in order. */
-export type Publish = <Name extends EventName>(type: Name, fields: Fields<Name>, concern?: Audience) => void;
+export type Publish = <Name extends EventName>(type: Name, fields: Fields<Name>, audience?: Audience) => void;
 
 /** The parts of a hub that events come from; its own session sees everything that can be seen. */
 export type FeedHub = Pick<Hub, "session" | "config" | "on" | "servers" | "view"> & {
@@ -96,17 +96,17 @@ export class NumberedEvent {
 
   /** The frame for a viewer; undefined if the event is not for it. */
   for(beholder: EventViewer, sight: ViewSource): Frame | undefined {
-    const { type, concern } = this.#event;
+    const { type, audience } = this.#event;
     const { caller, session } = beholder;
     const isOperator = caller.scopes.has("admin");
     const { scope } = EVENTS[type];
     if (scope !== "read") {
       if (caller.scopes.has(scope)) return this.#whole;
-      return concern.session === session.id ? this.#ofOwn(session, sight) : undefined;
+      return audience.session === session.id ? this.#ofOwn(session, sight) : undefined;
     }
     if (!caller.scopes.has("read")) return undefined;
-    if (concern.server !== undefined && !canSeeServer(sight.config, session, concern.server)) return undefined;
-    if (concern.skill !== undefined && !canSeeSkill(sight.config, session, concern.skill)) return undefined;
+    if (audience.server !== undefined && !canSeeServer(sight.config, session, audience.server)) return undefined;
+    if (audience.skill !== undefined && !canSeeSkill(sight.config, session, audience.skill)) return undefined;
     if (type === "mcp.tools.discovered") return this.#ofTools(this.#event.fields, sight.view(session));
     if (type === "skills.batch.imported" || type === "openclaw.batch.imported") {
       return isOperator && session.role === undefined ? this.#whole : this.#ofBatch(this.#event.fields, session, sight);

@@ -1,5 +1,4 @@
 /** The WebSocket door at `/ws`. The listener has authenticated the caller; the `ws` package is loaded with the first connection. */
-import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
 import { endsWithin } from "../../../base/async.ts";
 import { type Clock, systemClock } from "../../../base/clock.ts";
@@ -64,18 +63,7 @@ interface SocketParts extends SessionExtras {
   readonly clock?: Clock;
 }
 
-export interface SocketDoor {
-  readonly route: HttpRoute;
-  readonly size: number;
-  /** @param graceMs The time for running commands. */
-  close(graceMs?: number): Promise<void>;
-}
-
-export function openWebSocketDoor(parts: SocketParts): SocketDoor {
-  return new Sockets(parts);
-}
-
-class Sockets implements SocketDoor {
+export class WebSocketDoor {
   readonly #parts: SocketParts;
   readonly #clock: Clock;
   readonly #rate: RateLimit;
@@ -111,6 +99,7 @@ class Sockets implements SocketDoor {
     return this.#open.size;
   }
 
+  /** @param graceMs The time for running commands. */
   close(graceMs = SHUTDOWN_GRACE_MS): Promise<void> {
     this.#closed ??= this.#close(graceMs);
     return this.#closed;
@@ -158,7 +147,7 @@ class Sockets implements SocketDoor {
 
   #begin(socket: WebSocket, upgrade: HttpUpgrade, wants: EventFilter, from: ResumePoint | undefined): void {
     const { hub, feed, ids, redactor, warn } = this.#parts;
-    const { caller, base: baseUrl } = upgrade;
+    const { caller } = upgrade;
     let session: Session;
     try {
       session = openCallerSession(hub, caller, "websocket", this.#parts);
@@ -168,24 +157,15 @@ class Sockets implements SocketDoor {
     }
     const live = new LiveSocket(
       {
-        ...{
-          socket,
-          wire: upgrade.socket,
-          caller,
-          session,
-          baseUrl,
-          feed,
-          operations: withLocalSessionIds(ids, this.#parts.operations),
-          redactor,
-          warn,
-          clock: this.#clock,
-        },
+        feed,
+        redactor,
+        warn,
+        clock: this.#clock,
+        operations: withLocalSessionIds(ids, this.#parts.operations),
         sessionOf: (id) => namedSession(hub, caller, localSessionId(ids, id), { anyWithAdmin: true }),
-        stillAdmitted: () => upgrade.stillAdmitted(),
-        rate: (key) => this.#rate.take(key),
+        rate: () => this.#rate.take(caller.key),
       },
-      wants,
-      from,
+      { socket, upgrade, session, wants, from },
     );
     this.#open.add(live);
     void live.closed.then(() => this.#open.delete(live));
@@ -266,29 +246,27 @@ const CLOSE = {
   slow: [1013, "Too much is unread. Reconnect and resume."],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>;
 
-interface LiveSocketOptions {
-  readonly socket: WebSocket;
-  /** The connection under it. */
-  readonly wire: Duplex;
-  readonly caller: Caller;
-  readonly session: Session;
+interface LiveSocketParts extends Pick<SocketParts, "feed" | "operations" | "redactor" | "warn"> {
+  readonly clock: Clock;
   /** Another session that the caller may give tools to. */
   readonly sessionOf: (id: string) => Session | undefined;
-  readonly baseUrl: string;
-  readonly stillAdmitted: () => boolean;
-  readonly feed: EventFeed;
-  readonly operations: Pick<Operations, "run">;
-  readonly redactor: Masker;
-  readonly clock: Clock;
-  /** Milliseconds to wait before the next frame is taken; 0 if it is. */
-  readonly rate: (key: string) => number;
-  readonly warn: (message: string) => void;
+  /** Milliseconds to wait before the next frame of the caller is accepted; 0 if it is. */
+  readonly rate: () => number;
+}
+
+interface Connection {
+  readonly socket: WebSocket;
+  readonly upgrade: HttpUpgrade;
+  readonly session: Session;
+  readonly wants: EventFilter;
+  readonly from: ResumePoint | undefined;
 }
 
 /** One WebSocket: commands come in, replies and events go out, and a client that does not read is let go. */
 class LiveSocket {
-  readonly #options: LiveSocketOptions;
+  readonly #parts: LiveSocketParts;
   readonly #socket: WebSocket;
+  readonly #upgrade: HttpUpgrade;
   readonly #commands: SocketCommands;
   readonly #extraTools: ExtraTools;
   readonly #receiver: Receiver & { wants: EventFilter };
@@ -297,10 +275,12 @@ class LiveSocket {
   #isAlive = true;
   #isGathering = false;
 
-  constructor(options: LiveSocketOptions, wants: EventFilter, from: ResumePoint | undefined) {
-    const { socket, caller, session, sessionOf, baseUrl, operations, feed, clock } = options;
-    this.#options = options;
+  constructor(parts: LiveSocketParts, { socket, upgrade, session, wants, from }: Connection) {
+    const { sessionOf, operations, feed, clock } = parts;
+    const { caller, base: baseUrl } = upgrade;
+    this.#parts = parts;
     this.#socket = socket;
+    this.#upgrade = upgrade;
     this.#receiver = { caller, session, wants, send: (frame) => this.#sendEvent(frame) };
     this.#commands = new SocketCommands({
       operations,
@@ -350,7 +330,7 @@ class LiveSocket {
 
   /** Ends a connection whose credentials have ended. */
   checkCredentials(): void {
-    if (!this.#options.stillAdmitted()) this.close(...CLOSE.notAdmitted);
+    if (!this.#upgrade.stillAdmitted()) this.close(...CLOSE.notAdmitted);
   }
 
   /** Resolves when its commands are answered; what comes from now on is refused. */
@@ -362,7 +342,7 @@ class LiveSocket {
     if (!this.#isOpen) return;
     this.#socket.close(code, reason);
     this.#leave();
-    this.#options.clock.after(CLOSE_TIMEOUT_MS, () => this.#socket.terminate());
+    this.#parts.clock.after(CLOSE_TIMEOUT_MS, () => this.#socket.terminate());
   }
 
   terminate(): void {
@@ -373,7 +353,7 @@ class LiveSocket {
     this.#unsubscribe();
     this.#extraTools.close();
     this.#commands.cancelAll();
-    this.#options.session.close();
+    this.#receiver.session.close();
   }
 
   get #isOpen(): boolean {
@@ -408,7 +388,7 @@ class LiveSocket {
   }
 
   #count(): void {
-    const waitMs = this.#options.rate(this.#options.caller.key);
+    const waitMs = this.#parts.rate();
     if (waitMs > 0) throw tooManyCommands(waitMs);
   }
 
@@ -428,7 +408,7 @@ class LiveSocket {
         this.#receiver.wants = wants;
         this.#answer(id, this.#position());
         const from = { after: after ?? 0, epoch };
-        if (after !== undefined) this.#options.feed.replay(this.#receiver, from);
+        if (after !== undefined) this.#parts.feed.replay(this.#receiver, from);
         return true;
       }
       default:
@@ -437,7 +417,7 @@ class LiveSocket {
   }
 
   #position(): { readonly epoch: string; readonly seq: number } {
-    const { epoch, seq } = this.#options.feed;
+    const { epoch, seq } = this.#parts.feed;
     return { epoch, seq };
   }
 
@@ -454,7 +434,7 @@ class LiveSocket {
   }
 
   #fail(id: CommandId | null, thrown: unknown): void {
-    const { redactor, warn } = this.#options;
+    const { redactor, warn } = this.#parts;
     this.#send({ id, ok: false, error: toErrorObject(thrown, redactor, warn) });
   }
 
@@ -471,7 +451,7 @@ class LiveSocket {
   #pong(data: Buffer): void {
     if (!this.#isOpen) return;
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.#socket.terminate();
-    else if (this.#options.rate(this.#options.caller.key) === 0) this.#socket.pong(data);
+    else if (this.#parts.rate() === 0) this.#socket.pong(data);
   }
 
   #sendEvent(frame: Frame): void {
@@ -492,7 +472,7 @@ class LiveSocket {
   #gather(): void {
     if (this.#isGathering) return;
     this.#isGathering = true;
-    const { wire } = this.#options;
+    const { socket: wire } = this.#upgrade;
     wire.cork();
     setImmediate(() => {
       this.#isGathering = false;

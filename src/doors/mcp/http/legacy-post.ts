@@ -1,14 +1,12 @@
 /** POST requests of legacy clients: they open a session or belong to one. */
-import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { Caller } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, type RequestId, type RpcRequest } from "../../../model/protocol.ts";
 import type { QuotaReached } from "../../../policy/quota.ts";
+import { onceClosed } from "../../http/http-exchange.ts";
 import { batchError, type ClientMessage, type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
-import type { ViewScope } from "../view-scope.ts";
-import { type Accepts, headerOf, refuseRpc, refuseWithError, respondEmpty, respondJson } from "./http-messages.ts";
-import { MAX_SILENT_TICKS, type OpenStreams, type PendingReply, SseConnection } from "./open-streams.ts";
+import { headerOf, refuseRpc, refuseWithError, respondEmpty, respondJson } from "./http-messages.ts";
+import { MAX_SILENT_TICKS, type PendingReply, SseConnection } from "./open-streams.ts";
 import {
   admitOrRefuseRequests,
   answerOrError,
@@ -16,139 +14,89 @@ import {
   forwardToOwner,
   SESSION_HEADER,
 } from "./request-checks.ts";
-import type { Transport } from "./session-table.ts";
+import type { EngineSession, McpPost } from "./session-table.ts";
 import { type SessionStream, StreamableSession } from "./streamable-session.ts";
 
-export async function postLegacy(
-  transport: Transport,
-  exchange: HttpExchange,
-  accepts: Accepts,
-  scope: ViewScope,
-  posted: Exclude<ClientMessage, { kind: "invalid" }>,
-): Promise<void> {
-  const { request, response } = exchange;
-  if (posted.kind === "request" && posted.message.method === "initialize" && !(SESSION_HEADER in request.headers)) {
-    return postInitialize(transport, exchange, accepts, scope, posted.message);
+export async function postLegacy(post: McpPost, posted: Exclude<ClientMessage, { kind: "invalid" }>): Promise<void> {
+  const { exchange } = post;
+  const isRequest = posted.kind === "request";
+  if (isRequest && posted.message.method === "initialize" && !(SESSION_HEADER in exchange.request.headers)) {
+    return postInitialize(post, posted.message);
   }
-  const id = posted.kind === "request" ? posted.message.id : null;
-  if (transport.ids !== undefined && (await forwardToSessionOwner(transport, exchange, id))) return;
-  const session = findSessionOrRefuse(transport, exchange, scope, id);
+  const session = await findOrForward(post, isRequest ? posted.message.id : null);
   if (session === undefined) return;
-  if (posted.kind === "request") {
-    if (!admitOrRefuseRequests(transport, exchange, [posted.message], { ofSession: true })) return;
+  if (isRequest) {
+    if (!admitOrRefuseRequests(post, [posted.message], { ofSession: true })) return;
     const { message } = posted;
-    const { streams } = transport;
-    const reply = new LegacyReply({ response, session, accepts, streams, ids: [message.id], isBatch: false });
+    const reply = new LegacyReply(post, session, [message.id]);
     const answer = await answerOrError(message.id, () => session.legacy.request(message, reply));
     reply.finish(answer === null ? [] : [answer]);
     return;
   }
   if (posted.kind === "notification") session.legacy.notify(posted.message);
   else session.legacy.answer(posted.message);
-  respondEmpty(response, 202);
+  respondEmpty(exchange.response, 202);
 }
 
-async function postInitialize(
-  transport: Transport,
-  exchange: HttpExchange,
-  accepts: Accepts,
-  scope: ViewScope,
-  message: RpcRequest,
-): Promise<void> {
-  const { response, caller } = exchange;
-  if (!admitOrRefuseRequests(transport, exchange, [message])) return;
+async function postInitialize(post: McpPost, message: RpcRequest): Promise<void> {
+  const { transport, exchange } = post;
+  const { response } = exchange;
+  if (!admitOrRefuseRequests(post, [message])) return;
   let opened: ReturnType<typeof openStreamableSession>;
   try {
-    opened = openStreamableSession(transport, caller, scope);
+    opened = openStreamableSession(post);
   } catch (error) {
-    refuseWithError(response, message.id, asToolcribError(error).toObject());
-    return;
+    return refuseWithError(response, message.id, asToolcribError(error).toObject());
   }
-  if ("reached" in opened) {
-    transport.refuseFull(response, message.id, "sessions", opened.reached);
-    return;
-  }
+  if ("reached" in opened) return transport.refuseFull(response, message.id, "sessions", opened.reached);
   const { session } = opened;
-  const { legacy } = session;
-  const { streams } = transport;
-  const reply = new LegacyReply({ response, session, accepts, streams, ids: [message.id], isBatch: false });
+  const reply = new LegacyReply(post, session, [message.id]);
   reply.headers = { "Mcp-Session-Id": session.id };
-  const answer = await answerOrError(message.id, () => legacy.request(message, reply));
+  const answer = await answerOrError(message.id, () => session.legacy.request(message, reply));
   const isOpen = answer !== null && errorCodeOf(answer) === undefined && !response.destroyed;
   if (!isOpen) reply.headers = undefined;
   reply.finish(answer === null ? [] : [answer]);
   if (!isOpen) transport.sessions.end(session);
 }
 
-function openStreamableSession(
-  transport: Transport,
-  caller: Caller,
-  scope: ViewScope,
-): { readonly session: StreamableSession } | { readonly reached: QuotaReached } {
-  const { sessions, clock, resumeGraceMs, door, ids } = transport;
-  return sessions.open(
-    caller,
-    (id) =>
-      new StreamableSession({
-        id,
-        caller,
-        scope,
-        clock,
-        graceMs: resumeGraceMs,
-        open: (stream) => door.openSession({ caller, scope }, stream),
-      }),
-    ids?.issue("mcp"),
-  );
+function openStreamableSession({
+  transport,
+  exchange: { caller },
+  scope,
+}: McpPost): { readonly session: StreamableSession } | { readonly reached: QuotaReached } {
+  const { sessions, clock, resumeGraceMs: graceMs, door, ids } = transport;
+  const open = (stream: SessionStream): EngineSession => door.openSession({ caller, scope }, stream);
+  const make = (id: string): StreamableSession => new StreamableSession({ id, caller, scope, clock, graceMs, open });
+  return sessions.open(caller, make, ids?.issue("mcp"));
 }
 
-async function forwardToSessionOwner(
-  { ids }: Transport,
-  exchange: HttpExchange,
+/** The session of the POST. Undefined if there is none here, which is then answered, perhaps by another node. */
+async function findOrForward(
+  { transport, exchange, scope }: McpPost,
   id: RequestId | null,
-): Promise<boolean> {
-  return forwardToOwner(ids, exchange, "mcp", headerOf(exchange.request.headers[SESSION_HEADER]), id);
+): Promise<StreamableSession | undefined> {
+  const { ids } = transport;
+  const sessionId = headerOf(exchange.request.headers[SESSION_HEADER]);
+  if (ids !== undefined && (await forwardToOwner(ids, exchange, "mcp", sessionId, id))) return undefined;
+  return findSessionOrRefuse(transport, exchange, scope, id);
 }
 
 /** @param batch The entries of the array, classified. */
-export async function postBatch(
-  transport: Transport,
-  exchange: HttpExchange,
-  accepts: Accepts,
-  scope: ViewScope,
-  batch: readonly ClientMessage[],
-): Promise<void> {
-  const { response } = exchange;
-  if (transport.ids !== undefined && (await forwardToSessionOwner(transport, exchange, null))) return;
-  const session = findSessionOrRefuse(transport, exchange, scope, null);
+export async function postBatch(post: McpPost, batch: readonly ClientMessage[]): Promise<void> {
+  const { response } = post.exchange;
+  const session = await findOrForward(post, null);
   if (session === undefined) return;
   const reason = batchError(batch, session.legacy.version);
-  if (reason !== undefined) {
-    refuseRpc(response, 400, null, { code: INVALID_REQUEST, message: reason });
-    return;
-  }
+  if (reason !== undefined) return refuseRpc(response, 400, null, { code: INVALID_REQUEST, message: reason });
   const requests = batch.flatMap((posted) => (posted.kind === "request" ? [posted.message] : []));
-  if (!admitOrRefuseRequests(transport, exchange, requests, { ofSession: true })) return;
+  if (!admitOrRefuseRequests(post, requests, { ofSession: true })) return;
   for (const posted of batch) {
     if (posted.kind === "notification") session.legacy.notify(posted.message);
     if (posted.kind === "response") session.legacy.answer(posted.message);
   }
-  if (requests.length === 0) {
-    respondEmpty(response, 202);
-    return;
-  }
-  await answerBatch(transport, exchange, accepts, session, requests);
-}
-
-async function answerBatch(
-  transport: Transport,
-  { response }: HttpExchange,
-  accepts: Accepts,
-  session: StreamableSession,
-  requests: readonly RpcRequest[],
-): Promise<void> {
+  if (requests.length === 0) return respondEmpty(response, 202);
   const ids = requests.map(({ id }) => id);
-  const { streams } = transport;
-  const reply = new LegacyReply({ response, session, accepts, streams, ids, isBatch: true });
+  const reply = new LegacyReply(post, session, ids, { isBatch: true });
   const waiting: Encoded[] = [];
   await Promise.all(
     requests.map(async (request) => {
@@ -161,17 +109,6 @@ async function answerBatch(
   reply.finish(waiting);
 }
 
-interface LegacyReplyOptions {
-  readonly response: ServerResponse;
-  readonly session: StreamableSession;
-  readonly accepts: Accepts;
-  readonly streams: OpenStreams;
-  /** The requests in the POST: one, or those of a batch. */
-  readonly ids: readonly RequestId[];
-  /** A batch is answered by a batch, even if it has only one request. */
-  readonly isBatch: boolean;
-}
-
 /** Half a second at most. */
 const MAX_PLAIN_TICKS = 2;
 
@@ -179,16 +116,31 @@ const MAX_PLAIN_TICKS = 2;
 class LegacyReply implements MessageSink, PendingReply {
   /** Further headers of the response. */
   headers: Readonly<OutgoingHttpHeaders> | undefined;
-  readonly #options: LegacyReplyOptions;
+  readonly #post: McpPost;
+  readonly #response: ServerResponse;
+  readonly #session: StreamableSession;
+  readonly #ids: readonly RequestId[];
+  readonly #isBatch: boolean;
   #stream: SessionStream | undefined;
   #ticks = 0;
   #done = false;
 
-  constructor(options: LegacyReplyOptions) {
-    this.#options = options;
-    options.session.running += 1;
-    options.streams.owe(this);
-    onceClosed(options.response, () => this.#clientGone());
+  /**
+   * @param ids The requests in the POST: one, or those of a batch.
+   * @param isBatch A batch is answered by a batch, even if it has only one request.
+   */
+  constructor(post: McpPost, session: StreamableSession, ids: readonly RequestId[], { isBatch = false } = {}) {
+    this.#post = post;
+    this.#response = post.exchange.response;
+    this.#session = session;
+    this.#ids = ids;
+    this.#isBatch = isBatch;
+    session.running += 1;
+    post.transport.streams.owe(this);
+    onceClosed(this.#response, () => {
+      // Without an event id there is nothing to resume.
+      if (!this.#done && this.#stream === undefined) this.#abandon();
+    });
   }
 
   get isStream(): boolean {
@@ -198,7 +150,7 @@ class LegacyReply implements MessageSink, PendingReply {
   send(message: Encoded): void {
     if (this.#done) return;
     const stream = this.#stream ?? this.#openStream();
-    if (stream === undefined) this.#options.session.tell(message);
+    if (stream === undefined) this.#session.tell(message);
     else stream.send(message);
   }
 
@@ -210,59 +162,56 @@ class LegacyReply implements MessageSink, PendingReply {
   stillPending(): void {
     this.#ticks += 1;
     if (this.#stream !== undefined) return;
-    if (this.#ticks >= (this.#options.session.canPrime ? MAX_PLAIN_TICKS : MAX_SILENT_TICKS)) this.#openStream();
+    if (this.#ticks >= (this.#session.canPrime ? MAX_PLAIN_TICKS : MAX_SILENT_TICKS)) this.#openStream();
   }
 
   /** Sends the answers. Without any, the request was cancelled or its session has ended. */
   finish(answers: readonly Encoded[]): void {
-    const { response, accepts } = this.#options;
-    if (!accepts.json && answers.length > 0) this.#openStream(true);
+    if (!this.#post.accepts.json && answers.length > 0) this.#openStream(true);
     this.#settle();
     if (this.#stream !== undefined) {
       for (const answer of answers) this.#stream.send(answer);
       this.#stream.finish();
     } else if (answers[0] === undefined) this.#finishEmpty();
-    else respondJson(response, 200, this.#options.isBatch ? jsonArray(answers) : answers[0], this.headers);
+    else respondJson(this.#response, 200, this.#isBatch ? jsonArray(answers) : answers[0], this.headers);
   }
 
   #finishEmpty(): void {
-    const { response, session, accepts, ids } = this.#options;
+    const response = this.#response;
+    const id = this.#ids[0] ?? null;
     if (response.headersSent || response.destroyed) return;
-    if (session.isClosed) {
-      refuseWithError(response, ids[0] ?? null, { code: "not_found", message: "The session has ended." });
-    } else if (accepts.stream) {
+    if (this.#session.isClosed) {
+      refuseWithError(response, id, { code: "not_found", message: "The session has ended." });
+    } else if (this.#post.accepts.stream) {
       // A cancelled request has no answer, and neither has a stream without events.
       new SseConnection(response).end();
     } else {
-      refuseWithError(response, ids[0] ?? null, { code: "cancelled", message: "The request was cancelled." }, 200);
+      refuseWithError(response, id, { code: "cancelled", message: "The request was cancelled." }, 200);
     }
   }
 
   #openStream(isOnlyWay = false): SessionStream | undefined {
-    const { response, session, accepts, streams, ids } = this.#options;
+    const { accepts, transport } = this.#post;
+    const { streams } = transport;
+    const [response, session] = [this.#response, this.#session];
     if (!accepts.stream || response.headersSent || response.destroyed) return undefined;
     if (!isOnlyWay && streams.reachedFor(session.caller) !== undefined) return undefined;
     const connection = new SseConnection(response, this.headers);
     streams.add(connection, session.caller);
-    this.#stream = session.openStream(() => this.#abandon(ids));
+    this.#stream = session.openStream(() => this.#abandon());
     this.#stream.attach(connection);
     return this.#stream;
   }
 
-  /** Without an event id there is nothing to resume. */
-  #clientGone(): void {
-    if (!this.#done && this.#stream === undefined) this.#abandon(this.#options.ids);
-  }
-
-  #abandon(ids: readonly RequestId[]): void {
-    for (const id of ids) this.#options.session.legacy.abandon(id);
+  #abandon(): void {
+    for (const id of this.#ids) this.#session.legacy.abandon(id);
   }
 
   #settle(): void {
     if (this.#done) return;
     this.#done = true;
-    this.#options.streams.settle(this);
-    this.#options.session.release();
+    this.#post.transport.streams.settle(this);
+    this.#session.release();
   }
 }
 

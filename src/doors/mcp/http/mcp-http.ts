@@ -2,22 +2,22 @@
  * MCP over HTTP, both eras at one address: `/mcp` for Streamable HTTP, `/sse` and `/messages` for its predecessor. Works on
  * raw exchanges of `node:http`, because each call passes here.
  */
-import type { HttpExchange } from "../../http/http-exchange.ts";
 import type { ServerResponse } from "node:http";
-import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { endsWithin } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
+import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, MODERN_VERSION, PARSE_ERROR, type RequestId } from "../../../model/protocol.ts";
 import { type CallerQuota, quotaError, type QuotaReached } from "../../../policy/quota.ts";
+import type { HttpExchange } from "../../http/http-exchange.ts";
 import { parseMessages } from "../rpc-messages.ts";
-import { RequestedScopes, type ViewScope } from "../view-scope.ts";
+import { requestedScope, type ViewScope } from "../view-scope.ts";
 import { acceptsOf, headerOf, isJson, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
-import { findSessionOrRefuse, forwardToOwner, isModern, SESSION_HEADER, VERSION_HEADER } from "./request-checks.ts";
 import { postBatch, postLegacy } from "./legacy-post.ts";
 import { postModern } from "./modern-post.ts";
 import { OpenStreams, SseConnection } from "./open-streams.ts";
-import { type Engine, SessionTable, type Transport } from "./session-table.ts";
+import { findSessionOrRefuse, forwardToOwner, isModern, SESSION_HEADER, VERSION_HEADER } from "./request-checks.ts";
+import { type Engine, type McpPost, SessionTable, type Transport } from "./session-table.ts";
 import { openSse, postToSse } from "./sse-transport.ts";
 
 export interface McpHttpLimits {
@@ -53,7 +53,6 @@ const RESUME_GRACE_MS = 10_000;
 
 export class McpHttp {
   readonly #options: McpHttpOptions;
-  readonly #scopes = new RequestedScopes();
   readonly #transport: Transport & { isClosing: boolean };
   /** Limits that were reported already, so that each is reported once. */
   readonly #full = new Set<string>();
@@ -145,10 +144,9 @@ export class McpHttp {
     if (body === undefined) return;
     const all = parseMessages(body.value);
     const version = headerOf(request.headers[VERSION_HEADER]);
+    const post: McpPost = { transport: this.#transport, exchange, accepts, scope };
     if (all.isBatch) {
-      if (version !== MODERN_VERSION) {
-        return postBatch(this.#transport, exchange, accepts, scope, all.batch);
-      }
+      if (version !== MODERN_VERSION) return postBatch(post, all.batch);
       const message = "This protocol version has no batches.";
       return refuseRpc(response, 400, null, { code: INVALID_REQUEST, message });
     }
@@ -157,17 +155,15 @@ export class McpHttp {
       case "invalid":
         return refuseMessage(exchange, posted.id);
       case "response":
-        if (version !== MODERN_VERSION) return postLegacy(this.#transport, exchange, accepts, scope, posted);
+        if (version !== MODERN_VERSION) return postLegacy(post, posted);
         return refuseMessage(exchange, null);
       case "notification":
         // The modern era has no client notifications over HTTP: closing the connection cancels a request.
         if (isModern(posted.message, version)) return respondEmpty(response, 202);
-        return postLegacy(this.#transport, exchange, accepts, scope, posted);
+        return postLegacy(post, posted);
       case "request":
-        if (isModern(posted.message, version)) {
-          return postModern(this.#transport, exchange, accepts, scope, posted.message);
-        }
-        return postLegacy(this.#transport, exchange, accepts, scope, posted);
+        if (isModern(posted.message, version)) return postModern(post, posted.message);
+        return postLegacy(post, posted);
     }
   }
 
@@ -213,7 +209,7 @@ export class McpHttp {
   }
 
   #scopeOf({ path, query, caller, response }: HttpExchange, base: string): ViewScope | undefined {
-    const choice = this.#scopes.choose(base, path, query, caller);
+    const choice = requestedScope(base, path, query, caller);
     if (choice.ok) return choice.scope;
     if (choice.reason === "no such path") {
       refuseWithError(response, null, { code: "not_found", message: `There is nothing at ${path}.` });

@@ -1,7 +1,5 @@
 /** POST requests of the modern era: each has its version and its client's capabilities in `_meta`. */
-import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import type { Caller } from "../../../model/caller.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import {
   HEADER_MISMATCH,
@@ -14,28 +12,24 @@ import {
 } from "../../../model/protocol.ts";
 import { KeptResults } from "../../../sessions/kept-results.ts";
 import { mirroredParams } from "../../../upstream/http/mcp-headers.ts";
+import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import { envelopeError } from "../mcp-handshake.ts";
 import { ParkedCalls } from "../parked-calls.ts";
 import { type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
 import { sharedMethod } from "../shared-requests.ts";
-import type { RequestOrigin, ViewScope } from "../view-scope.ts";
-import { type Accepts, decodeHeaderValue, headerOf, refuseRpc, respondJson } from "./http-messages.ts";
-import { MAX_SILENT_TICKS, type OpenStreams, type PendingReply, SseConnection } from "./open-streams.ts";
+import type { RequestOrigin } from "../view-scope.ts";
+import { decodeHeaderValue, headerOf, refuseRpc, respondJson } from "./http-messages.ts";
+import { MAX_SILENT_TICKS, type PendingReply, SseConnection } from "./open-streams.ts";
 import { admitOrRefuseRequests, answerOrError, forwardToOwner } from "./request-checks.ts";
-import type { Transport } from "./session-table.ts";
+import type { McpPost, Transport } from "./session-table.ts";
 
-export async function postModern(
-  transport: Transport,
-  exchange: HttpExchange,
-  accepts: Accepts,
-  scope: ViewScope,
-  message: RpcRequest,
-): Promise<void> {
+export async function postModern(post: McpPost, message: RpcRequest): Promise<void> {
+  const { transport, exchange, accepts, scope } = post;
   const { request, response, caller } = exchange;
   const error = headerError(message, request.headers);
   if (error !== undefined) return refuseRpc(response, 400, message.id, error);
   if (transport.ids !== undefined && (await forwardToCallOwner(transport, exchange, message))) return;
-  if (!admitOrRefuseRequests(transport, exchange, [message])) return;
+  if (!admitOrRefuseRequests(post, [message])) return;
   const origin: RequestOrigin = { caller, scope };
   const mismatch = message.method === "tools/call" ? paramHeaderError(transport, origin, message, exchange) : undefined;
   if (mismatch !== undefined) return refuseRpc(response, 400, message.id, mismatch);
@@ -47,7 +41,7 @@ export async function postModern(
   }
   const full = isListen ? streams.reachedFor(caller) : undefined;
   if (full !== undefined) return transport.refuseFull(response, message.id, "streams", full);
-  const reply = new ModernReply(exchange, accepts, streams);
+  const reply = new ModernReply(post);
   // A shutdown does not wait for a stream that only listens.
   if (!isListen) streams.owe(reply);
   const answer = await answerOrError(message.id, () => transport.door.modern(message, origin, reply, reply.signal));
@@ -175,25 +169,17 @@ function shorten(value: unknown): string {
 
 /** The response to one POST of a modern client: JSON, or an event stream that ends with the answer. It cannot be resumed. */
 class ModernReply implements MessageSink, PendingReply {
+  readonly #post: McpPost;
   readonly #response: ServerResponse;
-  readonly #caller: Caller;
-  readonly #accepts: Accepts;
-  readonly #streams: OpenStreams;
   readonly #gone = new AbortController();
   #connection: SseConnection | undefined;
   #ticks = 0;
   #done = false;
 
-  constructor(
-    { response, caller }: { readonly response: ServerResponse; readonly caller: Caller },
-    accepts: Accepts,
-    streams: OpenStreams,
-  ) {
-    this.#response = response;
-    this.#caller = caller;
-    this.#accepts = accepts;
-    this.#streams = streams;
-    onceClosed(response, () => {
+  constructor(post: McpPost) {
+    this.#post = post;
+    this.#response = post.exchange.response;
+    onceClosed(this.#response, () => {
       if (!this.#done) this.#gone.abort();
     });
   }
@@ -215,7 +201,7 @@ class ModernReply implements MessageSink, PendingReply {
 
   /** @param status For an answer that comes as JSON. */
   finish(answer: Encoded | null, status: number): void {
-    if (answer !== null && !this.#accepts.json) this.#open(true);
+    if (answer !== null && !this.#post.accepts.json) this.#open(true);
     this.#done = true;
     if (this.#connection !== undefined) {
       if (answer !== null) this.#connection.send(answer);
@@ -226,11 +212,12 @@ class ModernReply implements MessageSink, PendingReply {
 
   #open(isOnlyWay = false): SseConnection | undefined {
     const response = this.#response;
+    const { accepts, exchange, transport } = this.#post;
     if (this.#connection !== undefined) return this.#connection;
-    if (!this.#accepts.stream || response.headersSent || response.destroyed) return undefined;
-    if (!isOnlyWay && this.#streams.reachedFor(this.#caller) !== undefined) return undefined;
+    if (!accepts.stream || response.headersSent || response.destroyed) return undefined;
+    if (!isOnlyWay && transport.streams.reachedFor(exchange.caller) !== undefined) return undefined;
     this.#connection = new SseConnection(response);
-    this.#streams.add(this.#connection, this.#caller);
+    transport.streams.add(this.#connection, exchange.caller);
     return this.#connection;
   }
 }

@@ -1,10 +1,10 @@
 /** All open event streams and pending replies, with two timers for all of them. */
-import { onceClosed } from "../../http/http-exchange.ts";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
 import { ChurnSet } from "../../../base/maps.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { type CallerQuota, Quota, type QuotaReached } from "../../../policy/quota.ts";
+import { onceClosed } from "../../http/http-exchange.ts";
 import type { Encoded } from "../rpc-messages.ts";
 import { textOf } from "./http-messages.ts";
 

@@ -1,5 +1,4 @@
-/** The session of an exchange at `/mcp`, by its headers. */
-import type { HttpExchange } from "../../http/http-exchange.ts";
+/** Checks before a request of MCP over HTTP is answered: its session, its scope, and the node that has to answer it. */
 import type { IdKind, RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { identityOf, type Scope } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
@@ -11,11 +10,12 @@ import {
   type RpcNotification,
   type RpcRequest,
 } from "../../../model/protocol.ts";
+import type { HttpExchange } from "../../http/http-exchange.ts";
 import { claimsModern, unsupportedVersion } from "../mcp-handshake.ts";
 import { type Encoded, encodeToolcribError } from "../rpc-messages.ts";
 import { scopeKey, type ViewScope } from "../view-scope.ts";
 import { headerOf, refuseRpc, refuseWithError } from "./http-messages.ts";
-import type { Transport } from "./session-table.ts";
+import type { McpPost, Transport } from "./session-table.ts";
 import { StreamableSession } from "./streamable-session.ts";
 
 export const SESSION_HEADER = "mcp-session-id";
@@ -59,8 +59,7 @@ export function refuseUnknownSession({ response }: HttpExchange, id: RequestId |
  * counts as ended: the client opens a new one at another node.
  */
 export function admitOrRefuseRequests(
-  transport: Transport,
-  exchange: HttpExchange,
+  { transport, exchange }: Pick<McpPost, "transport" | "exchange">,
   requests: readonly RpcRequest[],
   { ofSession = false }: { readonly ofSession?: boolean } = {},
 ): boolean {

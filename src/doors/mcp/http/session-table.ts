@@ -6,10 +6,13 @@ import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import type { Caller } from "../../../model/caller.ts";
 import type { RequestId } from "../../../model/protocol.ts";
 import { type CallerQuota, makesRoom, Quota, type QuotaReached } from "../../../policy/quota.ts";
+import type { HttpExchange } from "../../http/http-exchange.ts";
 import type { LegacySession } from "../legacy-session.ts";
 import type { McpDoor } from "../mcp-door.ts";
 import type { MessageSink } from "../rpc-messages.ts";
+import type { ViewScope } from "../view-scope.ts";
 import type { RequestOrigin } from "../view-scope.ts";
+import type { Accepts } from "./http-messages.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
 export type EngineSession = Pick<LegacySession, "version" | "request" | "notify" | "answer" | "abandon" | "close"> &
@@ -17,7 +20,7 @@ export type EngineSession = Pick<LegacySession, "version" | "request" | "notify"
 
 /** The parts of the door that a transport uses. */
 export interface Engine extends Pick<McpDoor, "modern" | "toolDefinition" | "close"> {
-  openSession(origin: RequestOrigin, outlet: MessageSink): EngineSession;
+  openSession(origin: RequestOrigin, sink: MessageSink): EngineSession;
 }
 
 export interface Transport {
@@ -32,6 +35,14 @@ export interface Transport {
   readonly ids?: RoutableIds | undefined;
   refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams", reached: QuotaReached): void;
   refuseClosing(response: ServerResponse, id: RequestId | null): void;
+}
+
+/** One POST to `/mcp`. */
+export interface McpPost {
+  readonly transport: Transport;
+  readonly exchange: HttpExchange;
+  readonly accepts: Accepts;
+  readonly scope: ViewScope;
 }
 
 export interface OpenSession {

@@ -1,10 +1,10 @@
 /** The HTTP+SSE transport of 2024-11-05: a GET stream, whose first event names the address to post to. */
-import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, type RpcRequest } from "../../../model/protocol.ts";
+import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import { batchError, type Encoded, type MessageSink, type ParsedMessages } from "../rpc-messages.ts";
 import type { ViewScope } from "../view-scope.ts";
 import { acceptsOf, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
@@ -25,7 +25,7 @@ export function openSse(transport: Transport, exchange: HttpExchange, scope: Vie
   const make = (id: string): SseSession =>
     new SseSession({
       ...{ id, caller, clock, streams, response },
-      open: (outlet) => door.openSession({ caller, scope }, outlet),
+      open: (sink) => door.openSession({ caller, scope }, sink),
       endpoint: endpointFor(request.url ?? "/", messagesPath, id),
     });
   try {
@@ -45,7 +45,7 @@ export function postToSse(transport: Transport, exchange: HttpExchange, posted: 
   if (reason !== undefined) return refuseRpc(response, 400, null, { code: INVALID_REQUEST, message: reason });
   const messages = posted.isBatch ? posted.batch : [posted.message];
   const requests = messages.flatMap((one) => (one.kind === "request" ? [one.message] : []));
-  if (!admitOrRefuseRequests(transport, exchange, requests, { ofSession: true })) return;
+  if (!admitOrRefuseRequests({ transport, exchange }, requests, { ofSession: true })) return;
   respondEmpty(response, 202);
   for (const one of messages) {
     if (one.kind === "notification") session.legacy.notify(one.message);
@@ -55,7 +55,7 @@ export function postToSse(transport: Transport, exchange: HttpExchange, posted: 
 }
 
 function answerOnStream(session: SseSession, request: RpcRequest): void {
-  void session.answer((outlet) => answerOrError(request.id, () => session.legacy.request(request, outlet)));
+  void session.answer((sink) => answerOrError(request.id, () => session.legacy.request(request, sink)));
 }
 
 /** Relative to the address as it was asked for, so that it is right behind a proxy that puts a prefix before our paths. */
@@ -73,7 +73,7 @@ interface SseSessionOptions {
   readonly streams: OpenStreams;
   readonly response: ServerResponse;
   /** Opens the engine's session; may throw. */
-  readonly open: (outlet: MessageSink) => EngineSession;
+  readonly open: (sink: MessageSink) => EngineSession;
   /** Where to post to, as the client is to resolve it against the address of the stream. */
   readonly endpoint: string;
 }
@@ -112,7 +112,7 @@ class SseSession implements OpenSession, MessageSink {
   }
 
   /** The answer goes onto the stream, whenever it comes. */
-  async answer(ask: (outlet: MessageSink) => Promise<Encoded | null>): Promise<void> {
+  async answer(ask: (sink: MessageSink) => Promise<Encoded | null>): Promise<void> {
     const owed: PendingReply = { stillPending: () => {} };
     this.#streams.owe(owed);
     const answer = await ask(this);

@@ -29,7 +29,7 @@ const CARRYING_IMAGE =
 const GATHERED =
   /\b(?:read|collect|gather|find|search for|search|extract|copy|grab|scan for|look for|locate|harvest|dump|capture|record|save|store|log)\b[^.\n]{0,120}\b(?:passwords?|(?:access |api |auth |session )?tokens?|credentials?|api keys?|private keys?|ssh keys?|secrets|cookies|seed phrases?|key ?strokes)\b/;
 const UNSEEN =
-  /\b(?:never|do not|don'?t) (?:ever )?(?:mention|tell|inform|notify|disclose|reveal|show|report) (?:this|it|that|the user|users?|anyone|anybody|the human|the owner|them)\b|\bwithout (?:the )?(?:user'?s? )?(?:telling|informing|notifying|knowing|noticing|knowledge|mentioning)|\b(?:secretly|covertly|unnoticed)\b|\bhidden (?:html )?comment\b|\bwithout the user\b/;
+  /\b(?:never|do not|don'?t) (?:ever )?(?:mention|tell|inform|notify|disclose|reveal|show|report) (?:this|it|that|the user|users?|any(?:one|body)|the human|the owner|them)\b|\bwithout (?:the )?(?:user'?s? )?(?:telling|informing|notifying|knowing|noticing|knowledge|mentioning)|\b(?:secretly|covertly|unnoticed)\b|\bhidden (?:html )?comment\b|\bwithout the user\b/;
 /** Secrets that no program should send: private keys, stored passwords, wallets, the whole environment. */
 const HARD: readonly RegExp[] = [
   /\b(?:r?glob\w{0,6}|find|cat|tar|zip|cp|listdir|startswith|-name)\b.{0,40}["'\s/(]id_(?:\*|["'])(?!\.pub)/,
@@ -62,7 +62,7 @@ const SEND_CODE =
 export const credentialTheft: Rule = { hint: HINT, find: findCredentialTheft };
 
 function* findCredentialTheft(text: ScannedText, subject: Subject): Generator<Sign | undefined> {
-  const told = new Set<ScannedLine>();
+  const reported = new Set<ScannedLine>();
   for (const [index, line] of text.lines.entries()) {
     if (index % LINES_PER_SLICE === 0) yield undefined;
     if (!HINT.test(line.text) && !HINT.test(line.plain)) continue;
@@ -70,10 +70,10 @@ function* findCredentialTheft(text: ScannedText, subject: Subject): Generator<Si
       inCommand(line, subject) ??
       (text.kind === "instructions" && !line.fenced ? inWords(text, index, line, subject) : undefined);
     if (sign === undefined) continue;
-    told.add(line);
+    reported.add(line);
     yield sign;
   }
-  yield* inProgram(text, subject, told);
+  yield* inProgram(text, subject, reported);
 }
 
 function inCommand(line: ScannedLine, subject: Subject): Sign | undefined {
@@ -106,7 +106,11 @@ function inCommand(line: ScannedLine, subject: Subject): Sign | undefined {
   return theft(line, "One command reads a secret and sends it to another machine.", addresses);
 }
 
-function* inProgram(text: ScannedText, subject: Subject, told: ReadonlySet<ScannedLine>): Generator<Sign | undefined> {
+function* inProgram(
+  text: ScannedText,
+  subject: Subject,
+  reported: ReadonlySet<ScannedLine>,
+): Generator<Sign | undefined> {
   if (text.kind === "data") return;
   const lines = text.kind === "script" ? text.lines : text.lines.filter(({ fenced }) => fenced);
   const addresses: Address[] = [];
@@ -119,7 +123,7 @@ function* inProgram(text: ScannedText, subject: Subject, told: ReadonlySet<Scann
   const isRead = ({ text: words, plain }: ScannedLine): boolean =>
     (HINT.test(words) || HINT.test(plain)) && (hardSecretIn(words) || hardSecretIn(plain) || SEED_FILE.test(words));
   for (const { source, sink } of yield* dataFlows(lines, isRead, ({ plain }) => sendsInCode(plain))) {
-    if (told.has(sink)) continue;
+    if (reported.has(sink)) continue;
     yield theft(sink, `A secret that is read on line ${source.number} is sent to another machine.`, addresses);
   }
   if (!addresses.some((address) => isBad(address, subject) && address.kind !== "unknown")) return;
@@ -162,8 +166,8 @@ function inWords(text: ScannedText, index: number, line: ScannedLine, subject: S
   const addresses = near.flatMap(({ text: other }) => addressesIn(other)).filter((address) => isOutside(address));
   const bad = addresses.some((address) => isBad(address, subject));
   if (isSoft) {
-    const shady = addresses.some((address) => address.kind !== "unknown" && isBad(address, subject));
-    if (!shady || !/\b(?:all|any|every|contents?|values?|user'?s|full)\b/.test(words)) return undefined;
+    const isSuspiciousTarget = addresses.some((address) => address.kind !== "unknown" && isBad(address, subject));
+    if (!isSuspiciousTarget || !/\b(?:all|any|every|contents?|values?|user'?s|full)\b/.test(words)) return undefined;
   } else if (isSeed) {
     if (!bad && !MAILBOX.test(all)) return undefined;
     if (!/\b(?:ask|request|prompt|require|collect|obtain|get|enter|provide|paste)\b/.test(words)) return undefined;

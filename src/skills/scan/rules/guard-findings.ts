@@ -1,4 +1,4 @@
-/** The guard's detectors for the texts of a skill. That a skill instructs an agent is no finding by itself. */
+/** The guard's detectors for the texts of a skill. Instructing an agent is the purpose of a skill and not a finding. */
 import type { Finding, FindingCode } from "../../../model/finding.ts";
 import type { SkillSeverity } from "../../../model/skill.ts";
 import { lineAt, LineNumbers, type ScannedText } from "../scanned-text.ts";

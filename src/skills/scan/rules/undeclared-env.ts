@@ -22,7 +22,7 @@ const MAX_MENTIONED_NAMES = 20_000;
 export class UndeclaredEnv {
   readonly #subject: Subject;
   readonly #declared: ReadonlySet<string>;
-  readonly #told = new Set<string>();
+  readonly #mentioned = new Set<string>();
   /** The instructions in lower case, for the names of products. */
   readonly #instructions: string[] = [];
   readonly #read = new Map<string, SkillFinding>();
@@ -35,7 +35,7 @@ export class UndeclaredEnv {
 
   add(text: ScannedText): void {
     if (text.kind === "data") return;
-    if (text.kind === "instructions") this.#noteTold(text.raw);
+    if (text.kind === "instructions") this.#noteMentioned(text.raw);
     const names = text.kind === "script" ? this.#read : text === this.#subject.document ? this.#shown : undefined;
     if (names === undefined) return;
     for (const [name, line] of readNames(text)) {
@@ -55,7 +55,7 @@ export class UndeclaredEnv {
   findings(): SkillFinding[] {
     const found: SkillFinding[] = [];
     for (const [name, finding] of this.#read) {
-      if (this.#told.has(name)) continue;
+      if (this.#mentioned.has(name)) continue;
       const product = name.split("_")[0]?.toLowerCase() ?? "";
       const isAbout = product.length >= 3 && this.#instructions.some((text) => text.includes(product));
       found.push({ ...finding, severity: isAbout ? "note" : "warn" });
@@ -72,11 +72,11 @@ export class UndeclaredEnv {
     return found;
   }
 
-  #noteTold(raw: string): void {
+  #noteMentioned(raw: string): void {
     this.#instructions.push(raw.toLowerCase());
     for (const [name] of raw.matchAll(/[A-Za-z][A-Za-z0-9_]{3,60}/g)) {
-      if (this.#told.size >= MAX_MENTIONED_NAMES) return;
-      if (CREDENTIAL.test(name)) this.#told.add(name);
+      if (this.#mentioned.size >= MAX_MENTIONED_NAMES) return;
+      if (CREDENTIAL.test(name)) this.#mentioned.add(name);
     }
   }
 }

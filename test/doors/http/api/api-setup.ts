@@ -6,10 +6,10 @@ import { CallerSessions } from "../../../../src/doors/http/api/caller-sessions.t
 import { Operations } from "../../../../src/doors/http/api/run-operation.ts";
 import type { ApiParts } from "../../../../src/doors/http/api/operation-handler.ts";
 import { apiRoutes } from "../../../../src/doors/http/api/rest-routes.ts";
-import { openWebSocketDoor } from "../../../../src/doors/http/live/websocket-door.ts";
+import { WebSocketDoor } from "../../../../src/doors/http/live/websocket-door.ts";
 import { openListener } from "../../../../src/doors/http/listener.ts";
 import { EventFeed } from "../../../../src/doors/http/live/event-feed.ts";
-import { openEventStreams } from "../../../../src/doors/http/live/event-streams.ts";
+import { EventStreams } from "../../../../src/doors/http/live/event-streams.ts";
 import { createHub } from "../../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../../src/hub/hub.ts";
 import { type Clock, systemClock } from "../../../../src/base/clock.ts";
@@ -99,13 +99,13 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
   const operations = new Operations(parts);
   const sessions = new CallerSessions(hub, clock, { holdsCalls: true });
   const feed = new EventFeed(hub, redactor);
-  const streams = openEventStreams({
+  const streams = new EventStreams({
     feed,
     sessionOf: (caller) => sessions.of(caller),
     streams: () => ({ total: 10 }),
   });
   const frames = { perMinute: 10_000 };
-  const socket = openWebSocketDoor({
+  const socket = new WebSocketDoor({
     hub,
     feed,
     operations,

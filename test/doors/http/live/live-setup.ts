@@ -5,12 +5,8 @@ import type { OperationName } from "../../../../src/contract/operations.ts";
 import type { OperationContext } from "../../../../src/doors/http/api/operation-handler.ts";
 import type { HttpRoute } from "../../../../src/doors/http/http-exchange.ts";
 import { EventFeed } from "../../../../src/doors/http/live/event-feed.ts";
-import { type EventStreams, openEventStreams } from "../../../../src/doors/http/live/event-streams.ts";
-import {
-  openWebSocketDoor,
-  type SocketDoor,
-  type SocketLimits,
-} from "../../../../src/doors/http/live/websocket-door.ts";
+import { EventStreams } from "../../../../src/doors/http/live/event-streams.ts";
+import { WebSocketDoor, type SocketLimits } from "../../../../src/doors/http/live/websocket-door.ts";
 import type { ListenerOptions } from "../../../../src/doors/http/listener.ts";
 import type { Clock } from "../../../../src/base/clock.ts";
 import { type Place, place } from "../support.ts";
@@ -29,7 +25,7 @@ export interface Asked {
 export interface LivePlace extends Place {
   readonly hub: StagedHub;
   readonly feed: EventFeed;
-  readonly door: SocketDoor;
+  readonly door: WebSocketDoor;
   readonly streams: EventStreams;
   readonly asked: Asked[];
   /** What operations do; nothing if absent. */
@@ -52,7 +48,7 @@ export async function livePlace({ limits, clock, listener, hub: given, ring }: L
   const timing = clock === undefined ? {} : { clock };
   const redactor = { maskAll: <Value>(value: Value): Value => value };
   const feed = new EventFeed(hub, redactor, { ...timing, ...(ring === undefined ? {} : { ring }) });
-  const door = openWebSocketDoor({
+  const door = new WebSocketDoor({
     hub,
     feed,
     operations: {
@@ -67,7 +63,7 @@ export async function livePlace({ limits, clock, listener, hub: given, ring }: L
     warn: (message) => warnings.push(message),
     ...timing,
   });
-  const streams = openEventStreams({
+  const streams = new EventStreams({
     feed,
     sessionOf: ({ owner, role }) => hub.openSession({ owner, role }),
     streams: () => limits?.streams ?? { total: 10 },

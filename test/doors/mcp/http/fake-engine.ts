@@ -21,7 +21,7 @@ import {
 } from "../../../../src/model/protocol.ts";
 
 interface Held {
-  readonly outlet: MessageSink;
+  readonly sink: MessageSink;
   readonly end: (answer: Encoded | null) => void;
 }
 
@@ -34,23 +34,18 @@ export class FakeEngine implements Engine {
   readonly aborted: RequestId[] = [];
   readonly #listening = new Set<() => void>();
 
-  openSession(origin: RequestOrigin, outlet: MessageSink): FakeSession {
-    const session = new FakeSession(this, outlet);
+  openSession(origin: RequestOrigin, sink: MessageSink): FakeSession {
+    const session = new FakeSession(this, sink);
     this.origins.push(origin);
     this.sessions.push(session);
     return session;
   }
 
-  modern(
-    request: RpcRequest,
-    origin: RequestOrigin,
-    outlet: MessageSink,
-    signal: AbortSignal,
-  ): Promise<Encoded | null> {
+  modern(request: RpcRequest, origin: RequestOrigin, sink: MessageSink, signal: AbortSignal): Promise<Encoded | null> {
     this.origins.push(origin);
     const { id, method } = request;
     if (method === "subscriptions/listen") {
-      outlet.send(encodeNotification("notifications/subscriptions/acknowledged", {}));
+      sink.send(encodeNotification("notifications/subscriptions/acknowledged", {}));
       return new Promise((resolve) => {
         this.#listening.add(() => resolve(encodeResult(id, { ended: true })));
         signal.addEventListener("abort", () => resolve(null));
@@ -63,7 +58,7 @@ export class FakeEngine implements Engine {
       this.aborted.push(id);
       this.held.get(id)?.end(null);
     });
-    return this.answer(request, outlet);
+    return this.answer(request, sink);
   }
 
   toolDefinition(_origin: RequestOrigin, name: string): ToolDefinition | undefined {
@@ -75,17 +70,17 @@ export class FakeEngine implements Engine {
     for (const session of this.sessions) session.close();
   }
 
-  answer({ id, method, params }: RpcRequest, outlet: MessageSink): Promise<Encoded | null> {
+  answer({ id, method, params }: RpcRequest, sink: MessageSink): Promise<Encoded | null> {
     if (method !== "tools/call") {
       return Promise.resolve(encodeError(id, { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` }));
     }
     switch (params?.["name"]) {
       case "hold":
-        return new Promise((resolve) => this.held.set(id, { outlet, end: resolve }));
+        return new Promise((resolve) => this.held.set(id, { sink, end: resolve }));
       case "bytes":
         return Promise.resolve([`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, Buffer.from('{"ü":1}'), "}"]);
       case "progress":
-        outlet.send(encodeNotification("notifications/progress", { progressToken: id, progress: 1 }));
+        sink.send(encodeNotification("notifications/progress", { progressToken: id, progress: 1 }));
         return Promise.resolve(encodeResult(id, { done: true }));
       default:
         return Promise.resolve(encodeResult(id, { echo: params?.["arguments"] ?? null }));
@@ -100,15 +95,15 @@ export class FakeSession implements EngineSession {
   readonly abandoned: RequestId[] = [];
   closed = false;
   readonly #engine: FakeEngine;
-  readonly #outlet: MessageSink;
+  readonly #sink: MessageSink;
   readonly #running = new Set<RequestId>();
 
-  constructor(engine: FakeEngine, outlet: MessageSink) {
+  constructor(engine: FakeEngine, sink: MessageSink) {
     this.#engine = engine;
-    this.#outlet = outlet;
+    this.#sink = sink;
   }
 
-  async request(message: RpcRequest, outlet: MessageSink): Promise<Encoded | null> {
+  async request(message: RpcRequest, sink: MessageSink): Promise<Encoded | null> {
     const { id, method, params } = message;
     if (method === "initialize") {
       if (params?.["refuse"] === true) return encodeError(id, { code: -1, message: "no" });
@@ -117,7 +112,7 @@ export class FakeSession implements EngineSession {
       return encodeResult(id, { protocolVersion: this.version });
     }
     this.#running.add(id);
-    const answer = await this.#engine.answer(message, outlet);
+    const answer = await this.#engine.answer(message, sink);
     this.#running.delete(id);
     return answer;
   }
@@ -141,10 +136,10 @@ export class FakeSession implements EngineSession {
   }
 
   tell(method: string, params?: JsonObject): void {
-    this.#outlet.send(encodeNotification(method, params));
+    this.#sink.send(encodeNotification(method, params));
   }
 
   ask(id: RequestId, method: string): void {
-    this.#outlet.send(encodeRequest(id, method, {}));
+    this.#sink.send(encodeRequest(id, method, {}));
   }
 }

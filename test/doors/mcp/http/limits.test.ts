@@ -186,7 +186,7 @@ describe("closing", () => {
     const session = await bench.initialize("2025-06-18");
     const opening = bench.postStream(call("never", "hold"), session);
     await until(() => engine.held.has("never"));
-    engine.held.get("never")?.outlet.send(encodeNotification("notifications/progress", {}));
+    engine.held.get("never")?.sink.send(encodeNotification("notifications/progress", {}));
     const stream = await opening;
     let closed = false;
     const closing = bench.http.close(5_000).then(() => (closed = true));

@@ -107,7 +107,7 @@ describe("streams", () => {
     await until(() => engine.aborted.includes("plain"));
     const opening = bench.postStream(modernRequest("tools/call", params, "streaming"), headers);
     await until(() => engine.held.has("streaming"));
-    engine.held.get("streaming")?.outlet.send(encodeNotification("notifications/progress", {}));
+    engine.held.get("streaming")?.sink.send(encodeNotification("notifications/progress", {}));
     (await opening).cut();
     await until(() => engine.aborted.includes("streaming"));
     expect(engine.aborted).toEqual(["plain", "streaming"]);

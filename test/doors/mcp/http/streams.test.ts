@@ -29,7 +29,7 @@ async function hold(id: string, headers: Record<string, string>): Promise<EventR
 }
 
 function progress(id: string, value: number): void {
-  engine.held.get(id)?.outlet.send(encodeNotification("notifications/progress", { progress: value }));
+  engine.held.get(id)?.sink.send(encodeNotification("notifications/progress", { progress: value }));
 }
 
 function answer(id: string): void {

@@ -50,8 +50,8 @@ export function ApprovalCard({ approval, onAnswered }: CardProps) {
           <Link to="/servers" search={{ server: approval.origin.source }} className="text-accent underline">
             {approval.origin.source}
           </Link>
-          , asked by {sessionText(approval.session)}
-          {approval.held && ", which was told to call again after your answer"}.
+          , requested by {sessionText(approval.session)}
+          {approval.held && ", which will have to call again after your answer"}.
         </p>
       </div>
       <Arguments approval={approval} />
@@ -80,7 +80,7 @@ export function ApprovalCard({ approval, onAnswered }: CardProps) {
         error={change.error}
         onConfirm={() => answer("always")}
       >
-        <span className="font-mono break-all text-ink">{approval.name}</span> is then never asked about again, whatever
+        <span className="font-mono break-all text-ink">{approval.name}</span> will never need approval again, whatever
         its arguments are.
       </ConfirmDialog>
     </article>
@@ -111,7 +111,7 @@ function Arguments({ approval }: { readonly approval: Approval }) {
       )}
       {approval.shortened === true && query.data === undefined && (
         <Button size="sm" variant="ghost" busy={query.isFetching} onClick={() => setWhole(true)}>
-          Show all of the arguments
+          Show all arguments
         </Button>
       )}
       {query.error !== null && <FailureBox error={query.error} onRetry={() => void query.refetch()} />}

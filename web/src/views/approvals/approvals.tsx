@@ -14,7 +14,7 @@ export function ApprovalsView() {
   const past = useOperation("listApprovals", { status: "all", limit: 100 });
   const heading = useRef<HTMLHeadingElement>(null);
   return (
-    <Page title="Approvals" description="Calls that a rule lets through only with your yes.">
+    <Page title="Approvals" description="Calls that need your approval.">
       <section aria-labelledby="pending" className="flex flex-col gap-3">
         <h2 id="pending" ref={heading} tabIndex={-1} className="font-semibold">
           Waiting
@@ -26,9 +26,9 @@ export function ApprovalsView() {
           {({ approvals }) =>
             approvals.length === 0 ? (
               <div className="rounded-lg border border-line bg-panel">
-                <Empty title="Nothing waits" icon="approvals">
-                  Calls of tools under <code className="font-mono">tools.ask</code> in the config appear here by
-                  themselves.
+                <Empty title="Nothing is waiting" icon="approvals">
+                  Calls of tools under <code className="font-mono">tools.ask</code> in the config appear here
+                  automatically.
                 </Empty>
               </div>
             ) : (

@@ -26,14 +26,14 @@ const FURTHER: readonly FilterKey[] = ["server", "name", "user", "door", "until"
 
 export const TYPES = [
   ["call", "Calls"],
-  ["start", "Calls without an end"],
+  ["start", "Unfinished calls"],
   ["decision", "Decisions"],
   ["event", "Events"],
 ] as const;
 
 export const OUTCOMES: readonly (readonly [value: string, word: string])[] = [
   ["ok", "ok"],
-  ["failed", "Failed in any way"],
+  ["failed", "Any failure"],
   ["denied", "denied"],
   ["blocked", "blocked"],
   ["tool_error", "tool_error"],

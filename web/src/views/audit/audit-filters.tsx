@@ -200,13 +200,13 @@ function Chips({ filter, onChange }: FiltersProps) {
           <button
             type="button"
             onClick={() => onChange({ [key]: undefined })}
-            title="Take this filter away"
+            title="Remove this filter"
             className="inline-flex max-w-full items-center gap-1.5 rounded-full border border-line-strong bg-panel px-3 py-0.5 text-sm hover:bg-hover"
           >
             <span className="text-soft">{word}</span>
             <span className="min-w-0 font-mono break-all">{value}</span>
             <Icon name="close" className="size-3" />
-            <span className="sr-only">take away</span>
+            <span className="sr-only">remove</span>
           </button>
         </li>
       ))}

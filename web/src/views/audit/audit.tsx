@@ -34,7 +34,7 @@ export function AuditView() {
   return (
     <Page
       title="Audit"
-      description="What was called, decided and changed, the newest first."
+      description="Calls, decisions and changes, newest first."
       actions={
         <>
           <Switch label="Follow live" checked={follow && canFollow} disabled={!canFollow} onChange={setFollow} />
@@ -55,7 +55,7 @@ export function AuditView() {
               title={query.isPending ? "Loading" : "This record is not in the list"}
               action={<Button onClick={close}>Back to the log</Button>}
             >
-              {!query.isPending && "It may be further down, or the filters leave it out."}
+              {!query.isPending && "It may be further down, or hidden by the filters."}
             </Empty>
           ) : (
             <RecordDetail entry={chosen} onClose={close} />
@@ -68,12 +68,12 @@ export function AuditView() {
                 <div className="rounded-lg border border-line bg-panel">
                   {isFiltered(search) ? (
                     <Empty
-                      title="No record fits"
+                      title="No matching records"
                       icon="search"
                       action={<Button onClick={() => change(NO_FILTER)}>Clear the filters</Button>}
                     />
                   ) : (
-                    <Empty title="Nothing happened yet" icon="audit">
+                    <Empty title="Nothing has happened yet" icon="audit">
                       Every call that goes through the hub leaves a record here.
                     </Empty>
                   )}

@@ -34,7 +34,7 @@ export function RecordDetail({ entry, onClose }: RecordProps) {
       <KeyValues rows={rowsOf(entry)} />
       <section>
         <div className="mb-1 flex items-center justify-between gap-2">
-          <h3 className="font-semibold">The whole record</h3>
+          <h3 className="font-semibold">Full record</h3>
           <CopyButton text={JSON.stringify(entry, undefined, 2)} label="Copy as JSON" />
         </div>
         <JsonTree value={entry} label="The record" depth={2} />
@@ -57,7 +57,7 @@ function rowsOf(entry: AuditEntry): readonly (readonly [string, ReactNode])[] {
             <>
               <span className="font-mono text-sm break-all">{callId}</span>{" "}
               <Link to="/audit" search={{ callId }} className="whitespace-nowrap text-accent underline">
-                All its records
+                All records of this call
               </Link>
             </>,
           ] as const,

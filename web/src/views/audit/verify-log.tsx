@@ -26,7 +26,7 @@ export function VerifyLog() {
         open={open}
         onOpenChange={setOpen}
         title="Verify the log"
-        description="Every record holds the hash of the one before. A record that was changed or taken out breaks the chain."
+        description="Every record contains the hash of the previous one. A changed or removed record breaks the chain."
         footer={
           <Button busy={verify.isPending} icon="refresh" onClick={() => verify.mutate({})}>
             Check again
@@ -50,7 +50,7 @@ function Verdict({ verdict }: { readonly verdict: AuditVerdict }) {
     >
       <p className="flex items-center gap-2 font-medium">
         <Icon name={verdict.ok ? "check" : "warning"} className={`size-5 ${verdict.ok ? "text-ok" : "text-bad"}`} />
-        {verdict.ok ? "The log is whole" : countText(verdict.problems.length, "problem")}
+        {verdict.ok ? "The log is intact" : countText(verdict.problems.length, "problem")}
       </p>
       <p className="mt-0.5 pl-7 text-soft">{size} checked.</p>
       {verdict.problems.length > 0 && (

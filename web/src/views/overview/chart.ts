@@ -84,7 +84,7 @@ export function callsText(minutes: readonly Minute[]): string {
 
 export function latencyText(minutes: readonly Minute[]): string {
   const last = minutes.findLast((minute) => minute.p50 !== null);
-  if (last === undefined || last.p50 === null) return "No call has ended yet.";
+  if (last === undefined || last.p50 === null) return "No call has finished yet.";
   const p95 = last.p95 === null ? "" : `, 95% within ${millisecondsText(last.p95)}`;
   return `Last: half of the calls within ${millisecondsText(last.p50)}${p95}.`;
 }

@@ -36,7 +36,9 @@ export function OverviewView() {
 }
 
 function About({ overview }: { readonly overview: Overview }) {
-  const store = { sqlite: "kept in SQLite", postgres: "kept in PostgreSQL", none: "nothing is kept" }[overview.store];
+  const store = { sqlite: "stored in SQLite", postgres: "stored in PostgreSQL", none: "nothing is stored" }[
+    overview.store
+  ];
   return (
     <>
       Version {overview.version}, started <Time at={overview.startedAt} />, {store}

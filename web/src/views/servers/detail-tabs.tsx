@@ -14,9 +14,9 @@ interface TabProps {
 export function LogTab({ server }: TabProps) {
   if (server.stderr.length === 0)
     return (
-      <Empty title="It wrote nothing">
+      <Empty title="No output">
         {server.transport === "stdio"
-          ? "What its program writes to stderr stands here."
+          ? "The stderr output of its program appears here."
           : "Only programs that the hub starts have a log."}
       </Empty>
     );
@@ -28,7 +28,7 @@ export function LogTab({ server }: TabProps) {
 }
 
 export function HistoryTab({ server }: TabProps) {
-  if (server.history.length === 0) return <Empty title="Nothing happened yet" />;
+  if (server.history.length === 0) return <Empty title="Nothing has happened yet" />;
   return (
     <ol aria-label="Changes of state, the newest first" className="max-h-[55dvh] divide-y divide-line overflow-y-auto">
       {server.history.toReversed().map((event, index) => (

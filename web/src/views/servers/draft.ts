@@ -129,7 +129,7 @@ export const MASK = "[redacted]";
 export function maskProblem(before: Config, after: Config): string | undefined {
   const masked = Object.entries(updatesOf(before, after)).find(([, value]) => JSON.stringify(value)?.includes(MASK));
   return (
-    masked && `A secret in ${masked[0]} is hidden here, and the form does not know it: write it or a reference anew.`
+    masked && `A secret in ${masked[0]} is hidden here, and the form does not know it. Enter it or a reference again.`
   );
 }
 
@@ -139,14 +139,14 @@ const ID = /^[A-Za-z0-9][A-Za-z0-9._@ -]{0,63}$/;
 export function draftProblems(draft: Draft): Readonly<Partial<Record<keyof Draft, string>>> {
   const problems: Partial<Record<keyof Draft, string>> = {};
   if (!ID.test(draft.id)) problems.id = "A letter or digit, then up to 63 letters, digits, spaces or any of . _ @ -";
-  else if (draft.id === "local") problems.id = "“local” is taken by tools that run in the hub itself.";
-  if (draft.kind === "command" && draft.command.trim() === "") problems.command = "Which program is started?";
+  else if (draft.id === "local") problems.id = "“local” is reserved for tools that run in the hub itself.";
+  if (draft.kind === "command" && draft.command.trim() === "") problems.command = "Enter the program to start.";
   if (draft.kind === "url" && !/^https?:\/\/\S+$/.test(draft.url.trim()))
     problems.url = "An address that begins with https:// (or http:// on this machine).";
   try {
     otherOf(draft.other);
   } catch {
-    problems.other = "This is no JSON object.";
+    problems.other = "This is not a JSON object.";
   }
   return problems;
 }

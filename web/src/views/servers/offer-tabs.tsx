@@ -61,7 +61,7 @@ export function ToolsTab({ serverId }: { readonly serverId: string }) {
     <Loaded query={query}>
       {({ pages }) => {
         const tools = pages.flatMap((page) => page.tools);
-        if (tools.length === 0) return <Empty title="No tools">It offers none, or it is not connected.</Empty>;
+        if (tools.length === 0) return <Empty title="No tools">The server offers none, or is not connected.</Empty>;
         return (
           <>
             <Lines label="Tools of this server">
@@ -101,7 +101,8 @@ export function ResourcesTab({ serverId }: { readonly serverId: string }) {
     <Loaded query={query}>
       {({ pages }) => {
         const resources = pages.flatMap((page) => page.resources);
-        if (resources.length === 0) return <Empty title="No resources">It offers none, or it is not connected.</Empty>;
+        if (resources.length === 0)
+          return <Empty title="No resources">The server offers none, or is not connected.</Empty>;
         return (
           <>
             <Lines label="Resources of this server">
@@ -133,7 +134,7 @@ export function PromptsTab({ serverId }: { readonly serverId: string }) {
     <Loaded query={query}>
       {({ pages }) => {
         const prompts = pages.flatMap((page) => page.prompts);
-        if (prompts.length === 0) return <Empty title="No prompts">It offers none, or it is not connected.</Empty>;
+        if (prompts.length === 0) return <Empty title="No prompts">The server offers none, or is not connected.</Empty>;
         return (
           <>
             <Lines label="Prompts of this server">

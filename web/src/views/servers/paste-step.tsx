@@ -21,7 +21,7 @@ export function PasteStep({ onRead }: { readonly onRead: (servers: readonly Pars
     <form className="flex flex-col gap-3" onSubmit={submit}>
       <Field
         label="A command, an address or a snippet"
-        hint="Snippets of Claude Desktop, Cursor, VS Code, Codex and other clients are understood: JSON, YAML or TOML."
+        hint="Snippets of Claude Desktop, Cursor, VS Code, Codex and other clients are recognized, in JSON, YAML or TOML."
       >
         {(attributes) => (
           <TextArea

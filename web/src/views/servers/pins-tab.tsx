@@ -17,7 +17,7 @@ export function PinsTab({ serverId }: { readonly serverId: string }) {
     outdates: ["listPins", "listTools"],
     onSuccess: () => {
       setAsked(undefined);
-      toast("It is pinned as it is now.");
+      toast("The current definition is pinned.");
     },
   });
   return (
@@ -28,7 +28,7 @@ export function PinsTab({ serverId }: { readonly serverId: string }) {
           if (open.length === 0) {
             return (
               <Empty title="Nothing to approve">
-                {pins.length === 0 ? "Nothing is pinned of this server." : `All ${pins.length} pins are as they were.`}
+                {pins.length === 0 ? "Nothing is pinned for this server." : `All ${pins.length} pins are unchanged.`}
               </Empty>
             );
           }
@@ -65,7 +65,7 @@ export function PinsTab({ serverId }: { readonly serverId: string }) {
           approve.mutate({ action: "approve", serverId, kind: asked.kind, tool: asked.tool });
         }}
       >
-        Agents then get it as the server describes it now. Read the changes first: they are written by the server.
+        Agents then get the current definition of the server. Read the changes first: the server wrote them.
       </ConfirmDialog>
     </>
   );

@@ -46,7 +46,7 @@ export function RowsEditor({ label, noun, rows, onChange }: RowsEditorProps) {
         </Button>
       </div>
       <p className="text-sm text-soft">
-        For secrets write a reference, not the text: <code className="font-mono">secret://env/NAME</code> or{" "}
+        For secrets, enter a reference, not the value: <code className="font-mono">secret://env/NAME</code> or{" "}
         <code className="font-mono">{"${NAME}"}</code>.
       </p>
     </fieldset>

@@ -30,7 +30,7 @@ export function ServerDetailPanel({ serverId, tab, onTab, onClose }: DetailProps
   const query = useOperation("getServer", { serverId });
   if (query.data === undefined && query.error !== null && failureOf(query.error).code === "not_found")
     return (
-      <Empty title="This server is not there" action={<Button onClick={onClose}>Back to the servers</Button>}>
+      <Empty title="This server does not exist" action={<Button onClick={onClose}>Back to the servers</Button>}>
         It may have been removed.
       </Empty>
     );
@@ -159,7 +159,7 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
         error={remove.error}
         onConfirm={() => remove.mutate({ serverId: server.id, ifMatch: server.etag })}
       >
-        Its tools are gone for every agent at once, and its entry is deleted from the hub’s store.
+        All agents lose its tools immediately, and its entry is deleted from the hub’s store.
       </ConfirmDialog>
     </div>
   );

@@ -42,12 +42,7 @@ export function AddServer({ onClose, onAdded }: AddServerProps) {
   });
   if (draft === undefined)
     return (
-      <Dialog
-        open
-        onOpenChange={onClose}
-        title="Add a server"
-        description="Paste what you have; the rest of the form is filled from it."
-      >
+      <Dialog open onOpenChange={onClose} title="Add a server" description="Paste what you have to fill in the form.">
         <PasteStep onRead={take} />
       </Dialog>
     );
@@ -60,7 +55,7 @@ export function AddServer({ onClose, onAdded }: AddServerProps) {
       warnings={warnings}
       saving={add.isPending}
       error={add.error}
-      saveLabel={waiting.length === 0 ? "Save" : "Save and go on"}
+      saveLabel={waiting.length === 0 ? "Save" : "Save and continue"}
       onClose={onClose}
       {...(waiting.length === 0 ? {} : { onSkip: () => take(waiting) })}
       onBack={() => setDraft(undefined)}
@@ -189,7 +184,7 @@ function ServerDialog(props: ServerDialogProps) {
           </p>
         ))}
         <ServerForm draft={draft} problems={tried ? problems : {}} fixedId={fixedId} onChange={change} />
-        {test.isPending && <p role="status">Connecting once, to see what it offers…</p>}
+        {test.isPending && <p role="status">Connecting once to see what it offers…</p>}
         {test.data !== undefined && (
           <div ref={show}>
             <TestResult result={test.data} />
@@ -204,10 +199,10 @@ function ServerDialog(props: ServerDialogProps) {
         {props.onOverwrite !== undefined && (
           <div className="flex flex-wrap gap-2">
             <Button size="sm" onClick={props.onReload}>
-              Load what the hub has now
+              Load the current entry
             </Button>
             <Button size="sm" variant="danger" onClick={() => props.onOverwrite?.(draft)}>
-              Save mine all the same
+              Save mine anyway
             </Button>
           </div>
         )}

@@ -16,7 +16,7 @@ export function ServerForm({ draft, problems, fixedId, onChange }: ServerFormPro
   return (
     <div className="flex flex-col gap-4">
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field label="Id" required error={problems.id} hint="Stands in the names of its tools.">
+        <Field label="Id" required error={problems.id} hint="Part of the names of its tools.">
           {(attributes) => (
             <TextInput
               {...attributes}
@@ -27,14 +27,14 @@ export function ServerForm({ draft, problems, fixedId, onChange }: ServerFormPro
             />
           )}
         </Field>
-        <Field label="Name" hint="For people. The id if empty.">
+        <Field label="Name" hint="Display name; the id if empty.">
           {(attributes) => (
             <TextInput {...attributes} value={draft.name} onChange={(event) => set({ name: event.target.value })} />
           )}
         </Field>
       </div>
       <fieldset className="flex flex-wrap gap-4">
-        <legend className="mb-1 font-medium">What it is</legend>
+        <legend className="mb-1 font-medium">Type</legend>
         {(
           [
             ["command", "A program that the hub starts"],
@@ -112,7 +112,7 @@ function CommandFields({ draft, problems, set }: PartProps) {
           )}
         </Field>
       </div>
-      <Field label="Arguments" hint="One per line. Other users of the machine can see them: no secrets here.">
+      <Field label="Arguments" hint="One per line. Other users of the machine can see them: do not enter secrets here.">
         {(attributes) => (
           <TextArea
             {...attributes}

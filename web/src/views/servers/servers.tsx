@@ -48,8 +48,7 @@ export function ServersView() {
                 return (
                   <div className="rounded-lg border border-line bg-panel">
                     <Empty title="No servers yet" icon="servers" action={add}>
-                      Paste a command, an address or a snippet of another program, and its tools are here for every
-                      agent.
+                      Paste a command, an address or a snippet from another program, and every agent gets its tools.
                     </Empty>
                   </div>
                 );
@@ -88,7 +87,7 @@ export function ServersView() {
                   {shown.length === 0 ? (
                     <div className="rounded-lg border border-line bg-panel">
                       <Empty
-                        title="No server fits"
+                        title="No matching servers"
                         icon="search"
                         action={
                           <Button onClick={() => change({ q: undefined, state: undefined })}>Clear the filters</Button>

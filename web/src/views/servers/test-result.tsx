@@ -15,7 +15,7 @@ export function TestResult({ result }: { readonly result: OutputOf<"testServer">
         <span className="min-w-0 break-words">
           {ok
             ? `It works: ${countText(tools.length, "tool")}${serverVersion === null ? "" : `, version ${serverVersion}`}.`
-            : (error ?? "It could not be connected.")}
+            : (error ?? "The connection failed.")}
         </span>
       </p>
       {hint !== undefined && <p className="mt-1 pl-6 text-soft">{hint}</p>}
@@ -27,7 +27,7 @@ export function TestResult({ result }: { readonly result: OutputOf<"testServer">
       )}
       {stderr.length > 0 && (
         <details className="mt-2 pl-6" open={!ok}>
-          <summary className="text-soft">What it wrote to stderr</summary>
+          <summary className="text-soft">Output on stderr</summary>
           <Code text={stderr.join("\n")} label="stderr of the server" wrap className="mt-1 max-h-48" />
         </details>
       )}

@@ -27,8 +27,8 @@ export function SessionDetailPanel({ sessionId, tab, onTab, onClose }: DetailPro
   const query = useOperation("getSession", { sessionId });
   if (query.data === undefined && query.error !== null && failureOf(query.error).code === "not_found")
     return (
-      <Empty title="This session is not there" action={<Button onClick={onClose}>Back to the sessions</Button>}>
-        It is over, and no longer kept.
+      <Empty title="This session does not exist" action={<Button onClick={onClose}>Back to the sessions</Button>}>
+        It has ended and is no longer stored.
       </Empty>
     );
   return (
@@ -37,7 +37,7 @@ export function SessionDetailPanel({ sessionId, tab, onTab, onClose }: DetailPro
         <>
           <DetailHeader session={session} onClose={onClose} />
           <Tabs
-            label="What this session has"
+            label="Contents of this session"
             value={tab ?? "tools"}
             onChange={onTab}
             tabs={[
@@ -104,7 +104,7 @@ function DetailHeader({ session, onClose }: { readonly session: SessionDetail; r
           ["Session", <span className="font-mono text-sm break-all">{session.id}</span>],
           ["User", session.user ?? "unknown"],
           ["Role", session.role ?? "none"],
-          ["Owner", session.owner ? "yes, it may do what its user may" : "no"],
+          ["Owner", session.owner ? "yes, it has all rights of its user" : "no"],
           ["Opened", <Time at={session.openedAt} />],
           ...(session.closedAt === null ? [] : [["Closed", <Time at={session.closedAt} />] as const]),
           [
@@ -140,8 +140,8 @@ function DetailHeader({ session, onClose }: { readonly session: SessionDetail; r
         error={end.error}
         onConfirm={() => end.mutate({ sessionId: session.id })}
       >
-        Its calls under way are given up, and its client is cut off. Nothing keeps the client from coming back: take its
-        token out of the config for that.
+        Its calls in progress are cancelled, and its client is disconnected. The client can reconnect: to prevent that,
+        remove its token from the config.
       </ConfirmDialog>
     </div>
   );

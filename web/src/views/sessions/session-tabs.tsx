@@ -17,7 +17,7 @@ export function ToolsTab({ session }: TabProps) {
   const [text, setText] = useState("");
   const { tools } = session;
   if (tools.length === 0)
-    return <Empty title="It sees no tools">{session.closedAt !== null && "A closed session sees nothing."}</Empty>;
+    return <Empty title="It sees no tools">{session.closedAt !== null && "A closed session has no tools."}</Empty>;
   const words = text.toLowerCase();
   const shown = tools.filter((tool) => tool.toLowerCase().includes(words));
   return (
@@ -28,7 +28,7 @@ export function ToolsTab({ session }: TabProps) {
         </div>
       )}
       {shown.length === 0 ? (
-        <Empty title="No tool fits" icon="search" />
+        <Empty title="No matching tools" icon="search" />
       ) : (
         <VirtualList
           label="Tools that it sees"
@@ -50,7 +50,7 @@ export function ToolsTab({ session }: TabProps) {
 
 export function SkillsTab({ session }: TabProps) {
   if (session.activeSkills.length === 0)
-    return <Empty title="No skill is active">Skills are active once an agent has taken them up.</Empty>;
+    return <Empty title="No skill is active">A skill becomes active when an agent uses it.</Empty>;
   return (
     <ul aria-label="Active skills" className="max-h-[50dvh] overflow-y-auto">
       {session.activeSkills.map((name) => (

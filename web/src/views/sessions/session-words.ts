@@ -17,15 +17,15 @@ export function doorWord(door: string): string {
 /** Who is behind a session, as far as that is known. */
 export function whoText({ user, role, owner }: Pick<SessionInfo, "user" | "role" | "owner">): string {
   if (user !== null) return user;
-  if (role !== null) return `Somebody as ${role}`;
-  return owner ? "The hub's user" : "Somebody";
+  if (role !== null) return `Unknown user as ${role}`;
+  return owner ? "The hub's user" : "Unknown user";
 }
 
 /** What a taint leads to, by `guard.taint`; nothing is claimed while that is not known. */
 export function taintText(mode: unknown): string {
-  if (mode === "off") return "It is only noted: guard.taint is off.";
-  if (mode === "ask") return "From then on tools that destroy or send out need a yes.";
-  return mode === "deny" ? "From then on tools that destroy or send out are refused." : "";
+  if (mode === "off") return "It is only recorded: guard.taint is off.";
+  if (mode === "ask") return "From then on, tools that destroy or send out data need approval.";
+  return mode === "deny" ? "From then on, tools that destroy or send out data are refused." : "";
 }
 
 export const STATES = [

@@ -65,7 +65,9 @@ export function SessionsView() {
                 sessions.length === 0 ? (
                   <div className="rounded-lg border border-line bg-panel">
                     <Empty
-                      title={search.door === undefined && state === "open" ? "Nobody is connected" : "No session fits"}
+                      title={
+                        search.door === undefined && state === "open" ? "No one is connected" : "No matching sessions"
+                      }
                       icon="sessions"
                       action={
                         search.door === undefined ? undefined : (

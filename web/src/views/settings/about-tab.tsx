@@ -10,7 +10,7 @@ import { useThemeChoice } from "../../shell/theme.ts";
 import { useOperation } from "../../state/queries.ts";
 
 const THEMES = [
-  ["system", "As the system"],
+  ["system", "Same as the system"],
   ["light", "Light"],
   ["dark", "Dark"],
 ] as const;

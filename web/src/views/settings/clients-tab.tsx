@@ -22,7 +22,7 @@ export function ClientsTab({ client, onClient }: ClientsTabProps) {
           <div className="flex max-w-3xl flex-col gap-4 p-4">
             <div>
               <h2 className="font-semibold">Connect a client</h2>
-              <p className="text-soft">Agents in these programs then have every tool and skill of this hub.</p>
+              <p className="text-soft">Agents in these programs then get every tool and skill of this hub.</p>
             </div>
             <Field label="Client">
               {(attributes) => (

@@ -65,7 +65,7 @@ export function ConfigTab({ config, q, origin, onChange }: ConfigTabProps) {
       </Toolbar>
       {sections.length === 0 ? (
         <Empty
-          title="No setting fits"
+          title="No matching settings"
           icon="search"
           action={<Button onClick={() => onChange({ q: undefined, origin: undefined })}>Clear the filters</Button>}
         />

@@ -27,7 +27,7 @@ export function PolicyTab({ name, role, roles, onChange }: PolicyTabProps) {
     <div className="flex flex-col gap-4 p-4">
       <div>
         <h2 className="font-semibold">May this be used?</h2>
-        <p className="text-soft">Name a tool, a prompt or a resource, and see which rule decides about it.</p>
+        <p className="text-soft">Enter a tool, a prompt or a resource to see which rule applies to it.</p>
       </div>
       <form onSubmit={submit} className="flex flex-wrap items-end gap-3">
         <NameField
@@ -113,14 +113,14 @@ function NameField({ text, onText, onPicked }: NameFieldProps) {
 
 const VERDICTS = {
   allow: { word: "Allowed", tone: "ok" },
-  ask: { word: "Needs a yes", tone: "warn" },
+  ask: { word: "Needs approval", tone: "warn" },
   deny: { word: "Denied", tone: "bad" },
 } as const;
 
 function Answer({ name, role }: { readonly name: string; readonly role: string | undefined }) {
   const query = useOperation("explainPolicy", { name, role });
   if (query.error !== null) return <FailureBox error={query.error} onRetry={() => void query.refetch()} />;
-  if (query.data === undefined) return <Skeleton lines={3} label="Looking at the rules" />;
+  if (query.data === undefined) return <Skeleton lines={3} label="Checking the rules" />;
   return <Verdict explanation={query.data} role={role} />;
 }
 

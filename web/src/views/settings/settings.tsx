@@ -20,7 +20,7 @@ export function SettingsView() {
   return (
     <Page
       title="Settings"
-      description="What the hub runs with. The config is changed in its file, and taken up by itself."
+      description="The current config of the hub. Edit its file to change it; changes are applied automatically."
     >
       <div className="rounded-lg border border-line bg-panel">
         <Tabs

@@ -6,7 +6,7 @@ export function TokensTab({ tokens }: { readonly tokens: ConfigView["tokens"] })
   if (tokens.length === 0)
     return (
       <Empty title="No tokens" icon="lock">
-        Everybody on the hub's machine may read and call, and nobody else. Tokens stand under{" "}
+        Everyone on the hub's machine can read and call, and no one else. Tokens are set under{" "}
         <code className="font-mono">http.auth.tokens</code> in the config, each as a reference such as{" "}
         <code className="font-mono break-all">secret://env/ADA_TOKEN</code>.
       </Empty>
@@ -15,7 +15,7 @@ export function TokensTab({ tokens }: { readonly tokens: ConfigView["tokens"] })
     <div className="flex flex-col gap-3 p-4">
       <div>
         <h2 className="font-semibold">Tokens of the config</h2>
-        <p className="text-soft">Who may enter, and what for. The text of a token is shown nowhere.</p>
+        <p className="text-soft">Who has access, and to what. The value of a token is never shown.</p>
       </div>
       <div tabIndex={0} role="group" aria-label="Tokens" className="overflow-x-auto rounded-md border border-line">
         <table className="w-full text-left">
@@ -35,9 +35,7 @@ export function TokensTab({ tokens }: { readonly tokens: ConfigView["tokens"] })
           <tbody className="divide-y divide-line">
             {tokens.map((token, index) => (
               <tr key={index}>
-                <td className="px-3 py-1.5 break-all">
-                  {token.user ?? <span className="text-faint">nobody named</span>}
-                </td>
+                <td className="px-3 py-1.5 break-all">{token.user ?? <span className="text-faint">no user</span>}</td>
                 <td className="px-3 py-1.5 break-all">{token.role ?? <span className="text-faint">any</span>}</td>
                 <td className="px-3 py-1.5">
                   <span className="flex flex-wrap gap-1">

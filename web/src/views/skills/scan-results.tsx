@@ -101,14 +101,14 @@ export function ScanResults({ path, found, onDone }: ScanResultsProps) {
                 onChange={(event) => setForce(event.target.checked)}
               />
               <p className="mt-0.5 pl-6 text-sm text-soft">
-                A refused skill holds what attacks look like, such as a download that is run unseen. A skill whose name
+                A refused skill contains patterns of attacks, such as a download that is run unseen. A skill whose name
                 is taken would replace one of another source. Choose one only after reading its files.
               </p>
             </div>
           )}
         </div>
         {shown.length === 0 ? (
-          <Empty title="No skill fits" icon="search" />
+          <Empty title="No matching skills" icon="search" />
         ) : (
           <VirtualList
             label="Found skills"
@@ -138,7 +138,7 @@ export function ScanResults({ path, found, onDone }: ScanResultsProps) {
           </span>
           <Button
             busy={importing.isPending}
-            title="Everything but what is refused, those for other systems too"
+            title="All skills that are not refused, including those for other systems"
             onClick={() => importing.mutate([{ path }])}
           >
             Import all
@@ -162,12 +162,12 @@ export function ScanResults({ path, found, onDone }: ScanResultsProps) {
         open={asking}
         onOpenChange={setAsking}
         title={`Import ${countText(forced.length, "skill")} against the scan?`}
-        action="Import all the same"
+        action="Import anyway"
         danger
         busy={importing.isPending}
         onConfirm={importChosen}
       >
-        <p>Agents will be told to do what these say, on the machines that they work on:</p>
+        <p>Agents will follow these instructions on the machines that they work on:</p>
         <ul className="mt-1 max-h-40 list-disc overflow-y-auto pl-5">
           {forced.map((skill) => (
             <li key={skill.path} className="break-all">

@@ -31,7 +31,7 @@ export function ScanView({ path, onPath, onDone }: ScanViewProps) {
   return (
     <Page
       title="Import skills"
-      description="A scan looks at every skill below a folder and changes nothing."
+      description="A scan reads every skill in a folder and its subfolders. It changes nothing."
       actions={
         <Button icon="back" onClick={onDone}>
           All skills
@@ -40,7 +40,7 @@ export function ScanView({ path, onPath, onDone }: ScanViewProps) {
     >
       <Section title="Scan a folder">
         <form onSubmit={submit}>
-          <Field label="Folder" hint="On the machine of the hub; ~ is the home of its user.">
+          <Field label="Folder" hint="On the hub's machine; ~ is the home of its user.">
             {(attributes) => (
               <div className="flex gap-2">
                 <TextInput
@@ -76,7 +76,7 @@ export function ScanView({ path, onPath, onDone }: ScanViewProps) {
           )
         ) : query.data.totalScanned === 0 ? (
           <Section title="Nothing found">
-            <Empty title="There are no skills in this folder" icon="search">
+            <Empty title="No skills in this folder" icon="search">
               A skill is a folder with a file SKILL.md. Nothing below{" "}
               <code className="font-mono break-all">{path}</code> is one.
             </Empty>
@@ -124,7 +124,7 @@ function Places({ folded, onChoose }: PlacesProps) {
               <span className="min-w-0">
                 <span className="block">
                   {place.label}
-                  {!place.exists && <span className="text-sm text-faint"> · not there</span>}
+                  {!place.exists && <span className="text-sm text-faint"> · does not exist</span>}
                 </span>
                 <span className="block font-mono text-sm break-all text-soft">{place.path}</span>
               </span>

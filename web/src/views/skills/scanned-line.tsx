@@ -43,7 +43,7 @@ export function ScannedLine({ skill, chosen, disabled, open, onToggle, onChoose 
             {status.word}
           </Badge>
           {skill.otherOs && (
-            <Badge tone="warn" title="It is for another operating system than that of the hub.">
+            <Badge tone="warn" title="It is for a different operating system than the hub's.">
               For {osText(skill.requires.os)}
             </Badge>
           )}

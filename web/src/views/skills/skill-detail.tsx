@@ -24,7 +24,7 @@ export function SkillDetailPanel({ skillId, tab, onTab, onClose }: DetailProps) 
   const query = useOperation("getSkill", { skillId });
   if (query.data === undefined && query.error !== null && failureOf(query.error).code === "not_found")
     return (
-      <Empty title="This skill is not there" action={<Button onClick={onClose}>Back to the skills</Button>}>
+      <Empty title="This skill does not exist" action={<Button onClick={onClose}>Back to the skills</Button>}>
         It may have been removed.
       </Empty>
     );
@@ -114,7 +114,7 @@ function DetailHeader({ skill, onClose }: { readonly skill: SkillDetail; readonl
         error={remove.error}
         onConfirm={() => remove.mutate({ skillId: skill.id })}
       >
-        The hub's copy is deleted and agents no longer get it. The folder that it was imported from stays as it is.
+        The hub's copy is deleted and agents no longer get it. The folder that it was imported from is not changed.
       </ConfirmDialog>
     </div>
   );

@@ -39,14 +39,13 @@ export function InstructionsTab({ skillId }: { readonly skillId: string }) {
 
 export function RequirementsTab({ skill }: TabProps) {
   const needs = needsOf(skill.requires, skill.missing);
-  if (needs.length === 0 && skill.servers.length === 0) return <Empty title="It needs nothing" icon="check" />;
+  if (needs.length === 0 && skill.servers.length === 0) return <Empty title="No requirements" icon="check" />;
   const rows = [...needs, ...skill.servers.map(({ name, present }) => ({ kind: "MCP server", name, found: present }))];
   return (
     <div className="flex flex-col gap-3 p-4">
       {rows.some((row) => !row.found) && (
         <p className="text-soft">
-          What is missing, install or set on the machine of the hub. Until then agents are told that the skill may not
-          work.
+          Install or set what is missing on the hub's machine. Until then agents are told that the skill may not work.
         </p>
       )}
       <ul aria-label="Requirements" className="divide-y divide-line rounded-md border border-line">
@@ -66,7 +65,7 @@ export function FindingsTab({ skill }: TabProps) {
   if (skill.findings.length === 0 && skill.warnings.length === 0)
     return (
       <Empty title="Nothing was found" icon="check">
-        The scan saw nothing odd in its files. Read the instructions all the same before you rely on it.
+        The scan found nothing suspicious in its files. Still read the instructions before you rely on it.
       </Empty>
     );
   return (

@@ -32,8 +32,8 @@ export const STATUS_WORDS: Readonly<
   Record<ScannedSkill["status"], { readonly word: string; readonly tone: Tone; readonly meaning: string }>
 > = {
   new: { word: "New", tone: "ok", meaning: "It is not imported yet." },
-  updated: { word: "Update", tone: "info", meaning: "Its files are other than those that were imported." },
-  unchanged: { word: "Unchanged", tone: "neutral", meaning: "It is imported as it is." },
+  updated: { word: "Update", tone: "info", meaning: "Its files differ from the imported ones." },
+  unchanged: { word: "Unchanged", tone: "neutral", meaning: "It is imported and unchanged." },
   refused: { word: "Refused", tone: "bad", meaning: "The scan found signs of an attack." },
   conflict: { word: "Name taken", tone: "warn", meaning: "A skill of another source has this name." },
 };

@@ -78,8 +78,8 @@ function Skills({ onScan }: { readonly onScan: () => void }) {
               skills.length === 0 ? (
                 <div className="rounded-lg border border-line bg-panel">
                   <Empty title="No skills yet" icon="skills" action={scan}>
-                    Skills tell agents how something is done. Scan a folder, look at what it holds, and import what you
-                    want.
+                    Skills tell agents how to do something. Scan a folder, look at the skills in it, and import those
+                    you want.
                   </Empty>
                 </div>
               ) : (
@@ -88,7 +88,7 @@ function Skills({ onScan }: { readonly onScan: () => void }) {
                   {shown.length === 0 ? (
                     <div className="rounded-lg border border-line bg-panel">
                       <Empty
-                        title="No skill fits"
+                        title="No matching skills"
                         icon="search"
                         action={<Button onClick={clear}>Clear the filters</Button>}
                       />

@@ -44,12 +44,12 @@ export function problemsOf(schema: unknown, value: unknown, root: Schema, path =
     return field.properties.flatMap(({ name, required, schema: inner }) => {
       const each = value[name];
       if (each !== undefined) return problemsOf(inner, each, root, below(name), depth + 1);
-      return required ? [{ path: below(name), message: "This is needed." }] : [];
+      return required ? [{ path: below(name), message: "This is required." }] : [];
     });
   if (field.kind === "list" && Array.isArray(value))
     return value.flatMap((each, index) =>
       each === undefined
-        ? [{ path: below(index), message: "This is needed." }]
+        ? [{ path: below(index), message: "This is required." }]
         : problemsOf(field.items, each, root, below(index), depth + 1),
     );
   return [];
@@ -58,24 +58,24 @@ export function problemsOf(schema: unknown, value: unknown, root: Schema, path =
 function ownProblem({ kind, schema, ...field }: FormField, value: unknown): string | undefined {
   switch (kind) {
     case "text":
-      if (typeof value !== "string") return "A text is needed.";
+      if (typeof value !== "string") return "Text is required.";
       return textProblem(schema, value);
     case "number":
-      if (typeof value !== "number" || !Number.isFinite(value)) return "A number is needed.";
+      if (typeof value !== "number" || !Number.isFinite(value)) return "A number is required.";
       // `field` keeps `integer` of this kind.
-      if ("integer" in field && field.integer && !Number.isInteger(value)) return "A whole number is needed.";
+      if ("integer" in field && field.integer && !Number.isInteger(value)) return "A whole number is required.";
       return numberProblem(schema, value);
     case "boolean":
-      return typeof value === "boolean" ? undefined : "Yes or no is needed.";
+      return typeof value === "boolean" ? undefined : "Yes or no is required.";
     case "list":
-      if (!Array.isArray(value)) return "A list is needed.";
+      if (!Array.isArray(value)) return "A list is required.";
       if (value.length < Number(schema["minItems"] ?? 0))
-        return `At least ${String(schema["minItems"])} entries are needed.`;
+        return `At least ${String(schema["minItems"])} entries are required.`;
       if (value.length > Number(schema["maxItems"] ?? Infinity))
-        return `At most ${String(schema["maxItems"])} entries fit.`;
+        return `At most ${String(schema["maxItems"])} entries are allowed.`;
       return undefined;
     case "object":
-      return isObject(value) ? undefined : "An object is needed.";
+      return isObject(value) ? undefined : "An object is required.";
     case "one-of":
     case "choice":
     case "json":
@@ -85,9 +85,9 @@ function ownProblem({ kind, schema, ...field }: FormField, value: unknown): stri
 
 function textProblem(schema: Schema, value: string): string | undefined {
   if (value.length < Number(schema["minLength"] ?? 0))
-    return `At least ${String(schema["minLength"])} characters are needed.`;
+    return `At least ${String(schema["minLength"])} characters are required.`;
   if (value.length > Number(schema["maxLength"] ?? Infinity))
-    return `At most ${String(schema["maxLength"])} characters fit.`;
+    return `At most ${String(schema["maxLength"])} characters are allowed.`;
   return undefined;
 }
 

@@ -8,10 +8,10 @@ interface PinWords {
 }
 
 export const PIN_WORDS: Readonly<Record<ToolInfo["pin"], PinWords>> = {
-  same: { label: "pinned", meaning: "It is what it was when it was pinned.", tone: "ok" },
-  changed: { label: "changed", meaning: "Its definition is other than the pinned one.", tone: "warn" },
-  new: { label: "new", meaning: "It came after its server was pinned, and nobody approved it yet.", tone: "info" },
-  gone: { label: "gone", meaning: "Its server does not offer it any more.", tone: "neutral" },
+  same: { label: "pinned", meaning: "It is unchanged since it was pinned.", tone: "ok" },
+  changed: { label: "changed", meaning: "Its definition differs from the pinned one.", tone: "warn" },
+  new: { label: "new", meaning: "It is new since its server was pinned, and not approved yet.", tone: "info" },
+  gone: { label: "gone", meaning: "Its server no longer offers it.", tone: "neutral" },
   unknown: { label: "not pinned", meaning: "Nothing is pinned for it yet.", tone: "neutral" },
   off: { label: "pins off", meaning: "Pins are turned off in the config.", tone: "neutral" },
 };

@@ -17,7 +17,7 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
     outdates: ["listPins", "listTools"],
     onSuccess: () => {
       setAsking(false);
-      toast(`${tool.name} is pinned as it is now.`);
+      toast(`The current definition of ${tool.name} is pinned.`);
     },
   });
   return (
@@ -72,8 +72,8 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
         error={approve.error}
         onConfirm={() => approve.mutate({ action: "approve", serverId: tool.server, tool: tool.tool })}
       >
-        Agents then get <span className="font-mono break-all text-ink">{tool.name}</span> as it is described now. Read
-        the description and the changes first: they are written by the server.
+        Agents then get <span className="font-mono break-all text-ink">{tool.name}</span> with its current description.
+        Read the description and the changes first: the server wrote them.
       </ConfirmDialog>
     </div>
   );

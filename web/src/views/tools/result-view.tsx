@@ -19,7 +19,7 @@ export function ResultView({ result }: { readonly result: ToolResult }) {
     >
       {mark !== undefined && (
         <div className="flex flex-wrap items-center gap-1.5">
-          <Badge title="It came from a server: agents get it marked as such.">untrusted</Badge>
+          <Badge title="It came from a server, and is marked as untrusted for agents.">untrusted</Badge>
           {mark.findings.map((finding) => (
             <Badge key={`${finding.code} ${finding.severity}`} tone={finding.severity === "note" ? "info" : "warn"}>
               guard: {finding.code}
@@ -38,10 +38,10 @@ export function ResultView({ result }: { readonly result: ToolResult }) {
         <Block key={index} shown={shown} />
       ))}
       <details>
-        <summary className="text-sm text-soft">The whole answer</summary>
+        <summary className="text-sm text-soft">Full response</summary>
         <Code
           text={JSON.stringify(result, undefined, 2)}
-          label="The whole answer as JSON"
+          label="The full response as JSON"
           copy
           className="mt-2 max-h-96"
         />
@@ -58,7 +58,7 @@ function Block({ shown }: { readonly shown: Shown }) {
       return (
         <img
           src={shown.source}
-          alt={`What the tool returned (${shown.label})`}
+          alt={`Result of the tool (${shown.label})`}
           className="max-h-96 max-w-full self-start rounded border border-line bg-sunken"
         />
       );
@@ -67,7 +67,7 @@ function Block({ shown }: { readonly shown: Shown }) {
         <audio
           controls
           src={shown.source}
-          aria-label={`What the tool returned (${shown.label})`}
+          aria-label={`Result of the tool (${shown.label})`}
           className="w-full max-w-md"
         />
       );

@@ -25,8 +25,8 @@ export function ToolDetail({ name, onClose }: ToolDetailProps) {
     <Loaded query={query} skeleton={<Skeleton lines={8} label="Loading the tool" />}>
       {({ tools: [tool] }) =>
         tool === undefined ? (
-          <Empty title="This tool is not there" action={<Button onClick={onClose}>Back to the tools</Button>}>
-            Its server may be disconnected, or does not offer it any more.
+          <Empty title="This tool does not exist" action={<Button onClick={onClose}>Back to the tools</Button>}>
+            Its server may be disconnected, or no longer offers it.
           </Empty>
         ) : (
           <Known tool={tool} onClose={onClose} />
@@ -97,7 +97,7 @@ function Definition({ tool }: { readonly tool: ToolInfo }) {
   return (
     <div className="flex flex-col gap-4 p-4">
       {tool.description === undefined ? (
-        <p className="text-soft">It does not describe itself.</p>
+        <p className="text-soft">It has no description.</p>
       ) : (
         <Markdown text={tool.description} />
       )}

@@ -88,7 +88,7 @@ export function ToolsView() {
                   none={
                     filtered ? (
                       <Empty
-                        title="No tool fits"
+                        title="No matching tools"
                         icon="search"
                         action={
                           <Button onClick={() => change({ q: undefined, server: undefined, pin: undefined })}>

@@ -25,7 +25,7 @@ export function TryIt({ tool }: { readonly tool: ToolInfo }) {
   const problems = new Map(
     problemsOf({ type: "object", ...root }, value, root).map(({ path, message }) => [path, message]),
   );
-  for (const path of broken) problems.set(path, "This is no JSON.");
+  for (const path of broken) problems.set(path, "This is not valid JSON.");
   const jsonProblem = json === undefined ? undefined : jsonProblemOf(json);
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
@@ -55,7 +55,7 @@ export function TryIt({ tool }: { readonly tool: ToolInfo }) {
           <FormShared
             value={{
               root,
-              problems: tried ? problems : new Map([...broken].map((path) => [path, "This is no JSON."])),
+              problems: tried ? problems : new Map([...broken].map((path) => [path, "This is not valid JSON."])),
               setBroken: (path, is) =>
                 setBroken((old) => (is ? new Set([...old, path]) : new Set([...old].filter((each) => each !== path)))),
             }}
@@ -71,7 +71,7 @@ export function TryIt({ tool }: { readonly tool: ToolInfo }) {
                 onChange={setValue}
               />
             ) : (
-              <p className="text-soft">It describes no arguments.</p>
+              <p className="text-soft">It has no arguments.</p>
             )}
           </FormShared>
         ) : (
@@ -183,7 +183,7 @@ function WaitsForYes({ toolName }: { readonly toolName: string }) {
   if (pending.data?.approvals.some((approval) => approval.name === toolName) !== true) return null;
   return (
     <p className="mt-2 rounded-md bg-warn-wash px-3 py-2 text-warn">
-      A call of this tool waits for an answer.{" "}
+      A call of this tool is waiting for approval.{" "}
       <Link to="/approvals" className="font-medium underline" target="_blank">
         See the approvals
       </Link>
@@ -212,8 +212,8 @@ function OnHold({ message, onAgain }: { readonly message: string; readonly onAga
 
 function jsonProblemOf(text: string): string | undefined {
   try {
-    return isObject(JSON.parse(text)) ? undefined : "Arguments are a JSON object: { … }";
+    return isObject(JSON.parse(text)) ? undefined : "Arguments must be a JSON object: { … }";
   } catch (error) {
-    return error instanceof Error ? error.message : "This is no JSON.";
+    return error instanceof Error ? error.message : "This is not valid JSON.";
   }
 }
