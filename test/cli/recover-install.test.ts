@@ -57,7 +57,7 @@ describe("[skill-11e] after an install was killed", () => {
     const { code, stdout, stderr } = await half.place.run(args);
     expect(code).toBe(exit);
     expect(stdout).not.toContain("half");
-    const told = stderr.split("\n").filter((line) => line.includes("killed"));
+    const told = stderr.split("\n").filter((line) => line.includes("interrupted"));
     expect(told).toEqual([`warning: ${TOLD}${half.place.configFile}, ${half.secret}`]);
     expectAsBefore(half);
   });

@@ -46,8 +46,11 @@ describe("help", () => {
   it("[agent-08b] neither the list nor the library loads what only agents need", async () => {
     const place = workspace();
     const tracer = place.write("tracer.mjs", TRACER);
-    const library = pathToFileURL(join(import.meta.dirname, "../../src/index.ts")).href;
-    const { code, stderr } = await runProgram(process.execPath, ["--import", tracer, "--import", library, "-e", ""]);
+    const entries = ["index.ts", "agent/index.ts", "agent/adapters/index.ts"].flatMap((file) => [
+      "--import",
+      pathToFileURL(join(import.meta.dirname, "../../src", file)).href,
+    ]);
+    const { code, stderr } = await runProgram(process.execPath, ["--import", tracer, ...entries, "-e", ""]);
     expect(code).toBe(0);
     expect(stderr).toMatch(/\/src\/agent\/adapters\/ai-sdk\.ts/);
     expect(stderr).not.toMatch(OF_AGENTS);
