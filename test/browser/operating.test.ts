@@ -126,7 +126,9 @@ describe.skipIf(missing !== undefined)("operating a hub in a browser", () => {
     await line.click();
     const details = page.getByRole("region", { name: "Details of the session" });
     await details.getByText("memory__create_entities").waitFor();
-    await expect.poll(() => details.innerText()).toMatch(/MCP[^]*everything__echo[^]*brought in content[^]*need approval/);
+    await expect
+      .poll(() => details.innerText())
+      .toMatch(/MCP[^]*everything__echo[^]*brought in content[^]*need approval/);
     expect(await details.getByText("memory__delete_entities").count()).toBe(0);
   });
 

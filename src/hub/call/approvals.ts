@@ -7,6 +7,7 @@ import type { AskAnswer, AskCallback, AskOutcome, AskRequest } from "../../model
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
 import { exactPattern } from "../../policy/pattern.ts";
+import type { SessionSources } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { DecisionRecord } from "../../telemetry/audit/record.ts";
@@ -23,8 +24,7 @@ interface ApprovalsOptions {
   readonly audit: AuditLog;
   /** Answers for sessions that have no callback of their own. */
   readonly onAsk: AskCallback | undefined;
-  /** Whether a source is one that a session brought. */
-  readonly isMounted: (source: string) => boolean;
+  readonly sessionSources: SessionSources;
   /** In a cluster: what callers were allowed, at whichever node. */
   readonly shared: SharedPrincipals | undefined;
 }
@@ -149,15 +149,15 @@ export class Approvals {
    */
   #canLast({ kind, name, rule, rules, origin }: Omit<Question, "fingerprint">): boolean {
     const isWritten = rules.some(({ level }) => level !== "session") && exactPattern(kind, name) !== undefined;
-    return rule.list === "ask" && isWritten && !this.#options.isMounted(origin.source);
+    return rule.list === "ask" && isWritten && this.#options.sessionSources.get(origin.source) === undefined;
   }
 
   /**
    * A call that was approved once did not run, or ended with a question of the server: the same call passes
    * without a further approval, for as long as that one lasts, and in a few rounds at most.
    */
-  giveBack(callId: string, { hasRun = false }: { readonly hasRun?: boolean } = {}): void {
-    this.#held.giveBack(callId, hasRun);
+  restore(callId: string, { hasRun = false }: { readonly hasRun?: boolean } = {}): void {
+    this.#held.restore(callId, hasRun);
   }
 
   /** The call has run: its approval is used up. */

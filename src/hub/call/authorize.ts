@@ -17,7 +17,7 @@ export async function authorize(call: CallContext, found: Target): Promise<Targe
     return await authorized(call, found);
   } catch (error) {
     // It may have got one of several approvals that it needs.
-    call.path.approvals.giveBack(call.callId);
+    call.path.approvals.restore(call.callId);
     throw error;
   }
 }
@@ -100,7 +100,7 @@ export function acquireSlot(call: CallContext, target: Target): Slot | Promise<S
 
 function slotOf({ path, callId }: CallContext, taken: LimitOutcome): Slot {
   if (taken.ok) return taken;
-  path.approvals.giveBack(callId);
+  path.approvals.restore(callId);
   const seconds = Math.ceil(taken.retryAfterMs / 1000);
   throw new ToolcribError("rate_limited", `Limit reached: ${taken.what}.`, {
     hint: seconds > 0 ? `Try again in ${seconds} s.` : "Try again when a call has ended.",

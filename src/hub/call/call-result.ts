@@ -41,7 +41,7 @@ export async function inspectCallResult(
   const { path, callId } = call;
   const isQuestion = raw["resultType"] === "input_required";
   // The rounds of one call need one approval.
-  if (isQuestion) path.approvals.giveBack(callId, { hasRun: true });
+  if (isQuestion) path.approvals.restore(callId, { hasRun: true });
   else path.approvals.spend(callId);
 
   const limit = path.limitValues.resultBytes;

@@ -49,7 +49,7 @@ interface SessionCalls {
 interface PassedCall {
   readonly session: Session;
   readonly key: string;
-  readonly yes: Approval;
+  readonly approval: Approval;
 }
 
 export class HeldCalls {
@@ -112,15 +112,16 @@ export class HeldCalls {
   }
 
   /** The next call with this key passes. */
-  allow(session: Session, key: string, yes: Approval = this.#freshYes()): void {
+  allow(session: Session, key: string, approval: Approval = this.#freshApproval()): void {
     if (session.closed) return;
     const { shared } = this.#options;
-    if (shared !== undefined && session.sharedKey !== undefined) return session.tell(shared.allow(session, key, yes));
+    if (shared !== undefined && session.sharedKey !== undefined)
+      return session.tell(shared.allow(session, key, approval));
     const { allowed } = this.#of(session);
     allowed.delete(key);
     const [oldest] = allowed.size >= MAX_APPROVALS_PER_SESSION ? allowed.keys() : [];
     if (oldest !== undefined) allowed.delete(oldest);
-    allowed.set(key, yes);
+    allowed.set(key, approval);
   }
 
   /** Whether an approval waits for this call, which uses it up. A promise only for callers of several hubs. */
@@ -133,18 +134,18 @@ export class HeldCalls {
       });
     }
     const allowed = this.#sessions.get(session)?.allowed;
-    const yes = allowed?.get(key);
+    const approval = allowed?.get(key);
     allowed?.delete(key);
-    if (yes === undefined || yes.until <= this.#options.clock.now()) return false;
-    this.passed(session, key, callId, yes);
+    if (approval === undefined || approval.until <= this.#options.clock.now()) return false;
+    this.passed(session, key, callId, approval);
     return true;
   }
 
   /** An approval that was given for this call alone. */
-  passed(session: Session, key: string, callId: string, yes: Approval = this.#freshYes()): void {
-    const yeses = this.#passed.get(callId);
-    if (yeses === undefined) this.#passed.set(callId, [{ session, key, yes }]);
-    else yeses.push({ session, key, yes });
+  passed(session: Session, key: string, callId: string, approval: Approval = this.#freshApproval()): void {
+    const approvals = this.#passed.get(callId);
+    if (approvals === undefined) this.#passed.set(callId, [{ session, key, approval }]);
+    else approvals.push({ session, key, approval });
   }
 
   /**
@@ -152,11 +153,11 @@ export class HeldCalls {
    * longer for it.
    * @param hasRun It ended with a question of the server, which is asked only so often.
    */
-  giveBack(callId: string, hasRun: boolean): void {
-    for (const { session, key, yes } of this.#passed.get(callId) ?? []) {
-      const rounds = yes.rounds + (hasRun ? 1 : 0);
+  restore(callId: string, hasRun: boolean): void {
+    for (const { session, key, approval } of this.#passed.get(callId) ?? []) {
+      const rounds = approval.rounds + (hasRun ? 1 : 0);
       const newer = this.#sessions.get(session)?.allowed.get(key);
-      if (rounds <= MAX_ROUNDS && newer === undefined) this.allow(session, key, { until: yes.until, rounds });
+      if (rounds <= MAX_ROUNDS && newer === undefined) this.allow(session, key, { until: approval.until, rounds });
     }
     this.#passed.delete(callId);
   }
@@ -166,7 +167,7 @@ export class HeldCalls {
     this.#passed.delete(callId);
   }
 
-  #freshYes(): Approval {
+  #freshApproval(): Approval {
     return { until: this.#options.clock.now() + this.#options.timeoutMs(), rounds: 0 };
   }
 

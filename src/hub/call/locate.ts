@@ -37,8 +37,10 @@ interface Lookup {
 /** Undefined if no connected source has it. */
 export function locate(lookup: Lookup, session: Session, use: Use): Target | undefined {
   if (use.kind === "resource" && KeptResults.owns(use.uri)) return keptResultsTarget(session, use.uri);
-  const own = lookup.searchTools?.target(session, use);
-  if (own !== undefined) return own;
+  if (use.kind === "tool" && use.name.startsWith("toolcrib_")) {
+    const searchTool = lookup.searchTools?.target(session, use);
+    if (searchTool !== undefined) return searchTool;
+  }
   const catalog = lookup.catalogOf(session);
   const found = find(lookup, catalog, session, use);
   const source = found && catalog.source(found.capability.origin.source);

@@ -44,7 +44,7 @@ export async function buildCalls(
   const approvals = new Approvals({
     ...{ clock, events, audit: auditLog, onAsk, shared: shared?.principals },
     config: () => current.config,
-    isMounted: (source) => sessionSources.get(source) !== undefined,
+    sessionSources,
   });
   const limits = new CallLimits(clock, config.config.limits);
   events.on("session", ({ session, open }) => {

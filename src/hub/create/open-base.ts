@@ -119,7 +119,7 @@ export async function applyConfig(base: HubBase, options: HubOptions): Promise<C
     keys: await lookUpAuditKeys(config, secrets),
     node: cluster?.node.name,
     clock,
-    redact: (text) => redactor.mask(text),
+    redact: redactor.mask,
     warn,
   });
   cluster?.on("forged", (details) => {

@@ -32,7 +32,7 @@ class FileWatcher {
   /** By folder. */
   #names = new Map<string, Set<string>>();
   /** The content that was reported last, and that was seen last. */
-  #told: string;
+  #reported: string;
   #seen: string;
   #stopTimer: (() => void) | undefined;
   #closed = false;
@@ -43,7 +43,7 @@ class FileWatcher {
     this.#clock = clock ?? systemClock;
     // Content counts when two looks in a row find the same.
     this.#pauseMs = (debounceMs ?? DEFAULT_DEBOUNCE_MS) / 2;
-    this.#told = this.#seen = contentOf(files);
+    this.#reported = this.#seen = contentOf(files);
     this.#folders = new FolderWatcher({
       clock: this.#clock,
       onEvent: (folder, name) => {
@@ -78,9 +78,9 @@ class FileWatcher {
     const content = contentOf(this.#files);
     const isAtRest = content === this.#seen;
     this.#seen = content;
-    if (content === this.#told) return;
+    if (content === this.#reported) return;
     if (!isAtRest) return this.#lookSoon();
-    this.#told = content;
+    this.#reported = content;
     this.#onChange();
   }
 

@@ -49,19 +49,19 @@ interface AppliedConfig {
 export class Reloader {
   readonly #options: ReloaderOptions;
   #plugins: readonly PluginHandle[];
-  #toldNames: ReadonlySet<string> = new Set();
+  #warnedNames: ReadonlySet<string> = new Set();
   /** Warnings that were given, so that a config that is read again does not repeat them. */
-  #toldTrust: ReadonlySet<string> = new Set();
+  #warnedTrust: ReadonlySet<string> = new Set();
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   constructor(options: ReloaderOptions) {
     this.#options = options;
     this.#plugins = options.plugins;
-    const told = new Set<string>();
-    reportUntrusted(options.current.config, (message) => told.add(message));
-    this.#toldTrust = told;
-    this.#tellOddNames();
+    const warned = new Set<string>();
+    reportUntrusted(options.current.config, (message) => warned.add(message));
+    this.#warnedTrust = warned;
+    this.#warnOddNames();
   }
 
   /**
@@ -153,12 +153,12 @@ export class Reloader {
     const loaded = await (source === undefined
       ? reloadConfig(current.config, location)
       : loadConfigFrom(source, location));
-    const told = new Set<string>();
+    const warned = new Set<string>();
     reportUntrusted(loaded, (message) => {
-      told.add(message);
-      if (!this.#toldTrust.has(message)) this.#warn(message);
+      warned.add(message);
+      if (!this.#warnedTrust.has(message)) this.#warn(message);
     });
-    this.#toldTrust = told;
+    this.#warnedTrust = warned;
     return userSkills.prepare(await stored.join(loaded));
   }
 
@@ -212,7 +212,7 @@ export class Reloader {
     userSkills.offer(config, parts.skills);
     this.#put(wireHub(parts, config));
 
-    this.#tellOddNames();
+    this.#warnOddNames();
     events.emit("reload", { report });
     if (changesVisibility(before, config)) events.emit("visibility", {});
     const wanted = added.filter(({ spec }) => isWanted(spec)).map((connection) => () => servers.connect(connection));
@@ -240,10 +240,10 @@ export class Reloader {
     for (const plugin of gone) plugin.unregister();
   }
 
-  #tellOddNames(): void {
+  #warnOddNames(): void {
     const messages = this.#options.parts.catalog.namingWarnings();
-    for (const message of messages) if (!this.#toldNames.has(message)) this.#warn(message);
-    this.#toldNames = new Set(messages);
+    for (const message of messages) if (!this.#warnedNames.has(message)) this.#warn(message);
+    this.#warnedNames = new Set(messages);
   }
 
   #warn(message: string): void {

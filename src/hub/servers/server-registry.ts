@@ -11,7 +11,6 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
-import type { Redactor } from "../../secrets/redactor.ts";
 import type { StoredServer } from "../../store/store.ts";
 import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
@@ -68,21 +67,31 @@ export class ServerRegistry {
     return [...connections.list().map((connection) => connection.info()), ...unusable];
   }
 
+  /** One server with everything that an operator wants to know of it. */
   async detail(id: string): Promise<ServerDetail | undefined> {
     const { connections, stored, current, stderr, deps } = this.#options;
     const connection = connections.get(id);
     const unusable = stored.unusable.get(id);
     if (connection === undefined) return unusable && unusableDetail(unusable, deps.redactor);
     const spec = current.config.servers.find((each) => each.id === id) ?? connection.spec;
-    return serverDetail({
-      connection,
-      spec,
-      stored: spec.origin.dialect === STORE_DIALECT ? await stored.entries.get(id) : undefined,
-      config: current.config,
-      stderr: stderr.lines(id),
+    const server = spec.origin.dialect === STORE_DIALECT ? await stored.entries.get(id) : undefined;
+    const { resources, templates, prompts } = connection.definitions();
+    const entry = maskedEntry(server?.entry ?? toServerEntry(spec), deps.redactor);
+    const { tags, warnings, origin, ...rest } = deps.redactor.maskAll({
+      ...connection.info(),
+      from: originKind(spec, current.config),
+      editable: server !== undefined,
+      enabled: spec.enabled,
+      autoConnect: spec.autoConnect,
+      config: entry,
+      stderr: [...stderr.lines(id)],
       history: this.#history.of(id),
-      redactor: deps.redactor,
+      resourceCount: resources.length + templates.length,
+      promptCount: prompts.length,
     });
+    // Of a stored entry the whole counts, of another one what is shown: it cannot be changed here.
+    const etag = server === undefined ? etagOf(entry) : etagOf(server.entry, server.revision);
+    return { ...rest, tags: [...tags], warnings: [...warnings], origin: { ...origin }, etag };
   }
 
   async connect(id: string, user: string | undefined): Promise<ServerInfo> {
@@ -253,41 +262,6 @@ async function configFileError(id: string, file: string): Promise<ToolcribError>
     hint: `Change it at ${place}. Connecting and disconnecting work here too.`,
     details: { id, file, line },
   });
-}
-
-interface DetailParts {
-  readonly connection: ServerConnection;
-  /** As the config has it now. */
-  readonly spec: ServerSpec;
-  /** Only of a server that is in the store and in no file. */
-  readonly stored: StoredServer | undefined;
-  readonly config: LoadedConfig;
-  readonly stderr: readonly string[];
-  readonly history: readonly ServerEvent[];
-  readonly redactor: Redactor;
-}
-
-/** One server with everything that an operator wants to know of it. */
-function serverDetail(facts: DetailParts): ServerDetail {
-  const { connection, spec, stored, config, stderr, history, redactor } = facts;
-  const { resources, templates, prompts } = connection.definitions();
-  const shown = maskedEntry(stored?.entry ?? toServerEntry(spec), redactor);
-  const detail = {
-    ...connection.info(),
-    from: originKind(spec, config),
-    editable: stored !== undefined,
-    enabled: spec.enabled,
-    autoConnect: spec.autoConnect,
-    config: shown,
-    stderr: [...stderr],
-    history: [...history],
-    resourceCount: resources.length + templates.length,
-    promptCount: prompts.length,
-  };
-  const { tags, warnings, origin, ...rest } = redactor.maskAll(detail);
-  // Of a stored entry the whole counts, of another one what is shown: it cannot be changed here.
-  const etag = stored === undefined ? etagOf(shown) : etagOf(stored.entry, stored.revision);
-  return { ...rest, tags: [...tags], warnings: [...warnings], origin: { ...origin }, etag };
 }
 
 function originKind({ origin }: ServerSpec, { file, inCode }: LoadedConfig): ServerDetail["from"] {

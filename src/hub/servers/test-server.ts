@@ -1,4 +1,6 @@
 /** Connects once with an entry that is not saved: no catalog, no pins, no policy, and its program is ended afterwards. */
+import { endsWithin } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { OutputOf } from "../../contract/operations.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import { Session } from "../../sessions/session.ts";
@@ -25,32 +27,26 @@ export async function testServer(
   const connection = new Connection(
     { ...spec, enabled: true, restart: false },
     {
-      clock,
-      env,
-      pids,
-      redactor,
-      clientVersion,
-      stderr,
+      ...{ clock, env, pids, redactor, secrets, oauth, clientVersion, sandboxes, stderr },
       hubSession: session,
       offers: ALL_CAPABILITIES,
       eras: new InMemoryEras(),
       graceMs: 0,
-      secrets,
-      oauth,
-      sandboxes,
       openWire: (...request) => limit.startWhenReady((deps.openWire ?? openWire)(...request)),
     },
   );
   try {
-    const end = await firstOf(connection.connect(), limit.over, signal);
+    const given = signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]);
+    const ended = await endsWithin(connection.connect(), { signal: given });
     const info = connection.info();
-    const ok = end === "connected" && info.status === "connected";
+    const ok = ended && info.status === "connected";
+    const reason = signal?.aborted === true ? "the test was cancelled" : `not connected within ${spec.timeout} ms`;
     const tools = connection.definitions().tools.flatMap(({ name }) => (typeof name === "string" ? [name] : []));
     return {
       ok,
       tools: ok ? tools : [],
       serverVersion: info.serverVersion,
-      error: ok ? null : (info.lastError ?? reasonOf(end, spec.timeout)),
+      error: ok ? null : (info.lastError ?? reason),
       hint: info.hint,
       stderr: stderr.lines(spec.id).map(redactor.mask),
     };
@@ -61,23 +57,22 @@ export async function testServer(
   }
 }
 
-type End = "connected" | "timeout" | "cancelled";
-
 /** The time that connecting may take, without that for what is made once, such as an image: see Wire.makeReady. */
 class ConnectLimit {
-  readonly #clock: ConnectionDeps["clock"];
+  readonly #clock: Clock;
   readonly #timeoutMs: number;
-  readonly #over = Promise.withResolvers<"timeout">();
-  #stop: () => void = () => {};
+  readonly #late = new AbortController();
+  #stopTimer: () => void = () => {};
 
-  constructor(clock: ConnectionDeps["clock"], timeoutMs: number) {
+  constructor(clock: Clock, timeoutMs: number) {
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
     this.#start();
   }
 
-  get over(): Promise<"timeout"> {
-    return this.#over.promise;
+  /** Aborts when the time is up. */
+  get signal(): AbortSignal {
+    return this.#late.signal;
   }
 
   startWhenReady(wire: Wire): Wire {
@@ -92,34 +87,11 @@ class ConnectLimit {
   }
 
   stop(): void {
-    this.#stop();
+    this.#stopTimer();
   }
 
   #start(): void {
-    this.#stop();
-    this.#stop = this.#clock.after(this.#timeoutMs, () => this.#over.resolve("timeout"));
+    this.#stopTimer();
+    this.#stopTimer = this.#clock.after(this.#timeoutMs, () => this.#late.abort());
   }
-}
-
-async function firstOf(
-  connecting: Promise<void>,
-  late: Promise<"timeout">,
-  signal: AbortSignal | undefined,
-): Promise<End> {
-  let release = (): void => {};
-  const given = new Promise<End>((resolve) => {
-    const cancel = (): void => resolve("cancelled");
-    if (signal?.aborted === true) cancel();
-    signal?.addEventListener("abort", cancel, { once: true });
-    release = () => signal?.removeEventListener("abort", cancel);
-  });
-  try {
-    return await Promise.race([connecting.then((): End => "connected"), late, given]);
-  } finally {
-    release();
-  }
-}
-
-function reasonOf(end: End, timeoutMs: number): string {
-  return end === "cancelled" ? "the test was given up" : `not connected within ${timeoutMs} ms`;
 }

@@ -60,13 +60,13 @@ export class Views {
   #join(session: Session, shared: View, own: Snapshot): View {
     const known = this.#joined.get(session);
     if (known?.shared === shared && known.own === own) return known.view;
-    const shows = (capability: Capability): boolean => this.#access.shows(session, capability);
+    const visible = this.#visible(session, own);
     const view = {
       version: shared.version + own.version,
-      tools: [...shared.tools, ...own.tools.filter(shows)],
-      resources: [...shared.resources, ...own.resources.filter(shows)],
-      templates: [...shared.templates, ...own.templates.filter(shows)],
-      prompts: [...shared.prompts, ...own.prompts.filter(shows)],
+      tools: [...shared.tools, ...visible.tools],
+      resources: [...shared.resources, ...visible.resources],
+      templates: [...shared.templates, ...visible.templates],
+      prompts: [...shared.prompts, ...visible.prompts],
     };
     this.#joined.set(session, { view, shared, own });
     return view;
@@ -85,18 +85,19 @@ export class Views {
     const key = session.viewKey;
     const views = session.rules === undefined ? this.#ofRoles : this.#narrowed;
     let view = views.get(key);
-    if (view === undefined) {
-      const shows = (capability: Capability): boolean => this.#access.shows(session, capability);
-      view = {
-        version: snapshot.version,
-        tools: snapshot.tools.filter(shows),
-        resources: snapshot.resources.filter(shows),
-        templates: snapshot.templates.filter(shows),
-        prompts: snapshot.prompts.filter(shows),
-      };
-      views.set(key, view);
-    }
+    if (view === undefined) views.set(key, (view = this.#visible(session, snapshot)));
     return view;
+  }
+
+  #visible(session: Session, { version, tools, resources, templates, prompts }: Snapshot): View {
+    const shows = (capability: Capability): boolean => this.#access.shows(session, capability);
+    return {
+      version,
+      tools: tools.filter(shows),
+      resources: resources.filter(shows),
+      templates: templates.filter(shows),
+      prompts: prompts.filter(shows),
+    };
   }
 
   /** For when what may be seen changed and the catalog did not, as after the approval of a pin. */

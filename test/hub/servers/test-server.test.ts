@@ -51,7 +51,7 @@ describe("[oper-09b] a server that is tried before it is saved", () => {
     const controller = new AbortController();
     setTimeout(() => controller.abort(), 300);
     const cancelled = await hub.testServer(undefined, { ...silent, timeout: 60_000 }, controller.signal);
-    expect(cancelled).toMatchObject({ ok: false, error: "the test was given up" });
+    expect(cancelled).toMatchObject({ ok: false, error: "the test was cancelled" });
     expect(isAlive(pidIn(cancelled.stderr))).toBe(false);
   });
 });
