@@ -157,7 +157,7 @@ describe("[skill-05c] what is wrong with skills.dirs", () => {
     place.configure({}, { skills: { dirs: ["file.txt", "own"] } });
     const { stderr } = await place.runHere(["skill", "list"]);
     expect(stderr).toContain("Of skills.dirs: ");
-    expect(stderr).toContain(`${join(place.dir, "own", "outer")} is a skill and holds 1 more skill`);
+    expect(stderr).toContain(`${join(place.dir, "own", "outer")} is a skill and contains 1 more skill`);
   });
 });
 
