@@ -174,7 +174,7 @@ function undoManifests(registry: SkillRegistry): UndoEntries {
 }
 
 export function interruptedError(): ToolcribError {
-  return new ToolcribError("cancelled", "The install was interrupted. Nothing was changed.");
+  return new ToolcribError("cancelled", "The install was interrupted. All changes were undone.");
 }
 
 export function throwIfAborted(signal: AbortSignal | undefined): void {

@@ -164,7 +164,7 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     const one = await cluster.start("one", { limits: { callsPerMinute: 10 } });
     const two = await cluster.start("two", { limits: { callsPerMinute: 10 } });
     writeFileSync(one.file, readFileSync(one.file, "utf8").replace('"callsPerMinute": 10', '"callsPerMinute": -1'));
-    await until(() => one.warnings.join().includes("not taken over"), "one says so");
+    await until(() => one.warnings.join().includes("is not used"), "one says so");
     two.write({ limits: { callsPerMinute: 30 } });
     await until(
       async () => (await two.hub.store?.settings.get("cluster.config"))?.includes('"callsPerMinute":30') === true,
