@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, "..", "..");
 const FIELD = `
   Access Acp Activity Announced Address Agent Api Argument Audit Auth Authorization Authorized Aware Batch Bearer Bucket Budget Buffer Builder
   Cache Cancel Cancellable Canonical Chain Change Chat Check Choice Churn Class Clock Cluster Clustered Coalescer Collector Command Component
-  Config Container Context Contribution Control Controller Conversation Count Counter Credential Cursor Definition Delivery Document Driver Editor
+  Config Container Context Contribution Control Controller Conversation Count Counter Credential Current Cursor Definition Delivery Document Driver Editor
   Emitter Entry Env Error Event Exact Exceeded Exchange Extra Failure Feed Field File Filter Flag Flight Folder Form Forwarder Frame
   Frontmatter Grace Grant Guard Handshake Head Heartbeat Held Histogram History Hook Host Housekeeping Http Id Import In Incoming Index Input Install
   Interrupt Interrupted Isolated Journal Keeper Kept Key Known Label Latency Layered Lazy Legacy Limit Line Link List Listener Literal Live
@@ -19,8 +19,8 @@ const FIELD = `
   Reachability Read Reader Receiver Recent Record Redactor Registry Rejected Reloader Remote Renewal Replay Report Request Requested Resource
   Response Restart Result Retention Routable Route Run Runner Running Save Scanned Scenario Schema Scope Sealed Search Secret Sender Set
   Shared Signer Single Sink Slicer Snapshot Socket Source Span Splitter Sse Started State Stderr Stdio Store Stored Stream Streamable Streamed
-  Subscription Supervisor Syntax Table Tail Target Template Text Throttled Time Timer Token Tokeniser Tool Toolcrib Tracing Tracked
-  Unavailable Undeclared Unlisted Update Upgrade Uri User Value Variable View Vocabulary Vscode Waiting Warning Watch Watcher Window Word
+  Subscription Supervisor Syntax Table Tail Target Template Text Throttled Time Timeout Timer Token Tokeniser Tool Toolcrib Tracing Tracked
+  Unavailable Undeclared Unlisted Update Upgrade Uri User Value Variable View Vocabulary Vscode Waiting Warning Watch Watcher Web Window Wiring Word
   Work Writer Yaml
 `;
 
