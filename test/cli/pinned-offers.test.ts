@@ -322,7 +322,7 @@ describe("[trust-08c] what a server changes while it runs", () => {
       },
     );
     expect(await useAll(hub)).toEqual(Array(8).fill(false));
-    expect(warned(hub)).toContain("Held until approved");
+    expect(warned(hub)).toContain("held until approved");
     await hub.pins.approve("files");
     expect(seenIn(hub)).toMatchObject({ ...ALL_EVIL, instructions: "Read before you write." });
     // Back to what was pinned first: that is a change now.

@@ -335,7 +335,7 @@ describe("Ctrl-C at a question", () => {
     });
     const code = await new Promise((done) => child.on("close", done));
     expect(left).toEqual([]);
-    expect(shown).toContain("Nothing was changed");
+    expect(shown).toContain("All changes were undone");
     expect(code).toBe(130);
     expect(treeOf(place.home)).toEqual(before);
   });
@@ -447,7 +447,7 @@ describe("all or nothing", () => {
     child.kill(signal);
     const result = await finished;
     expect(result.code).toBe(code);
-    expect(result.stderr).toContain("Nothing was changed");
+    expect(result.stderr).toContain("All changes were undone");
     expect(treeOf(place.home)).toEqual(before);
   });
 

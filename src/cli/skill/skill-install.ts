@@ -376,7 +376,7 @@ function diffOf({ before, after, client }: FileChange): { diff?: string[] } {
 /** Ctrl-C during a question, where it is a key and not a signal. */
 class InstallInterrupted extends ToolcribError {
   constructor() {
-    super("cancelled", "The install was interrupted. Nothing was changed.");
+    super("cancelled", "The install was interrupted. All changes were undone.");
   }
 }
 
