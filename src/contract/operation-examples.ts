@@ -15,7 +15,7 @@ const SETTINGS_EXAMPLES: Examples<"me" | "explainPolicy" | "getConfig" | "client
       role: null,
       owner: true,
       scopes: ["read", "call", "approve", "admin"],
-      version: "0.1.0",
+      version: "0.2.0",
       url: "http://127.0.0.1:4700",
     },
   },
@@ -370,7 +370,7 @@ const ACTIVITY_EXAMPLES: Examples<
   overview: {
     input: {},
     output: {
-      version: "0.1.0",
+      version: "0.2.0",
       startedAt: "2026-11-16T08:00:00.000Z",
       store: "sqlite",
       servers: { ready: 3, failed: 1 },
