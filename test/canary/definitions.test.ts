@@ -56,7 +56,7 @@ function leaky(pins = "block"): Setting {
   return { place, canaries, env, lock: join(place.dir, "toolcrib.lock") };
 }
 
-const NOTE = "A secret is in what the server says of itself";
+const NOTE = "definitions contain a secret";
 
 describe("[trust-11a] a server's own secret in its definitions", () => {
   it("comes out at no door, in no file and in no event", async () => {
