@@ -60,7 +60,7 @@ describe("[trust-18e] words that a server hides in base64", () => {
     const made = place(hostile, { agent: { model: { baseUrl: `${model.url}/v1`, model: "one" } } });
     const { code } = await made.run(["run", "--mode", "auto", "--config", made.configFile, "read it"]);
     expect(code).toBe(0);
-    expect(seen.at(-1)).toContain("that are no text");
+    expect(seen.at(-1)).toContain("of binary data");
     for (const words of [ATTACK, Buffer.from(hostile).toString("base64")]) expect(seen.join()).not.toContain(words);
   });
 });
