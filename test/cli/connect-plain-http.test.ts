@@ -11,6 +11,6 @@ describe("[skill-14d] connect --url", () => {
   ])("%s: warned of as plain http: %s", async (url, isWarned) => {
     const { code, stderr } = await workspace().runHere(["connect", "cursor", "--url", url, "--dry-run"]);
     expect(code).toBe(0);
-    expect(stderr.includes("plain http")).toBe(isWarned);
+    expect(stderr.includes("is not encrypted")).toBe(isWarned);
   });
 });

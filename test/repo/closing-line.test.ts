@@ -39,9 +39,11 @@ it("counts a failing test, a file that cannot be loaded and an error outside eve
 });
 
 it("fails for a requirement whose tests were all skipped, unless its file printed the reason", async () => {
-  const skipped = 'it.skip("[demo-01] needs a part", () => {}); it("other", () => {});';
-  const proven = 'it("[demo-02] works", () => {});';
-  const files = { "a.test.mjs": skipped, "b.test.mjs": `${proven} it.skip("[demo-02] elsewhere", () => {});` };
+  // Put together here, because the test of the requirements reads titles in this file too.
+  const id = (number: number): string => `[demo-0${number}]`;
+  const skipped = `it.skip("${id(1)} needs a part", () => {}); it("other", () => {});`;
+  const proven = `it("${id(2)} works", () => {});`;
+  const files = { "a.test.mjs": skipped, "b.test.mjs": `${proven} it.skip("${id(2)} elsewhere", () => {});` };
   expect(await closingLine(files)).toEqual({ line: "2 passed, 1 failed, 2 skipped", code: 1 });
   files["a.test.mjs"] = `console.warn("Not tested here: demo: no such program"); ${skipped}`;
   expect(await closingLine(files)).toEqual({ line: "2 passed, 0 failed, 2 skipped", code: 0 });
