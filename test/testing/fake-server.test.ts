@@ -56,7 +56,7 @@ afterAll(async () => {
   await server.close();
 });
 
-const call = (name: string, args = {}) => hub.call(hub.session, { name, arguments: args });
+const call = (name: string, args = {}) => hub.call({ name, arguments: args });
 const textOf = async (name: string, args = {}) => (await call(name, args)).result?.content[0]?.["text"];
 
 it("[agent-14a] a fake server's tools are functions that also fail, ask the user and use a model", async () => {
@@ -71,7 +71,7 @@ it("[agent-14a] a fake server's tools are functions that also fail, ask the user
 it("[agent-14a] a fake server is slow until it is cancelled, and changes its list", async () => {
   const abort = new AbortController();
   const progress: unknown[] = [];
-  const outcome = await hub.call(hub.session, {
+  const outcome = await hub.call({
     name: "fake__wait",
     signal: abort.signal,
     onProgress(told) {
@@ -82,7 +82,7 @@ it("[agent-14a] a fake server is slow until it is cancelled, and changes its lis
   expect(outcome).toMatchObject({ ok: false, error: { code: "cancelled" } });
   expect(progress).toMatchObject([{ progress: 1, total: 2, message: "waiting" }]);
   server.setTools({ other: () => "other" });
-  await expect.poll(() => hub.view(hub.session).tools.map((tool) => tool.name)).toEqual(["fake__other"]);
+  await expect.poll(() => hub.internals.view(hub.session).tools.map((tool) => tool.name)).toEqual(["fake__other"]);
 });
 
 it("[agent-14a] a fake server crashes and is there again", async () => {
@@ -96,10 +96,10 @@ it("[agent-14a] a fake server can keep its clients waiting; the hub leaves nothi
   const gate = Promise.withResolvers<void>();
   await using late = await startFakeServer({ opens: gate.promise, tools: { echo: () => "late" } });
   const second = await inMemoryHub({ mcpServers: { late: { url: late.url } } }, { wait: false });
-  expect(second.hub.view(second.hub.session).tools).toEqual([]);
+  expect(second.hub.internals.view(second.hub.session).tools).toEqual([]);
   gate.resolve();
   await second.hub.settled();
-  expect(second.hub.view(second.hub.session).tools.map((tool) => tool.name)).toEqual(["late__echo"]);
+  expect(second.hub.internals.view(second.hub.session).tools.map((tool) => tool.name)).toEqual(["late__echo"]);
   const { home } = second;
   expect(existsSync(home)).toBe(true);
   await second.close();

@@ -265,7 +265,7 @@ export function serverChecks(running: RunningHub): Check[] {
   const { hub, took } = running;
   const reasons = new Map(running.unreachable().map(({ info, reason }) => [info.id, reason]));
   const specs = new Map(hub.config.servers.map((spec) => [spec.id, spec]));
-  return hub.servers().flatMap((info) => {
+  return hub.servers.list().flatMap((info) => {
     const reason = reasons.get(info.id) ?? (info.state === "failed" ? info.lastError : undefined) ?? undefined;
     const first =
       reason === undefined ? connectedCheck(info, took.get(info.id)) : failedCheck(info, reason, specs.get(info.id));
@@ -339,7 +339,7 @@ export function withoutRepeats(checks: readonly Check[]): Check[] {
 
 function quarantineOf({ hub }: RunningHub, id: string): Check[] {
   return hub
-    .quarantined()
+    .internals.quarantined()
     .filter(({ source }) => source === id)
     .map(({ kind, name, reason }) => ({
       area: "server",
@@ -389,7 +389,7 @@ const MAX_NAMED_TOOLS = 5;
 /** Minor cases only, one line per pair of servers. The hub itself warns about serious ones. */
 function shadowingChecks({ hub }: RunningHub): Check[] {
   if (hub.config.config.guard.definitions === "ignore") return [];
-  const tools = hub.view(hub.session).tools.map(listedTool);
+  const tools = hub.internals.view(hub.session).tools.map(listedTool);
   const slight = findShadowing(tools).filter(({ severity }) => !isAtLeast(severity, "medium"));
   return [
     ...Map.groupBy(slight, ({ kind, tool, target }) => JSON.stringify([kind, tool.server, target.server])).values(),

@@ -22,7 +22,7 @@ export function run(invocation: Invocation): Promise<number> {
     }
     await connect(running, source);
     reportUnreachable(invocation, running, source);
-    const shown = chosen(running.hub.view(running.hub.session), invocation.flags).filter(
+    const shown = chosen(running.hub.internals.view(running.hub.session), invocation.flags).filter(
       (capability) => source === undefined || isOf(capability, source),
     );
     if (shown.length === 0) assertSomethingAnswered(running);
@@ -78,7 +78,7 @@ function reportUnreachable({ out }: Invocation, running: RunningHub, server: str
 
 function assertSomethingAnswered(running: RunningHub): void {
   const down = running.unreachable();
-  if (down.length === 0 || running.hub.servers().some(({ status }) => status === "connected")) return;
+  if (down.length === 0 || running.hub.servers.list().some(({ status }) => status === "connected")) return;
   running.assertTime();
   const reasons = down.map(({ info, reason }) => `${info.id}: ${reason}`).join("; ");
   throw new ToolcribError("server_unavailable", `No server is connected: ${reasons}`, {

@@ -20,8 +20,8 @@ export async function run(invocation: Invocation): Promise<number> {
     redactor: out.redactor,
     connect: server === undefined ? undefined : [server],
   });
-  if (server !== undefined && !hub.servers().some(({ id }) => id === server)) {
-    const error = unknownServer(server, hub.servers());
+  if (server !== undefined && !hub.servers.list().some(({ id }) => id === server)) {
+    const error = unknownServer(server, hub.servers.list());
     await hub.close();
     throw error;
   }

@@ -130,10 +130,10 @@ async function showServers(hub: Hub, { out }: Invocation, log: Log, signal: Abor
     if (!out.json) out.line(line);
   };
   const stop = hub.on("server", ({ info }) => show(info));
-  for (const info of hub.servers()) show(info);
+  for (const info of hub.servers.list()) show(info);
   await endsWithin(hub.settled(), { signal });
   stop();
-  for (const { id, state } of hub.servers()) {
+  for (const { id, state } of hub.servers.list()) {
     const isLate = !shown.has(id) && state !== "disabled" && state !== "idle";
     if (isLate && !out.json) out.line(`  ${out.paint("yellow", "late  ")}  ${id.padEnd(14)} not ready yet`);
   }

@@ -61,7 +61,7 @@ export class AcpDoor {
     this.#options = options;
     this.#mcp = mcp;
     this.#models = new ModelChoices(options);
-    this.#conversations = new Conversations(options.hub.store);
+    this.#conversations = new Conversations(options.hub.internals.store);
     this.#remembered = new SavedServers(options.hub);
     this.#guarded = new ProtectedPaths(options);
     const tell = (notice: Notice): void => this.#sessions.forEach((session) => session.tell(notice));
@@ -477,7 +477,7 @@ class SavedServers {
 
   async forget(sessionId: string): Promise<void> {
     this.#here.delete(sessionId);
-    await this.#hub.sealed?.remove(sealedServersName(sessionId));
+    await this.#hub.internals.sealed?.remove(sealedServersName(sessionId));
   }
 }
 

@@ -52,7 +52,7 @@ export class McpDoor implements DoorContext {
       (origin, sharedKey) => this.hub.openSession({ ...this.sessionOptions(origin), sharedKey }),
       new CanonicalScopes(() => this.hub.config),
     );
-    this.hub.setIdleClient((server, user, session) => this.#idleClient(server, user, session));
+    this.hub.internals.setIdleClient((server, user, session) => this.#idleClient(server, user, session));
     const { ids } = options;
     this.#modern = new ModernRequests(this, this.#principals, clock, ids && (() => ids.issue("round")));
   }
@@ -79,7 +79,7 @@ export class McpDoor implements DoorContext {
   }
 
   toolDefinition(origin: RequestOrigin, name: string): ToolDefinition | undefined {
-    return toolsByName(this.hub.view(this.#principals.of(origin))).get(name);
+    return toolsByName(this.hub.internals.view(this.#principals.of(origin))).get(name);
   }
 
   sessionOptions({ caller, scope }: RequestOrigin): SessionOptions {
@@ -106,7 +106,7 @@ export class McpDoor implements DoorContext {
     const level = lowestLevel([DEFAULT_LEVEL, this.#wanted?.level ?? DEFAULT_LEVEL, ...wanted]) ?? DEFAULT_LEVEL;
     if (level === this.#level) return;
     this.#level = level;
-    this.hub.setLogLevel(level);
+    this.hub.internals.setLogLevel(level);
   }
 
   /** Only legacy servers are notified, and their level applies to all clients. */
@@ -123,7 +123,7 @@ export class McpDoor implements DoorContext {
 
   /** Notifies servers that use roots. */
   clientsChanged(): void {
-    this.hub.rootsChanged();
+    this.hub.internals.rootsChanged();
   }
 
   /**
@@ -151,7 +151,7 @@ export class McpDoor implements DoorContext {
   close(): void {
     this.#wanted?.forget();
     for (const session of [...this.#legacy]) session.close();
-    this.hub.setIdleClient(() => undefined);
+    this.hub.internals.setIdleClient(() => undefined);
     this.#modern.close();
     this.#principals.close();
     this.listeners.close();

@@ -58,16 +58,16 @@ const recentLists = new Map<WeakRef<CachedList>, number>();
 let cachedBytes = 0;
 const UNIQUE_FIELD = { tool: "name", prompt: "name", resource: "uri", template: "uriTemplate" } as const;
 const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHandler>([
-  ["tools/list", (hub, incoming) => answerList(hub, incoming, "tools", () => hub.offered(incoming.session))],
+  ["tools/list", (hub, incoming) => answerList(hub, incoming, "tools", () => hub.internals.offered(incoming.session))],
   [
     "resources/list",
-    (hub, incoming) => answerList(hub, incoming, "resources", () => hub.view(incoming.session).resources),
+    (hub, incoming) => answerList(hub, incoming, "resources", () => hub.internals.view(incoming.session).resources),
   ],
   [
     "resources/templates/list",
-    (hub, incoming) => answerList(hub, incoming, "resourceTemplates", () => hub.view(incoming.session).templates),
+    (hub, incoming) => answerList(hub, incoming, "resourceTemplates", () => hub.internals.view(incoming.session).templates),
   ],
-  ["prompts/list", (hub, incoming) => answerList(hub, incoming, "prompts", () => hub.view(incoming.session).prompts)],
+  ["prompts/list", (hub, incoming) => answerList(hub, incoming, "prompts", () => hub.internals.view(incoming.session).prompts)],
   ["tools/call", callTool],
   ["resources/read", readResource],
   ["prompts/get", getPrompt],
@@ -97,14 +97,14 @@ async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { task } = params;
   if (task !== undefined) throw invalidParams("Tasks are not supported: call the tool without `task`.");
   const extra = otherParams(params, ["name", "arguments"]);
-  const outcome = await hub.call(session, { name, arguments: args, keepLarge: true, ...callOptions(incoming, extra) });
+  const outcome = await hub.call({ session, name, arguments: args, keepLarge: true, ...callOptions(incoming, extra) });
   return encodeOutcome(incoming, outcome);
 }
 
 async function readResource(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
   const uri = stringParam(params, "uri", method);
-  const outcome = await hub.read(session, { uri, ...callOptions(incoming, otherParams(params, ["uri"])) });
+  const outcome = await hub.read({ session, uri, ...callOptions(incoming, otherParams(params, ["uri"])) });
   return encodeOutcome(incoming, outcome, { ttlMs: 0, cacheScope: "private" });
 }
 
@@ -113,7 +113,7 @@ async function getPrompt(hub: Hub, incoming: IncomingRequest): Promise<Encoded> 
   const name = stringParam(params, "name", method);
   const args = stringMapParam(params, "arguments", method) ?? {};
   const extra = otherParams(params, ["name", "arguments"]);
-  return encodeOutcome(incoming, await hub.prompt(session, { name, arguments: args, ...callOptions(incoming, extra) }));
+  return encodeOutcome(incoming, await hub.prompt({ session, name, arguments: args, ...callOptions(incoming, extra) }));
 }
 
 async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
@@ -123,7 +123,7 @@ async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<En
   const value = stringParam(argument, "value", `argument of ${method}`);
   const context = objectParam(params, "context", method);
   const extra = otherParams(params, ["ref", "argument", "context"]);
-  const outcome = await hub.complete(session, {
+  const outcome = await hub.internals.complete(session, {
     ref: refOf(params, method),
     argument: { ...argument, name, value },
     context,

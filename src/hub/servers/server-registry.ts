@@ -61,14 +61,14 @@ export class ServerRegistry {
     this.#history.stop();
   }
 
-  infos(): ServerInfo[] {
+  list(): ServerInfo[] {
     const { connections, stored } = this.#options;
     const unusable = [...stored.unusable.values()].map(unusableInfo);
     return [...connections.list().map((connection) => connection.info()), ...unusable];
   }
 
   /** One server with everything that an operator wants to know of it. */
-  async detail(id: string): Promise<ServerDetail | undefined> {
+  async get(id: string): Promise<ServerDetail | undefined> {
     const { connections, stored, current, stderr, deps } = this.#options;
     const connection = connections.get(id);
     const unusable = stored.unusable.get(id);
@@ -94,7 +94,7 @@ export class ServerRegistry {
     return { ...rest, tags: [...tags], warnings: [...warnings], origin: { ...origin }, etag };
   }
 
-  async connect(id: string, user: string | undefined): Promise<ServerInfo> {
+  async connect(id: string, { user }: { readonly user?: string } = {}): Promise<ServerInfo> {
     const connection = this.#connection(id);
     await connection.wish?.(true);
     if (user !== undefined && connection.connectUser !== undefined) return connection.connectUser(user);
@@ -108,7 +108,7 @@ export class ServerRegistry {
     return connection.info();
   }
 
-  async refresh(id: string | undefined): Promise<void> {
+  async refresh(id?: string): Promise<void> {
     const connections = id === undefined ? this.#options.connections.list() : [this.#connection(id)];
     await Promise.all(connections.map((connection) => connection.refresh()));
   }

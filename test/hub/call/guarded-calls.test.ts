@@ -26,7 +26,7 @@ async function start(guard: ConfigInput["guard"], mode = "ok"): Promise<Hub> {
 }
 
 const echo = (hub: Hub, text: string, audience?: "agent") =>
-  hub.call(hub.session, { name: "web__echo", arguments: { text }, audience });
+  hub.call({ name: "web__echo", arguments: { text }, audience });
 const textOf = (outcome: Awaited<ReturnType<typeof echo>>): string => String(outcome.result?.content[0]?.["text"]);
 
 describe("[guard-12a] untrusted content", () => {
@@ -107,7 +107,7 @@ describe("[guard-13d] suspicious content", () => {
 
 describe("[guard-13d] an error that a server words", () => {
   const refuse = (hub: Hub, text: string, audience?: "agent") =>
-    hub.call(hub.session, { name: "web__refuse", arguments: { text }, audience });
+    hub.call({ name: "web__refuse", arguments: { text }, audience });
 
   it("is wrapped for agents, keeps its code and taints like a result", async () => {
     const hub = await start({});
@@ -133,17 +133,17 @@ describe("[guard-14] a tool whose description gives orders", () => {
   it("is warned about", async () => {
     const hub = await start({}, "poisoned");
     const told = hub
-      .warnings()
+      .internals.warnings()
       .map(({ message }) => message)
       .join("\n");
     expect(told).toMatch(/definition of the tool echo looks like an attack/);
     expect(told).toMatch(/The server's instructions look like an attack/);
-    expect(hub.view(hub.session).tools.map((tool) => tool.name)).toContain("web__echo");
+    expect(hub.internals.view(hub.session).tools.map((tool) => tool.name)).toContain("web__echo");
   });
 
   it("is withheld with quarantine, and the rest is not", async () => {
     const hub = await start({ definitions: "quarantine" }, "poisoned");
-    const names = hub.view(hub.session).tools.map((tool) => tool.name);
+    const names = hub.internals.view(hub.session).tools.map((tool) => tool.name);
     expect(names).not.toContain("web__echo");
     expect(names).toContain("web__env");
     expect(await echo(hub, "x")).toMatchObject({
@@ -159,15 +159,15 @@ describe("[guard-15b] a definition that changes", () => {
     writeFileSync(file, JSON.stringify({ mcpServers: { web: misbehaving("rug-pull") }, guard: { pins } }));
     hub = await createHub(file);
     expect((await echo(hub, "x")).ok).toBe(true);
-    await hub.call(hub.session, { name: "web__change" });
-    await hub.refresh();
+    await hub.call({ name: "web__change" });
+    await hub.servers.refresh();
     return hub;
   }
 
   it("is reported with what changed", async () => {
     const hub = await pulled("warn");
     const told = hub
-      .warnings()
+      .internals.warnings()
       .map(({ message }) => message)
       .join("\n");
     expect(told).toContain("The definition of echo has changed");
@@ -182,11 +182,11 @@ describe("[guard-15b] a definition that changes", () => {
 
   it("hides the tool with block, and asks with ask", async () => {
     const blocking = await pulled("block");
-    expect(blocking.view(blocking.session).tools.map((tool) => tool.name)).not.toContain("web__echo");
+    expect(blocking.internals.view(blocking.session).tools.map((tool) => tool.name)).not.toContain("web__echo");
     expect(await echo(blocking, "x")).toMatchObject({ ok: false, error: { code: "denied" } });
     await blocking.close();
     const asking = await pulled("ask");
-    expect(asking.view(asking.session).tools.map((tool) => tool.name)).toContain("web__echo");
+    expect(asking.internals.view(asking.session).tools.map((tool) => tool.name)).toContain("web__echo");
     expect(await echo(asking, "x")).toMatchObject({
       ok: false,
       error: { code: "denied", message: expect.stringContaining("No one is connected") },

@@ -30,8 +30,8 @@ describe("[guard-18a] the audit of a hub", () => {
       execute: async () => ({ content: [] }),
     });
     const hub = await createHub({ tools: { ask: ["pay"], deny: ["never"] } }, { home, registry, onAsk: () => "once" });
-    await hub.call(hub.session, { name: "pay", arguments: { to: "somebody in particular" } });
-    await hub.call(hub.session, { name: "nothing" });
+    await hub.call({ name: "pay", arguments: { to: "somebody in particular" } });
+    await hub.call({ name: "nothing" });
     await hub.close();
 
     const found = await records(home);

@@ -108,7 +108,7 @@ export function textOf(outcome: Awaited<ReturnType<Hub["call"]>>): string {
 }
 
 export function serverOf(hub: Hub, id: string): ReturnType<Hub["servers"]>[number] {
-  const found = hub.servers().find((server) => server.id === id);
+  const found = hub.servers.list().find((server) => server.id === id);
   if (found === undefined) throw new Error(`there is no ${id}`);
   return found;
 }

@@ -96,7 +96,7 @@ it("[trust-01g] the library leaves out what is not trusted, with a warning, and 
   onTestFinished(() => process.chdir(before));
   await using found = await createHub(undefined, { home, store: false, env: at.env });
   expect(ids(found)).toEqual(["own"]);
-  expect(found.warnings().map(({ message }) => message)).toEqual([expect.stringContaining(`toolcrib trust ${file}`)]);
+  expect(found.internals.warnings().map(({ message }) => message)).toEqual([expect.stringContaining(`toolcrib trust ${file}`)]);
   await using named = await createHub(file, { home, store: false, env: at.env });
   expect(ids(named)).toEqual(["app"]);
 });
@@ -104,7 +104,7 @@ it("[trust-01g] the library leaves out what is not trusted, with a warning, and 
 it("[trust-01f] a server that the home keeps in its store is not displaced by one of the project", async () => {
   const { configure, trust, at, home, file } = place();
   const first = await createHub(await loadConfig(at), { home, env: {}, connect: "none" });
-  await first.addServer("app", { command: "from-store", enabled: false });
+  await first.servers.add("app", { command: "from-store", enabled: false });
   await first.close();
   configure(["app", "more"]);
   await trust();
@@ -115,7 +115,7 @@ it("[trust-01f] a server that the home keeps in its store is not displaced by on
     ["more", "x"],
     ["app", "from-store"],
   ]);
-  expect(hub.warnings().map(({ message }) => message)).toEqual([
+  expect(hub.internals.warnings().map(({ message }) => message)).toEqual([
     expect.stringContaining(`The server "app" of ${file} is not used`),
   ]);
 });

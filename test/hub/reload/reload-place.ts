@@ -157,14 +157,14 @@ export function watchEvents(hub: Hub): Seen {
 
 /** The text that a tool answers with, or the code of the error. */
 export async function ask(hub: Hub, name: string, session: Session = hub.session): Promise<string> {
-  const outcome = await hub.call(session, { name });
+  const outcome = await hub.call({ session, name });
   if (!outcome.ok) return outcome.error.code;
   const [block] = outcome.result.content;
   return block?.type === "text" && typeof block.text === "string" ? block.text : "no text";
 }
 
 export function toolNames(hub: Hub, session: Session = hub.session): string[] {
-  return hub.view(session).tools.map(({ name }) => name);
+  return hub.internals.view(session).tools.map(({ name }) => name);
 }
 
 export function isRunning(pid: number): boolean {

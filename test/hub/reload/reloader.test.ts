@@ -27,7 +27,7 @@ describe("[gate-07a] a reload", () => {
     expect(await ask(hub, "b__who")).not.toBe(b);
     expect(await ask(hub, "c__who")).toBe("not_found");
     expect(await ask(hub, "d__who")).toContain("d ");
-    expect(hub.servers().map(({ id, state }) => `${id} ${state}`)).toEqual(["d ready", "a ready", "b ready"]);
+    expect(hub.servers.list().map(({ id, state }) => `${id} ${state}`)).toEqual(["d ready", "a ready", "b ready"]);
     expect(toolNames(hub)).toEqual(["d__who", "a__who", "b__who", "b__more"]);
     await vi.waitFor(() => expect([pidIn(b), pidIn(c)].filter(isRunning)).toEqual([]), WAIT);
 
@@ -43,10 +43,10 @@ describe("[gate-07a] a reload", () => {
     const place = new ReloadPlace();
     const hub = await place.start({ mcpServers: { a: place.server("a") } });
     const seen = watchEvents(hub);
-    const before = hub.view(hub.session).tools;
+    const before = hub.internals.view(hub.session).tools;
     expect(await hub.reload()).toMatchObject({ added: [], removed: [], changed: [], kept: ["a"], settings: [] });
-    expect(hub.view(hub.session).tools).toEqual(before);
-    expect(hub.view(hub.session).tools.every((tool, index) => tool === before[index])).toBe(true);
+    expect(hub.internals.view(hub.session).tools).toEqual(before);
+    expect(hub.internals.view(hub.session).tools.every((tool, index) => tool === before[index])).toBe(true);
     expect([seen.catalog, seen.servers, seen.visibility]).toEqual([[], [], 0]);
   });
 
@@ -80,8 +80,8 @@ describe("[gate-07a] a reload", () => {
     await hub.reload();
     expect(await ask(hub, "one-of-a")).toContain("a ");
     expect(await ask(hub, "a__one")).toBe("not_found");
-    expect(hub.offered(hub.session).map(({ name }) => name)).toHaveLength(4);
-    expect(hub.offered(hub.session).map(({ name }) => name)).toContain("toolcrib_search");
+    expect(hub.internals.offered(hub.session).map(({ name }) => name)).toHaveLength(4);
+    expect(hub.internals.offered(hub.session).map(({ name }) => name)).toContain("toolcrib_search");
     expect(seen.catalog).toHaveLength(1);
     expect(seen.servers).toEqual([]);
   });
@@ -118,8 +118,8 @@ describe("[gate-07a] a reload", () => {
     place.write({ ...config, mcpServers: { ...config.mcpServers, b: place.server("b") } });
     await hub.reload();
     expect(await ask(hub, "a__who", session)).toContain("a ");
-    expect(hub.asked().map(({ name }) => name)).toEqual(["a__other"]);
-    expect(hub.answer(asked[1]?.id ?? "", "once")).toBe(true);
+    expect(hub.approvals.pending().map(({ name }) => name)).toEqual(["a__other"]);
+    expect(hub.approvals.answer(asked[1]?.id ?? "", "once")).toBe(true);
     expect(await open).toContain("a ");
   });
 
@@ -133,8 +133,8 @@ describe("[gate-07a] a reload", () => {
     place.write({ mcpServers: second });
     await hub.reload();
     expect(await ask(hub, "a__who")).toContain("a ");
-    expect(hub.warnings().filter(({ message }) => message.includes("attack"))).toHaveLength(1);
-    expect(hub.warnings().filter(({ message }) => message.includes("has changed"))).toHaveLength(1);
+    expect(hub.internals.warnings().filter(({ message }) => message.includes("attack"))).toHaveLength(1);
+    expect(hub.internals.warnings().filter(({ message }) => message.includes("has changed"))).toHaveLength(1);
 
     for (const guard of [{ pins: "block" }, { definitions: "quarantine" }] as const) {
       place.write({ mcpServers: second, guard });
@@ -145,7 +145,7 @@ describe("[gate-07a] a reload", () => {
     place.write({ mcpServers: second, guard: { pins: "off", definitions: "ignore" } });
     await hub.reload();
     expect(await ask(hub, "a__who")).toContain("a ");
-    expect(hub.warnings().filter(({ message }) => message.includes("attack"))).toHaveLength(1);
+    expect(hub.internals.warnings().filter(({ message }) => message.includes("attack"))).toHaveLength(1);
   });
 
   it("brings a role's own servers", async () => {
@@ -163,13 +163,13 @@ describe("[gate-07a] a reload", () => {
     const place = new ReloadPlace();
     const entry = place.server("a");
     const hub = await place.start({ mcpServers: { a: { ...entry, autoConnect: false } } });
-    expect(hub.servers()[0]?.state).toBe("idle");
+    expect(hub.servers.list()[0]?.state).toBe("idle");
     place.write({ mcpServers: { a: entry } });
     await hub.reload();
     const answer = await ask(hub, "a__who");
     place.write({ mcpServers: { a: { ...entry, enabled: false } } });
     await hub.reload();
-    expect(hub.servers()[0]?.state).toBe("disabled");
+    expect(hub.servers.list()[0]?.state).toBe("disabled");
     expect(toolNames(hub)).toEqual([]);
     await vi.waitFor(() => expect(isRunning(pidIn(answer))).toBe(false), WAIT);
     place.write({ mcpServers: { a: entry } });
@@ -181,10 +181,10 @@ describe("[gate-07a] a reload", () => {
     const place = new ReloadPlace();
     const entry = place.server("a");
     const hub = await place.start({ mcpServers: { a: entry } });
-    await hub.disconnect("a");
+    await hub.servers.disconnect("a");
     place.write({ mcpServers: { a: { ...entry, name: "Other" } } });
     await hub.reload();
-    expect(hub.servers()[0]).toMatchObject({ state: "idle", name: "Other" });
+    expect(hub.servers.list()[0]).toMatchObject({ state: "idle", name: "Other" });
   });
 
   it("loads and unloads plugins, and is refused if one does not load", async () => {
@@ -220,14 +220,14 @@ describe("[gate-07a] a reload", () => {
   it("that does not load is refused and changes nothing", async () => {
     const place = new ReloadPlace();
     const hub = await place.start({ mcpServers: { a: place.server("a") } });
-    const before = [hub.config, hub.view(hub.session), await ask(hub, "a__who")];
+    const before = [hub.config, hub.internals.view(hub.session), await ask(hub, "a__who")];
     const seen = watchEvents(hub);
     place.write('{ "mcpServers": { "a": ');
     await expect(hub.reload()).rejects.toMatchObject({ code: "invalid_config" });
     place.write('{ "mcpServers": { "a": { "command": 1 } } }');
     await expect(hub.reload()).rejects.toMatchObject({ code: "invalid_config" });
     await expect(hub.reload(`${place.dir}/none.json`)).rejects.toMatchObject({ code: "not_found" });
-    const after = [hub.config, hub.view(hub.session), await ask(hub, "a__who")];
+    const after = [hub.config, hub.internals.view(hub.session), await ask(hub, "a__who")];
     expect(after.map((value, index) => value === before[index])).toEqual([true, true, true]);
     expect([seen.catalog, seen.servers, seen.reloads, seen.visibility]).toEqual([[], [], [], 0]);
   });

@@ -71,12 +71,12 @@ describe("[trust-10c] skills.autoStart", () => {
   it("hands a skill's server nothing sensitive, and says what it withheld and how it would be given", async () => {
     writeSkill(join(place, "skills"), "weather", { more: greedy("weather", NAMES, false) });
     const started = await start();
-    const told = await started.call(started.session, { name: "weather__tell" });
+    const told = await started.call({ name: "weather__tell" });
     const text = JSON.stringify(told);
     expect(text).not.toContain("canary");
     expect(text).toContain("--x=/srv/notes");
     expect(text).toContain("<debug>");
-    const messages = started.warnings().map(({ message }) => message);
+    const messages = started.internals.warnings().map(({ message }) => message);
     expect(messages).toEqual([expect.stringContaining("The server weather of the skill weather runs without")]);
     for (const name of Object.keys(SENSITIVE)) expect(messages[0]).toContain(`--set ${name}`);
     expect(messages[0]).toContain(`toolcrib skill install ${join(place, "skills/weather")} --with-mcp`);
@@ -91,8 +91,8 @@ describe("[trust-10c] skills.autoStart", () => {
       writeSkill(join(place, "skills"), name, { more: greedy(name, [wanted], true) });
     }
     const started = await start();
-    expect(started.servers()).toEqual([]);
-    const messages = started.warnings().map(({ message }) => message);
+    expect(started.servers.list()).toEqual([]);
+    const messages = started.internals.warnings().map(({ message }) => message);
     expect(messages).toEqual([
       expect.stringMatching(/one is not started: it needs DATABASE_URL.*not passed on.*--set DATABASE_URL/),
       expect.stringMatching(/two is not started: it needs SSH_AUTH_SOCK.*not passed on.*--set SSH_AUTH_SOCK/),

@@ -23,12 +23,12 @@ const callTool: Handler<"callTool"> = async (input, { session, signal, onProgres
   const { toolName, serverId, args, timeoutMs } = input;
   const name = serverId === undefined ? toolName : await publicName(hub, session, serverId, toolName);
   if (timeoutMs === undefined)
-    return resultOrThrow(await hub.call(session, { name, arguments: args, signal, onProgress }));
+    return resultOrThrow(await hub.call({ session, name, arguments: args, signal, onProgress }));
   const tooLate = new AbortController();
   const timer = setTimeout(() => tooLate.abort(callTimeout(name, timeoutMs)), timeoutMs);
   try {
     const either = AbortSignal.any([signal, tooLate.signal]);
-    return resultOrThrow(await hub.call(session, { name, arguments: args, signal: either, onProgress }));
+    return resultOrThrow(await hub.call({ session, name, arguments: args, signal: either, onProgress }));
   } finally {
     clearTimeout(timer);
   }
@@ -52,7 +52,7 @@ function resultOrThrow<Result extends CallToolResult | ReadResourceResult>(outco
 async function publicName(hub: Hub, session: Session, serverId: string, toolName: string): Promise<string> {
   const ofServer = (): { name: string; own: string }[] =>
     hub
-      .view(session)
+      .internals.view(session)
       .tools.flatMap(({ name, origin }) => (origin.source === serverId ? { name, own: origin.name } : []));
   const find = (): string | undefined => {
     const tools = ofServer();
@@ -78,7 +78,7 @@ async function connectIdleServer(hub: Hub, session: Session, serverId: string): 
   if (session.own.servers().some(({ id }) => id === serverId)) {
     await session.own.settled();
     info = visibleServer(hub, session, serverId);
-  } else if (info.state === "idle" || info.state === "connecting") info = await hub.connect(serverId);
+  } else if (info.state === "idle" || info.state === "connecting") info = await hub.servers.connect(serverId);
   if (info.status === "connected") return;
   throw new ToolcribError(
     "server_unavailable",
@@ -122,7 +122,7 @@ function matchingTools(
   { serverId, name, q, pin }: CheckedInput<"listTools">,
   { session, caller }: OperationContext,
 ): (ToolCapability | Quarantined)[] {
-  const view = hub.view(session);
+  const view = hub.internals.view(session);
   const { pins } = hub;
   let tools: readonly ToolCapability[] = q === undefined || q.trim() === "" ? view.tools : findTools(view, q);
   if (serverId !== undefined) {
@@ -137,7 +137,7 @@ function matchingTools(
   const seesAll = caller.scopes.has("admin") && session.role === undefined;
   const isPlain = q === undefined && name === undefined && pin === undefined;
   if (!seesAll || !isPlain) return [...tools];
-  const bad = hub.quarantined().filter(({ kind, source }) => kind === "tool" && source === (serverId ?? source));
+  const bad = hub.internals.quarantined().filter(({ kind, source }) => kind === "tool" && source === (serverId ?? source));
   return [...tools, ...bad];
 }
 
@@ -182,18 +182,18 @@ function quarantinedTool({ source, name, reason }: Quarantined): DeepReadonly<To
 /** Resources and prompts. */
 export const catalogHandlers: Handlers<"listResources" | "readResource" | "listPrompts"> = {
   listResources(input, { session }, { hub }) {
-    const { resources, templates } = hub.view(session);
+    const { resources, templates } = hub.internals.view(session);
     const matching = [...resources, ...templates].filter((capability) => matchesFilter(capability, input));
     const { entries, total, next } = pageOf(matching, input, ({ kind, name }) => `${kind} ${name}`);
     return { resources: entries.map(resourceInfo), total, ...next };
   },
 
   async readResource({ uri }, { session, signal, onProgress }, { hub }) {
-    return resultOrThrow(await hub.read(session, { uri, signal, onProgress }));
+    return resultOrThrow(await hub.read({ session, uri, signal, onProgress }));
   },
 
   listPrompts(input, { session }, { hub }) {
-    const matching = hub.view(session).prompts.filter((capability) => matchesFilter(capability, input));
+    const matching = hub.internals.view(session).prompts.filter((capability) => matchesFilter(capability, input));
     const { entries, total, next } = pageOf(matching, input, ({ name }) => name);
     return { prompts: entries.map(promptInfo), total, ...next };
   },

@@ -23,7 +23,7 @@ export class ServerEvents {
   constructor(hub: FeedHub, publish: Publish) {
     this.#hub = hub;
     this.#publish = publish;
-    for (const { id } of hub.servers()) this.#known.set(id, serverSnapshot(hub.config, id));
+    for (const { id } of hub.servers.list()) this.#known.set(id, serverSnapshot(hub.config, id));
   }
 
   listen(): (() => void)[] {
@@ -34,7 +34,7 @@ export class ServerEvents {
   }
 
   #reloaded({ report }: HubEvents["reload"]): void {
-    const infos = new Map(this.#hub.servers().map((info) => [info.id, info]));
+    const infos = new Map(this.#hub.servers.list().map((info) => [info.id, info]));
     for (const [id, server] of this.#known) {
       if (infos.has(id)) continue;
       this.#known.delete(id);
@@ -107,7 +107,7 @@ export class ToolEvents {
   constructor(hub: FeedHub, publish: Publish) {
     this.#hub = hub;
     this.#publish = publish;
-    this.#published = bySource(hub.view(hub.session));
+    this.#published = bySource(hub.internals.view(hub.session));
   }
 
   listen(): (() => void)[] {
@@ -140,10 +140,10 @@ export class ToolEvents {
 
   #look(): void {
     const before = this.#published;
-    const now = bySource(this.#hub.view(this.#hub.session));
+    const now = bySource(this.#hub.internals.view(this.#hub.session));
     this.#published = now;
     // The removal of a server has its own event, for clients that saw it.
-    const there = new Set(this.#hub.servers().map(({ id }) => id));
+    const there = new Set(this.#hub.servers.list().map(({ id }) => id));
     const sources = new Set([...this.#connected, ...now.keys(), ...before.keys()]);
     for (const source of sources) {
       const tools = now.get(source) ?? [];
