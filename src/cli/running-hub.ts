@@ -15,6 +15,7 @@ import { loadCommandConfig } from "./command-config.ts";
 import type { Invocation } from "./command.ts";
 import { CommandTimeout, listenForStopSignals } from "./signals.ts";
 import { askOnTerminal } from "./terminal-input.ts";
+import type { HubEvents } from "../hub/hub-events.ts";
 
 export class RunningHub {
   readonly hub: Hub;
@@ -138,7 +139,7 @@ export async function withHub(
       role,
       onAsk,
     });
-    const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void =>
+    const tell = ({ server, message }: HubEvents["warning"]): void =>
       onWarning(server === undefined ? message : `${server}: ${message}`);
     // Commands about skills show these themselves; for others they are irrelevant.
     for (const early of hub.internals.warnings()) if (!early.message.startsWith(SKILLS_WARNING)) tell(early);

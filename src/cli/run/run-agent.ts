@@ -12,6 +12,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { StoredConversation } from "../../store/store.ts";
 import type { Invocation } from "../command.ts";
 import type { TerminalQuestions } from "./terminal-questions.ts";
+import type { HubEvents } from "../../hub/hub-events.ts";
 
 interface RunAgentOptions {
   readonly hub: Hub;
@@ -175,7 +176,7 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
     redactor: out.redactor,
     role,
   });
-  const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void =>
+  const tell = ({ server, message }: HubEvents["warning"]): void =>
     out.warn(server === undefined ? message : `${server}: ${message}`);
   hub.internals.warnings().forEach(tell);
   hub.on("warning", tell);

@@ -97,7 +97,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
       onLogin: (event, caller) =>
         hub.audit.note({ event, door: "rest", user: caller.user ?? null, details: { by: auditKey(caller) } }),
       ready: readyOf(hub),
-      troubles: () => hubHealth(hub),
+      troubles: () => hubHealth(hub.internals),
       node,
     });
   } catch (error) {
@@ -175,7 +175,7 @@ function openOperatorDoors(
     sessionOf: (caller) => sessions.of(caller),
     streams: () => quotaOf(http(), http().limits.streams),
   });
-  const metrics = new HubMetrics(hub, VERSION);
+  const metrics = new HubMetrics({ on: hub.on.bind(hub), servers: () => hub.servers.list(), sessions: () => hub.internals.sessions(), asked: () => hub.approvals.pending(), measures: () => hub.internals.measures() }, VERSION);
   const requests = new InFlight();
   return {
     routes: [

@@ -21,6 +21,7 @@ import {
   shellCommand,
 } from "./banner.ts";
 import { logFor, logHubEvents, logServer, logWarnings } from "./hub-log.ts";
+import type { ServerInfo } from "../../model/server-state.ts";
 
 const INDEX = `This is Toolcrib.
 
@@ -54,7 +55,7 @@ export async function run(invocation: Invocation): Promise<number> {
       commandLine: overriddenKeys(invocation),
     });
     const { listener } = doors;
-    const { cluster } = hub;
+    const { cluster } = hub.internals;
     const needsToken = http.auth !== undefined;
     const served: Served = { listener, config, needsToken, cluster, command: shellCommand(env) };
     if (out.json) out.value({ ...addresses(served), loginCommand: `${served.command} login`, pid: process.pid });
@@ -122,7 +123,7 @@ function applyConfigChanges(hub: Hub, doors: HttpDoors, log: Log): () => void {
 /** Prints each server when it is ready or has failed, until all are. */
 async function showServers(hub: Hub, { out }: Invocation, log: Log, signal: AbortSignal): Promise<void> {
   const shown = new Set<string>();
-  const show = (info: ReturnType<Hub["servers"]>[number]): void => {
+  const show = (info: ServerInfo): void => {
     const line = serverLine(out, info);
     if (line === undefined || shown.has(info.id)) return;
     shown.add(info.id);

@@ -460,7 +460,7 @@ class SavedServers {
 
   async keep(sessionId: string, servers: readonly unknown[]): Promise<void> {
     this.#here.set(sessionId, servers);
-    const { sealed } = this.#hub;
+    const { sealed } = this.#hub.internals;
     if (servers.length > 0) await sealed?.put(sealedServersName(sessionId), JSON.stringify(servers));
     else await sealed?.remove(sealedServersName(sessionId));
   }
@@ -469,7 +469,7 @@ class SavedServers {
   async of(sessionId: string): Promise<readonly unknown[]> {
     const here = this.#here.get(sessionId);
     if (here !== undefined) return here;
-    const { sealed, store } = this.#hub;
+    const { sealed, store } = this.#hub.internals;
     if (sealed === undefined || (await store?.sealed.get(sealedServersName(sessionId))) === undefined) return [];
     const servers: unknown = JSON.parse(await sealed.get(sealedServersName(sessionId)));
     return Array.isArray(servers) ? servers : [];

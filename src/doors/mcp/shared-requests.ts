@@ -154,7 +154,7 @@ function otherParams(params: JsonObject, known: readonly string[]): JsonObject |
   return others && Object.fromEntries(others);
 }
 
-type Options = Omit<Parameters<Hub["read"]>[1], "uri">;
+type Options = Omit<Parameters<Hub["read"]>[0], "uri" | "session">;
 
 function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): Options {
   const { params, sink, signal, client, onAsk, onNotice, logLevel, input } = incoming;

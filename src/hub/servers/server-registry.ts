@@ -176,7 +176,7 @@ export class ServerRegistry {
   }
 
   /** Connects once with an entry that is not stored. */
-  async test(id: string | undefined, config: JsonObject, signal: AbortSignal | undefined): Promise<TestedServer> {
+  async test(id: string | undefined, config: JsonObject, signal?: AbortSignal): Promise<TestedServer> {
     refuseMask(config);
     const { stored, secrets, deps, current } = this.#options;
     const { spec, entry } = stored.check(id ?? "test", config);

@@ -45,7 +45,7 @@ export const sessionHandlers: Handlers<"listSessions" | "openSession" | "getSess
 
 /** Only operators may learn whether another caller's session exists. */
 function assertCanAccess(hub: Hub, caller: Caller, id: string): void {
-  if (!caller.scopes.has("admin") && namedSession(hub, caller, id) === undefined) throw missingScope("admin");
+  if (!caller.scopes.has("admin") && namedSession(hub.internals, caller, id) === undefined) throw missingScope("admin");
 }
 
 type RequestedOptions = Pick<CheckedInput<"openSession">, "role" | "workspaceDir">;
