@@ -61,14 +61,14 @@ async function loggedIn(): Promise<boolean> {
 async function useAll(hub: Hub): Promise<void> {
   const { session } = hub;
   for (const call of callsOf(hub)) await report(`tools/call ${call.name}`, () => hub.call({ ...call, session }));
-  const { prompts, resources } = hub.internals.view(session);
+  const { prompts, resources } = hub.view(session);
   for (const { name } of prompts) await report(`prompts/get ${name}`, () => hub.prompt({ session, name }));
   for (const { name } of resources) await report(`resources/read ${name}`, () => hub.read({ session, uri: name }));
 }
 
 function callsOf(hub: Hub): readonly ToolCall[] {
   if (scenario.calls.length > 0) return scenario.calls;
-  const { tools } = hub.internals.view(hub.session);
+  const { tools } = hub.view(hub.session);
   const echoed = tools.find(({ name }) => name === ECHO.of)?.definition.inputSchema;
   return tools.map(({ name, definition }) => ({
     name,

@@ -40,7 +40,7 @@ async function showServers(hub: Hub): Promise<void> {
 }
 
 function showTools(hub: Hub): void {
-  const { tools, version } = hub.internals.view(hub.session);
+  const { tools, version } = hub.view(hub.session);
   heading(`One catalog: ${tools.length} tools, version ${version}`);
   const bySource = Map.groupBy(tools, ({ origin }) => origin.source);
   for (const [source, own] of bySource) {

@@ -31,7 +31,7 @@ export class RunningHub {
   constructor(hub: Hub, signal: AbortSignal, timeout: CommandTimeout) {
     this.hub = hub;
     this.skillWarnings = hub
-      .internals.warnings()
+      .warnings()
       .filter(({ message }) => message.startsWith(SKILLS_WARNING))
       .map(({ message }) => message.slice(SKILLS_WARNING.length));
     this.signal = signal;
@@ -142,7 +142,7 @@ export async function withHub(
     const tell = ({ server, message }: HubEvents["warning"]): void =>
       onWarning(server === undefined ? message : `${server}: ${message}`);
     // Commands about skills show these themselves; for others they are irrelevant.
-    for (const early of hub.internals.warnings()) if (!early.message.startsWith(SKILLS_WARNING)) tell(early);
+    for (const early of hub.warnings()) if (!early.message.startsWith(SKILLS_WARNING)) tell(early);
     hub.on("warning", tell);
     const exitCode = await use(new RunningHub(hub, AbortSignal.any([signals.signal, timeout.signal]), timeout));
     return signals.exitCode ?? exitCode;
@@ -172,7 +172,7 @@ export async function findCapability<C extends Capability>(
   among: (view: View) => readonly C[],
 ): Promise<C | undefined> {
   const { hub } = running;
-  const find = (): C | undefined => among(hub.internals.view(hub.session)).find((capability) => capability.name === name);
+  const find = (): C | undefined => among(hub.view(hub.session)).find((capability) => capability.name === name);
   const template = hub.config.config.tools.naming;
   const candidates = hub.config.servers.filter(
     (spec) => spec.enabled && new NamePattern(template, spec.id, spec.toolPrefix).canProduce(name),
@@ -188,7 +188,7 @@ export async function findCapability<C extends Capability>(
 export async function findResource(running: RunningHub, uri: string, tell: (text: string) => void): Promise<void> {
   const { hub } = running;
   running.connectAuto();
-  const found = await running.until(() => hub.internals.view(hub.session).resources.find((resource) => resource.name === uri));
+  const found = await running.until(() => hub.view(hub.session).resources.find((resource) => resource.name === uri));
   if (found !== undefined) return;
   for (const { info, reason } of running.unreachable()) tell(`not connected: ${info.id}: ${reason}`);
 }

@@ -23,7 +23,7 @@ import type { ServerRegistry } from "./servers/server-registry.ts";
 import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
 import type { UserSkills } from "./skills/user-skills.ts";
-import { type ServerInstructions, serverInstructions, type View } from "./view/view.ts";
+import { type ServerInstructions, serverInstructions } from "./view/view.ts";
 
 /** The parts that `createHub` has made. */
 export interface HubDeps {
@@ -73,11 +73,6 @@ export class HubInternals {
     return (await this.#deps.secrets.resolve(text, { baseDir: this.#deps.current.config.baseDir })).value;
   }
 
-  /** The last warnings, those from before `createHub` resolved included. The config's own are in `config.warnings`. */
-  warnings(): readonly HubEvents["warning"][] {
-    return [...this.#deps.warnings];
-  }
-
   /** Those that are open, the hub's own first. */
   sessions(): readonly Session[] {
     return this.#deps.sessions.all();
@@ -102,11 +97,6 @@ export class HubInternals {
   /** The source that has a resource, listed or not, and its URI there; undefined if the session may not see it. */
   resourceOrigin(session: Session, uri: string): CapabilityOrigin | undefined {
     return this.#deps.current.resourceOrigin(session, uri);
-  }
-
-  /** The capabilities that a session may see. The same object until the catalog changes, or a `visibility` event. */
-  view(session: Session): View {
-    return this.#wiring.views.of(session);
   }
 
   /**
@@ -152,7 +142,7 @@ export class HubInternals {
   /** The servers' own advice on how to use them, of those of which the session sees anything, in the config's order. */
   instructions(session: Session): ServerInstructions[] {
     return serverInstructions(session, {
-      view: this.view(session),
+      view: this.#wiring.views.of(session),
       connections: [...this.#deps.parts.servers.list(), ...(session.mounted?.connections() ?? [])],
       isOwn: session === this.#deps.sessions.own,
       withholds: (id, text) => this.#deps.parts.definitions.withholdsInstructions(id, text),

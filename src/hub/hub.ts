@@ -18,6 +18,7 @@ import type { HubPins } from "./pins/hub-pins.ts";
 import type { ReloadReport } from "./reload/reload-report.ts";
 import type { Wiring } from "./create/wiring.ts";
 import type { ServerRegistry } from "./servers/server-registry.ts";
+import type { View } from "./view/view.ts";
 import { toolsForAgent } from "./view/agent-tools.ts";
 import { HubSkills } from "./skills/hub-skills.ts";
 import { watchConfig } from "./reload/watch-config.ts";
@@ -58,7 +59,7 @@ export class Hub {
       sources: own.parts.skills,
       isTrusted: (source) => this.#wiring.path.isTrusted(source),
       session: this.session,
-      view: (viewer) => this.internals.view(viewer),
+      view: (viewer) => this.view(viewer),
       config: () => this.config,
       imports: own.imports,
       refresh: () => own.reloader.refreshSkills(),
@@ -108,6 +109,16 @@ export class Hub {
     return this.#own.current.run(session, { kind: "prompt", name, arguments: args }, options) as Promise<
       Outcome<GetPromptResult>
     >;
+  }
+
+  /** The last warnings, those from before `createHub` resolved included. The config's own are in `config.warnings`. */
+  warnings(): readonly HubEvents["warning"][] {
+    return [...this.#own.warnings];
+  }
+
+  /** The capabilities that a session may see. The same object until the catalog changes, or a `visibility` event. */
+  view(session: Session): View {
+    return this.#wiring.views.of(session);
   }
 
   /** The offered tools for an agent loop. A snapshot: take it again after a `catalog` event. */

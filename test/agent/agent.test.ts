@@ -141,7 +141,7 @@ describe("[agent-08a] an agent", () => {
 
   it("has its session for itself, and leaves it as it was", async () => {
     const session = stage.hub.openSession();
-    const names = (): string[] => stage.hub.internals.view(session).tools.map(({ name }) => name);
+    const names = (): string[] => stage.hub.view(session).tools.map(({ name }) => name);
     const before = names();
     const first = createAgent({ hub: stage.hub, session, model: saying("One."), mode: "read-only", exclude: ["echo"] });
     expect(() => createAgent({ hub: stage.hub, session, model: saying("Two.") })).toThrow(

@@ -123,7 +123,7 @@ describe("[guard-10b] [trust-11a] no secret comes out", () => {
     seen.push(await hub.call({ name: "crash__x" }));
     for (const tool of hub.tools({ for: "openai" }))
       if (/dump|fails/.test(tool.name)) seen.push(await tool.execute("1", {}).catch((error: unknown) => String(error)));
-    const { tools, prompts, resources, templates } = hub.internals.view(hub.session);
+    const { tools, prompts, resources, templates } = hub.view(hub.session);
     expect([tools, prompts, resources, templates].map((list) => list.map(({ name }) => name))).toEqual([
       ["serve__dump", "serve__fails", "serve__dies", "serve__refuses", "serve__tells"],
       ["serve__ask"],

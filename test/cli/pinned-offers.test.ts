@@ -156,7 +156,7 @@ async function open({ place }: Setting, onAsk?: () => "once" | "no"): Promise<Hu
 }
 
 function seenIn(hub: Hub): Seen {
-  const { prompts, resources, templates } = hub.internals.view(hub.session);
+  const { prompts, resources, templates } = hub.view(hub.session);
   const names = (list: readonly { readonly name: string }[]): string[] => list.map(({ name }) => name);
   return {
     instructions: hub
@@ -187,7 +187,7 @@ async function useAll(hub: Hub): Promise<boolean[]> {
 
 const warned = (hub: Hub): string =>
   hub
-    .internals.warnings()
+    .warnings()
     .map(({ message }) => message)
     .join("\n");
 

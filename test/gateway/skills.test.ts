@@ -111,7 +111,7 @@ describe("[skill-08b] skills that a server offers", () => {
     const files = { "helper/SKILL.md": skillText("helper", { body: "Help out." }), "helper/more.md": "More" };
     const address = await serve(await SkillsExtension.load(memorySkillFiles(files)));
     const { hub, url } = await gateway({ mcpServers: { far: { url: address } } });
-    expect(hub.internals.view(hub.session).tools.map(({ name }) => name)).toEqual(["skill__far__helper"]);
+    expect(hub.view(hub.session).tools.map(({ name }) => name)).toEqual(["skill__far__helper"]);
     const called = await hub.call({ name: "skill__far__helper" });
     expect(JSON.stringify(called.result)).toContain("Help out.");
     // It comes from a server that nobody vouched for, and is marked like all that comes from there.
@@ -132,9 +132,9 @@ describe("[skill-08b] skills that a server offers", () => {
     };
     const address = await serve(await SkillsExtension.load(memorySkillFiles(files)));
     const { hub } = await gateway({ mcpServers: { far: { url: address, auth: { type: "bearer", token } } } });
-    const { tools, prompts, resources } = hub.internals.view(hub.session);
+    const { tools, prompts, resources } = hub.view(hub.session);
     expect(tools.map(({ name }) => name)).toEqual(["skill__far__honest"]);
-    const warnings = hub.internals.warnings().map(({ message }) => message);
+    const warnings = hub.warnings().map(({ message }) => message);
     expect(warnings.join()).toContain("helper contains a secret of the hub");
     const said = JSON.stringify([tools, prompts, resources, await hub.skills.entries(hub.session), warnings]);
     expect(said).not.toContain(token);
@@ -164,7 +164,7 @@ describe("[skill-08b] skills that a server offers", () => {
     const [first, second] = [await serve(extension), await serve(extension)];
     const { hub } = await gateway({ mcpServers: { far: { url: first } } });
     await hub.reload({ mcpServers: { far: { url: second } } });
-    const names = (): string[] => hub.internals.view(hub.session).tools.map(({ name }) => name);
+    const names = (): string[] => hub.view(hub.session).tools.map(({ name }) => name);
     await vi.waitFor(() => expect(names()).toEqual(["skill__far__helper"]));
     // The connection before is let go of a moment later, and takes nothing along.
     await new Promise((resolve) => setTimeout(resolve, 500));
@@ -178,7 +178,7 @@ describe("[skill-08b] skills that a server offers", () => {
     writeSkill(skills, "a__deploy", { body: "The user's." });
     writeSkill(skills, "a", { files: { "deploy/SKILL.md.txt": "x" } });
     const { hub } = await gateway({ mcpServers: { a: { url: address } }, skills: { dirs: [skills] } });
-    const names = hub.internals.view(hub.session).tools.map(({ name }) => name);
+    const names = hub.view(hub.session).tools.map(({ name }) => name);
     expect(names.toSorted()).toEqual(["skill__a", "skill__a__deploy", expect.stringMatching(/^skill__a_deploy-/)]);
     const texts = await Promise.all(names.map((name) => hub.call({ name })));
     expect(
@@ -220,7 +220,7 @@ describe("[skill-08b] skills that a server offers", () => {
       mcpServers: { far: { url: address, roles: ["friend"] } },
       roles: { friend: {}, other: {} },
     });
-    const names = (role: string): number => hub.internals.view(hub.openSession({ role })).tools.length;
+    const names = (role: string): number => hub.view(hub.openSession({ role })).tools.length;
     expect([names("friend"), names("other")]).toEqual([1, 0]);
   });
 
@@ -259,7 +259,7 @@ describe("[skill-08b] skills that a server offers", () => {
   it.each(cases)("are not taken in: one %s", async (_what, source, reason) => {
     const address = await serve(new SkillsExtension({ source: await source(), onWarning: () => {} }));
     const { hub } = await gateway({ mcpServers: { far: { url: address } } });
-    expect(hub.internals.view(hub.session).tools).toEqual([]);
-    expect(hub.internals.warnings().map(({ message }) => message)).toEqual([expect.stringMatching(reason)]);
+    expect(hub.view(hub.session).tools).toEqual([]);
+    expect(hub.warnings().map(({ message }) => message)).toEqual([expect.stringMatching(reason)]);
   });
 });

@@ -130,7 +130,7 @@ describe("[guard-14] honest definitions give no medium or high finding", () => {
   afterAll(() => hub.close());
 
   it("those of the three real servers", () => {
-    const { tools, resources, templates, prompts } = hub.internals.view(hub.session);
+    const { tools, resources, templates, prompts } = hub.view(hub.session);
     const definitions = [...tools, ...resources, ...templates, ...prompts].map(({ definition }) => definition);
     expect(tools.length).toBeGreaterThan(20);
     expect(definitions.flatMap((definition) => serious(definition))).toEqual([]);

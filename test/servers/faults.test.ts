@@ -134,9 +134,9 @@ describe("[spine-21b] a misbehaving server", () => {
     hub.on("warning", ({ message }) => warnings.push(message));
     await expect.poll(() => info(hub, "bad")?.state, { timeout: 10_000 }).toBe("ready");
     await expect.poll(() => info(hub, "well")?.state, { timeout: 10_000 }).toBe("ready");
-    const names = hub.internals.view(hub.session).tools.map((tool) => tool.name);
+    const names = hub.view(hub.session).tools.map((tool) => tool.name);
     expect(names).toEqual(expect.arrayContaining(["bad__echo", "bad__twice", "well__echo"]));
-    const twice = hub.internals.view(hub.session).tools.find((tool) => tool.name === "bad__twice");
+    const twice = hub.view(hub.session).tools.find((tool) => tool.name === "bad__twice");
     expect(twice?.definition.description).toBe("last");
     expect([...warnings, ...hub.internals.quarantined().map((each) => each.reason)].join("\n")).toMatch(/twice|duplicate/i);
   });

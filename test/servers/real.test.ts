@@ -79,7 +79,7 @@ describe("[spine-21a] [spine-16a] the three real servers over stdio, from a Clau
 
   it("have resources, templates, prompts and completion", async () => {
     hub = await createHub({ mcpServers: { everything: everything() } });
-    const view = hub.internals.view(hub.session);
+    const view = hub.view(hub.session);
     expect(view.resources.length).toBeGreaterThan(3);
     expect(view.templates.map((template) => template.name)).toContain("demo://resource/dynamic/text/{resourceId}");
     expect(view.prompts.map((prompt) => prompt.name)).toContain("everything__args-prompt");

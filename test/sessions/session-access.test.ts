@@ -128,14 +128,14 @@ describe("a client that brings", () => {
 describe("resources of a session's server", () => {
   it("are read by the session only, and keep clear of the hub's", async () => {
     const session = await open({ ...guest, mayRunCommands: true, servers: { near: { url: remote.url } } });
-    const uri = hub.internals.view(session).resources.find(({ origin }) => origin.source.startsWith("near@"))?.name ?? "";
+    const uri = hub.view(session).resources.find(({ origin }) => origin.source.startsWith("near@"))?.name ?? "";
     expect(await hub.read({ session, uri })).toMatchObject({ ok: true });
     expect(await hub.read({ session: await open({}), uri })).toMatchObject({ ok: false, error: { code: "not_found" } });
     const both = await startHub({ mcpServers: { near: { url: remote.url } } });
     const twin = await both.openSession({ servers: { near: { url: remote.url } } });
-    const shared = both.internals.view(both.session).resources.map(({ name }) => name);
-    const own = both.internals.view(twin).resources.filter(({ origin }) => origin.source.startsWith("near@"));
-    expect(both.internals.view(twin).resources.map(({ name }) => name)).toEqual(expect.arrayContaining(shared));
+    const shared = both.view(both.session).resources.map(({ name }) => name);
+    const own = both.view(twin).resources.filter(({ origin }) => origin.source.startsWith("near@"));
+    expect(both.view(twin).resources.map(({ name }) => name)).toEqual(expect.arrayContaining(shared));
     expect(own.length).toBeGreaterThan(0);
     expect(own.every(({ name }) => name.startsWith("toolcrib://servers/near%40"))).toBe(true);
     expect(await both.read({ session: twin, uri: own[0]?.name ?? "" })).toMatchObject({ ok: true });
@@ -182,7 +182,7 @@ describe("narrowing a session", () => {
       session.narrow("b", { deny: ["files__fail"] });
     }
     expect(first.viewKey).toBe(second.viewKey);
-    expect(hub.internals.view(first)).toBe(hub.internals.view(second));
+    expect(hub.view(first)).toBe(hub.view(second));
     first.narrow("a", undefined);
     expect(first.rules).toEqual({ deny: ["files__fail"] });
   });

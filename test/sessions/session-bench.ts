@@ -26,7 +26,7 @@ export function startHub(config: ConfigInput = {}, options: HubOptions = {}): Pr
   return createHub({ ...config, mcpServers }, { registry, ...options });
 }
 
-export const names = (hub: Hub, session: Session): string[] => hub.internals.view(session).tools.map(({ name }) => name);
+export const names = (hub: Hub, session: Session): string[] => hub.view(session).tools.map(({ name }) => name);
 
 /** The names that a session has besides the hub's. */
 export function ownNames(hub: Hub, session: Session): string[] {

@@ -106,13 +106,13 @@ describe("a session's servers", () => {
   it("[agent-03d] are followed when their lists change", async () => {
     const session = open();
     await session.own.mount({ moving: misbehaving("ok") });
-    const view = hub.internals.view(session);
+    const view = hub.view(session);
     const changed = new Promise<void>((resolve) => session.own.on("change", () => resolve()));
     await textOf(hub, session, "moving__change");
     await changed;
     expect(ownNames(hub, session)).toContain("moving__tool-1");
-    expect(hub.internals.view(session)).not.toBe(view);
-    expect(hub.internals.view(session)).toBe(hub.internals.view(session));
+    expect(hub.view(session)).not.toBe(view);
+    expect(hub.view(session)).toBe(hub.view(session));
   });
 
   it("stay as they are when they are named again, end when they are not, and change with their entry", async () => {
@@ -131,7 +131,7 @@ describe("a session's servers", () => {
     expect(ownNames(hub, session).some((name) => name.startsWith("one__"))).toBe(false);
     await session.own.mount([]);
     expect(session.own.servers()).toEqual([]);
-    expect(hub.internals.view(session).tools).toEqual(hub.internals.view(hub.session).tools);
+    expect(hub.view(session).tools).toEqual(hub.view(hub.session).tools);
   });
 
   it("[agent-01c] are limited like its tools: what is too many is left out with a notice", async () => {

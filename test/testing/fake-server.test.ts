@@ -82,7 +82,7 @@ it("[agent-14a] a fake server is slow until it is cancelled, and changes its lis
   expect(outcome).toMatchObject({ ok: false, error: { code: "cancelled" } });
   expect(progress).toMatchObject([{ progress: 1, total: 2, message: "waiting" }]);
   server.setTools({ other: () => "other" });
-  await expect.poll(() => hub.internals.view(hub.session).tools.map((tool) => tool.name)).toEqual(["fake__other"]);
+  await expect.poll(() => hub.view(hub.session).tools.map((tool) => tool.name)).toEqual(["fake__other"]);
 });
 
 it("[agent-14a] a fake server crashes and is there again", async () => {
@@ -96,10 +96,10 @@ it("[agent-14a] a fake server can keep its clients waiting; the hub leaves nothi
   const gate = Promise.withResolvers<void>();
   await using late = await startFakeServer({ opens: gate.promise, tools: { echo: () => "late" } });
   const second = await inMemoryHub({ mcpServers: { late: { url: late.url } } }, { wait: false });
-  expect(second.hub.internals.view(second.hub.session).tools).toEqual([]);
+  expect(second.hub.view(second.hub.session).tools).toEqual([]);
   gate.resolve();
   await second.hub.settled();
-  expect(second.hub.internals.view(second.hub.session).tools.map((tool) => tool.name)).toEqual(["late__echo"]);
+  expect(second.hub.view(second.hub.session).tools.map((tool) => tool.name)).toEqual(["late__echo"]);
   const { home } = second;
   expect(existsSync(home)).toBe(true);
   await second.close();

@@ -39,7 +39,7 @@ async function logIn(bench: OAuthBench, user: string): Promise<void> {
 
 async function sessionFor(hub: Hub, user: string): Promise<Session> {
   const session = hub.openSession({ user, owner: false });
-  await expect.poll(() => hub.internals.view(session).tools.length).toBe(1);
+  await expect.poll(() => hub.view(session).tools.length).toBe(1);
   return session;
 }
 

@@ -163,7 +163,7 @@ export class AgentRun {
   #source({ wanted: { name, input } }: ToolCall): string | undefined {
     const { hub, session } = this.#options;
     const wanted = name === CALL_TOOL ? input["name"] : name;
-    return hub.internals.view(session).tools.find((tool) => tool.name === wanted)?.origin.source;
+    return hub.view(session).tools.find((tool) => tool.name === wanted)?.origin.source;
   }
 }
 

@@ -68,7 +68,7 @@ export function noToolsLeftNotice(hub: Hub, session: Session, skill: SkillInfo):
   const { name, allowedTools } = skill.facts;
   if (allowedTools.length === 0) return undefined;
   const isOther = (tool: string): boolean => !tool.startsWith("toolcrib_") && !tool.startsWith("skill__");
-  if (hub.internals.view(session).tools.some((tool) => isOther(tool.name))) return undefined;
+  if (hub.view(session).tools.some((tool) => isOther(tool.name))) return undefined;
   return {
     level: "warning",
     message: `The skill "${name}" is active and allows only these tools: ${describeAllowedTools(skill)}. None of them is available here, so no tool is left.`,

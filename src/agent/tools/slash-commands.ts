@@ -158,7 +158,7 @@ interface PromptCommand {
 function promptCommands(hub: Hub, session: Session): ReadonlyMap<string, PromptCommand> {
   const servers = new Map([...hub.servers.list(), ...session.own.servers()].map(({ id, name }) => [id, name]));
   const found = new Map<string, PromptCommand>();
-  for (const prompt of hub.internals.view(session).prompts) {
+  for (const prompt of hub.view(session).prompts) {
     const server = servers.get(prompt.origin.source);
     if (server === undefined || requiredArguments(prompt).length > 1) continue;
     const name = `${server}:${prompt.origin.name}`.replaceAll(/\s+/g, "-");

@@ -53,7 +53,7 @@ export function chooseTools(hub: Hub, session: Session, options: ToolChoiceOptio
     inlineBytes: options.resultBytes,
     onAsk: options.onAsk,
   });
-  const known = new Map([...hub.internals.view(session).tools, ...SEARCH_TOOLS].map((tool) => [tool.name, tool]));
+  const known = new Map([...hub.view(session).tools, ...SEARCH_TOOLS].map((tool) => [tool.name, tool]));
   const serverName = serverNames(hub, session);
   return tools.flatMap((tool) => {
     const capability = known.get(tool.name);
@@ -132,10 +132,10 @@ export class ToolList {
 
   /** The tools for the next step. */
   choose(): readonly AgentTool[] {
-    if (this.#hub.internals.view(this.#session) === this.#view) return this.#tools;
+    if (this.#hub.view(this.#session) === this.#view) return this.#tools;
     this.#tools = chooseTools(this.#hub, this.#session, this.#options);
     // After the choice, which narrows the session to what the agent includes.
-    this.#view = this.#hub.internals.view(this.#session);
+    this.#view = this.#hub.view(this.#session);
     return this.#tools;
   }
 
@@ -146,7 +146,7 @@ export class ToolList {
 
   /** The error for a model that requested a tool that it was not given. */
   missing(name: string): ToolcribError {
-    const isThere = this.#hub.internals.view(this.#session).tools.some((tool) => tool.name === name);
+    const isThere = this.#hub.view(this.#session).tools.some((tool) => tool.name === name);
     if (!isThere) return this.#hub.internals.missing(this.#session, name);
     return new ToolcribError("not_found", `The tool ${name} is not in your list.`, {
       hint: "Use one of the tools that you were given. Search tools, if there are any, reach the others.",

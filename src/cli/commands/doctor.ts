@@ -390,7 +390,7 @@ const MAX_NAMED_TOOLS = 5;
 /** Minor cases only, one line per pair of servers. The hub itself warns about serious ones. */
 function shadowingChecks({ hub }: RunningHub): Check[] {
   if (hub.config.config.guard.definitions === "ignore") return [];
-  const tools = hub.internals.view(hub.session).tools.map(listedTool);
+  const tools = hub.view(hub.session).tools.map(listedTool);
   const slight = findShadowing(tools).filter(({ severity }) => !isAtLeast(severity, "medium"));
   return [
     ...Map.groupBy(slight, ({ kind, tool, target }) => JSON.stringify([kind, tool.server, target.server])).values(),

@@ -22,7 +22,7 @@ export function run(invocation: Invocation): Promise<number> {
     }
     await connect(running, source);
     reportUnreachable(invocation, running, source);
-    const shown = chosen(running.hub.internals.view(running.hub.session), invocation.flags).filter(
+    const shown = chosen(running.hub.view(running.hub.session), invocation.flags).filter(
       (capability) => source === undefined || isOf(capability, source),
     );
     if (shown.length === 0) assertSomethingAnswered(running);

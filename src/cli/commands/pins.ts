@@ -318,7 +318,7 @@ async function chooseByName(running: RunningHub, pins: Pins, name: string): Prom
     });
   }
   checkServer(running, pins, found.origin.source);
-  return offeredIn(hub.internals.view(hub.session))
+  return offeredIn(hub.view(hub.session))
     .filter((each) => each.name === name && each.origin.source === found.origin.source)
     .map(({ kind, origin }) => ({ server: origin.source, thing: { kind, name: origin.name } }));
 }
@@ -349,7 +349,7 @@ async function chooseAll(invocation: Invocation, running: RunningHub, pins: Pins
 function publicName({ hub }: RunningHub, pin: PinName): string {
   const isIt = ({ kind, origin }: Capability): boolean =>
     kind === pin.kind && origin.source === pin.server && origin.name === pin.tool;
-  return offeredIn(hub.internals.view(hub.session)).find(isIt)?.name ?? ownName(pin);
+  return offeredIn(hub.view(hub.session)).find(isIt)?.name ?? ownName(pin);
 }
 
 function ownName(pin: PinName): string {
@@ -404,7 +404,7 @@ function checkServer({ hub }: RunningHub, pins: Pins, server: string): void {
   const problem = pins.problemOf(server);
   if (problem !== undefined) throw problem;
   const { session } = hub;
-  const offered = offeredIn(hub.internals.view(session)).filter(({ origin }) => origin.source === server);
+  const offered = offeredIn(hub.view(session)).filter(({ origin }) => origin.source === server);
   const instructions = hub.internals.instructions(session).find((each) => each.server === server)?.text ?? null;
   pins.check(server, offered, instructions);
 }

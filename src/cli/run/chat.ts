@@ -110,7 +110,7 @@ const CHAT_COMMANDS: Readonly<Record<string, ChatCommand | undefined>> = Object.
     usage: "/tools",
     summary: "list the tools of the agent",
     async run(parts) {
-      const { tools } = parts.hub.internals.view(parts.runAgent.agent.session);
+      const { tools } = parts.hub.view(parts.runAgent.agent.session);
       const entries = tools.map(({ name, definition }) => ({ name, text: definition.description ?? "" }));
       listEntries(parts, entries, "No tools are available.");
     },

@@ -178,7 +178,7 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
   });
   const tell = ({ server, message }: HubEvents["warning"]): void =>
     out.warn(server === undefined ? message : `${server}: ${message}`);
-  hub.internals.warnings().forEach(tell);
+  hub.warnings().forEach(tell);
   hub.on("warning", tell);
   return hub;
 }

@@ -38,7 +38,7 @@ export function logServer(log: Log, { id, state, lastError, toolCount }: ServerI
 /** Includes warnings from the creation of the hub. */
 export function logWarnings(hub: Hub, log: Log): void {
   const tell = ({ server, message }: HubEvents["warning"]): void => log.warn(message, { server });
-  hub.internals.warnings().forEach(tell);
+  hub.warnings().forEach(tell);
   hub.on("warning", tell);
 }
 

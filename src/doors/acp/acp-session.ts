@@ -436,7 +436,7 @@ function userBlocks(message: UserMessage): AcpBlock[] {
 
 /** The call as it was shown when it ran; by its name alone for a tool that is not available now. */
 function describeCall({ id, name, input }: CallPart, hub: Hub, session: Session): Omit<ToolCallEvent, "state"> {
-  const capability = hub.internals.view(session).tools.find((tool) => tool.name === name);
+  const capability = hub.view(session).tools.find((tool) => tool.name === name);
   const servers = [...session.own.servers(), ...hub.servers.list()];
   const server =
     capability === undefined

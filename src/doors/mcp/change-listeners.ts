@@ -65,7 +65,7 @@ export class ChangeListeners {
   }
 
   #see(session: Session): ListSnapshot {
-    return { view: this.#hub.internals.view(session), tools: this.#hub.internals.offered(session) };
+    return { view: this.#hub.view(session), tools: this.#hub.internals.offered(session) };
   }
 
   /** Notifies clients whose lists changed. Clients with the same view are compared once. */

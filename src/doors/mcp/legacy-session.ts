@@ -134,7 +134,7 @@ export class LegacySession {
   canReceiveFrom(server: string, user: string | undefined): boolean {
     const session = this.#session;
     if (session === undefined || (user === undefined ? !session.owner : session.user !== user)) return false;
-    return sourcesOf(this.#door.hub.internals.view(session)).has(server);
+    return sourcesOf(this.#door.hub.view(session)).has(server);
   }
 
   /** The client for requests of servers outside of any call. */

@@ -79,7 +79,7 @@ export class McpDoor implements DoorContext {
   }
 
   toolDefinition(origin: RequestOrigin, name: string): ToolDefinition | undefined {
-    return toolsByName(this.hub.internals.view(this.#principals.of(origin))).get(name);
+    return toolsByName(this.hub.view(this.#principals.of(origin))).get(name);
   }
 
   sessionOptions({ caller, scope }: RequestOrigin): SessionOptions {

@@ -30,7 +30,7 @@ export function negotiateVersion(wanted: unknown): string {
 
 /** Everything is declared from the start, because servers that have it may come later. */
 export function serverCapabilities(hub: Hub, session: Session): JsonObject {
-  const view = hub.internals.view(session);
+  const view = hub.view(session);
   const visible = new Set([...view.tools, ...view.resources, ...view.prompts].map(({ origin }) => origin.source));
   const declared = hub.servers.list().flatMap(({ id, capabilities }) => (visible.has(id) ? [capabilities] : []));
   return {

@@ -61,13 +61,13 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
   ["tools/list", (hub, incoming) => answerList(hub, incoming, "tools", () => hub.internals.offered(incoming.session))],
   [
     "resources/list",
-    (hub, incoming) => answerList(hub, incoming, "resources", () => hub.internals.view(incoming.session).resources),
+    (hub, incoming) => answerList(hub, incoming, "resources", () => hub.view(incoming.session).resources),
   ],
   [
     "resources/templates/list",
-    (hub, incoming) => answerList(hub, incoming, "resourceTemplates", () => hub.internals.view(incoming.session).templates),
+    (hub, incoming) => answerList(hub, incoming, "resourceTemplates", () => hub.view(incoming.session).templates),
   ],
-  ["prompts/list", (hub, incoming) => answerList(hub, incoming, "prompts", () => hub.internals.view(incoming.session).prompts)],
+  ["prompts/list", (hub, incoming) => answerList(hub, incoming, "prompts", () => hub.view(incoming.session).prompts)],
   ["tools/call", callTool],
   ["resources/read", readResource],
   ["prompts/get", getPrompt],

@@ -32,9 +32,9 @@ export interface ActivitySource {
     readonly store: Pick<Store, "kind"> | undefined;
     readonly cluster?: { readonly node: { readonly name: string } } | undefined;
     sessions(): readonly Session[];
-    view(session: Session): View;
-    warnings(): readonly HubEvents["warning"][];
   };
+  view(session: Session): View;
+  warnings(): readonly HubEvents["warning"][];
 }
 
 export interface ActivityOptions {
@@ -131,7 +131,7 @@ export class HubActivity {
     const session = this.#sessions.live(id);
     const hub = this.#options.hub();
     const skills = session === undefined ? [] : await hub.skills.active(session);
-    const tools = session === undefined ? [] : hub.internals.view(session).tools;
+    const tools = session === undefined ? [] : hub.view(session).tools;
     return {
       ...this.#info(stored),
       tools: tools.map(({ name }) => name),
@@ -211,14 +211,14 @@ export class HubActivity {
       startedAt: this.#startedAt,
       store: hub.internals.store?.kind ?? "none",
       servers,
-      tools: hub.internals.view(hub.session).tools.length,
+      tools: hub.view(hub.session).tools.length,
       skills: hub.skills.list().length,
       sessions: hub.internals.sessions().length,
       pendingApprovals: this.#asked().length,
       minutes: this.#recent.minutes(clock.now()),
       denials: this.#recent.denials(),
       findings: this.#recent.findings(),
-      warnings: hub.internals.warnings().map((warning) => ({ ...warning })),
+      warnings: hub.warnings().map((warning) => ({ ...warning })),
     });
   }
 
@@ -244,7 +244,7 @@ export class HubActivity {
   #info(stored: Parameters<typeof sessionInfo>[0]): SessionInfo {
     const session = this.#sessions.live(stored.id);
     if (session === undefined) return sessionInfo(stored);
-    const toolCount = this.#options.hub().internals.view(session).tools.length;
+    const toolCount = this.#options.hub().view(session).tools.length;
     return sessionInfo(this.#sessions.latest(stored), { running: session.running.size, toolCount });
   }
 

@@ -110,8 +110,8 @@ export async function loadMCPServers(
     refresh: () => hub.servers.refresh(),
     status: () => hub.servers.list(),
     tools,
-    resources: () => hub.internals.view(hub.session).resources,
-    prompts: () => hub.internals.view(hub.session).prompts,
+    resources: () => hub.view(hub.session).resources,
+    prompts: () => hub.view(hub.session).prompts,
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -88,7 +88,7 @@ async function connectOnce(
     try {
       const connecting = Promise.all(ids.map((id) => hub.servers.connect(id).catch(() => undefined)));
       await (signal === undefined ? connecting : withAbort(connecting, signal, interruptedError));
-      const { tools } = hub.internals.view(hub.session);
+      const { tools } = hub.view(hub.session);
       return hub.servers.list().map((info) => ({
         id: info.id,
         tools: tools.filter(({ origin }) => origin.source === info.id).map(({ name }) => name),

@@ -31,7 +31,7 @@ beforeAll(async () => {
         BIG,
         BROKEN,
         tool("wait-for-tool", async (_id, { name }) => {
-          const isThere = () => stage.hub.internals.view(stage.hub.session).tools.some((each) => each.name === name);
+          const isThere = () => stage.hub.view(stage.hub.session).tools.some((each) => each.name === name);
           while (!isThere()) await new Promise((resolve) => setTimeout(resolve, 5));
           return { content: [{ type: "text", text: "it is there" }] };
         }),

@@ -297,7 +297,7 @@ describe("[gate-02b] changed lists", () => {
   it("listen tells of nothing before it has acknowledged", async () => {
     const registry = registryWith(echo);
     const { door, hub } = await doorOn({ mcpServers: { e: everything() } }, { registry });
-    const [resource] = hub.internals.view(hub.session).resources;
+    const [resource] = hub.view(hub.session).resources;
     const client = new ModernClient(door);
     const controller = new AbortController();
     const wanted = { toolsListChanged: true, resourceSubscriptions: [resource?.name ?? ""] };
@@ -362,7 +362,7 @@ describe("[gate-13a] lists", () => {
     expect(encoded?.some((part) => part === bytes)).toBe(true);
     expect(listBytes(hub.internals.offered(hub.session))).toBe(bytes);
     registry.register({ ...echo, name: "more" });
-    await eventually(() => hub.internals.view(hub.session).tools.length === 2);
+    await eventually(() => hub.view(hub.session).tools.length === 2);
     expect(listBytes(hub.internals.offered(hub.session))).not.toBe(bytes);
   });
 });
@@ -372,7 +372,7 @@ describe("[gate-14a] a thousand sessions", () => {
     const { door, hub } = await doorOn({ mcpServers: { one: everything() } });
     const clients = Array.from({ length: 1000 }, () => new LegacyClient(door));
     await Promise.all(clients.map((client) => client.initialize()));
-    const views = new Set(hub.internals.sessions().map((session) => hub.internals.view(session)));
+    const views = new Set(hub.internals.sessions().map((session) => hub.view(session)));
     expect(hub.internals.sessions().length).toBeGreaterThanOrEqual(1000);
     expect(views.size).toBe(1);
     for (const client of clients) client.session.close();

@@ -219,6 +219,6 @@ describe("approvals", () => {
     const id = await held(hub, holding(hub), {});
     expect((await hub.internals.activity.approvals(PENDING)).approvals).toMatchObject([{ id }]);
     expect(await hub.internals.activity.answer(id, "once", null)).toEqual({ id, answer: "once" });
-    expect(hub.internals.warnings().filter(({ message }) => message.includes("disk full"))).toHaveLength(1);
+    expect(hub.warnings().filter(({ message }) => message.includes("disk full"))).toHaveLength(1);
   });
 });

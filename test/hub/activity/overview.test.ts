@@ -20,7 +20,7 @@ describe("[oper-09a] the overview", () => {
       startedAt: "1970-01-01T00:16:40.000Z",
       store: "sqlite",
       servers: { ready: 1, disabled: 1 },
-      tools: hub.internals.view(hub.session).tools.length,
+      tools: hub.view(hub.session).tools.length,
       skills: 0,
       sessions: 2,
       pendingApprovals: 0,

@@ -146,7 +146,7 @@ describe("[oper-09f] sessions", () => {
     const hub = await make({}, { store: failing });
     const session = hub.openSession({ door: "mcp" });
     await clock.advance(20_000);
-    expect(hub.internals.warnings().filter(({ message }) => message.includes("disk full"))).toHaveLength(1);
+    expect(hub.warnings().filter(({ message }) => message.includes("disk full"))).toHaveLength(1);
     isBroken = false;
     await clock.advance(6000);
     expect(await store.sessions.get(session.id)).toMatchObject({ closedAt: null });

@@ -17,7 +17,7 @@ async function start(config: ConfigInput, options: HubOptions = {}): Promise<Hub
   return hub;
 }
 
-const names = (hub: Hub, session: Session): string[] => hub.internals.view(session).tools.map((tool) => tool.name);
+const names = (hub: Hub, session: Session): string[] => hub.view(session).tools.map((tool) => tool.name);
 
 describe("[guard-04b] roles of the config", () => {
   it("narrow servers and tools, and the rest does not exist for them", async () => {
@@ -111,8 +111,8 @@ describe("[guard-04b] roles of the config", () => {
 
   it("[guard-01c] rules by class are about tools and hide no resources", async () => {
     const hub = await start({ mcpServers: { all: everything() }, tools: { deny: ["destructive"] } });
-    expect(hub.internals.view(hub.session).resources.length).toBeGreaterThan(0);
-    expect(hub.internals.view(hub.session).prompts.length).toBeGreaterThan(0);
+    expect(hub.view(hub.session).resources.length).toBeGreaterThan(0);
+    expect(hub.view(hub.session).prompts.length).toBeGreaterThan(0);
   });
 
   it("[guard-04c] ownerOnly tools need an owner's session", async () => {
@@ -135,7 +135,7 @@ describe("[guard-04b] roles of the config", () => {
       tools: { deny: ["tag:finance"] },
     });
     const guest = hub.openSession({ owner: false });
-    expect(hub.internals.view(guest)).toMatchObject({ tools: [], resources: [], prompts: [], templates: [] });
+    expect(hub.view(guest)).toMatchObject({ tools: [], resources: [], prompts: [], templates: [] });
     const hidden = await hub.call({ session: guest, name: "a__echo" });
     const absent = await hub.call({ session: guest, name: "a__nope" });
     const shape = (outcome: typeof hidden): unknown =>

@@ -59,7 +59,7 @@ describe("[guard-03a] a call that a rule asks about", () => {
 
   it("is seen in the list, because it can be used", async () => {
     const hub = await start(ASK);
-    expect(hub.internals.view(hub.session).tools.map((tool) => tool.name)).toContain("wipe");
+    expect(hub.view(hub.session).tools.map((tool) => tool.name)).toContain("wipe");
   });
 
   it.each([undefined, null, false, 0, "NO", "deny", "yes", {}])(

@@ -78,14 +78,14 @@ describe("[spine-17a] the call path", () => {
     const absent = await hub.call({ session: guest, name: "none" });
     expect(hidden).toMatchObject({ ok: false, error: { code: "not_found", message: 'There is no tool "wipe".' } });
     expect(absent).toMatchObject({ ok: false, error: { code: "not_found", message: 'There is no tool "none".' } });
-    expect(hub.internals.view(hub.session).tools).toEqual([]);
+    expect(hub.view(hub.session).tools).toEqual([]);
   });
 
   it("needs an owner session for ownerOnly tools", async () => {
     const hub = await hubWith([tool("reboot", async () => text("ok"), { ownerOnly: true })]);
     expect(await hub.call({ name: "reboot" })).toMatchObject({ ok: true });
     const guest = hub.openSession({ owner: false });
-    expect(hub.internals.view(guest).tools).toEqual([]);
+    expect(hub.view(guest).tools).toEqual([]);
     expect(await hub.call({ session: guest, name: "reboot" })).toMatchObject({ ok: false, error: { code: "not_found" } });
   });
 

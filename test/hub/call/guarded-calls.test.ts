@@ -133,17 +133,17 @@ describe("[guard-14] a tool whose description gives orders", () => {
   it("is warned about", async () => {
     const hub = await start({}, "poisoned");
     const told = hub
-      .internals.warnings()
+      .warnings()
       .map(({ message }) => message)
       .join("\n");
     expect(told).toMatch(/definition of the tool echo looks like an attack/);
     expect(told).toMatch(/The server's instructions look like an attack/);
-    expect(hub.internals.view(hub.session).tools.map((tool) => tool.name)).toContain("web__echo");
+    expect(hub.view(hub.session).tools.map((tool) => tool.name)).toContain("web__echo");
   });
 
   it("is withheld with quarantine, and the rest is not", async () => {
     const hub = await start({ definitions: "quarantine" }, "poisoned");
-    const names = hub.internals.view(hub.session).tools.map((tool) => tool.name);
+    const names = hub.view(hub.session).tools.map((tool) => tool.name);
     expect(names).not.toContain("web__echo");
     expect(names).toContain("web__env");
     expect(await echo(hub, "x")).toMatchObject({
@@ -167,7 +167,7 @@ describe("[guard-15b] a definition that changes", () => {
   it("is reported with what changed", async () => {
     const hub = await pulled("warn");
     const told = hub
-      .internals.warnings()
+      .warnings()
       .map(({ message }) => message)
       .join("\n");
     expect(told).toContain("The definition of echo has changed");
@@ -182,11 +182,11 @@ describe("[guard-15b] a definition that changes", () => {
 
   it("hides the tool with block, and asks with ask", async () => {
     const blocking = await pulled("block");
-    expect(blocking.internals.view(blocking.session).tools.map((tool) => tool.name)).not.toContain("web__echo");
+    expect(blocking.view(blocking.session).tools.map((tool) => tool.name)).not.toContain("web__echo");
     expect(await echo(blocking, "x")).toMatchObject({ ok: false, error: { code: "denied" } });
     await blocking.close();
     const asking = await pulled("ask");
-    expect(asking.internals.view(asking.session).tools.map((tool) => tool.name)).toContain("web__echo");
+    expect(asking.view(asking.session).tools.map((tool) => tool.name)).toContain("web__echo");
     expect(await echo(asking, "x")).toMatchObject({
       ok: false,
       error: { code: "denied", message: expect.stringContaining("No one is connected") },

@@ -116,7 +116,7 @@ const read = (uri: string) => (hub: Hub) => hub.read({ uri });
 const prompt = (name: string) => (hub: Hub) => hub.prompt({ name });
 
 function publicNames(hub: Hub): Record<"tools" | "prompts" | "resources", Map<string, string>> {
-  const { tools, prompts, resources } = hub.internals.view(hub.session);
+  const { tools, prompts, resources } = hub.view(hub.session);
   const named = (list: readonly { readonly name: string; readonly origin: { name: string; source: string } }[]) =>
     new Map(list.flatMap(({ name, origin }) => (origin.source === "evil" ? [[origin.name, name] as const] : [])));
   return { tools: named(tools), prompts: named(prompts), resources: named(resources) };

@@ -34,7 +34,7 @@ describe("[gate-05c] instructions of servers", () => {
     const hub = await place.start({ mcpServers });
     const servers = (): string[] => hub.internals.instructions(hub.session).map(({ server }) => server);
     expect(servers()).toEqual(["a", "b"]);
-    expect(hub.internals.warnings().map(({ server }) => server)).toEqual(["a"]);
+    expect(hub.warnings().map(({ server }) => server)).toEqual(["a"]);
     place.write({ mcpServers, guard: { definitions: "quarantine" } });
     await hub.reload();
     expect(servers()).toEqual(["b"]);

@@ -198,7 +198,7 @@ describe("[gate-09b] rules for a resource that no server lists", () => {
     for (const uri of [...uris, "t://secret/1"]) {
       expect(await read(hub, hub.session, `toolcrib://servers/b/${uri}`)).toBe("denied");
     }
-    expect(hub.internals.view(hub.session).resources).toEqual([]);
+    expect(hub.view(hub.session).resources).toEqual([]);
     expect(place.asked("b")).toEqual([]);
   });
 

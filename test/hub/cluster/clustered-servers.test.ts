@@ -38,7 +38,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
   it("[scale-05a] [scale-06a] [scale-06c] one catalog on all nodes, and one process of each server", async () => {
     nodes = await cluster(ground, { one: {}, two: {}, many: { replicas: 2 } });
     const hubs = await Promise.all(["a", "b", "c"].map((name) => nodes.start(name)));
-    const names = (hub: Hub): string[] => hub.internals.view(hub.session).tools.map(({ name }) => name);
+    const names = (hub: Hub): string[] => hub.view(hub.session).tools.map(({ name }) => name);
     const [first] = hubs;
     expect(names(first as Hub)).toContain("one__echo");
     for (const hub of hubs) expect(names(hub)).toEqual(names(first as Hub));
@@ -202,7 +202,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
     const session = other.openSession();
     const heard: string[] = [];
     other.on("resource-updated", ({ originUri }) => heard.push(originUri));
-    const uri = other.internals.view(session).resources[0]?.name ?? "";
+    const uri = other.view(session).resources[0]?.name ?? "";
     expect(await other.internals.subscribe(session, { uri })).toMatchObject({ ok: true });
     await call(other, "notes__touch");
     await vi.waitFor(() => expect(heard).toEqual(["note://one"]), WITHIN);

@@ -23,7 +23,7 @@ describe("[scale-05b] the cluster of a hub", () => {
   it("is not joined by a hub that is no node, which says so", async () => {
     await using hub = await createHub({ cluster: CLUSTER, mcpServers: {} }, { home });
     expect(hub.internals.cluster).toBeUndefined();
-    expect(hub.internals.warnings().map(({ message }) => message)).toEqual([expect.stringContaining("does not join")]);
+    expect(hub.warnings().map(({ message }) => message)).toEqual([expect.stringContaining("does not join")]);
   });
 
   it("that cannot be reached is an error without its password", async () => {

@@ -99,7 +99,7 @@ function newCluster(store: string, natsUrl: string): TestCluster {
         get warnings() {
           // The NATS of tests is open to all.
           return hub
-            .internals.warnings()
+            .warnings()
             .map(({ message }) => message)
             .filter((message) => message !== OPEN_NATS_WARNING);
         },

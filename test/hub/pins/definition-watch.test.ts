@@ -90,10 +90,10 @@ function newPlace(): Place {
 }
 
 const send = (description: string): Offered => ({ name: "send", description });
-const names = (hub: Hub): string[] => hub.internals.view(hub.session).tools.map((tool) => tool.name);
+const names = (hub: Hub): string[] => hub.view(hub.session).tools.map((tool) => tool.name);
 const warnings = (hub: Hub): string =>
   hub
-    .internals.warnings()
+    .warnings()
     .map(({ message }) => message)
     .join("\n");
 
@@ -242,7 +242,7 @@ describe("[guard-16] shadowing in a hub", () => {
       { name: "send_email", description: "Sends." },
     );
     const hub = await place.start(["files", "other"], {});
-    expect(hub.internals.warnings().map(({ message }) => message)).toEqual([
+    expect(hub.warnings().map(({ message }) => message)).toEqual([
       "The definition of helper mentions send_email of the server files.",
     ]);
     await hub.servers.refresh();

@@ -96,7 +96,7 @@ it("[trust-01g] the library leaves out what is not trusted, with a warning, and 
   onTestFinished(() => process.chdir(before));
   await using found = await createHub(undefined, { home, store: false, env: at.env });
   expect(ids(found)).toEqual(["own"]);
-  expect(found.internals.warnings().map(({ message }) => message)).toEqual([expect.stringContaining(`toolcrib trust ${file}`)]);
+  expect(found.warnings().map(({ message }) => message)).toEqual([expect.stringContaining(`toolcrib trust ${file}`)]);
   await using named = await createHub(file, { home, store: false, env: at.env });
   expect(ids(named)).toEqual(["app"]);
 });
@@ -115,7 +115,7 @@ it("[trust-01f] a server that the home keeps in its store is not displaced by on
     ["more", "x"],
     ["app", "from-store"],
   ]);
-  expect(hub.internals.warnings().map(({ message }) => message)).toEqual([
+  expect(hub.warnings().map(({ message }) => message)).toEqual([
     expect.stringContaining(`The server "app" of ${file} is not used`),
   ]);
 });

@@ -164,7 +164,7 @@ export async function ask(hub: Hub, name: string, session: Session = hub.session
 }
 
 export function toolNames(hub: Hub, session: Session = hub.session): string[] {
-  return hub.internals.view(session).tools.map(({ name }) => name);
+  return hub.view(session).tools.map(({ name }) => name);
 }
 
 export function isRunning(pid: number): boolean {

@@ -43,10 +43,10 @@ describe("[gate-07a] a reload", () => {
     const place = new ReloadPlace();
     const hub = await place.start({ mcpServers: { a: place.server("a") } });
     const seen = watchEvents(hub);
-    const before = hub.internals.view(hub.session).tools;
+    const before = hub.view(hub.session).tools;
     expect(await hub.reload()).toMatchObject({ added: [], removed: [], changed: [], kept: ["a"], settings: [] });
-    expect(hub.internals.view(hub.session).tools).toEqual(before);
-    expect(hub.internals.view(hub.session).tools.every((tool, index) => tool === before[index])).toBe(true);
+    expect(hub.view(hub.session).tools).toEqual(before);
+    expect(hub.view(hub.session).tools.every((tool, index) => tool === before[index])).toBe(true);
     expect([seen.catalog, seen.servers, seen.visibility]).toEqual([[], [], 0]);
   });
 
@@ -133,8 +133,8 @@ describe("[gate-07a] a reload", () => {
     place.write({ mcpServers: second });
     await hub.reload();
     expect(await ask(hub, "a__who")).toContain("a ");
-    expect(hub.internals.warnings().filter(({ message }) => message.includes("attack"))).toHaveLength(1);
-    expect(hub.internals.warnings().filter(({ message }) => message.includes("has changed"))).toHaveLength(1);
+    expect(hub.warnings().filter(({ message }) => message.includes("attack"))).toHaveLength(1);
+    expect(hub.warnings().filter(({ message }) => message.includes("has changed"))).toHaveLength(1);
 
     for (const guard of [{ pins: "block" }, { definitions: "quarantine" }] as const) {
       place.write({ mcpServers: second, guard });
@@ -145,7 +145,7 @@ describe("[gate-07a] a reload", () => {
     place.write({ mcpServers: second, guard: { pins: "off", definitions: "ignore" } });
     await hub.reload();
     expect(await ask(hub, "a__who")).toContain("a ");
-    expect(hub.internals.warnings().filter(({ message }) => message.includes("attack"))).toHaveLength(1);
+    expect(hub.warnings().filter(({ message }) => message.includes("attack"))).toHaveLength(1);
   });
 
   it("brings a role's own servers", async () => {
@@ -220,14 +220,14 @@ describe("[gate-07a] a reload", () => {
   it("that does not load is refused and changes nothing", async () => {
     const place = new ReloadPlace();
     const hub = await place.start({ mcpServers: { a: place.server("a") } });
-    const before = [hub.config, hub.internals.view(hub.session), await ask(hub, "a__who")];
+    const before = [hub.config, hub.view(hub.session), await ask(hub, "a__who")];
     const seen = watchEvents(hub);
     place.write('{ "mcpServers": { "a": ');
     await expect(hub.reload()).rejects.toMatchObject({ code: "invalid_config" });
     place.write('{ "mcpServers": { "a": { "command": 1 } } }');
     await expect(hub.reload()).rejects.toMatchObject({ code: "invalid_config" });
     await expect(hub.reload(`${place.dir}/none.json`)).rejects.toMatchObject({ code: "not_found" });
-    const after = [hub.config, hub.internals.view(hub.session), await ask(hub, "a__who")];
+    const after = [hub.config, hub.view(hub.session), await ask(hub, "a__who")];
     expect(after.map((value, index) => value === before[index])).toEqual([true, true, true]);
     expect([seen.catalog, seen.servers, seen.reloads, seen.visibility]).toEqual([[], [], [], 0]);
   });

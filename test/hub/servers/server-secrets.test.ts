@@ -16,7 +16,7 @@ async function allThatIsSaid(hub: Hub, server: string): Promise<string> {
   return JSON.stringify([
     hub.servers.list(),
     await hub.servers.get(server),
-    hub.internals.warnings(),
+    hub.warnings(),
     dumped,
     await hub.internals.store?.servers.list(),
   ]);

@@ -24,7 +24,7 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     expect(pinStates()).toEqual(["same"]);
     await next.servers.remove("added");
     expect([ids(next), pinStates()]).toEqual([["own"], ["gone"]]);
-    expect(next.internals.view(next.session).tools.some(({ name }) => name.startsWith("added__"))).toBe(false);
+    expect(next.view(next.session).tools.some(({ name }) => name.startsWith("added__"))).toBe(false);
     await next.close();
     const last = await place.hub({ connect: "none" });
     expect(ids(last)).toEqual(["own"]);
@@ -51,7 +51,7 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     const hub = await place.hub();
     await hub.reload();
     expect((await hub.servers.get("files"))?.from).toBe("file");
-    const told = hub.internals.warnings().filter(({ message }) => message.includes('"files" of the store is not used'));
+    const told = hub.warnings().filter(({ message }) => message.includes('"files" of the store is not used'));
     expect(told).toHaveLength(1);
     for (const change of [hub.servers.update("files", { timeout: 5 }), hub.servers.remove("files")]) {
       expect(await refused(change)).toMatchObject({
@@ -139,7 +139,7 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     ]);
     expect(await hub.servers.get("bad")).toMatchObject({ from: "store", editable: true, config: { command: 7 } });
     expect(await refused(hub.servers.connect("bad"))).toMatchObject({ code: "invalid_config" });
-    expect(hub.internals.warnings().map(({ message }) => message)).toContainEqual(expect.stringContaining('"bad" of the store'));
+    expect(hub.warnings().map(({ message }) => message)).toContainEqual(expect.stringContaining('"bad" of the store'));
     await hub.servers.update("bad", { command: "x" });
     expect(ids(hub)).toEqual(["bad", "good"]);
   });
@@ -234,7 +234,7 @@ describe("[oper-02b] etc/mcp-servers.json of the home", () => {
     const hub = await place.hub({ connect: "none" });
     expect(await hub.servers.get("a")).toMatchObject({ from: "import", config: { env: { API_TOKEN: "[redacted]" } } });
     expect(await hub.internals.store?.servers.list()).toEqual([]);
-    expect(hub.internals.warnings().map(({ message }) => message)).toContainEqual(expect.stringContaining("env.API_TOKEN"));
-    expect(JSON.stringify(hub.internals.warnings())).not.toContain("canary-99");
+    expect(hub.warnings().map(({ message }) => message)).toContainEqual(expect.stringContaining("env.API_TOKEN"));
+    expect(JSON.stringify(hub.warnings())).not.toContain("canary-99");
   });
 });

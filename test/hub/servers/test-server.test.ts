@@ -19,12 +19,12 @@ function pidIn(stderr: readonly string[]): number {
 describe("[oper-09b] a server that is tried before it is saved", () => {
   it("says what it has, and leaves nothing behind", async () => {
     const hub = await new Place().hub();
-    const version = hub.internals.view(hub.session).tools;
+    const version = hub.view(hub.session).tools;
     const tested = await hub.servers.test("s", sound());
     expect(tested).toMatchObject({ ok: true, serverVersion: "1.0.0", error: null });
     expect(tested.tools).toContain("echo");
     expect(ids(hub)).toEqual([]);
-    expect(hub.internals.view(hub.session).tools).toBe(version);
+    expect(hub.view(hub.session).tools).toBe(version);
     expect(await hub.internals.store?.servers.list()).toEqual([]);
   });
 

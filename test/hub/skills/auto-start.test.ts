@@ -105,7 +105,7 @@ describe("[skill-13b] skills.autoStart", () => {
     writeSkill(skills, "zzz", { more: needsFiles(skills, "docs-a") });
     await importAll();
     await started.skills.refresh();
-    const messages = started.internals.warnings().map(({ message }) => message);
+    const messages = started.warnings().map(({ message }) => message);
     expect(messages).toEqual([expect.stringMatching(/docs-a of the skill zzz .*different server with that name/)]);
   });
 
@@ -123,7 +123,7 @@ describe("[skill-13b] skills.autoStart", () => {
     writeSkill(skills, "lacking", { more: template("lacking", "LACKING_ROOT", everything()) });
     const started = await start({}, { GIVEN_ROOT: place });
     expect(servers(started)).toEqual(["given ready skill"]);
-    const messages = started.internals.warnings().map(({ message }) => message);
+    const messages = started.warnings().map(({ message }) => message);
     expect(messages).toEqual([expect.stringMatching(/lacking .*LACKING_ROOT/)]);
   });
 
@@ -150,7 +150,7 @@ describe("[skill-13b] skills.autoStart", () => {
     });
     const started = await start();
     expect(servers(started)).toEqual([]);
-    expect(started.internals.warnings().map(({ message }) => message)).toEqual([expect.stringMatching(/loader .*not started/)]);
+    expect(started.warnings().map(({ message }) => message)).toEqual([expect.stringMatching(/loader .*not started/)]);
   });
 
   it("starts nothing of a folder that is offered as it is, and gives no secret away by its name", async () => {
@@ -169,7 +169,7 @@ describe("[skill-13b] skills.autoStart", () => {
     });
     const started = await start({ skills: { dirs: [live] } }, { OPENAI_API_KEY: "sk-not-for-you" });
     expect(servers(started)).toEqual([]);
-    const messages = started.internals.warnings().map(({ message }) => message);
+    const messages = started.warnings().map(({ message }) => message);
     expect(messages).toEqual([expect.stringMatching(/thief .*OPENAI_API_KEY/)]);
   });
 

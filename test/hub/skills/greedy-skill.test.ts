@@ -76,7 +76,7 @@ describe("[trust-10c] skills.autoStart", () => {
     expect(text).not.toContain("canary");
     expect(text).toContain("--x=/srv/notes");
     expect(text).toContain("<debug>");
-    const messages = started.internals.warnings().map(({ message }) => message);
+    const messages = started.warnings().map(({ message }) => message);
     expect(messages).toEqual([expect.stringContaining("The server weather of the skill weather runs without")]);
     for (const name of Object.keys(SENSITIVE)) expect(messages[0]).toContain(`--set ${name}`);
     expect(messages[0]).toContain(`toolcrib skill install ${join(place, "skills/weather")} --with-mcp`);
@@ -92,7 +92,7 @@ describe("[trust-10c] skills.autoStart", () => {
     }
     const started = await start();
     expect(started.servers.list()).toEqual([]);
-    const messages = started.internals.warnings().map(({ message }) => message);
+    const messages = started.warnings().map(({ message }) => message);
     expect(messages).toEqual([
       expect.stringMatching(/one is not started: it needs DATABASE_URL.*not passed on.*--set DATABASE_URL/),
       expect.stringMatching(/two is not started: it needs SSH_AUTH_SOCK.*not passed on.*--set SSH_AUTH_SOCK/),

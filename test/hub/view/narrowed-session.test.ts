@@ -25,7 +25,7 @@ async function start(config: ConfigInput): Promise<Hub> {
 }
 
 function sources(hub: Hub, session: Session): string[] {
-  const { tools, resources, templates, prompts } = hub.internals.view(session);
+  const { tools, resources, templates, prompts } = hub.view(session);
   return [...new Set([...tools, ...resources, ...templates, ...prompts].map(({ origin }) => origin.source))].toSorted();
 }
 
@@ -37,15 +37,15 @@ describe("[gate-05b] a session that asks for a part of the hub", () => {
     expect(sources(hub, files)).toEqual(["files"]);
     const demo = hub.openSession({ owner: false, rules: { tags: ["demo"] } });
     expect(sources(hub, demo)).toEqual(["every"]);
-    expect(hub.internals.view(demo)).toEqual({ ...hub.internals.view(demo), templates: expect.arrayContaining([expect.anything()]) });
+    expect(hub.view(demo)).toEqual({ ...hub.view(demo), templates: expect.arrayContaining([expect.anything()]) });
 
-    const [resource] = hub.internals.view(demo).resources;
+    const [resource] = hub.view(demo).resources;
     expect(await hub.read({ session: demo, uri: resource?.name ?? "" })).toMatchObject({ ok: true });
     for (const outcome of [
       await hub.read({ session: files, uri: resource?.name ?? "" }),
       await hub.call({ session: files, name: "here" }),
       await hub.call({ session: files, name: "every__echo", arguments: { message: "x" } }),
-      await hub.prompt({ session: files, name: hub.internals.view(demo).prompts[0]?.name ?? "" }),
+      await hub.prompt({ session: files, name: hub.view(demo).prompts[0]?.name ?? "" }),
     ]) {
       expect(outcome).toMatchObject({ ok: false, error: { code: "not_found" } });
     }
@@ -69,8 +69,8 @@ describe("[gate-05b] a session that asks for a part of the hub", () => {
     const hub = await start({});
     const rules = Object.freeze({ servers: ["local"] });
     const [first, second] = [hub.openSession({ rules }), hub.openSession({ rules })];
-    expect(hub.internals.view(first)).toBe(hub.internals.view(second));
-    expect(hub.internals.view(hub.openSession({ rules: { servers: [] } })).tools).toEqual([]);
-    expect(hub.internals.view(first).tools.map(({ name }) => name)).toEqual(["here"]);
+    expect(hub.view(first)).toBe(hub.view(second));
+    expect(hub.view(hub.openSession({ rules: { servers: [] } })).tools).toEqual([]);
+    expect(hub.view(first).tools.map(({ name }) => name)).toEqual(["here"]);
   });
 });

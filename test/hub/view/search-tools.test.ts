@@ -88,7 +88,7 @@ describe("[guard-05b] what is offered", () => {
 
   it("is everything up to tools.max; the search tools can be called but are not offered", async () => {
     await hubWith({ tools: { max: MANY.length } });
-    expect(hub.internals.offered(hub.session)).toBe(hub.internals.view(hub.session).tools);
+    expect(hub.internals.offered(hub.session)).toBe(hub.view(hub.session).tools);
     expect(await search("file")).toMatchObject({ ok: true });
   });
 
@@ -96,7 +96,7 @@ describe("[guard-05b] what is offered", () => {
     await hubWith({ tools: { max: 6 } });
     expect(names(hub.internals.offered(hub.session))).toEqual(["read_file", "write_file", "send_mail", ...STAND_INS]);
     expect(names(hub.tools())).toEqual(names(hub.internals.offered(hub.session)));
-    expect(names(hub.internals.view(hub.session).tools)).toEqual(names(MANY));
+    expect(names(hub.view(hub.session).tools)).toEqual(names(MANY));
     expect(await hub.call({ name: "create_event" })).toMatchObject({ ok: true });
   });
 
@@ -166,7 +166,7 @@ describe("[guard-05b] searching and describing", () => {
     expect(local.result?.structuredContent).toMatchObject({ name: "weather", inputSchema: { required: ["city"] } });
     expect(JSON.parse(firstText(local))).toEqual(local.result?.structuredContent);
     const remote = await hub.call({ name: "toolcrib_describe", arguments: { name: "demo__echo" } });
-    const known = hub.internals.view(hub.session).tools.find((one) => one.name === "demo__echo");
+    const known = hub.view(hub.session).tools.find((one) => one.name === "demo__echo");
     expect(remote.result?.structuredContent).toEqual({ ...known?.definition, name: "demo__echo" });
   });
 

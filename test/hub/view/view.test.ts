@@ -32,37 +32,37 @@ const names = ({ tools }: View): string[] => tools.map(({ name }) => name);
 describe("[gate-08e] views", () => {
   it("of roles that nothing names are one, with nothing in it", async () => {
     const hub = await start();
-    const views = Array.from({ length: 500 }, (_, n) => hub.internals.view(hub.openSession({ role: `invented-${n}` })));
+    const views = Array.from({ length: 500 }, (_, n) => hub.view(hub.openSession({ role: `invented-${n}` })));
     expect(new Set(views).size).toBe(1);
     expect(views[0]).toEqual({
-      version: hub.internals.view(hub.session).version,
+      version: hub.view(hub.session).version,
       tools: [],
       resources: [],
       templates: [],
       prompts: [],
     });
     hub.registry.unregister("two");
-    expect(hub.internals.view(hub.openSession({ role: "invented-1" })).version).toBe(hub.internals.view(hub.session).version);
+    expect(hub.view(hub.openSession({ role: "invented-1" })).version).toBe(hub.view(hub.session).version);
   });
 
   it("of roles and of narrowed sessions are kept only so many, and those that went are the same again", async () => {
     const hub = await start();
-    const own = hub.internals.view(hub.session);
+    const own = hub.view(hub.session);
     const role = hub.openSession({ role: "r0" });
     const rules = { servers: ["local"] };
     const narrowed = hub.openSession({ rules });
-    const before = [hub.internals.view(role), hub.internals.view(narrowed)];
-    for (let n = 0; n < 200; n++) hub.internals.view(hub.openSession({ rules: { servers: ["local", `${n}`] } }));
+    const before = [hub.view(role), hub.view(narrowed)];
+    for (let n = 0; n < 200; n++) hub.view(hub.openSession({ rules: { servers: ["local", `${n}`] } }));
     // What clients choose drives out what others chose, and nothing else.
-    expect(hub.internals.view(role)).toBe(before[0]);
-    expect(hub.internals.view(hub.session)).toBe(own);
-    expect(hub.internals.view(narrowed)).not.toBe(before[1]);
-    expect(hub.internals.view(narrowed)).toEqual(before[1]);
+    expect(hub.view(role)).toBe(before[0]);
+    expect(hub.view(hub.session)).toBe(own);
+    expect(hub.view(narrowed)).not.toBe(before[1]);
+    expect(hub.view(narrowed)).toEqual(before[1]);
     // Sessions that are narrowed in the same way share one.
-    expect(hub.internals.view(hub.openSession({ rules: { servers: ["local"] } }))).toBe(hub.internals.view(narrowed));
-    for (let n = 1; n < 70; n++) hub.internals.view(hub.openSession({ role: `r${n}` }));
-    expect(hub.internals.view(role)).not.toBe(before[0]);
-    expect(names(hub.internals.view(role))).toEqual(["one"]);
+    expect(hub.view(hub.openSession({ rules: { servers: ["local"] } }))).toBe(hub.view(narrowed));
+    for (let n = 1; n < 70; n++) hub.view(hub.openSession({ role: `r${n}` }));
+    expect(hub.view(role)).not.toBe(before[0]);
+    expect(names(hub.view(role))).toEqual(["one"]);
   });
 
   it("can be collected when they went", async () => {
@@ -70,7 +70,7 @@ describe("[gate-08e] views", () => {
     const gone: WeakRef<View>[] = [];
     for (let n = 0; n < 300; n++) {
       const session = hub.openSession({ rules: { servers: ["local", `${n}`] } });
-      gone.push(new WeakRef(hub.internals.view(session)));
+      gone.push(new WeakRef(hub.view(session)));
       session.close();
     }
     await expect
@@ -91,7 +91,7 @@ describe("[gate-08e] decisions", () => {
       expect(await hub.call({ session: allowed, name: "one" })).toMatchObject({ ok: true });
       expect(await hub.call({ session: denied, name: "one" })).toMatchObject({ ok: false });
       expect(await hub.call({ session: hub.openSession({ role: "invented" }), name: "one" })).toMatchObject({ ok: false });
-      for (let n = 0; n < 100; n++) hub.internals.view(hub.openSession({ rules: { servers: [String(n)] } }));
+      for (let n = 0; n < 100; n++) hub.view(hub.openSession({ rules: { servers: [String(n)] } }));
     }
     expect(hub.explain("one", hub.openSession({ role: "other" }))?.decision.rule).toMatchObject({ pattern: "other" });
   });

@@ -52,7 +52,7 @@ function resultOrThrow<Result extends CallToolResult | ReadResourceResult>(outco
 async function publicName(hub: Hub, session: Session, serverId: string, toolName: string): Promise<string> {
   const ofServer = (): { name: string; own: string }[] =>
     hub
-      .internals.view(session)
+      .view(session)
       .tools.flatMap(({ name, origin }) => (origin.source === serverId ? { name, own: origin.name } : []));
   const find = (): string | undefined => {
     const tools = ofServer();
@@ -122,7 +122,7 @@ function matchingTools(
   { serverId, name, q, pin }: CheckedInput<"listTools">,
   { session, caller }: OperationContext,
 ): (ToolCapability | Quarantined)[] {
-  const view = hub.internals.view(session);
+  const view = hub.view(session);
   const { pins } = hub;
   let tools: readonly ToolCapability[] = q === undefined || q.trim() === "" ? view.tools : findTools(view, q);
   if (serverId !== undefined) {
@@ -182,7 +182,7 @@ function quarantinedTool({ source, name, reason }: Quarantined): DeepReadonly<To
 /** Resources and prompts. */
 export const catalogHandlers: Handlers<"listResources" | "readResource" | "listPrompts"> = {
   listResources(input, { session }, { hub }) {
-    const { resources, templates } = hub.internals.view(session);
+    const { resources, templates } = hub.view(session);
     const matching = [...resources, ...templates].filter((capability) => matchesFilter(capability, input));
     const { entries, total, next } = pageOf(matching, input, ({ kind, name }) => `${kind} ${name}`);
     return { resources: entries.map(resourceInfo), total, ...next };
@@ -193,7 +193,7 @@ export const catalogHandlers: Handlers<"listResources" | "readResource" | "listP
   },
 
   listPrompts(input, { session }, { hub }) {
-    const matching = hub.internals.view(session).prompts.filter((capability) => matchesFilter(capability, input));
+    const matching = hub.view(session).prompts.filter((capability) => matchesFilter(capability, input));
     const { entries, total, next } = pageOf(matching, input, ({ name }) => name);
     return { prompts: entries.map(promptInfo), total, ...next };
   },

@@ -182,7 +182,7 @@ function asRole(role: string, { scopes, owner }: Caller): Session {
 }
 
 function canSee(hub: Hub, session: Session, name: string): boolean {
-  const { tools, prompts, resources, templates } = hub.internals.view(session);
+  const { tools, prompts, resources, templates } = hub.view(session);
   return [tools, prompts, resources, templates].some((list) => list.some((capability) => capability.name === name));
 }
 

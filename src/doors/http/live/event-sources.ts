@@ -107,7 +107,7 @@ export class ToolEvents {
   constructor(hub: FeedHub, publish: Publish) {
     this.#hub = hub;
     this.#publish = publish;
-    this.#published = bySource(hub.internals.view(hub.session));
+    this.#published = bySource(hub.view(hub.session));
   }
 
   listen(): (() => void)[] {
@@ -140,7 +140,7 @@ export class ToolEvents {
 
   #look(): void {
     const before = this.#published;
-    const now = bySource(this.#hub.internals.view(this.#hub.session));
+    const now = bySource(this.#hub.view(this.#hub.session));
     this.#published = now;
     // The removal of a server has its own event, for clients that saw it.
     const there = new Set(this.#hub.servers.list().map(({ id }) => id));

@@ -27,9 +27,8 @@ export type FeedEvent<Name extends EventName = EventName> = {
 export type Publish = <Name extends EventName>(type: Name, fields: Fields<Name>, audience?: Audience) => void;
 
 /** The parts of a hub that events come from; its own session sees everything that can be seen. */
-export type FeedHub = Pick<Hub, "session" | "config" | "on"> & {
+export type FeedHub = Pick<Hub, "session" | "config" | "on" | "view"> & {
   readonly servers: Pick<Hub["servers"], "list">;
-  readonly internals: Pick<Hub["internals"], "view">;
   readonly pins: Pick<Hub["pins"], "stateOf">;
 };
 
@@ -70,7 +69,7 @@ export interface EventViewer {
 
 interface ViewSource {
   readonly config: LoadedConfig;
-  readonly internals: { view(session: Session): View };
+  view(session: Session): View;
 }
 
 /** A numbered event, encoded once for all clients that get the same content. */
@@ -109,7 +108,7 @@ export class NumberedEvent {
     if (!caller.scopes.has("read")) return undefined;
     if (audience.server !== undefined && !canSeeServer(sight.config, session, audience.server)) return undefined;
     if (audience.skill !== undefined && !canSeeSkill(sight.config, session, audience.skill)) return undefined;
-    if (type === "mcp.tools.discovered") return this.#ofTools(this.#event.fields, sight.internals.view(session));
+    if (type === "mcp.tools.discovered") return this.#ofTools(this.#event.fields, sight.view(session));
     if (type === "skills.batch.imported" || type === "openclaw.batch.imported") {
       return isOperator && session.role === undefined ? this.#whole : this.#ofBatch(this.#event.fields, session, sight);
     }

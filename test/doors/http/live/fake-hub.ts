@@ -30,11 +30,10 @@ export class StagedHub extends Emitter<HubEvents> implements FeedHub {
 
   readonly servers = { list: (): ServerInfo[] => [...this.infos.values()] };
   readonly internals = {
-    view: (session: Session): View => this.#view(session),
     sessions: (): readonly Session[] => [this.session, ...this.opened.filter(({ closed }) => !closed)],
   };
 
-  #view({ role }: Session): View {
+  view({ role }: Session): View {
     const key = role ?? "";
     let view = this.#views.get(key);
     if (view === undefined) {
