@@ -177,7 +177,7 @@ describe("the library", () => {
       `import { createHub, type Hub, type Tool, type Outcome, type CallToolResult } from "toolcrib";
       const hub: Hub = await createHub({ mcpServers: { files: { command: "node", args: ["server.js"] } } });
       const tools: Tool[] = hub.tools({ for: "openai-strict" });
-      const outcome: Outcome<CallToolResult> = await hub.call(hub.session, { name: tools[0]?.name ?? "" });
+      const outcome: Outcome<CallToolResult> = await hub.call({ name: tools[0]?.name ?? "" });
       if (outcome.ok) console.log(outcome.result.content.length);
       else console.log(outcome.error.code === "denied", outcome.error.hint);
       // @ts-expect-error: there is no such provider

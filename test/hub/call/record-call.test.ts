@@ -52,7 +52,7 @@ describe("[guard-18a] the audit of a hub", () => {
     const code = `
       import { createHub } from ${JSON.stringify(index)};
       const hub = await createHub(${JSON.stringify({ mcpServers: { a: misbehaving("hang") } })}, { home: ${JSON.stringify(home)} });
-      void hub.call(hub.session, { name: "a__echo", arguments: { text: "x" } });
+      void hub.call({ name: "a__echo", arguments: { text: "x" } });
       setTimeout(() => process.kill(process.pid, "SIGKILL"), 300);`;
     const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], { stdio: "ignore" });
     await once(child, "exit");
