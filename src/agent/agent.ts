@@ -33,7 +33,11 @@ export function createAgent(options: AgentOptions): Agent {
     options.session === undefined ? openOwnSession(options, model) : { session: options.session };
   const conversation =
     options.conversation ??
-    new Conversations(hub.internals.store, clock).create({ door: session.door, cwd: session.workspaceDir, user: session.user });
+    new Conversations(hub.internals.store, clock).create({
+      door: session.door,
+      cwd: session.workspaceDir,
+      user: session.user,
+    });
   return new BuiltInAgent({ ...options, model, session, conversation, ownsSession: mounted !== undefined, mounted });
 }
 

@@ -95,8 +95,8 @@ export class RunningHub {
 
   /** The servers that failed to connect, with the reason. */
   unreachable(): { info: ServerInfo; reason: string }[] {
-    return this.hub
-      .servers.list()
+    return this.hub.servers
+      .list()
       .filter(({ id, status }) => this.#attempts.has(id) && status !== "connected")
       .map((info) => ({ info, reason: info.lastError ?? this.#waitedFor(info) }));
   }

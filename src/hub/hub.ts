@@ -105,7 +105,12 @@ export class Hub {
     return this.#own.current.run(session, { kind: "resource", uri }, options) as Promise<Outcome<ReadResourceResult>>;
   }
 
-  prompt({ session = this.session, name, arguments: args = {}, ...options }: OfSession<PromptRequest>): Promise<Outcome<GetPromptResult>> {
+  prompt({
+    session = this.session,
+    name,
+    arguments: args = {},
+    ...options
+  }: OfSession<PromptRequest>): Promise<Outcome<GetPromptResult>> {
     return this.#own.current.run(session, { kind: "prompt", name, arguments: args }, options) as Promise<
       Outcome<GetPromptResult>
     >;

@@ -109,8 +109,8 @@ describe("[guard-10b] [trust-11a] no secret comes out", () => {
       hub.on(event, (each) => seen.push([event, each]));
     await Promise.all(hub.servers.list().map(({ id }) => hub.servers.connect(id)));
     expect(
-      hub
-        .servers.list()
+      hub.servers
+        .list()
         .filter(({ state }) => state === "ready")
         .map(({ id }) => id),
     ).toEqual(["serve"]);

@@ -159,8 +159,8 @@ function seenIn(hub: Hub): Seen {
   const { prompts, resources, templates } = hub.view(hub.session);
   const names = (list: readonly { readonly name: string }[]): string[] => list.map(({ name }) => name);
   return {
-    instructions: hub
-      .internals.instructions(hub.session)
+    instructions: hub.internals
+      .instructions(hub.session)
       .map(({ text }) => text)
       .join(),
     tools: names(hub.tools()),

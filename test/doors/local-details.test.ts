@@ -175,7 +175,9 @@ describe("[trust-12a] details of an in-process tool", () => {
     const own = await createHub(file, { home: join(hub.dir, "library-home"), store: false, wait: true });
     onTestFinished(() => own.close());
     expect((await own.call({ name: "plain" })).result).toMatchObject({ details: { note: CANARY } });
-    expect((await own.call({ session: own.openSession({ door: "rest" }), name: "plain" })).result).not.toHaveProperty("details");
+    expect((await own.call({ session: own.openSession({ door: "rest" }), name: "plain" })).result).not.toHaveProperty(
+      "details",
+    );
     const ofServer = await own.call({ session: own.openSession({ door: "rest" }), name: "scripted__say" });
     expect(ofServer.result).toMatchObject({ details: { of: "the server" } });
     const tool = own.tools().find(({ name }) => name === "plain");

@@ -25,8 +25,7 @@ async function start(
 }
 
 const info = (hub: Hub, id: string) => hub.servers.list().find((server) => server.id === id);
-const echo = (hub: Hub, server: string, text = "hi") =>
-  hub.call({ name: `${server}__echo`, arguments: { text } });
+const echo = (hub: Hub, server: string, text = "hi") => hub.call({ name: `${server}__echo`, arguments: { text } });
 const echoed = (text = "hi") => ({ ok: true, result: { content: [{ type: "text", text }] } });
 
 describe("[spine-08a] a sick server", () => {
@@ -92,7 +91,10 @@ describe("[spine-21b] a misbehaving server", () => {
       error: { code: "server_unavailable", message: expect.stringContaining("disabled") },
     });
     const guest = hub.openSession({ owner: false });
-    expect(await hub.call({ session: guest, name: "hidden__echo" })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await hub.call({ session: guest, name: "hidden__echo" })).toMatchObject({
+      ok: false,
+      error: { code: "not_found" },
+    });
     expect(info(hub, "hidden")?.state).toBe("idle");
   });
 
@@ -138,7 +140,9 @@ describe("[spine-21b] a misbehaving server", () => {
     expect(names).toEqual(expect.arrayContaining(["bad__echo", "bad__twice", "well__echo"]));
     const twice = hub.view(hub.session).tools.find((tool) => tool.name === "bad__twice");
     expect(twice?.definition.description).toBe("last");
-    expect([...warnings, ...hub.internals.quarantined().map((each) => each.reason)].join("\n")).toMatch(/twice|duplicate/i);
+    expect([...warnings, ...hub.internals.quarantined().map((each) => each.reason)].join("\n")).toMatch(
+      /twice|duplicate/i,
+    );
   });
 
   it("[spine-10a] that ignores SIGTERM, or leaves a stubborn grandchild, is gone after close", async () => {

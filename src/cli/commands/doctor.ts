@@ -64,7 +64,10 @@ async function checkServers(invocation: Invocation, config: LoadedConfig, checks
     await withHub(
       invocation,
       async (running) => {
-        checks.push(...storeCheck(running.hub), ...sharedStoreCheck({ config: running.hub.config, store: running.hub.internals.store }));
+        checks.push(
+          ...storeCheck(running.hub),
+          ...sharedStoreCheck({ config: running.hub.config, store: running.hub.internals.store }),
+        );
         // Including those that do not connect automatically.
         running.connect(running.hub.config.servers.filter((spec) => spec.enabled).map((spec) => spec.id));
         await running.settled();
@@ -250,7 +253,10 @@ export async function clusterChecks(
   }
 }
 
-export function sharedStoreCheck({ config, store }: Pick<Hub, "config"> & { readonly store: Pick<Store, "kind"> | undefined }): Check[] {
+export function sharedStoreCheck({
+  config,
+  store,
+}: Pick<Hub, "config"> & { readonly store: Pick<Store, "kind"> | undefined }): Check[] {
   if (clusterOf(config.config.cluster) === undefined || store?.kind === "postgres") return [];
   return [
     {
@@ -339,8 +345,8 @@ export function withoutRepeats(checks: readonly Check[]): Check[] {
 }
 
 function quarantineOf({ hub }: RunningHub, id: string): Check[] {
-  return hub
-    .internals.quarantined()
+  return hub.internals
+    .quarantined()
     .filter(({ source }) => source === id)
     .map(({ kind, name, reason }) => ({
       area: "server",

@@ -175,7 +175,16 @@ function openOperatorDoors(
     sessionOf: (caller) => sessions.of(caller),
     streams: () => quotaOf(http(), http().limits.streams),
   });
-  const metrics = new HubMetrics({ on: hub.on.bind(hub), servers: () => hub.servers.list(), sessions: () => hub.internals.sessions(), asked: () => hub.approvals.pending(), measures: () => hub.internals.measures() }, VERSION);
+  const metrics = new HubMetrics(
+    {
+      on: hub.on.bind(hub),
+      servers: () => hub.servers.list(),
+      sessions: () => hub.internals.sessions(),
+      asked: () => hub.approvals.pending(),
+      measures: () => hub.internals.measures(),
+    },
+    VERSION,
+  );
   const requests = new InFlight();
   return {
     routes: [

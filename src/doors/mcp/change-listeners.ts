@@ -92,7 +92,8 @@ export class ChangeListeners {
     const exact = concerned.filter(({ followed }) => followed.has(uri));
     for (const listener of exact) {
       // A rule may have hidden it since.
-      if (this.#hub.internals.resourceOrigin(listener.session, uri) !== undefined) listener.resourceUpdated({ ...params, uri });
+      if (this.#hub.internals.resourceOrigin(listener.session, uri) !== undefined)
+        listener.resourceUpdated({ ...params, uri });
     }
     if (exact.length > 0) return;
     for (const listener of concerned) {

@@ -267,7 +267,9 @@ export class LegacySession {
     const request = { uri, signal, client };
     // An update may come before the answer does.
     if (begins) this.#followed.add(uri);
-    const outcome = await (begins ? hub.internals.subscribe(session, request) : hub.internals.unsubscribe(session, request));
+    const outcome = await (begins
+      ? hub.internals.subscribe(session, request)
+      : hub.internals.unsubscribe(session, request));
     if (begins !== outcome.ok) this.#followed.delete(uri);
     return encodeOutcome(incoming, outcome);
   }

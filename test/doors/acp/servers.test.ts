@@ -301,7 +301,9 @@ describe("[acp-15c] [acp-15d] a bad server", () => {
       stdio("mute", "never-answers"),
     ]);
     const stateOf = (server: string) =>
-      bench.hub.internals.sessions().flatMap((session) => session.own.servers().filter(({ name }) => name === server))[0]?.state;
+      bench.hub.internals
+        .sessions()
+        .flatMap((session) => session.own.servers().filter(({ name }) => name === server))[0]?.state;
     expect(stateOf("mute")).toBe("connecting");
     // On a busy machine it may take longer than a session waits.
     await eventually(() => stateOf("good") === "ready");

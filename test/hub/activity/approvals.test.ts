@@ -100,7 +100,9 @@ describe("approvals", () => {
     expect(answers).toEqual(["withdrawn"]);
     const withdrawn = { id, status: "expired", answer: "withdrawn", answeredBy: null };
     expect(await hub.internals.activity.approval(id)).toMatchObject(withdrawn);
-    expect((await hub.internals.activity.approvals({ ...ALL, status: "expired" })).approvals).toMatchObject([withdrawn]);
+    expect((await hub.internals.activity.approvals({ ...ALL, status: "expired" })).approvals).toMatchObject([
+      withdrawn,
+    ]);
     const { entries } = await hub.audit.query({ limit: 10, order: "newest", type: "decision" });
     expect(entries).toMatchObject([{ decision: "withdrawn", answer: "withdrawn" }]);
     expect(entries[0]).not.toHaveProperty("answeredBy");
@@ -128,7 +130,9 @@ describe("approvals", () => {
     await hub.internals.activity.answer(id, "no", null);
     seen.push(await hub.internals.activity.approvals(ALL), await here.store.approvals.get(id));
     expect(JSON.stringify(seen)).not.toContain(SECRET);
-    expect(await hub.internals.activity.approval(id)).toMatchObject({ arguments: { key: "(not kept)", nested: "(not kept)" } });
+    expect(await hub.internals.activity.approval(id)).toMatchObject({
+      arguments: { key: "(not kept)", nested: "(not kept)" },
+    });
   });
 
   it("show the operator what is asked, without what looks like a credential, and forget it with the answer", async () => {
@@ -145,7 +149,10 @@ describe("approvals", () => {
     expect(await hub.internals.activity.approval(id)).toMatchObject({ status: "answered", arguments: keys });
     const left = await held(hub, holding(hub), { to: "carol" });
     await here.clock.advance(61_000);
-    expect(await hub.internals.activity.approval(left)).toMatchObject({ status: "expired", arguments: { to: "(not kept)" } });
+    expect(await hub.internals.activity.approval(left)).toMatchObject({
+      status: "expired",
+      arguments: { to: "(not kept)" },
+    });
   });
 
   it("keep the arguments if the audit log does, masked all the same", async () => {
@@ -153,7 +160,9 @@ describe("approvals", () => {
     const hub = await here.hub({ ...ASKS, audit: { arguments: true } });
     const id = await held(hub, holding(hub), { to: "bob", password: "hunter2" });
     await hub.internals.activity.answer(id, "no", null);
-    expect(await hub.internals.activity.approval(id)).toMatchObject({ arguments: { to: "bob", password: "[redacted]" } });
+    expect(await hub.internals.activity.approval(id)).toMatchObject({
+      arguments: { to: "bob", password: "[redacted]" },
+    });
     expect(JSON.stringify(await here.store.approvals.get(id))).not.toContain("hunter2");
   });
 
@@ -194,7 +203,10 @@ describe("approvals", () => {
     const [hub, other] = [await makeAsking(here), await makeAsking(here)];
     const id = await held(other, holding(other), {});
     await settle();
-    expect([(await hub.internals.activity.approvals(PENDING)).total, hub.internals.activity.overview().pendingApprovals]).toEqual([0, 0]);
+    expect([
+      (await hub.internals.activity.approvals(PENDING)).total,
+      hub.internals.activity.overview().pendingApprovals,
+    ]).toEqual([0, 0]);
     expect((await hub.internals.activity.approvals(ALL)).approvals).toMatchObject([{ id, status: "pending" }]);
     const remove = await writeHubFile(here.home, { url: "http://127.0.0.1:4701", pid: process.pid, token: "t" });
     await expect(hub.internals.activity.answer(id, "once", null)).rejects.toMatchObject({

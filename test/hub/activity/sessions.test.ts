@@ -77,7 +77,9 @@ describe("[oper-09f] sessions", () => {
     expect(first).toMatchObject({ total: 5, nextCursor: expect.any(String) });
     const second = await hub.internals.activity.sessions({ ...OPEN, limit: 2, cursor: first.nextCursor });
     expect([...first.sessions, ...second.sessions].map(({ id }) => id)).toEqual(ids);
-    expect((await hub.internals.activity.sessions({ ...OPEN, door: "rest" })).sessions.map(({ id }) => id)).toEqual([ids[2]]);
+    expect((await hub.internals.activity.sessions({ ...OPEN, door: "rest" })).sessions.map(({ id }) => id)).toEqual([
+      ids[2],
+    ]);
   });
 
   it("are in the store soon, and closed there when the hub is", async () => {

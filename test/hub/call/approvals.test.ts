@@ -124,7 +124,10 @@ describe("[guard-03a] a call that a rule asks about", () => {
     await hub.call({ session: guest, name: "wipe" });
     expect(asked).toBe(1);
     expect(JSON.parse(readFileSync(file, "utf8"))).toEqual(ASK);
-    expect(await hub.call({ session: hub.openSession(), name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
+    expect(await hub.call({ session: hub.openSession(), name: "wipe" })).toMatchObject({
+      ok: false,
+      error: { code: "denied" },
+    });
   });
 
   it.each([

@@ -86,7 +86,10 @@ describe("[spine-17a] the call path", () => {
     expect(await hub.call({ name: "reboot" })).toMatchObject({ ok: true });
     const guest = hub.openSession({ owner: false });
     expect(hub.view(guest).tools).toEqual([]);
-    expect(await hub.call({ session: guest, name: "reboot" })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await hub.call({ session: guest, name: "reboot" })).toMatchObject({
+      ok: false,
+      error: { code: "not_found" },
+    });
   });
 
   it.each([

@@ -155,7 +155,10 @@ describe("[gate-06b] a result above the limit", () => {
   it("belongs to its session, and a question of the server is no result to keep", async () => {
     const hub = await start({ content: [{ type: "text", text: LONG }] });
     const uri = String(linkOf(await big(hub))["uri"]);
-    expect(await hub.read({ session: hub.openSession(), uri })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await hub.read({ session: hub.openSession(), uri })).toMatchObject({
+      ok: false,
+      error: { code: "not_found" },
+    });
     await hub.close();
     const asking = await start({ resultType: "input_required", requestState: LONG });
     expect(await big(asking)).toMatchObject({ ok: false, error: { code: "too_large" } });

@@ -16,7 +16,8 @@ describe("[gate-05c] instructions of servers", () => {
       },
       roles: { only: { servers: ["a", "silent"] }, other: {} },
     });
-    const texts = (role: string): string[] => hub.internals.instructions(hub.openSession({ role })).map(({ text }) => text);
+    const texts = (role: string): string[] =>
+      hub.internals.instructions(hub.openSession({ role })).map(({ text }) => text);
     expect(hub.internals.instructions(hub.openSession({ owner: false }))).toEqual([
       { server: "b", name: "Bee", text: "Use b." },
       { server: "a", name: "a", text: "Use a." },

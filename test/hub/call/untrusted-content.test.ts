@@ -131,7 +131,10 @@ describe("[guard-13d] suspicious content", () => {
       hub.prompt({ name: "web__list" }),
       hub.prompt({ name: "web__described" }),
       hub.read({ uri: "doc://a" }),
-      hub.internals.complete(hub.session, { ref: { type: "ref/prompt", name: "web__list" }, argument: { name: "a", value: "" } }),
+      hub.internals.complete(hub.session, {
+        ref: { type: "ref/prompt", name: "web__list" },
+        argument: { name: "a", value: "" },
+      }),
     ]);
 
   it("is withheld and redacted in prompts, resources and completions", async () => {

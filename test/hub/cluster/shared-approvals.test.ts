@@ -19,7 +19,10 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
   beforeEach(async () => {
     cluster = await bench.cluster();
     [one, two] = [await cluster.start("one", ASK), await cluster.start("two", ASK)];
-    await until(() => [one, two].every(({ hub }) => hub.internals.cluster?.nodes().length === 2), "both see each other");
+    await until(
+      () => [one, two].every(({ hub }) => hub.internals.cluster?.nodes().length === 2),
+      "both see each other",
+    );
   });
   afterEach(() => cluster.close());
 
@@ -64,7 +67,10 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
       await expect(own).rejects.toMatchObject({ code: "denied", message: expect.stringContaining("own") });
     }
     expect(await one.hub.call({ session, name: "wipe" })).toMatchObject({ ok: false });
-    expect(await two.hub.internals.activity.answer(id, "once", "bob", "rest", "token:3")).toEqual({ id, answer: "once" });
+    expect(await two.hub.internals.activity.answer(id, "once", "bob", "rest", "token:3")).toEqual({
+      id,
+      answer: "once",
+    });
     expect(await one.hub.call({ session, name: "wipe" })).toMatchObject({ ok: true });
   });
 

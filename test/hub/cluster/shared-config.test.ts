@@ -69,7 +69,8 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     one.write({ limits: { callsPerMinute: 20, servers: 50 } });
     await until(() => limitOf(one) === 20, "one takes it up");
     await until(
-      async () => (await one.hub.internals.store?.settings.get("cluster.config"))?.includes('"callsPerMinute":20') === true,
+      async () =>
+        (await one.hub.internals.store?.settings.get("cluster.config"))?.includes('"callsPerMinute":20') === true,
       "told",
     );
     two.write({ limits: { callsPerMinute: 10, servers: 60 } });
@@ -167,7 +168,8 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     await until(() => one.warnings.join().includes("is not used"), "one says so");
     two.write({ limits: { callsPerMinute: 30 } });
     await until(
-      async () => (await two.hub.internals.store?.settings.get("cluster.config"))?.includes('"callsPerMinute":30') === true,
+      async () =>
+        (await two.hub.internals.store?.settings.get("cluster.config"))?.includes('"callsPerMinute":30') === true,
       "two goes on",
     );
     expect(limitOf(one)).toBe(10);

@@ -19,7 +19,10 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
   beforeEach(async () => {
     cluster = await bench.cluster();
     [one, two] = [await cluster.start("one", TEN), await cluster.start("two", TEN)];
-    await until(() => [one, two].every(({ hub }) => hub.internals.cluster?.nodes().length === 2), "both see each other");
+    await until(
+      () => [one, two].every(({ hub }) => hub.internals.cluster?.nodes().length === 2),
+      "both see each other",
+    );
   });
   afterEach(() => cluster.close());
 

@@ -139,7 +139,9 @@ describe("[oper-02d] a plain secret in a server that is added", () => {
     await hub.close();
     expect((await place.hub({ env: env(passphrase) })).servers.list()).toMatchObject([{ state: "ready" }]);
     const wrong = await place.hub({ env: env("not-that-passphrase") });
-    expect(wrong.servers.list()).toMatchObject([{ state: "failed", lastError: expect.stringContaining("another key") }]);
+    expect(wrong.servers.list()).toMatchObject([
+      { state: "failed", lastError: expect.stringContaining("another key") },
+    ]);
     expect(canaries.foundIn(filesUnder(place.home) + JSON.stringify(wrong.servers.list()))).toEqual([]);
     place.write("toolcrib.json", { secrets: { key: "secret://store/KEY" } });
     const inStore = await place.hub();

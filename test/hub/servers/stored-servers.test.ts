@@ -10,7 +10,11 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     const hub = await place.hub();
     const pidBefore = await textOf(hub, "own__pids");
     const info = await hub.servers.add("added", sound());
-    expect(info).toMatchObject({ id: "added", state: "ready", origin: { dialect: "store", file: hub.internals.store?.place } });
+    expect(info).toMatchObject({
+      id: "added",
+      state: "ready",
+      origin: { dialect: "store", file: hub.internals.store?.place },
+    });
     expect(await textOf(hub, "added__echo", { text: "hello" })).toBe("hello");
     expect(await textOf(hub, "own__pids")).toBe(pidBefore);
     expect(await hub.servers.get("added")).toMatchObject({ from: "store", editable: true, config: sound() });
@@ -178,7 +182,9 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     const [one, other] = [await place.hub({ connect: "none" }), await place.hub()];
     other.watch();
     await one.servers.add("s", sound());
-    await vi.waitFor(() => expect(other.servers.list()).toMatchObject([{ id: "s", state: "ready" }]), { timeout: 10_000 });
+    await vi.waitFor(() => expect(other.servers.list()).toMatchObject([{ id: "s", state: "ready" }]), {
+      timeout: 10_000,
+    });
     await one.servers.update("s", { tags: ["x"] });
     await vi.waitFor(() => expect(other.servers.list()).toMatchObject([{ id: "s", tags: ["x"] }]), { timeout: 10_000 });
     await one.servers.remove("s");

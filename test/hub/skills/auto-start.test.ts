@@ -58,7 +58,8 @@ function needsFiles(root: string, name = "docs"): string[] {
   ];
 }
 
-const servers = (of: Hub): string[] => of.servers.list().map(({ id, state, origin }) => `${id} ${state} ${origin.dialect}`);
+const servers = (of: Hub): string[] =>
+  of.servers.list().map(({ id, state, origin }) => `${id} ${state} ${origin.dialect}`);
 
 describe("[skill-13b] skills.autoStart", () => {
   it("brings up what skills require, and gives the tools with the skills", async () => {

@@ -49,16 +49,21 @@ describe("[gate-05b] a session that asks for a part of the hub", () => {
     ]) {
       expect(outcome).toMatchObject({ ok: false, error: { code: "not_found" } });
     }
-    expect(await hub.call({ session: hub.openSession({ rules: { servers: ["local"] } }), name: "here" })).toMatchObject({
-      ok: true,
-    });
+    expect(await hub.call({ session: hub.openSession({ rules: { servers: ["local"] } }), name: "here" })).toMatchObject(
+      {
+        ok: true,
+      },
+    );
     expect(hub.explain("here", files)?.decision).toMatchObject({ rule: { level: "session", list: "servers" } });
   });
 
   it("is not told of a server outside it that is down", async () => {
     const hub = await start({ mcpServers: { gone: { command: "/no/such/program" }, files: misbehaving("ok") } });
     const files = hub.openSession({ owner: false, rules: { servers: ["files"] } });
-    expect(await hub.call({ session: files, name: "gone__x" })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await hub.call({ session: files, name: "gone__x" })).toMatchObject({
+      ok: false,
+      error: { code: "not_found" },
+    });
     expect(await hub.call({ session: hub.openSession({ owner: false }), name: "gone__x" })).toMatchObject({
       ok: false,
       error: { code: "server_unavailable" },

@@ -225,9 +225,7 @@ describe("[guard-05b] calling through the same path", () => {
       ["toolcrib_call", "ok"],
     ]);
     const echoed = await callThrough("demo__echo", { text: "hi" });
-    expect(echoed.result).toEqual(
-      (await hub.call({ name: "demo__echo", arguments: { text: "hi" } })).result,
-    );
+    expect(echoed.result).toEqual((await hub.call({ name: "demo__echo", arguments: { text: "hi" } })).result);
   });
 
   it("takes the arguments as JSON text too", async () => {

@@ -137,7 +137,9 @@ function matchingTools(
   const seesAll = caller.scopes.has("admin") && session.role === undefined;
   const isPlain = q === undefined && name === undefined && pin === undefined;
   if (!seesAll || !isPlain) return [...tools];
-  const bad = hub.internals.quarantined().filter(({ kind, source }) => kind === "tool" && source === (serverId ?? source));
+  const bad = hub.internals
+    .quarantined()
+    .filter(({ kind, source }) => kind === "tool" && source === (serverId ?? source));
   return [...tools, ...bad];
 }
 
