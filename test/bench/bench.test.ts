@@ -42,12 +42,15 @@ describe("npm run bench", () => {
   });
 
   it("[gate-12a] gives each value with its spread, and its ratio to the floor of the same rounds", () => {
-    for (const { rows, floor } of kept.figures) {
+    for (const { measure, rows, floor } of kept.figures) {
+      // A short run may cost the floor less processor time than the system can tell.
+      const isFloorMeasured = (rows.find(({ subject }) => subject === floor)?.value.low ?? 0) > 0;
       for (const { subject, value, ratio } of rows) {
         expect(value.median).toBeGreaterThanOrEqual(0);
         expect(value.low).toBeLessThanOrEqual(value.high);
+        if (floor === undefined || (measure.startsWith("cpu") && !isFloorMeasured)) continue;
         if (subject === floor) expect(ratio?.median).toBe(1);
-        else if (floor !== undefined) expect(ratio?.median).toBeGreaterThan(0);
+        else expect(ratio?.median).toBeGreaterThan(0);
       }
     }
     expect(kept.machine.cpus).toBeGreaterThan(0);

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { startScriptedModel } from "../../src/testing/index.ts";
 import { bundled, type Workspace, workspace } from "../cli/run-cli.ts";
@@ -108,7 +108,7 @@ describe("[trust-09b] roots", () => {
 
   it("are the config's `workspaceDir` where it names one, unless the entry says false", async () => {
     const place = await project({}, { workspaceDir: "." });
-    expect(await run(place, join(place.dir, ".env"))).toContain("canary");
+    await eventually(async () => expect(await run(place, join(place.dir, ".env"))).toContain("canary"));
     const none = await project({ roots: false }, { workspaceDir: "." });
     expect(await run(none, join(none.dir, ".env"))).not.toContain("canary");
     expect(await run(none, join(none.dir, "work/x.txt"))).toContain("the honest file");
@@ -118,10 +118,17 @@ describe("[trust-09b] roots", () => {
     const place = await project();
     const { command, args } = bundled("filesystem");
     const brought = [{ name: "mine", command, args, env: [] }];
-    const read = await acp(place, join(place.dir, "work/x.txt"), brought, "mine__read_text_file");
-    expect(read).toContain("the honest file");
+    await eventually(async () => {
+      const read = await acp(place, join(place.dir, "work/x.txt"), brought, "mine__read_text_file");
+      expect(read).toContain("the honest file");
+    });
   });
 });
+
+/** The bundled server asks for its roots after it has answered `initialize`: a call that comes at once may be too early. */
+async function eventually(expectation: () => Promise<void>): Promise<void> {
+  await vi.waitFor(expectation, { timeout: 25_000, interval: 100 });
+}
 
 const CALLER = "caller-token-of-the-test-1234567890";
 
