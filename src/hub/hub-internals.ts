@@ -19,6 +19,7 @@ import type { HubEvents } from "./hub-events.ts";
 import type { IdleClient } from "./hub-options.ts";
 import type { HubPins } from "./pins/hub-pins.ts";
 import type { Reloader } from "./reload/reloader.ts";
+import { watchConfig } from "./reload/watch-config.ts";
 import type { ServerRegistry } from "./servers/server-registry.ts";
 import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
@@ -43,7 +44,6 @@ export interface HubDeps {
   readonly secrets: Secrets;
   readonly events: Emitter<HubEvents>;
   readonly warnings: readonly HubEvents["warning"][];
-  readonly settled: () => Promise<void>;
   /** Runs after everything is closed. */
   readonly release: () => Promise<void>;
 }
@@ -55,6 +55,7 @@ export class HubInternals {
   readonly store: Store | undefined;
   readonly sealed: Secrets["sealed"];
   readonly #deps: HubDeps;
+  readonly #watching = new Set<() => void>();
 
   constructor(deps: HubDeps) {
     this.#deps = deps;
@@ -147,6 +148,20 @@ export class HubInternals {
       isOwn: session === this.#deps.sessions.own,
       withholds: (id, text) => this.#deps.parts.definitions.withholdsInstructions(id, text),
     });
+  }
+
+  /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */
+  watch(): () => void {
+    const stop = watchConfig({ ...this.#deps, clock: this.#deps.parts.clock });
+    this.#watching.add(stop);
+    return () => {
+      this.#watching.delete(stop);
+      stop();
+    };
+  }
+
+  stopWatching(): void {
+    for (const stop of this.#watching) stop();
   }
 
   get #wiring(): Wiring {

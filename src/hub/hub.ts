@@ -21,9 +21,8 @@ import type { ServerRegistry } from "./servers/server-registry.ts";
 import type { View } from "./view/view.ts";
 import { toolsForAgent } from "./view/agent-tools.ts";
 import { HubSkills } from "./skills/hub-skills.ts";
-import { watchConfig } from "./reload/watch-config.ts";
 
-export type { CallRequest, CompleteRequest, PromptRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
+export type { CallRequest, PromptRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 
 type OfSession<Request> = Request & { readonly session?: Session };
 
@@ -33,7 +32,7 @@ export class Hub {
   readonly session: Session;
   readonly servers: Pick<
     ServerRegistry,
-    "list" | "get" | "connect" | "disconnect" | "refresh" | "add" | "update" | "remove" | "test"
+    "settled" | "list" | "get" | "connect" | "disconnect" | "refresh" | "add" | "update" | "remove" | "test"
   >;
   /** Calls that wait for approval here; the operator's API has those of all nodes of a cluster. */
   readonly approvals: Pick<Approvals, "pending" | "answer">;
@@ -43,9 +42,9 @@ export class Hub {
   /** @internal */
   readonly internals: HubInternals;
   readonly #own: HubDeps;
-  readonly #following = new Set<() => void>();
   #closed: Promise<void> | undefined;
 
+  /** @internal */
   constructor(own: HubDeps) {
     this.#own = own;
     this.registry = own.parts.registry;
@@ -74,11 +73,6 @@ export class Hub {
 
   on<Name extends keyof HubEvents>(name: Name, listener: (event: HubEvents[Name]) => void): () => void {
     return this.#own.events.on(name, listener);
-  }
-
-  /** Resolves when the servers that connect by themselves were ready or had failed once, or took too long. */
-  settled(): Promise<void> {
-    return this.#own.settled();
   }
 
   /** With `servers` it waits, no longer than `sessions.wait`, until they are ready or have failed. */
@@ -162,16 +156,6 @@ export class Hub {
     return this.#own.reloader.reload(source);
   }
 
-  /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */
-  watch(): () => void {
-    const stop = watchConfig({ ...this.#own, clock: this.#own.parts.clock });
-    this.#following.add(stop);
-    return () => {
-      this.#following.delete(stop);
-      stop();
-    };
-  }
-
   /** Ends every session, call, server and child process. Safe to call twice. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
@@ -183,7 +167,7 @@ export class Hub {
   }
 
   async #close(): Promise<void> {
-    for (const stop of this.#following) stop();
+    this.internals.stopWatching();
     this.#own.reloader.stop();
     await Promise.all([this.#own.sessions.close(), this.#own.parts.servers.close()]);
     this.#own.parts.catalog.close();

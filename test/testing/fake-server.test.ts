@@ -98,7 +98,7 @@ it("[agent-14a] a fake server can keep its clients waiting; the hub leaves nothi
   const second = await inMemoryHub({ mcpServers: { late: { url: late.url } } }, { wait: false });
   expect(second.hub.view(second.hub.session).tools).toEqual([]);
   gate.resolve();
-  await second.hub.settled();
+  await second.hub.servers.settled();
   expect(second.hub.view(second.hub.session).tools.map((tool) => tool.name)).toEqual(["late__echo"]);
   const { home } = second;
   expect(existsSync(home)).toBe(true);

@@ -187,7 +187,7 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
 export async function awaitServers(hub: Hub, { out }: Invocation, signal: AbortSignal): Promise<void> {
   const late = (): string[] => hub.servers.list().flatMap(({ id, state }) => (state === "connecting" ? [id] : []));
   if (late().length > 0) out.transient(`connecting ${late().join(", ")} …`);
-  await endsWithin(hub.settled(), { ms: MAX_CONNECT_WAIT_MS, signal });
+  await endsWithin(hub.servers.settled(), { ms: MAX_CONNECT_WAIT_MS, signal });
   out.transient("");
   if (signal.aborted) return;
   for (const { id, state, status, lastError } of hub.servers.list()) {

@@ -126,7 +126,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
 /** In a cluster a server that reconnects does not make the node unready: other replicas serve, and it may move. */
 function readyOf(hub: Hub): () => boolean {
   let hasBegun = false;
-  if (hub.internals.cluster !== undefined) void hub.settled().then(() => (hasBegun = true));
+  if (hub.internals.cluster !== undefined) void hub.servers.settled().then(() => (hasBegun = true));
   return () => hasBegun || hub.servers.list().every(({ state }) => state !== "connecting");
 }
 

@@ -28,7 +28,7 @@ export async function run(invocation: Invocation): Promise<number> {
   logWarnings(hub, log);
   logHubEvents(hub, log);
   const door = new McpDoor({ hub });
-  const stopWatching = hub.watch();
+  const stopWatching = hub.internals.watch();
   const scope = { role, servers: server === undefined ? undefined : [server] };
   // The process that starts it acts for its owner.
   const caller = { key: "stdio", owner: true, scopes: new Set(SCOPES) };

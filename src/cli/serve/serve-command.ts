@@ -105,7 +105,7 @@ function overriddenKeys(invocation: Invocation): Record<string, { option: string
 
 /** Applies config changes while it runs; SIGHUP reloads the config. */
 function applyConfigChanges(hub: Hub, doors: HttpDoors, log: Log): () => void {
-  const stopWatching = hub.watch();
+  const stopWatching = hub.internals.watch();
   const reload = (): void => {
     hub.reload().catch((error: unknown) => log.error(`The config was not reloaded: ${asToolcribError(error).message}`));
   };
@@ -132,7 +132,7 @@ async function showServers(hub: Hub, { out }: Invocation, log: Log, signal: Abor
   };
   const stop = hub.on("server", ({ info }) => show(info));
   for (const info of hub.servers.list()) show(info);
-  await endsWithin(hub.settled(), { signal });
+  await endsWithin(hub.servers.settled(), { signal });
   stop();
   for (const { id, state } of hub.servers.list()) {
     const isLate = !shown.has(id) && state !== "disabled" && state !== "idle";

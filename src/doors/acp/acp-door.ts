@@ -504,7 +504,7 @@ class ConfigFollower {
     this.#hub = hub;
     this.#guarded = guarded;
     this.#told = told;
-    this.#stopFollowing = hub.watch();
+    this.#stopFollowing = hub.internals.watch();
     this.#stopListening = hub.on("answer", ({ answer }) => {
       if (answer === "always") this.#isOurs = true;
     });

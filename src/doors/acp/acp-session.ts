@@ -135,7 +135,7 @@ export class AcpSession {
   async hubSettled(): Promise<void> {
     const { hub } = this.#options;
     const ms = hub.config.config.sessions.wait;
-    await endsWithin(hub.settled(), { ms, signal: this.#closing.signal });
+    await endsWithin(hub.servers.settled(), { ms, signal: this.#closing.signal });
     if (!this.#closing.signal.aborted) this.#hubServers.begin(ms);
   }
 

@@ -143,7 +143,7 @@ export class McpDoor implements DoorContext {
 
   async waitUntilSettled(): Promise<void> {
     if (this.#settled) return;
-    await endsWithin(this.hub.settled(), { ms: SETTLE_MS, clock: this.#clock });
+    await endsWithin(this.hub.servers.settled(), { ms: SETTLE_MS, clock: this.#clock });
     this.#settled = true;
   }
 

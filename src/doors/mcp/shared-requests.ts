@@ -85,7 +85,7 @@ async function answerList(
   capabilities: () => Parameters<typeof listBytes>[0],
 ): Promise<Encoded> {
   refuseCursor(params, method);
-  await hub.settled();
+  await hub.servers.settled();
   const bytes = listBytes(capabilities());
   return encodeResultText(id, `{${era === "modern" ? CACHE_FIELDS : ""}"${key}":`, bytes, "}");
 }
@@ -279,7 +279,7 @@ export const SKILLS_CAPABILITY: JsonObject = { directoryRead: true };
 async function listSkills(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
   refuseCursor(params, method);
-  await hub.settled();
+  await hub.servers.settled();
   return encodeSkillResult(incoming, { skills: await hub.skills.entries(session) });
 }
 

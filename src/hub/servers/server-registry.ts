@@ -6,7 +6,7 @@ import { findServerLine } from "../../config/edit-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { withSandbox } from "../../config/sandbox-defaults.ts";
 import { toServerEntry } from "../../config/server-entry.ts";
-import type { ServerDetail } from "../../contract/server-schemas.ts";
+import type { ServerDetail, TestedServer } from "../../contract/server-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
@@ -29,7 +29,7 @@ import {
   unusableError,
   unusableInfo,
 } from "./stored-servers.ts";
-import { type TestedServer, testServer } from "./test-server.ts";
+import { testServer } from "./test-server.ts";
 
 interface ServerRegistryOptions {
   readonly connections: ServerConnections;
@@ -41,6 +41,7 @@ interface ServerRegistryOptions {
   readonly reloader: Reloader;
   readonly events: Emitter<HubEvents>;
   readonly clock: Clock;
+  readonly settled: () => Promise<void>;
 }
 
 export interface ChangeOptions {
@@ -59,6 +60,11 @@ export class ServerRegistry {
 
   close(): void {
     this.#history.stop();
+  }
+
+  /** Resolves when the servers that connect by themselves were ready or had failed once, or took too long. */
+  settled(): Promise<void> {
+    return this.#options.settled();
   }
 
   list(): ServerInfo[] {

@@ -76,17 +76,17 @@ describe("a hub for many clients", () => {
     const hub = await place.open({ mcpServers: { a: place.server("a", { gate: "open" }) } }, { wait: false });
     expect(toolNames(hub)).toEqual([]);
     expect(hub.servers.list()[0]?.state).toBe("connecting");
-    const settled = hub.settled();
+    const settled = hub.servers.settled();
     place.touch("open");
     await settled;
     expect(toolNames(hub)).toEqual(["a__who"]);
-    await hub.settled();
+    await hub.servers.settled();
   });
 
   it("settles after the given time although a server hangs", async () => {
     const place = new ReloadPlace();
     const hub = await place.open({ mcpServers: { a: place.server("a", { gate: "never" }) } }, { wait: 1 });
-    await hub.settled();
+    await hub.servers.settled();
     expect(hub.servers.list()[0]?.state).toBe("connecting");
   });
 

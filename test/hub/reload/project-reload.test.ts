@@ -39,7 +39,7 @@ function place(): Place {
       const hub = await createHub(await loadConfig(at), { home, store: false, env: {} });
       const warned: string[] = [];
       hub.on("warning", ({ message }) => warned.push(message));
-      const stop = hub.watch();
+      const stop = hub.internals.watch();
       onTestFinished(async () => {
         stop();
         await hub.close();

@@ -180,7 +180,7 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
   it("reach the other hubs on the same home", async () => {
     const place = new Place();
     const [one, other] = [await place.hub({ connect: "none" }), await place.hub()];
-    other.watch();
+    other.internals.watch();
     await one.servers.add("s", sound());
     await vi.waitFor(() => expect(other.servers.list()).toMatchObject([{ id: "s", state: "ready" }]), {
       timeout: 10_000,

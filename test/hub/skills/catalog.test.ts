@@ -235,7 +235,7 @@ describe("skills that come and go", () => {
   it("[skill-07a] are taken up by a hub that watches", async () => {
     writeSkill(skills, "one");
     const hub = await hubWith();
-    const stop = hub.watch();
+    const stop = hub.internals.watch();
     writeSkill(skills, "two");
     await vi.waitFor(() => expect(toolNames(hub)).toEqual(["skill__one", "skill__two"]), { timeout: 20_000 });
     rmSync(join(skills, "one"), { recursive: true });
@@ -246,7 +246,7 @@ describe("skills that come and go", () => {
   it("[skill-07b] are taken up when an editor saves them by a rename, as often as it does", async () => {
     const dir = writeSkill(skills, "one", { body: "version 0" });
     const hub = await hubWith();
-    const stop = hub.watch();
+    const stop = hub.internals.watch();
     const updated: string[] = [];
     hub.on("resource-updated", ({ uri }) => updated.push(uri));
     for (const version of ["version 1", "version 2", "version 3"]) {
@@ -261,7 +261,7 @@ describe("skills that come and go", () => {
 
   it("[skill-07a] are taken up in a folder that is made later", async () => {
     const hub = await hubWith();
-    const stop = hub.watch();
+    const stop = hub.internals.watch();
     writeSkill(skills, "late");
     await vi.waitFor(() => expect(toolNames(hub)).toEqual(["skill__late"]), { timeout: 20_000 });
     stop();

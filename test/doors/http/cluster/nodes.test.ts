@@ -30,7 +30,7 @@ describe.skipIf(missing !== undefined)("the doors of nodes", { timeout: 60_000 }
     ground = await startGround();
     scene = await openScene(ground);
     [a, b] = await Promise.all([scene.start("a"), scene.start("b")]);
-    await Promise.all([a.hub.settled(), b.hub.settled()]);
+    await Promise.all([a.hub.servers.settled(), b.hub.servers.settled()]);
   });
   afterAll(async () => {
     await scene?.close();

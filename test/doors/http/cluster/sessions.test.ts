@@ -31,7 +31,7 @@ describe.skipIf(missing !== undefined)("sessions over nodes", { timeout: 60_000 
     ground = await startGround();
     scene = await openScene(ground);
     [a, b] = await Promise.all([scene.start("a"), scene.start("b")]);
-    await Promise.all([a.hub.settled(), b.hub.settled()]);
+    await Promise.all([a.hub.servers.settled(), b.hub.servers.settled()]);
   });
   afterEach(async () => {
     for (const client of clients.splice(0)) await client.close();
