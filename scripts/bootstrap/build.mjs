@@ -11,8 +11,8 @@ const TSC = join("node_modules", "typescript", "bin", "tsc");
 const ROLLDOWN = join("node_modules", "rolldown", "package.json");
 const BUNDLE = join("scripts", "bootstrap", "bundle.mjs");
 
-/** Packages that become part of the bundle: every start needs them. The others are loaded from node_modules, on demand. */
-export const BUNDLED = ["commander", "diff", "json5", "jsonc-parser", "kysely", "zod"];
+/** Packages that become part of the bundle: every start needs them, or they are many files. The others are loaded from node_modules, on demand. */
+export const BUNDLED = ["commander", "diff", "json5", "jsonc-parser", "kysely", "yaml", "zod"];
 
 /** @param {string} root */
 export function sourceHash(root) {

@@ -3,7 +3,7 @@ import { rmdir } from "node:fs/promises";
 import { nearMatches } from "../base/near-matches.ts";
 import type { AgentClient, ClientEnvironment, ClientFile, ClientScope } from "../clients/agent-client.ts";
 import { clientById, CLIENTS } from "../clients/clients.ts";
-import { localClientEnvironment } from "../config/client-servers.ts";
+import { localClientEnvironment } from "../config/find-config.ts";
 import { recoverChanges, ChangeSet } from "../files/change-set/change-set.ts";
 import { jsonScalars } from "../files/edit/json-edit.ts";
 import { tomlScalars } from "../files/edit/toml-edit.ts";
