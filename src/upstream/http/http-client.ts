@@ -12,6 +12,7 @@ import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { AddressPolicy } from "./address-policy.ts";
 import { displayAddress, connectionError } from "./http-errors.ts";
+import { notSent } from "../wire.ts";
 
 /** Credentials that change while a wire is open, such as a token that is renewed before it ends or when it is refused. */
 export interface WireCredentials {
@@ -201,14 +202,12 @@ function redirectTarget(status: number, location: string | undefined, from: URL,
   const follow = (status === 307 || status === 308) && target?.origin === from.origin && redirects < MAX_REDIRECTS;
   if (follow && target !== null) return target;
   const where = target === null ? "nowhere" : displayAddress(target);
-  throw new ToolcribError(
+  // A redirect says that the request was not acted upon.
+  throw notSent(
     "server_unavailable",
     `${displayAddress(from)} redirects to ${where}, which is not followed (HTTP ${status})`,
-    {
-      hint: target === null ? undefined : "If you trust that address, use it as `url`.",
-      // A redirect says that the request was not acted upon.
-      details: { status, sent: false },
-    },
+    target === null ? undefined : "If you trust that address, use it as `url`.",
+    { status },
   );
 }
 
@@ -284,7 +283,7 @@ export function checkRemote(options: HttpWireOptions): CheckedRemote {
 }
 
 function invalidRemote(message: string, hint: string): ToolcribError {
-  return new ToolcribError("invalid_config", message, { hint, details: { sent: false } });
+  return notSent("invalid_config", message, hint);
 }
 
 /**

@@ -4,8 +4,14 @@
  */
 import { systemClock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
-import { ToolcribError } from "../../model/errors.ts";
-import { type AgreedProtocol, type SendOptions, ThrottledWarnings, type Wire, type WireEvents } from "../wire.ts";
+import {
+  type AgreedProtocol,
+  notSent,
+  type SendOptions,
+  ThrottledWarnings,
+  type Wire,
+  type WireEvents,
+} from "../wire.ts";
 import type { RpcMessage } from "../../model/protocol.ts";
 import { deliverEvent, isEventStream, isSuccess, readEvents, responseError, streamEnded } from "./response-body.ts";
 import {
@@ -62,7 +68,7 @@ export class SseWire implements Wire {
       this.#ended = true;
       this.#client.destroy();
       if (!signal.aborted) throw error;
-      throw new ToolcribError("cancelled", "opening the connection was cancelled", { details: { sent: false } });
+      throw notSent("cancelled", "opening the connection was cancelled");
     } finally {
       signal.removeEventListener("abort", cut);
     }
@@ -75,7 +81,7 @@ export class SseWire implements Wire {
   async send(message: RpcMessage, options: SendOptions = {}): Promise<void> {
     const url = this.#endpoint;
     if (url === undefined || this.#ended) {
-      throw new ToolcribError("server_unavailable", "the connection is closed", { details: { sent: false } });
+      throw notSent("server_unavailable", "the connection is closed");
     }
     const response = await this.#client.request({
       method: "POST",
@@ -148,12 +154,9 @@ function endpointFrom(data: string, stream: URL): URL {
   const endpoint = URL.parse(data.trim(), stream.href);
   if (endpoint !== null && endpoint.origin === stream.origin) return endpoint;
   const where = endpoint === null ? "an address that is not a URL" : displayAddress(endpoint);
-  throw new ToolcribError(
+  throw notSent(
     "server_unavailable",
     `${displayAddress(stream)} wants its messages at ${where}, which is another origin`,
-    {
-      hint: "The server or a proxy before it is set up with the wrong public address.",
-      details: { sent: false },
-    },
+    "The server or a proxy before it is set up with the wrong public address.",
   );
 }

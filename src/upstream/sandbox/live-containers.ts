@@ -5,21 +5,13 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isJsonObject } from "../../model/json.ts";
 import { type ProcessTable, systemProcessTable } from "../stdio/process-table.ts";
 import { type ContainerEngine, containerEngine } from "./container-engine.ts";
 import { sweepImageFolders } from "./container-image.ts";
+import { realPath } from "./named-mounts.ts";
 
 interface LiveContainer {
   readonly engine: ContainerEngine;
@@ -38,8 +30,7 @@ const liveContainers = new Set<LiveContainer>();
 let identity: HubIdentity | undefined;
 
 export function thisHub(): HubIdentity {
-  identity ??= hubIdentity();
-  return identity;
+  return (identity ??= hubIdentity());
 }
 
 /**
@@ -255,7 +246,7 @@ function noteFile(home: string, { id }: Pick<HubIdentity, "id">): string {
 
 export interface ContainerLabels {
   readonly "toolcrib.server": string;
-  /** One hub process; see HubMark. */
+  /** One hub process; see HubIdentity. */
   readonly "toolcrib.hub": string;
   readonly "toolcrib.pid": string;
   /** A hash of the hub's home: another home's containers are not ours to touch. */
@@ -271,7 +262,8 @@ interface HubIdentity {
   readonly place: string;
 }
 
-function hubIdentity(table = systemProcessTable()): HubIdentity {
+function hubIdentity(): HubIdentity {
+  const table = systemProcessTable();
   const pid = process.pid;
   const startTime = table?.find(pid)?.startTime ?? "";
   const place = table?.place ?? "";
@@ -290,13 +282,7 @@ export function containerLabels(serverId: string, home: string, mark: HubIdentit
 }
 
 function homeHash(home: string): string {
-  let real = home;
-  try {
-    real = realpathSync(home);
-  } catch {
-    // Not made yet; its own name has to do.
-  }
-  return createHash("sha256").update(real).digest("hex").slice(0, 16);
+  return createHash("sha256").update(realPath(home)).digest("hex").slice(0, 16);
 }
 
 /** For people who look at a list of containers. */

@@ -3,7 +3,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { ToolcribError } from "../../model/errors.ts";
+import type { ToolcribError } from "../../model/errors.ts";
+import { notSent } from "../wire.ts";
 import { findCommand } from "./named-mounts.ts";
 import type { SandboxSettings } from "./sandbox-settings.ts";
 
@@ -56,17 +57,12 @@ function userService(): string {
 }
 
 function controllersOf(group: string): string[] {
-  try {
-    return readFileSync(join("/sys/fs/cgroup", group, "cgroup.controllers"), "utf8")
-      .trim()
-      .split(/\s+/);
-  } catch {
-    return [];
-  }
+  return wordsIn(join("/sys/fs/cgroup", group, "cgroup.controllers"));
 }
 
 export function planLimits(settings: SandboxSettings, means: LimitMeans): LimitPlan {
-  const limits = groupLimits(settings);
+  const { memory, cpus, pids } = settings;
+  const limits = { memory, cpus, pids: pids === undefined ? undefined : pids + LAUNCHER_PROCESSES };
   if (neededControllers(limits).length === 0) return { before: [], inside: [], env: {} };
   const group = means.makeGroup(limits);
   if (typeof group !== "string") {
@@ -78,18 +74,10 @@ export function planLimits(settings: SandboxSettings, means: LimitMeans): LimitP
     return { before: scope(means.systemdRun, limits, means.isRoot), inside: [], env: busOf(means.env) };
   }
   // Counted per user namespace, and each sandbox is one; but never counted against root.
-  if (settings.memory === undefined && settings.cpus === undefined && !means.isRoot && means.prlimit !== undefined) {
-    return { before: [], inside: [means.prlimit, `--nproc=${(settings.pids ?? 0) + 1}`, "--"], env: {} };
+  if (memory === undefined && cpus === undefined && !means.isRoot && means.prlimit !== undefined) {
+    return { before: [], inside: [means.prlimit, `--nproc=${(pids ?? 0) + 1}`, "--"], env: {} };
   }
   throw cannotLimit(settings, group, means.isRoot);
-}
-
-function groupLimits({ memory, cpus, pids }: SandboxSettings): GroupLimits {
-  return {
-    memory,
-    cpus,
-    pids: pids === undefined ? undefined : pids + LAUNCHER_PROCESSES,
-  };
 }
 
 /** A scope is made around systemd-run itself, which then becomes the launcher and keeps its descriptors. */
@@ -112,9 +100,9 @@ function cannotLimit(settings: SandboxSettings, reason: string, isRoot: boolean)
   const keys = (["memory", "cpus", "pids"] as const).filter((key) => settings[key] !== undefined);
   const named = keys.map((key) => `\`${key}\``).join(", ");
   const pids = isRoot ? "" : " `pids` alone would work.";
-  return new ToolcribError("invalid_config", `This machine cannot keep ${named} of the sandbox: ${reason}.`, {
-    hint: `They need a control group that the hub may use, or systemd.${pids} The sandbox "container" can keep them too.`,
-    details: { sent: false, permanent: true },
+  const hint = `They need a control group that the hub may use, or systemd.${pids} The sandbox "container" can keep them too.`;
+  return notSent("invalid_config", `This machine cannot keep ${named} of the sandbox: ${reason}.`, hint, {
+    permanent: true,
   });
 }
 
@@ -148,22 +136,14 @@ const PERIOD_US = 100_000;
 const GROUP_PREFIX = "toolcrib-";
 const MAX_REMOVE_TRIES = 100;
 
-/**
- * Control groups: the only thing on Linux that bounds memory and processors of a program together with all it starts.
- * They are made below the hub's own group, so that what holds for the hub holds for its servers too.
- */
 function groupPlace(): GroupPlace {
-  const read = (name: string): string => {
-    try {
-      return readFileSync(`/proc/self/${name}`, "utf8");
-    } catch {
-      return "";
-    }
-  };
-  return { groups: read("cgroup"), mounts: read("mountinfo") };
+  return { groups: readText("/proc/self/cgroup"), mounts: readText("/proc/self/mountinfo") };
 }
 
-/** The group, or why there can be none. */
+/**
+ * The group, or why there can be none. Control groups are the only thing on Linux that bounds memory and processors of a
+ * program together with all it starts. They are made below the hub's own group, whose limits then apply to its servers too.
+ */
 export function makeControlGroup(limits: GroupLimits, place: GroupPlace = groupPlace()): ControlGroup | string {
   const made = new Set<string>();
   const name = `${GROUP_PREFIX}${process.pid}-${randomBytes(4).toString("hex")}`;
@@ -188,11 +168,8 @@ export function makeControlGroup(limits: GroupLimits, place: GroupPlace = groupP
 }
 
 function neededControllers({ memory, cpus, pids }: GroupLimits): Controller[] {
-  const needed: Controller[] = [];
-  if (memory !== undefined) needed.push("memory");
-  if (cpus !== undefined) needed.push("cpu");
-  if (pids !== undefined) needed.push("pids");
-  return needed;
+  const asked = { memory, cpu: cpus, pids };
+  return (["memory", "cpu", "pids"] as const).filter((controller) => asked[controller] !== undefined);
 }
 
 interface HubGroup {

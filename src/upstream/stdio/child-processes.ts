@@ -10,6 +10,7 @@ import { basename } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
 import { type ProcessTable, systemProcessTable } from "./process-table.ts";
 import { type NewChild, PidRecords } from "./pid-records.ts";
+import { notSent } from "../wire.ts";
 
 // One set for the process, because `exit` and signals are events of the process.
 const groups = new Set<number>();
@@ -254,9 +255,7 @@ export function startError(error: unknown, command: string): ToolcribError {
         code,
       );
     case "ERR_INVALID_ARG_VALUE":
-      return new ToolcribError("invalid_config", "`command`, `args`, `env` or `cwd` contains a null character.", {
-        details: { sent: false },
-      });
+      return notSent("invalid_config", "`command`, `args`, `env` or `cwd` contains a null character.");
     default: {
       const reason = error instanceof Error ? error.message : String(error);
       return startUnavailable(`could not start ${command}: ${reason}`, undefined, code);
@@ -265,5 +264,5 @@ export function startError(error: unknown, command: string): ToolcribError {
 }
 
 function startUnavailable(message: string, hint: string | undefined, code: unknown): ToolcribError {
-  return new ToolcribError("server_unavailable", message, { hint, details: { sent: false, reason: code } });
+  return notSent("server_unavailable", message, hint, { reason: code });
 }
