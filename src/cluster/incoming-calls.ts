@@ -1,8 +1,8 @@
 /** The calls that other nodes make to this one. */
-import type { Clock } from "../base/clock.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import {
+  type CallParts,
   cancelled,
   decodeMessage,
   decodePacket,
@@ -15,27 +15,16 @@ import {
   outcomeUnknown,
   type Packet,
   PacketKind,
-  type Subjects,
 } from "./call-messages.ts";
 import { type CallHandler, decodeError, encodeError, type IncomingCall } from "./cluster.ts";
-import type { LinkMessage, LinkSubscription, NatsLink } from "./nats-link.ts";
-import type { NodeList } from "./node-list.ts";
+import type { LinkMessage, LinkSubscription } from "./nats-link.ts";
 import { PauseAwareTimer } from "./pause-aware-timer.ts";
-
-interface IncomingCallsDeps {
-  readonly link: NatsLink;
-  readonly subjects: Subjects;
-  readonly nodeId: string;
-  readonly clock: Clock;
-  readonly leaseMs: number;
-  readonly nodes: Pick<NodeList, "isAlive" | "isGone">;
-}
 
 /** Of several nodes that serve one address, one gets the call. */
 const QUEUE = "handlers";
 
 export class IncomingCalls {
-  readonly #deps: IncomingCallsDeps;
+  readonly #deps: CallParts;
   /** By caller and number. */
   readonly #running = new Map<string, { readonly call: RunningCall; readonly reply: string }>();
   readonly #inbox: LinkSubscription;
@@ -49,7 +38,7 @@ export class IncomingCalls {
   #distrusts = false;
   #closed = false;
 
-  constructor(deps: IncomingCallsDeps) {
+  constructor(deps: CallParts) {
     this.#deps = deps;
     const { link, subjects, nodeId } = deps;
     const prefix = subjects.control(nodeId, "", "").length - 1;

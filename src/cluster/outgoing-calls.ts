@@ -1,8 +1,8 @@
 /** The calls that this node makes: one inbox for all of them. */
-import type { Clock } from "../base/clock.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import {
+  type CallParts,
   cancelled,
   decodeAbort,
   decodeMessage,
@@ -19,26 +19,15 @@ import {
   outcomeUnknown,
   type Packet,
   PacketKind,
-  type Subjects,
 } from "./call-messages.ts";
 import { type CallReply, type CallRequest, decodeError, encodeError } from "./cluster.ts";
-import type { LinkSubscription, NatsLink } from "./nats-link.ts";
-import type { NodeList } from "./node-list.ts";
-
-interface OutgoingCallsDeps {
-  readonly link: NatsLink;
-  readonly subjects: Subjects;
-  readonly nodeId: string;
-  readonly clock: Clock;
-  readonly leaseMs: number;
-  readonly nodes: Pick<NodeList, "isAlive">;
-}
+import type { LinkSubscription } from "./nats-link.ts";
 
 /** For this many leases a call that no node accepted is remembered. */
 const FORGET_LEASES = 10;
 
 export class OutgoingCalls {
-  readonly #deps: OutgoingCallsDeps;
+  readonly #deps: CallParts;
   readonly #calls = new Map<string, OutgoingCall>();
   /** Calls that ended before a node accepted them: a node that does so later is notified that they are over. */
   readonly #over = new Set<string>();
@@ -47,7 +36,7 @@ export class OutgoingCalls {
   #count = 0;
   #closed = false;
 
-  constructor(deps: OutgoingCallsDeps) {
+  constructor(deps: CallParts) {
     this.#deps = deps;
     const prefix = deps.subjects.reply(deps.nodeId, "");
     this.#inbox = deps.link.subscribe(deps.subjects.reply(deps.nodeId, "*"), (message) => {
@@ -163,7 +152,8 @@ interface OutgoingCallDeps {
 
 /** One call of this node, until it is settled. */
 class OutgoingCall {
-  readonly result: Promise<CallReply>;
+  readonly #outcome = Promise.withResolvers<CallReply>();
+  readonly result = this.#outcome.promise;
   /** The node that handles it. */
   node: string | undefined;
   readonly #request: CallRequest;
@@ -175,8 +165,6 @@ class OutgoingCall {
   /** Whether a handler can have begun: a large request is begun with only when its last part is there. */
   #begun: boolean;
   #settled = false;
-  #resolve: (reply: CallReply) => void = () => {};
-  #reject: (error: ToolcribError) => void = () => {};
 
   constructor(request: CallRequest, deps: OutgoingCallDeps) {
     this.#request = request;
@@ -186,10 +174,6 @@ class OutgoingCall {
       (packet) => this.#send(packet),
       (message) => this.#take(message),
     );
-    this.result = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
     request.signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
@@ -235,7 +219,7 @@ class OutgoingCall {
       case "drop":
         return this.#questions.get(Number(head["id"]))?.abort();
       case "reply":
-        return this.#end(body === undefined ? { head: objectIn(head) } : { head: objectIn(head), body });
+        return this.#end({ head: objectIn(head), body });
       case "error":
         return this.#end(decodeError(head["error"]));
     }
@@ -277,8 +261,8 @@ class OutgoingCall {
     for (const question of this.#questions.values()) question.abort();
     this.#sender?.close();
     this.#deps.onSettled();
-    if (outcome instanceof ToolcribError) this.#reject(outcome);
-    else this.#resolve(outcome);
+    if (outcome instanceof ToolcribError) this.#outcome.reject(outcome);
+    else this.#outcome.resolve(outcome);
   }
 }
 

@@ -9,7 +9,7 @@ import { isSameServer } from "../../skills/servers/match-servers.ts";
 import { resolveDefault, resolveServerEntry } from "../../skills/servers/server-entry.ts";
 import { type InstallContext, templateVariables } from "./install-context.ts";
 import { secretName } from "./install-secrets.ts";
-import type { Installed } from "./installed-skills.ts";
+import { type Installed, recordOf } from "./installed-skills.ts";
 import type { PlannedSkill } from "./plan-install.ts";
 import type { ParameterValues, PlannedServer } from "./required-servers.ts";
 import { scanServerEntry } from "./scan-server-entry.ts";
@@ -81,7 +81,7 @@ export function skillHomes(
   const using = skills.filter(
     ({ id, skill }) =>
       added.some(({ planned, usesSkillFiles }) => usesSkillFiles && planned.skill === skill) ||
-      (Object.hasOwn(before, id) && before[id]?.home !== undefined),
+      recordOf(before, id)?.home !== undefined,
   );
   return new Map(using.map(({ skill }) => [skill.name, skillHome(home, skill)]));
 }
