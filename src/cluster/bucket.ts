@@ -12,7 +12,7 @@ import { type SharedMap, subjectToken, textOfToken } from "./cluster.ts";
 import type { NatsLink } from "./nats-link.ts";
 import { PauseAwareTimer } from "./pause-aware-timer.ts";
 
-/** What every user of a bucket passes on to it. */
+/** The options that every user of a bucket passes on to it. */
 export interface BucketParts {
   readonly bucketName: string;
   /** On how many servers NATS keeps it, if it is made here. */

@@ -93,11 +93,8 @@ export class LiveLists {
     const link = this.#link;
     if (link === undefined) return;
     const { clock, timeoutMs, warn, mask } = this.#options;
-    const read = await readKind(link, kind, {
-      clock,
-      timeoutMs: timeoutMs(),
-      warn: (text) => link === this.#link && warn(text),
-    });
+    const warnOfLink = (text: string): void => void (link === this.#link && warn(text));
+    const read = await readKind(link, kind, { clock, timeoutMs: timeoutMs(), warn: warnOfLink });
     // Meanwhile another link may have taken over.
     if (link !== this.#link) return;
     const lists = mask(read);
@@ -192,7 +189,9 @@ interface Reading {
 
 /** The lists of one kind; a list that could not be read is missing from the result, with a warning. */
 async function readKind(link: Link, kind: ListKind, reading: Reading): Promise<Partial<Definitions>> {
-  if (!isJsonObject(link.agreement.capabilities[kind])) return emptyOf(kind);
+  if (!isJsonObject(link.agreement.capabilities[kind])) {
+    return kind === "resources" ? { resources: [], templates: [] } : { [kind]: [] };
+  }
   switch (kind) {
     case "tools": {
       const tools = await readList<ToolDefinition>(link, "tools/list", "tools", reading);
@@ -210,10 +209,6 @@ async function readKind(link: Link, kind: ListKind, reading: Reading): Promise<P
       return { ...(resources && { resources }), ...(templates && { templates }) };
     }
   }
-}
-
-function emptyOf(kind: ListKind): Partial<Definitions> {
-  return kind === "resources" ? { resources: [], templates: [] } : { [kind]: [] };
 }
 
 /** Undefined if the list could not be read. */
@@ -274,10 +269,8 @@ function sizeOf(entry: unknown): number {
 function named<D extends JsonObject>(entries: readonly unknown[], method: string, reading: Reading): D[] {
   const good = entries.filter((entry) => isJsonObject(entry) && typeof entry["name"] === "string");
   const bad = entries.length - good.length;
-  if (bad > 0)
-    reading.warn(
-      `${method} contains ${bad} ${bad === 1 ? "entry" : "entries"} without a name, which ${bad === 1 ? "is" : "are"} left out.`,
-    );
+  const [noun, verb] = bad === 1 ? ["entry", "is"] : ["entries", "are"];
+  if (bad > 0) reading.warn(`${method} contains ${bad} ${noun} without a name, which ${verb} left out.`);
   // Only the name has been checked: the catalog looks at each definition and quarantines those that are not a D.
   return good as D[];
 }

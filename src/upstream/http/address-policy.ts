@@ -167,10 +167,9 @@ function denied(message: string, hint: string): ToolcribError {
   return notSent("denied", message, hint, { permanent: true });
 }
 
-/** The rule that remote servers are reached over https only, because headers carry credentials. */
-
 /**
- * Throws for an address that must not be used. The message holds no query, which may hold a key.
+ * Throws for an address that must not be used: remote servers are reached over https only, because headers carry
+ * credentials. The message holds no query, which may hold a key.
  * @param reach Of a server that a client brought.
  * @param allowHttp The operator said of this very server that its network can be trusted.
  */

@@ -156,7 +156,9 @@ export class HttpClient {
           return;
         }
         // The agent has no limit of connections, so a socket is there at once.
-        noConnection = setTimeout(() => request.destroy(connectTimeout()), CONNECT_TIMEOUT_MS);
+        noConnection = setTimeout(() => {
+          request.destroy(Object.assign(new Error("connect timeout"), { code: "ETIMEDOUT" }));
+        }, CONNECT_TIMEOUT_MS);
         socket.once(secure ? "secureConnect" : "connect", () => {
           connected = true;
           clearTimeout(noConnection);
@@ -183,7 +185,7 @@ function makeTarget(url: URL, reach: AddressPolicy | undefined): Target {
   const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
   const basic = typeof auth === "string" ? `Basic ${Buffer.from(auth).toString("base64")}` : undefined;
   const secure = protocol === "https:";
-  const options = { protocol, hostname, port, path, ...(reach === undefined ? {} : { lookup: reach.lookup(url) }) };
+  const options = { protocol, hostname, port, path, lookup: reach?.lookup(url) };
   return { url, secure, host: url.host, basic, options };
 }
 
@@ -209,10 +211,6 @@ function redirectTarget(status: number, location: string | undefined, from: URL,
     target === null ? undefined : "If you trust that address, use it as `url`.",
     { status },
   );
-}
-
-function connectTimeout(): Error {
-  return Object.assign(new Error("connect timeout"), { code: "ETIMEDOUT" });
 }
 
 /** The server closed a kept connection just as we used it. Nearly always it has not seen the request, but that is not certain. */

@@ -55,12 +55,8 @@ export class SseWire implements Wire {
     if (signal.aborted) cut();
     signal.addEventListener("abort", cut, { once: true });
     try {
-      const request = {
-        method: "GET",
-        url,
-        headers: { ...headers, accept: "text/event-stream" },
-        signal: opening.signal,
-      } as const;
+      const accepting = { ...headers, accept: "text/event-stream" };
+      const request = { method: "GET", url, headers: accepting, signal: opening.signal } as const;
       const response = await this.#client.request(request);
       await this.#checkStream(response);
       this.#endpoint = await this.#read(response);
@@ -80,9 +76,7 @@ export class SseWire implements Wire {
 
   async send(message: RpcMessage, options: SendOptions = {}): Promise<void> {
     const url = this.#endpoint;
-    if (url === undefined || this.#ended) {
-      throw notSent("server_unavailable", "the connection is closed");
-    }
+    if (url === undefined || this.#ended) throw notSent("server_unavailable", "the connection is closed");
     const response = await this.#client.request({
       method: "POST",
       url,

@@ -351,7 +351,9 @@ export function explainEnd(end: RunEnd, settings: SandboxSettings, wasOutOfMemor
       end.stderr,
     )?.[0];
   if (line !== undefined) return sandboxFailure(line, end);
-  return new ToolcribError("server_unavailable", programEnd(end), {
+  const reason = end.signal === null ? `exited with code ${end.exitCode}` : `was killed by ${end.signal}`;
+  const message = end.stderr === "" ? reason : `${reason}; the last lines of its stderr:\n${end.stderr}`;
+  return new ToolcribError("server_unavailable", message, {
     hint:
       "In its sandbox it sees only the system, its `cwd` and the paths that `sandbox` names, and has a network only " +
       'with `"network": "host"`. Does it need more?',
@@ -428,11 +430,6 @@ function sandboxFailure(line: string, end: RunEnd): ToolcribError {
     return invalidSandbox(`bubblewrap is too old: ${line}`, `Version 0.5 or later is needed. ${OTHER_SANDBOX}`, end);
   }
   return invalidSandbox(`the sandbox could not be made: ${line}`, OTHER_SANDBOX, end);
-}
-
-function programEnd(end: RunEnd): string {
-  const reason = end.signal === null ? `exited with code ${end.exitCode}` : `was killed by ${end.signal}`;
-  return end.stderr === "" ? reason : `${reason}; the last lines of its stderr:\n${end.stderr}`;
 }
 
 function invalidSandbox(message: string, hint: string, end: RunEnd): ToolcribError {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { withAbort, withTimeout } from "../../base/async.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject } from "../../model/json.ts";
 import type { ContainersConfig } from "../../model/server-spec.ts";
 import { PidRecords } from "../stdio/pid-records.ts";
 import { trackChild } from "../stdio/child-processes.ts";
@@ -88,10 +88,8 @@ async function askEngine(program: string, hubEnv: NodeJS.ProcessEnv, signal?: Ab
   return { program, env, run, ...facts, rootless: security.includes("rootless") };
 }
 
-type EngineFacts = Pick<ContainerEngine, "kind" | "version" | "arch">;
-
 /** podman is its own server unless it is a remote one; docker never is. */
-function readVersion(text: string): EngineFacts | undefined {
+function readVersion(text: string): Pick<ContainerEngine, "kind" | "version" | "arch"> | undefined {
   let answer: unknown;
   try {
     answer = JSON.parse(text);
@@ -99,7 +97,7 @@ function readVersion(text: string): EngineFacts | undefined {
     return undefined;
   }
   if (!isJsonObject(answer)) return undefined;
-  const client = objectAt(answer, "Client");
+  const client = isJsonObject(answer["Client"]) ? answer["Client"] : {};
   const server = isJsonObject(answer["Server"]) ? answer["Server"] : client;
   const version = server["Version"] ?? client["Version"];
   if (typeof version !== "string") return undefined;
@@ -108,11 +106,6 @@ function readVersion(text: string): EngineFacts | undefined {
   const { Arch: arch, OsArch: both } = server;
   const word = arch ?? (typeof both === "string" ? both.split("/")[1] : undefined);
   return { kind: isDocker ? "docker" : "podman", version, arch: npmArch(word) };
-}
-
-function objectAt(value: JsonObject, key: string): JsonObject {
-  const inner = value[key];
-  return isJsonObject(inner) ? inner : {};
 }
 
 function npmArch(word: unknown): string {

@@ -316,9 +316,9 @@ async function install({ launch, engine, deps, serverId, signal }: NpmImageReque
 
 /** As npx chooses: the only program, the one that is named, or the one of the package's own name. */
 async function entrypointOf({ name, bin }: NpmLaunch, folder: string): Promise<string[]> {
-  const manifest = await readManifest(join(folder, "node_modules", name, "package.json"));
+  const manifest: unknown = JSON.parse(await readFile(join(folder, "node_modules", name, "package.json"), "utf8"));
   const plainName = name.split("/").at(-1) ?? name;
-  const declared = manifest["bin"];
+  const declared = isJsonObject(manifest) ? manifest["bin"] : undefined;
   const programs: JsonObject =
     typeof declared === "string" ? { [plainName]: declared } : isJsonObject(declared) ? declared : {};
   const names = Object.keys(programs);
@@ -337,11 +337,6 @@ async function entrypointOf({ name, bin }: NpmLaunch, folder: string): Promise<s
   const [firstLine = ""] = text.split("\n", 1);
   const isScript = /\.[cm]?js$/.test(file) ? !/^#!(?!.*node)/.test(firstLine) : /^#!.*node/.test(firstLine);
   return isScript ? ["node", path] : [path];
-}
-
-async function readManifest(file: string): Promise<JsonObject> {
-  const value: unknown = JSON.parse(await readFile(file, "utf8"));
-  return isJsonObject(value) ? value : {};
 }
 
 function imageFailed(message: string, hint?: string): ToolcribError {

@@ -21,7 +21,7 @@ export interface SandboxMount {
   readonly writable: boolean;
 }
 
-/** What decides who a program in a sandbox must be to use it. */
+/** The part of a mount that decides who a program in a sandbox must be to use it. */
 export type UserMount = Pick<SandboxMount, "source" | "writable">;
 
 export const NOBODY_ID = 65_534;

@@ -41,23 +41,16 @@ export function limitMeans(env: NodeJS.ProcessEnv): LimitMeans {
   const isRoot = process.getuid?.() === 0;
   const hasSystemd =
     existsSync("/run/systemd/system") && (isRoot || existsSync(join(env["XDG_RUNTIME_DIR"] ?? "", "systemd/private")));
+  const uid = process.getuid?.() ?? 0;
+  const systemdGroup = isRoot ? "" : `user.slice/user-${uid}.slice/user@${uid}.service`;
   return {
     makeGroup: (limits) => makeControlGroup(limits),
     systemdRun: hasSystemd ? findCommand("systemd-run", env["PATH"]) : undefined,
-    systemdControllers: hasSystemd ? controllersOf(isRoot ? "" : userService()) : [],
+    systemdControllers: hasSystemd ? wordsIn(join("/sys/fs/cgroup", systemdGroup, "cgroup.controllers")) : [],
     prlimit: findCommand("prlimit", "/usr/bin:/bin"),
     isRoot,
     env,
   };
-}
-
-function userService(): string {
-  const uid = process.getuid?.() ?? 0;
-  return `user.slice/user-${uid}.slice/user@${uid}.service`;
-}
-
-function controllersOf(group: string): string[] {
-  return wordsIn(join("/sys/fs/cgroup", group, "cgroup.controllers"));
 }
 
 export function planLimits(settings: SandboxSettings, means: LimitMeans): LimitPlan {
@@ -136,15 +129,14 @@ const PERIOD_US = 100_000;
 const GROUP_PREFIX = "toolcrib-";
 const MAX_REMOVE_TRIES = 100;
 
-function groupPlace(): GroupPlace {
-  return { groups: readText("/proc/self/cgroup"), mounts: readText("/proc/self/mountinfo") };
-}
-
 /**
  * The group, or why there can be none. Control groups are the only thing on Linux that bounds memory and processors of a
  * program together with all it starts. They are made below the hub's own group, whose limits then apply to its servers too.
  */
-export function makeControlGroup(limits: GroupLimits, place: GroupPlace = groupPlace()): ControlGroup | string {
+export function makeControlGroup(
+  limits: GroupLimits,
+  place: GroupPlace = { groups: readText("/proc/self/cgroup"), mounts: readText("/proc/self/mountinfo") },
+): ControlGroup | string {
   const made = new Set<string>();
   const name = `${GROUP_PREFIX}${process.pid}-${randomBytes(4).toString("hex")}`;
   try {
@@ -244,7 +236,9 @@ function groupOf(dirs: readonly string[]): ControlGroup {
   return {
     doors: dirs.map((dir) => join(dir, "cgroup.procs")),
     wasOutOfMemory: () =>
-      dirs.some((dir) => ["memory.events", "memory.oom_control"].some((file) => hasKilled(join(dir, file)))),
+      dirs
+        .flatMap((dir) => [join(dir, "memory.events"), join(dir, "memory.oom_control")])
+        .some((file) => /^oom_kill [1-9]/m.test(readText(file))),
     async remove() {
       let left = [...dirs];
       // The kernel takes a moment to empty a group whose processes were just killed.
@@ -254,10 +248,6 @@ function groupOf(dirs: readonly string[]): ControlGroup {
       }
     },
   };
-}
-
-function hasKilled(file: string): boolean {
-  return /^oom_kill [1-9]/m.test(readText(file));
 }
 
 /** Groups that a killed hub left. One in use cannot be removed, so nothing is harmed by a wrong guess. */
