@@ -201,7 +201,8 @@ export async function planRemoval(named: string, place: InstallContext, options:
     const stays = state !== "absent" && state !== "unchanged" && !options.force;
     if (stays) keptFolders.push(path);
     else if (state !== "absent") folders.push(path);
-    if (replaced !== undefined && !stays && isStillThere(replaced)) restored.push({ path, replaced });
+    const canReturn = replaced !== undefined && ("link" in replaced || existsSync(replaced.copy));
+    if (canReturn && !stays) restored.push({ path, replaced });
     else if (replaced !== undefined && "copy" in replaced && stays) keptCopies.push({ path, copy: replaced.copy });
   }
   if (everywhere && record?.home !== undefined && existsSync(record.home)) folders.push(record.home);
@@ -237,10 +238,6 @@ export async function planRemoval(named: string, place: InstallContext, options:
     lockFile: record?.lockFile,
     recordsAfter: (now) => recordsAfter(now, id, everywhere, isMeant),
   };
-}
-
-function isStillThere(replaced: Restoration["replaced"]): boolean {
-  return "link" in replaced || existsSync(replaced.copy);
 }
 
 interface ServersToRemove {
