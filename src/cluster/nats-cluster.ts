@@ -19,12 +19,11 @@ import {
   subjectToken,
 } from "./cluster.ts";
 import { BucketMap } from "./bucket.ts";
-import { IncomingCalls } from "./incoming-calls.ts";
 import { BucketLeases } from "./leases.ts";
 import { MessageSigner } from "./message-signer.ts";
 import { connectNats, type NatsLink, OPEN_NATS_WARNING } from "./nats-link.ts";
 import { NodeList } from "./node-list.ts";
-import { OutgoingCalls } from "./outgoing-calls.ts";
+import { IncomingCalls, OutgoingCalls } from "./node-calls.ts";
 
 const FORGED_EVERY_MS = 60_000;
 
