@@ -93,8 +93,11 @@ export class LiveLists {
     const link = this.#link;
     if (link === undefined) return;
     const { clock, timeoutMs, warn, mask } = this.#options;
-    const warnOfLink = (text: string): void => void (link === this.#link && warn(text));
-    const read = await readKind(link, kind, { clock, timeoutMs: timeoutMs(), warn: warnOfLink });
+    const read = await readKind(link, kind, {
+      clock,
+      timeoutMs: timeoutMs(),
+      warn: (text) => link === this.#link && warn(text),
+    });
     // Meanwhile another link may have taken over.
     if (link !== this.#link) return;
     const lists = mask(read);
@@ -189,9 +192,7 @@ interface Reading {
 
 /** The lists of one kind; a list that could not be read is missing from the result, with a warning. */
 async function readKind(link: Link, kind: ListKind, reading: Reading): Promise<Partial<Definitions>> {
-  if (!isJsonObject(link.agreement.capabilities[kind])) {
-    return kind === "resources" ? { resources: [], templates: [] } : { [kind]: [] };
-  }
+  if (!isJsonObject(link.agreement.capabilities[kind])) return emptyOf(kind);
   switch (kind) {
     case "tools": {
       const tools = await readList<ToolDefinition>(link, "tools/list", "tools", reading);
@@ -209,6 +210,10 @@ async function readKind(link: Link, kind: ListKind, reading: Reading): Promise<P
       return { ...(resources && { resources }), ...(templates && { templates }) };
     }
   }
+}
+
+function emptyOf(kind: ListKind): Partial<Definitions> {
+  return kind === "resources" ? { resources: [], templates: [] } : { [kind]: [] };
 }
 
 /** Undefined if the list could not be read. */
@@ -269,8 +274,10 @@ function sizeOf(entry: unknown): number {
 function named<D extends JsonObject>(entries: readonly unknown[], method: string, reading: Reading): D[] {
   const good = entries.filter((entry) => isJsonObject(entry) && typeof entry["name"] === "string");
   const bad = entries.length - good.length;
-  const [noun, verb] = bad === 1 ? ["entry", "is"] : ["entries", "are"];
-  if (bad > 0) reading.warn(`${method} contains ${bad} ${noun} without a name, which ${verb} left out.`);
+  if (bad > 0)
+    reading.warn(
+      `${method} contains ${bad} ${bad === 1 ? "entry" : "entries"} without a name, which ${bad === 1 ? "is" : "are"} left out.`,
+    );
   // Only the name has been checked: the catalog looks at each definition and quarantines those that are not a D.
   return good as D[];
 }
