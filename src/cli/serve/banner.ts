@@ -2,8 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { delimiter, join, relative } from "node:path";
 import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
-import { claudeDesktop, cursor } from "../../clients/json-clients.ts";
-import { vscode } from "../../clients/vs-code.ts";
+import { claudeDesktop, cursor, vscode } from "../../clients/json-clients.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { toolcribHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
