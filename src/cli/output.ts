@@ -80,6 +80,13 @@ export class Output {
     this.line(lines.join("\n"));
   }
 
+  /** A list for programs or as a table; `nothing` is the note for an empty one. */
+  list<Row>(columns: readonly Column<Row>[], rows: readonly Row[], nothing: string): void {
+    if (this.json) this.value(rows);
+    else if (rows.length === 0) this.note(nothing);
+    else this.table(columns, rows);
+  }
+
   /** The stream for prompts. */
   get prompts(): Sink {
     return this.#stderr;

@@ -36,10 +36,8 @@ async function logIn(invocation: Invocation, id: string): Promise<number> {
   const logins = new Logins(config, env);
   const { key, settings } = await logins.target(id, user);
   if (settings.type === "client-credentials") {
-    throw new ToolcribError(
-      "invalid_arguments",
-      `"${id}" uses client credentials: Toolcrib logs in by itself when it connects.`,
-    );
+    const message = `"${id}" uses client credentials: Toolcrib logs in by itself when it connects.`;
+    throw new ToolcribError("invalid_arguments", message);
   }
   const { store } = logins.oauth;
   const onAuthorize = (url: URL): void => {
@@ -98,11 +96,8 @@ interface LoginRow extends AuthInfo {
 }
 
 async function showStatus(invocation: Invocation, id: string | undefined): Promise<number> {
-  const { out } = invocation;
-  const rows = await loginRows(invocation, id);
-  if (out.json) out.value(rows);
-  else if (rows.length === 0) out.note("There are no logins. Log in to a server with toolcrib auth login <server>.");
-  else out.table(COLUMNS, rows);
+  const nothing = "There are no logins. Log in to a server with toolcrib auth login <server>.";
+  invocation.out.list(COLUMNS, await loginRows(invocation, id), nothing);
   return 0;
 }
 

@@ -182,14 +182,7 @@ function configErrorCheck(error: ToolcribError): Check[] {
   if (diagnostics.length > 0) {
     return diagnostics.map((problem) => ({ area: "config", status: "fail", ...wordsOf(problem) }));
   }
-  return [
-    {
-      area: "config",
-      status: "fail",
-      message: error.message,
-      hint: error.hint,
-    },
-  ];
+  return [{ area: "config", status: "fail", message: error.message, hint: error.hint }];
 }
 
 function wordsOf(diagnostic: Diagnostic): { message: string; hint?: string } {
@@ -328,12 +321,8 @@ function warningsOf(info: ServerInfo): Check[] {
   const base = { area: "server", server: info.id } as const;
   return [
     ...(login === undefined ? [] : [{ ...base, status: "warn" as const, ...login }]),
-    ...info.warnings.map((message) => ({ ...base, status: statusOf(message), message })),
+    ...info.warnings.map((message): Check => ({ ...base, status: PROGRESS.test(message) ? "ok" : "warn", message })),
   ];
-}
-
-function statusOf(message: string): Check["status"] {
-  return PROGRESS.test(message) ? "ok" : "warn";
 }
 
 /** A server's warning is reported when it occurs and with the server. Only the latter is kept. */
@@ -374,12 +363,7 @@ function skillChecks({ hub, skillWarnings }: RunningHub): Check[] {
 
 function skillWarningCheck(warning: string): Check {
   const hint = SKILL_ADVICE.find(([about]) => about.test(warning))?.[1];
-  return {
-    area: "skills",
-    status: "warn",
-    message: plain(warning, Infinity),
-    hint,
-  };
+  return { area: "skills", status: "warn", message: plain(warning, Infinity), hint };
 }
 
 const SKILL_ADVICE: readonly (readonly [RegExp, string])[] = [

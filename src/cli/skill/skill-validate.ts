@@ -27,13 +27,9 @@ interface Checked {
 export async function run(invocation: Invocation): Promise<number> {
   const { args, out, flags, env, cwd } = invocation;
   if (args.length === 0) {
-    throw new ToolcribError(
-      "invalid_arguments",
-      "Name a SKILL.md file, the folder of a skill, or a folder of skills.",
-      {
-        hint: "Example: toolcrib skill validate ./my-skill --strict",
-      },
-    );
+    const message = "Name a SKILL.md file, the folder of a skill, or a folder of skills.";
+    const hint = "Example: toolcrib skill validate ./my-skill --strict";
+    throw new ToolcribError("invalid_arguments", message, { hint });
   }
   const strict = flags.has("strict");
   const checked = new Map<string, Checked>();

@@ -101,7 +101,8 @@ class SkillSearch {
       if (partOf === undefined) this.#reportUnreadable(path, error);
       return [];
     }
-    const isSkill = entries.some(isSkillFile);
+    // In any case: most platforms have file systems that ignore it.
+    const isSkill = entries.some((entry) => entry.name.toLowerCase() === "skill.md" && !entry.isDirectory());
     if (isSkill && partOf !== undefined) this.#nested.set(partOf, [...(this.#nested.get(partOf) ?? []), path]);
     else if (isSkill) this.dirs.push(path);
     // A skill elsewhere is often linked in on purpose; a whole tree elsewhere is not what was pointed at.
@@ -150,11 +151,6 @@ class SkillSearch {
     if (reason === "ENOENT") return;
     this.problems.push({ path, code: "unreadable", message: `${path} cannot be read (${reason}).` });
   }
-}
-
-/** In any case: most platforms have file systems that ignore it. */
-function isSkillFile(entry: Dirent): boolean {
-  return entry.name.toLowerCase() === "skill.md" && !entry.isDirectory();
 }
 
 async function asFolder(parent: Folder, entry: Dirent): Promise<Folder | undefined> {

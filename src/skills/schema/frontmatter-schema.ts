@@ -212,11 +212,10 @@ export function skillJsonSchema(): Record<string, unknown> & SchemaNode {
 
 export function jsonSchemaOf(schema: z.ZodType): SchemaNode & { $schema?: string } {
   // zod emits more than SchemaNode names; the rest is not used here.
-  const node: unknown = z.toJSONSchema(schema, { io: "input", override: ({ jsonSchema }) => tidy(jsonSchema) });
+  const node: unknown = z.toJSONSchema(schema, {
+    io: "input",
+    // Keys are always strings.
+    override: ({ jsonSchema }) => delete jsonSchema.propertyNames,
+  });
   return node as SchemaNode & { $schema?: string };
-}
-
-/** Keys are always strings. */
-function tidy(node: Record<string, unknown>): void {
-  delete node["propertyNames"];
 }
