@@ -87,7 +87,6 @@ export class Output {
     else this.table(columns, rows);
   }
 
-  /** The stream for prompts. */
   get prompts(): Sink {
     return this.#stderr;
   }
@@ -104,7 +103,6 @@ export class Output {
     this.#stderr.write(`${this.#paintOn(this.#stderr, "yellow", "warning:")} ${this.#clean(text)}\n`);
   }
 
-  /** A note with a coloured label. */
   labelled(style: Style, label: string, text: string): void {
     if (!this.quiet) this.#stderr.write(`${this.#paintOn(this.#stderr, style, label)} ${this.#clean(text)}\n`);
   }

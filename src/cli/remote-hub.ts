@@ -106,16 +106,13 @@ function addressOf(running: readonly HubRecord[], wanted: string): Address | und
   if (exactly !== undefined) return ownAddress(exactly);
   const outside = running.find(({ publicUrl }) => publicUrl !== undefined && isSameAddress(publicUrl, wanted));
   if (outside?.publicUrl !== undefined) return { url: outside.publicUrl, token: outside.token };
-  const byName = running.find(({ url }) => isSameAddress(url, wanted, canonicalHostname));
+  const canonical = (hostname: string): string => (LOOPBACK_NAMES.has(hostname) ? "localhost" : hostname);
+  const byName = running.find(({ url }) => isSameAddress(url, wanted, canonical));
   return byName && ownAddress(byName);
 }
 
 /** People type any of these for this machine. Other loopback addresses are distinct. */
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
-
-function canonicalHostname(hostname: string): string {
-  return LOOPBACK_NAMES.has(hostname) ? "localhost" : hostname;
-}
 
 function isSameAddress(known: string, wanted: string, nameOf = (hostname: string): string => hostname): boolean {
   const [a, b] = [URL.parse(known), URL.parse(wanted)];

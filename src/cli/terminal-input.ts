@@ -49,7 +49,6 @@ export function askOnTerminal(
   };
 }
 
-/** The call to approve, as lines of text. */
 export function describeApproval(
   { reason, arguments: args, origin }: AskRequest,
   { longest = MAX_ARGUMENTS_LENGTH }: ApprovalPromptOptions = {},

@@ -78,7 +78,6 @@ async function answer(
   return 0;
 }
 
-/** Shows all arguments before it asks. */
 async function askWithAllArguments(invocation: Invocation, hub: RemoteHub, id: string): Promise<AskAnswer> {
   const { approval } = await hub.request("GET", `${APPROVALS_PATH}/${encodeURIComponent(id)}`);
   if (!isRequest(approval) || approval.id !== id) {

@@ -18,7 +18,7 @@ import { checkRemoteAddress } from "../../upstream/http/address-policy.ts";
 import { loadCommandConfig, unknownServer } from "../command-config.ts";
 import { exitCodeOf, type Invocation, unknownAction } from "../command.ts";
 import { withHub } from "../running-hub.ts";
-import type { Column } from "../table.ts";
+import { type Column, counted } from "../table.ts";
 
 export function run(invocation: Invocation): Promise<number> {
   const [action = "", server] = invocation.args;
@@ -62,7 +62,7 @@ function reportLogin({ out }: Invocation, grant: Grant, info: ServerInfo): void 
   const isUp = status === "connected";
   if (out.json) return out.value({ ...rowOf(grant, true), toolCount, error: isUp ? null : lastError });
   out.line(`Logged in to ${grant.server}${grant.user === undefined ? "" : ` as ${grant.user}`} (${grant.issuer}).`);
-  if (isUp) out.line(`The connection works: ${toolCount} tool${toolCount === 1 ? "" : "s"}.`);
+  if (isUp) out.line(`The connection works: ${counted(toolCount, "tool")}.`);
   else out.warn(`The login was saved, but the server cannot be used: ${lastError ?? info.state}`);
 }
 

@@ -214,7 +214,6 @@ function entryToWrite({ id: _id, origin: _origin, baseDir, ...entry }: ServerSpe
 interface ImportSource {
   /** A client's id, or the path of a file. */
   readonly name: string;
-  /** Files that were read. */
   readonly files: readonly string[];
   readonly servers: readonly ServerSpec[];
   /** Ids of entries that start Toolcrib itself. */

@@ -202,7 +202,6 @@ function enginePasswords({ variables, servers }: Deployment): EnginePasswords {
   return { nats: names.next(["nats", "token"]), postgres: names.next(["postgres", "password"]) };
 }
 
-/** With the addresses of these engines. */
 function withEngines(deployment: Deployment, { nats, postgres }: EnginePasswords): Deployment {
   const config = {
     ...deployment.config,

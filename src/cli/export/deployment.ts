@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
 import { maskTokens } from "../../secrets/mask.ts";
 import { findPlaintextCredentials, replaceCredentials } from "../../secrets/plaintext-credentials.ts";
-import { parseReferences, type Part, type Reference, writeReference } from "../../secrets/secret-references.ts";
+import { type Reference, writeReference, tryParseReferences, type Part } from "../../secrets/secret-references.ts";
 import { isLoopback } from "../../base/network-address.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { toServerEntry, withoutDefaults } from "../../config/server-entry.ts";
@@ -13,12 +13,9 @@ import { sandboxImageOf, sandboxKindOf, type ServerSpec } from "../../model/serv
 import { readSandbox } from "../../upstream/sandbox/sandbox-settings.ts";
 
 export interface Deployment {
-  /** Image of the gateway. */
   readonly image: string;
-  /** The port that it listens on. */
   readonly port: number;
   readonly replicas: number;
-  /** Whether its nodes are a cluster. */
   readonly isCluster: boolean;
   /** Whether its home must survive a restart. */
   readonly keepsHome: boolean;
@@ -60,7 +57,6 @@ export interface DeployedServer {
 /** A text with variables in it. */
 export type EnvText = readonly (string | Variable)[];
 
-/** One file of the result. */
 export interface DeploymentFile {
   readonly path: string;
   readonly text: string;
@@ -152,11 +148,7 @@ export function textsOf(value: unknown): string[] {
 
 /** A malformed reference is plain text. */
 function partsOf(text: string): Part[] {
-  try {
-    return parseReferences(text);
-  } catch {
-    return [text];
-  }
+  return tryParseReferences(text) ?? [text];
 }
 
 export interface SecretReplacement {
@@ -272,7 +264,7 @@ export function planDeployment(loaded: LoadedConfig, options: DeploymentOptions)
     import: _import,
     roles: _roles,
     ...rest
-  } = withoutDefaultValues(config);
+  } = withoutDefaults({ ...config }, ConfigSchema.parse({}));
   const clean = replaceConfigSecrets(rest, { names, warn });
   const portable: JsonObject = {
     mcpServers: entries,
@@ -315,10 +307,6 @@ function portableHttp(
     allowedHosts: [...new Set([...http.allowedHosts, GATEWAY])],
     ...(http.auth === undefined ? token : {}),
   };
-}
-
-function withoutDefaultValues(config: LoadedConfig["config"]): JsonObject {
-  return withoutDefaults({ ...config }, ConfigSchema.parse({}));
 }
 
 function rolesOf({ config }: LoadedConfig, ofRoles: ReadonlyMap<string, JsonObject>): JsonObject {

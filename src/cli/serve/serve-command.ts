@@ -149,7 +149,6 @@ export interface Served {
   readonly needsToken: boolean;
   /** That this hub is a node of. */
   readonly cluster?: Pick<Cluster, "name" | "node"> | undefined;
-  /** The shell command for `toolcrib`. */
   readonly command: string;
 }
 
@@ -210,9 +209,7 @@ export function serverLine(out: Output, { id, state, toolCount, lastError, hint 
 }
 
 interface HubAddress {
-  /** Address of the MCP endpoint. */
   readonly url: string;
-  /** Whether clients need a token. */
   readonly needsToken: boolean;
   /** The config file of the hub, for clients that start their servers themselves. */
   readonly configFile: string | null;

@@ -509,7 +509,6 @@ interface ProgramFailure {
   readonly code: ErrorCode;
   /** Empty if the program said nothing. */
   readonly reason: string;
-  /** How to solve it. */
   readonly hint: string;
 }
 

@@ -201,7 +201,6 @@ function depthOf(line: string): number {
 interface Repair {
   readonly code: string;
   readonly message: string;
-  /** Index of the line. */
   readonly index: number;
 }
 

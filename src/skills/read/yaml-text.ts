@@ -20,7 +20,6 @@ export class YamlText {
   readonly firstLine: number;
   readonly value: unknown;
   readonly problems: readonly YamlProblem[];
-  /** The first error of the parser, if any. */
   readonly error: { readonly message: string; readonly line: number } | undefined;
   readonly unknownTag: { readonly line: number } | undefined;
   readonly #document: Document.Parsed | undefined;

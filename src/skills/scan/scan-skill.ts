@@ -202,7 +202,6 @@ async function readStart(path: string, most: number): Promise<Uint8Array> {
   }
 }
 
-/** The rules for every text of a skill. */
 export const RULES: readonly Rule[] = [
   pipedDownload,
   downloadAndRun,
@@ -352,7 +351,6 @@ export class TimeSlicer {
     this.#since = this.#now();
   }
 
-  /** Runs steps to their end. */
   async run<Result>(steps: Generator<undefined, Result>): Promise<Result> {
     let next = steps.next();
     while (next.done !== true) {
@@ -368,7 +366,6 @@ export class TimeSlicer {
 interface Format {
   readonly name: string;
   readonly bytes: readonly number[];
-  /** The offset of the bytes. */
   readonly at?: number;
 }
 
@@ -414,7 +411,6 @@ function starts(head: Uint8Array, { bytes, at = 0 }: Format): boolean {
   return head.length >= at + bytes.length && bytes.every((byte, index) => head[at + index] === byte);
 }
 
-/** Findings about the kind of a file. */
 export function fileFindings(
   file: SkillFile,
   head: Uint8Array,

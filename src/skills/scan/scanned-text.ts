@@ -84,7 +84,6 @@ export function lineAt({ lines }: ScannedText, number: number): ScannedLine | un
 export type TextKind = "instructions" | "script" | "data";
 
 interface LineContext {
-  /** It is in a fenced block. */
   readonly fenced: boolean;
   /** It is in a comment that a rendered page does not show. */
   readonly hidden: boolean;

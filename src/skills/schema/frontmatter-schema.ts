@@ -90,7 +90,6 @@ export const OpenClawSchema = z.looseObject({
   homepage: z.string().optional().describe("Where to read more."),
 });
 
-/** A parameter of a required server. */
 export const ParameterSchema = z.looseObject({
   description: z.string().optional().describe("What to fill in."),
   required: z.boolean().optional().describe("true by default, unless there is a default value."),
@@ -118,7 +117,6 @@ export const TemplateSchema = z.looseObject({
   headers: NamedTexts.describe("HTTP headers for it."),
 });
 
-/** One required server. */
 export const ServerSchema = z.looseObject({
   name: z.string().optional().describe("Its id in the config. Taken from the package by default."),
   package: z
