@@ -1,8 +1,8 @@
 /** A hub in another process or on another machine: finding it and sending requests to it. */
 import { toolcribHome } from "../config/find-config.ts";
 import { type HubRecord, readHubFiles } from "../hub/activity/hub-file.ts";
-import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../model/errors.ts";
-import { isJsonObject, type JsonObject, parseJsonObject } from "../model/json.ts";
+import { ToolcribError, isErrorObject } from "../model/errors.ts";
+import { type JsonObject, parseJsonObject } from "../model/json.ts";
 import { isLoopback } from "../base/network-address.ts";
 import { HttpClient } from "../upstream/http/http-client.ts";
 import type { Invocation } from "./command.ts";
@@ -41,7 +41,9 @@ export class RemoteHub {
         new ToolcribError("too_large", `The hub's response is larger than ${MAX_RESPONSE_BYTES} bytes.`);
       const value = parseJsonObject((await readBytes(answer.body, MAX_RESPONSE_BYTES, tooLarge)).toString("utf8"));
       if (answer.status === 200 && value !== undefined) return value;
-      throw errorIn(value) ?? this.#noHub(answer.status);
+      const error = value?.["error"];
+      if (!isErrorObject(error)) throw this.#noHub(answer.status);
+      throw new ToolcribError(error.code, error.message, { hint: error.hint });
     } catch (error) {
       if (signal.aborted) throw new ToolcribError("timeout", `${this.url} did not respond within ${TIMEOUT_MS} ms.`);
       throw error;
@@ -132,15 +134,4 @@ function checkedUrl(address: string, hasToken: boolean): string {
     });
   }
   return url.origin + url.pathname.replace(/\/$/, "");
-}
-
-function errorIn(value: JsonObject | undefined): ToolcribError | undefined {
-  const error = value?.["error"];
-  if (!isJsonObject(error) || typeof error["message"] !== "string" || !isErrorCode(error["code"])) return undefined;
-  const { hint } = error;
-  return new ToolcribError(error["code"], error["message"], { hint: typeof hint === "string" ? hint : undefined });
-}
-
-function isErrorCode(code: unknown): code is ErrorCode {
-  return typeof code === "string" && Object.hasOwn(ERROR_TABLE, code);
 }

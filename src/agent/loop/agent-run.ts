@@ -6,9 +6,9 @@ import type { AgentConfig } from "../../model/config.ts";
 import {
   asToolcribError,
   ToolcribError,
-  ERROR_TABLE,
   type ErrorObject,
   errorTextForModel,
+  isErrorObject,
 } from "../../model/errors.ts";
 import type { Session } from "../../sessions/session.ts";
 import { abortError, sleep } from "../abortable.ts";
@@ -434,13 +434,4 @@ function errorOf({ content, details }: ToolResult): ErrorObject {
   const error = isJsonObject(details) ? details["error"] : undefined;
   if (isErrorObject(error)) return error;
   return { code: "tool_error", message: content.map(describeBlock).join("\n") };
-}
-
-function isErrorObject(value: unknown): value is ErrorObject {
-  return (
-    isJsonObject(value) &&
-    typeof value["code"] === "string" &&
-    value["code"] in ERROR_TABLE &&
-    typeof value["message"] === "string"
-  );
 }

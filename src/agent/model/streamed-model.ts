@@ -375,7 +375,9 @@ function connectionFailure(
       hint,
     );
   }
-  if (isBadStream(thrown)) return give("server_unavailable", `The answer of ${id} was interrupted${said}`, true);
+  // An error inside the stream, or a malformed stream: a retry may succeed.
+  const isBadStream = thrown instanceof Error ? BAD_STREAMS.has(thrown.name) : isJsonObject(thrown);
+  if (isBadStream) return give("server_unavailable", `The answer of ${id} was interrupted${said}`, true);
   return give("internal", `${id} could not be asked${said}`, false);
 }
 
@@ -386,11 +388,6 @@ const BAD_STREAMS = new Set([
   "AI_JSONParseError",
   "AI_EmptyResponseBodyError",
 ]);
-
-/** An error inside the stream, or a malformed stream: a retry may succeed. */
-function isBadStream(thrown: unknown): boolean {
-  return thrown instanceof Error ? BAD_STREAMS.has(thrown.name) : isJsonObject(thrown);
-}
 
 function notFoundHint(reach: ModelAccess): string {
   if (reach.startHint !== undefined) return `Check the model's name. ${reach.startHint}`;
