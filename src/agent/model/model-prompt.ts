@@ -8,7 +8,6 @@ import { META_KEY, type Protocol, type SdkMessage } from "./providers.ts";
 export interface PromptRules {
   readonly protocol: Protocol;
   readonly model: string;
-  /** Whether the model accepts images. */
   readonly images: boolean;
   /** Whether a tool result can contain an image; otherwise images follow in a user message. */
   readonly imagesInResults: boolean;

@@ -40,7 +40,6 @@ interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
 
 export interface HttpDoors {
   readonly listener: HttpListener;
-  /** Applies a changed config. */
   reconfigure(): Promise<void>;
   /** Load balancers notice first, requests in progress get time to finish, then the rest is closed. */
   stop(): Promise<void>;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chatLines } from "../../../src/cli/run/chat.ts";
+import { chatLines } from "../../../src/cli/run/run-command.ts";
 import { readLine } from "../../../src/cli/terminal-input.ts";
 import { fakeStreams, until } from "./fake-terminal.ts";
 
