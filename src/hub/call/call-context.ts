@@ -1,4 +1,4 @@
-import type { CancelSignal } from "../../base/cancel.ts";
+import type { CancelSignal } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CatalogReader } from "../../catalog/catalog.ts";
 import { expandKnownPart } from "../../catalog/uri-template.ts";

@@ -3,7 +3,7 @@
  * It never throws: whatever happens, the call ends in exactly one Outcome and one record.
  */
 import { randomUUID } from "node:crypto";
-import type { CancelSignal } from "../../base/cancel.ts";
+import type { CancelSignal } from "../../base/async.ts";
 import { asToolcribError, type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
