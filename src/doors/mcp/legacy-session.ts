@@ -61,6 +61,8 @@ export class LegacySession {
   #closed = false;
   /** The least level of log messages that the client asked for, if it did. */
   level: LogLevel | undefined;
+  /** The operator has ended it: the client has to start again. */
+  isOver = false;
   /** The negotiated version; undefined before `initialize` was answered. */
   version: string | undefined;
 
@@ -116,11 +118,6 @@ export class LegacySession {
   /** The client can no longer get the answer: the request is cancelled upstream. */
   abandon(id: RequestId): void {
     this.#running.get(id)?.abort();
-  }
-
-  /** The operator has ended it: the client has to start again. */
-  get isOver(): boolean {
-    return this.#session?.closed === true;
   }
 
   get isReady(): boolean {
@@ -179,6 +176,7 @@ export class LegacySession {
         elicitation: isJsonObject(capabilities["elicitation"]),
       };
       const session = (this.#session = hub.openSession(this.#door.sessionOptions(this.#origin)));
+      session.closing.addEventListener("abort", () => (this.isOver = true), { once: true });
       this.version = negotiateVersion(params["protocolVersion"]);
       const instructions = await instructionsFor(hub, session);
       return encodeResult(id, {

@@ -112,7 +112,7 @@ export interface Wiring {
   readonly config: LoadedConfig;
   /** Of sessions that brought nothing. */
   readonly path: CallPath;
-  /** What a session brought is looked up first, and its secrets are masked in its own calls, and only there. */
+  /** The path of a session: its own servers and tools come after the hub's, and its secrets are masked in its calls only. */
   readonly pathFor: (session: Session) => CallPath;
   readonly views: Views;
   readonly offered: OfferedTools;

@@ -1,4 +1,4 @@
-/** What all parts of MCP over HTTP share: the door, open sessions and streams, and the checks before a request is answered. */
+/** Shared by all parts of MCP over HTTP: the door, open sessions and streams, and the checks before a request is answered. */
 import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
