@@ -1,5 +1,5 @@
 /** Wire: one open channel to an MCP server that carries JSON-RPC messages, on any transport. */
-import type { CancelSignal } from "../base/cancel.ts";
+import type { CancelSignal } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { type ErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";

@@ -51,11 +51,7 @@ export async function openGateway(
   const listener = await openListener({
     http,
     callsPerMinute: hub.config.config.limits.callsPerMinute,
-    routes: [
-      { path: "/mcp", access: "read", handle: (exchange) => transport.handleMcp(exchange) },
-      { path: "/sse", access: "read", handle: (exchange) => transport.handleSse(exchange) },
-      { path: "/messages", access: "read", handle: (exchange) => transport.handleMessages(exchange) },
-    ],
+    routes: transport.routes,
     resolve: async (text) => (await secrets.resolve(text, { baseDir: process.cwd() })).value,
     redactor,
     warn: () => {},

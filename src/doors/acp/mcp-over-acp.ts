@@ -5,7 +5,7 @@ import {
   type McpOutcome,
   McpOverAcpCaller,
 } from "@agentclientprotocol/sdk/unstable";
-import type { CancelSignal } from "../../base/cancel.ts";
+import type { CancelSignal } from "../../base/async.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";

@@ -6,8 +6,7 @@ import type { Agent, IncomingHttpHeaders, IncomingMessage, RequestOptions } from
 import type { Agent as HttpsAgent } from "node:https";
 import type { Socket } from "node:net";
 import { urlToHttpOptions } from "node:url";
-import { withAbort } from "../../base/async.ts";
-import type { CancelSignal } from "../../base/cancel.ts";
+import { type CancelSignal, withAbort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { AddressPolicy } from "./address-policy.ts";

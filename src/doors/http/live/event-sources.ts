@@ -1,14 +1,36 @@
 /** Hub events as events of the contract: servers, tools, calls, approvals, sessions, skills, settings. */
 import type { Clock } from "../../../base/clock.ts";
+import type { EventName, FieldsOf } from "../../../contract/websocket.ts";
 import { summarizeApproval } from "../../../hub/activity/approval-records.ts";
 import type { HubEvents } from "../../../hub/hub-events.ts";
+import type { Hub } from "../../../hub/hub.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type { ToolCapability } from "../../../model/capability.ts";
 import type { AskRequest } from "../../../model/decision.ts";
 import type { ServerInfo, ServerState } from "../../../model/server-state.ts";
 import type { StartRecord } from "../../../telemetry/call-record.ts";
+import type { DeepReadonly } from "../api/operation-handler.ts";
 import { serverSnapshot, type ServerSnapshot } from "../api/visibility.ts";
-import type { Audience, FeedHub, Fields, Publish } from "./feed-event.ts";
+
+export type Fields<Name extends EventName> = DeepReadonly<FieldsOf<Name>>;
+
+export interface Audience {
+  /** Only for viewers who see this server, as it was then. */
+  readonly server?: ServerSnapshot;
+  /** Only for viewers who may see a skill of this name. */
+  readonly skill?: string;
+  /** Also for the session that caused it. */
+  readonly session?: string;
+}
+
+/** Publishes an event, in order. */
+export type Publish = <Name extends EventName>(type: Name, fields: Fields<Name>, audience?: Audience) => void;
+
+/** The parts of a hub that events come from; its own session sees everything that can be seen. */
+export type FeedHub = Pick<Hub, "session" | "config" | "on" | "view"> & {
+  readonly servers: Pick<Hub["servers"], "list">;
+  readonly pins: Pick<Hub["pins"], "stateOf">;
+};
 
 /** Nothing else makes a connected server idle. */
 const DISCONNECT_REASON = "disconnected by request";

@@ -22,12 +22,12 @@ import {
   type EventFilter,
   eventFilter,
   filterOfQuery,
+  type Frame,
   parseResumePoint,
   type Receiver,
   type ResumePoint,
 } from "./event-feed.ts";
 import { ExtraTools } from "./extra-tool-calls.ts";
-import type { Frame } from "./feed-event.ts";
 import { type CommandId, commandId, parseFrame, SocketCommands, toErrorObject } from "./socket-commands.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well.
