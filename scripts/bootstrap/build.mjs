@@ -48,8 +48,11 @@ export async function build({ root, nodePath, say }) {
       rmSync(fresh, { recursive: true, force: true });
       return code;
     }
+    // Removed, not written over: it is wrong until the new one is there, and a copied tree may share the file by a hard link.
+    const stamp = join(root, ".dev", "build-stamp");
+    rmSync(stamp, { force: true });
     swap(root, fresh);
-    writeFileSync(join(root, ".dev", "build-stamp"), hash);
+    writeFileSync(stamp, hash);
     return 0;
   });
 }

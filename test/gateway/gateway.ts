@@ -79,14 +79,3 @@ export async function openGateway(
     },
   };
 }
-
-/** Waits until `find` gives something; the test's own timeout ends a wait for nothing. */
-export async function eventually<Found>(
-  find: () => Found | undefined | false | Promise<Found | undefined | false>,
-): Promise<Found> {
-  for (;;) {
-    const found = await find();
-    if (found !== undefined && found !== false) return found;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

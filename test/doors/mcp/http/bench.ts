@@ -264,11 +264,6 @@ function eventIn(block: string): SentEvent {
   return { ...fields, message: data.startsWith("{") ? (JSON.parse(data) as JsonObject) : {} };
 }
 
-/** Waits until something holds, for as long as the test itself may take. */
-export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2));
-}
-
 function readBody(incoming: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
