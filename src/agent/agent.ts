@@ -33,7 +33,7 @@ export function createAgent(options: AgentOptions): Agent {
     options.session === undefined ? openOwnSession(options, model) : { session: options.session };
   const conversation =
     options.conversation ??
-    new Conversations(hub.internals.store, clock).create({
+    new Conversations(hub, clock).create({
       door: session.door,
       cwd: session.workspaceDir,
       user: session.user,

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../base/clock.ts";
+import type { Hub } from "../hub/hub.ts";
 import { describeBlock, isContentBlock, textBlock, truncateMiddle } from "../model/content.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -170,7 +171,7 @@ export interface ConversationsPage {
 /**
  * The conversations of a store. Without a store they are kept in this object only.
  *
- *     const conversations = new Conversations(hub.store);
+ *     const conversations = new Conversations(hub);
  *     const conversation = (await conversations.open(id)) ?? conversations.create({ door: "library" });
  *     const agent = createAgent({ hub, conversation });
  */
@@ -178,7 +179,9 @@ export class Conversations {
   readonly #kept: StoredConversations;
   readonly #clock: Clock;
 
-  constructor(store: Pick<Store, "conversations"> | undefined, clock: Clock = systemClock) {
+  /** @param source The hub whose store has them, or a store; without a store they are kept here. */
+  constructor(source: Hub | Pick<Store, "conversations"> | undefined, clock: Clock = systemClock) {
+    const store = source !== undefined && "internals" in source ? source.internals.store : source;
     this.#kept = store?.conversations ?? memoryConversations(clock);
     this.#clock = clock;
   }

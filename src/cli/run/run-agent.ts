@@ -50,7 +50,7 @@ export class RunAgent {
 
   static async open(options: RunAgentOptions, resume: { readonly id: string } | "last" | undefined): Promise<RunAgent> {
     const { hub, cwd } = options;
-    const conversations = new Conversations(hub.internals.store, systemClock);
+    const conversations = new Conversations(hub, systemClock);
     const agent = new RunAgent(options, conversations, conversations.create({ door: DOOR, cwd }));
     if (resume !== undefined) await agent.resume(resume);
     return agent;

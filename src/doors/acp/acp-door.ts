@@ -60,7 +60,7 @@ export class AcpDoor {
     this.#options = options;
     this.#mcp = mcp;
     this.#models = new ModelChoices(options);
-    this.#conversations = new Conversations(options.hub.internals.store);
+    this.#conversations = new Conversations(options.hub);
     this.#remembered = new SavedServers(options.hub);
     this.#guarded = new ProtectedPaths(options);
     const tell = (notice: Notice): void => this.#sessions.forEach((session) => session.tell(notice));
