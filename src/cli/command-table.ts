@@ -35,6 +35,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       { flags: "--host <host>", summary: "address to listen on; overrides http.host" },
       { flags: "--port <port>", summary: "port to listen on; overrides http.port; 0 picks a free port" },
+      { flags: "--background", summary: "as toolcrib hub start runs it: on this machine only, and it ends when idle" },
       ...logOptions,
     ],
     examples: ["toolcrib serve", "toolcrib serve --port 0 --log-format json --log-level debug"],
@@ -44,7 +45,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "mcp",
     summary: "serve the catalog, or a single server, as an MCP server over stdio",
     arguments: [],
-    options: [{ flags: "--server <id>", summary: "serve only this server" }, role, ...logOptions],
+    options: [
+      { flags: "--server <id>", summary: "serve only this server" },
+      role,
+      { flags: "--standalone", summary: "run a hub of its own instead of using the shared one" },
+      ...logOptions,
+    ],
     examples: ["toolcrib mcp", "toolcrib mcp --server files"],
     load: async () => (await import("./serve/mcp-command.ts")).run,
   },

@@ -1,7 +1,7 @@
 /** A hub in another process or on another machine: finding it and sending requests to it. */
 import type { IncomingMessage } from "node:http";
 import { toolcribHome } from "../config/find-config.ts";
-import { type HubRecord, readHubFiles } from "../hub/activity/hub-file.ts";
+import { type HubRecord, readHubRecords } from "../hub/activity/hub-records.ts";
 import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { isLoopback } from "../base/network-address.ts";
@@ -72,7 +72,7 @@ export async function findRunningHub(
   { flags, env, out }: Invocation,
   { withOwnToken = true }: FindOptions = {},
 ): Promise<RemoteHub> {
-  const running = await readHubFiles(toolcribHome(env));
+  const running = readHubRecords(toolcribHome(env));
   const wanted = flags.text("hub");
   const known = wanted === undefined ? ownAddress(onlyHub(running)) : addressOf(running, wanted);
   const token = flags.text("token") ?? (withOwnToken ? known?.token : undefined) ?? tokenOf(env);

@@ -6,8 +6,7 @@ import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { ReadEntry } from "tar";
 import type { Entry, ZipFile } from "yauzl";
-import { systemErrorCode } from "../../files/lock-file.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { systemErrorCode, ToolcribError } from "../../model/errors.ts";
 
 interface UnpackOptions {
   readonly limits?: ArchiveLimits;

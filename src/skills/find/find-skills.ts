@@ -2,11 +2,10 @@
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { systemErrorCode, asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { Skill } from "../../model/skill.ts";
 import { readSkill } from "../read/read-skill.ts";
 import { mapLimit } from "../../base/async.ts";
-import { systemErrorCode } from "../../files/lock-file.ts";
 import { isInside } from "../../files/path-safety.ts";
 
 export interface FindProblem {

@@ -2,8 +2,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { systemErrorCode, withLock } from "../../files/lock-file.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { withLock } from "../../files/lock-file.ts";
+import { systemErrorCode, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import type { Store } from "../../store/store.ts";
