@@ -252,6 +252,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/secrets.ts")).run,
   },
   {
+    name: "hub",
+    summary: "manage the hub in the background that stdio clients share",
+    arguments: [{ syntax: "[action]", summary: "start, stop, restart, status or logs (default: status)" }],
+    options: [],
+    examples: ["toolcrib hub", "toolcrib hub restart", "toolcrib hub logs"],
+    load: async () => (await import("./hub/hub-command.ts")).run,
+  },
+  {
     name: "trust",
     summary: "manage which project configs may be used; they are found in the working directory and its parents",
     arguments: [

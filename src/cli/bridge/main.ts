@@ -17,13 +17,10 @@ interface BridgeFlags {
   readonly quiet?: boolean;
 }
 
-const exitCode = await attach();
-if (exitCode === undefined) await import("../main.ts");
-else process.exit(exitCode);
-
 /** Undefined if the command itself has to serve the client. */
 async function attach(): Promise<number | undefined> {
-  const flags = parseFlags(process.argv.slice(3));
+  const [, , command, ...args] = process.argv;
+  const flags = command === "mcp" ? parseFlags(args) : undefined;
   if (flags === undefined) return undefined;
   const { env } = process;
   const cwd = process.cwd();
@@ -56,10 +53,13 @@ async function attach(): Promise<number | undefined> {
   }
 }
 
+/** The log is that of the hub; its options are for a hub of the client's own. */
+const FLAG = /^--(config|server|role|quiet|log-level|log-format)(?:=(.*))?$/s;
+
 function parseFlags(args: readonly string[]): BridgeFlags | undefined {
   const flags: Record<string, string | boolean> = {};
   for (let at = 0; at < args.length; at++) {
-    const [, name = "", inline] = /^--(config|server|role|quiet)(?:=(.*))?$/s.exec(args[at] ?? "") ?? [];
+    const [, name = "", inline] = FLAG.exec(args[at] ?? "") ?? [];
     if (name === "") return undefined;
     const value = name === "quiet" ? true : (inline ?? args[++at]);
     if (value === undefined) return undefined;
@@ -67,3 +67,7 @@ function parseFlags(args: readonly string[]): BridgeFlags | undefined {
   }
   return flags;
 }
+
+const exitCode = await attach();
+if (exitCode === undefined) await import("../main.ts");
+else process.exit(exitCode);

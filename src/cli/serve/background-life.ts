@@ -12,7 +12,7 @@ interface BackgroundOptions {
   readonly packageFile: string;
 }
 
-const LOOK_MS = 5000;
+const MAX_LOOK_MS = 5000;
 
 export class BackgroundLife {
   readonly #options: BackgroundOptions;
@@ -23,7 +23,8 @@ export class BackgroundLife {
 
   constructor(options: BackgroundOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+    const idleMs = options.hub.config.config.hub.idleMinutes * 60_000;
+    this.#timer = setInterval(() => this.#look(), Math.min(MAX_LOOK_MS, idleMs / 4 || MAX_LOOK_MS));
   }
 
   stop(): void {

@@ -1,5 +1,6 @@
 /** `toolcrib serve`: the hub with its HTTP doors, until a signal stops it. */
 import { once } from "node:events";
+import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { configFiles, toolcribHome } from "../../config/find-config.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
@@ -70,7 +71,7 @@ export async function run(invocation: Invocation): Promise<number> {
     doors = await (background ? open().catch((error: unknown) => openElsewhere(error, () => open(0))) : open());
     if (background) {
       const { busy } = doors;
-      life = new BackgroundLife({ hub, busy, end: (reason) => endItself(log, reason), packageFile: PACKAGE_FILE });
+      life = new BackgroundLife({ hub, busy, end: (reason) => endItself(log, reason), packageFile: packageFile() });
       log.info("started in the background", { url: doors.listener.url, version: VERSION });
     }
     const { listener } = doors;
@@ -98,7 +99,9 @@ export async function run(invocation: Invocation): Promise<number> {
   }
 }
 
-const PACKAGE_FILE = join(dirname(process.argv[1] ?? ""), "..", "package.json");
+function packageFile(): string {
+  return join(dirname(realpathSync(process.argv[1] ?? "")), "..", "package.json");
+}
 
 /** The way of a signal: calls in progress finish first. */
 function endItself(log: Log, reason: string): void {
