@@ -303,6 +303,7 @@ export const COMMANDS: readonly CommandEntry[] = [
         kind: "list",
       },
       { flags: "--url <url>", summary: "URL of a running hub; without it, the client starts Toolcrib with a command" },
+      { flags: "--role <name>", summary: "what the client may see and do" },
       scope,
       force("replace an entry with the same name that Toolcrib did not write"),
       dryRun,
