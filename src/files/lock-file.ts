@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { lstat, open, readdir, readFile, readlink, rm, symlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { isProcessAlive } from "../base/processes.ts";
+import { isProcessAlive } from "./processes.ts";
 import { systemErrorCode, ToolcribError } from "../model/errors.ts";
 
 interface LockOptions {

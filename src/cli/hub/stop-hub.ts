@@ -1,6 +1,6 @@
 /** Ends a running hub of this user. */
 import { findHub, type HubRecord } from "../../hub/activity/hub-records.ts";
-import { isProcessAlive } from "../../base/processes.ts";
+import { isProcessAlive } from "../../files/processes.ts";
 import { ToolcribError } from "../../model/errors.ts";
 
 const MAX_STOP_MS = 20_000;

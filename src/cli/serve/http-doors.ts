@@ -29,7 +29,7 @@ import type { Redactor } from "../../secrets/redactor.ts";
 import { HubMetrics } from "../../telemetry/metrics.ts";
 
 interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
-  /** What the file in the home says of the hub. */
+  /** Part of the file in the home by which commands find the hub. */
   readonly record?: ListenerOptions["record"];
   /** A client of another process introduced itself. */
   readonly onBridge?: (hello: BridgeHello) => void;

@@ -24,7 +24,7 @@ import {
   shellCommand,
 } from "./banner.ts";
 import { stopBackgroundHub } from "../hub/stop-hub.ts";
-import { BackgroundLife } from "./background-life.ts";
+import { BackgroundHub } from "./background-hub.ts";
 import { logFor, logHubEvents, logServer, logWarnings } from "./hub-log.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 
@@ -53,7 +53,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const hub = await createHub(config, { wait: false, door: "hub", cluster: true, env, redactor });
   logWarnings(hub, log);
   let doors: HttpDoors | undefined;
-  let life: BackgroundLife | undefined;
+  let life: BackgroundHub | undefined;
   const open = (port?: number): Promise<HttpDoors> =>
     openHttpDoors({
       hub,
@@ -71,7 +71,7 @@ export async function run(invocation: Invocation): Promise<number> {
     doors = await (background ? open().catch((error: unknown) => openElsewhere(error, () => open(0))) : open());
     if (background) {
       const { busy } = doors;
-      life = new BackgroundLife({ hub, busy, end: (reason) => endItself(log, reason), packageFile: packageFile() });
+      life = new BackgroundHub({ hub, busy, end: (reason) => endItself(log, reason), packageFile: packageFile() });
       log.info("started in the background", { url: doors.listener.url, version: VERSION });
     }
     const { listener } = doors;

@@ -54,7 +54,7 @@ export interface HttpRoute {
   handle(exchange: HttpExchange): void | Promise<void>;
   /** Takes the connection over. Without it such requests are refused. */
   upgrade?(upgrade: HttpUpgrade): void;
-  /** What it becomes; a WebSocket if absent. */
+  /** The other protocol; `websocket` if absent. */
   readonly protocol?: string;
 }
 

@@ -43,7 +43,7 @@ export interface ListenerOptions {
   readonly clock?: Clock;
   /** Toolcrib's home, where a file says how to reach this hub; no file if absent. */
   readonly home?: string;
-  /** What the file in the home says of the hub. */
+  /** Part of the file in the home by which commands find the hub. */
   readonly record?: Pick<HubRecord, "config" | "background">;
   /** A login link was issued, or a user logged in or out. */
   readonly onLogin?: (event: LoginEvent, caller: Caller) => void;

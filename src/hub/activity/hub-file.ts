@@ -5,7 +5,7 @@
 import { chmod, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { portOf } from "../../base/network-address.ts";
-import { isProcessAlive } from "../../base/processes.ts";
+import { isProcessAlive } from "../../files/processes.ts";
 import { writeAtomic } from "../../files/write-atomic.ts";
 import { hubFileNames, type HubRecord, pidOf, readHubRecords } from "./hub-records.ts";
 

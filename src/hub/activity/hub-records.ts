@@ -1,7 +1,7 @@
 /** The files of running hubs, as commands of the same user read them. Small, because the bridge of a stdio client loads it. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isProcessAlive } from "../../base/processes.ts";
+import { isProcessAlive } from "../../files/processes.ts";
 import { isJsonObject } from "../../model/json.ts";
 
 export interface HubRecord {

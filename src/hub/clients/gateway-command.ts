@@ -6,7 +6,7 @@ import { homeConfigFile, toolcribHome } from "../../config/find-config.ts";
 export interface GatewayOptions {
   /** This server alone instead of the whole catalog. */
   readonly server?: string;
-  /** What the client may see and do. */
+  /** Narrows the client to this role. */
   readonly role?: string;
   /** The config to use; the one in Toolcrib's home if absent. It is always named: a client starts programs in any folder. */
   readonly configFile?: string | null;

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { UndoEntries } from "../../files/change-set/change-journal.ts";
 import { ChangeSet, recoverChanges } from "../../files/change-set/change-set.ts";
-import { isProcessAlive } from "../../base/processes.ts";
+import { isProcessAlive } from "../../files/processes.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { writeAtomic } from "../../files/write-atomic.ts";
 import { ToolcribError } from "../../model/errors.ts";

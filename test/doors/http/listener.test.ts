@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { HttpRoute } from "../../../src/doors/http/http-exchange.ts";
 import { writeHubFile } from "../../../src/hub/activity/hub-file.ts";
+import { VERSION } from "../../../src/model/version.ts";
 import { type HubRecord, readHubRecords } from "../../../src/hub/activity/hub-records.ts";
 import { place, temporaryHome } from "./support.ts";
 
@@ -144,10 +145,11 @@ describe("[gate-10c] the file by which commands find the hub", () => {
       publicUrl: "https://tools.example.com",
       pid: process.pid,
       token: expect.stringMatching(/^[\w-]{43}$/),
+      version: VERSION,
     });
     expect(statSync(own(there.home)).mode & 0o777).toBe(0o600);
     expect(statSync(join(there.home, "hubs")).mode & 0o777).toBe(0o700);
-    expect(readHubRecords(there.home)).toEqual([record]);
+    expect(readHubRecords(there.home)).toEqual([{ ...record, background: false }]);
     await there.listener.close();
     expect(existsSync(own(there.home))).toBe(false);
     expect(readHubRecords(there.home)).toEqual([]);

@@ -1,4 +1,4 @@
-/** When a hub in the background ends: nobody has used it for a while, or a newer version of Toolcrib is there. */
+/** When a hub in the background ends: it was not used for a while, or a newer version of Toolcrib is there. */
 import { readFileSync } from "node:fs";
 import type { Hub } from "../../hub/hub.ts";
 import { VERSION } from "../../model/version.ts";
@@ -14,7 +14,7 @@ interface BackgroundOptions {
 
 const MAX_LOOK_MS = 5000;
 
-export class BackgroundLife {
+export class BackgroundHub {
   readonly #options: BackgroundOptions;
   readonly #timer: NodeJS.Timeout;
   #usedAt = performance.now();
