@@ -27,13 +27,9 @@ export interface GatewayCommand {
 export function gatewayCommand(options: GatewayOptions = {}): GatewayCommand {
   const { server, role, configFile = null, env = process.env } = options;
   const home = toolcribHome(env);
-  const args = [
-    "mcp",
-    ...(server === undefined ? [] : ["--server", server]),
-    ...(role === undefined ? [] : ["--role", role]),
-    "--config",
-    resolve(configFile ?? homeConfigFile(home)),
-  ];
+  const only = server === undefined ? [] : ["--server", server];
+  const as = role === undefined ? [] : ["--role", role];
+  const args = ["mcp", ...only, ...as, "--config", resolve(configFile ?? homeConfigFile(home))];
   const bin = ownBin();
   const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
   return {
