@@ -27,21 +27,21 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 const BRIDGE = join(dirname(MAIN), "bridge", `main${extname(MAIN)}`);
 const WITHIN = { timeout: 60_000, interval: 50 };
 
-interface Record {
+interface HubFile {
   readonly pid: number;
   readonly url: string;
   readonly token: string;
 }
 
 let home: string;
-let env: globalThis.Record<string, string>;
+let env: Record<string, string>;
 const clients: Client[] = [];
 const children: ChildProcess[] = [];
 const hubPids = new Set<number>();
 
 beforeEach(() => {
   home = realpathSync(mkdtempSync(join(tmpdir(), "toolcrib-one-")));
-  env = { ...process.env, TOOLCRIB_HOME: home } as globalThis.Record<string, string>;
+  env = { PATH: process.env["PATH"] ?? "", HOME: home, TOOLCRIB_HOME: home };
 });
 
 afterEach(async () => {
@@ -58,16 +58,16 @@ function configure(config: object): void {
   writeFileSync(join(home, "toolcrib.json"), JSON.stringify({ guard: { pins: "off" }, ...config }));
 }
 
-function hubs(): Record[] {
+function hubs(): HubFile[] {
   const folder = join(home, "hubs");
   const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
   const names = isFolder ? readdirSync(folder).filter((name) => /^\d+\.json$/.test(name)) : [];
   return names
-    .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as Record)
+    .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as HubFile)
     .filter(({ pid }) => isAlive(pid));
 }
 
-function onlyHub(): Record {
+function onlyHub(): HubFile {
   const [hub, ...others] = hubs();
   expect(others).toEqual([]);
   if (hub === undefined) throw new Error("no hub runs");
@@ -145,9 +145,9 @@ describe("one hub on a home", () => {
     const [one, two] = await Promise.all([stdioClient(), stdioClient()]);
     const first = onlyHub();
     const outcomes: string[] = [];
-    let running = true;
+    const ended = new AbortController();
     const load = [one, two].map(async (client) => {
-      while (running) {
+      while (!ended.signal.aborted) {
         await say(client, "x").then(
           (text) => outcomes.push(text),
           (error: unknown) => outcomes.push(String(error)),
@@ -159,7 +159,7 @@ describe("one hub on a home", () => {
     await vi.waitFor(() => expect(hubs().map(({ pid }) => pid)).not.toEqual([]), WITHIN);
     const before = outcomes.length;
     await vi.waitFor(() => expect(outcomes.length).toBeGreaterThan(before + 50), WITHIN);
-    running = false;
+    ended.abort();
     await Promise.all(load);
     const failed = outcomes.filter((text) => text !== "Echo: x");
     expect(failed.length).toBeLessThanOrEqual(2);
