@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 // Plain JavaScript for Node 18 and up, so that an old Node gives a clear answer instead of a syntax error.
 const NEEDED = [22, 14];
-const built = new URL("../dist/cli/main.js", import.meta.url);
-const source = new URL("../src/cli/main.ts", import.meta.url);
+// The bridge of a stdio client is small: the rest is loaded when it is needed.
+const name = process.argv[2] === "mcp" ? "bridge/main" : "main";
+const built = new URL(`../dist/cli/${name}.js`, import.meta.url);
+const source = new URL(`../src/cli/${name}.ts`, import.meta.url);
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 const isNewEnough = major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1]);

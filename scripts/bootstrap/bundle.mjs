@@ -23,6 +23,7 @@ export async function bundle({ root, out }) {
     input: {
       index: "src/index.ts",
       "cli/main": "src/cli/main.ts",
+      "cli/bridge/main": "src/cli/bridge/main.ts",
       "agent/index": "src/agent/index.ts",
       "agent/adapters/index": "src/agent/adapters/index.ts",
       "api-client/index": "src/api-client/index.ts",

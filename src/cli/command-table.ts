@@ -35,6 +35,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       { flags: "--host <host>", summary: "address to listen on; overrides http.host" },
       { flags: "--port <port>", summary: "port to listen on; overrides http.port; 0 picks a free port" },
+      { flags: "--background", summary: "as toolcrib hub start runs it: on this machine only, and it ends when idle" },
       ...logOptions,
     ],
     examples: ["toolcrib serve", "toolcrib serve --port 0 --log-format json --log-level debug"],
@@ -44,7 +45,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "mcp",
     summary: "serve the catalog, or a single server, as an MCP server over stdio",
     arguments: [],
-    options: [{ flags: "--server <id>", summary: "serve only this server" }, role, ...logOptions],
+    options: [
+      { flags: "--server <id>", summary: "serve only this server" },
+      role,
+      { flags: "--standalone", summary: "run a hub of its own instead of using the shared one" },
+      ...logOptions,
+    ],
     examples: ["toolcrib mcp", "toolcrib mcp --server files"],
     load: async () => (await import("./serve/mcp-command.ts")).run,
   },
@@ -246,6 +252,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/secrets.ts")).run,
   },
   {
+    name: "hub",
+    summary: "manage the hub in the background that stdio clients share",
+    arguments: [{ syntax: "[action]", summary: "start, stop, restart, status or logs (default: status)" }],
+    options: [],
+    examples: ["toolcrib hub", "toolcrib hub restart", "toolcrib hub logs"],
+    load: async () => (await import("./hub/hub-command.ts")).run,
+  },
+  {
     name: "trust",
     summary: "manage which project configs may be used; they are found in the working directory and its parents",
     arguments: [
@@ -289,6 +303,7 @@ export const COMMANDS: readonly CommandEntry[] = [
         kind: "list",
       },
       { flags: "--url <url>", summary: "URL of a running hub; without it, the client starts Toolcrib with a command" },
+      { flags: "--role <name>", summary: "what the client may see and do" },
       scope,
       force("replace an entry with the same name that Toolcrib did not write"),
       dryRun,

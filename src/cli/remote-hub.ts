@@ -1,6 +1,6 @@
 /** A hub in another process or on another machine: finding it and sending requests to it. */
 import { toolcribHome } from "../config/find-config.ts";
-import { type HubRecord, readHubFiles } from "../hub/activity/hub-file.ts";
+import { type HubRecord, readHubRecords } from "../hub/activity/hub-records.ts";
 import { ToolcribError, isErrorObject } from "../model/errors.ts";
 import { type JsonObject, parseJsonObject } from "../model/json.ts";
 import { isLoopback } from "../base/network-address.ts";
@@ -71,7 +71,7 @@ export async function findRunningHub(
   { flags, env, out }: Invocation,
   { withOwnToken = true }: FindOptions = {},
 ): Promise<RemoteHub> {
-  const running = await readHubFiles(toolcribHome(env));
+  const running = readHubRecords(toolcribHome(env));
   const wanted = flags.text("hub");
   const known = wanted === undefined ? ownAddress(onlyHub(running)) : addressOf(running, wanted);
   const token = flags.text("token") ?? (withOwnToken ? known?.token : undefined) ?? tokenOf(env);

@@ -52,6 +52,14 @@ export function findConfig({ config, env, cwd, home = toolcribHome(env) }: FindO
   return { home: configIn(home) ?? null, project: projectConfig(cwd, home) };
 }
 
+/** Names what a hub serves: two commands with the same files can share one. */
+export function configFiles(options: FindOptions & { readonly home: string }): string[] {
+  const found = findConfig(options);
+  if ("named" in found) return [found.named];
+  const home = homeConfigFile(options.home);
+  return found.project === null ? [home] : [home, found.project];
+}
+
 /** The config that `toolcrib add` makes where there is none. */
 export function homeConfigFile(home: string): string {
   return configIn(home) ?? join(home, "toolcrib.json");

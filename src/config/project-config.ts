@@ -90,7 +90,7 @@ function unusedKeys(written: JsonObject): string[] {
 
 /** Others are reported as unknown keys already. */
 function isKnownKey(key: string): boolean {
-  return ["workspaceDir", "audit", "http", "sessions", "store", "containers", "cluster"].includes(key);
+  return ["workspaceDir", "audit", "http", "hub", "sessions", "store", "containers", "cluster"].includes(key);
 }
 
 type Warn = (path: string, message: string) => void;

@@ -7,7 +7,8 @@ import { randomUUID } from "node:crypto";
 import { lstat, open, readdir, readFile, readlink, rm, symlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { ToolcribError, systemErrorCode } from "../model/errors.ts";
+import { isProcessAlive } from "./processes.ts";
+import { systemErrorCode, ToolcribError } from "../model/errors.ts";
 
 interface LockOptions {
   /** How long to wait for another holder, in milliseconds. */
@@ -114,17 +115,5 @@ async function removeStale(path: string, staleMs: number): Promise<void> {
     if (await isStale(path, staleMs)) await rm(path, { force: true });
   } finally {
     await rm(claim, { force: true });
-  }
-}
-
-/** Whether a process with this id exists, including those of other users. */
-export function isProcessAlive(pid: number): boolean {
-  // These would ask for groups of processes, our own among them.
-  if (pid <= 0) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return systemErrorCode(error) === "EPERM";
   }
 }

@@ -422,6 +422,15 @@ const SecretsSchema = z.strictObject({
 
 export type GuardRules = z.output<typeof GuardSchema>;
 
+const HubSchema = z.strictObject({
+  idleMinutes: z
+    .number()
+    .min(0)
+    .max(100_000)
+    .default(30)
+    .describe("A hub that a client started in the background ends after this time without clients; 0 for never."),
+});
+
 export const ConfigSchema = z.strictObject({
   $schema: z.string().optional().describe("Address of the JSON Schema, for editors."),
   mcpServers: z
@@ -448,6 +457,7 @@ export const ConfigSchema = z.strictObject({
   guard: GuardSchema.prefault({}).describe("How to handle untrusted content."),
   audit: AuditSchema.prefault({}).describe("The audit log."),
   secrets: SecretsSchema.prefault({}).describe("How `secret://` references are resolved."),
+  hub: HubSchema.prefault({}).describe("The hub that clients share in the background."),
   http: HttpSchema.prefault({}).describe("Address, tokens and limits of the HTTP endpoints."),
   agent: AgentSchema.prefault({}).describe("The built-in agent."),
   sessions: SessionsSchema.prefault({}).describe("What clients may bring to their sessions."),

@@ -4,7 +4,7 @@ import { chmod, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import Sqlite, { type Database } from "better-sqlite3";
-import { isProcessAlive } from "../files/lock-file.ts";
+import { isProcessAlive } from "../files/processes.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { assertNotNewer } from "./migrations.ts";
 

@@ -7,6 +7,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.ts";
+import { readHubRecords } from "../../src/hub/activity/hub-records.ts";
 import { COMPILE_CACHE, MAIN, SOURCE_MAIN } from "../support/main-program.ts";
 
 // Each test starts several processes, which takes long on a machine that is busy with other tests.
@@ -127,6 +128,8 @@ export class Workspace {
 
   remove(): void {
     for (const child of this.#children) if (child.exitCode === null) child.kill("SIGKILL");
+    // A client that was connected has started it.
+    for (const { pid, background } of readHubRecords(this.home)) if (background === true) process.kill(pid, "SIGKILL");
     rmSync(this.dir, { recursive: true, force: true });
   }
 }

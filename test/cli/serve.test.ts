@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, describe, expect, it } from "vitest";
-import { readHubFiles } from "../../src/hub/activity/hub-file.ts";
+import { readHubRecords } from "../../src/hub/activity/hub-records.ts";
 import { MAIN } from "../support/main-program.ts";
 import { misbehaving } from "../support/servers.ts";
 import { ask } from "../doors/http/support.ts";
@@ -116,7 +116,7 @@ describe("[gate-15a] serve", () => {
     await served.until("}");
     const { mcp } = JSON.parse(served.stdout) as { mcp: string };
     const url = new URL(mcp).origin;
-    const [hub] = await readHubFiles(served.home);
+    const [hub] = readHubRecords(served.home);
     const link = await ask(`${url}/api/v1/login-links`, { method: "POST", token: hub?.token ?? "" });
     const login = link.json<{ url: string }>().url;
     const page = { origin: url, "x-toolcrib": "page" };

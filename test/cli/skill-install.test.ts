@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { dirname, delimiter, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load-config.ts";
-import { isProcessAlive } from "../../src/files/lock-file.ts";
+import { isProcessAlive } from "../../src/files/processes.ts";
 import { filesServer, memoryServer, put, treeOf, writeSkill } from "../hub/install/skills.ts";
 import { SKILL_TEXT, tgzOf, zipOf } from "../skills/fetch/archives.ts";
 import { addProgram, answered, environment, furnished, run, runReal } from "./furnished-home.ts";

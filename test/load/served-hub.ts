@@ -5,7 +5,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LOGIN_LINKS_PATH } from "../../src/doors/http/login-routes.ts";
-import { readHubFiles } from "../../src/hub/activity/hub-file.ts";
+import { readHubRecords } from "../../src/hub/activity/hub-records.ts";
 import { runProgram } from "../support/run-program.ts";
 import { MAIN } from "../support/main-program.ts";
 
@@ -65,7 +65,7 @@ export class ServedHub {
         if (/^\}/m.test(printed)) ready();
       });
     });
-    const [found] = await readHubFiles(home);
+    const [found] = readHubRecords(home);
     if (found === undefined) throw new Error(`The hub left no file: ${printed}`);
     const headers = { authorization: `Bearer ${found.token}` };
     const link = await fetch(`${found.url}${LOGIN_LINKS_PATH}`, { method: "POST", headers });

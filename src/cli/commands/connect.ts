@@ -78,8 +78,14 @@ export async function runConnect(invocation: Invocation): Promise<number> {
 async function serversToWrite(invocation: Invocation): Promise<Record<string, WrittenServer>> {
   const { flags, env, cwd, out } = invocation;
   const url = flags.text("url");
+  const role = flags.text("role");
   const ids = flags.list("server");
   if (url !== undefined) {
+    if (role !== undefined) {
+      throw new ToolcribError("invalid_arguments", "--role cannot be combined with --url.", {
+        hint: `Put the role into the URL: ${url.replace(/\/$/, "")}/${encodeURIComponent(role)}`,
+      });
+    }
     // The servers of a hub at another address are not known here.
     return ids.length === 0
       ? { toolcrib: hubAddress(url) }
@@ -92,7 +98,7 @@ async function serversToWrite(invocation: Invocation): Promise<Record<string, Wr
       const hint = "To use that file instead, pass it with --config.";
       out.warn(`The client will use ${configFile} and not ${found.project}. ${hint}`);
     }
-    return { toolcrib: gatewayCommand({ configFile, env }) };
+    return { toolcrib: gatewayCommand({ role, configFile, env }) };
   }
   const { project, servers } = await loadCommandConfig(invocation);
   for (const id of ids) if (!servers.some((spec) => spec.id === id)) throw unknownServer(id, servers);
@@ -100,7 +106,7 @@ async function serversToWrite(invocation: Invocation): Promise<Record<string, Wr
   return Object.fromEntries(
     ids.map((server) => {
       const holder = isProjects(server) && project !== undefined ? project.file : configFile;
-      return [server, gatewayCommand({ server, configFile: holder, env })];
+      return [server, gatewayCommand({ server, role, configFile: holder, env })];
     }),
   );
 }

@@ -2,7 +2,7 @@
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
-import { readHubFiles } from "../../hub/activity/hub-file.ts";
+import { readHubRecords } from "../../hub/activity/hub-records.ts";
 import { storeAddress as addressOf } from "../../hub/create/open-home.ts";
 import { ToolcribError, systemErrorCode } from "../../model/errors.ts";
 import { Secrets } from "../../secrets/secrets.ts";
@@ -65,7 +65,7 @@ export async function run(invocation: Invocation): Promise<number> {
 
 /** A running hub would keep writing to the files that are moved away. */
 async function assertNoHub(home: string): Promise<void> {
-  const [running] = await readHubFiles(home);
+  const [running] = readHubRecords(home);
   if (running === undefined) return;
   throw new ToolcribError("conflict", `A hub is running on ${home}: process ${running.pid} at ${running.url}.`, {
     hint: "Stop it first, and any client that started `toolcrib mcp` on this home.",

@@ -9,17 +9,19 @@ import { apiRoutes, type RestParts } from "../../doors/http/api/rest-routes.ts";
 import { auditKey, Operations } from "../../doors/http/api/run-operation.ts";
 import { requestsPerMinute } from "../../doors/http/http-access.ts";
 import type { HttpRoute } from "../../doors/http/http-exchange.ts";
-import { type HttpListener, openListener } from "../../doors/http/listener.ts";
+import { type HttpListener, type ListenerOptions, openListener } from "../../doors/http/listener.ts";
 import { EventFeed } from "../../doors/http/live/event-feed.ts";
 import { EventStreams } from "../../doors/http/live/event-streams.ts";
 import { WebSocketDoor, type SocketLimits } from "../../doors/http/live/websocket-door.ts";
 import { metricsRoute } from "../../doors/http/status-routes.ts";
 import { PageFiles, pageRoutes } from "../../doors/http/web-page.ts";
+import { BridgeDoor } from "../../doors/mcp/bridge-door.ts";
 import { McpHttp, type McpHttpLimits } from "../../doors/mcp/http/mcp-http.ts";
 import { McpDoor } from "../../doors/mcp/mcp-door.ts";
 import { hubHealth } from "../../hub/cluster/hub-cluster.ts";
 import { type NodeIds, openNodeIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
+import type { BridgeHello } from "../../model/bridge.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { VERSION } from "../../model/version.ts";
 import { quotaOf } from "../../policy/quota.ts";
@@ -27,6 +29,10 @@ import type { Redactor } from "../../secrets/redactor.ts";
 import { HubMetrics } from "../../telemetry/metrics.ts";
 
 interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
+  /** Part of the file in the home by which commands find the hub. */
+  readonly record?: ListenerOptions["record"];
+  /** A client of another process introduced itself. */
+  readonly onBridge?: (hello: BridgeHello) => void;
   readonly hub: Hub;
   /** The current settings, with the options of the command line. */
   readonly http: () => HttpConfig;
@@ -40,6 +46,8 @@ interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
 
 export interface HttpDoors {
   readonly listener: HttpListener;
+  /** MCP calls in progress. */
+  busy(): number;
   reconfigure(): Promise<void>;
   /** Load balancers notice first, requests in progress get time to finish, then the rest is closed. */
   stop(): Promise<void>;
@@ -77,8 +85,15 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     ids,
     warn,
   });
+  const bridge = new BridgeDoor({
+    door,
+    needsAuth: () => http().auth !== undefined,
+    hasServer: (id) => hub.servers.list().some((server) => server.id === id),
+    onHello: options.onBridge,
+  });
   const operator = openOperatorDoors({ ...options, url, ids });
   const close = async (): Promise<void> => {
+    bridge.close();
     door.close();
     await operator.close(0);
     await listener?.close();
@@ -88,13 +103,14 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     listener = await openListener({
       http: http(),
       callsPerMinute: hub.config.config.limits.callsPerMinute,
-      routes: [...mcp.routes, ...operator.routes],
+      routes: [...mcp.routes, bridge.route, ...operator.routes],
       resolve: (text) => hub.internals.resolve(text),
       redactor,
       warn,
       home,
       onLogin: (event, caller) =>
         hub.audit.note({ event, door: "rest", user: caller.user ?? null, details: { by: auditKey(caller) } }),
+      record: options.record,
       ready: readyOf(hub),
       troubles: () => hubHealth(hub.internals),
       node,
@@ -106,6 +122,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
   const opened = listener;
   return {
     listener: opened,
+    busy: () => door.busy,
     async reconfigure() {
       const now = http();
       mcp.reconfigure(mcpLimits(now));
@@ -116,7 +133,12 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
       opened.beginStopping();
       if (node !== undefined) await new Promise((resolve) => setTimeout(resolve, DRAIN_NOTICE_MS));
       opened.stopAccepting();
-      await Promise.all([mcp.close(shutdownMs), operator.close(shutdownMs), opened.endForwarded(shutdownMs)]);
+      await Promise.all([
+        mcp.close(shutdownMs),
+        operator.close(shutdownMs),
+        opened.endForwarded(shutdownMs),
+        endsWithin(door.whenIdle(), { ms: shutdownMs }),
+      ]);
     },
     close,
   };

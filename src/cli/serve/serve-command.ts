@@ -1,18 +1,21 @@
 /** `toolcrib serve`: the hub with its HTTP doors, until a signal stops it. */
-import { delimiter, join, relative } from "node:path";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { delimiter, dirname, join, relative } from "node:path";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { once } from "node:events";
-import { toolcribHome } from "../../config/find-config.ts";
+import { configFiles, toolcribHome } from "../../config/find-config.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { ToolcribError, asToolcribError } from "../../model/errors.ts";
 import { type HttpConfig, HttpSchema } from "../../model/config.ts";
+import { VERSION } from "../../model/version.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { endsWithin } from "../../base/async.ts";
 import type { Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { listenForStopSignals } from "../signals.ts";
 import { type HttpDoors, openHttpDoors } from "./http-doors.ts";
+import { stopBackgroundHub } from "../hub/stop-hub.ts";
+import { BackgroundHub } from "./background-hub.ts";
 import { logFor, logHubEvents, logServer, logWarnings } from "./hub-log.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
@@ -21,7 +24,6 @@ import type { Cluster } from "../../cluster/cluster.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { HttpListener } from "../../doors/http/listener.ts";
 import { gatewayCommand, ownBin } from "../../hub/clients/gateway-command.ts";
-import { VERSION } from "../../model/version.ts";
 import type { Output } from "../output.ts";
 
 const INDEX = `This is Toolcrib.
@@ -35,31 +37,47 @@ const INDEX = `This is Toolcrib.
 `;
 
 export async function run(invocation: Invocation): Promise<number> {
-  const { out, env } = invocation;
+  const { out, env, flags, cwd } = invocation;
   const log = logFor(invocation);
-  const config = await loadCommandConfig(invocation);
+  const background = flags.has("background");
+  const home = toolcribHome(env);
+  const files = configFiles({ config: flags.text("config"), env, cwd, home });
+  const config = await loadCommandConfig(invocation, { asks: !background });
   const http = httpOf(config, invocation);
   const stopped = listenForStopSignals({ onSecond: "exit" });
+  // Its clients connect again, to this one.
+  if (!background) await stopBackgroundHub(home, files);
   const { redactor } = out;
   const hub = await createHub(config, { wait: false, door: "hub", cluster: true, env, redactor });
   logWarnings(hub, log);
   let doors: HttpDoors | undefined;
-  try {
-    doors = await openHttpDoors({
+  let life: BackgroundHub | undefined;
+  const open = (port?: number): Promise<HttpDoors> =>
+    openHttpDoors({
       hub,
-      http: () => httpOf(hub.config, invocation),
+      http: () => ({ ...httpOf(hub.config, invocation), ...(port === undefined ? {} : { port }) }),
       redactor,
       env,
-      home: toolcribHome(env),
+      home,
       indexText: INDEX,
       warn: (message) => log.warn(message),
       commandLine: overriddenKeys(invocation),
+      record: { config: files, background },
+      onBridge: ({ version }) => life?.clientCame(version),
     });
+  try {
+    doors = await (background ? open().catch((error: unknown) => openElsewhere(error, () => open(0))) : open());
+    if (background) {
+      const { busy } = doors;
+      life = new BackgroundHub({ hub, busy, end: (reason) => endItself(log, reason), packageFile: packageFile() });
+      log.info("started in the background", { url: doors.listener.url, version: VERSION });
+    }
     const { listener } = doors;
     const { cluster } = hub.internals;
     const needsToken = http.auth !== undefined;
     const served: Served = { listener, config, needsToken, cluster, command: shellCommand(env) };
-    if (out.json) out.value({ ...addresses(served), loginCommand: `${served.command} login`, pid: process.pid });
+    if (background) await out.flush();
+    else if (out.json) out.value({ ...addresses(served), loginCommand: `${served.command} login`, pid: process.pid });
     else printBanner(out, served);
     const shared = needsToken ? undefined : sharedMachineWarning(machineFacts());
     if (shared !== undefined) log.warn(shared);
@@ -72,10 +90,27 @@ export async function run(invocation: Invocation): Promise<number> {
     await doors.stop();
     return stopped.exitCode ?? 0;
   } finally {
+    life?.stop();
     await doors?.close();
     await hub.close();
     stopped.dispose();
   }
+}
+
+function packageFile(): string {
+  return join(dirname(realpathSync(process.argv[1] ?? "")), "..", "package.json");
+}
+
+/** The way of a signal: calls in progress finish first. */
+function endItself(log: Log, reason: string): void {
+  log.info("ending", { reason });
+  process.kill(process.pid, "SIGTERM");
+}
+
+/** Clients find it by its file; the configured port is for people. */
+function openElsewhere(error: unknown, open: () => Promise<HttpDoors>): Promise<HttpDoors> {
+  if (asToolcribError(error).code === "conflict") return open();
+  throw error;
 }
 
 function httpOf(
@@ -89,7 +124,8 @@ function httpOf(
   const { http } = config;
   return HttpSchema.parse({
     ...http,
-    host: flags.text("host") ?? http.host,
+    // Nothing that starts by itself is open to other machines.
+    host: flags.has("background") ? "127.0.0.1" : (flags.text("host") ?? http.host),
     port: port === undefined ? http.port : Number(port),
   });
 }
@@ -122,14 +158,15 @@ function applyConfigChanges(hub: Hub, doors: HttpDoors, log: Log): () => void {
 }
 
 /** Prints each server when it is ready or has failed, until all are. */
-async function showServers(hub: Hub, { out }: Invocation, log: Log, signal: AbortSignal): Promise<void> {
+async function showServers(hub: Hub, { out, flags }: Invocation, log: Log, signal: AbortSignal): Promise<void> {
+  const isQuiet = out.json || flags.has("background");
   const shown = new Set<string>();
   const show = (info: ServerInfo): void => {
     const line = serverLine(out, info);
     if (line === undefined || shown.has(info.id)) return;
     shown.add(info.id);
     if (out.json || log.format === "json") logServer(log, info);
-    if (!out.json) out.line(line);
+    if (!isQuiet) out.line(line);
   };
   const stop = hub.on("server", ({ info }) => show(info));
   for (const info of hub.servers.list()) show(info);
@@ -137,7 +174,7 @@ async function showServers(hub: Hub, { out }: Invocation, log: Log, signal: Abor
   stop();
   for (const { id, state } of hub.servers.list()) {
     const isLate = !shown.has(id) && state !== "disabled" && state !== "idle";
-    if (isLate && !out.json) out.line(`  ${out.paint("yellow", "late  ")}  ${id.padEnd(14)} not ready yet`);
+    if (isLate && !isQuiet) out.line(`  ${out.paint("yellow", "late  ")}  ${id.padEnd(14)} not ready yet`);
   }
 }
 

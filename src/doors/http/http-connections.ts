@@ -2,11 +2,11 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { ErrorCode } from "../../model/errors.ts";
+import { type ErrorCode, ERROR_TABLE, type ToolcribError } from "../../model/errors.ts";
 import { rawErrorResponse } from "./http-responses.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well.
-const { ServerResponse: Response } = process.getBuiltinModule("node:http");
+const { ServerResponse: Response, STATUS_CODES } = process.getBuiltinModule("node:http");
 
 /** The connection of a request that wants to speak another protocol. */
 export interface UpgradedConnection {
@@ -35,8 +35,7 @@ export class Upgrades {
   readonly shouldUpgrade = (request: IncomingMessage): boolean => {
     const { method, headers } = request;
     const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
-    const isSocket = headers.upgrade?.toLowerCase() === "websocket";
-    return method === "GET" && isSocket && !hasBody && this.#parts.acceptsUpgrade(request);
+    return method === "GET" && headers.upgrade !== undefined && !hasBody && this.#parts.acceptsUpgrade(request);
   };
 
   listen(server: Server): void {
@@ -193,4 +192,16 @@ export function refuseBadRequests(server: Server, answers: PendingResponses): vo
   server.on("timeout", (socket: Socket) => {
     if (answers.of(socket) === undefined || socket.writableLength > 0) socket.destroy();
   });
+}
+
+/** Before the handshake it is still HTTP. */
+export function refuseUpgrade({ socket }: Pick<UpgradedConnection, "socket">, error: ToolcribError): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = ERROR_TABLE[error.code].http;
+  // Without a reader, a disconnected client would not be noticed.
+  socket.resume();
+  socket.end(rawErrorResponse(status, STATUS_CODES[status] ?? "Error", error.toObject()), () => socket.destroy());
 }

@@ -54,6 +54,8 @@ export interface HttpRoute {
   handle(exchange: HttpExchange): void | Promise<void>;
   /** Takes the connection over. Without it such requests are refused. */
   upgrade?(upgrade: HttpUpgrade): void;
+  /** The other protocol; `websocket` if absent. */
+  readonly protocol?: string;
 }
 
 export interface ExchangeParts {

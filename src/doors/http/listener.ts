@@ -4,9 +4,11 @@ import type { IncomingMessage, Server } from "node:http";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { writeHubFile } from "../../hub/activity/hub-file.ts";
+import type { HubRecord } from "../../hub/activity/hub-records.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { VERSION } from "../../model/version.ts";
 import { RequestForwarder, serveForwarded } from "./forward-request.ts";
 import { hostInUrl, isWildcard } from "./hosts.ts";
 import { createHttpAccess, type HttpAccess, type HttpAccessOptions, unknownToken } from "./http-access.ts";
@@ -41,6 +43,8 @@ export interface ListenerOptions {
   readonly clock?: Clock;
   /** Toolcrib's home, where a file says how to reach this hub; no file if absent. */
   readonly home?: string;
+  /** Part of the file in the home by which commands find the hub. */
+  readonly record?: Pick<HubRecord, "config" | "background">;
   /** A login link was issued, or a user logged in or out. */
   readonly onLogin?: (event: LoginEvent, caller: Caller) => void;
 }
@@ -259,9 +263,10 @@ export class HttpListener {
   }
 
   /** An invalid address is refused like that of any other request. */
-  #acceptsUpgrade({ url = "" }: IncomingMessage): boolean {
+  #acceptsUpgrade({ url = "", headers }: IncomingMessage): boolean {
     try {
-      return this.#routes.find(parseTarget(url).path)?.upgrade !== undefined;
+      const route = this.#routes.find(parseTarget(url).path);
+      return route?.upgrade !== undefined && headers.upgrade?.toLowerCase() === (route.protocol ?? "websocket");
     } catch {
       return false;
     }
@@ -313,6 +318,8 @@ export class HttpListener {
         publicUrl,
         pid: process.pid,
         token: this.#adminToken,
+        version: VERSION,
+        ...this.#options.record,
       });
     } catch (error) {
       const reason = asToolcribError(error).message;

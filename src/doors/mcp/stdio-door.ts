@@ -1,6 +1,6 @@
 /** The MCP door over stdin and stdout, one message per line, for clients that spawn their server. Both eras at once. */
 import type { Readable, Writable } from "node:stream";
-import { endsWithin } from "../../base/async.ts";
+import { endsWithin, InFlight } from "../../base/async.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { INVALID_REQUEST, PARSE_ERROR, type RequestId, type RpcRequest } from "../../model/protocol.ts";
 import { ChurnMap } from "../../base/maps.ts";
@@ -31,6 +31,7 @@ export class StdioDoor {
   readonly #door: McpDoor;
   readonly #origin: RequestOrigin;
   readonly #streams: StdioStreams;
+  readonly #answers = new InFlight();
   readonly #running = new ChurnMap<RequestId, AbortController>();
   /** The one legacy client; a modern one needs no session. */
   #session: LegacySession;
@@ -63,7 +64,7 @@ export class StdioDoor {
     });
     splitter.end();
     // A script that writes its requests and closes stdin still reads the answers.
-    await endsWithin(this.#door.whenIdle(), { ms: DRAIN_MS });
+    await endsWithin(this.#answers.whenIdle(), { ms: DRAIN_MS });
   }
 
   /** Cancels running requests. */
@@ -82,10 +83,10 @@ export class StdioDoor {
       return;
     }
     const one = parseMessages(value);
-    if (!one.isBatch) return void this.#take(one.message);
+    if (!one.isBatch) return void this.#answers.track(() => this.#take(one.message));
     const objection = batchError(one.batch, this.#session.version);
     if (objection !== undefined) this.#refuse(INVALID_REQUEST, objection);
-    else void this.#takeBatch(one.batch);
+    else void this.#answers.track(() => this.#takeBatch(one.batch));
   }
 
   async #take(received: ClientMessage): Promise<void> {

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, join } from "node:path";
-import { isProcessAlive } from "../lock-file.ts";
+import { isProcessAlive } from "../processes.ts";
 import { systemErrorCode } from "../../model/errors.ts";
 
 type JournalLine =

@@ -1,6 +1,6 @@
 /** Closes sessions and approvals that dead hubs left open in the store, and deletes old ones. */
 import type { Clock } from "../../base/clock.ts";
-import { isProcessAlive } from "../../files/lock-file.ts";
+import { isProcessAlive } from "../../files/processes.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { PageOptions, Store } from "../../store/store.ts";
 

@@ -13,7 +13,7 @@ import type { Store } from "../../store/store.ts";
 import type { CallRecord } from "../../telemetry/call-record.ts";
 import type { Answerer, Approvals } from "../call/approvals.ts";
 import type { HubEvents } from "../hub-events.ts";
-import { readHubFiles } from "./hub-file.ts";
+import { readHubRecords } from "./hub-records.ts";
 import type { View } from "../view/view.ts";
 import { ApprovalRecords } from "./approval-records.ts";
 import { Housekeeping, HubHeartbeats } from "./housekeeping.ts";
@@ -251,7 +251,7 @@ export class HubActivity {
 
   async #elsewhere(what: string, id: string, hint: string): Promise<ToolcribError> {
     const pid = await this.#living?.processOf(id);
-    const { url } = (await readHubFiles(this.#options.home)).find((each) => each.pid === pid) ?? {};
+    const { url } = readHubRecords(this.#options.home).find((each) => each.pid === pid) ?? {};
     const where = url ?? (pid === undefined ? undefined : `process ${pid}`);
     const named = where === undefined ? "" : ` (${where})`;
     return new ToolcribError("conflict", `${what} another hub on the same store${named}.`, {

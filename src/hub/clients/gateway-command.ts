@@ -6,6 +6,8 @@ import { homeConfigFile, toolcribHome } from "../../config/find-config.ts";
 export interface GatewayOptions {
   /** This server alone instead of the whole catalog. */
   readonly server?: string;
+  /** Narrows the client to this role. */
+  readonly role?: string;
   /** The config to use; the one in Toolcrib's home if absent. It is always named: a client starts programs in any folder. */
   readonly configFile?: string | null;
   /** `process.env` if absent. */
@@ -23,10 +25,11 @@ export interface GatewayCommand {
  * plain word `toolcrib` is used only where it and Node are in folders that every program searches.
  */
 export function gatewayCommand(options: GatewayOptions = {}): GatewayCommand {
-  const { server, configFile = null, env = process.env } = options;
+  const { server, role, configFile = null, env = process.env } = options;
   const home = toolcribHome(env);
   const only = server === undefined ? [] : ["--server", server];
-  const args = ["mcp", ...only, "--config", resolve(configFile ?? homeConfigFile(home))];
+  const as = role === undefined ? [] : ["--role", role];
+  const args = ["mcp", ...only, ...as, "--config", resolve(configFile ?? homeConfigFile(home))];
   const bin = ownBin();
   const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
   return {

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { parseLine } from "./line.ts";
 import type { AnyRecord, HeaderRecord } from "./record.ts";
-import { isProcessAlive } from "../../files/lock-file.ts";
+import { isProcessAlive } from "../../files/processes.ts";
 
 /** No record is longer; see body.ts for what is cut. */
 const LONGEST_LINE = 128 * 1024;

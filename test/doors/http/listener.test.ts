@@ -2,7 +2,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { HttpRoute } from "../../../src/doors/http/http-exchange.ts";
-import { type HubRecord, readHubFiles, writeHubFile } from "../../../src/hub/activity/hub-file.ts";
+import { writeHubFile } from "../../../src/hub/activity/hub-file.ts";
+import { VERSION } from "../../../src/model/version.ts";
+import { type HubRecord, readHubRecords } from "../../../src/hub/activity/hub-records.ts";
 import { place, temporaryHome } from "./support.ts";
 
 describe("[gate-11a] the listener's life", () => {
@@ -143,13 +145,14 @@ describe("[gate-10c] the file by which commands find the hub", () => {
       publicUrl: "https://tools.example.com",
       pid: process.pid,
       token: expect.stringMatching(/^[\w-]{43}$/),
+      version: VERSION,
     });
     expect(statSync(own(there.home)).mode & 0o777).toBe(0o600);
     expect(statSync(join(there.home, "hubs")).mode & 0o777).toBe(0o700);
-    expect(await readHubFiles(there.home)).toEqual([record]);
+    expect(readHubRecords(there.home)).toEqual([{ ...record, background: false }]);
     await there.listener.close();
     expect(existsSync(own(there.home))).toBe(false);
-    expect(await readHubFiles(there.home)).toEqual([]);
+    expect(readHubRecords(there.home)).toEqual([]);
   });
 
   it("what dead processes left is removed; other files and live ones stay", async () => {
@@ -161,7 +164,7 @@ describe("[gate-10c] the file by which commands find the hub", () => {
     writeFileSync(join(home, "hubs", `${process.ppid}.json`), record(process.ppid));
     writeFileSync(join(home, "hubs", "notes.txt"), "");
     writeFileSync(own(home), "left by a dead process of our id", { mode: 0o644 });
-    expect((await readHubFiles(home)).map(({ pid }) => pid)).toEqual([process.ppid]);
+    expect(readHubRecords(home).map(({ pid }) => pid)).toEqual([process.ppid]);
     const there = await place({}, { home });
     expect(readdirSync(join(home, "hubs")).toSorted()).toEqual(
       [`${process.pid}.json`, `${process.ppid}.json`, "notes.txt"].toSorted(),
@@ -174,9 +177,13 @@ describe("[gate-10c] the file by which commands find the hub", () => {
   it("two hubs of one process have a file each", async () => {
     const home = temporaryHome();
     const [one, other] = [await place({}, { home }), await place({}, { home })];
-    expect((await readHubFiles(home)).map(({ url }) => url).toSorted()).toEqual([one.url, other.url].toSorted());
+    expect(
+      readHubRecords(home)
+        .map(({ url }) => url)
+        .toSorted(),
+    ).toEqual([one.url, other.url].toSorted());
     await one.listener.close();
-    expect((await readHubFiles(home)).map(({ url }) => url)).toEqual([other.url]);
+    expect(readHubRecords(home).map(({ url }) => url)).toEqual([other.url]);
   });
 
   it("a home that cannot be written is a warning, not the end", async () => {

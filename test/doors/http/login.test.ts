@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { HttpRoute, HttpUpgrade } from "../../../src/doors/http/http-exchange.ts";
-import { readHubFiles } from "../../../src/hub/activity/hub-file.ts";
+import { readHubRecords } from "../../../src/hub/activity/hub-records.ts";
 import { PageLogins } from "../../../src/doors/http/page-logins.ts";
 import { PageFiles, pageRoutes } from "../../../src/doors/http/web-page.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -173,7 +173,7 @@ describe("[oper-07b] the page's login", () => {
   it("new links need the scope admin", async () => {
     const there = await place();
     expect((await there.ask("/api/v1/login-links", { method: "POST" })).status).toBe(401);
-    const [record] = await readHubFiles(there.home);
+    const [record] = readHubRecords(there.home);
     const answer = await there.ask("/api/v1/login-links", { method: "POST", token: record?.token ?? "" });
     await logIn(there, { code: codeIn(answer.json<{ url: string }>().url) });
   });

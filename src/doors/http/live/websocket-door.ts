@@ -6,7 +6,7 @@ import { CONTROLS, SOCKET_PATH } from "../../../contract/websocket.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import type { Caller } from "../../../model/caller.ts";
-import { asToolcribError, ERROR_TABLE, ToolcribError } from "../../../model/errors.ts";
+import { asToolcribError, ToolcribError } from "../../../model/errors.ts";
 import type { JsonObject } from "../../../model/json.ts";
 import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
 import type { Session } from "../../../sessions/session.ts";
@@ -14,8 +14,9 @@ import { namedSession, openCallerSession, type SessionExtras, type SessionOpener
 import type { Masker } from "../api/operation-handler.ts";
 import type { Operations } from "../api/run-operation.ts";
 import { localSessionId, withLocalSessionIds } from "../api/session-ids.ts";
+import { refuseUpgrade } from "../http-connections.ts";
 import type { HttpRoute, HttpUpgrade } from "../http-exchange.ts";
-import { notFoundAt, rawErrorResponse, sendError } from "../http-responses.ts";
+import { notFoundAt, sendError } from "../http-responses.ts";
 import { RateLimit } from "../rate-limit.ts";
 import {
   type EventFeed,
@@ -29,9 +30,6 @@ import {
 } from "./event-feed.ts";
 import { ExtraTools } from "./extra-tool-calls.ts";
 import { type CommandId, commandId, parseFrame, SocketCommands, toErrorObject } from "./socket-commands.ts";
-
-// Not imported as a module: that loads Node's whole fetch as well.
-const { STATUS_CODES } = process.getBuiltinModule("node:http");
 
 /** The protocol that a client has to offer if it offers any. A browser offers its token too, as `bearer.<token>`. */
 const PROTOCOL = "toolcrib.v1";
@@ -216,18 +214,6 @@ export class WebSocketDoor {
       if (this.#open.size > 0) this.#watch();
     });
   }
-}
-
-/** Before the handshake it is still HTTP. */
-function refuseUpgrade({ socket }: HttpUpgrade, error: ToolcribError): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const status = ERROR_TABLE[error.code].http;
-  // Without a reader, a disconnected client would not be noticed.
-  socket.resume();
-  socket.end(rawErrorResponse(status, STATUS_CODES[status] ?? "Error", error.toObject()), () => socket.destroy());
 }
 
 /** The most that may wait for a client that does not read, plus one frame. */

@@ -1,0 +1,122 @@
+/**
+ * `/bridge`: stdio clients of other processes. `toolcrib mcp` is a thin program that carries their lines here, so that all of them
+ * share one hub.
+ */
+import type { Duplex } from "node:stream";
+import { z } from "zod";
+import { type Caller, type Scope, SCOPES } from "../../model/caller.ts";
+import { BRIDGE_PATH, BRIDGE_PROTOCOL, type BridgeHello, HELLO_HEADER } from "../../model/bridge.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { refuseUpgrade } from "../http/http-connections.ts";
+import type { HttpRoute, HttpUpgrade } from "../http/http-exchange.ts";
+import { sendError } from "../http/http-responses.ts";
+import type { McpDoor } from "./mcp-door.ts";
+import { StdioDoor } from "./stdio-door.ts";
+
+interface BridgeDoorOptions {
+  readonly door: McpDoor;
+  /** Whether `http.auth` is set: the owner's rights are then for the owner's own commands. */
+  readonly needsAuth: () => boolean;
+  readonly hasServer: (id: string) => boolean;
+  /** A client introduced itself. */
+  readonly onHello?: (hello: BridgeHello) => void;
+}
+
+const Text = z.string().max(4096);
+const HelloSchema = z.object({
+  version: z.string().max(64),
+  role: Text.optional(),
+  server: Text.optional(),
+  pid: z.int().optional(),
+  cwd: Text.optional(),
+});
+
+/** How often it is checked that the client's token is still valid. */
+const CREDENTIALS_MS = 15_000;
+const OWNER_SCOPES: ReadonlySet<Scope> = new Set(SCOPES);
+const CLIENT_SCOPES: ReadonlySet<Scope> = new Set(["read", "call"]);
+/** The caller of the token in the hub's own file. */
+const OWN_KEY = "hub";
+
+export class BridgeDoor {
+  readonly #options: BridgeDoorOptions;
+  readonly #open = new Set<Duplex>();
+  #opened = 0;
+
+  constructor(options: BridgeDoorOptions) {
+    this.#options = options;
+  }
+
+  readonly route: HttpRoute = {
+    path: BRIDGE_PATH,
+    access: "read",
+    protocol: BRIDGE_PROTOCOL,
+    handle({ response }) {
+      const error = new ToolcribError("invalid_arguments", "This address is for toolcrib mcp.");
+      sendError(response, error, { status: 426, headers: { upgrade: BRIDGE_PROTOCOL } });
+    },
+    upgrade: (upgrade) => void this.#take(upgrade),
+  };
+
+  /** Clients that are connected now. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  close(): void {
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  async #take(upgrade: HttpUpgrade): Promise<void> {
+    const { socket, head, caller: sender } = upgrade;
+    let stdio: StdioDoor;
+    try {
+      const hello = readHello(upgrade);
+      const { door, hasServer, onHello } = this.#options;
+      const { server, role } = hello;
+      if (server !== undefined && !hasServer(server)) {
+        throw new ToolcribError("not_found", `There is no server "${server}".`);
+      }
+      onHello?.(hello);
+      const scope = { role, servers: server === undefined ? undefined : [server] };
+      stdio = new StdioDoor(door, { caller: this.#callerOf(sender), scope }, { input: socket, output: socket });
+    } catch (error) {
+      refuseUpgrade(upgrade, asToolcribError(error));
+      return;
+    }
+    this.#open.add(socket);
+    if ("setTimeout" in socket && typeof socket.setTimeout === "function") socket.setTimeout(0);
+    if ("setNoDelay" in socket && typeof socket.setNoDelay === "function") socket.setNoDelay(true);
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${BRIDGE_PROTOCOL}\r\n\r\n`);
+    if (head.length > 0) socket.unshift(head);
+    const check = setInterval(() => {
+      if (!upgrade.stillAdmitted()) socket.destroy();
+    }, CREDENTIALS_MS).unref();
+    try {
+      await stdio.run();
+    } finally {
+      clearInterval(check);
+      stdio.close();
+      this.#open.delete(socket);
+      socket.end();
+    }
+  }
+
+  /** Each connection is a caller of its own: what one client began, another must not continue. */
+  #callerOf(sender: Caller): Caller {
+    if (sender.key !== OWN_KEY) return sender;
+    const key = `stdio-${++this.#opened}`;
+    return this.#options.needsAuth()
+      ? { key, owner: false, scopes: CLIENT_SCOPES }
+      : { key, owner: true, scopes: OWNER_SCOPES };
+  }
+}
+
+function readHello({ request }: HttpUpgrade): BridgeHello {
+  const header = request.headers[HELLO_HEADER];
+  try {
+    return HelloSchema.parse(JSON.parse(Buffer.from(String(header), "base64url").toString("utf8")));
+  } catch {
+    throw new ToolcribError("invalid_arguments", `The header ${HELLO_HEADER} is missing or is not valid.`);
+  }
+}

@@ -1,0 +1,16 @@
+/** How a bridge introduces its client to a hub: `toolcrib mcp` asks for an upgrade of its connection at `/bridge`. */
+export const BRIDGE_PATH = "/bridge";
+export const BRIDGE_PROTOCOL = "toolcrib-bridge";
+/** Has the hello as base64url of JSON. */
+export const HELLO_HEADER = "x-toolcrib-hello";
+
+export interface BridgeHello {
+  /** Of Toolcrib on the client's side. */
+  readonly version: string;
+  readonly role?: string | undefined;
+  /** Serves only this server. */
+  readonly server?: string | undefined;
+  /** Of the bridge. */
+  readonly pid?: number | undefined;
+  readonly cwd?: string | undefined;
+}
