@@ -69,9 +69,13 @@ export function offeredOf(capability: Capability): Offered {
   return offered;
 }
 
-/** Also for a server without instructions: the first ones it has later are a change. */
-export function offeredInstructions(text: string | null): Offered {
+/**
+ * Also for a server without instructions: the first ones it has later are a change.
+ * @param known Returned as it is if the text is still the same.
+ */
+export function offeredInstructions(text: string | null, known?: Offered): Offered {
   const definition = text === null || text === "" ? {} : { text };
+  if (known !== undefined && known.definition["text"] === definition.text) return known;
   return { kind: "instructions", name: INSTRUCTIONS, definition, fingerprint: fingerprint(definition) };
 }
 

@@ -112,8 +112,8 @@ export class Pins {
   check(server: string, capabilities: readonly Capability[], instructions: string | null = null): void {
     if (this.mode === "off" || UNPINNED.has(server) || capabilities.length === 0) return;
     const pinnable = capabilities.filter(({ kind }) => this.#isPinned(server, kind)).map(offeredOf);
-    const offered = [...pinnable, offeredInstructions(instructions)];
     const before = this.#current.get(server);
+    const offered = [...pinnable, offeredInstructions(instructions, before?.get(INSTRUCTIONS_KEY))];
     const current = new Map(offered.map((each) => [pinKey(each), each]));
     this.#current.set(server, current);
     // Nearly always it is another server that changed.
