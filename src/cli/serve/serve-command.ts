@@ -109,7 +109,11 @@ function applyConfigChanges(hub: Hub, doors: HttpDoors, log: Log): () => void {
     hub.reload().catch((error: unknown) => log.error(`The config was not reloaded: ${asToolcribError(error).message}`));
   };
   process.on("SIGHUP", reload);
+  let applied = hub.config.config;
   const stopListening = hub.on("reload", () => {
+    // Servers that come and go through the store leave the settings as they are.
+    if (hub.config.config === applied) return;
+    applied = hub.config.config;
     doors.reconfigure().catch((error: unknown) => log.error(asToolcribError(error).message));
   });
   return () => {

@@ -136,6 +136,7 @@ export class Reloader {
     const spec = config.servers.find((each) => each.id === id);
     if (spec === undefined || path.isTrusted(id) === (spec.trust === "trusted")) return;
     this.#put(wireHub(parts, config));
+    parts.definitions.look();
     events.emit("visibility", {});
   }
 
@@ -211,6 +212,8 @@ export class Reloader {
     servers.arrange(config.servers.map(({ id }) => id));
     userSkills.offer(config, parts.skills);
     this.#put(wireHub(parts, config));
+    // Its trust, or which of its definitions are pinned, may be what changed.
+    if (report.changed.length > 0) parts.definitions.look();
 
     this.#warnOddNames();
     events.emit("reload", { report });
@@ -225,12 +228,12 @@ export class Reloader {
     parts.definitions.configure(wiring.config, wiring.path.isTrusted);
   }
 
-  #loadPlugins({ config, baseDir }: LoadedConfig): Promise<PluginHandle[]> {
+  async #loadPlugins({ config, baseDir }: LoadedConfig): Promise<PluginHandle[]> {
     const known = new Set(this.#plugins.map(({ file }) => file));
-    return loadPlugins(
-      config.plugins.filter((path) => !known.has(resolve(baseDir, path))),
-      { baseDir, registry: this.#options.parts.registry, warn: (message) => this.#warn(message) },
-    );
+    const wanted = config.plugins.filter((path) => !known.has(resolve(baseDir, path)));
+    if (wanted.length === 0) return [];
+    const { registry } = this.#options.parts;
+    return loadPlugins(wanted, { baseDir, registry, warn: (message) => this.#warn(message) });
   }
 
   #changePlugins({ config, baseDir }: LoadedConfig, added: readonly PluginHandle[]): void {

@@ -119,7 +119,7 @@ export class ServerRegistry {
     const { stored, secrets, reloader } = this.#options;
     let warnings: readonly string[] = [];
     await reloader.change(async () => {
-      await this.#refuseTaken(id);
+      this.#refuseTaken(id);
       const read = stored.check(id, given);
       const { entry, undo } = await secrets.secure(id, read.entry);
       await orUndo(stored.entries.insert({ id, entry, source: FROM_API }), undo);
@@ -201,10 +201,11 @@ export class ServerRegistry {
     });
   }
 
-  async #refuseTaken(id: string): Promise<void> {
+  /** What another process has stored since the config was joined, storing finds out. */
+  #refuseTaken(id: string): void {
     const { servers, config } = this.#options.current.config;
     const spec = servers.find((each) => each.id === id);
-    if (spec !== undefined || (await this.#options.stored.entries.get(id)) !== undefined) {
+    if (spec !== undefined || this.#options.stored.unusable.has(id)) {
       throw new ToolcribError("conflict", `There is a server "${id}" already.`, {
         hint: "Choose another id, or change that server.",
         details: { id, ...(spec === undefined ? {} : { file: spec.origin.file }) },

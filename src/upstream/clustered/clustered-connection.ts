@@ -8,7 +8,7 @@ import { type Cluster, subjectToken } from "../../cluster/cluster.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
-import { type ServerInfo, type ServerState, statusOf } from "../../model/server-state.ts";
+import { type ServerInfo, type ServerState, STATUS_OF } from "../../model/server-state.ts";
 import {
   type Definitions,
   NO_DEFINITIONS,
@@ -455,7 +455,7 @@ function clusteredInfo({ spec, state, toolCount, replica, nodes }: ClusteredFact
   const facts = { spec, state, toolCount, lastError, warnings: [], agreement: null, auth: undefined };
   const own = serverInfo({ ...facts, transport: "stdio" });
   const { id, name, origin, tags } = own;
-  const remote = { ...replica, id, name, origin, tags, toolCount, state: state.kind, status: statusOf(state) };
+  const remote = { ...replica, id, name, origin, tags, toolCount, state: state.kind, status: STATUS_OF[state.kind] };
   return {
     ...own,
     ...(replica === undefined ? {} : remote),
