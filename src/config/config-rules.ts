@@ -2,10 +2,11 @@
 import { isIP } from "node:net";
 import { isLoopback } from "../base/network-address.ts";
 import { clusterOf, type Config, type ModelSetting } from "../model/config.ts";
+import type { Diagnostic } from "../model/loaded-config.ts";
 import { type SandboxEntry, sandboxImageOf, sandboxKindOf, type ServerEntry } from "../model/server-spec.ts";
 import { isCredentialName, isPlainText } from "../secrets/credential-names.ts";
 import { findReferences, type Reference } from "../secrets/secret-references.ts";
-import type { ConfigDocument, ConfigPath, Diagnostic } from "./config-document.ts";
+import type { ConfigDocument, ConfigPath } from "./config-document.ts";
 
 /** Mistakes that make the entry of a server unusable. */
 export function serverProblems(document: ConfigDocument, path: ConfigPath, entry: ServerEntry): Diagnostic[] {

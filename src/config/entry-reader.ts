@@ -2,8 +2,9 @@
 import { dirname, posix } from "node:path";
 import type { ClientId } from "../clients/agent-client.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { Diagnostic } from "../model/loaded-config.ts";
 import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../model/server-spec.ts";
-import type { ConfigDocument, ConfigPath, Diagnostic } from "./config-document.ts";
+import type { ConfigDocument, ConfigPath } from "./config-document.ts";
 import { serverProblems, serverWarnings } from "./config-rules.ts";
 import { entryNode } from "./config-schema.ts";
 import { validateConfig } from "./validate-config.ts";

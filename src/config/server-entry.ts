@@ -1,8 +1,9 @@
 /** Reads one server's entry that is not in a file, in any dialect, and writes a spec back as an entry. */
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { Diagnostic } from "../model/loaded-config.ts";
 import { ServerEntrySchema, ServerIdSchema, type ServerSpec, type SpecOrigin } from "../model/server-spec.ts";
-import { ConfigDocument, type Diagnostic, invalidConfigError } from "./config-document.ts";
+import { ConfigDocument, invalidConfigError } from "./config-document.ts";
 import { readClaudeEntry } from "./dialects.ts";
 import { findIgnoredKeys, NOT_A_SERVER } from "./entry-reader.ts";
 

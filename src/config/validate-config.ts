@@ -2,7 +2,8 @@
 import type { z } from "zod";
 import { findNearest } from "../base/near-matches.ts";
 import { isJsonObject } from "../model/json.ts";
-import type { ConfigDocument, ConfigPath, Diagnostic } from "./config-document.ts";
+import type { Diagnostic } from "../model/loaded-config.ts";
+import type { ConfigDocument, ConfigPath } from "./config-document.ts";
 import type { SchemaNode } from "./config-schema.ts";
 
 interface Validation<Output> {

@@ -1,13 +1,13 @@
 /** The one object of a running process. It owns every Source and hands out what they offer. */
 import type { Quarantined } from "../catalog/quarantine.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import type { LoadedConfig } from "../config/load-config.ts";
 import type { ServerDetail } from "../contract/server-schemas.ts";
 import type { AskAnswer, AskRequest } from "../model/decision.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
 import type { Emitter } from "../base/emitter.ts";
 import { type Outcome, ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { LoadedConfig } from "../model/loaded-config.ts";
 import type { CallToolResult, GetPromptResult, ReadResourceResult } from "../model/protocol.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { Use } from "../model/source.ts";

@@ -1,9 +1,9 @@
 /** Plans what to deploy for a config, with warnings about what needs attention. */
 import { isLoopback } from "../../base/network-address.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { toServerEntry, withoutDefaults } from "../../config/server-entry.ts";
 import { clusterOf, ConfigSchema } from "../../model/config.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { sandboxImageOf, sandboxKindOf, type ServerSpec } from "../../model/server-spec.ts";
 import { writeReference } from "../../secrets/secret-references.ts";
 import { readSandbox } from "../../upstream/sandbox/sandbox-settings.ts";

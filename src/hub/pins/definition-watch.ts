@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { type DefinitionFinding, scanDefinition, scanInstructions } from "../../guard/scan-definition.ts";
 import {
   describeShadowing,
@@ -16,6 +15,7 @@ import type { Capability, ToolCapability } from "../../model/capability.ts";
 import type { GuardRules } from "../../model/config.ts";
 import type { Decision } from "../../model/decision.ts";
 import { type Finding, isAtLeast } from "../../model/finding.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Store } from "../../store/store.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { Objection } from "../call/access-control.ts";

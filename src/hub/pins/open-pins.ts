@@ -3,12 +3,12 @@ import { createHash } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { realTarget } from "../../files/write-atomic.ts";
 import { pinKey, type PinMode } from "./pin-comparison.ts";
 import { clusterOf } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Store, StoredPin } from "../../store/store.ts";
 import {
   allPins,

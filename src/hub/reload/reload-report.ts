@@ -1,7 +1,7 @@
 /** The difference between two configs. */
 import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../../model/config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 
 export interface ReloadReport {

@@ -1,9 +1,9 @@
 /** Takes over another config while the hub runs: the difference is applied, and nothing else is touched. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
 import { loadPlugins, type PluginHandle } from "../../tools/plugins.ts";

@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { asToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Store } from "../../store/store.ts";
 import type { HubEvents } from "../hub-events.ts";
 import type { UserSkills } from "../skills/user-skills.ts";

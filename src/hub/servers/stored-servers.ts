@@ -4,7 +4,6 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { withSandbox } from "../../config/sandbox-defaults.ts";
 import {
   type EntryContext,
@@ -16,6 +15,7 @@ import {
 import type { ServerDetail } from "../../contract/server-schemas.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec, SpecOrigin } from "../../model/server-spec.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { Redactor } from "../../secrets/redactor.ts";

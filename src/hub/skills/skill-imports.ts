@@ -5,7 +5,6 @@ import type { Emitter } from "../../base/emitter.ts";
 import type { AgentClient, ClientEnvironment } from "../../clients/agent-client.ts";
 import { localClientEnvironment } from "../../config/client-servers.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
 import type {
   ImportedSkill,
@@ -16,6 +15,7 @@ import type {
   SkillPlace,
 } from "../../contract/skill-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { SkillFinding, SkillNeeds, SkillWarning } from "../../model/skill.ts";
 import type { Candidate, InspectedSkills } from "../../skills/find/inspect-skills.ts";

@@ -1,9 +1,9 @@
 /** Events of the live feed: who may see one, and its frames. */
-import type { LoadedConfig } from "../../../config/load-config.ts";
 import { type EventName, EVENTS, type FieldsOf } from "../../../contract/websocket.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type { Caller } from "../../../model/caller.ts";
+import type { LoadedConfig } from "../../../model/loaded-config.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { DeepReadonly } from "../api/operation-handler.ts";
 import { canSeeServer, canSeeSkill, type ServerSnapshot } from "../api/visibility.ts";
