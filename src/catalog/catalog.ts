@@ -292,29 +292,24 @@ export class Catalog implements CatalogReader {
   }
 
   #build(): Tables {
+    const entries = this.#inOrder();
+    const offers = <K extends Kind>(kind: K): SourceOffer<K>[] =>
+      entries.flatMap(({ source, view }) => (view === undefined ? [] : [{ source, accepted: view[kind].accepted }]));
+    const { tool, resource, template, prompt } = this.#builders;
+    const taken = this.#baseState?.taken;
     const tables: Tables = {
-      tool: this.#builders.tool.build(
-        this.#toolNames.of(this.#offers("tool"), this.#naming, this.#baseState?.taken.tool),
-      ),
-      resource: this.#builders.resource.build(uriContributions(this.#offers("resource"), this.#resourceUris)),
-      template: this.#builders.template.build(uriContributions(this.#offers("template"), this.#templateUris)),
-      prompt: this.#builders.prompt.build(
-        this.#promptNames.of(this.#offers("prompt"), this.#naming, this.#baseState?.taken.prompt),
-      ),
+      tool: tool.build(this.#toolNames.of(offers("tool"), this.#naming, taken?.tool)),
+      resource: resource.build(uriContributions(offers("resource"), this.#resourceUris)),
+      template: template.build(uriContributions(offers("template"), this.#templateUris)),
+      prompt: prompt.build(this.#promptNames.of(offers("prompt"), this.#naming, taken?.prompt)),
     };
     this.#quarantined = Object.freeze(
       KINDS.flatMap((kind) => [
-        ...this.#inOrder().flatMap(({ view }) => view?.[kind].quarantined ?? []),
+        ...entries.flatMap(({ view }) => view?.[kind].quarantined ?? []),
         ...this.#builders[kind].clashes,
       ]),
     );
     return tables;
-  }
-
-  #offers<K extends Kind>(kind: K): SourceOffer<K>[] {
-    return this.#inOrder().flatMap(({ source, view }) =>
-      view === undefined ? [] : [{ source, accepted: view[kind].accepted }],
-    );
   }
 
   /** Servers as configured, then in-process sources. */

@@ -2,7 +2,6 @@
 import { isOneEditAway } from "../base/near-matches.ts";
 import type { ToolCapability } from "../model/capability.ts";
 import type { Severity } from "../model/finding.ts";
-import { isJsonObject } from "../model/json.ts";
 import { normalise } from "./detect/normalise.ts";
 
 /** A tool as the search for shadowing sees it: its names, and everything in its definition that a model reads. */
@@ -168,7 +167,7 @@ function definitionTexts(definition: unknown): string[] {
     const value = pending.pop();
     if (typeof value === "string") texts.push(value);
     else if (Array.isArray(value)) pending.push(...value.slice(0, MAX_TEXTS));
-    else if (isJsonObject(value)) pending.push(...Object.values(value).slice(0, MAX_TEXTS));
+    else if (typeof value === "object" && value !== null) pending.push(...Object.values(value).slice(0, MAX_TEXTS));
   }
   return texts;
 }

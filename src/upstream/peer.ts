@@ -240,9 +240,9 @@ export class Peer {
     const { timeoutMs, maxTotalMs } = pending.options;
     if (timeoutMs === undefined) return;
     pending.stopTimer?.();
-    const spent = this.#options.clock.now() - pending.startedAt;
-    const wait = maxTotalMs === undefined ? timeoutMs : Math.min(timeoutMs, maxTotalMs - spent);
-    pending.stopTimer = this.#options.clock.after(Math.max(wait, 0), () => this.#timeOut(id, pending));
+    const { clock } = this.#options;
+    const left = maxTotalMs === undefined ? timeoutMs : pending.startedAt + maxTotalMs - clock.now();
+    pending.stopTimer = clock.after(Math.max(Math.min(timeoutMs, left), 0), () => this.#timeOut(id, pending));
   }
 
   #timeOut(id: RequestId, pending: Pending): void {

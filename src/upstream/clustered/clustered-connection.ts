@@ -3,7 +3,7 @@
  * node it is a connection like any other.
  */
 import type { Clock } from "../../base/clock.ts";
-import { Emitter } from "../../base/emitter.ts";
+import { Emitter, type Listeners } from "../../base/emitter.ts";
 import { type Cluster, subjectToken } from "../../cluster/cluster.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
@@ -109,6 +109,10 @@ export class ClusteredConnection implements ServerConnection {
 
   on<Name extends keyof ConnectionEvents>(name: Name, listener: (event: ConnectionEvents[Name]) => void): () => void {
     return this.#events.on(name, listener);
+  }
+
+  listen(listeners: Listeners<ConnectionEvents>): () => void {
+    return this.#events.listen(listeners);
   }
 
   onChange(listener: () => void): () => void {
