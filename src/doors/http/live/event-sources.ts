@@ -23,7 +23,7 @@ export class ServerEvents {
   constructor(hub: FeedHub, publish: Publish) {
     this.#hub = hub;
     this.#publish = publish;
-    for (const { id } of hub.servers()) this.#known.set(id, serverSnapshot(hub.config, id));
+    for (const { id } of hub.servers.list()) this.#known.set(id, serverSnapshot(hub.config, id));
   }
 
   listen(): (() => void)[] {
@@ -34,7 +34,7 @@ export class ServerEvents {
   }
 
   #reloaded({ report }: HubEvents["reload"]): void {
-    const infos = new Map(this.#hub.servers().map((info) => [info.id, info]));
+    const infos = new Map(this.#hub.servers.list().map((info) => [info.id, info]));
     for (const [id, server] of this.#known) {
       if (infos.has(id)) continue;
       this.#known.delete(id);
@@ -150,7 +150,7 @@ export class ToolEvents {
     this.#connected.clear();
     if (changed.length === 0) return;
     // The removal of a server has its own event, for clients that saw it.
-    const there = new Set(this.#hub.servers().map(({ id }) => id));
+    const there = new Set(this.#hub.servers.list().map(({ id }) => id));
     for (const source of changed) if (there.has(source)) this.#publishTools(source, now.get(source) ?? []);
   }
 
