@@ -87,10 +87,9 @@ function faultOfShape(kind: Capability["kind"], definition: JsonObject): string 
     if (value !== undefined && value !== null && typeof value !== "string")
       return `${key} is ${typeName(value)}, not text`;
   }
-  for (const key of kind === "tool" ? ["annotations", "_meta"] : ["_meta"]) {
-    const value = definition[key];
-    if (value !== undefined && value !== null && !isJsonObject(value))
-      return `${key} is ${typeName(value)}, not an object`;
+  for (const key of kind === "tool" ? ["annotations", "outputSchema", "_meta"] : ["_meta"]) {
+    const found = typeName(definition[key]);
+    if (found !== "an object" && found !== "null" && found !== "nothing") return `${key} is ${found}, not an object`;
   }
   switch (kind) {
     case "tool":
@@ -118,9 +117,7 @@ function faultOfInputSchema(schema: unknown): string | undefined {
 }
 
 function faultOfOutputSchema(schema: unknown): string | undefined {
-  if (schema === undefined || schema === null) return undefined;
-  if (!isJsonObject(schema)) return `outputSchema is ${typeName(schema)}, not an object`;
-  const { fault } = schemaSize(schema);
+  const fault = typeof schema === "object" && schema !== null ? schemaSize(schema).fault : undefined;
   return fault === undefined ? undefined : `outputSchema ${fault}`;
 }
 

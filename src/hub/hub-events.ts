@@ -9,7 +9,20 @@ import type { ServerInfo, ServerState } from "../model/server-state.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { Session } from "../sessions/session.ts";
 import type { CallRecord, StartRecord } from "../telemetry/call-record.ts";
-import type { ReloadReport } from "./reload/reload-report.ts";
+
+/** The difference between two configs, as it was applied. */
+export interface ReloadReport {
+  /** Ids of servers. Those of roles are named as everywhere: `github@reviewer`. */
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  /** Same id, other entry; only where the link itself differs is it made again. */
+  readonly changed: readonly string[];
+  readonly kept: readonly string[];
+  /** Other keys of the config that changed and apply from now on, such as `tools` or `roles`. */
+  readonly settings: readonly string[];
+  /** Keys that changed and apply after a restart only. */
+  readonly needsRestart: readonly string[];
+}
 
 export interface HubEvents {
   /** A server changed its state. */

@@ -57,7 +57,7 @@ async function folderSkills(invocation: Invocation, registry: SkillRegistry): Pr
   if (config === undefined) return [];
   const offered = await readUserSkills(config, {
     registry: { mayHaveSkills: () => true, get: async () => registry },
-    machine: thisMachine(env),
+    machine: () => thisMachine(env),
     scans: new Map(),
     warn: (message) => out.warn(plain(message, Infinity)),
   });
