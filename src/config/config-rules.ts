@@ -246,7 +246,7 @@ const LIBRARY_FILE = "library";
 
 /** A store that is a reference is judged when it is known; one that a program passes to the hub is seen only there. */
 function clusterProblems(problems: Findings, { file }: ConfigDocument, { cluster, store }: Config): void {
-  if (clusterOf(cluster) === undefined || (file === LIBRARY_FILE && store === undefined)) return;
+  if (cluster === undefined || cluster === null || (file === LIBRARY_FILE && store === undefined)) return;
   if (store !== undefined && (/^postgres(?:ql)?:\/\//i.test(store) || findReferences(store).length > 0)) return;
   const found = store === undefined ? "no store" : "a store that is a file of this machine";
   const message = `found a cluster with ${found}; its nodes share their state in PostgreSQL`;

@@ -144,6 +144,19 @@ function isDistinctive(name: string): boolean {
   return name.length > MIN_PLAIN_LENGTH + 4;
 }
 
+/** The catalog changes often, definitions do not. */
+const listedByDefinition = new WeakMap<object, ListedTool>();
+
+export function listedTools(tools: readonly ToolCapability[]): ListedTool[] {
+  return tools.map((tool) => {
+    const known = listedByDefinition.get(tool.definition);
+    if (known?.publicName === tool.name && known.server === tool.origin.source) return known;
+    const made = listedTool(tool);
+    listedByDefinition.set(tool.definition, made);
+    return made;
+  });
+}
+
 export function listedTool({
   name,
   origin,

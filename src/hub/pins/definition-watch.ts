@@ -4,13 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { type DefinitionFinding, scanDefinition, scanInstructions } from "../../guard/scan-definition.ts";
-import {
-  describeShadowing,
-  findShadowing,
-  type ListedTool,
-  listedTool,
-  type Shadowing,
-} from "../../guard/shadowing.ts";
+import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../guard/shadowing.ts";
 import type { Capability, ToolCapability } from "../../model/capability.ts";
 import type { GuardRules } from "../../model/config.ts";
 import type { Decision } from "../../model/decision.ts";
@@ -256,7 +250,6 @@ export class ScannedDefinitions {
   readonly #options: ScannedDefinitionsOptions;
   /** Definitions are immutable objects, so each is scanned once in its life. */
   readonly #scanned = new WeakMap<object, readonly DefinitionFinding[]>();
-  readonly #tools = new WeakMap<object, ListedTool>();
   readonly #told = new Set<string>();
   #latest: readonly ToolCapability[] = [];
   /** Sources of the latest tools that are trusted. */
@@ -300,7 +293,7 @@ export class ScannedDefinitions {
     this.#stopTimer = undefined;
     const begun = performance.now();
     const news: Shadowing[] = [];
-    for (const shadowing of findShadowing(this.#latest.map((tool) => this.#listed(tool)))) {
+    for (const shadowing of findShadowing(listedTools(this.#latest))) {
       const { kind, severity, tool, target } = shadowing;
       // A trusted server may mention any tool. Of two similar names, either may be the fake.
       if (this.#trusted.has(tool.server) && (kind === "mention" || this.#trusted.has(target.server))) continue;
@@ -330,15 +323,6 @@ export class ScannedDefinitions {
       this.#scanned.set(definition, findings);
     }
     return findings;
-  }
-
-  /** The catalog changes often, definitions do not. */
-  #listed(tool: ToolCapability): ListedTool {
-    const known = this.#tools.get(tool.definition);
-    if (known?.publicName === tool.name) return known;
-    const made = listedTool(tool);
-    this.#tools.set(tool.definition, made);
-    return made;
   }
 
   #once(key: string, tell: () => void): void {

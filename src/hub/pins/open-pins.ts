@@ -156,7 +156,7 @@ interface StoredPinsOptions {
 function pinsInStore(options: StoredPinsOptions): PinStorage {
   const { store, file, scope, formerScopes = [], isShared, storeDecides = false, trace } = options;
   let stamp: string | undefined;
-  /** What file and store said when they last said the same; undefined as long as they never did. */
+  /** The pins when file and store last agreed; undefined as long as they never did. */
   let agreed: PinDocument | undefined;
   let toMove = formerScopes.filter((former) => former !== scope);
   let isStale = false;

@@ -207,7 +207,7 @@ export class ServerRegistry {
     });
   }
 
-  /** What another process has stored since the config was joined, storing finds out. */
+  /** A server that another process has stored since the config was joined is refused when this one is stored. */
   #refuseTaken(id: string): void {
     const { servers, config } = this.#options.current.config;
     const spec = servers.find((each) => each.id === id);

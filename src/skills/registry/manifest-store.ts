@@ -182,7 +182,7 @@ const NeedsSchema = z.object({
   os: z.array(z.unknown()),
 });
 
-/** What other code relies on, and that no path leaves the folder. Toolcrib wrote the rest itself. */
+/** Checks the keys that other code relies on, and that no path leaves the folder. Toolcrib wrote the rest itself. */
 const ManifestSchema = z
   .object({
     id: z.string().refine(isSkillId),
