@@ -295,15 +295,14 @@ export class Catalog implements CatalogReader {
 
   #build(): Tables {
     const entries = this.#inOrder();
-    const offers = <K extends Kind>(kind: K): SourceOffer<K>[] =>
-      entries.flatMap(({ source, view }) => (view === undefined ? [] : [{ source, accepted: view[kind].accepted }]));
-    const { tool, resource, template, prompt } = this.#builders;
     const taken = this.#baseState?.taken;
     const tables: Tables = {
-      tool: tool.build(this.#toolNames.of(offers("tool"), this.#naming, taken?.tool)),
-      resource: resource.build(uriContributions(offers("resource"), this.#resourceUris)),
-      template: template.build(uriContributions(offers("template"), this.#templateUris)),
-      prompt: prompt.build(this.#promptNames.of(offers("prompt"), this.#naming, taken?.prompt)),
+      tool: this.#builders.tool.build(this.#toolNames.of(offersOf("tool", entries), this.#naming, taken?.tool)),
+      resource: this.#builders.resource.build(uriContributions(offersOf("resource", entries), this.#resourceUris)),
+      template: this.#builders.template.build(uriContributions(offersOf("template", entries), this.#templateUris)),
+      prompt: this.#builders.prompt.build(
+        this.#promptNames.of(offersOf("prompt", entries), this.#naming, taken?.prompt),
+      ),
     };
     this.#quarantined = Object.freeze(
       KINDS.flatMap((kind) => [
@@ -319,6 +318,10 @@ export class Catalog implements CatalogReader {
     const servers = this.#basis.servers.map(({ id }) => this.#entries.get(id)).filter((entry) => entry !== undefined);
     return [...servers, ...[...this.#entries.values()].filter((entry) => entry.source.kind !== "server")];
   }
+}
+
+function offersOf<K extends Kind>(kind: K, entries: readonly Entry[]): SourceOffer<K>[] {
+  return entries.flatMap(({ source, view }) => (view === undefined ? [] : [{ source, accepted: view[kind].accepted }]));
 }
 
 function baseStateOf(base: Catalog | undefined): BaseState | undefined {

@@ -117,7 +117,8 @@ function faultOfInputSchema(schema: unknown): string | undefined {
 }
 
 function faultOfOutputSchema(schema: unknown): string | undefined {
-  const fault = typeof schema === "object" && schema !== null ? schemaSize(schema).fault : undefined;
+  if (schema === undefined || !isJsonObject(schema)) return undefined;
+  const { fault } = schemaSize(schema);
   return fault === undefined ? undefined : `outputSchema ${fault}`;
 }
 

@@ -19,7 +19,7 @@ import {
 import { configProblems, configWarnings, serverProblems, serverWarnings } from "./config-rules.ts";
 import { configNode } from "./config-schema.ts";
 import { detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
-import { expandTilde, userHome } from "./find-config.ts";
+import { expandTilde, localClientEnvironment, userHome } from "./find-config.ts";
 import { withImportedSandbox, withSandbox, withSkillFolder } from "./sandbox-defaults.ts";
 import { describeAllowed, unknownKey, validateConfig } from "./validate-config.ts";
 
@@ -228,7 +228,7 @@ async function importClient(
   imports: Imports,
 ): Promise<string | undefined> {
   // Loaded when a config names a client: readers of YAML and TOML are large.
-  const [{ clientById }, { isInstalled, readServersOfClient, localClientEnvironment }] = await Promise.all([
+  const [{ clientById }, { isInstalled, readServersOfClient }] = await Promise.all([
     import("../clients/clients.ts"),
     import("./client-servers.ts"),
   ]);

@@ -34,17 +34,18 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
     toolCount,
     serverVersion: typeof version === "string" ? version : null,
     lastError: state.kind === "degraded" ? state.reason : lastError,
-    ...("hint" in state && state.hint !== undefined ? { hint: state.hint } : {}),
+    hint: "hint" in state ? state.hint : undefined,
     connectedAt: "since" in state ? new Date(state.since).toISOString() : null,
     origin: spec.origin,
     tags: spec.tags ?? [],
     era: agreement?.era ?? null,
     protocolVersion: agreement?.version ?? null,
     warnings,
-    ...(auth === undefined ? {} : { auth }),
-    ...(state.kind === "restarting"
-      ? { restart: { attempt: state.attempt, nextAt: new Date(state.nextAt).toISOString() } }
-      : {}),
+    auth,
+    restart:
+      state.kind === "restarting"
+        ? { attempt: state.attempt, nextAt: new Date(state.nextAt).toISOString() }
+        : undefined,
   };
 }
 

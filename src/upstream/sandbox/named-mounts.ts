@@ -1,7 +1,8 @@
 /** The paths that a sandbox of any kind lets in: named by the operator, existing, and without our secrets. */
-import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { existsSync, lstatSync, readlinkSync, realpathSync, type Stats } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { ToolcribError } from "../../model/errors.ts";
+import type { ToolcribError } from "../../model/errors.ts";
+import { notSent } from "../wire.ts";
 import type { SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
 import { findProgram, isExecutable } from "../../base/programs.ts";
 
@@ -18,6 +19,16 @@ export interface SandboxMount {
   /** The checked path without links, which is mounted there. */
   readonly source: string;
   readonly writable: boolean;
+}
+
+/** The part of a mount that decides who a program in a sandbox must be to use it. */
+export type UserMount = Pick<SandboxMount, "source" | "writable">;
+
+export const NOBODY_ID = 65_534;
+
+export function isReadableByAll(found: Stats): boolean {
+  const wanted = found.isDirectory() ? 0o005 : 0o004;
+  return (found.mode & wanted) === wanted;
 }
 
 /** The paths of `read` and `write`, and `cwd`, which can be read. Throws for a `cwd` that the operator did not choose. */
@@ -99,7 +110,7 @@ function checkNamedPath({ path, key }: Omit<NamedPath, "writable">, home: string
 }
 
 function mountRefused(message: string, hint: string): ToolcribError {
-  return new ToolcribError("invalid_config", message, { hint, details: { sent: false } });
+  return notSent("invalid_config", message, hint);
 }
 
 /** As many as the kernel follows. */
