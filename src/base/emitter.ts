@@ -1,3 +1,5 @@
+export type Listeners<Events extends object> = { readonly [Name in keyof Events]?: (event: Events[Name]) => void };
+
 /**
  * A typed emitter. Node's own is not used because it throws on an unhandled "error" event,
  * warns at eleven listeners, and lets one throwing listener silence the rest.
@@ -15,6 +17,18 @@ export class Emitter<Events extends object> {
     listeners.add(listener);
     return () => {
       listeners.delete(listener);
+    };
+  }
+
+  /** Several listeners at once; the returned function removes them all. */
+  listen(listeners: Listeners<Events>): () => void {
+    const stops: (() => void)[] = [];
+    for (const name in listeners) {
+      const listener = listeners[name];
+      if (listener !== undefined) stops.push(this.on(name, listener));
+    }
+    return () => {
+      for (const stop of stops) stop();
     };
   }
 

@@ -103,7 +103,9 @@ export class Catalog implements CatalogReader {
 
   /** Applies another template, other servers or another order; sources are added and removed separately. */
   configure({ naming = DEFAULT_NAMING, servers }: CatalogOptions): void {
-    const isSame = naming === this.#basis.naming && isSamePatterns(servers, this.#basis.servers);
+    const before = this.#basis;
+    const isSame = naming === before.naming && isSamePatterns(servers, before.servers);
+    if (isSame && servers.every(({ id }, i) => id === before.servers[i]?.id)) return;
     this.#basis = { naming, servers };
     if (!isSame) {
       this.#naming = this.#makeNaming();

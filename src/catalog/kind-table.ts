@@ -204,6 +204,8 @@ export class NamedContributions<K extends "tool" | "prompt"> {
   #naming: Naming | undefined;
   #base: TakenNames | undefined;
   #locals: readonly (readonly AcceptedDefinition<K>[])[] = [];
+  /** Public names of the in-process sources, by their own. */
+  #localNames: ReadonlyMap<Source, ReadonlyMap<string, string>> = new Map();
   #taken: TakenNames = new Set<string>();
 
   /** @param base Names that the hub has, where a session brings these; another object when they may be others. */
@@ -215,23 +217,20 @@ export class NamedContributions<K extends "tool" | "prompt"> {
       this.#naming = naming;
       this.#base = base;
       this.#locals = locals.map(({ accepted }) => accepted);
-      const own = new Set(
-        locals.flatMap(({ source, accepted }) => [...naming.localNames(source, namesOf(accepted), base).values()]),
+      this.#localNames = new Map(
+        locals.map(({ source, accepted }) => [source, naming.localNames(source, namesOf(accepted), base)]),
       );
+      const own = new Set([...this.#localNames.values()].flatMap((names) => [...names.values()]));
       this.#taken = base === undefined ? own : { has: (name) => own.has(name) || base.has(name) };
     }
-    const taken = this.#taken;
+    const [taken, localNames] = [this.#taken, this.#localNames];
     return offers.map(({ source, accepted }) => ({
       source: source.id,
       isLocal: source.kind !== "server",
       accepted,
       basis: taken,
       naming: () => {
-        const names = namesOf(accepted);
-        const publicNames =
-          source.kind === "server"
-            ? naming.serverNames(source.id, names, taken)
-            : naming.localNames(source, names, base);
+        const publicNames = localNames.get(source) ?? naming.serverNames(source.id, namesOf(accepted), taken);
         return (name) => publicNames.get(name) ?? name;
       },
     }));

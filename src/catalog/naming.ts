@@ -36,8 +36,6 @@ export interface TakenNames {
   has(name: string): boolean;
 }
 
-const NO_TAKEN_NAMES: TakenNames = { has: () => false };
-
 export class Naming {
   readonly #patterns = new Map<string, NamePattern>();
   /** For each server, the patterns with precedence over its own that could produce the same names. */
@@ -96,13 +94,16 @@ export class Naming {
     });
   }
 
-  /** Public names of in-process capabilities and of skills: their own, as far as providers can take them. */
+  /**
+   * Public names of in-process capabilities and of skills: their own, as far as providers can take them.
+   * @param base Names that the hub has, where a session brings these.
+   */
   localNames(
     { id, kind }: Pick<Source, "id" | "kind">,
     names: readonly string[],
-    taken: TakenNames = NO_TAKEN_NAMES,
+    base?: TakenNames,
   ): Map<string, string> {
-    if (isSessionLocalSource(id)) return this.#sessionNames(id, names, taken);
+    if (base !== undefined && isSessionLocalSource(id)) return this.#sessionNames(id, names, base);
     const clean = kind === "skills" ? cleanCharacters : providerName;
     return assignNames(id, names, { render: (name) => name, clean, belongsToOther: () => false });
   }

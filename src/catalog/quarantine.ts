@@ -88,9 +88,8 @@ function faultOfShape(kind: Capability["kind"], definition: JsonObject): string 
       return `${key} is ${typeName(value)}, not text`;
   }
   for (const key of kind === "tool" ? ["annotations", "outputSchema", "_meta"] : ["_meta"]) {
-    const value = definition[key];
-    if (value !== undefined && value !== null && !isJsonObject(value))
-      return `${key} is ${typeName(value)}, not an object`;
+    const found = typeName(definition[key]);
+    if (found !== "an object" && found !== "null" && found !== "nothing") return `${key} is ${found}, not an object`;
   }
   switch (kind) {
     case "tool":

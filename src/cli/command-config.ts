@@ -2,9 +2,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { nearMatches } from "../base/near-matches.ts";
 import { toolcribHome } from "../config/find-config.ts";
-import type { LoadedConfig } from "../config/load-config.ts";
 import { changesDir, mayNeedRecovery } from "../hub/install/install-files.ts";
 import { ToolcribError } from "../model/errors.ts";
+import type { LoadedConfig } from "../model/loaded-config.ts";
 import type { Invocation } from "./command.ts";
 import { loadWithTrustPrompt, type LoadingOptions, showWarnings } from "./load-with-trust.ts";
 

@@ -1,7 +1,7 @@
 /** The home of a command without a hub: its store, its secrets and the keys of the audit log. */
+import type { LoadedConfig } from "../model/loaded-config.ts";
 import { systemClock } from "../base/clock.ts";
 import { toolcribHome } from "../config/find-config.ts";
-import type { LoadedConfig } from "../config/load-config.ts";
 import { lookUpAuditKeys } from "../hub/audit/open-audit.ts";
 import { type HubHome, openHome } from "../hub/create/open-home.ts";
 import { ServerSecrets } from "../hub/servers/server-secrets.ts";

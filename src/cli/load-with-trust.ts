@@ -1,6 +1,7 @@
 /** Loads the config of a command. On a terminal it asks whether to trust a project config that is not trusted yet. */
-import { type Diagnostic, renderDiagnostic } from "../config/config-document.ts";
-import { type LoadedConfig, loadConfig, type TrustQuestion, UNTRUSTED } from "../config/load-config.ts";
+import type { Diagnostic, LoadedConfig } from "../model/loaded-config.ts";
+import { renderDiagnostic } from "../config/config-document.ts";
+import { loadConfig, type TrustQuestion, UNTRUSTED } from "../config/load-config.ts";
 import { describeProject } from "../config/project-config.ts";
 import { terminalLine } from "../base/visible-text.ts";
 import type { Invocation } from "./command.ts";

@@ -1,13 +1,13 @@
 /** A hub for one command: loads the config, shows warnings, connects servers as needed and closes everything. */
 import { endsWithin } from "../base/async.ts";
 import { NamePattern } from "../catalog/naming.ts";
-import type { LoadedConfig } from "../config/load-config.ts";
 import { createHub } from "../hub/create/create-hub.ts";
 import type { Hub } from "../hub/hub.ts";
 import { SKILLS_WARNING } from "../hub/skills/user-skills.ts";
 import type { View } from "../hub/view/view.ts";
 import type { Capability } from "../model/capability.ts";
 import { ToolcribError } from "../model/errors.ts";
+import type { LoadedConfig } from "../model/loaded-config.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import { loginCommand } from "../secrets/oauth/login-errors.ts";
 import { closeOnSignals } from "../upstream/stdio/child-processes.ts";

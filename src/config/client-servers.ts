@@ -8,8 +8,9 @@ import { editorFor } from "../files/edit/editors.ts";
 import { TextSyntaxError } from "../files/edit/text-syntax.ts";
 import { systemErrorCode } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { Diagnostic } from "../model/loaded-config.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
-import { asSkipped, ConfigDocument, type Diagnostic, duplicateServer, fileDiagnostic } from "./config-document.ts";
+import { asSkipped, ConfigDocument, duplicateServer, fileDiagnostic } from "./config-document.ts";
 import { expandVariables, variableForInput } from "./editor-variables.ts";
 import { type DialectRead, EntryReader, isToolcribEntry } from "./entry-reader.ts";
 

@@ -3,23 +3,7 @@ import JSON5 from "json5";
 import { parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
 import { JSONC_ERROR_MESSAGES, TOO_DEEP_MESSAGE, tooDeepAt } from "../files/edit/text-syntax.ts";
 import { ToolcribError } from "../model/errors.ts";
-
-/** Something wrong or odd in a config, and exactly where. */
-export interface Diagnostic {
-  readonly severity: "error" | "warning";
-  /** A stable word for programs: `unknown_key`, `wrong_value`, `plain_credential`, … */
-  readonly code: string;
-  /** A file path; `library` for a config given in code, `environment` for variables. */
-  readonly file: string;
-  /** From 1; 0 where there is no text to point into. */
-  readonly line: number;
-  readonly column: number;
-  /** Such as `mcpServers.files.args[0]`; empty for the whole file. */
-  readonly path: string;
-  /** Says what was found and what is allowed. Never contains a value that may be a secret. */
-  readonly message: string;
-  readonly hint?: string;
-}
+import type { Diagnostic } from "../model/loaded-config.ts";
 
 /** `file:line:column: path: message (hint)`, on one line. */
 export function renderDiagnostic(diagnostic: Diagnostic): string {

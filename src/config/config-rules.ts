@@ -2,10 +2,11 @@
 import { isIP } from "node:net";
 import { isLoopback } from "../base/network-address.ts";
 import { clusterOf, type Config, type ModelSetting } from "../model/config.ts";
+import type { Diagnostic } from "../model/loaded-config.ts";
 import { type SandboxEntry, sandboxImageOf, sandboxKindOf, type ServerEntry } from "../model/server-spec.ts";
 import { isCredentialName, isPlainText } from "../secrets/credential-names.ts";
 import { findReferences, type Reference } from "../secrets/secret-references.ts";
-import type { ConfigDocument, ConfigPath, Diagnostic } from "./config-document.ts";
+import type { ConfigDocument, ConfigPath } from "./config-document.ts";
 
 /** Mistakes that make the entry of a server unusable. */
 export function serverProblems(document: ConfigDocument, path: ConfigPath, entry: ServerEntry): Diagnostic[] {
@@ -245,7 +246,7 @@ const LIBRARY_FILE = "library";
 
 /** A store that is a reference is judged when it is known; one that a program passes to the hub is seen only there. */
 function clusterProblems(problems: Findings, { file }: ConfigDocument, { cluster, store }: Config): void {
-  if (clusterOf(cluster) === undefined || (file === LIBRARY_FILE && store === undefined)) return;
+  if (cluster === undefined || cluster === null || (file === LIBRARY_FILE && store === undefined)) return;
   if (store !== undefined && (/^postgres(?:ql)?:\/\//i.test(store) || findReferences(store).length > 0)) return;
   const found = store === undefined ? "no store" : "a store that is a file of this machine";
   const message = `found a cluster with ${found}; its nodes share their state in PostgreSQL`;

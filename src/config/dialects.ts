@@ -129,10 +129,19 @@ const MAX_CLINE_TIMEOUT_SECONDS = 3600;
 function readClaude(value: JsonObject, reader: EntryReader): DialectRead {
   const map = serverMap(value["mcpServers"], reader);
   if (map === undefined) return reader.finish([]);
-  const variables = { workspaceFolder: workspaceOf(reader.baseDir), userHome: reader.userHome };
-  const prepare = (raw: unknown, at: ConfigPath): unknown =>
-    adaptClaudeEntry(expandVariables(raw, variables), at, reader);
-  return reader.finish(reader.readMap(["mcpServers"], map, prepare));
+  return reader.finish(reader.readMap(["mcpServers"], map, (raw, at) => adaptClaudeEntry(raw, at, reader)));
+}
+
+/** One entry under `mcpServers`, as it would be read from a file in the given folder. */
+export function readClaudeEntry(
+  id: string,
+  raw: JsonObject,
+  document: ConfigDocument,
+  options: Required<Pick<DialectOptions, "baseDir" | "userHome">>,
+): DialectRead {
+  const reader = new EntryReader(document, "claude", options);
+  const spec = reader.readForeign(id, [], adaptClaudeEntry(raw, [], reader));
+  return reader.finish(spec === undefined ? [] : [spec]);
 }
 
 /** The folder that a settings folder belongs to. */
@@ -140,9 +149,8 @@ export function workspaceOf(folder: string): string {
   return SETTINGS_FOLDERS.has(basename(folder)) ? dirname(folder) : folder;
 }
 
-function adaptClaudeEntry(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
-  if (!isJsonObject(raw)) return raw;
-  const entry: JsonObject = { ...raw };
+function adaptClaudeEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader): JsonObject {
+  const entry = expandVariables(raw, { workspaceFolder: workspaceOf(reader.baseDir), userHome: reader.userHome });
   adaptTimeout(entry, at, reader);
   // Gemini CLI's switch for its own confirmations.
   if (typeof entry["trust"] === "boolean") delete entry["trust"];
@@ -194,13 +202,12 @@ function readVscode(value: JsonObject, reader: EntryReader): DialectRead {
     userHome: reader.userHome,
     input: (id: string) => inputs.reference(id),
   };
-  const prepare = (raw: unknown, at: ConfigPath): unknown =>
+  const prepare = (raw: JsonObject, at: ConfigPath): JsonObject =>
     adaptVscodeEntry(expandVariables(raw, variables), at, reader);
   return reader.finish(reader.readMap([...path, "servers"], servers, prepare));
 }
 
-function adaptVscodeEntry(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
-  if (!isJsonObject(raw)) return raw;
+function adaptVscodeEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader): JsonObject {
   const { envFile, sandbox, sandboxEnabled, ...entry } = raw;
   if (envFile !== undefined) {
     reader.warn([...at, "envFile"], "not_read", "envFile is not read", "name the variables in env, with references");
@@ -224,7 +231,7 @@ function adaptVscodeEntry(raw: unknown, at: ConfigPath, reader: EntryReader): un
 function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
   const agents = objectAt(value, "agents");
   const defaults: ConfigPath = ["agents", "defaults", "mcp", "servers"];
-  const prepare = (raw: unknown, at: ConfigPath): unknown => adaptOpenclawEntry(raw, at, reader);
+  const prepare = (raw: JsonObject, at: ConfigPath): JsonObject | undefined => adaptOpenclawEntry(raw, at, reader);
 
   const shared = serversAt(value);
   const ofDefaults = serversAt(objectAt(agents, "defaults"));
@@ -277,8 +284,7 @@ function mergeEntry(base: JsonObject, entry: JsonObject): JsonObject {
   return merged;
 }
 
-function adaptOpenclawEntry(raw: unknown, at: ConfigPath, reader: EntryReader): unknown {
-  if (!isJsonObject(raw)) return raw;
+function adaptOpenclawEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader): JsonObject | undefined {
   const { sslVerify, clientCert, clientKey, toolFilter, ...entry } = raw;
   if (sslVerify === false)
     reader.warn([...at, "sslVerify"], "not_read", "certificates are always checked; sslVerify is not read");

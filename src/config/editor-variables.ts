@@ -26,8 +26,7 @@ const EXPANDED = [
 ];
 
 /** Replaces variables in the keys of an entry that programs expand; the rest stays as it is. */
-export function expandVariables(entry: unknown, variables: Variables): unknown {
-  if (!isJsonObject(entry)) return entry;
+export function expandVariables(entry: JsonObject, variables: Variables): JsonObject {
   const expanded: JsonObject = { ...entry };
   for (const key of EXPANDED) if (Object.hasOwn(entry, key)) expanded[key] = expandAll(entry[key], variables);
   return expanded;

@@ -2,8 +2,9 @@
 import { dirname, posix } from "node:path";
 import type { ClientId } from "../clients/agent-client.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { Diagnostic } from "../model/loaded-config.ts";
 import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../model/server-spec.ts";
-import type { ConfigDocument, ConfigPath, Diagnostic } from "./config-document.ts";
+import type { ConfigDocument, ConfigPath } from "./config-document.ts";
 import { serverProblems, serverWarnings } from "./config-rules.ts";
 import { entryNode } from "./config-schema.ts";
 import { validateConfig } from "./validate-config.ts";
@@ -25,6 +26,8 @@ export interface DialectRead {
   /** Ids of entries that start Toolcrib itself, and are not among the servers. */
   readonly own: readonly string[];
 }
+
+export const NOT_A_SERVER = "found something that is not an object; allowed is an object that describes a server";
 
 /** Reads the entries of one file and collects what there is to say about them. */
 export class EntryReader {
@@ -52,15 +55,7 @@ export class EntryReader {
   }
 
   /** An entry with another program's keys; undefined, with a problem noted, if it is not a server. */
-  readForeign(id: string, path: ConfigPath, raw: unknown): ServerSpec | undefined {
-    if (!isJsonObject(raw)) {
-      this.refuse(
-        path,
-        "wrong_server",
-        "found something that is not an object; allowed is an object that describes a server",
-      );
-      return undefined;
-    }
+  readForeign(id: string, path: ConfigPath, raw: JsonObject): ServerSpec | undefined {
     if (isToolcribEntry(id, raw)) {
       this.#own.push(id);
       this.warn(path, "own_entry", "this entry starts Toolcrib itself; it is left out");
@@ -105,12 +100,16 @@ export class EntryReader {
   readMap(
     path: ConfigPath,
     map: JsonObject,
-    prepare: (raw: unknown, at: ConfigPath) => unknown = (raw) => raw,
+    prepare: (raw: JsonObject, at: ConfigPath) => JsonObject | undefined = (raw) => raw,
   ): ServerSpec[] {
     const taken = new Set(Object.keys(map));
     const servers: ServerSpec[] = [];
     for (const [key, raw] of Object.entries(map)) {
       const at = [...path, key];
+      if (!isJsonObject(raw)) {
+        this.refuse(at, "wrong_server", NOT_A_SERVER);
+        continue;
+      }
       const prepared = prepare(raw, at);
       if (prepared === undefined) continue;
       const id = this.validId(key, at, taken);

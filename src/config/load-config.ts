@@ -3,17 +3,11 @@ import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ConfigInput } from "../model/config.ts";
 import { ToolcribError } from "../model/errors.ts";
+import type { LoadedConfig, ProjectReading, Searched } from "../model/loaded-config.ts";
 import { terminalLine } from "../base/visible-text.ts";
 import { ConfigDocument } from "./config-document.ts";
 import { configIn, findConfig, toolcribHome } from "./find-config.ts";
-import {
-  type LoadedConfig,
-  type ProjectReading,
-  readConfig,
-  readConfigFile,
-  type ReadText,
-  type Searched,
-} from "./read-config.ts";
+import { readConfig, readConfigFile, type ReadText } from "./read-config.ts";
 import { mergeProject } from "./project-config.ts";
 import { parseConfigText } from "./dialects.ts";
 import {
@@ -27,8 +21,6 @@ import {
   trustFile,
   trustSubjectOf,
 } from "./project-trust.ts";
-
-export type { LoadedConfig } from "./read-config.ts";
 
 export interface LoadOptions {
   /** Path of a config file of any dialect; searched for if neither this nor `config` is given. */

@@ -245,7 +245,7 @@ function withInputs(named: NamedEntry, listed?: unknown): NamedEntry {
   const warnings: string[] = [];
   const inputs = new VscodeInputs(listed, ["inputs"], { warn: (_path, _code, message) => void warnings.push(message) });
   const entry = expandVariables(named.entry, { input: (id) => inputs.reference(id) });
-  return isJsonObject(entry) && warnings.length > 0 ? { ...named, entry, warnings } : named;
+  return warnings.length > 0 ? { ...named, entry, warnings } : named;
 }
 
 /** Words that say nothing about which server it is. */

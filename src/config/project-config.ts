@@ -6,12 +6,12 @@ import { resolve } from "node:path";
 import { showHidden } from "../guard/detect/show-hidden.ts";
 import type { Config } from "../model/config.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { Diagnostic, LoadedConfig, ProjectReading } from "../model/loaded-config.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK } from "../secrets/mask.ts";
-import type { Diagnostic } from "./config-document.ts";
 import { withSandbox } from "./sandbox-defaults.ts";
-import { type LoadedConfig, mergeLayers, type ProjectReading, withHubSandbox } from "./read-config.ts";
+import { mergeLayers, withHubSandbox } from "./read-config.ts";
 import { GUARD_ORDER } from "./project-trust.ts";
 
 type Keys = Readonly<Record<string, true | readonly string[]>>;

@@ -12,6 +12,7 @@ import { withLock } from "../files/lock-file.ts";
 import { writeAtomic } from "../files/write-atomic.ts";
 import { showHidden } from "../guard/detect/show-hidden.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
+import type { TrustSubject } from "../model/loaded-config.ts";
 import { ToolcribError } from "../model/errors.ts";
 
 const RecordSchema = z.object({
@@ -69,13 +70,6 @@ export async function saveTrust(home: string, config: string, record: TrustRecor
     const text = JSON.stringify({ version: 1, configs: Object.fromEntries(configs) }, null, 2);
     await writeAtomic(file, `${text}\n`, { mode: 0o600 });
   });
-}
-
-/** A config as it was read: what a person is asked about, and what is then used. */
-export interface TrustSubject {
-  /** Of everything but the rules that only narrow. */
-  readonly digest: string;
-  readonly rules: JsonObject;
 }
 
 export function trustRecordOf({ digest, rules }: TrustSubject, shared: boolean): TrustRecord {

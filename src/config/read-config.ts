@@ -6,12 +6,12 @@ import { CLIENT_IDS, type ClientId } from "../clients/agent-client.ts";
 import { type Config, type ConfigInput, ConfigSchema, type Limits } from "../model/config.ts";
 import { systemErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
-import type { ServerEntry, ServerSpec, ToolRules } from "../model/server-spec.ts";
+import type { Diagnostic, LoadedConfig } from "../model/loaded-config.ts";
+import type { ServerEntry, ServerSpec } from "../model/server-spec.ts";
 import {
   asSkipped,
   type ConfigDocument,
   type ConfigPath,
-  type Diagnostic,
   duplicateServer,
   fileDiagnostic,
   invalidConfigError,
@@ -20,58 +20,8 @@ import { configProblems, configWarnings, serverProblems, serverWarnings } from "
 import { configNode } from "./config-schema.ts";
 import { detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
 import { expandTilde, localClientEnvironment, userHome } from "./find-config.ts";
-import type { TrustSubject } from "./project-trust.ts";
 import { withImportedSandbox, withSandbox, withSkillFolder } from "./sandbox-defaults.ts";
 import { describeAllowed, unknownKey, validateConfig } from "./validate-config.ts";
-
-export interface LoadedConfig {
-  /** Defaults filled in. `mcpServers` has the servers of the file itself; `servers` has all. */
-  readonly config: Config;
-  /** null for a config given in code, and if no file was found. Never the project's. */
-  readonly file: string | null;
-  /** Where relative paths of the config start. */
-  readonly baseDir: string;
-  /** Those of the file, of its imports and of the home's etc/mcp-servers.json. Strings keep their references. */
-  readonly servers: ServerSpec[];
-  readonly warnings: Diagnostic[];
-  /** Absolute paths of everything it was read from, also of imports that are missing: they may come. */
-  readonly files: readonly string[];
-  /** True if it was given in code and so cannot be loaded again. */
-  readonly inCode: boolean;
-  /** Where it was found, if no file was named. */
-  readonly searched?: Searched;
-  /** The trusted project config that was added. */
-  readonly project?: ProjectLayer;
-  /** Further files that affect it: a project config that was left out, and the file with the trust records. */
-  readonly watched?: readonly string[];
-}
-
-/** The files of a config that was searched for; null for one that was not there. */
-export interface Searched {
-  readonly home: string | null;
-  readonly project: string | null;
-}
-
-/** A project config as it was read, with everything that belongs to it. */
-export interface ProjectReading extends TrustSubject {
-  readonly file: string;
-  /** Every file of it, by path; null for one that is not there. */
-  readonly texts: ReadonlyMap<string, string | null>;
-  readonly value: unknown;
-  /** By itself; undefined if it cannot be used, and `failure` says why. */
-  readonly loaded: LoadedConfig | undefined;
-  readonly failure: ToolcribError | undefined;
-}
-
-/** The project config that was added to the hub's own. */
-interface ProjectLayer {
-  readonly file: string;
-  /** One more level of rules, which can only narrow. */
-  readonly rules: ToolRules;
-  /** Roles that only the project has. */
-  readonly roles: readonly string[];
-  readonly reading: ProjectReading;
-}
 
 interface ReadOptions {
   /** A config given in code. */

@@ -1,10 +1,11 @@
 /** Reads one server's entry that is not in a file, in any dialect, and writes a spec back as an entry. */
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { Diagnostic } from "../model/loaded-config.ts";
 import { ServerEntrySchema, ServerIdSchema, type ServerSpec, type SpecOrigin } from "../model/server-spec.ts";
-import { ConfigDocument, type Diagnostic, formatPath, invalidConfigError } from "./config-document.ts";
-import { readDialect } from "./dialects.ts";
-import { findIgnoredKeys } from "./entry-reader.ts";
+import { ConfigDocument, invalidConfigError } from "./config-document.ts";
+import { readClaudeEntry } from "./dialects.ts";
+import { findIgnoredKeys, NOT_A_SERVER } from "./entry-reader.ts";
 
 export interface EntryContext {
   readonly origin: SpecOrigin;
@@ -29,17 +30,14 @@ export function readServerEntry(id: string, raw: unknown, { origin, baseDir, use
   const checked = ServerIdSchema.safeParse(id);
   if (!checked.success)
     refuse(`this id is not allowed; allowed is ${checked.error.issues[0]?.message ?? "another one"}`);
-  if (!isJsonObject(raw)) refuse("found something that is not an object; allowed is an object that describes a server");
-  const { servers, problems, warnings, own } = readDialect(
-    { mcpServers: { [id]: raw } },
-    { file: document.file, document, baseDir, userHome },
-  );
+  if (!isJsonObject(raw)) return refuse(NOT_A_SERVER);
+  const { servers, problems, warnings, own } = readClaudeEntry(id, raw, document, { baseDir, userHome });
   if (own.length > 0) refuse("this entry starts Toolcrib itself");
-  if (problems.length > 0) throw invalidConfigError(problems.map((each) => withInnerPath(each, id)));
+  if (problems.length > 0) throw invalidConfigError(problems);
   const [spec] = servers;
   if (spec === undefined) return refuse("nothing here describes a server");
   const placed: ServerSpec = { ...spec, origin, baseDir };
-  return { spec: placed, entry: toServerEntry(placed), warnings: warnings.map((each) => withInnerPath(each, id)) };
+  return { spec: placed, entry: toServerEntry(placed), warnings };
 }
 
 /**
@@ -61,13 +59,6 @@ const IGNORED_KEY = {
   code: "left_out",
   message: "this key has no meaning here and is left out",
 } as const;
-
-/** The path without what was put around the entry. */
-function withInnerPath(diagnostic: Diagnostic, id: string): Diagnostic {
-  const around = formatPath(["mcpServers", id]);
-  if (!diagnostic.path.startsWith(around)) return diagnostic;
-  return { ...diagnostic, path: diagnostic.path.slice(around.length).replace(/^\./, "") };
-}
 
 /** Without what is the default anyway. */
 export function toServerEntry(spec: ServerSpec): JsonObject {

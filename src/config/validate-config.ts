@@ -2,7 +2,8 @@
 import type { z } from "zod";
 import { findNearest } from "../base/near-matches.ts";
 import { isJsonObject } from "../model/json.ts";
-import type { ConfigDocument, ConfigPath, Diagnostic } from "./config-document.ts";
+import type { Diagnostic } from "../model/loaded-config.ts";
+import type { ConfigDocument, ConfigPath } from "./config-document.ts";
 import type { SchemaNode } from "./config-schema.ts";
 
 interface Validation<Output> {
@@ -119,15 +120,15 @@ function dropUnknownKeys(document: ConfigDocument, path: ConfigPath, value: unkn
       const option = chooseOption(options, found);
       return option === undefined ? found : walk(here, found, option);
     }
-    if (Array.isArray(found) && schema.items !== undefined) {
-      const items = schema.items;
-      return found.map((item, index) => walk([...here, index], item, items));
+    if (Array.isArray(found)) {
+      const { items } = schema;
+      return items === undefined ? found : found.map((item, index) => walk([...here, index], item, items));
     }
-    if (schema.type === "object" && isJsonObject(found)) return walkObject(here, found, schema);
-    return found;
+    if (schema.type !== "object" || typeof found !== "object" || found === null) return found;
+    return walkObject(here, found, schema);
   }
 
-  function walkObject(here: ConfigPath, found: Readonly<Record<string, unknown>>, schema: SchemaNode): unknown {
+  function walkObject(here: ConfigPath, found: object, schema: SchemaNode): unknown {
     const kept: Record<string, unknown> = {};
     for (const [key, child] of Object.entries(found)) {
       // Only a config given in code can have it; there it means that the key is absent.

@@ -1,6 +1,6 @@
 /** Scans definitions: every model that is offered a tool reads its definition before any call. */
 import type { Finding, Severity } from "../model/finding.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { JsonObject } from "../model/json.ts";
 import { detect } from "./detect/detect.ts";
 import { showHidden } from "./detect/show-hidden.ts";
 import { scanTexts } from "./scan-texts.ts";
@@ -112,7 +112,7 @@ function textsOf(definition: JsonObject): { texts: Text[]; isWhole: boolean } {
       for (const [index, element] of value.entries()) {
         pending.push({ value: element, path: `${path}[${index}]`, key: "", depth: depth + 1 });
       }
-    } else if (isJsonObject(value)) {
+    } else if (typeof value === "object" && value !== null) {
       for (const [name, member] of Object.entries(value)) {
         const step = name.slice(0, MAX_STEP_LENGTH);
         const memberPath = path === "" ? step : `${path}.${step}`;

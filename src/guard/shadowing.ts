@@ -2,7 +2,6 @@
 import { isOneEditAway } from "../base/near-matches.ts";
 import type { ToolCapability } from "../model/capability.ts";
 import type { Severity } from "../model/finding.ts";
-import { isJsonObject } from "../model/json.ts";
 import { normalise } from "./detect/normalise.ts";
 
 /** A tool as the search for shadowing sees it: its names, and everything in its definition that a model reads. */
@@ -145,6 +144,19 @@ function isDistinctive(name: string): boolean {
   return name.length > MIN_PLAIN_LENGTH + 4;
 }
 
+/** The catalog changes often, definitions do not. */
+const listedByDefinition = new WeakMap<object, ListedTool>();
+
+export function listedTools(tools: readonly ToolCapability[]): ListedTool[] {
+  return tools.map((tool) => {
+    const known = listedByDefinition.get(tool.definition);
+    if (known?.publicName === tool.name && known.server === tool.origin.source) return known;
+    const made = listedTool(tool);
+    listedByDefinition.set(tool.definition, made);
+    return made;
+  });
+}
+
 export function listedTool({
   name,
   origin,
@@ -168,7 +180,7 @@ function definitionTexts(definition: unknown): string[] {
     const value = pending.pop();
     if (typeof value === "string") texts.push(value);
     else if (Array.isArray(value)) pending.push(...value.slice(0, MAX_TEXTS));
-    else if (isJsonObject(value)) pending.push(...Object.values(value).slice(0, MAX_TEXTS));
+    else if (typeof value === "object" && value !== null) pending.push(...Object.values(value).slice(0, MAX_TEXTS));
   }
   return texts;
 }

@@ -9,8 +9,20 @@ import type { ServerInfo, ServerState } from "../model/server-state.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { Session } from "../sessions/session.ts";
 import type { CallRecord, StartRecord } from "../telemetry/call-record.ts";
-import type { ServerConnection } from "../upstream/server-connection.ts";
-import type { ReloadReport } from "./reload/reload-report.ts";
+
+/** The difference between two configs, as it was applied. */
+export interface ReloadReport {
+  /** Ids of servers. Those of roles are named as everywhere: `github@reviewer`. */
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  /** Same id, other entry; only where the link itself differs is it made again. */
+  readonly changed: readonly string[];
+  readonly kept: readonly string[];
+  /** Other keys of the config that changed and apply from now on, such as `tools` or `roles`. */
+  readonly settings: readonly string[];
+  /** Keys that changed and apply after a restart only. */
+  readonly needsRestart: readonly string[];
+}
 
 export interface HubEvents {
   /** A server changed its state. */
@@ -105,33 +117,4 @@ export function keepWarnings(events: Emitter<HubEvents>): readonly HubEvents["wa
 export function relayCatalog(catalog: Catalog, events: Emitter<HubEvents>): void {
   catalog.on("change", (change) => events.emit("catalog", change));
   catalog.on("warning", ({ source, message }) => events.emit("warning", { server: source, message }));
-}
-
-/** Messages of a server, whether it serves already, no longer, or not yet. */
-export function relayMessages(connection: ServerConnection, events: Emitter<HubEvents>): () => void {
-  const server = connection.id;
-  return stopAll([
-    connection.on("log", (event) => events.emit("log", { server, ...event })),
-    connection.on("notice", (event) => events.emit("notice", { server, ...event })),
-    connection.on("warning", (message) => events.emit("warning", { server, message })),
-  ]);
-}
-
-/** State and resource updates of the connection that serves under its id. */
-export function relayState(connection: ServerConnection, catalog: Catalog, events: Emitter<HubEvents>): () => void {
-  const server = connection.id;
-  return stopAll([
-    connection.on("state", ({ previous }) =>
-      events.emit("server", { info: connection.info(), previous: previous.kind }),
-    ),
-    connection.on("resource-updated", ({ uri, ...event }) =>
-      events.emit("resource-updated", { server, ...event, uri: catalog.publicUri(server, uri), originUri: uri }),
-    ),
-  ]);
-}
-
-function stopAll(stops: readonly (() => void)[]): () => void {
-  return () => {
-    for (const stop of stops) stop();
-  };
 }

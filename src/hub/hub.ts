@@ -1,6 +1,6 @@
 /** The one object of a running process. It owns every Source and hands out what they offer. */
-import type { LoadedConfig } from "../config/load-config.ts";
 import { type Outcome, ToolcribError } from "../model/errors.ts";
+import type { LoadedConfig } from "../model/loaded-config.ts";
 import type { CallToolResult, GetPromptResult, ReadResourceResult } from "../model/protocol.ts";
 import type { Tool } from "../model/tool.ts";
 import type { Explanation } from "../policy/decide.ts";
@@ -11,11 +11,10 @@ import type { Approvals } from "./call/approvals.ts";
 import type { HubAudit } from "./audit/hub-audit.ts";
 import type { CallRequest, PromptRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 import type { ConfigSource } from "./reload/config-source.ts";
-import type { HubEvents } from "./hub-events.ts";
+import type { HubEvents, ReloadReport } from "./hub-events.ts";
 import { type HubDeps, HubInternals } from "./hub-internals.ts";
 import type { Hooks } from "./call/hooks.ts";
 import type { HubPins } from "./pins/hub-pins.ts";
-import type { ReloadReport } from "./reload/reload-report.ts";
 import type { Wiring } from "./create/wiring.ts";
 import type { ServerRegistry } from "./servers/server-registry.ts";
 import type { View } from "./view/view.ts";

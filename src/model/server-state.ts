@@ -26,22 +26,16 @@ export type ServerState =
 /** The coarse word that programs which only want a traffic light use. */
 export type ServerStatus = "connecting" | "connected" | "disconnected" | "error";
 
-export function statusOf(state: ServerState): ServerStatus {
-  switch (state.kind) {
-    case "connecting":
-    case "restarting":
-      return "connecting";
-    case "ready":
-    case "degraded":
-      return "connected";
-    case "failed":
-      return "error";
-    case "disabled":
-    case "idle":
-    case "closed":
-      return "disconnected";
-  }
-}
+export const STATUS_OF = {
+  disabled: "disconnected",
+  idle: "disconnected",
+  connecting: "connecting",
+  ready: "connected",
+  degraded: "connected",
+  restarting: "connecting",
+  failed: "error",
+  closed: "disconnected",
+} as const satisfies Record<ServerState["kind"], ServerStatus>;
 
 /** The state of the login at a remote server. */
 export interface AuthInfo {

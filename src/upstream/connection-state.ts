@@ -5,7 +5,7 @@ import {
   type AuthInfo,
   type ServerInfo,
   type ServerState,
-  statusOf,
+  STATUS_OF,
   type TransportKind,
 } from "../model/server-state.ts";
 import type { Agreement } from "./handshake.ts";
@@ -29,7 +29,7 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
     name: spec.name ?? spec.id,
     transport,
     state: state.kind,
-    status: statusOf(state),
+    status: STATUS_OF[state.kind],
     capabilities: agreement?.capabilities ?? {},
     toolCount,
     serverVersion: typeof version === "string" ? version : null,

@@ -1,6 +1,6 @@
 /** Connection: the link to one MCP server over its whole life, with its state, its lists and its calls. */
 import { endsWithin, InFlight, withAbort, withTimeout } from "../base/async.ts";
-import { Emitter } from "../base/emitter.ts";
+import { Emitter, type Listeners } from "../base/emitter.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { LogMessage, Result } from "../model/protocol.ts";
@@ -91,6 +91,10 @@ export class Connection implements Source {
 
   on<Name extends keyof ConnectionEvents>(name: Name, listener: (event: ConnectionEvents[Name]) => void): () => void {
     return this.#events.on(name, listener);
+  }
+
+  listen(listeners: Listeners<ConnectionEvents>): () => void {
+    return this.#events.listen(listeners);
   }
 
   onChange(listener: () => void): () => void {

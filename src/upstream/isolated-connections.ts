@@ -3,7 +3,7 @@
  * own, and a call runs only on that of its session.
  */
 import type { Clock } from "../base/clock.ts";
-import { Emitter } from "../base/emitter.ts";
+import { Emitter, type Listeners } from "../base/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Result } from "../model/protocol.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
@@ -58,6 +58,10 @@ export class IsolatedConnections implements Source {
 
   on<Name extends keyof ConnectionEvents>(name: Name, listener: (event: ConnectionEvents[Name]) => void): () => void {
     return this.#events.on(name, listener);
+  }
+
+  listen(listeners: Listeners<ConnectionEvents>): () => void {
+    return this.#events.listen(listeners);
   }
 
   onChange(listener: () => void): () => void {
@@ -244,14 +248,14 @@ export class IsolatedConnections implements Source {
   }
 
   #listenTo(connection: Connection, audience: Audience, label?: string): Connection {
-    connection.on("state", () => this.#changed());
-    connection.on("changed", () => this.#show());
-    connection.on("log", (event) => this.#events.emit("log", { ...event, ...audience }));
-    connection.on("notice", (event) => this.#events.emit("notice", { ...event, ...audience }));
-    connection.on("resource-updated", (event) => this.#events.emit("resource-updated", { ...event, ...audience }));
-    connection.on("warning", (text) =>
-      this.#events.emit("warning", label === undefined ? text : `for ${label}: ${text}`),
-    );
+    connection.listen({
+      state: () => this.#changed(),
+      changed: () => this.#show(),
+      log: (event) => this.#events.emit("log", { ...event, ...audience }),
+      notice: (event) => this.#events.emit("notice", { ...event, ...audience }),
+      "resource-updated": (event) => this.#events.emit("resource-updated", { ...event, ...audience }),
+      warning: (text) => this.#events.emit("warning", label === undefined ? text : `for ${label}: ${text}`),
+    });
     return connection;
   }
 

@@ -93,6 +93,7 @@ export class LiveLists {
     const link = this.#link;
     if (link === undefined) return;
     const { clock, timeoutMs, warn, mask } = this.#options;
+    if (!isJsonObject(link.agreement.capabilities[kind])) return this.#take(emptyOf(kind));
     const read = await readKind(link, kind, {
       clock,
       timeoutMs: timeoutMs(),
@@ -105,6 +106,10 @@ export class LiveLists {
       this.#leaky.add(kind);
       warn(`Its ${kind} list contains a secret that the hub knows. It is masked there and in everything made from it.`);
     }
+    this.#take(lists);
+  }
+
+  #take(lists: Partial<Definitions>): void {
     this.#definitions = withUnchanged(this.#definitions, lists);
     this.#changed = true;
     this.#tell();
@@ -192,7 +197,6 @@ interface Reading {
 
 /** The lists of one kind; a list that could not be read is missing from the result, with a warning. */
 async function readKind(link: Link, kind: ListKind, reading: Reading): Promise<Partial<Definitions>> {
-  if (!isJsonObject(link.agreement.capabilities[kind])) return emptyOf(kind);
   switch (kind) {
     case "tools": {
       const tools = await readList<ToolDefinition>(link, "tools/list", "tools", reading);

@@ -61,7 +61,7 @@ export class Peer {
   readonly #abandoned = new Set<RequestId>();
   readonly #served: ServerRequests;
   readonly #malformed: ThrottledWarnings;
-  readonly #detach: (() => void)[];
+  readonly #detach: () => void;
   #idleWaiters: (() => void)[] = [];
   #nextId = 1;
   #ended: ToolcribError | undefined;
@@ -77,12 +77,12 @@ export class Peer {
     this.lastReceivedAt = options.clock.now();
     this.#malformed = new ThrottledWarnings(options.clock, options.onWarning);
     this.#served = new ServerRequests(options.onRequest, (answer) => this.#post(answer));
-    this.#detach = [
-      wire.on("message", ({ message, related }) => this.#receive(message, related)),
-      wire.on("failed", ({ id, error }) => this.#fail(id, error)),
-      wire.on("lost", (error) => this.#lose(error)),
-      wire.on("warning", (text) => options.onWarning(text)),
-    ];
+    this.#detach = wire.listen({
+      message: ({ message, related }) => this.#receive(message, related),
+      failed: ({ id, error }) => this.#fail(id, error),
+      lost: (error) => this.#lose(error),
+      warning: (text) => options.onWarning(text),
+    });
   }
 
   /** From now on every request carries this in its `_meta`: the modern era has no handshake that lasts. */
@@ -149,7 +149,7 @@ export class Peer {
   end(error: ToolcribError): void {
     if (this.#ended !== undefined) return;
     this.#ended = error;
-    for (const detach of this.#detach) detach();
+    this.#detach();
     this.#served.abortAll();
     for (const id of [...this.#pending.keys()]) this.#take(id)?.reject(error);
   }

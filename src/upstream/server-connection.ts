@@ -1,4 +1,5 @@
 /** The hub's view of a server, whether one connection serves all sessions, or each user or session has its own. */
+import type { Listeners } from "../base/emitter.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { SessionContext, Source } from "../model/source.ts";
@@ -10,7 +11,7 @@ import { IsolatedConnections } from "./isolated-connections.ts";
 export interface ServerConnection extends Source {
   /** The latest that `respec` took over. */
   readonly spec: ServerSpec;
-  on<Name extends keyof ConnectionEvents>(name: Name, listener: (event: ConnectionEvents[Name]) => void): () => void;
+  listen(listeners: Listeners<ConnectionEvents>): () => void;
   info(): ServerInfo;
   /** The server's advice on how to use it, once it is connected: to this user or session, where each has a connection. */
   instructions(user?: string, session?: string): string | null;

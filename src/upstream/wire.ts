@@ -1,6 +1,7 @@
 /** Wire: one open channel to an MCP server that carries JSON-RPC messages, on any transport. */
 import type { CancelSignal } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
+import type { Listeners } from "../base/emitter.ts";
 import { type ErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { Era, RequestId, RpcMessage } from "../model/protocol.ts";
@@ -22,7 +23,7 @@ export interface WireEvents {
 
 export interface Wire {
   readonly transport: TransportKind;
-  on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void;
+  listen(listeners: Listeners<WireEvents>): () => void;
   /**
    * For work that takes long and is needed once, such as making an image; called before `open()` and not part of the time that
    * connecting may take. It has a bound of its own.

@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { LoadedConfig } from "../../src/model/loaded-config.ts";
 import { isToolcribEntry } from "../../src/config/entry-reader.ts";
 import { watchFiles } from "../../src/hub/reload/file-watcher.ts";
-import type { LoadedConfig } from "../../src/config/load-config.ts";
 import { codes, Workplace } from "./support.ts";
 
 class ClientWorkplace extends Workplace {

@@ -1,8 +1,9 @@
 import { chmodSync, mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { LoadedConfig } from "../../src/model/loaded-config.ts";
 import { Naming } from "../../src/catalog/naming.ts";
-import { loadConfig, type LoadedConfig, readProject } from "../../src/config/load-config.ts";
+import { loadConfig, readProject } from "../../src/config/load-config.ts";
 import { describeProject } from "../../src/config/project-config.ts";
 import { trustRecordOf, saveTrust } from "../../src/config/project-trust.ts";
 import { buildPolicy } from "../../src/hub/call/config-policy.ts";

@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { Diagnostic } from "../../src/config/config-document.ts";
 import { configIn } from "../../src/config/find-config.ts";
-import { loadConfig, type LoadedConfig, type LoadOptions } from "../../src/config/load-config.ts";
+import { loadConfig, type LoadOptions } from "../../src/config/load-config.ts";
 import { ToolcribError } from "../../src/model/errors.ts";
+import type { Diagnostic, LoadedConfig } from "../../src/model/loaded-config.ts";
 
 export const FIXTURES = join(import.meta.dirname, "..", "fixtures", "configs");
 

@@ -1,5 +1,5 @@
 /** A wire with the server's end in the test: what is sent goes to a script, which answers through the same object. */
-import { Emitter } from "../../src/base/emitter.ts";
+import { Emitter, type Listeners } from "../../src/base/emitter.ts";
 import { ToolcribError } from "../../src/model/errors.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { TransportKind } from "../../src/model/server-state.ts";
@@ -41,8 +41,8 @@ export class FakeWire implements Wire {
     this.#handlers = handlers;
   }
 
-  on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
-    return this.#events.on(name, listener);
+  listen(listeners: Listeners<WireEvents>): () => void {
+    return this.#events.listen(listeners);
   }
 
   open(): Promise<void> {

@@ -2,16 +2,16 @@
 import { randomBytes } from "node:crypto";
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { type Diagnostic, renderDiagnostic } from "../../config/config-document.ts";
+import { renderDiagnostic } from "../../config/config-document.ts";
 import { toolcribHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
-import { describeShadowing, findShadowing, listedTool, type Shadowing } from "../../guard/shadowing.ts";
+import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../guard/shadowing.ts";
 import { resolveCluster } from "../../hub/cluster/hub-cluster.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { STORE_DIALECT } from "../../hub/servers/stored-servers.ts";
 import { clusterOf } from "../../model/config.ts";
 import { asToolcribError, type ToolcribError } from "../../model/errors.ts";
 import { isAtLeast } from "../../model/finding.ts";
+import type { Diagnostic, LoadedConfig } from "../../model/loaded-config.ts";
 import { sandboxKindOf, type ServerSpec } from "../../model/server-spec.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
@@ -376,7 +376,7 @@ const MAX_NAMED_TOOLS = 5;
 /** Minor cases only, one line per pair of servers. The hub itself warns about serious ones. */
 function shadowingChecks({ hub }: RunningHub): Check[] {
   if (hub.config.config.guard.definitions === "ignore") return [];
-  const tools = hub.view(hub.session).tools.map(listedTool);
+  const tools = listedTools(hub.view(hub.session).tools);
   const slight = findShadowing(tools).filter(({ severity }) => !isAtLeast(severity, "medium"));
   return [
     ...Map.groupBy(slight, ({ kind, tool, target }) => JSON.stringify([kind, tool.server, target.server])).values(),

@@ -6,12 +6,13 @@ import { isDeepStrictEqual } from "node:util";
 import type { AgentClient, ClientFile } from "../../clients/agent-client.ts";
 import { clientById } from "../../clients/clients.ts";
 import { isProjectFile, readServersOfClient } from "../../config/client-servers.ts";
-import { type Diagnostic, invalidConfigError, renderDiagnostic } from "../../config/config-document.ts";
+import { invalidConfigError, renderDiagnostic } from "../../config/config-document.ts";
 import { parseConfigText, readDialect } from "../../config/dialects.ts";
 import { addServer, type EditResult } from "../../config/edit-config.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { Diagnostic } from "../../model/loaded-config.ts";
 import {
   type ServerEntry,
   type ServerEntryInput,

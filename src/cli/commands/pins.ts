@@ -1,7 +1,6 @@
 /** `toolcrib pins`: lists, compares, approves and resets pinned definitions. */
 import { join } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { openPins, pinLocation } from "../../hub/pins/open-pins.ts";
 import {
   describeCounts,
@@ -18,6 +17,7 @@ import type { PinChoice, Pins } from "../../hub/pins/pins.ts";
 import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { serverSkills } from "../../skills/offer/offered-skill.ts";
 import type { Store } from "../../store/store.ts";
 import type { AuditKeys } from "../../telemetry/audit/key.ts";

@@ -1,8 +1,8 @@
 /** `toolcrib secrets check`, `toolcrib secrets set NAME` and `toolcrib secrets set store/NAME`. */
 import { toolcribHome, userHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { specStrings } from "../../secrets/resolve-spec.ts";
 import { parseReferences, type Reference, writeReference } from "../../secrets/secret-references.ts";
 import { type StoredSecret, storeSecret, storeUserSecret } from "../../secrets/secret-storage.ts";

@@ -6,9 +6,9 @@ import { maskTokens } from "../../secrets/mask.ts";
 import { findPlaintextCredentials, replaceCredentials } from "../../secrets/plaintext-credentials.ts";
 import { type Reference, writeReference, tryParseReferences, type Part } from "../../secrets/secret-references.ts";
 import { isLoopback } from "../../base/network-address.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { toServerEntry, withoutDefaults } from "../../config/server-entry.ts";
 import { clusterOf, ConfigSchema } from "../../model/config.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { sandboxImageOf, sandboxKindOf, type ServerSpec } from "../../model/server-spec.ts";
 import { readSandbox } from "../../upstream/sandbox/sandbox-settings.ts";
 

@@ -1,6 +1,7 @@
 /** All HTTP doors of a hub behind one listener, and how they open, change and end together. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { endsWithin, InFlight } from "../../base/async.ts";
 import { systemClock } from "../../base/clock.ts";
 import { CallerSessions } from "../../doors/http/api/caller-sessions.ts";
@@ -120,12 +121,15 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     throw error;
   }
   const opened = listener;
+  let limits = mcpLimits(http());
   return {
     listener: opened,
     busy: () => door.busy,
     async reconfigure() {
       const now = http();
-      mcp.reconfigure(mcpLimits(now));
+      const wanted = mcpLimits(now);
+      if (!isDeepStrictEqual(wanted, limits)) mcp.reconfigure(wanted);
+      limits = wanted;
       await opened.reconfigure(now, hub.config.config.limits.callsPerMinute);
     },
     async stop() {

@@ -17,11 +17,11 @@ import { type HttpDoors, openHttpDoors } from "./http-doors.ts";
 import { stopBackgroundHub } from "../hub/stop-hub.ts";
 import { BackgroundHub } from "./background-hub.ts";
 import { logFor, logHubEvents, logServer, logWarnings } from "./hub-log.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
 import { claudeDesktop, cursor, vscode } from "../../clients/json-clients.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import type { HttpListener } from "../../doors/http/listener.ts";
 import { gatewayCommand, ownBin } from "../../hub/clients/gateway-command.ts";
 import type { Output } from "../output.ts";
@@ -147,7 +147,11 @@ function applyConfigChanges(hub: Hub, doors: HttpDoors, log: Log): () => void {
     hub.reload().catch((error: unknown) => log.error(`The config was not reloaded: ${asToolcribError(error).message}`));
   };
   process.on("SIGHUP", reload);
+  let applied = hub.config.config;
   const stopListening = hub.on("reload", () => {
+    // Servers that come and go through the store leave the settings as they are.
+    if (hub.config.config === applied) return;
+    applied = hub.config.config;
     doors.reconfigure().catch((error: unknown) => log.error(asToolcribError(error).message));
   });
   return () => {

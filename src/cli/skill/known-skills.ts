@@ -1,9 +1,9 @@
 /** All skills with their current state: whether their requirements are met, and whether their source has changed. */
 import { findNearest } from "../../base/near-matches.ts";
 import { toolcribHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { readUserSkills } from "../../hub/skills/user-skills.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import { mapLimit } from "../../base/async.ts";
 import { isMet, missingNeeds, thisMachine } from "../../skills/needs.ts";
@@ -57,7 +57,7 @@ async function folderSkills(invocation: Invocation, registry: SkillRegistry): Pr
   if (config === undefined) return [];
   const offered = await readUserSkills(config, {
     registry: { mayHaveSkills: () => true, get: async () => registry },
-    machine: thisMachine(env),
+    machine: () => thisMachine(env),
     scans: new Map(),
     warn: (message) => out.warn(plain(message, Infinity)),
   });

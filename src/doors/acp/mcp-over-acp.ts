@@ -6,7 +6,7 @@ import {
   McpOverAcpCaller,
 } from "@agentclientprotocol/sdk/unstable";
 import type { CancelSignal } from "../../base/async.ts";
-import { Emitter } from "../../base/emitter.ts";
+import { Emitter, type Listeners } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { METHOD_NOT_FOUND, type RequestId, type RpcMessage, type RpcRequest } from "../../model/protocol.ts";
@@ -59,8 +59,8 @@ class AcpWire implements Wire {
     this.#options = options;
   }
 
-  on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
-    return this.#events.on(name, listener);
+  listen(listeners: Listeners<WireEvents>): () => void {
+    return this.#events.listen(listeners);
   }
 
   async open(): Promise<void> {}

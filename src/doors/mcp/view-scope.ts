@@ -1,6 +1,6 @@
 /** The part of the catalog that a client asked for: by its URL, and in canonical form, so that equivalent scopes are equal. */
-import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Caller } from "../../model/caller.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 
 /** The part of the catalog that a client asked for. */
 export interface ViewScope {

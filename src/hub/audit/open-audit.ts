@@ -1,9 +1,9 @@
 /** Makes the audit log of a hub: the journal that is written, and what reads it and takes it into the store. */
 import { join } from "node:path";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Config } from "../../model/config.ts";
 import type { Clock } from "../../base/clock.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
 import type { Store } from "../../store/store.ts";
 import { AuditKey, type AuditKeys, auditKeysOf, NO_KEYS } from "../../telemetry/audit/key.ts";

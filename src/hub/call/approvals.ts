@@ -2,10 +2,10 @@
 import { hash, randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import type { AskAnswer, AskCallback, AskOutcome, AskRequest } from "../../model/decision.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { exactPattern } from "../../policy/pattern.ts";
 import type { SessionSources } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";

@@ -1,9 +1,9 @@
 /** The config's rules as a Policy, and the way back: an answer "always" written where the rule stands. */
 import { addAskException } from "../../config/edit-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { cleanCharacters, NamePattern } from "../../catalog/naming.ts";
 import type { AskRequest, Rule } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import { Policy, type ServerPolicy } from "../../policy/decide.ts";
 import { exactPattern } from "../../policy/pattern.ts";

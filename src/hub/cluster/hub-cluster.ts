@@ -2,9 +2,9 @@
 import { isAbsolute, join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { type ClusterConfig, clusterOf } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { VERSION } from "../../model/version.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import type { SealedSecrets } from "../../secrets/sealed-secrets.ts";

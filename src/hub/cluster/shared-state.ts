@@ -1,10 +1,10 @@
 /** State that the nodes of a cluster share beyond the store: config, limits, waiting approvals and grants of callers. */
 import type { Cluster } from "../../cluster/cluster.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import type { AskAnswer, AskRequest } from "../../model/decision.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import { asToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { CallLimits } from "../../policy/call-limits.ts";
 import { SharedWindows } from "../../policy/call-windows.ts";
 import type { Redactor } from "../../secrets/redactor.ts";

@@ -1,7 +1,7 @@
 /** How sessions of a hub begin and end. */
 import { resolve } from "node:path";
 import type { Emitter } from "../../base/emitter.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Tool } from "../../model/tool.ts";
 import type { SessionHost } from "../../sessions/session-parts.ts";
 import { Session, type SessionOptions } from "../../sessions/session.ts";

@@ -1,6 +1,5 @@
 /** The one-liner for agent loops that keep a ToolRegistry: MCP servers in, tools in the registry, kept in step. */
 import { isDeepStrictEqual } from "node:util";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import {
   isLocalSource,
   type PromptCapability,
@@ -8,6 +7,7 @@ import {
   type ToolCapability,
 } from "../../model/capability.ts";
 import type { ConfigInput } from "../../model/config.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { ElicitationCallback, SamplingCallback } from "../../model/source.ts";
 import type { Tool } from "../../model/tool.ts";

@@ -1,10 +1,10 @@
 /** The base of a hub: home, store, secrets, events, cluster; and what its config adds before any server is made. */
 import { resolve } from "node:path";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { toolcribHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { assertSafeHome } from "../../files/path-safety.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import { thisMachine } from "../../skills/needs.ts";

@@ -2,10 +2,10 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { writeAtomic } from "../../files/write-atomic.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { keyFile, keyFromText, SealedSecrets, type SealingKey } from "../../secrets/sealed-secrets.ts";
 import { findReferences } from "../../secrets/secret-references.ts";

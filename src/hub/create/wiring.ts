@@ -2,9 +2,9 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Catalog, CatalogReader } from "../../catalog/catalog.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { type CapabilityOrigin, isSessionLocalSource } from "../../model/capability.ts";
 import type { Outcome } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { CallToolResult } from "../../model/protocol.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { Use } from "../../model/source.ts";

@@ -7,9 +7,10 @@ import type {
   WrittenServer,
 } from "../../clients/agent-client.ts";
 import { textWithServer } from "../../config/edit-config.ts";
-import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
+import { loadConfig } from "../../config/load-config.ts";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { ServerEntrySchema, type ServerSpec } from "../../model/server-spec.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { specStrings } from "../../secrets/resolve-spec.ts";

@@ -1,6 +1,6 @@
 /** The machine and the files that an install works on. */
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { localClientEnvironment, toolcribHome, userHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ClientEnvironment } from "../../clients/agent-client.ts";
 import type { SecretPlace } from "../../secrets/secret-storage.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";

@@ -1,8 +1,8 @@
 /** Connects to servers once, to see whether they work and what they offer, without a trace in Toolcrib's home. */
 import { mkdir, rm } from "node:fs/promises";
 import { withAbort } from "../../base/async.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { createHub } from "../create/create-hub.ts";

@@ -1,20 +1,15 @@
 /** Looks at every definition as it is discovered: is it what it was, and does it read like an attack? */
+import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { type DefinitionFinding, scanDefinition, scanInstructions } from "../../guard/scan-definition.ts";
-import {
-  describeShadowing,
-  findShadowing,
-  type ListedTool,
-  listedTool,
-  type Shadowing,
-} from "../../guard/shadowing.ts";
+import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../guard/shadowing.ts";
 import type { Capability, ToolCapability } from "../../model/capability.ts";
 import type { GuardRules } from "../../model/config.ts";
 import type { Decision } from "../../model/decision.ts";
 import { type Finding, isAtLeast } from "../../model/finding.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Store } from "../../store/store.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { Objection } from "../call/access-control.ts";
@@ -96,7 +91,7 @@ export class DefinitionWatch {
 
   /** From now on every version of the catalog is checked before other listeners get it. */
   start(): void {
-    this.#options.catalog.on("change", () => this.#look());
+    this.#options.catalog.on("change", () => this.look());
     this.#pins.watch();
   }
 
@@ -115,8 +110,9 @@ export class DefinitionWatch {
     return this.#pins;
   }
 
-  /** Checks the listed definitions again with another config. Nothing is reported twice. */
+  /** From now on another config applies. The listed definitions are checked again if it has other rules for them. */
   configure(config: LoadedConfig, isTrusted: (source: string) => boolean): void {
+    const isSame = isDeepStrictEqual(this.#config.config.guard, config.config.guard);
     this.#config = config;
     this.#isTrusted = isTrusted;
     const before = this.#pins;
@@ -126,8 +122,16 @@ export class DefinitionWatch {
       this.#pins = prepared;
       this.#prepared = undefined;
       this.#pins.watch();
-    }
-    this.#look();
+    } else if (isSame) return;
+    this.look();
+  }
+
+  /** Checks the listed definitions. Nothing is reported twice. */
+  look(): void {
+    const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
+    const all = [...tools, ...prompts, ...resources, ...templates];
+    this.#checkPins(all);
+    this.#scanned.check(all);
   }
 
   /** The text in a definition that reads like an attack, for one that is not in the hub's catalog. It is recorded only. */
@@ -166,13 +170,6 @@ export class DefinitionWatch {
   async close(): Promise<void> {
     this.#scanned.close();
     await Promise.all([this.#writing, this.#prepared?.close(), this.#pins.close()]);
-  }
-
-  #look(): void {
-    const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
-    const all = [...tools, ...prompts, ...resources, ...templates];
-    this.#checkPins(all);
-    this.#scanned.check(all);
   }
 
   /** @param capabilities All of each server that is among them. */
@@ -256,9 +253,10 @@ export class ScannedDefinitions {
   readonly #options: ScannedDefinitionsOptions;
   /** Definitions are immutable objects, so each is scanned once in its life. */
   readonly #scanned = new WeakMap<object, readonly DefinitionFinding[]>();
-  readonly #tools = new WeakMap<object, ListedTool>();
   readonly #told = new Set<string>();
   #latest: readonly ToolCapability[] = [];
+  /** Sources of the latest tools that are trusted. */
+  #trusted: ReadonlySet<string> = new Set();
   #lastTookMs = 0;
   #stopTimer: (() => void) | undefined;
 
@@ -269,13 +267,12 @@ export class ScannedDefinitions {
   /** Call it with all listed capabilities whenever they change. */
   check(capabilities: readonly Capability[]): void {
     if (this.#options.mode() === "ignore") return;
-    for (const capability of capabilities) {
-      const findings = this.#scan(capability);
-      if (findings.length > 0)
-        this.#once(`${capability.kind} ${capability.name} ${capability.fingerprint}`, () =>
-          this.#options.onSuspicious(capability, findings),
-        );
+    const trusted = new Set<string>();
+    for (const [source, listed] of Map.groupBy(capabilities, ({ origin }) => origin.source)) {
+      if (this.#options.isTrusted(source)) trusted.add(source);
+      else for (const capability of listed) this.#reportFindings(capability);
     }
+    this.#trusted = trusted;
     this.#latest = capabilities.filter((capability): capability is ToolCapability => capability.kind === "tool");
     if (this.#latest.length <= MAX_IMMEDIATE_TOOLS || this.#lastTookMs === 0) this.#checkTogether();
     // It withholds nothing and only reports, so it can wait.
@@ -286,16 +283,23 @@ export class ScannedDefinitions {
     this.#stopTimer?.();
   }
 
+  #reportFindings(capability: Capability): void {
+    const findings = this.#scan(capability);
+    if (findings.length === 0) return;
+    this.#once(`${capability.kind} ${capability.name} ${capability.fingerprint}`, () =>
+      this.#options.onSuspicious(capability, findings),
+    );
+  }
+
   #checkTogether(): void {
     this.#stopTimer?.();
     this.#stopTimer = undefined;
     const begun = performance.now();
     const news: Shadowing[] = [];
-    for (const shadowing of findShadowing(this.#latest.map((tool) => this.#listed(tool)))) {
+    for (const shadowing of findShadowing(listedTools(this.#latest))) {
       const { kind, severity, tool, target } = shadowing;
       // A trusted server may mention any tool. Of two similar names, either may be the fake.
-      if (this.#options.isTrusted(tool.server) && (kind === "mention" || this.#options.isTrusted(target.server)))
-        continue;
+      if (this.#trusted.has(tool.server) && (kind === "mention" || this.#trusted.has(target.server))) continue;
       this.#once(JSON.stringify([kind, severity, tool, target]), () => news.push(shadowing));
     }
     this.#lastTookMs = performance.now() - begun;
@@ -304,34 +308,24 @@ export class ScannedDefinitions {
 
   objectionTo(capability: Capability): Decision | undefined {
     if (this.#options.mode() !== "quarantine") return undefined;
-    const [worst] = this.#scan(capability);
+    const [worst] = this.findings(capability);
     if (worst === undefined) return undefined;
     const where = `its own definition (${worst.path}); guard.definitions is quarantine`;
     return { verdict: "deny", rule: { level: "tool", list: "definitions", pattern: worst.finding.code, where } };
   }
 
   findings(capability: Capability): readonly DefinitionFinding[] {
-    return this.#scan(capability);
+    return this.#options.isTrusted(capability.origin.source) ? [] : this.#scan(capability);
   }
 
   /** The serious findings only: definitions speak to models by their nature. */
-  #scan({ definition, origin }: Capability): readonly DefinitionFinding[] {
-    if (this.#options.isTrusted(origin.source)) return [];
+  #scan({ definition }: Capability): readonly DefinitionFinding[] {
     let findings = this.#scanned.get(definition);
     if (findings === undefined) {
       findings = scanDefinition(definition).filter(({ finding }) => isAtLeast(finding.severity, "medium"));
       this.#scanned.set(definition, findings);
     }
     return findings;
-  }
-
-  /** The catalog changes often, definitions do not. */
-  #listed(tool: ToolCapability): ListedTool {
-    const known = this.#tools.get(tool.definition);
-    if (known?.publicName === tool.name) return known;
-    const made = listedTool(tool);
-    this.#tools.set(tool.definition, made);
-    return made;
   }
 
   #once(key: string, tell: () => void): void {

@@ -3,18 +3,20 @@ import { createHash } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { realTarget } from "../../files/write-atomic.ts";
 import { pinKey, type PinMode } from "./pin-comparison.ts";
 import { clusterOf } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Store, StoredPin } from "../../store/store.ts";
 import {
   allPins,
   isSamePin,
   isSharedPinFile,
   parsePin,
+  type PinDocument,
+  pinDocument,
   pinFileFor,
   pinFileStamp,
   pinsInFile,
@@ -22,7 +24,6 @@ import {
   type PinTable,
   readPinFile,
   type ReadPins,
-  renderPins,
   type ServerPin,
   type UpdatedPins,
   withPins,
@@ -155,8 +156,8 @@ interface StoredPinsOptions {
 function pinsInStore(options: StoredPinsOptions): PinStorage {
   const { store, file, scope, formerScopes = [], isShared, storeDecides = false, trace } = options;
   let stamp: string | undefined;
-  /** The file as it was when file and store last said the same; undefined as long as they never did. */
-  let agreed: string | undefined;
+  /** The pins when file and store last agreed; undefined as long as they never did. */
+  let agreed: PinDocument | undefined;
   let toMove = formerScopes.filter((former) => former !== scope);
   let isStale = false;
   let stopFollowing = (): void => {};
@@ -165,10 +166,12 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
     const rows = await store.pins.list(scope);
     return withPins(
       new Map(),
-      rows.map(({ server, kind, tool, ...pin }) => ({
-        server,
-        pin: parsePin(store.place, server, { kind, name: tool }, pin),
-      })),
+      rows.map(({ server, kind, tool, ...stored }) => {
+        const named = { kind, name: tool };
+        const known = agreed?.pins.get(server)?.get(pinKey(named));
+        const isKnown = known !== undefined && isSamePin(stored, known);
+        return { server, pin: isKnown ? known : parsePin(store.place, server, named, stored) };
+      }),
     );
   }
 
@@ -203,8 +206,8 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
    * The file decides if it changed, and as long as that is unknown. Otherwise the store changed: another machine may have its own
    * file for the same pins, and two files that both decide would never settle.
    */
-  function decides(found: PinTable): boolean {
-    return agreed === undefined || renderPins(found) !== agreed;
+  function decides(found: PinDocument): boolean {
+    return found.text !== agreed?.text;
   }
 
   function hadFile(): boolean {
@@ -224,47 +227,49 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
     return withLock(target, task);
   }
 
-  function isSettled(found: PinTable | undefined, kept: PinTable): boolean {
+  function isSettled(found: PinDocument | undefined, kept: PinTable): boolean {
     if (!isShared) return found === undefined;
-    return found === undefined ? kept.size === 0 : renderPins(found) === renderPins(kept);
+    return found === undefined ? kept.size === 0 : found.text === pinDocument(kept).text;
   }
 
   /** Brings file and store together. */
   async function settle(): Promise<ReadPins> {
-    const found = readPinFile(file);
+    const found = readPinFile(file, agreed);
     const before = await readKept();
     if (found !== undefined && isShared && storeDecides && agreed === undefined) {
-      const all = withPins(before, allPins(found));
-      await change(before, all);
+      const all = pinDocument(withPins(before, allPins(found.pins)));
+      await change(before, all.pins);
       await writePinFile(file, all).catch(() => {});
-      agreed = renderPins(readPinFile(file) ?? all);
-      return { pins: all, isRestored: false };
+      agreed = readPinFile(file, all) ?? all;
+      return { pins: all.pins, isRestored: false };
     }
     if (found !== undefined && isShared && !decides(found)) {
       // One that cannot be written is behind until it can be.
-      await writePinFile(file, before).then(
-        () => (agreed = renderPins(before)),
+      const kept = pinDocument(before);
+      await writePinFile(file, kept).then(
+        () => (agreed = kept),
         () => {},
       );
       return { pins: before, isRestored: false };
     }
     if (found !== undefined) {
-      await change(before, isShared ? found : withPins(before, allPins(found), { replace: true }));
+      await change(before, isShared ? found.pins : withPins(before, allPins(found.pins), { replace: true }));
       if (isShared) {
-        agreed = renderPins(found);
-        return { pins: found, before, isRestored: false };
+        agreed = found;
+        return { pins: found.pins, before, isRestored: false };
       }
       await rename(file, `${file}.moved`);
       return { pins: await readKept(), isRestored: false };
     }
     if (!isShared || before.size === 0) return { pins: before.size === 0 ? undefined : before, isRestored: false };
     const wasHere = hadFile();
+    const kept = pinDocument(before);
     // A file that cannot be written never existed, so it was not removed.
-    const isWritten = await writePinFile(file, before).then(
+    const isWritten = await writePinFile(file, kept).then(
       () => true,
       () => false,
     );
-    if (isWritten) agreed = renderPins(before);
+    if (isWritten) agreed = kept;
     return { pins: before, isRestored: isWritten && wasHere };
   }
 
@@ -274,7 +279,7 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
     hasChanged: () => isStale || (isShared && pinFileStamp(file) !== stamp),
     async read() {
       stamp = pinFileStamp(file);
-      const found = readPinFile(file);
+      const found = readPinFile(file, agreed);
       isStale = false;
       const reading = toMove.length === 0 ? readKept() : moveHere().then(readKept);
       const kept = await reading.catch((error: unknown) => {
@@ -284,10 +289,10 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
       });
       if (isSettled(found, kept)) {
         if (found !== undefined) {
-          agreed = renderPins(found);
+          agreed = found;
           await leaveTrace();
         }
-        return { pins: found ?? (kept.size === 0 ? undefined : kept), isRestored: false };
+        return { pins: found?.pins ?? (kept.size === 0 ? undefined : kept), isRestored: false };
       }
       // A folder that cannot be written has no lock and no writers.
       const read = await locked(settle).catch((error: unknown) => {
@@ -301,16 +306,17 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
     async update(edit) {
       return locked(async () => {
         if (toMove.length > 0) await moveHere();
-        const found = readPinFile(file);
+        const found = readPinFile(file, agreed);
         const before = await readKept();
         const isRestored = isShared && found === undefined && before.size > 0 && hadFile();
-        const edited = found !== undefined && isShared && !decides(found) ? before : found;
-        const now = isShared ? edited : found && withPins(before, allPins(found), { replace: true });
+        const edited = found !== undefined && isShared && !decides(found) ? before : found?.pins;
+        const now = isShared ? edited : found && withPins(before, allPins(found.pins), { replace: true });
         const pins = edit(now ?? (before.size === 0 ? undefined : before));
         await change(before, pins);
-        if (isShared && (found === undefined || renderPins(found) !== renderPins(pins))) await writePinFile(file, pins);
         if (isShared) {
-          agreed = renderPins(pins);
+          const written = pinDocument(pins);
+          if (found?.text !== written.text) await writePinFile(file, written);
+          agreed = written;
           await leaveTrace();
         }
         if (!isShared && found !== undefined) await rename(file, `${file}.moved`);

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { terminalJson } from "../../base/visible-text.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { assertSafeFile } from "../../files/path-safety.ts";
@@ -10,7 +11,7 @@ import { realTarget, writeAtomic } from "../../files/write-atomic.ts";
 import { fingerprint } from "../../guard/fingerprint.ts";
 import { INSTRUCTIONS, type Pin, pinKey, type PinKind, type ServerPins } from "./pin-comparison.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { MASK } from "../../secrets/mask.ts";
 
 /** 1 knew tools only. Its servers have no pin of their instructions, by which the rest counts as not seen yet. */
@@ -47,8 +48,17 @@ export function pinFileStamp(file: string): string | undefined {
   }
 }
 
-/** undefined where there is no file. Throws `invalid_config` for one that cannot be used. */
-export function readPinFile(file: string): PinTable | undefined {
+/** Pins and the text that a lock file with them has, however a person may have laid it out. */
+export interface PinDocument {
+  readonly pins: PinTable;
+  readonly text: string;
+}
+
+/**
+ * undefined where there is no file. Throws `invalid_config` for one that cannot be used.
+ * @param known Returned as it is if the file has its text, so that it need not be read as pins again.
+ */
+export function readPinFile(file: string, known?: PinDocument): PinDocument | undefined {
   let text: string;
   assertSafeFile(file);
   try {
@@ -58,7 +68,11 @@ export function readPinFile(file: string): PinTable | undefined {
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw unusableFile(file, `cannot be read (${code})`, "Make it readable.");
   }
-  return parsePins(file, text);
+  return text === known?.text ? known : pinDocument(parsePins(file, text));
+}
+
+export function pinDocument(pins: PinTable): PinDocument {
+  return { pins, text: renderPins(pins) };
 }
 
 /**
@@ -70,16 +84,15 @@ async function updatePinFile(file: string, change: (pins: PinTable | undefined) 
   await mkdir(dirname(target), { recursive: true });
   return withLock(target, async () => {
     const before = readPinFile(file);
-    const after = change(before);
-    if (renderPins(after) !== renderPins(before ?? new Map())) await writePinFile(target, after);
-    return after;
+    const after = pinDocument(change(before?.pins));
+    if (before === undefined ? after.pins.size > 0 : after.text !== before.text) await writePinFile(target, after);
+    return after.pins;
   });
 }
 
-export async function writePinFile(file: string, pins: PinTable): Promise<void> {
+export async function writePinFile(file: string, { text }: PinDocument): Promise<void> {
   assertSafeFile(file);
   const target = await realTarget(file);
-  const text = renderPins(pins);
   const isMasked = hasMasks(text);
   // The text around a masked secret says more than others should know.
   if (isMasked) await chmod(target, 0o600).catch(() => {});
@@ -165,39 +178,36 @@ function isDefinition(kind: PinKind, value: unknown): value is JsonObject {
   }
 }
 
-export function renderPins(pins: PinTable): string {
-  const servers = sortedObject(pins, renderServer);
+function renderPins(pins: PinTable): string {
+  const servers = sortKeys(Object.fromEntries([...pins].map(([id, ofServer]) => [id, renderServer(ofServer)])));
   // People read it in editors and diffs: what a server hides in a text has to show there too.
   return `${terminalJson({ version: VERSION, servers }, 2)}\n`;
 }
 
 function renderServer(pins: ServerPins): JsonObject {
-  const instructions = pins.get(pinKey({ kind: "instructions", name: INSTRUCTIONS }));
+  const byKind = Map.groupBy(pins.values(), ({ kind }) => kind);
+  const [instructions] = byKind.get("instructions") ?? [];
   const server: JsonObject = instructions === undefined ? {} : { [INSTRUCTIONS]: renderPin(instructions) };
   for (const [group, kind] of Object.entries(GROUPS)) {
-    const ofKind = [...pins.values()].filter((pin) => pin.kind === kind);
+    const ofKind = byKind.get(kind);
     // Tools are always there: other programs look for them.
-    if (ofKind.length === 0 && kind !== "tool") continue;
-    server[group] = sortedObject(new Map(ofKind.map((pin) => [pin.name, pin])), renderPin);
+    if (ofKind === undefined && kind !== "tool") continue;
+    // fromEntries makes own properties of names such as `__proto__` too.
+    server[group] = Object.fromEntries((ofKind ?? []).map((pin) => [pin.name, renderPin(pin)]));
   }
   return server;
 }
 
 function renderPin({ definition, fingerprint: print, pinnedAt }: Pin): JsonObject {
-  return { definition: sortKeys(definition), fingerprint: print, pinnedAt };
-}
-
-function sortedObject<T>(map: ReadonlyMap<string, T>, render: (value: T) => unknown): JsonObject {
-  const entries = [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  // fromEntries makes own properties of names such as `__proto__` too.
-  return Object.fromEntries(entries.map(([key, value]) => [key, render(value)]));
+  return { definition, fingerprint: print, pinnedAt };
 }
 
 /** The same value with sorted keys, so that a different order upstream is not a change. */
 function sortKeys(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(sortKeys);
-  if (!isJsonObject(value)) return value;
-  return sortedObject(new Map(Object.entries(value)), sortKeys);
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, member]) => [key, sortKeys(member)]));
 }
 
 function damagedFile(file: string, what: string): ToolcribError {
@@ -248,9 +258,9 @@ export function allPins(table: PinTable): ServerPin[] {
   return [...table].flatMap(([server, pins]) => [...pins.values()].map((pin) => ({ server, pin })));
 }
 
-export function isSamePin(a: Pin | undefined, b: Pin): boolean {
+export function isSamePin(a: Pick<Pin, "fingerprint" | "definition" | "pinnedAt"> | undefined, b: Pin): boolean {
   if (a === undefined || a.fingerprint !== b.fingerprint || a.pinnedAt !== b.pinnedAt) return false;
-  return canonicalJson(a.definition) === canonicalJson(b.definition);
+  return isDeepStrictEqual(a.definition, b.definition);
 }
 
 export interface ReadPins {
@@ -305,7 +315,7 @@ export function pinsInFile(file: string): PinStorage {
     hasChanged: () => pinFileStamp(file) !== stamp,
     async read() {
       stamp = pinFileStamp(file);
-      return { pins: readPinFile(file), isRestored: false };
+      return { pins: readPinFile(file)?.pins, isRestored: false };
     },
     async update(change) {
       let isRestored = false;

@@ -112,8 +112,8 @@ export class Pins {
   check(server: string, capabilities: readonly Capability[], instructions: string | null = null): void {
     if (this.mode === "off" || UNPINNED.has(server) || capabilities.length === 0) return;
     const pinnable = capabilities.filter(({ kind }) => this.#isPinned(server, kind)).map(offeredOf);
-    const offered = [...pinnable, offeredInstructions(instructions)];
     const before = this.#current.get(server);
+    const offered = [...pinnable, offeredInstructions(instructions)];
     const current = new Map(offered.map((each) => [pinKey(each), each]));
     this.#current.set(server, current);
     // Nearly always it is another server that changed.
@@ -123,6 +123,7 @@ export class Pins {
   /** The objection of the pins to a capability; undefined if there is none. */
   objectionTo(capability: Capability): Decision | undefined {
     const { source, name } = capability.origin;
+    if (this.mode === "off" || UNPINNED.has(source)) return undefined;
     // A resource that no server lists has no definition that could have changed.
     if (capability.fingerprint === "") return capability.kind === "resource" ? this.#heldAs(source, name) : undefined;
     const found = this.verdictFor(source, offeredOf(capability));
@@ -220,7 +221,10 @@ export class Pins {
     const budget = reportBudget();
     const approved = differing.map((compared) => pinDiff(server, compared, budget));
     // Also what is already pinned is written, so that an unusable file is an error here and not a silent success.
-    const pins = differing.map(({ after }) => this.#pinNow(server, after));
+    const pins = this.#pinNow(
+      server,
+      differing.map(({ after }) => after),
+    );
     const change = (table: PinTable): PinTable => withPins(table, pins, { replace: true });
     this.#adopt((await this.#update(change, (id) => id === server)).pins);
     this.#tellMasked(server, pins);
@@ -403,7 +407,7 @@ export class Pins {
   }
 
   #record(server: string, things: readonly Offered[], { later }: { readonly later: boolean }): void {
-    const pins = this.#withinBound(server, things).map((each) => this.#pinNow(server, each));
+    const pins = this.#pinNow(server, this.#withinBound(server, things));
     if (pins.length === 0) return;
     this.#table = withPins(this.#table, pins);
     this.#unsaved.push(...pins);
@@ -533,8 +537,9 @@ export class Pins {
     );
   }
 
-  #pinNow(server: string, thing: Offered): ServerPin {
-    return { server, pin: { ...thing, pinnedAt: new Date(this.#clock.now()).toISOString() } };
+  #pinNow(server: string, things: readonly Offered[]): ServerPin[] {
+    const pinnedAt = new Date(this.#clock.now()).toISOString();
+    return things.map((thing) => ({ server, pin: { ...thing, pinnedAt } }));
   }
 }
 

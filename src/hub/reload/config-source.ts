@@ -1,8 +1,9 @@
 /** Where the config of a hub comes from, at the start and again later. */
 import { renderDiagnostic } from "../../config/config-document.ts";
-import { loadConfig, type LoadedConfig, UNTRUSTED } from "../../config/load-config.ts";
+import { loadConfig, UNTRUSTED } from "../../config/load-config.ts";
 import type { ConfigInput } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 
 /** A path of a config file in any dialect, a config as an object, or one already loaded. */
 export type ConfigSource = string | ConfigInput | LoadedConfig;

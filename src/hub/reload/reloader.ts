@@ -1,9 +1,10 @@
 /** Takes over another config while the hub runs: the difference is applied, and nothing else is touched. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import type { Emitter } from "../../base/emitter.ts";
+import type { Config } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
 import { loadPlugins, type PluginHandle } from "../../tools/plugins.ts";
@@ -14,8 +15,7 @@ import {
   loadConfigFrom,
   reportUntrusted,
 } from "./config-source.ts";
-import type { HubEvents } from "../hub-events.ts";
-import { changesVisibility, isSameConfig, type ReloadReport, reportOf } from "./reload-report.ts";
+import type { HubEvents, ReloadReport } from "../hub-events.ts";
 import { type StoredServerConfigs, STORE_DIALECT } from "../servers/stored-servers.ts";
 import type { UserSkills } from "../skills/user-skills.ts";
 import { type CurrentWiring, type HubParts, type Wiring, wireHub } from "../create/wiring.ts";
@@ -136,6 +136,7 @@ export class Reloader {
     const spec = config.servers.find((each) => each.id === id);
     if (spec === undefined || path.isTrusted(id) === (spec.trust === "trusted")) return;
     this.#put(wireHub(parts, config));
+    parts.definitions.look();
     events.emit("visibility", {});
   }
 
@@ -202,7 +203,7 @@ export class Reloader {
     // From here to the end without a pause: no one sees half of it.
     this.#changePlugins(config, newPlugins);
     if (!isDeepStrictEqual(before.config.secrets, config.config.secrets)) secrets.configure(config.config.secrets);
-    limits.configure(config.config.limits);
+    if (report.settings.includes("limits")) limits.configure(config.config.limits);
     approvals.dropPersisted(answers);
     catalog.configure({ naming: config.config.tools.naming, servers: config.servers });
     for (const id of report.removed) servers.remove(id);
@@ -211,6 +212,8 @@ export class Reloader {
     servers.arrange(config.servers.map(({ id }) => id));
     userSkills.offer(config, parts.skills);
     this.#put(wireHub(parts, config));
+    // Its trust, or which of its definitions are pinned, may be what changed.
+    if (report.changed.length > 0) parts.definitions.look();
 
     this.#warnOddNames();
     events.emit("reload", { report });
@@ -225,12 +228,12 @@ export class Reloader {
     parts.definitions.configure(wiring.config, wiring.path.isTrusted);
   }
 
-  #loadPlugins({ config, baseDir }: LoadedConfig): Promise<PluginHandle[]> {
+  async #loadPlugins({ config, baseDir }: LoadedConfig): Promise<PluginHandle[]> {
     const known = new Set(this.#plugins.map(({ file }) => file));
-    return loadPlugins(
-      config.plugins.filter((path) => !known.has(resolve(baseDir, path))),
-      { baseDir, registry: this.#options.parts.registry, warn: (message) => this.#warn(message) },
-    );
+    const wanted = config.plugins.filter((path) => !known.has(resolve(baseDir, path)));
+    if (wanted.length === 0) return [];
+    const { registry } = this.#options.parts;
+    return loadPlugins(wanted, { baseDir, registry, warn: (message) => this.#warn(message) });
   }
 
   #changePlugins({ config, baseDir }: LoadedConfig, added: readonly PluginHandle[]): void {
@@ -249,4 +252,60 @@ export class Reloader {
   #warn(message: string): void {
     this.#options.events.emit("warning", { message });
   }
+}
+
+const LIVE = [
+  "plugins",
+  "tools",
+  "limits",
+  "roles",
+  "guard",
+  "secrets",
+  "skills",
+] as const satisfies readonly (keyof Config)[];
+
+/** The servers as they are now, by id, against the new config. */
+function reportOf(before: LoadedConfig, after: LoadedConfig, known: ReadonlyMap<string, ServerSpec>): ReloadReport {
+  const ids = new Set(after.servers.map(({ id }) => id));
+  const isKept = (spec: ServerSpec): boolean => isDeepStrictEqual(known.get(spec.id), spec);
+  const stayed = after.servers.filter(({ id }) => known.has(id));
+  return {
+    added: after.servers.filter(({ id }) => !known.has(id)).map(({ id }) => id),
+    removed: [...known.keys()].filter((id) => !ids.has(id)),
+    changed: stayed.filter((spec) => !isKept(spec)).map(({ id }) => id),
+    kept: stayed.filter(isKept).map(({ id }) => id),
+    settings: LIVE.filter((key) => !isDeepStrictEqual(before.config[key], after.config[key])),
+    needsRestart: [
+      ...(isDeepStrictEqual(before.config.audit, after.config.audit) ? [] : ["audit"]),
+      ...(before.config.store === after.config.store ? [] : ["store"]),
+      // It is a root of the hub's own session, and servers know of it.
+      ...(before.config.workspaceDir === after.config.workspaceDir ? [] : ["workspaceDir"]),
+      // Connections that are there keep the time that they were made with.
+      ...(before.config.limits.graceMs === after.config.limits.graceMs ? [] : ["limits.graceMs"]),
+    ],
+  };
+}
+
+/** Whether sessions may see or be offered something else. What comes and goes with a server, the catalog reports. */
+function changesVisibility(before: LoadedConfig, after: LoadedConfig): boolean {
+  const ids = new Set(before.servers.map(({ id }) => id));
+  const stayed = new Set(after.servers.map(({ id }) => id).filter((id) => ids.has(id)));
+  return !isDeepStrictEqual(visibilityOf(before, stayed), visibilityOf(after, stayed));
+}
+
+function visibilityOf({ config, servers, project }: LoadedConfig, ids: ReadonlySet<string>): unknown {
+  const { tools, roles, guard } = config;
+  const ofServers = servers
+    .filter(({ id }) => ids.has(id))
+    .map(({ id, tools: rules, roles: seenBy, tags, trust }) => [id, [rules, seenBy, tags, trust]] as const);
+  return [project?.rules, tools, roles, guard, new Map(ofServers)];
+}
+
+/** Whether everything that a reload compares is equal. */
+function isSameConfig(a: LoadedConfig, b: LoadedConfig): boolean {
+  const compared = ({ config, servers, file, files, watched, project }: LoadedConfig): unknown => [
+    ...[config, servers, file, files, watched],
+    ...[project?.file, project?.rules, project?.roles],
+  ];
+  return isDeepStrictEqual(compared(a), compared(b));
 }

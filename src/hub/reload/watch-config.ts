@@ -1,9 +1,10 @@
 /** Keeps a hub in step with the files of its config, its skills, and the servers in its store. */
+import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { asToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Store } from "../../store/store.ts";
 import type { HubEvents } from "../hub-events.ts";
 import type { UserSkills } from "../skills/user-skills.ts";
@@ -54,11 +55,12 @@ export function watchConfig({ current, reloader, events, userSkills, store, cloc
     // They may have changed between the reading and the watching.
     reload.begin();
   };
-  let watchedDirs: readonly string[] = [];
+  let watchedDirs: readonly string[] | undefined;
   let stopSkills = (): void => {};
   const watchSkills = (): void => {
-    const { dirs } = current.config.config.skills;
-    if (watchedDirs === dirs) return;
+    const { config, baseDir } = current.config;
+    const dirs = config.skills.dirs.map((dir) => resolve(baseDir, dir));
+    if (isDeepStrictEqual(dirs, watchedDirs)) return;
     stopSkills();
     watchedDirs = dirs;
     stopSkills = userSkills.watch(current.config, skills.begin);

@@ -8,7 +8,7 @@ import { ClusteredConnection } from "../../upstream/clustered/clustered-connecti
 import type { ClusteredServers } from "../../upstream/clustered/clustered-servers.ts";
 import { serverConnection, type ServerConnection } from "../../upstream/server-connection.ts";
 import type { HubSessions } from "../create/hub-sessions.ts";
-import { type HubEvents, relayMessages, relayState } from "../hub-events.ts";
+import type { HubEvents } from "../hub-events.ts";
 
 export interface ServerConnectionsOptions {
   readonly deps: ConnectionDeps;
@@ -155,34 +155,40 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     if (this.#successors.get(spec.id) === successor) this.#succeed(spec.id, successor);
   }
 
-  #serve(connection: ServerConnection, stopWords: () => void): void {
+  /** Its state and resource updates become the hub's own while it serves under its id. */
+  #serve(connection: ServerConnection, stopMessages: () => void): void {
     const { catalog, events } = this.#options;
-    this.#serving.set(connection.id, {
-      connection,
-      stopMessages: stopWords,
-      stopState: relayState(connection, catalog, events),
+    const server = connection.id;
+    const stopState = connection.listen({
+      state: ({ previous }) => events.emit("server", { info: connection.info(), previous: previous.kind }),
+      "resource-updated": ({ uri, ...event }) =>
+        events.emit("resource-updated", { server, ...event, uri: catalog.publicUri(server, uri), originUri: uri }),
     });
+    this.#serving.set(server, { connection, stopMessages, stopState });
   }
 
+  /** Its messages become the hub's own, whether it serves already, no longer, or not yet. */
   #listenTo(connection: ServerConnection): () => void {
-    const stopWords = relayMessages(connection, this.#options.events);
-    const stopReady = connection.on("state", ({ state }) => {
-      if (state.kind === "ready") this.emit("ready", connection);
+    const { events } = this.#options;
+    const server = connection.id;
+    return connection.listen({
+      log: (event) => events.emit("log", { server, ...event }),
+      notice: (event) => events.emit("notice", { server, ...event }),
+      warning: (message) => events.emit("warning", { server, message }),
+      state: ({ state }) => {
+        if (state.kind === "ready") this.emit("ready", connection);
+      },
     });
-    return () => {
-      stopWords();
-      stopReady();
-    };
   }
 
   /** One step for every observer: the list changes where it differs, and there is no moment without the server. */
-  #succeed(id: string, { connection, stopMessages: stopWords }: Successor): void {
+  #succeed(id: string, { connection, stopMessages }: Successor): void {
     const old = this.#serving.get(id);
     this.#successors.delete(id);
     if (old === undefined || this.#closed) return;
     const { catalog, events, sessions } = this.#options;
     old.stopState();
-    this.#serve(connection, stopWords);
+    this.#serve(connection, stopMessages);
     catalog.replaceSource(connection);
     this.emit("replaced", connection);
     for (const session of sessions.all()) connection.startSession?.(session);

@@ -3,12 +3,12 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import { findServerLine } from "../../config/edit-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { withSandbox } from "../../config/sandbox-defaults.ts";
 import { toServerEntry } from "../../config/server-entry.ts";
 import type { ServerDetail, TestedServer } from "../../contract/server-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { StoredServer } from "../../store/store.ts";
@@ -125,7 +125,7 @@ export class ServerRegistry {
     const { stored, secrets, reloader } = this.#options;
     let warnings: readonly string[] = [];
     await reloader.change(async () => {
-      await this.#refuseTaken(id);
+      this.#refuseTaken(id);
       const read = stored.check(id, given);
       const { entry, undo } = await secrets.secure(id, read.entry);
       await orUndo(stored.entries.insert({ id, entry, source: FROM_API }), undo);
@@ -207,10 +207,11 @@ export class ServerRegistry {
     });
   }
 
-  async #refuseTaken(id: string): Promise<void> {
+  /** A server that another process has stored since the config was joined is refused when this one is stored. */
+  #refuseTaken(id: string): void {
     const { servers, config } = this.#options.current.config;
     const spec = servers.find((each) => each.id === id);
-    if (spec !== undefined || (await this.#options.stored.entries.get(id)) !== undefined) {
+    if (spec !== undefined || this.#options.stored.unusable.has(id)) {
       throw new ToolcribError("conflict", `There is a server "${id}" already.`, {
         hint: "Choose another id, or change that server.",
         details: { id, ...(spec === undefined ? {} : { file: spec.origin.file }) },

@@ -44,21 +44,28 @@ export class ServerSecrets {
 
   /** Throws `invalid_arguments` that says where a plain secret is; from then on it is masked everywhere. */
   refusePlain(entry: JsonObject): void {
-    const found = this.#find(entry);
+    this.#storable(entry);
+  }
+
+  /** The plain secrets of an entry, each of which can be put away. */
+  #storable(entry: JsonObject): PlaintextCredential[] {
+    const found = findPlaintextCredentials(entry);
+    for (const { value } of found) this.#options.redactor.addCredential(value);
     if (found.length > 0 && this.#options.mode() === undefined) throw plainSecretError(found);
     const fixed = found.filter(({ replaceable }) => !replaceable);
     if (fixed.length > 0) throw plainSecretError(fixed);
+    return found;
   }
 
   async secure(server: string, entry: JsonObject): Promise<SecuredEntry> {
-    this.refusePlain(entry);
+    const plain = this.#storable(entry);
     const references = new Map<PlaintextCredential, string>();
     const put: string[] = [];
     const undo = async (): Promise<void> => {
       for (const reference of put) await this.#removeReference(reference);
     };
     try {
-      for (const credential of this.#find(entry)) {
+      for (const credential of plain) {
         const reference = await this.#put(secretName(server, credential.where), credential);
         put.push(reference);
         references.set(credential, reference);
@@ -76,12 +83,6 @@ export class ServerSecrets {
     for (const reference of referencesIn(entry).filter(isOurs)) {
       if (!stillUsed.includes(`${reference.provider}/${reference.path}`)) await this.#removeReference(reference.text);
     }
-  }
-
-  #find(entry: JsonObject): PlaintextCredential[] {
-    const found = findPlaintextCredentials(entry);
-    for (const { value } of found) this.#options.redactor.addCredential(value);
-    return found;
   }
 
   async #put(name: string, { value, where }: PlaintextCredential): Promise<string> {

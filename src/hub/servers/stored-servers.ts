@@ -1,9 +1,9 @@
 /** Servers that were added while a hub ran, as part of its config: the user's file wins for what it names. */
 import { dirname, isAbsolute, join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { withSandbox } from "../../config/sandbox-defaults.ts";
 import {
   type EntryContext,
@@ -15,6 +15,7 @@ import {
 import type { ServerDetail } from "../../contract/server-schemas.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec, SpecOrigin } from "../../model/server-spec.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
@@ -42,6 +43,8 @@ export class StoredServerConfigs {
   readonly entries: StoredServers;
   readonly #options: StoredServerConfigsOptions;
   readonly #place: string;
+  /** By id: the config is joined with every change of anything, and an entry is read once. */
+  readonly #read = new Map<string, KnownEntry>();
   #warned = new Set<string>();
   #unusable: ReadonlyMap<string, UnusableServer> = new Map();
 
@@ -78,7 +81,7 @@ export class StoredServerConfigs {
         continue;
       }
       try {
-        const { spec } = readServerEntry(server.id, server.entry, this.#placeOf(server));
+        const spec = this.#specOf(server);
         if (added.length >= room) throw new ToolcribError("conflict", "limits.servers is reached.");
         added.push(withSandbox(spec, config));
       } catch (error) {
@@ -88,6 +91,8 @@ export class StoredServerConfigs {
       }
     }
     this.#unusable = unusable;
+    const ids = new Set(stored.map(({ id }) => id));
+    for (const id of this.#read.keys()) if (!ids.has(id)) this.#read.delete(id);
     // Once, however often the config is read, until there is no more reason for it.
     for (const message of warnings) if (!this.#warned.has(message)) this.#options.warn(message);
     this.#warned = warnings;
@@ -96,8 +101,10 @@ export class StoredServerConfigs {
   }
 
   /** An entry that was sent. Throws `invalid_config` that says everything that is wrong with it. */
-  check(id: string, sent: JsonObject, from: Pick<StoredServer, "source"> = { source: FROM_API }): ReadEntry {
-    return readSubmittedEntry(id, sent, this.#placeOf(from));
+  check(id: string, sent: JsonObject, { source }: Pick<StoredServer, "source"> = { source: FROM_API }): ReadEntry {
+    const read = readSubmittedEntry(id, sent, this.#placeOf({ source }));
+    this.#read.set(id, { source, entry: read.entry, spec: read.spec });
+    return read;
   }
 
   /** Warns of what is odd about an entry, besides the secrets in it, which have a rule of their own. */
@@ -107,6 +114,14 @@ export class StoredServerConfigs {
     return odd;
   }
 
+  #specOf({ id, source, entry }: StoredServer): ServerSpec {
+    const known = this.#read.get(id);
+    if (known?.source === source && isDeepStrictEqual(known.entry, entry)) return known.spec;
+    const { spec } = readServerEntry(id, entry, this.#placeOf({ source }));
+    this.#read.set(id, { source, entry, spec });
+    return spec;
+  }
+
   #placeOf({ source }: Pick<StoredServer, "source">): EntryContext {
     return {
       origin: { file: this.#place, dialect: STORE_DIALECT },
@@ -114,6 +129,10 @@ export class StoredServerConfigs {
       userHome: userHome(this.#options.env),
     };
   }
+}
+
+interface KnownEntry extends Pick<StoredServer, "source" | "entry"> {
+  readonly spec: ServerSpec;
 }
 
 /** A project config must not take the place of a server that the home has, wherever the home keeps it. */

@@ -4,9 +4,9 @@
  */
 import { resolve } from "node:path";
 import { userHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { withSandbox } from "../../config/sandbox-defaults.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import {
   type SandboxEntry,
   sandboxKindOf,

@@ -1,7 +1,6 @@
 /** The skills of a hub: `hub.skills`. */
 import { randomUUID } from "node:crypto";
 import { nearMatches } from "../../base/near-matches.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import type {
   SkillDetail,
   SkillImportReport,
@@ -13,6 +12,7 @@ import { wrapUntrusted } from "../../guard/wrap-untrusted.ts";
 import type { Capability, PromptCapability, ToolCapability } from "../../model/capability.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ResourceDefinition } from "../../model/protocol.ts";
 import type { MissingNeeds, SkillFacts, SkillFinding } from "../../model/skill.ts";
 import type { Session } from "../../sessions/session.ts";

@@ -4,7 +4,6 @@ import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import type { Emitter } from "../../base/emitter.ts";
 import type { AgentClient, ClientEnvironment } from "../../clients/agent-client.ts";
 import { expandTilde, localClientEnvironment, userHome } from "../../config/find-config.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import type {
   ImportedSkill,
   ScannedSkill,
@@ -16,6 +15,7 @@ import type {
   SkillScan,
 } from "../../contract/skill-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { SkillFinding, SkillNeeds, SkillWarning } from "../../model/skill.ts";
 import type { Candidate, InspectedSkills } from "../../skills/find/inspect-skills.ts";

@@ -93,9 +93,10 @@ export class SkillSources {
   #offer(id: string, skills: readonly OfferedSkill[], server?: string): void {
     const known = this.#sources.get(id);
     if (skills.length === 0) {
+      if (known === undefined) return;
       this.#sources.delete(id);
       this.#catalog.removeSource(id);
-      if (known !== undefined) this.#onChange();
+      this.#onChange();
       return;
     }
     if (known !== undefined) {

@@ -4,8 +4,8 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { findNearest } from "../../base/near-matches.ts";
-import type { LoadedConfig } from "../../config/load-config.ts";
 import { asToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { SkillFacts, SkillFinding } from "../../model/skill.ts";
 import type { FindProblem } from "../../skills/find/find-skills.ts";
 import { isMet, type Machine, missingNeeds } from "../../skills/needs.ts";
@@ -44,8 +44,8 @@ export class UserSkills {
 
   /** Reads the skills of a config. The result is the config with the servers that they start. */
   async prepare(config: LoadedConfig): Promise<LoadedConfig> {
-    const { machine, env, warn } = this.#options;
-    const skills = await readUserSkills(config, { ...this.#options, scans: this.#scans, machine: machine() });
+    const { env, warn } = this.#options;
+    const skills = await readUserSkills(config, { ...this.#options, scans: this.#scans });
     const extended = this.#wantsServers(config, skills)
       ? await (await import("./auto-start.ts")).withAutoStartedServers(config, skills, { env, warn })
       : config;
@@ -79,7 +79,8 @@ export class UserSkills {
 interface ReadUserSkillsOptions {
   /** Of imported ones; they are left out if absent. */
   readonly registry?: Pick<HubRegistry, "mayHaveSkills" | "get">;
-  readonly machine: Machine;
+  /** Asked if there are skills. */
+  readonly machine: () => Machine;
   /** Findings by digest, from before; new ones are added. */
   readonly scans: Map<string, readonly SkillFinding[]>;
   readonly warn: (message: string) => void;
@@ -129,8 +130,9 @@ async function importedSkills({ registry: kept, machine, warn }: ReadUserSkillsO
   if (kept?.mayHaveSkills() !== true) return [];
   try {
     const registry = await kept.get();
+    const here = machine();
     return (await registry.list()).map((manifest) => ({
-      ...offeredBase(manifest.id, manifest.id, manifest.facts, machine),
+      ...offeredBase(manifest.id, manifest.id, manifest.facts, here),
       findings: manifest.findings,
       source: manifest.source,
       dir: registry.fileOf(manifest, "."),
@@ -156,6 +158,7 @@ async function folderSkills(
   for (const problem of problems) warn(folderProblem(problem, dirs));
   const present = new Set(skills.map(({ digest }) => digest));
   for (const digest of scans.keys()) if (!present.has(digest)) scans.delete(digest);
+  const here = machine();
   const result: OfferedSkill[] = [];
   for (const skill of skills) {
     const { dir, body: _body, bytes: _bytes, ...facts } = skill;
@@ -170,7 +173,7 @@ async function folderSkills(
     }
     const id = skillId(facts.name, facts.dialect);
     result.push({
-      ...offeredBase(`${id}@${folderHash(dir)}`, id, facts, machine),
+      ...offeredBase(`${id}@${folderHash(dir)}`, id, facts, here),
       findings,
       source: dir,
       dir,

@@ -389,12 +389,13 @@ const ANY_PLATFORM = new Set(["all", "any", "*"]);
 
 /** @param block Absent where the file has no vendor's block; some put the same keys at the top. */
 function readNeeds(top: FrontmatterFields, block: FrontmatterFields | undefined): SkillNeeds {
-  const places = [block, block?.object("requires"), top.object("requires")].filter((place) => place !== undefined);
-  const list = (name: string): string[] => unique(places.flatMap((place) => place.list(name)));
+  const outer = top.object("requires");
   // In the block itself `config` is something else: example settings.
-  const required = [block?.object("requires"), top.object("requires")].filter((place) => place !== undefined);
+  const required = [block?.object("requires"), outer].filter((place) => place !== undefined);
+  const places = block === undefined ? required : [block, ...required];
+  const list = (name: string): string[] => unique(places.flatMap((place) => place.list(name)));
   const os = [...list("os"), ...top.list("os")].map((name) => platformName(name));
-  const bins = unique([...list("bins"), ...(top.object("requires") === undefined ? top.list("bins") : [])]);
+  const bins = unique([...list("bins"), ...(outer === undefined ? top.list("bins") : [])]);
   return {
     bins,
     anyBins: list("any-bins"),

@@ -2,6 +2,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { z } from "zod";
 import { withLock } from "../../files/lock-file.ts";
 import { ToolcribError, systemErrorCode } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../model/json.ts";
@@ -169,35 +170,31 @@ function unusableRegistry(file: string, what: string, hint: string): ToolcribErr
   });
 }
 
-const TEXTS = ["name", "version", "author", "description", "source", "sourcePath", "importedAt", "digest"];
-const LISTS = ["tools", "keywords", "warnings", "findings"];
+const NeedsSchema = z.object({
+  bins: z.array(z.unknown()),
+  anyBins: z.array(z.unknown()),
+  env: z.array(z.unknown()),
+  config: z.array(z.unknown()),
+  os: z.array(z.unknown()),
+});
 
-/** Checks what other code relies on, and that no path leaves the folder. Toolcrib wrote the rest itself. */
+/** Checks the keys that other code relies on, and that no path leaves the folder. Toolcrib wrote the rest itself. */
+const ManifestSchema = z
+  .object({
+    id: z.string().refine(isSkillId),
+    dir: z.string().refine(isSafePath),
+    ...{ name: z.string(), version: z.string(), author: z.string(), description: z.string() },
+    ...{ source: z.string(), sourcePath: z.string(), importedAt: z.string(), digest: z.string() },
+    ...{ tools: z.array(z.unknown()), keywords: z.array(z.unknown()) },
+    ...{ warnings: z.array(z.unknown()), findings: z.array(z.unknown()) },
+    missing: NeedsSchema,
+    facts: z.object({
+      needs: NeedsSchema,
+      files: z.array(z.object({ path: z.string().refine(isSafePath), digest: z.string(), size: z.number() })),
+    }),
+  })
+  .refine(({ id, dir }) => dir.startsWith(`files/${id}/`));
+
 function isManifest(value: unknown): value is SkillManifest {
-  if (!isJsonObject(value)) return false;
-  const { id, dir, facts } = value;
-  return (
-    typeof id === "string" &&
-    isSkillId(id) &&
-    typeof dir === "string" &&
-    dir.startsWith(`files/${id}/`) &&
-    isSafePath(dir) &&
-    TEXTS.every((key) => typeof value[key] === "string") &&
-    LISTS.every((key) => Array.isArray(value[key])) &&
-    isNeeds(value["missing"]) &&
-    isJsonObject(facts) &&
-    isNeeds(facts["needs"]) &&
-    Array.isArray(facts["files"]) &&
-    facts["files"].every(isFile)
-  );
-}
-
-function isNeeds(value: unknown): boolean {
-  return isJsonObject(value) && ["bins", "anyBins", "env", "config", "os"].every((key) => Array.isArray(value[key]));
-}
-
-function isFile(value: unknown): boolean {
-  if (!isJsonObject(value)) return false;
-  const { path, digest, size }: JsonObject = value;
-  return typeof path === "string" && isSafePath(path) && typeof digest === "string" && typeof size === "number";
+  return ManifestSchema.safeParse(value).success;
 }

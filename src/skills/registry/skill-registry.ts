@@ -159,7 +159,8 @@ export class SkillRegistry {
     if ((await stampOf(this.dir)) === undefined) return;
     try {
       const store = await this.#manifests();
-      if (store !== undefined) await this.#locked(async () => this.#sweep(store, await store.list()));
+      if (store !== undefined)
+        await this.#locked(async () => this.#sweep(store, await store.list(), await store.owner()));
     } catch {
       // The next `put` tries again.
     }
@@ -234,9 +235,9 @@ export class SkillRegistry {
     this.#warn(`The files of the skill ${name} are too large to be shared through the store. ${meaning}`);
   }
 
-  async #sweep(store: ManifestStore, manifests: readonly SkillManifest[]): Promise<void> {
+  async #sweep(store: ManifestStore, manifests: readonly SkillManifest[], owner: string): Promise<void> {
     if (store.files !== undefined) await pruneFiles(store.files, manifests, this.#clock.now());
-    await removeUnreferencedCopies(this.dir, manifests, { owner: await store.owner(), named: this.#named });
+    await removeUnreferencedCopies(this.dir, manifests, { owner, named: this.#named });
   }
 
   #locked<T>(task: () => Promise<T>): Promise<T> {
@@ -249,9 +250,9 @@ export class SkillRegistry {
     { replace = false, onProgress, within }: PutOptions,
   ): Promise<PutResult> {
     const present = await store.list();
-    await this.#sweep(store, present);
-    const steps = await planWith(present, skills, { replace });
     const owner = await store.owner();
+    await this.#sweep(store, present, owner);
+    const steps = await planWith(present, skills, { replace });
     let finished = 0;
     const own = await mapLimit(skills, COPY_CONCURRENCY, async (item, index): Promise<PutOutcome> => {
       const outcome = await this.#take(item, steps[index], owner);

@@ -37,22 +37,20 @@ export function scannedText(path: string, kind: TextKind, text: string): Scanned
 
 /** The same in steps, between which others may have a turn. */
 export function* scanningText(path: string, kind: TextKind, text: string): Generator<undefined, ScannedText> {
-  const places = new ContextTracker(kind);
-  const drafts: { number: number; raw: string; text: string; place: LineContext }[] = [];
+  const drafts: { number: number; raw: string; text: string }[] = [];
   for (const { number, raw } of logicalLines(text, kind)) {
-    const folded = normalise(raw).text;
-    drafts.push({ number, raw, text: folded, place: places.next(raw, folded) });
+    drafts.push({ number, raw, text: normalise(raw).text });
     if (drafts.length % LINES_PER_SLICE === 0) yield undefined;
   }
   const variables: Variables = collectVariables(drafts.map((draft) => draft.text));
+  const contexts = new ContextTracker(kind);
   const spellings: string[] = [];
   const lines: ScannedLine[] = [];
-  for (const { number, raw, text: folded, place } of drafts) {
+  for (const { number, raw, text: folded } of drafts) {
     const plain = plainCommand(folded, variables);
     spellings.push(folded);
     if (plain !== folded) spellings.push(plain);
-    const { fenced, hidden, frontmatter, heading, intro } = place;
-    lines.push({ number, raw, text: folded, plain, fenced, hidden, frontmatter, heading, intro });
+    lines.push({ number, raw, text: folded, plain, ...contexts.next(raw, folded) });
     if (lines.length % LINES_PER_SLICE === 0) yield undefined;
   }
   return { path, kind, raw: text, lines, all: spellings.join("\n"), cutShort: lines.length >= MAX_LINES };

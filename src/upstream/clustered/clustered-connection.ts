@@ -3,12 +3,12 @@
  * node it is a connection like any other.
  */
 import type { Clock } from "../../base/clock.ts";
-import { Emitter } from "../../base/emitter.ts";
+import { Emitter, type Listeners } from "../../base/emitter.ts";
 import { type Cluster, subjectToken } from "../../cluster/cluster.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
-import { type ServerInfo, type ServerState, statusOf } from "../../model/server-state.ts";
+import { type ServerInfo, type ServerState, STATUS_OF } from "../../model/server-state.ts";
 import {
   type Definitions,
   NO_DEFINITIONS,
@@ -109,6 +109,10 @@ export class ClusteredConnection implements ServerConnection {
 
   on<Name extends keyof ConnectionEvents>(name: Name, listener: (event: ConnectionEvents[Name]) => void): () => void {
     return this.#events.on(name, listener);
+  }
+
+  listen(listeners: Listeners<ConnectionEvents>): () => void {
+    return this.#events.listen(listeners);
   }
 
   onChange(listener: () => void): () => void {
@@ -446,7 +450,7 @@ function clusteredInfo({ spec, state, toolCount, replica, nodes }: ClusteredFact
   const facts = { spec, state, toolCount, lastError, warnings: [], agreement: null, auth: undefined };
   const own = serverInfo({ ...facts, transport: "stdio" });
   const { id, name, origin, tags } = own;
-  const remote = { ...replica, id, name, origin, tags, toolCount, state: state.kind, status: statusOf(state) };
+  const remote = { ...replica, id, name, origin, tags, toolCount, state: state.kind, status: STATUS_OF[state.kind] };
   return {
     ...own,
     ...(replica === undefined ? {} : remote),

@@ -152,17 +152,14 @@ export class LocalServer {
 
   #listenTo(connection: ServerConnection): () => void {
     const events = this.#events;
-    const stops = [
-      connection.on("state", ({ state }) => this.#setState(state)),
-      connection.on("changed", () => events.emit("changed", undefined)),
-      connection.on("log", (event) => events.emit("log", event)),
-      connection.on("notice", (event) => events.emit("notice", event)),
-      connection.on("warning", (event) => events.emit("warning", event)),
-      connection.on("resource-updated", (event) => events.emit("resource-updated", event)),
-    ];
-    return () => {
-      for (const stop of stops) stop();
-    };
+    return connection.listen({
+      state: ({ state }) => this.#setState(state),
+      changed: () => events.emit("changed", undefined),
+      log: (event) => events.emit("log", event),
+      notice: (event) => events.emit("notice", event),
+      warning: (event) => events.emit("warning", event),
+      "resource-updated": (event) => events.emit("resource-updated", event),
+    });
   }
 
   #setState(state: ServerState): void {

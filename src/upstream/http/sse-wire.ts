@@ -3,7 +3,7 @@
  * server says, whose first event names the address for our POSTs. The end of the stream is the end of the wire.
  */
 import { systemClock } from "../../base/clock.ts";
-import { Emitter } from "../../base/emitter.ts";
+import { Emitter, type Listeners } from "../../base/emitter.ts";
 import {
   type AgreedProtocol,
   notSent,
@@ -43,8 +43,8 @@ export class SseWire implements Wire {
     this.#malformed = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#emit("warning", text));
   }
 
-  on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
-    return this.#events.on(name, listener);
+  listen(listeners: Listeners<WireEvents>): () => void {
+    return this.#events.listen(listeners);
   }
 
   /** Aborting `signal` later does nothing: it only bounds the opening. */

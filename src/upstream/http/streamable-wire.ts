@@ -5,7 +5,7 @@
  */
 import type { CancelSignal } from "../../base/async.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
-import { Emitter } from "../../base/emitter.ts";
+import { Emitter, type Listeners } from "../../base/emitter.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { RequestId, RpcMessage } from "../../model/protocol.ts";
 import {
@@ -71,8 +71,8 @@ export class StreamableWire implements Wire {
     this.#malformed = new ThrottledWarnings(this.#clock, (text) => this.#emit("warning", text));
   }
 
-  on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
-    return this.#events.on(name, listener);
+  listen(listeners: Listeners<WireEvents>): () => void {
+    return this.#events.listen(listeners);
   }
 
   /** Only checks address and headers: the first message is the first request. */

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../../base/clock.ts";
-import { Emitter } from "../../base/emitter.ts";
+import { Emitter, type Listeners } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { RpcMessage } from "../../model/protocol.ts";
 import { HttpClient } from "../http/http-client.ts";
@@ -57,8 +57,8 @@ export class ContainerHttpWire implements Wire {
     });
   }
 
-  on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
-    return this.#events.on(name, listener);
+  listen(listeners: Listeners<WireEvents>): () => void {
+    return this.#events.listen(listeners);
   }
 
   async makeReady(signal: AbortSignal): Promise<void> {
@@ -121,10 +121,12 @@ export class ContainerHttpWire implements Wire {
   }
 
   #hear(wire: StreamableWire): StreamableWire {
-    wire.on("message", (event) => this.#emit("message", event));
-    wire.on("failed", (event) => this.#emit("failed", event));
-    wire.on("warning", (event) => this.#emit("warning", event));
-    wire.on("lost", (error) => this.#lose(error));
+    wire.listen({
+      message: (event) => this.#emit("message", event),
+      failed: (event) => this.#emit("failed", event),
+      warning: (event) => this.#emit("warning", event),
+      lost: (error) => this.#lose(error),
+    });
     return wire;
   }
 

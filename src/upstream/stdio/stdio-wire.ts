@@ -8,7 +8,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { win32 } from "node:path";
 import { type Clock, systemClock } from "../../base/clock.ts";
-import { Emitter } from "../../base/emitter.ts";
+import { Emitter, type Listeners } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { RpcMessage } from "../../model/protocol.ts";
 import type { Sandbox, SandboxLaunch, SandboxedProgram, SandboxSettings } from "../sandbox/sandbox-settings.ts";
@@ -89,8 +89,8 @@ export class StdioWire implements Wire {
     this.#malformed = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#warn(text));
   }
 
-  on<Name extends keyof WireEvents>(name: Name, listener: (event: WireEvents[Name]) => void): () => void {
-    return this.#events.on(name, listener);
+  listen(listeners: Listeners<WireEvents>): () => void {
+    return this.#events.listen(listeners);
   }
 
   /** The last lines of the child's stderr, at most 20 lines and 8 KiB. */

@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { cageChecks, clusterChecks, sharedStoreCheck } from "../../../src/cli/commands/doctor.ts";
-import { loadConfig, type LoadedConfig } from "../../../src/config/load-config.ts";
+import { loadConfig } from "../../../src/config/load-config.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
+import type { LoadedConfig } from "../../../src/model/loaded-config.ts";
 import { Redactor } from "../../../src/secrets/redactor.ts";
 import { Secrets } from "../../../src/secrets/secrets.ts";
 import { missingNats, startNats } from "../../support/nats.ts";

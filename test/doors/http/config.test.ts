@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { loadConfig, type LoadedConfig } from "../../../src/config/load-config.ts";
+import { loadConfig } from "../../../src/config/load-config.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
+import type { LoadedConfig } from "../../../src/model/loaded-config.ts";
 import { temporaryHome } from "./support.ts";
 
 function load(http: unknown): Promise<LoadedConfig> {

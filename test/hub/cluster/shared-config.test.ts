@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { loadConfig, type LoadedConfig } from "../../../src/config/load-config.ts";
+import type { LoadedConfig } from "../../../src/model/loaded-config.ts";
+import { loadConfig } from "../../../src/config/load-config.ts";
 import { SharedConfig } from "../../../src/hub/cluster/shared-config.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { openStore } from "../../../src/store/open-store.ts";

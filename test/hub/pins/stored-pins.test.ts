@@ -2,7 +2,6 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LoadedConfig } from "../../../src/config/load-config.ts";
 import { fingerprint } from "../../../src/guard/fingerprint.ts";
 import { offeredOf } from "../../../src/hub/pins/pin-comparison.ts";
 import type { PinEvent } from "../../../src/hub/pins/pin-reports.ts";
@@ -10,6 +9,7 @@ import { openPins, pinLocation } from "../../../src/hub/pins/open-pins.ts";
 import { pinFileFor } from "../../../src/hub/pins/pin-file.ts";
 import type { Pins } from "../../../src/hub/pins/pins.ts";
 import type { ToolCapability } from "../../../src/model/capability.ts";
+import type { LoadedConfig } from "../../../src/model/loaded-config.ts";
 import { databaseFile, openStore } from "../../../src/store/open-store.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { FakeClock } from "../../support/fake-clock.ts";

@@ -37,6 +37,8 @@ describe("[gate-07a] a reload", () => {
     expect(seen.catalog.flatMap(({ removed }) => removed)).toEqual(["c__who"]);
     expect(seen.catalog.flatMap(({ added }) => added).toSorted()).toEqual(["b__more", "d__who"]);
     expect(seen.catalog.flatMap(({ changed: others }) => others)).toEqual([]);
+    // The catalog reports what comes and goes with servers.
+    expect(seen.visibility).toBe(0);
   });
 
   it("[gate-07c] of the same file does nothing at all", async () => {

@@ -84,10 +84,12 @@ export interface Heard {
 export function listenTo(wire: Wire): Heard {
   wires.push(wire);
   const heard: Heard = { messages: [], failed: [], lost: [], warnings: [] };
-  wire.on("message", (one) => heard.messages.push(one));
-  wire.on("failed", (one) => heard.failed.push(one));
-  wire.on("lost", (error) => heard.lost.push(error));
-  wire.on("warning", (warning) => heard.warnings.push(warning));
+  wire.listen({
+    message: (one) => heard.messages.push(one),
+    failed: (one) => heard.failed.push(one),
+    lost: (error) => heard.lost.push(error),
+    warning: (warning) => heard.warnings.push(warning),
+  });
   return heard;
 }
 

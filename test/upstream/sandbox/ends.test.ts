@@ -80,7 +80,7 @@ async function open(wire: StdioWire): Promise<StdioWire> {
 }
 
 function call(wire: StdioWire, name: string, args: object): Promise<unknown> {
-  const answered = new Promise((resolve) => wire.on("message", ({ message }) => resolve(message)));
+  const answered = new Promise((resolve) => wire.listen({ message: ({ message }) => resolve(message) }));
   void wire.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: { ...args } } });
   return answered;
 }
@@ -140,7 +140,7 @@ describe.skipIf(missing !== undefined)("the end of a caged server", () => {
 
   it("[cage-02d] comes when its time is up, with the reason", async () => {
     const wire = wireOf({ network: "none", timeout: 400 }, []);
-    const lost = new Promise<Error>((resolve) => wire.on("lost", resolve));
+    const lost = new Promise<Error>((resolve) => wire.listen({ lost: resolve }));
     await wire.open(new AbortController().signal);
     expect(await lost).toMatchObject({
       code: "server_unavailable",
@@ -171,7 +171,7 @@ describe.skipIf(missing !== undefined)("the end of a caged server", () => {
     });
     wires.push(broken);
     writeFileSync(join(dir, "not-named.mjs"), "");
-    const why = new Promise<Error>((resolve) => broken.on("lost", resolve));
+    const why = new Promise<Error>((resolve) => broken.listen({ lost: resolve }));
     await broken.open(new AbortController().signal);
     expect(await why).toMatchObject({
       message: expect.stringContaining("MODULE_NOT_FOUND"),

@@ -23,7 +23,7 @@ const close = async (): Promise<void> => {
   process.stdout.write("closed\n");
 };
 const answered = new Promise<string>((resolve) => {
-  wire.on("message", ({ message }) => resolve(JSON.stringify(message)));
+  wire.listen({ message: ({ message }) => resolve(JSON.stringify(message)) });
 });
 await wire.open(new AbortController().signal);
 await wire.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "pids" } });

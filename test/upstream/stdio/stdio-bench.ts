@@ -46,14 +46,16 @@ export function wireOn(options: Partial<StdioOptions> = {}): StdioBench {
   const messages: RpcMessage[] = [];
   const warnings: string[] = [];
   const waiting = new Map<unknown, (answer: JsonObject) => void>();
-  wire.on("message", ({ message }) => {
-    messages.push(message);
-    if ("method" in message) return;
-    const answer = "result" in message ? message.result : { error: message.error };
-    waiting.get(message.id)?.(answer);
+  wire.listen({
+    message({ message }) {
+      messages.push(message);
+      if ("method" in message) return;
+      const answer = "result" in message ? message.result : { error: message.error };
+      waiting.get(message.id)?.(answer);
+    },
+    warning: (text) => warnings.push(text),
   });
-  wire.on("warning", (text) => warnings.push(text));
-  const lost = new Promise<ToolcribError>((resolve) => wire.on("lost", resolve));
+  const lost = new Promise<ToolcribError>((resolve) => wire.listen({ lost: resolve }));
   let nextId = 1;
   const ask = async (method: string, params: JsonObject = {}): Promise<JsonObject> => {
     const id = nextId++;

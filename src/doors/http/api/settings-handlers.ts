@@ -7,7 +7,6 @@ import type { AgentClient, ClientEnvironment } from "../../../clients/agent-clie
 import { type ConfigDocument, formatPath, renderDiagnostic } from "../../../config/config-document.ts";
 import { detectDialect, parseConfigText } from "../../../config/dialects.ts";
 import { userHome } from "../../../config/find-config.ts";
-import type { LoadedConfig } from "../../../config/load-config.ts";
 import { limitsFromEnv, limitVariable } from "../../../config/read-config.ts";
 import type { ClientSnippet, ConfigValueSchema, ConfigView } from "../../../contract/settings-schemas.ts";
 import type { TextEditor } from "../../../files/edit/text-editor.ts";
@@ -15,6 +14,7 @@ import type { Hub } from "../../../hub/hub.ts";
 import type { Caller } from "../../../model/caller.ts";
 import type { Decision, Rule } from "../../../model/decision.ts";
 import { isJsonObject } from "../../../model/json.ts";
+import type { LoadedConfig } from "../../../model/loaded-config.ts";
 import type { Explanation } from "../../../policy/decide.ts";
 import { isPlainText, isCredentialName } from "../../../secrets/credential-names.ts";
 import { MASK } from "../../../secrets/mask.ts";

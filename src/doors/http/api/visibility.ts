@@ -1,7 +1,7 @@
 /** Which servers and skills a session may know of: those whose capabilities it could see. */
 import { nearMatches } from "../../../base/near-matches.ts";
-import type { LoadedConfig } from "../../../config/load-config.ts";
 import { ToolcribError } from "../../../model/errors.ts";
+import type { LoadedConfig } from "../../../model/loaded-config.ts";
 import type { ServerSpec } from "../../../model/server-spec.ts";
 import type { ServerInfo } from "../../../model/server-state.ts";
 import type { Session } from "../../../sessions/session.ts";

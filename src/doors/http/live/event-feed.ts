@@ -2,12 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import type { Cluster } from "../../../cluster/cluster.ts";
-import type { LoadedConfig } from "../../../config/load-config.ts";
 import { type EventName, EVENTS, type Hello } from "../../../contract/websocket.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
+import type { LoadedConfig } from "../../../model/loaded-config.ts";
 import { VERSION } from "../../../model/version.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { Masker } from "../api/operation-handler.ts";

@@ -164,16 +164,16 @@ export class ToolEvents {
     const before = this.#published;
     const now = bySource(this.#hub.view(this.#hub.session));
     this.#published = now;
+    const changed = [...new Set([...this.#connected, ...now.keys(), ...before.keys()])].filter(
+      (source) =>
+        isServer(source) &&
+        (this.#connected.has(source) || !hasSameTools(before.get(source) ?? [], now.get(source) ?? [])),
+    );
+    this.#connected.clear();
+    if (changed.length === 0) return;
     // The removal of a server has its own event, for clients that saw it.
     const there = new Set(this.#hub.servers.list().map(({ id }) => id));
-    const sources = new Set([...this.#connected, ...now.keys(), ...before.keys()]);
-    for (const source of sources) {
-      const tools = now.get(source) ?? [];
-      if (!isServer(source) || !there.has(source)) continue;
-      if (this.#connected.has(source) || !hasSameTools(before.get(source) ?? [], tools))
-        this.#publishTools(source, tools);
-    }
-    this.#connected.clear();
+    for (const source of changed) if (there.has(source)) this.#publishTools(source, now.get(source) ?? []);
   }
 
   #publishTools(serverId: string, tools: readonly ToolCapability[]): void {

@@ -1,6 +1,5 @@
 /** A hub in which a test makes things happen, and sockets and streams to it. */
 import { tmpdir } from "node:os";
-import type { LoadedConfig } from "../../../../src/config/load-config.ts";
 import type { FeedHub } from "../../../../src/doors/http/live/event-sources.ts";
 import { loadConfigFrom } from "../../../../src/hub/reload/config-source.ts";
 import type { HubEvents } from "../../../../src/hub/hub-events.ts";
@@ -8,6 +7,7 @@ import type { View } from "../../../../src/hub/view/view.ts";
 import type { Caller, Scope } from "../../../../src/model/caller.ts";
 import type { ToolCapability } from "../../../../src/model/capability.ts";
 import { Emitter } from "../../../../src/base/emitter.ts";
+import type { LoadedConfig } from "../../../../src/model/loaded-config.ts";
 import type { ServerInfo } from "../../../../src/model/server-state.ts";
 import { Session, type SessionOptions } from "../../../../src/sessions/session.ts";
 

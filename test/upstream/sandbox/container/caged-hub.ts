@@ -23,7 +23,7 @@ const wire = new StdioWire({
   },
   pids: new PidRecords(join(home, "run")),
 });
-const answered = new Promise((resolve) => wire.on("message", resolve));
+const answered = new Promise((resolve) => wire.listen({ message: resolve }));
 await wire.open(new AbortController().signal);
 await wire.send({ jsonrpc: "2.0", id: 1, method: "ping" });
 await answered;
