@@ -14,7 +14,10 @@ export function unavailableError({ id, auth }: ServerInfo, state: ServerState, u
   const reason = "reason" in state ? `: ${state.reason}` : "";
   return new ToolcribError("server_unavailable", `Server ${JSON.stringify(id)} is ${state.kind}${reason}`, {
     hint,
-    details: { server: id, state: state.kind, sent: false },
+    details: {
+      ...{ server: id, state: state.kind, sent: false },
+      ...("problem" in state && state.problem !== undefined ? { problem: state.problem } : {}),
+    },
   });
 }
 
@@ -91,6 +94,8 @@ function isRepeatable(use: Use, tool: ToolDefinition | undefined): boolean {
 export interface Failure {
   readonly reason: string;
   readonly hint?: string;
+  /** The cause as a code for programs, if it is a known one. */
+  readonly problem?: string;
   /** False where another attempt would fail the same way, such as a program that is not installed. */
   readonly heals: boolean;
 }
@@ -102,9 +107,16 @@ const TRANSIENT_STATUS = new Set([408, 421, 425, 429]);
 
 /** @param mask Takes secrets out of what is shown: messages may quote a server. */
 export function describeFailure(thrown: unknown, mask: (text: string) => string): Failure {
-  const failure = describeError(asToolcribError(thrown));
+  const error = asToolcribError(thrown);
+  const failure = describeError(error);
   const { hint } = failure;
-  return { ...failure, reason: mask(failure.reason), ...(hint === undefined ? {} : { hint: mask(hint) }) };
+  const problem = error.details?.["problem"];
+  return {
+    ...failure,
+    reason: mask(failure.reason),
+    ...(hint === undefined ? {} : { hint: mask(hint) }),
+    ...(typeof problem === "string" ? { problem } : {}),
+  };
 }
 
 /** Why a connection failed, in words a person can act on, and whether waiting can help. */

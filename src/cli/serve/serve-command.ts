@@ -123,6 +123,10 @@ function applyConfigChanges(hub: Hub, doors: HttpDoors, log: Log): () => void {
 async function showServers(hub: Hub, { out }: Invocation, log: Log, signal: AbortSignal): Promise<void> {
   const shown = new Set<string>();
   const show = (info: ReturnType<Hub["servers"]>[number]): void => {
+    if (info.progress !== undefined && !shown.has(info.id)) {
+      if (out.json || log.format === "json") logServer(log, info);
+      else out.line(`  ${out.paint("yellow", "wait  ")}  ${info.id.padEnd(14)} ${info.progress}`);
+    }
     const line = serverLine(out, info);
     if (line === undefined || shown.has(info.id)) return;
     shown.add(info.id);
