@@ -53,7 +53,7 @@ const bare = barePipe();
 
 try {
   const call = (name: string, args: Record<string, unknown>) => async (): Promise<void> => {
-    const outcome = await hub.call(hub.session, { name, arguments: args });
+    const outcome = await hub.call({ name, arguments: args });
     if (!outcome.ok) throw new Error(outcome.error.message);
   };
   await measure("local", "in-process tool", CALLS, call("echo", { text: "hello" }));

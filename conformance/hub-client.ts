@@ -38,10 +38,10 @@ async function main(): Promise<number> {
       onSample: async () => ({ role: "assistant", model: "none", content: { type: "text", text: "A reply." } }),
     },
   );
-  while (hub.servers()[0]?.status !== "connected") {
-    console.error(`not connected: ${hub.servers()[0]?.lastError ?? "for no known reason"}`);
+  while (hub.servers.list()[0]?.status !== "connected") {
+    console.error(`not connected: ${hub.servers.list()[0]?.lastError ?? "for no known reason"}`);
     if (!(await loggedIn())) return 1;
-    await hub.connect(SERVER);
+    await hub.servers.connect(SERVER);
   }
   await useAll(hub);
   return 0;
@@ -60,10 +60,10 @@ async function loggedIn(): Promise<boolean> {
 
 async function useAll(hub: Hub): Promise<void> {
   const { session } = hub;
-  for (const call of callsOf(hub)) await report(`tools/call ${call.name}`, () => hub.call(session, call));
+  for (const call of callsOf(hub)) await report(`tools/call ${call.name}`, () => hub.call({ ...call, session }));
   const { prompts, resources } = hub.view(session);
-  for (const { name } of prompts) await report(`prompts/get ${name}`, () => hub.prompt(session, { name }));
-  for (const { name } of resources) await report(`resources/read ${name}`, () => hub.read(session, { uri: name }));
+  for (const { name } of prompts) await report(`prompts/get ${name}`, () => hub.prompt({ session, name }));
+  for (const { name } of resources) await report(`resources/read ${name}`, () => hub.read({ session, uri: name }));
 }
 
 function callsOf(hub: Hub): readonly ToolCall[] {

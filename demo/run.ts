@@ -32,9 +32,9 @@ async function showServers(hub: Hub): Promise<void> {
     const detail = state === "ready" ? `${toolCount} tools` : state === "failed" ? (lastError ?? "") : "";
     console.log(`  ${id.padEnd(12)}${state.padEnd(12)}${detail}`.trimEnd());
   };
-  for (const info of hub.servers()) show(info);
+  for (const info of hub.servers.list()) show(info);
   const stop = hub.on("server", ({ info }) => show(info));
-  const servers = await Promise.all(hub.servers().map(({ id }) => hub.connect(id)));
+  const servers = await Promise.all(hub.servers.list().map(({ id }) => hub.servers.connect(id)));
   stop();
   if (servers.some(({ state }) => state !== "ready")) process.exitCode = 1;
 }
@@ -70,7 +70,7 @@ async function showCalls(hub: Hub): Promise<void> {
 /** Calls never throw: how one ended is in its Outcome. */
 async function call(hub: Hub, name: string, args: Record<string, unknown>, expected = "ok"): Promise<void> {
   console.log(`\n  > ${name} ${shorten(JSON.stringify(args).replaceAll(workspace, "…"), 70)}`);
-  const outcome = await hub.call(hub.session, {
+  const outcome = await hub.call({
     name,
     arguments: args,
     onProgress: ({ progress, total }) => console.log(`    … ${progress} of ${total}`),

@@ -497,6 +497,7 @@ export const REQUIREMENTS = {
   "house-10a": "Code, messages and documents use plain English.",
   "house-11a": "The main entry of the package has at most 40 exports.",
   "house-11b": "The agent and the adapters are entries of their own.",
+  "house-11c": "A hub has at most 20 members, in groups; what only doors need is not in the published types.",
   "house-12a": "ARCHITECTURE.md is one page and lists every folder.",
   "house-12b": "Files that a document names exist.",
   "house-12c": "Commands that CONTRIBUTING.md names exist.",

@@ -33,7 +33,11 @@ export function createAgent(options: AgentOptions): Agent {
     options.session === undefined ? openOwnSession(options, model) : { session: options.session };
   const conversation =
     options.conversation ??
-    new Conversations(hub.store, clock).create({ door: session.door, cwd: session.workspaceDir, user: session.user });
+    new Conversations(hub.internals.store, clock).create({
+      door: session.door,
+      cwd: session.workspaceDir,
+      user: session.user,
+    });
   return new BuiltInAgent({ ...options, model, session, conversation, ownsSession: mounted !== undefined, mounted });
 }
 
@@ -367,7 +371,7 @@ class SelectedModel {
     if (isModel(choice)) return choice;
     // Loaded only here, because it brings the `ai` package with it.
     const { openModel } = await import("./model/open-model.ts");
-    return openModel(choice, { resolve: (text) => hub.resolve(text), env, retries: config.retries, clock });
+    return openModel(choice, { resolve: (text) => hub.internals.resolve(text), env, retries: config.retries, clock });
   }
 }
 
@@ -434,7 +438,7 @@ function noticeEvent({ level, message, hint, server }: SessionNotice): AgentEven
 function connectingServers(hub: Hub, session: Session): ReadonlyMap<string, string> {
   // Only those who see all servers may learn which there are.
   if (!session.owner || session.role !== undefined) return new Map();
-  return new Map(hub.servers().flatMap(({ id, name, state }) => (state === "connecting" ? [[id, name]] : [])));
+  return new Map(hub.servers.list().flatMap(({ id, name, state }) => (state === "connecting" ? [[id, name]] : [])));
 }
 
 /** The events of a run, for one reader: they are kept until they are read. */

@@ -13,11 +13,11 @@ export async function editStoredServer(
 ): Promise<EditResult> {
   let result: EditResult = { before: null, after: "" };
   await withHub(invocation, async ({ hub }) => {
-    const entry = (await hub.server(id))?.config ?? {};
+    const entry = (await hub.servers.get(id))?.config ?? {};
     result = { before: textOf(entry), after: updates === null ? "" : textOf(mergeEntry(entry, updates)) };
     if (invocation.flags.has("dryRun") || result.before === result.after) return 0;
-    if (updates === null) await hub.removeServer(id);
-    else await hub.updateServer(id, updates);
+    if (updates === null) await hub.servers.remove(id);
+    else await hub.servers.update(id, updates);
     hub.audit.note({
       event: updates === null ? "server.removed" : "server.changed",
       door: hub.session.door,

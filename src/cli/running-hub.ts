@@ -15,6 +15,7 @@ import { loadCommandConfig } from "./command-config.ts";
 import type { Invocation } from "./command.ts";
 import { CommandTimeout, listenForStopSignals } from "./signals.ts";
 import { askOnTerminal } from "./terminal-input.ts";
+import type { HubEvents } from "../hub/hub-events.ts";
 
 export class RunningHub {
   readonly hub: Hub;
@@ -42,7 +43,7 @@ export class RunningHub {
     for (const id of ids) {
       if (this.#attempts.has(id)) continue;
       const started = performance.now();
-      const attempt = this.hub.connect(id).then((info) => {
+      const attempt = this.hub.servers.connect(id).then((info) => {
         this.took.set(id, Math.round(performance.now() - started));
         return info;
       });
@@ -94,8 +95,8 @@ export class RunningHub {
 
   /** The servers that failed to connect, with the reason. */
   unreachable(): { info: ServerInfo; reason: string }[] {
-    return this.hub
-      .servers()
+    return this.hub.servers
+      .list()
       .filter(({ id, status }) => this.#attempts.has(id) && status !== "connected")
       .map((info) => ({ info, reason: info.lastError ?? this.#waitedFor(info) }));
   }
@@ -139,7 +140,7 @@ export async function withHub(
       role,
       onAsk,
     });
-    const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void =>
+    const tell = ({ server, message }: HubEvents["warning"]): void =>
       onWarning(server === undefined ? message : `${server}: ${message}`);
     // Commands about skills show these themselves; for others they are irrelevant.
     for (const early of hub.warnings()) if (!early.message.startsWith(SKILLS_WARNING)) tell(early);

@@ -1,4 +1,4 @@
-/** What applies to a server whose entry does not say: its sandbox, and what it inherits from the hub's environment. */
+/** Defaults for a server whose entry does not say: its sandbox, and the variables that it inherits from the hub. */
 import { isAbsolute, join, resolve } from "node:path";
 import type { Config } from "../model/config.ts";
 import { type SandboxEntry, sandboxKindOf, type ServerSpec, type SpecOrigin } from "../model/server-spec.ts";

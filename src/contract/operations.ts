@@ -25,15 +25,20 @@ import {
   ResultSchema,
   ToolInfoSchema,
 } from "./catalog-schemas.ts";
-import { SERVER_STATES, ServerConfigSchema, ServerDetailSchema, ServerInfoSchema } from "./server-schemas.ts";
+import {
+  SERVER_STATES,
+  ServerConfigSchema,
+  ServerDetailSchema,
+  ServerInfoSchema,
+  TestedServerSchema,
+} from "./server-schemas.ts";
 import { ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings-schemas.ts";
 import {
-  ImportedSkillSchema,
-  ScannedSkillSchema,
   SkillDetailSchema,
-  SkillFailureSchema,
+  SkillImportReportSchema,
   SkillInfoSchema,
   SkillPlaceSchema,
+  SkillScanSchema,
 } from "./skill-schemas.ts";
 
 export interface Operation<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
@@ -64,13 +69,6 @@ const InSession = {
 };
 const Args = z.record(z.string(), z.unknown());
 const Path = z.string().min(1).max(4096).describe("A folder on the hub's machine; `~` is the home directory.");
-
-const ImportResult = z.object({
-  imported: z.array(ImportedSkillSchema),
-  unchanged: z.array(ImportedSkillSchema),
-  failed: z.array(SkillFailureSchema),
-  totalScanned: z.int(),
-});
 
 export const OPERATIONS = {
   me: operation({ scope: "read", summary: "Who the caller is.", input: z.strictObject({}), output: MeSchema }),
@@ -150,14 +148,7 @@ export const OPERATIONS = {
     scope: "admin",
     summary: "Connects once with an entry that is not saved, and reports the result.",
     input: z.strictObject({ serverId: ServerIdSchema.optional(), config: ServerConfigSchema }),
-    output: z.object({
-      ok: z.boolean(),
-      tools: z.array(z.string()),
-      serverVersion: z.string().nullable(),
-      error: z.string().nullable(),
-      hint: z.string().optional(),
-      stderr: z.array(z.string()),
-    }),
+    output: TestedServerSchema,
   }),
 
   listTools: operation({
@@ -233,11 +224,7 @@ export const OPERATIONS = {
     scope: "admin",
     summary: "Scans the skills below a folder without importing them.",
     input: z.strictObject({ path: Path }),
-    output: z.object({
-      skills: z.array(ScannedSkillSchema),
-      failed: z.array(SkillFailureSchema),
-      totalScanned: z.int(),
-    }),
+    output: SkillScanSchema,
   }),
   importSkills: operation({
     scope: "admin",
@@ -248,7 +235,7 @@ export const OPERATIONS = {
       force: Flag.default(false).describe("Import what the scan refuses, and replace a skill from another source."),
       dryRun: Flag.default(false),
     }),
-    output: ImportResult,
+    output: SkillImportReportSchema,
   }),
   removeSkill: operation({
     scope: "admin",

@@ -85,4 +85,14 @@ export const ServerConfigSchema = z
   .describe("An entry as under `mcpServers`; keys of other dialects work too.")
   .meta({ id: "ServerEntry" });
 
+export const TestedServerSchema = z.object({
+  ok: z.boolean(),
+  tools: z.array(z.string()),
+  serverVersion: z.string().nullable(),
+  error: z.string().nullable(),
+  hint: z.string().optional(),
+  stderr: z.array(z.string()),
+});
+
+export type TestedServer = z.output<typeof TestedServerSchema>;
 export type ServerDetail = z.output<typeof ServerDetailSchema>;

@@ -90,6 +90,21 @@ export const SkillPlaceSchema = z
   })
   .meta({ id: "SkillPlace" });
 
+export const SkillScanSchema = z.object({
+  skills: z.array(ScannedSkillSchema),
+  failed: z.array(SkillFailureSchema),
+  totalScanned: z.int(),
+});
+
+export const SkillImportReportSchema = z.object({
+  imported: z.array(ImportedSkillSchema),
+  unchanged: z.array(ImportedSkillSchema),
+  failed: z.array(SkillFailureSchema),
+  totalScanned: z.int(),
+});
+
+export type SkillScan = z.output<typeof SkillScanSchema>;
+export type SkillImportReport = z.output<typeof SkillImportReportSchema>;
 export type SkillInfo = z.output<typeof SkillInfoSchema>;
 export type SkillDetail = z.output<typeof SkillDetailSchema>;
 export type ScannedSkill = z.output<typeof ScannedSkillSchema>;

@@ -1,7 +1,7 @@
 import { Emitter } from "../base/emitter.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { CatalogChange } from "../catalog/snapshot.ts";
-import type { OutputOf } from "../contract/operations.ts";
+import type { SkillImportReport } from "../contract/skill-schemas.ts";
 import type { AskOutcome, AskRequest } from "../model/decision.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { LogMessage } from "../model/protocol.ts";
@@ -47,9 +47,9 @@ export interface HubEvents {
   /** A session was opened, or has ended. The hub's own is there from the start. */
   session: { readonly session: Session; readonly open: boolean };
   /** Skills were imported through the hub. `single`: the path was that of one skill, and not of a folder of skills. */
-  "skill-import": { readonly path: string; readonly single: boolean; readonly result: OutputOf<"importSkills"> };
+  "skill-import": { readonly path: string; readonly single: boolean; readonly result: SkillImportReport };
   /** An imported skill was removed through the hub. */
-  "skill-remove": OutputOf<"removeSkill">;
+  "skill-remove": { readonly skillId: string; readonly name: string };
   /** Other skills are offered than before, or one of them changed. */
   skills: Readonly<Record<string, never>>;
   /** Pins, or what is known of the tools behind them, are other than before. */

@@ -24,7 +24,7 @@ export interface HubOptions {
   readonly signal?: AbortSignal;
   /**
    * How long to wait for servers, in milliseconds; 10,000 by default, false for not at all, true for as long as they
-   * take. Who is late joins when it is ready, and a `catalog` event says so. `hub.settled()` waits later.
+   * take. Who is late joins when it is ready, and a `catalog` event says so. `hub.servers.settled()` waits later.
    */
   readonly wait?: boolean | number;
   /** Which servers to connect: those with `autoConnect` (default), none, or the named ones. */

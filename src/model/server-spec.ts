@@ -171,7 +171,7 @@ const RootSchema = SystemText.min(1).regex(/^(?!.*(?:\$\{|secret:\/\/))/s, "a fo
 
 const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._@ -]{0,63}$/;
 
-/** What `env.inherit` lists. */
+/** Names of environment variables. */
 const InheritSchema = z.array(SystemText.regex(/^[^=]+$/, "the name of an environment variable").max(256));
 
 export const EnvSettingsSchema = z.strictObject({

@@ -46,7 +46,7 @@ interface LinkRequest {
   readonly signal: AbortSignal;
   /** Counts what is not part of the time that connecting may take: making an image, fetching a package. */
   readonly pauses: Pauses;
-  /** What the start waits for, for a person; null when that is over. */
+  /** Gets the reason why the start takes longer, for a person; null when that is over. */
   readonly onProgress: (text: string | null) => void;
 }
 

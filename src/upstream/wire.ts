@@ -20,7 +20,7 @@ export interface WireEvents {
   warning: string;
   /** Whether a package runner is fetching the program: that is not part of the time that connecting may take. */
   installing: boolean;
-  /** What the start waits for, for a person; null when that is over. */
+  /** The reason why the start takes longer, for a person; null when that is over. */
   progress: string | null;
 }
 

@@ -207,7 +207,7 @@ describe("[agent-09a] a conversation", () => {
       id = agent.conversation.id;
     }
     await using second = await openStage({ store: "sqlite" }, { tools: [ECHO], ...home });
-    const conversations = new Conversations(second.hub.store);
+    const conversations = new Conversations(second.hub.internals.store);
     const page = await conversations.list({ cwd: dir });
     expect(page.entries).toMatchObject([
       { id, title: "Which colour?", door: "cli", facts: { mode: "ask", model: "openai-compatible/scripted" } },
@@ -243,7 +243,7 @@ describe("[agent-09a] a conversation", () => {
         yield { type: "finish", reason: "stop" };
       },
     });
-    const remove = (): Promise<boolean> => new Conversations(own.hub.store).remove(removed.conversation.id);
+    const remove = (): Promise<boolean> => new Conversations(own.hub.internals.store).remove(removed.conversation.id);
     await using removed = createAgent({ hub: own.hub, model: meanwhile(remove) });
     expect(await endOfRun(removed.run("Hi"))).toMatchObject({
       reason: "error",
@@ -251,8 +251,8 @@ describe("[agent-09a] a conversation", () => {
       error: { code: "not_found" },
     });
     expect(await endOfRun(removed.run("Hi"))).toMatchObject({ error: { code: "not_found" } });
-    expect((await new Conversations(own.hub.store).list()).entries).toEqual([]);
-    await using closed = createAgent({ hub: own.hub, model: meanwhile(() => own.hub.store?.close()) });
+    expect((await new Conversations(own.hub.internals.store).list()).entries).toEqual([]);
+    await using closed = createAgent({ hub: own.hub, model: meanwhile(() => own.hub.internals.store?.close()) });
     expect(await endOfRun(closed.run("Hi"))).toMatchObject({
       reason: "error",
       text: "So far.",

@@ -168,7 +168,7 @@ describe("[agent-02b] calls that the client answers", () => {
     ];
     const { session } = await live.setExtraTools(tools);
     const waiting = client.callTool({ toolName: "waits", session }).catch((error: unknown) => error);
-    await expect.poll(() => scene.hub.sessions().find(({ id }) => id === session)?.running.size).toBe(1);
+    await expect.poll(() => scene.hub.internals.sessions().find(({ id }) => id === session)?.running.size).toBe(1);
     sockets[0]?.terminate();
     await aborted.promise;
     expect(await waiting).toHaveProperty("code", expect.stringMatching(/cancelled|server_unavailable/));

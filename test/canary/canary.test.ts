@@ -107,20 +107,20 @@ describe("[guard-10b] [trust-11a] no secret comes out", () => {
     onTestFinished(() => hub.close());
     for (const event of ["server", "catalog", "log", "warning", "call", "resource-updated"] as const)
       hub.on(event, (each) => seen.push([event, each]));
-    await Promise.all(hub.servers().map(({ id }) => hub.connect(id)));
+    await Promise.all(hub.servers.list().map(({ id }) => hub.servers.connect(id)));
     expect(
-      hub
-        .servers()
+      hub.servers
+        .list()
         .filter(({ state }) => state === "ready")
         .map(({ id }) => id),
     ).toEqual(["serve"]);
 
     const onProgress = (progress: unknown): void => void seen.push(["progress", progress]);
     for (const tool of ["dump", "fails", "refuses", "tells"])
-      seen.push(await hub.call(hub.session, { name: `serve__${tool}`, onProgress }));
-    seen.push(await hub.read(hub.session, { uri: "leak://all" }));
-    seen.push(await hub.prompt(hub.session, { name: "serve__ask" }));
-    seen.push(await hub.call(hub.session, { name: "crash__x" }));
+      seen.push(await hub.call({ name: `serve__${tool}`, onProgress }));
+    seen.push(await hub.read({ uri: "leak://all" }));
+    seen.push(await hub.prompt({ name: "serve__ask" }));
+    seen.push(await hub.call({ name: "crash__x" }));
     for (const tool of hub.tools({ for: "openai" }))
       if (/dump|fails/.test(tool.name)) seen.push(await tool.execute("1", {}).catch((error: unknown) => String(error)));
     const { tools, prompts, resources, templates } = hub.view(hub.session);
@@ -130,9 +130,9 @@ describe("[guard-10b] [trust-11a] no secret comes out", () => {
       ["leak://all"],
       ["leaks://{x}"],
     ]);
-    seen.push({ tools, prompts, resources, templates }, hub.instructions(hub.session), hub.pins.list());
+    seen.push({ tools, prompts, resources, templates }, hub.internals.instructions(hub.session), hub.pins.list());
     seen.push(hub.tools().map(({ name, description, parameters }) => ({ name, description, parameters })));
-    seen.push(await hub.call(hub.session, { name: "serve__dies" }), hub.servers(), hub.quarantined());
+    seen.push(await hub.call({ name: "serve__dies" }), hub.servers.list(), hub.internals.quarantined());
     await hub.close();
 
     const told = JSON.stringify(seen);
@@ -157,6 +157,6 @@ it("[guard-10b] leaves results as they are where maskResults is off, and masks e
   );
   const hub = await createHub(file, { home: join(dir, "home"), env: { HOME: dir, ...env } });
   onTestFinished(() => hub.close());
-  expect(canaries.foundIn(JSON.stringify(await hub.call(hub.session, { name: "serve__dump" })))).not.toEqual([]);
-  expect(canaries.foundIn(JSON.stringify(await hub.call(hub.session, { name: "serve__refuses" })))).toEqual([]);
+  expect(canaries.foundIn(JSON.stringify(await hub.call({ name: "serve__dump" })))).not.toEqual([]);
+  expect(canaries.foundIn(JSON.stringify(await hub.call({ name: "serve__refuses" })))).toEqual([]);
 });

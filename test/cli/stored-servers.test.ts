@@ -11,7 +11,7 @@ const SECRET = "canary-of-the-command-line";
 
 async function addServer(place: Workspace, id: string, entry: Record<string, unknown>): Promise<void> {
   const hub = await createHub(place.configFile, { home: place.home, connect: "none" });
-  await hub.addServer(id, entry);
+  await hub.servers.add(id, entry);
   await hub.close();
 }
 
@@ -88,7 +88,7 @@ describe("[oper-02d] secrets set store/NAME", () => {
     expect(check.stdout + check.stderr + filesUnder(place.home)).not.toContain(SECRET);
     // As `serve` does with the tokens of `http.auth`.
     const hub = await createHub(place.configFile, { home: place.home, connect: "none" });
-    expect(await hub.resolve("secret://store/API_TOKEN")).toBe(SECRET);
+    expect(await hub.internals.resolve("secret://store/API_TOKEN")).toBe(SECRET);
     await hub.close();
     const user = await place.runHere(["secrets", "set", "store/X", "--user", "me", "--stdin", "--json"]);
     expect(user.json()).toMatchObject({ error: { code: "invalid_arguments" } });

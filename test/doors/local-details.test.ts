@@ -174,9 +174,11 @@ describe("[trust-12a] details of an in-process tool", () => {
     writeFileSync(file, JSON.stringify(whole));
     const own = await createHub(file, { home: join(hub.dir, "library-home"), store: false, wait: true });
     onTestFinished(() => own.close());
-    expect((await own.call(own.session, { name: "plain" })).result).toMatchObject({ details: { note: CANARY } });
-    expect((await own.call(own.openSession({ door: "rest" }), { name: "plain" })).result).not.toHaveProperty("details");
-    const ofServer = await own.call(own.openSession({ door: "rest" }), { name: "scripted__say" });
+    expect((await own.call({ name: "plain" })).result).toMatchObject({ details: { note: CANARY } });
+    expect((await own.call({ session: own.openSession({ door: "rest" }), name: "plain" })).result).not.toHaveProperty(
+      "details",
+    );
+    const ofServer = await own.call({ session: own.openSession({ door: "rest" }), name: "scripted__say" });
     expect(ofServer.result).toMatchObject({ details: { of: "the server" } });
     const tool = own.tools().find(({ name }) => name === "plain");
     expect(await tool?.execute("1", {})).toMatchObject({ details: { note: CANARY } });

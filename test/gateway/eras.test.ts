@@ -88,7 +88,7 @@ describe.each(
 
   /** What the server has noticed. */
   async function seen(): Promise<Record<string, string[]>> {
-    const outcome = await gateway.hub.call(gateway.hub.session, { name: "report" });
+    const outcome = await gateway.hub.call({ name: "report" });
     return (outcome.ok ? outcome.result["structuredContent"] : {}) as Record<string, string[]>;
   }
 

@@ -72,7 +72,7 @@ describe.each(TRANSPORTS.flatMap((transport) => ERAS.map((era) => ({ transport, 
     });
 
     it("is spoken to in its era", () => {
-      expect(gateway.hub.servers()[0]).toMatchObject({ state: "ready", era: serverEra });
+      expect(gateway.hub.servers.list()[0]).toMatchObject({ state: "ready", era: serverEra });
     });
 
     describe.each(CLIENTS)("through the $door door to a $era client", ({ era, door }) => {

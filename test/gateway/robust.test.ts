@@ -41,7 +41,7 @@ describe.each(ERAS)("a %s client", (era) => {
     const { client } = await connect(gateway);
     const before = await names(client);
     process.kill(await pidOf(client, "every"), "SIGKILL");
-    await eventually(() => gateway.hub.servers()[0]?.status !== "connected");
+    await eventually(() => gateway.hub.servers.list()[0]?.status !== "connected");
     expect(await names(client)).toEqual(before);
     const { error } = await client.call("every__echo");
     expect(error).toMatchObject({ code: -32013, data: { code: "server_unavailable" } });

@@ -112,7 +112,7 @@ describe("[skill-08b] skills that a server offers", () => {
     const address = await serve(await SkillsExtension.load(memorySkillFiles(files)));
     const { hub, url } = await gateway({ mcpServers: { far: { url: address } } });
     expect(hub.view(hub.session).tools.map(({ name }) => name)).toEqual(["skill__far__helper"]);
-    const called = await hub.call(hub.session, { name: "skill__far__helper" });
+    const called = await hub.call({ name: "skill__far__helper" });
     expect(JSON.stringify(called.result)).toContain("Help out.");
     // It comes from a server that nobody vouched for, and is marked like all that comes from there.
     expect(JSON.stringify(called.result?._meta)).toContain("untrusted");
@@ -180,11 +180,11 @@ describe("[skill-08b] skills that a server offers", () => {
     const { hub } = await gateway({ mcpServers: { a: { url: address } }, skills: { dirs: [skills] } });
     const names = hub.view(hub.session).tools.map(({ name }) => name);
     expect(names.toSorted()).toEqual(["skill__a", "skill__a__deploy", expect.stringMatching(/^skill__a_deploy-/)]);
-    const texts = await Promise.all(names.map((name) => hub.call(hub.session, { name })));
+    const texts = await Promise.all(names.map((name) => hub.call({ name })));
     expect(
       texts.map(({ result }) => JSON.stringify(result)).filter((text) => text.includes("The user's.")),
     ).toHaveLength(1);
-    expect(hub.quarantined()).toEqual([]);
+    expect(hub.internals.quarantined()).toEqual([]);
   });
 
   it("hand over to tools of their own server only, and answer for no file of the user's skills", async () => {
@@ -207,9 +207,9 @@ describe("[skill-08b] skills that a server offers", () => {
         return { content: [] };
       },
     });
-    const gone = await hub.call(hub.session, { name: "skill__far__go" });
+    const gone = await hub.call({ name: "skill__far__go" });
     expect([gone.ok ? "ok" : gone.error.code, wiped]).toEqual(["not_found", []]);
-    const read = await hub.read(hub.session, { uri: "skill://review/checklist.md" });
+    const read = await hub.read({ uri: "skill://review/checklist.md" });
     expect(read.ok ? JSON.stringify(read.result) : read.error.code).toBe("not_found");
   });
 

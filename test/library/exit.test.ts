@@ -18,7 +18,7 @@ function program(body: string) {
     import { createHub, loadMCPServers, ToolRegistry, closeOnSignals } from ${JSON.stringify(index)};
     const config = ${JSON.stringify({ mcpServers: { a: misbehaving("grandchild") } })};
     const hub = await createHub(config, { home: ${JSON.stringify(home)} });
-    const outcome = await hub.call(hub.session, { name: "a__pids" });
+    const outcome = await hub.call({ name: "a__pids" });
     console.log(outcome.result.content[0].text);
     ${body}`;
   const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], {

@@ -12,7 +12,7 @@ const FIELD = `
   Config Container Context Contribution Control Controller Conversation Count Counter Credential Current Cursor Definition Delivery Document Driver Editor
   Emitter Entry Env Error Event Exact Exceeded Exchange Extra Failure Feed Field File Filter Flag Flight Folder Form Forwarder Frame
   Frontmatter Grace Grant Guard Handshake Head Heartbeat Held Histogram History Hook Host Housekeeping Http Id Import In Incoming Index Input Install
-  Interrupt Interrupted Isolated Journal Keeper Kept Key Known Label Latency Layered Lazy Legacy Limit Line Link List Listener Literal Live
+  Internal Interrupt Interrupted Isolated Journal Keeper Kept Key Known Label Latency Layered Lazy Legacy Limit Line Link List Listener Literal Live
   Liveness Local Log Login Lookup Lru Maintenance Maker Manual Map Mark Markup Masked Mcp Memory Message Meter Metric Mismatch Model Modern
   Mounted Name Named Naming Nat Not Note Notice Number Numbered OAuth Offer Offered Open Opened Operation Outbox Outgoing Output Over Page Parked
   Parkable Parser Part Path Pattern Pause Pending Period Permission Pid Pipeline Plain Player Policy Position Process Protected Public Quota Rate

@@ -160,6 +160,16 @@ describe("the library", () => {
     expect(names.length).toBeLessThanOrEqual(40);
   });
 
+  it("[house-11c] a hub has at most 20 members, and the published types do not have what only doors need", () => {
+    const types = readFileSync(join(consumer, "node_modules", "toolcrib", "dist", "hub", "hub.d.ts"), "utf8");
+    const [, body = ""] = types.split("export declare class Hub {");
+    const members = new Set([...body.matchAll(/^ {4}(?:readonly |get )?(\w+)(?=[<(:])/gm)].map(([, name]) => name));
+    expect(members).toContain("call");
+    expect(members).toContain("servers");
+    expect(members).not.toContain("internals");
+    expect(members.size).toBeLessThanOrEqual(20);
+  });
+
   it("[house-11b] the agent and the adapters have entries of their own", async () => {
     write(
       "entries.mjs",
@@ -177,7 +187,7 @@ describe("the library", () => {
       `import { createHub, type Hub, type Tool, type Outcome, type CallToolResult } from "toolcrib";
       const hub: Hub = await createHub({ mcpServers: { files: { command: "node", args: ["server.js"] } } });
       const tools: Tool[] = hub.tools({ for: "openai-strict" });
-      const outcome: Outcome<CallToolResult> = await hub.call(hub.session, { name: tools[0]?.name ?? "" });
+      const outcome: Outcome<CallToolResult> = await hub.call({ name: tools[0]?.name ?? "" });
       if (outcome.ok) console.log(outcome.result.content.length);
       else console.log(outcome.error.code === "denied", outcome.error.hint);
       // @ts-expect-error: there is no such provider

@@ -24,9 +24,8 @@ async function start(
   return hub;
 }
 
-const info = (hub: Hub, id: string) => hub.servers().find((server) => server.id === id);
-const echo = (hub: Hub, server: string, text = "hi") =>
-  hub.call(hub.session, { name: `${server}__echo`, arguments: { text } });
+const info = (hub: Hub, id: string) => hub.servers.list().find((server) => server.id === id);
+const echo = (hub: Hub, server: string, text = "hi") => hub.call({ name: `${server}__echo`, arguments: { text } });
 const echoed = (text = "hi") => ({ ok: true, result: { content: [{ type: "text", text }] } });
 
 describe("[spine-08a] a sick server", () => {
@@ -60,7 +59,7 @@ describe("[spine-08a] a sick server", () => {
 describe("[spine-21b] a misbehaving server", () => {
   it("that crashes during a call ends that call and comes back", async () => {
     const hub = await start({ ill: { ...misbehaving("ok"), ...FAST_RESTART } });
-    const outcome = await hub.call(hub.session, { name: "ill__exit", arguments: { code: 9 } });
+    const outcome = await hub.call({ name: "ill__exit", arguments: { code: 9 } });
     expect(outcome).toMatchObject({ ok: false, error: { code: "server_unavailable" } });
     expect(JSON.stringify(outcome)).toContain("exited with code 9");
     await expect.poll(() => info(hub, "ill")?.state, { timeout: 10_000 }).toBe("ready");
@@ -92,7 +91,10 @@ describe("[spine-21b] a misbehaving server", () => {
       error: { code: "server_unavailable", message: expect.stringContaining("disabled") },
     });
     const guest = hub.openSession({ owner: false });
-    expect(await hub.call(guest, { name: "hidden__echo" })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await hub.call({ session: guest, name: "hidden__echo" })).toMatchObject({
+      ok: false,
+      error: { code: "not_found" },
+    });
     expect(info(hub, "hidden")?.state).toBe("idle");
   });
 
@@ -115,7 +117,7 @@ describe("[spine-21b] a misbehaving server", () => {
       expect(await echo(hub, server, server), server).toMatchObject(echoed(server));
       expect(await echo(hub, server, "again"), server).toMatchObject(echoed("again"));
     }
-    expect(hub.servers().map((server) => server.state)).toEqual(["ready", "ready", "ready", "ready"]);
+    expect(hub.servers.list().map((server) => server.state)).toEqual(["ready", "ready", "ready", "ready"]);
   });
 
   it("[spine-13b] that announces list changes in a burst is read a few times, not each time", async () => {
@@ -138,14 +140,16 @@ describe("[spine-21b] a misbehaving server", () => {
     expect(names).toEqual(expect.arrayContaining(["bad__echo", "bad__twice", "well__echo"]));
     const twice = hub.view(hub.session).tools.find((tool) => tool.name === "bad__twice");
     expect(twice?.definition.description).toBe("last");
-    expect([...warnings, ...hub.quarantined().map((each) => each.reason)].join("\n")).toMatch(/twice|duplicate/i);
+    expect([...warnings, ...hub.internals.quarantined().map((each) => each.reason)].join("\n")).toMatch(
+      /twice|duplicate/i,
+    );
   });
 
   it("[spine-10a] that ignores SIGTERM, or leaves a stubborn grandchild, is gone after close", async () => {
     const hub = await start({ deaf: misbehaving("ignore-sigterm"), family: misbehaving("grandchild-stubborn") });
     const pids: number[] = [];
     for (const server of ["deaf", "family"]) {
-      const outcome = await hub.call(hub.session, { name: `${server}__pids` });
+      const outcome = await hub.call({ name: `${server}__pids` });
       if (!outcome.ok) throw new Error(outcome.error.message);
       const found: { pid: number; grandchild: number | null } = JSON.parse(String(outcome.result.content[0]?.["text"]));
       pids.push(found.pid, ...(found.grandchild === null ? [] : [found.grandchild]));
@@ -163,7 +167,7 @@ describe("[spine-21b] a misbehaving server", () => {
     for (let round = 0; round < 20; round++) {
       const outcomes = await Promise.all(
         Array.from({ length: 500 }, (_, n) =>
-          hub.call(hub.session, { name: "well__echo", arguments: { text: `${round}-${n}` }, signal }),
+          hub.call({ name: "well__echo", arguments: { text: `${round}-${n}` }, signal }),
         ),
       );
       good += outcomes.filter(

@@ -34,7 +34,7 @@ describe("[spine-21a] [spine-16a] the three real servers over stdio, from a Clau
       }),
     );
     hub = await createHub(file);
-    expect(hub.servers()).toMatchObject([
+    expect(hub.servers.list()).toMatchObject([
       { id: "everything", state: "ready", transport: "stdio", status: "connected", lastError: null },
       { id: "files", state: "ready" },
       { id: "memory", state: "ready" },
@@ -52,25 +52,25 @@ describe("[spine-21a] [spine-16a] the three real servers over stdio, from a Clau
     for (const tool of hub.tools({ for: "openai" })) expect(tool.parameters).toMatchObject({ type: "object" });
 
     const path = join(dir, "note.txt");
-    const written = await hub.call(hub.session, {
+    const written = await hub.call({
       name: "files__write_file",
       arguments: { path, content: "checked out" },
     });
     expect(written.ok).toBe(true);
     expect(readFileSync(path, "utf8")).toBe("checked out");
-    const read = await hub.call(hub.session, { name: "files__read_text_file", arguments: { path } });
+    const read = await hub.call({ name: "files__read_text_file", arguments: { path } });
     expect(firstText(read.result)).toBe("checked out");
 
-    await hub.call(hub.session, {
+    await hub.call({
       name: "memory__create_entities",
       arguments: { entities: [{ name: "crib", entityType: "place", observations: ["has tools"] }] },
     });
-    const graph = await hub.call(hub.session, { name: "memory__read_graph" });
+    const graph = await hub.call({ name: "memory__read_graph" });
     expect(firstText(graph.result)).toContain("has tools");
 
-    const image = await hub.call(hub.session, { name: "everything__get-tiny-image" });
+    const image = await hub.call({ name: "everything__get-tiny-image" });
     expect(image.result?.content.map((block) => block.type)).toContain("image");
-    const structured = await hub.call(hub.session, {
+    const structured = await hub.call({
       name: "everything__get-structured-content",
       arguments: { location: "Chicago" },
     });
@@ -84,19 +84,19 @@ describe("[spine-21a] [spine-16a] the three real servers over stdio, from a Clau
     expect(view.templates.map((template) => template.name)).toContain("demo://resource/dynamic/text/{resourceId}");
     expect(view.prompts.map((prompt) => prompt.name)).toContain("everything__args-prompt");
 
-    const dynamic = await hub.read(hub.session, { uri: "demo://resource/dynamic/text/7" });
+    const dynamic = await hub.read({ uri: "demo://resource/dynamic/text/7" });
     expect(JSON.stringify(dynamic)).toContain("Resource 7");
-    const prompt = await hub.prompt(hub.session, { name: "everything__args-prompt", arguments: { city: "Kyoto" } });
+    const prompt = await hub.prompt({ name: "everything__args-prompt", arguments: { city: "Kyoto" } });
     expect(JSON.stringify(prompt.result)).toContain("Kyoto");
-    const completed = await hub.complete(hub.session, {
+    const completed = await hub.internals.complete(hub.session, {
       ref: { type: "ref/prompt", name: "everything__completable-prompt" },
       argument: { name: "department", value: "E" },
     });
     expect(completed.result).toMatchObject({ completion: { values: ["Engineering"] } });
 
     const uri = view.resources[0]?.name ?? "";
-    expect(await hub.subscribe(hub.session, { uri })).toMatchObject({ ok: true });
-    expect(await hub.unsubscribe(hub.session, { uri })).toMatchObject({ ok: true });
+    expect(await hub.internals.subscribe(hub.session, { uri })).toMatchObject({ ok: true });
+    expect(await hub.internals.unsubscribe(hub.session, { uri })).toMatchObject({ ok: true });
   });
 
   it("[spine-12a] [spine-12b] ask for roots, sampling and elicitation, and get answers", async () => {
@@ -113,14 +113,14 @@ describe("[spine-21a] [spine-16a] the three real servers over stdio, from a Clau
       },
     );
     await expect.poll(() => hub?.tools().map((tool) => tool.name)).toContain("everything__get-roots-list");
-    const roots = await hub.call(hub.session, { name: "everything__get-roots-list" });
+    const roots = await hub.call({ name: "everything__get-roots-list" });
     expect(JSON.stringify(roots)).toContain(dir);
-    const sampled = await hub.call(hub.session, {
+    const sampled = await hub.call({
       name: "everything__trigger-sampling-request",
       arguments: { prompt: "say something", maxTokens: 20 },
     });
     expect(JSON.stringify(sampled)).toContain("sampled words");
-    const elicited = await hub.call(hub.session, { name: "everything__trigger-elicitation-request" });
+    const elicited = await hub.call({ name: "everything__trigger-elicitation-request" });
     expect(JSON.stringify(elicited)).toContain("Ada");
   });
 });
@@ -136,12 +136,12 @@ describe.each(["streamableHttp", "sse"] as const)("[spine-21a] the everything se
 
   it("connects by its url alone, calls, reports progress and cancels", async () => {
     hub = await createHub({ mcpServers: { remote: { url: server.url } } });
-    expect(hub.servers()).toMatchObject([{ state: "ready", transport: transport === "sse" ? "sse" : "http" }]);
-    const sum = await hub.call(hub.session, { name: "remote__get-sum", arguments: { a: 2, b: 40 } });
+    expect(hub.servers.list()).toMatchObject([{ state: "ready", transport: transport === "sse" ? "sse" : "http" }]);
+    const sum = await hub.call({ name: "remote__get-sum", arguments: { a: 2, b: 40 } });
     expect(firstText(sum.result)).toContain("42");
 
     const seen: Progress[] = [];
-    const long = await hub.call(hub.session, {
+    const long = await hub.call({
       name: "remote__trigger-long-running-operation",
       arguments: { duration: 1, steps: 4 },
       onProgress: (progress) => seen.push(progress),
@@ -150,14 +150,14 @@ describe.each(["streamableHttp", "sse"] as const)("[spine-21a] the everything se
     expect(seen.map((progress) => progress.progress)).toEqual([1, 2, 3, 4]);
 
     const controller = new AbortController();
-    const pending = hub.call(hub.session, {
+    const pending = hub.call({
       name: "remote__trigger-long-running-operation",
       arguments: { duration: 60, steps: 2 },
       signal: controller.signal,
     });
     setTimeout(() => controller.abort(), 100);
     expect(await pending).toMatchObject({ ok: false, error: { code: "cancelled" } });
-    expect((await hub.call(hub.session, { name: "remote__echo", arguments: { message: "still here" } })).ok).toBe(true);
+    expect((await hub.call({ name: "remote__echo", arguments: { message: "still here" } })).ok).toBe(true);
   });
 });
 
@@ -170,10 +170,10 @@ it("[spine-09d] survives the restart of a remote server and reads its lists agai
   await first[Symbol.asyncDispose]();
   await using _second = await startEverything("streamableHttp", port);
   await expect
-    .poll(async () => (await hub?.call(hub.session, { name: "remote__echo", arguments: { message: "back" } }))?.ok, {
+    .poll(async () => (await hub?.call({ name: "remote__echo", arguments: { message: "back" } }))?.ok, {
       timeout: 20_000,
       interval: 250,
     })
     .toBe(true);
-  expect(hub.servers()[0]?.state).toBe("ready");
+  expect(hub.servers.list()[0]?.state).toBe("ready");
 });

@@ -105,7 +105,7 @@ describe("a client that brings", () => {
     const other = await open({});
     expect(await textOf(hub, session, "prog__echo", { text: secret })).not.toContain(secret);
     expect(await textOf(hub, other, "files__echo", { text: secret })).toContain(secret);
-    const refused = await hub.call(session, { name: "prog__refuse", arguments: { text: `no ${secret}` } });
+    const refused = await hub.call({ session, name: "prog__refuse", arguments: { text: `no ${secret}` } });
     expect(refused).toMatchObject({ ok: false });
     expect(JSON.stringify(refused)).not.toContain(secret);
   });
@@ -129,8 +129,8 @@ describe("resources of a session's server", () => {
   it("are read by the session only, and keep clear of the hub's", async () => {
     const session = await open({ ...guest, mayRunCommands: true, servers: { near: { url: remote.url } } });
     const uri = hub.view(session).resources.find(({ origin }) => origin.source.startsWith("near@"))?.name ?? "";
-    expect(await hub.read(session, { uri })).toMatchObject({ ok: true });
-    expect(await hub.read(await open({}), { uri })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await hub.read({ session, uri })).toMatchObject({ ok: true });
+    expect(await hub.read({ session: await open({}), uri })).toMatchObject({ ok: false, error: { code: "not_found" } });
     const both = await startHub({ mcpServers: { near: { url: remote.url } } });
     const twin = await both.openSession({ servers: { near: { url: remote.url } } });
     const shared = both.view(both.session).resources.map(({ name }) => name);
@@ -138,8 +138,8 @@ describe("resources of a session's server", () => {
     expect(both.view(twin).resources.map(({ name }) => name)).toEqual(expect.arrayContaining(shared));
     expect(own.length).toBeGreaterThan(0);
     expect(own.every(({ name }) => name.startsWith("toolcrib://servers/near%40"))).toBe(true);
-    expect(await both.read(twin, { uri: own[0]?.name ?? "" })).toMatchObject({ ok: true });
-    expect(await both.read(both.session, { uri: own[0]?.name ?? "" })).toMatchObject({ ok: false });
+    expect(await both.read({ session: twin, uri: own[0]?.name ?? "" })).toMatchObject({ ok: true });
+    expect(await both.read({ uri: own[0]?.name ?? "" })).toMatchObject({ ok: false });
     await both.close();
   });
 });
@@ -154,7 +154,7 @@ describe("a yes for always", () => {
     expect(answers).toHaveLength(2);
     const next = await open({ tools: [tool("mine", "another")], onAsk: () => "no", rules });
     for (const name of ["mine", "here"]) {
-      expect(await hub.call(next, { name })).toMatchObject({ ok: false, error: { code: "denied" } });
+      expect(await hub.call({ session: next, name })).toMatchObject({ ok: false, error: { code: "denied" } });
     }
   });
 });
@@ -167,7 +167,7 @@ describe("narrowing a session", () => {
     session.narrow("skill", rules);
     expect(names(hub, session)).toEqual(["mine"]);
     session.narrow("mode", { ask: ["mine"] });
-    expect(hub.explain(session, "mine")?.decision).toMatchObject({ verdict: "ask" });
+    expect(hub.explain("mine", session)?.decision).toMatchObject({ verdict: "ask" });
     const before = session.viewKey;
     session.narrow("mode", undefined);
     session.narrow("skill", undefined);

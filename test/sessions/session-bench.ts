@@ -35,7 +35,7 @@ export function ownNames(hub: Hub, session: Session): string[] {
 }
 
 export async function textOf(hub: Hub, session: Session, name: string, args: JsonObject = {}): Promise<string> {
-  const outcome = await hub.call(session, { name, arguments: args });
+  const outcome = await hub.call({ session, name, arguments: args });
   if (!outcome.ok) throw new Error(`${outcome.error.code}: ${outcome.error.message}`);
   const [block] = outcome.result.content;
   return block?.type === "text" ? String(block["text"]) : "";

@@ -96,11 +96,11 @@ describe("servers of a session", () => {
     for (const expected of [1, 2]) {
       one.refuseWith(expected === 1 ? 401 : 403);
       for (let call = 0; call < 2; call++) {
-        expect(await hub.call(session, { name: "far__who" })).toMatchObject({ ok: false });
+        expect(await hub.call({ session, name: "far__who" })).toMatchObject({ ok: false });
       }
       one.refuseWith(undefined);
       expect(told()).toHaveLength(expected);
-      await expect.poll(async () => (await hub.call(session, { name: "far__who" })).ok).toBe(true);
+      await expect.poll(async () => (await hub.call({ session, name: "far__who" })).ok).toBe(true);
     }
     expect(told()).toEqual([expect.stringContaining("answered 401"), expect.stringContaining("answered 403")]);
     expect(messages(session).join("\n")).not.toContain("worn-out-token");
@@ -150,12 +150,12 @@ describe("what people and models read of a session's server", () => {
       },
     );
     const prefix = names(hub, session).find((name) => name.endsWith("__ask")) ?? "";
-    const marked = await hub.call(session, { name: prefix, audience: "agent" });
+    const marked = await hub.call({ session, name: prefix, audience: "agent" });
     expect(asked).toEqual(["my notes"]);
     expect(JSON.stringify(marked.result?.content)).toContain('server=\\"my_notes\\"');
-    const failed = [await hub.call(session, { name: "dead__x" })];
+    const failed = [await hub.call({ session, name: "dead__x" })];
     one.refuseWith(503);
-    failed.push(await hub.call(session, { name: prefix }));
+    failed.push(await hub.call({ session, name: prefix }));
     one.refuseWith(undefined);
     expect(failed).toMatchObject([
       {
@@ -170,7 +170,7 @@ describe("what people and models read of a session's server", () => {
 
   it("says to guests, too, why their own server is not there", async () => {
     const session = await open({ mine: { url: "http://127.0.0.1:9/mcp" } }, { owner: false });
-    expect(await hub.call(session, { name: "mine__x" })).toMatchObject({
+    expect(await hub.call({ session, name: "mine__x" })).toMatchObject({
       error: { code: "server_unavailable", message: expect.stringMatching(/"mine" is not connected: .+/) },
     });
   });

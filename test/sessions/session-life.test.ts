@@ -72,7 +72,7 @@ describe("opening", () => {
     expect(told("good")).toEqual([]);
     expect(messages(session).filter((message) => message.includes("has no name"))).toHaveLength(2);
     expect(JSON.stringify(session.own.notices())).not.toContain("very-secret-value");
-    expect(await hub.call(session, { name: "gone__x" })).toMatchObject({
+    expect(await hub.call({ session, name: "gone__x" })).toMatchObject({
       ok: false,
       error: { code: "server_unavailable", message: expect.stringContaining('"gone"') },
     });
@@ -85,7 +85,7 @@ describe("a session's servers", () => {
     const restart = { initialDelay: 400 };
     await session.own.mount({ frail: { ...misbehaving("ok"), restart } });
     const before = await pidOf(hub, session, "frail__pids");
-    expect(await hub.call(session, { name: "frail__exit", arguments: { code: 5 } })).toMatchObject({ ok: false });
+    expect(await hub.call({ session, name: "frail__exit", arguments: { code: 5 } })).toMatchObject({ ok: false });
     await expect.poll(() => session.own.servers()[0]?.state).toBe("restarting");
     expect(ownNames(hub, session)).toContain("frail__echo");
     expect(messages(session).at(-1)).toMatch(/was lost: .*It is being restarted/);
@@ -94,10 +94,10 @@ describe("a session's servers", () => {
     expect(await pidOf(hub, session, "frail__pids")).not.toBe(before);
     // The restart is not enough to save one that dies each time.
     await session.own.mount({ frail: { ...misbehaving("crash-mid-call"), restart: false } });
-    await hub.call(session, { name: "frail__echo", arguments: { text: "x" } });
+    await hub.call({ session, name: "frail__echo", arguments: { text: "x" } });
     await expect.poll(() => session.own.servers()[0]?.state).toBe("failed");
     expect(ownNames(hub, session)).toContain("frail__echo");
-    expect(await hub.call(session, { name: "frail__echo", arguments: { text: "x" } })).toMatchObject({
+    expect(await hub.call({ session, name: "frail__echo", arguments: { text: "x" } })).toMatchObject({
       ok: false,
       error: { code: "server_unavailable" },
     });
@@ -142,7 +142,7 @@ describe("a session's servers", () => {
     // 20 in all, of which two are in-process and twelve those of a.
     expect(ownNames(hub, session)).toHaveLength(20);
     expect(messages(session).at(-1)).toMatch(/"b" offers 15 tools. 9 of them are left out/);
-    expect(await hub.call(session, { name: "b__tool-14" })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await hub.call({ session, name: "b__tool-14" })).toMatchObject({ ok: false, error: { code: "not_found" } });
     session.own.setTools("session", []);
     expect(ownNames(hub, session)).toContain("b__tool-7");
     session.own.setTools(

@@ -45,17 +45,17 @@ describe("servers and tools of a session", () => {
     expect(await textOf(hub, session, "notes__echo", { text: "hi" })).toContain("hi");
     expect(await textOf(hub, session, "mine")).toBe("mine");
     expect(hub.tools({ session }).map(({ name }) => name)).toContain("notes__echo");
-    expect(hub.explain(session, "notes__echo")?.decision.verdict).toBe("allow");
+    expect(hub.explain("notes__echo", session)?.decision.verdict).toBe("allow");
 
     for (const stranger of [other, hub.session]) {
       expect(ownNames(hub, stranger)).toEqual([]);
       for (const name of ["notes__echo", "mine"]) {
-        const outcome = await hub.call(stranger, { name, arguments: { text: "hi" } });
+        const outcome = await hub.call({ session: stranger, name, arguments: { text: "hi" } });
         expect(outcome).toMatchObject({ ok: false, error: { code: "not_found" } });
-        expect(hub.explain(stranger, name)).toBeUndefined();
+        expect(hub.explain(name, stranger)).toBeUndefined();
       }
     }
-    expect(hub.servers().map(({ id }) => id)).toEqual(["files"]);
+    expect(hub.servers.list().map(({ id }) => id)).toEqual(["files"]);
     expect(session.own.servers()).toMatchObject([
       { name: "notes", state: "ready", id: expect.stringMatching(/^notes@/) },
     ]);
@@ -118,10 +118,10 @@ describe("servers and tools of a session", () => {
     const session = await open({ role: "narrow", owner: false, mayRunCommands: true, rules: { servers: [] }, ...own });
     expect(names(hub, session)).toEqual(expect.arrayContaining(["notes__echo", "mine"]));
     expect(names(hub, session)).not.toContain("here");
-    expect(await hub.call(session, { name: "hers" })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await hub.call({ session, name: "hers" })).toMatchObject({ ok: false, error: { code: "not_found" } });
     session.narrow("mode", { deny: ["notes__*"] });
     expect(names(hub, session)).toEqual(["mine"]);
-    expect(await hub.call(session, { name: "notes__fail" })).toMatchObject({ ok: false });
+    expect(await hub.call({ session, name: "notes__fail" })).toMatchObject({ ok: false });
   });
 
   it("[agent-01g] leave no process, token or listener when the session closes", async () => {
@@ -133,7 +133,7 @@ describe("servers and tools of a session", () => {
     const pids = await textOf(hub, session, "notes__pids");
     const { pid, grandchild: child } = JSON.parse(pids) as { pid: number; grandchild: number };
     expect([isAlive(pid), isAlive(child)]).toEqual([true, true]);
-    const running = hub.call(session, { name: "notes__slow", arguments: { ms: 60_000 } });
+    const running = hub.call({ session, name: "notes__slow", arguments: { ms: 60_000 } });
     await new Promise((resolve) => setImmediate(resolve));
     session.close();
     expect(await running).toMatchObject({ ok: false, error: { code: "cancelled" } });

@@ -25,7 +25,7 @@ describe("[oper-13a] the id of a call", () => {
     const hub = await createHub({ tools: { ask: ["pay"], deny: ["never"] } }, { home, registry, onAsk: () => "once" });
     logHubEvents(hub, new Log({ format: "json", level: "debug", write, mask: (line) => line }));
     const ids: Record<string, string> = {};
-    for (const name of ["look", "pay", "never"]) ids[name] = (await hub.call(hub.session, { name })).callId;
+    for (const name of ["look", "pay", "never"]) ids[name] = (await hub.call({ name })).callId;
     recorder.stop();
     await hub.close();
 

@@ -57,7 +57,7 @@ afterAll(async () => {
 
 async function call(name: string, meta?: JsonObject, door = "mcp"): Promise<{ result: JsonObject; callId: string }> {
   using session = hub.openSession({ door, owner: true });
-  const outcome = await hub.call(session, { name, meta });
+  const outcome = await hub.call({ session, name, meta });
   return { result: { ...outcome.result }, callId: outcome.callId };
 }
 
@@ -159,7 +159,7 @@ describe("[oper-12b] with an SDK", () => {
 
   it("a resource is named by an attribute only", async () => {
     const spans = await traced();
-    await hub.read(hub.session, { uri: "file:///a" });
+    await hub.read({ uri: "file:///a" });
     expect(spans.map(({ name }) => name)).toEqual(["resources/read", "resources/read"]);
     expect(spans[0]?.attributes["mcp.resource.uri"]).toBe("file:///a");
   });
@@ -172,7 +172,7 @@ describe("[oper-12b] with an SDK", () => {
 
     spans.length = 0;
     using session = hub.openSession({ door: "mcp", owner: true });
-    await hub.call(session, { name: "toolcrib_call", arguments: { name: "up__echo", arguments: {} } });
+    await hub.call({ session, name: "toolcrib_call", arguments: { name: "up__echo", arguments: {} } });
     expect(spans.map(({ name }) => name)).toEqual([
       "tools/call toolcrib_call",
       "tools/call up__echo",

@@ -56,7 +56,7 @@ afterAll(async () => {
   await server.close();
 });
 
-const call = (name: string, args = {}) => hub.call(hub.session, { name, arguments: args });
+const call = (name: string, args = {}) => hub.call({ name, arguments: args });
 const textOf = async (name: string, args = {}) => (await call(name, args)).result?.content[0]?.["text"];
 
 it("[agent-14a] a fake server's tools are functions that also fail, ask the user and use a model", async () => {
@@ -71,7 +71,7 @@ it("[agent-14a] a fake server's tools are functions that also fail, ask the user
 it("[agent-14a] a fake server is slow until it is cancelled, and changes its list", async () => {
   const abort = new AbortController();
   const progress: unknown[] = [];
-  const outcome = await hub.call(hub.session, {
+  const outcome = await hub.call({
     name: "fake__wait",
     signal: abort.signal,
     onProgress(told) {
@@ -98,7 +98,7 @@ it("[agent-14a] a fake server can keep its clients waiting; the hub leaves nothi
   const second = await inMemoryHub({ mcpServers: { late: { url: late.url } } }, { wait: false });
   expect(second.hub.view(second.hub.session).tools).toEqual([]);
   gate.resolve();
-  await second.hub.settled();
+  await second.hub.servers.settled();
   expect(second.hub.view(second.hub.session).tools.map((tool) => tool.name)).toEqual(["late__echo"]);
   const { home } = second;
   expect(existsSync(home)).toBe(true);

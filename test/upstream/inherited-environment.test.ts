@@ -40,8 +40,8 @@ interface Told {
 }
 
 async function ask(hub: Hub, server: string): Promise<Told> {
-  const outcome = await hub.call(hub.session, { name: `${server}__tell`, arguments: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify([outcome.error, hub.servers()]));
+  const outcome = await hub.call({ name: `${server}__tell`, arguments: {} });
+  if (!outcome.ok) throw new Error(JSON.stringify([outcome.error, hub.servers.list()]));
   return JSON.parse(String(outcome.result.content[0]?.["text"])) as Told;
 }
 
@@ -77,9 +77,15 @@ describe("what programs get", () => {
     );
     const told = await ask(hub, "a");
     expect(told.digests["HTTPS_PROXY"]).toBe(digest(PROXY));
-    const shown = [told, hub.servers(), await hub.server("a"), await hub.server("loud"), hub.warnings()];
+    const shown = [
+      told,
+      hub.servers.list(),
+      await hub.servers.get("a"),
+      await hub.servers.get("loud"),
+      hub.internals.warnings(),
+    ];
     expect(JSON.stringify(shown)).not.toContain(PASSWORD);
-    expect(JSON.stringify(hub.servers())).toContain("proxy.test");
+    expect(JSON.stringify(hub.servers.list())).toContain("proxy.test");
   });
 });
 

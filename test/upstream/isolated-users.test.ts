@@ -44,7 +44,7 @@ async function sessionFor(hub: Hub, user: string): Promise<Session> {
 }
 
 async function whoami(hub: Hub, session: Session, n = 0): Promise<string> {
-  const outcome = await hub.call(session, { name: "srv__whoami", arguments: { n } });
+  const outcome = await hub.call({ session, name: "srv__whoami", arguments: { n } });
   if (!outcome.ok) throw new Error(`${outcome.error.code}: ${outcome.error.message}`);
   return String(outcome.result.content[0]?.["text"]);
 }
@@ -59,7 +59,7 @@ describe("[guard-11f] isolation: user", () => {
       return [await whoami(hub, session, n), `${user} {"n":${n}}`];
     });
     for (const [got, wanted] of await Promise.all(calls)) expect(got).toBe(wanted);
-    expect(hub.servers()[0]).toMatchObject({ state: "ready", users: { connections: 2, connected: 2 } });
+    expect(hub.servers.list()[0]).toMatchObject({ state: "ready", users: { connections: 2, connected: 2 } });
   });
 
   it("keeps accounts apart through refreshes, refused tokens and reconnects", async () => {
@@ -78,8 +78,8 @@ describe("[guard-11f] isolation: user", () => {
     await all();
     bench.authorization.accessTokens.clear();
     await all();
-    await hub.disconnect("srv");
-    expect(hub.servers()[0]).toMatchObject({ state: "idle", users: { connections: 0 } });
+    await hub.servers.disconnect("srv");
+    expect(hub.servers.list()[0]).toMatchObject({ state: "idle", users: { connections: 0 } });
     // Nothing is listed while it is disconnected; the next session of a user brings the list back.
     await sessionFor(hub, "bob");
     await all();
@@ -97,7 +97,7 @@ describe("[guard-11f] isolation: user", () => {
     await sessionFor(hub, "alice");
     const carol = hub.openSession({ user: "carol", owner: false });
     const before = bench.server.seen.length;
-    const outcome = await hub.call(carol, { name: "srv__whoami" });
+    const outcome = await hub.call({ session: carol, name: "srv__whoami" });
     expect(outcome).toMatchObject({
       ok: false,
       error: { message: expect.stringContaining("toolcrib auth login srv --user carol") },
@@ -113,10 +113,10 @@ describe("[guard-11f] isolation: user", () => {
     bench.authorization.user = "owner";
     await bench.login();
     const hub = await hubWith(bench, ["alice"]);
-    expect(hub.servers()[0]).toMatchObject({ state: "ready", auth: { state: "ok" } });
+    expect(hub.servers.list()[0]).toMatchObject({ state: "ready", auth: { state: "ok" } });
     expect(await whoami(hub, hub.session)).toContain("owner");
     for (const options of [{}, { owner: false }, { user: "" }]) {
-      const outcome = await hub.call(hub.openSession(options), { name: "srv__whoami" });
+      const outcome = await hub.call({ session: hub.openSession(options), name: "srv__whoami" });
       expect(outcome).toMatchObject({
         ok: false,
         error: { code: "unauthorized", hint: "Open the session with `user`." },
@@ -129,8 +129,8 @@ describe("[guard-11f] isolation: user", () => {
   it("connects a user through the hub, and tells how that went", async () => {
     const bench = await oauthBench();
     const hub = await hubWith(bench, ["alice"]);
-    expect(await hub.connect("srv", { user: "alice" })).toMatchObject({ state: "ready", toolCount: 1 });
-    expect(await hub.connect("srv", { user: "dave" })).toMatchObject({
+    expect(await hub.servers.connect("srv", { user: "alice" })).toMatchObject({ state: "ready", toolCount: 1 });
+    expect(await hub.servers.connect("srv", { user: "dave" })).toMatchObject({
       state: "failed",
       auth: { state: "login_needed" },
     });

@@ -151,7 +151,8 @@ function skillTool(
       if (given === "" && hub.skills.activeList(session).some(({ id }) => id === skill.id)) {
         return textResult(`The skill "${name}" is already active; its instructions are in the system prompt.`);
       }
-      const outcome = await hub.call(session, {
+      const outcome = await hub.call({
+        session,
         name: tool.name,
         arguments: given === "" ? {} : { arguments: given },
         signal,
@@ -216,7 +217,8 @@ function readTool(hub: Hub, session: Session, resultBytes: () => number): Tool {
     },
     annotations: { readOnlyHint: true },
     async execute(_toolCallId, params, signal) {
-      const outcome = await hub.read(session, {
+      const outcome = await hub.read({
+        session,
         uri: String(params["uri"]),
         signal,
         audience: "agent",

@@ -64,7 +64,7 @@ export async function runSlashCommand(
     const prompt = promptCommands(hub, session).get(name)?.prompt;
     if (prompt !== undefined) {
       const request = { name: prompt.name, arguments: promptArguments(prompt, given.trim()), ...options };
-      const result = promptFromOutcome(await hub.prompt(session, { ...request, audience: "agent" }));
+      const result = promptFromOutcome(await hub.prompt({ session, ...request, audience: "agent" }));
       return withPreamble(result, `The user runs the prompt /${name} of a server and wants you to follow it:`);
     }
   } catch (thrown) {
@@ -92,11 +92,11 @@ async function runSkill(
         ? hub.skills.dispatched(skill.id, given, { session })
         : { name: tool.name, arguments: { arguments: given } };
     if (wanted !== undefined)
-      return answerFromCall(await hub.call(session, { ...wanted, ...options, audience: "agent" }));
+      return answerFromCall(await hub.call({ session, ...wanted, ...options, audience: "agent" }));
   }
   if (prompt === undefined) return { kind: "none" };
   const request = { name: prompt.name, arguments: { arguments: given }, ...options };
-  const result = promptFromOutcome(await hub.prompt(session, { ...request, audience: "agent" }));
+  const result = promptFromOutcome(await hub.prompt({ session, ...request, audience: "agent" }));
   if (result.kind !== "prompt") return result;
   const notice = activateSkill(hub, session, skill);
   const shown = withPreamble(result, `The user runs the skill "${skill.name}". Its instructions:`);
@@ -156,7 +156,7 @@ interface PromptCommand {
  * enough.
  */
 function promptCommands(hub: Hub, session: Session): ReadonlyMap<string, PromptCommand> {
-  const servers = new Map([...hub.servers(), ...session.own.servers()].map(({ id, name }) => [id, name]));
+  const servers = new Map([...hub.servers.list(), ...session.own.servers()].map(({ id, name }) => [id, name]));
   const found = new Map<string, PromptCommand>();
   for (const prompt of hub.view(session).prompts) {
     const server = servers.get(prompt.origin.source);

@@ -78,7 +78,7 @@ function serverInstructions(hub: Hub, session: Session): string | undefined {
   const isTrusted = trustedSources(hub.config.servers);
   const parts: string[] = [];
   let room = MAX_TOTAL_LENGTH;
-  for (const { server, name, text } of hub.instructions(session)) {
+  for (const { server, name, text } of hub.internals.instructions(session)) {
     const cut = truncate(text.trim(), Math.min(MAX_INSTRUCTIONS_LENGTH, room));
     if (cut === "") continue;
     room -= cut.length;
@@ -107,7 +107,7 @@ function truncate(text: string, longest: number): string {
 function unavailableServers(hub: Hub, session: Session): string[] {
   const isTrusted = trustedSources(hub.config.servers);
   // Only those who see all servers may learn which there are.
-  const shared = session.owner && session.role === undefined ? hub.servers() : [];
+  const shared = session.owner && session.role === undefined ? hub.servers.list() : [];
   const servers = [...session.own.servers(), ...shared];
   const failed = servers.filter(({ state }) => state === "failed" || state === "restarting");
   const lines = [

@@ -107,7 +107,7 @@ function serverOf({ origin: { source } }: ToolCapability): string | null {
 }
 
 function serverNames(hub: Hub, session: Session): (id: string) => string {
-  const names = new Map([...hub.servers(), ...session.own.servers()].map(({ id, name }) => [id, name]));
+  const names = new Map([...hub.servers.list(), ...session.own.servers()].map(({ id, name }) => [id, name]));
   return (id) => names.get(id) ?? id;
 }
 
@@ -147,7 +147,7 @@ export class ToolList {
   /** The error for a model that requested a tool that it was not given. */
   missing(name: string): ToolcribError {
     const isThere = this.#hub.view(this.#session).tools.some((tool) => tool.name === name);
-    if (!isThere) return this.#hub.missing(this.#session, name);
+    if (!isThere) return this.#hub.internals.missing(this.#session, name);
     return new ToolcribError("not_found", `The tool ${name} is not in your list.`, {
       hint: "Use one of the tools that you were given. Search tools, if there are any, reach the others.",
     });

@@ -51,7 +51,7 @@ async function logIn(invocation: Invocation, id: string): Promise<number> {
   return withHub(
     invocation,
     async ({ hub }) => {
-      const info = await hub.connect(id, { user });
+      const info = await hub.servers.connect(id, { user });
       reportLogin(invocation, grant, info);
       return info.status === "connected" ? 0 : exitCodeOf("server_unavailable");
     },

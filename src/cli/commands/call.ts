@@ -35,10 +35,10 @@ export async function runCall(invocation: Invocation): Promise<number> {
     const { hub, signal } = running;
     const tool = await findCapability(running, name, (view) => view.tools);
     if (invocation.flags.has("schema")) {
-      if (tool === undefined) throw hub.missing(hub.session, name);
+      if (tool === undefined) throw hub.internals.missing(hub.session, name);
       return showSchema(invocation, tool);
     }
-    const outcome = await hub.call(hub.session, {
+    const outcome = await hub.call({
       name,
       arguments: fitToSchema(invocation, given, tool),
       signal,
@@ -101,7 +101,7 @@ export async function runRead(invocation: Invocation): Promise<number> {
   return withHub(invocation, async (running) => {
     await findResource(running, uri, (text) => invocation.out.note(text));
     const { hub, signal } = running;
-    const outcome = await hub.read(hub.session, { uri, signal });
+    const outcome = await hub.read({ uri, signal });
     return showOutcome(invocation, running, outcome, {
       show: (result) => {
         // With --out the content goes to the file only.
@@ -126,7 +126,7 @@ export async function runPrompt(invocation: Invocation): Promise<number> {
   return withHub(invocation, async (running) => {
     const { hub, signal } = running;
     const prompt = await findCapability(running, name, (view) => view.prompts);
-    const outcome = await hub.prompt(hub.session, { name, arguments: promptArguments(assignments, prompt), signal });
+    const outcome = await hub.prompt({ name, arguments: promptArguments(assignments, prompt), signal });
     return showOutcome(invocation, running, outcome, {
       show: (result) => {
         for (const message of result.messages) invocation.out.line(`${message.role}: ${messageText(message)}`);

@@ -23,6 +23,7 @@ import { loadCommandConfigQuietly } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
 import { loginExpiryNote, type RunningHub, withHub } from "../running-hub.ts";
 import { plain } from "../skill/describe-skill.ts";
+import type { Store } from "../../store/store.ts";
 
 /** Exits with 0 if nothing failed, even with warnings. */
 export async function run(invocation: Invocation): Promise<number> {
@@ -65,7 +66,10 @@ async function checkServers(invocation: Invocation, config: LoadedConfig, checks
     await withHub(
       invocation,
       async (running) => {
-        checks.push(...storeCheck(running.hub), ...sharedStoreCheck(running.hub));
+        checks.push(
+          ...storeCheck(running.hub),
+          ...sharedStoreCheck({ config: running.hub.config, store: running.hub.internals.store }),
+        );
         // Including those that do not connect automatically.
         running.connect(running.hub.config.servers.filter((spec) => spec.enabled).map((spec) => spec.id));
         await running.settled();
@@ -162,7 +166,7 @@ function configCheck({ file, servers, warnings, project }: LoadedConfig, env: No
 }
 
 /** The servers in the store; empty if there is no store yet. */
-function storeCheck({ config, store }: Pick<Hub, "config" | "store">): Check[] {
+function storeCheck({ config, internals: { store } }: Pick<Hub, "config" | "internals">): Check[] {
   if (store === undefined) return [];
   const stored = config.servers.filter(({ origin }) => origin.dialect === STORE_DIALECT);
   return [{ area: "store", status: "ok", message: `${store.place}: ${countOf(stored)}` }];
@@ -195,7 +199,7 @@ function wordsOf(diagnostic: Diagnostic): { message: string; hint?: string } {
   return { message: renderDiagnostic(rest), hint };
 }
 
-/** What programs of servers inherit to reach the network, by name only, and what in it cannot work. */
+/** Names the variables that programs of servers inherit to reach the network, and those that cannot work. */
 export function networkChecks(
   { config, servers }: Pick<LoadedConfig, "config" | "servers">,
   env: NodeJS.ProcessEnv,
@@ -315,7 +319,10 @@ export async function clusterChecks(
   }
 }
 
-export function sharedStoreCheck({ config, store }: Pick<Hub, "config" | "store">): Check[] {
+export function sharedStoreCheck({
+  config,
+  store,
+}: Pick<Hub, "config"> & { readonly store: Pick<Store, "kind"> | undefined }): Check[] {
   if (clusterOf(config.config.cluster) === undefined || store?.kind === "postgres") return [];
   return [
     {
@@ -331,7 +338,7 @@ export function serverChecks(running: RunningHub): Check[] {
   const { hub, took } = running;
   const reasons = new Map(running.unreachable().map(({ info, reason }) => [info.id, reason]));
   const specs = new Map(hub.config.servers.map((spec) => [spec.id, spec]));
-  return hub.servers().flatMap((info) => {
+  return hub.servers.list().flatMap((info) => {
     const reason = reasons.get(info.id) ?? (info.state === "failed" ? info.lastError : undefined) ?? undefined;
     const first =
       reason === undefined ? connectedCheck(info, took.get(info.id)) : failedCheck(info, reason, specs.get(info.id));
@@ -404,7 +411,7 @@ export function withoutRepeats(checks: readonly Check[]): Check[] {
 }
 
 function quarantineOf({ hub }: RunningHub, id: string): Check[] {
-  return hub
+  return hub.internals
     .quarantined()
     .filter(({ source }) => source === id)
     .map(({ kind, name, reason }) => ({

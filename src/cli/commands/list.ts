@@ -78,7 +78,7 @@ function reportUnreachable({ out }: Invocation, running: RunningHub, server: str
 
 function assertSomethingAnswered(running: RunningHub): void {
   const down = running.unreachable();
-  if (down.length === 0 || running.hub.servers().some(({ status }) => status === "connected")) return;
+  if (down.length === 0 || running.hub.servers.list().some(({ status }) => status === "connected")) return;
   running.assertTime();
   const reasons = down.map(({ info, reason }) => `${info.id}: ${reason}`).join("; ");
   throw new ToolcribError("server_unavailable", `No server is connected: ${reasons}`, {

@@ -311,7 +311,7 @@ async function chooseByName(running: RunningHub, pins: Pins, name: string): Prom
   }
   const found = await findCapability(running, name, offeredIn);
   if (found === undefined) {
-    const why = hub.missing(hub.session, name);
+    const why = hub.internals.missing(hub.session, name);
     if (why.code !== "not_found") throw why;
     throw new ToolcribError("not_found", why.message, {
       hint: "Run toolcrib pins list to see the pins. Definitions that are gone are named server/tool or server/kind/name.",
@@ -338,7 +338,7 @@ async function chooseAll(invocation: Invocation, running: RunningHub, pins: Pins
   running.connectAuto();
   await running.settled();
   for (const { info, reason } of running.unreachable()) invocation.out.note(`not connected: ${info.id}: ${reason}`);
-  const connected = running.hub.servers().filter((info) => info.status === "connected");
+  const connected = running.hub.servers.list().filter((info) => info.status === "connected");
   // The skills of a server are pinned separately.
   const sources = connected.flatMap(({ id }) => [id, serverSkills(id)]);
   for (const source of sources) checkServer(running, pins, source);
@@ -405,6 +405,6 @@ function checkServer({ hub }: RunningHub, pins: Pins, server: string): void {
   if (problem !== undefined) throw problem;
   const { session } = hub;
   const offered = offeredIn(hub.view(session)).filter(({ origin }) => origin.source === server);
-  const instructions = hub.instructions(session).find((each) => each.server === server)?.text ?? null;
+  const instructions = hub.internals.instructions(session).find((each) => each.server === server)?.text ?? null;
   pins.check(server, offered, instructions);
 }

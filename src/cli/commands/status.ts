@@ -10,7 +10,7 @@ export function run(invocation: Invocation): Promise<number> {
   return withHub(invocation, async (running) => {
     running.connectAuto();
     await running.settled();
-    const servers = running.hub.servers();
+    const servers = running.hub.servers.list();
     if (out.json) out.value(servers);
     else if (servers.length === 0) out.note("No servers are configured. Add one with toolcrib add.");
     else out.table(columns(running.took), servers);

@@ -12,6 +12,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { StoredConversation } from "../../store/store.ts";
 import type { Invocation } from "../command.ts";
 import type { TerminalQuestions } from "./terminal-questions.ts";
+import type { HubEvents } from "../../hub/hub-events.ts";
 
 interface RunAgentOptions {
   readonly hub: Hub;
@@ -49,7 +50,7 @@ export class RunAgent {
 
   static async open(options: RunAgentOptions, resume: { readonly id: string } | "last" | undefined): Promise<RunAgent> {
     const { hub, cwd } = options;
-    const conversations = new Conversations(hub.store, systemClock);
+    const conversations = new Conversations(hub.internals.store, systemClock);
     const agent = new RunAgent(options, conversations, conversations.create({ door: DOOR, cwd }));
     if (resume !== undefined) await agent.resume(resume);
     return agent;
@@ -107,7 +108,7 @@ export class RunAgent {
       if (last !== undefined) return last.id;
       throw new ToolcribError("not_found", "There is no conversation to continue in this folder.", {
         hint:
-          this.#options.hub.store === undefined
+          this.#options.hub.internals.store === undefined
             ? "Conversations are not saved without a store."
             : "List the conversations with /sessions in toolcrib run -i.",
       });
@@ -175,7 +176,7 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
     redactor: out.redactor,
     role,
   });
-  const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void =>
+  const tell = ({ server, message }: HubEvents["warning"]): void =>
     out.warn(server === undefined ? message : `${server}: ${message}`);
   hub.warnings().forEach(tell);
   hub.on("warning", tell);
@@ -184,12 +185,12 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
 
 /** Waits until every server is ready or has failed, but not too long. Reports those that are not connected. */
 export async function awaitServers(hub: Hub, { out }: Invocation, signal: AbortSignal): Promise<void> {
-  const late = (): string[] => hub.servers().flatMap(({ id, state }) => (state === "connecting" ? [id] : []));
+  const late = (): string[] => hub.servers.list().flatMap(({ id, state }) => (state === "connecting" ? [id] : []));
   if (late().length > 0) out.transient(`connecting ${late().join(", ")} …`);
-  await endsWithin(hub.settled(), { ms: MAX_CONNECT_WAIT_MS, signal });
+  await endsWithin(hub.servers.settled(), { ms: MAX_CONNECT_WAIT_MS, signal });
   out.transient("");
   if (signal.aborted) return;
-  for (const { id, state, status, lastError } of hub.servers()) {
+  for (const { id, state, status, lastError } of hub.servers.list()) {
     if (status === "connected" || state === "idle" || state === "disabled") continue;
     out.note(`not connected: ${id}: ${lastError ?? "still connecting"}`);
   }

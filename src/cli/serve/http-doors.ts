@@ -90,14 +90,14 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
       http: http(),
       callsPerMinute: hub.config.config.limits.callsPerMinute,
       routes: [...mcpRoutes(mcp), ...operator.routes],
-      resolve: (text) => hub.resolve(text),
+      resolve: (text) => hub.internals.resolve(text),
       redactor,
       warn,
       home,
       onLogin: (event, caller) =>
         hub.audit.note({ event, door: "rest", user: caller.user ?? null, details: { by: auditKey(caller) } }),
       ready: readyOf(hub),
-      troubles: () => hubHealth(hub),
+      troubles: () => hubHealth(hub.internals),
       node,
     });
   } catch (error) {
@@ -126,8 +126,8 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
 /** In a cluster a server that reconnects does not make the node unready: other replicas serve, and it may move. */
 function readyOf(hub: Hub): () => boolean {
   let hasBegun = false;
-  if (hub.cluster !== undefined) void hub.settled().then(() => (hasBegun = true));
-  return () => hasBegun || hub.servers().every(({ state }) => state !== "connecting");
+  if (hub.internals.cluster !== undefined) void hub.servers.settled().then(() => (hasBegun = true));
+  return () => hasBegun || hub.servers.list().every(({ state }) => state !== "connecting");
 }
 
 function mcpLimits(http: HttpConfig): McpHttpLimits {
@@ -160,7 +160,7 @@ function openOperatorDoors(
   const parts: ApiParts = { ...options, holdsCalls: true, version: VERSION };
   const operations = new Operations(parts);
   const sessions = new CallerSessions(hub, systemClock, { holdsCalls: true });
-  const feed = new EventFeed(hub, redactor, { nodes: hub.cluster });
+  const feed = new EventFeed(hub, redactor, { nodes: hub.internals.cluster });
   const limits = (): SocketLimits => {
     const now = http();
     return {
@@ -175,7 +175,16 @@ function openOperatorDoors(
     sessionOf: (caller) => sessions.of(caller),
     streams: () => quotaOf(http(), http().limits.streams),
   });
-  const metrics = new HubMetrics(hub, VERSION);
+  const metrics = new HubMetrics(
+    {
+      on: hub.on.bind(hub),
+      servers: () => hub.servers.list(),
+      sessions: () => hub.internals.sessions(),
+      asked: () => hub.approvals.pending(),
+      measures: () => hub.internals.measures(),
+    },
+    VERSION,
+  );
   const requests = new InFlight();
   return {
     routes: [

@@ -5,6 +5,7 @@ import type { ServerInfo } from "../../model/server-state.ts";
 import type { CallRecord } from "../../telemetry/call-record.ts";
 import { Log, LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts";
 import type { Invocation } from "../command.ts";
+import type { HubEvents } from "../../hub/hub-events.ts";
 
 /**
  * The default level is higher for text, because programs that read JSON want more detail.
@@ -37,7 +38,7 @@ export function logServer(log: Log, { id, state, lastError, problem, progress, t
 
 /** Includes warnings from the creation of the hub. */
 export function logWarnings(hub: Hub, log: Log): void {
-  const tell = ({ server, message }: ReturnType<Hub["warnings"]>[number]): void => log.warn(message, { server });
+  const tell = ({ server, message }: HubEvents["warning"]): void => log.warn(message, { server });
   hub.warnings().forEach(tell);
   hub.on("warning", tell);
 }

@@ -20,15 +20,15 @@ export async function run(invocation: Invocation): Promise<number> {
     redactor: out.redactor,
     connect: server === undefined ? undefined : [server],
   });
-  if (server !== undefined && !hub.servers().some(({ id }) => id === server)) {
-    const error = unknownServer(server, hub.servers());
+  if (server !== undefined && !hub.servers.list().some(({ id }) => id === server)) {
+    const error = unknownServer(server, hub.servers.list());
     await hub.close();
     throw error;
   }
   logWarnings(hub, log);
   logHubEvents(hub, log);
   const door = new McpDoor({ hub });
-  const stopWatching = hub.watch();
+  const stopWatching = hub.internals.watch();
   const scope = { role, servers: server === undefined ? undefined : [server] };
   // The process that starts it acts for its owner.
   const caller = { key: "stdio", owner: true, scopes: new Set(SCOPES) };

@@ -21,6 +21,7 @@ import {
   shellCommand,
 } from "./banner.ts";
 import { logFor, logHubEvents, logServer, logWarnings } from "./hub-log.ts";
+import type { ServerInfo } from "../../model/server-state.ts";
 
 const INDEX = `This is Toolcrib.
 
@@ -54,7 +55,7 @@ export async function run(invocation: Invocation): Promise<number> {
       commandLine: overriddenKeys(invocation),
     });
     const { listener } = doors;
-    const { cluster } = hub;
+    const { cluster } = hub.internals;
     const needsToken = http.auth !== undefined;
     const served: Served = { listener, config, needsToken, cluster, command: shellCommand(env) };
     if (out.json) out.value({ ...addresses(served), loginCommand: `${served.command} login`, pid: process.pid });
@@ -104,7 +105,7 @@ function overriddenKeys(invocation: Invocation): Record<string, { option: string
 
 /** Applies config changes while it runs; SIGHUP reloads the config. */
 function applyConfigChanges(hub: Hub, doors: HttpDoors, log: Log): () => void {
-  const stopWatching = hub.watch();
+  const stopWatching = hub.internals.watch();
   const reload = (): void => {
     hub.reload().catch((error: unknown) => log.error(`The config was not reloaded: ${asToolcribError(error).message}`));
   };
@@ -122,7 +123,7 @@ function applyConfigChanges(hub: Hub, doors: HttpDoors, log: Log): () => void {
 /** Prints each server when it is ready or has failed, until all are. */
 async function showServers(hub: Hub, { out }: Invocation, log: Log, signal: AbortSignal): Promise<void> {
   const shown = new Set<string>();
-  const show = (info: ReturnType<Hub["servers"]>[number]): void => {
+  const show = (info: ServerInfo): void => {
     if (info.progress !== undefined && !shown.has(info.id)) {
       if (out.json || log.format === "json") logServer(log, info);
       else out.line(`  ${out.paint("yellow", "wait  ")}  ${info.id.padEnd(14)} ${info.progress}`);
@@ -134,10 +135,10 @@ async function showServers(hub: Hub, { out }: Invocation, log: Log, signal: Abor
     if (!out.json) out.line(line);
   };
   const stop = hub.on("server", ({ info }) => show(info));
-  for (const info of hub.servers()) show(info);
-  await endsWithin(hub.settled(), { signal });
+  for (const info of hub.servers.list()) show(info);
+  await endsWithin(hub.servers.settled(), { signal });
   stop();
-  for (const { id, state } of hub.servers()) {
+  for (const { id, state } of hub.servers.list()) {
     const isLate = !shown.has(id) && state !== "disabled" && state !== "idle";
     if (isLate && !out.json) out.line(`  ${out.paint("yellow", "late  ")}  ${id.padEnd(14)} not ready yet`);
   }

@@ -61,7 +61,7 @@ export class AcpDoor {
     this.#options = options;
     this.#mcp = mcp;
     this.#models = new ModelChoices(options);
-    this.#conversations = new Conversations(options.hub.store);
+    this.#conversations = new Conversations(options.hub.internals.store);
     this.#remembered = new SavedServers(options.hub);
     this.#guarded = new ProtectedPaths(options);
     const tell = (notice: Notice): void => this.#sessions.forEach((session) => session.tell(notice));
@@ -460,7 +460,7 @@ class SavedServers {
 
   async keep(sessionId: string, servers: readonly unknown[]): Promise<void> {
     this.#here.set(sessionId, servers);
-    const { sealed } = this.#hub;
+    const { sealed } = this.#hub.internals;
     if (servers.length > 0) await sealed?.put(sealedServersName(sessionId), JSON.stringify(servers));
     else await sealed?.remove(sealedServersName(sessionId));
   }
@@ -469,7 +469,7 @@ class SavedServers {
   async of(sessionId: string): Promise<readonly unknown[]> {
     const here = this.#here.get(sessionId);
     if (here !== undefined) return here;
-    const { sealed, store } = this.#hub;
+    const { sealed, store } = this.#hub.internals;
     if (sealed === undefined || (await store?.sealed.get(sealedServersName(sessionId))) === undefined) return [];
     const servers: unknown = JSON.parse(await sealed.get(sealedServersName(sessionId)));
     return Array.isArray(servers) ? servers : [];
@@ -477,7 +477,7 @@ class SavedServers {
 
   async forget(sessionId: string): Promise<void> {
     this.#here.delete(sessionId);
-    await this.#hub.sealed?.remove(sealedServersName(sessionId));
+    await this.#hub.internals.sealed?.remove(sealedServersName(sessionId));
   }
 }
 
@@ -504,7 +504,7 @@ class ConfigFollower {
     this.#hub = hub;
     this.#guarded = guarded;
     this.#told = told;
-    this.#stopFollowing = hub.watch();
+    this.#stopFollowing = hub.internals.watch();
     this.#stopListening = hub.on("answer", ({ answer }) => {
       if (answer === "always") this.#isOurs = true;
     });

@@ -135,7 +135,7 @@ export class AcpSession {
   async hubSettled(): Promise<void> {
     const { hub } = this.#options;
     const ms = hub.config.config.sessions.wait;
-    await endsWithin(hub.settled(), { ms, signal: this.#closing.signal });
+    await endsWithin(hub.servers.settled(), { ms, signal: this.#closing.signal });
     if (!this.#closing.signal.aborted) this.#hubServers.begin(ms);
   }
 
@@ -437,7 +437,7 @@ function userBlocks(message: UserMessage): AcpBlock[] {
 /** The call as it was shown when it ran; by its name alone for a tool that is not available now. */
 function describeCall({ id, name, input }: CallPart, hub: Hub, session: Session): Omit<ToolCallEvent, "state"> {
   const capability = hub.view(session).tools.find((tool) => tool.name === name);
-  const servers = [...session.own.servers(), ...hub.servers()];
+  const servers = [...session.own.servers(), ...hub.servers.list()];
   const server =
     capability === undefined
       ? servers.find((one) => name.startsWith(`${one.name}__`) || name.startsWith(`${one.id}__`))

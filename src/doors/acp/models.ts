@@ -42,7 +42,7 @@ export class ModelChoices {
     if (known?.setting === written) return known.model;
     const { hub, env } = this.#options;
     const model = await openModel(setting, {
-      resolve: (text) => hub.resolve(text),
+      resolve: (text) => hub.internals.resolve(text),
       env,
       retries: hub.config.config.agent.retries,
       clock: systemClock,

@@ -176,7 +176,7 @@ export class HubServerNotices {
   begin(waitedMs: number): void {
     if (!this.#seesAll) return;
     this.#stop();
-    for (const info of this.#hub.servers()) {
+    for (const info of this.#hub.servers.list()) {
       if (info.state === "connecting" && !this.#told.has(info.id)) {
         this.#told.set(info.id, "late");
         this.#say(

@@ -65,7 +65,7 @@ export class ChangeListeners {
   }
 
   #see(session: Session): ListSnapshot {
-    return { view: this.#hub.view(session), tools: this.#hub.offered(session) };
+    return { view: this.#hub.view(session), tools: this.#hub.internals.offered(session) };
   }
 
   /** Notifies clients whose lists changed. Clients with the same view are compared once. */
@@ -92,7 +92,8 @@ export class ChangeListeners {
     const exact = concerned.filter(({ followed }) => followed.has(uri));
     for (const listener of exact) {
       // A rule may have hidden it since.
-      if (this.#hub.resourceOrigin(listener.session, uri) !== undefined) listener.resourceUpdated({ ...params, uri });
+      if (this.#hub.internals.resourceOrigin(listener.session, uri) !== undefined)
+        listener.resourceUpdated({ ...params, uri });
     }
     if (exact.length > 0) return;
     for (const listener of concerned) {
@@ -107,12 +108,12 @@ export class ChangeListeners {
     for (const each of followed) {
       const whole = splitMappedUri(each)?.uri ?? each;
       if (originUri !== whole && !isSubResource(originUri, whole)) continue;
-      const origin = this.#hub.resourceOrigin(session, each);
+      const origin = this.#hub.internals.resourceOrigin(session, each);
       if (origin?.source !== server || origin.name !== whole) continue;
       if (originUri === whole) return each;
       // A client can read what it is notified of.
       if (uri === originUri) session.links.add(uri, server);
-      if (this.#hub.resourceOrigin(session, uri)?.source === server) return uri;
+      if (this.#hub.internals.resourceOrigin(session, uri)?.source === server) return uri;
     }
     return undefined;
   }

@@ -98,7 +98,7 @@ export class LegacySession {
         return;
       }
       case "notifications/roots/list_changed":
-        this.#door.hub.rootsChanged();
+        this.#door.hub.internals.rootsChanged();
         return;
       default:
         // Others are ignored: they do not say which server's request they belong to.
@@ -267,7 +267,9 @@ export class LegacySession {
     const request = { uri, signal, client };
     // An update may come before the answer does.
     if (begins) this.#followed.add(uri);
-    const outcome = await (begins ? hub.subscribe(session, request) : hub.unsubscribe(session, request));
+    const outcome = await (begins
+      ? hub.internals.subscribe(session, request)
+      : hub.internals.unsubscribe(session, request));
     if (begins !== outcome.ok) this.#followed.delete(uri);
     return encodeOutcome(incoming, outcome);
   }

@@ -52,7 +52,7 @@ export class McpDoor implements DoorContext {
       (origin, sharedKey) => this.hub.openSession({ ...this.sessionOptions(origin), sharedKey }),
       new CanonicalScopes(() => this.hub.config),
     );
-    this.hub.setIdleClient((server, user, session) => this.#idleClient(server, user, session));
+    this.hub.internals.setIdleClient((server, user, session) => this.#idleClient(server, user, session));
     const { ids } = options;
     this.#modern = new ModernRequests(this, this.#principals, clock, ids && (() => ids.issue("round")));
   }
@@ -106,7 +106,7 @@ export class McpDoor implements DoorContext {
     const level = lowestLevel([DEFAULT_LEVEL, this.#wanted?.level ?? DEFAULT_LEVEL, ...wanted]) ?? DEFAULT_LEVEL;
     if (level === this.#level) return;
     this.#level = level;
-    this.hub.setLogLevel(level);
+    this.hub.internals.setLogLevel(level);
   }
 
   /** Only legacy servers are notified, and their level applies to all clients. */
@@ -123,7 +123,7 @@ export class McpDoor implements DoorContext {
 
   /** Notifies servers that use roots. */
   clientsChanged(): void {
-    this.hub.rootsChanged();
+    this.hub.internals.rootsChanged();
   }
 
   /**
@@ -143,7 +143,7 @@ export class McpDoor implements DoorContext {
 
   async waitUntilSettled(): Promise<void> {
     if (this.#settled) return;
-    await endsWithin(this.hub.settled(), { ms: SETTLE_MS, clock: this.#clock });
+    await endsWithin(this.hub.servers.settled(), { ms: SETTLE_MS, clock: this.#clock });
     this.#settled = true;
   }
 
@@ -151,7 +151,7 @@ export class McpDoor implements DoorContext {
   close(): void {
     this.#wanted?.forget();
     for (const session of [...this.#legacy]) session.close();
-    this.hub.setIdleClient(() => undefined);
+    this.hub.internals.setIdleClient(() => undefined);
     this.#modern.close();
     this.#principals.close();
     this.listeners.close();

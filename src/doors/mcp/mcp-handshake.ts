@@ -32,7 +32,7 @@ export function negotiateVersion(wanted: unknown): string {
 export function serverCapabilities(hub: Hub, session: Session): JsonObject {
   const view = hub.view(session);
   const visible = new Set([...view.tools, ...view.resources, ...view.prompts].map(({ origin }) => origin.source));
-  const declared = hub.servers().flatMap(({ id, capabilities }) => (visible.has(id) ? [capabilities] : []));
+  const declared = hub.servers.list().flatMap(({ id, capabilities }) => (visible.has(id) ? [capabilities] : []));
   return {
     tools: { listChanged: true },
     resources: { subscribe: true, listChanged: true },
@@ -68,10 +68,10 @@ export function forwardedCapabilities(capabilities: unknown): JsonObject {
 export async function instructionsFor(hub: Hub, session: Session): Promise<string | undefined> {
   const active = await hub.skills.active(session);
   const skills = active.map(({ name, instructions }) => ({ name: `Skill: ${name}`, text: instructions }));
-  const given = [...hub.instructions(session), ...skills];
+  const given = [...hub.internals.instructions(session), ...skills];
   const [only] = given;
   if (only === undefined) return undefined;
-  if (given.length === 1 && skills.length === 0 && hub.servers().length === 1) return only.text;
+  if (given.length === 1 && skills.length === 0 && hub.servers.list().length === 1) return only.text;
   return given.map(({ name, text }) => `# ${name}\n\n${text.trim()}`).join("\n\n");
 }
 

@@ -257,7 +257,7 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
   try {
     await Promise.all(
       urisIn(wanted).map(async (uri) => {
-        const outcome = await door.hub.subscribe(session, { uri, signal, client });
+        const outcome = await door.hub.internals.subscribe(session, { uri, signal, client });
         if (outcome.ok) followed.add(uri);
       }),
     );

@@ -58,7 +58,7 @@ const recentLists = new Map<WeakRef<CachedList>, number>();
 let cachedBytes = 0;
 const UNIQUE_FIELD = { tool: "name", prompt: "name", resource: "uri", template: "uriTemplate" } as const;
 const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHandler>([
-  ["tools/list", (hub, incoming) => answerList(hub, incoming, "tools", () => hub.offered(incoming.session))],
+  ["tools/list", (hub, incoming) => answerList(hub, incoming, "tools", () => hub.internals.offered(incoming.session))],
   [
     "resources/list",
     (hub, incoming) => answerList(hub, incoming, "resources", () => hub.view(incoming.session).resources),
@@ -85,7 +85,7 @@ async function answerList(
   capabilities: () => Parameters<typeof listBytes>[0],
 ): Promise<Encoded> {
   refuseCursor(params, method);
-  await hub.settled();
+  await hub.servers.settled();
   const bytes = listBytes(capabilities());
   return encodeResultText(id, `{${era === "modern" ? CACHE_FIELDS : ""}"${key}":`, bytes, "}");
 }
@@ -97,14 +97,14 @@ async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { task } = params;
   if (task !== undefined) throw invalidParams("Tasks are not supported: call the tool without `task`.");
   const extra = otherParams(params, ["name", "arguments"]);
-  const outcome = await hub.call(session, { name, arguments: args, keepLarge: true, ...callOptions(incoming, extra) });
+  const outcome = await hub.call({ session, name, arguments: args, keepLarge: true, ...callOptions(incoming, extra) });
   return encodeOutcome(incoming, outcome);
 }
 
 async function readResource(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
   const uri = stringParam(params, "uri", method);
-  const outcome = await hub.read(session, { uri, ...callOptions(incoming, otherParams(params, ["uri"])) });
+  const outcome = await hub.read({ session, uri, ...callOptions(incoming, otherParams(params, ["uri"])) });
   return encodeOutcome(incoming, outcome, { ttlMs: 0, cacheScope: "private" });
 }
 
@@ -113,7 +113,7 @@ async function getPrompt(hub: Hub, incoming: IncomingRequest): Promise<Encoded> 
   const name = stringParam(params, "name", method);
   const args = stringMapParam(params, "arguments", method) ?? {};
   const extra = otherParams(params, ["name", "arguments"]);
-  return encodeOutcome(incoming, await hub.prompt(session, { name, arguments: args, ...callOptions(incoming, extra) }));
+  return encodeOutcome(incoming, await hub.prompt({ session, name, arguments: args, ...callOptions(incoming, extra) }));
 }
 
 async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
@@ -123,7 +123,7 @@ async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<En
   const value = stringParam(argument, "value", `argument of ${method}`);
   const context = objectParam(params, "context", method);
   const extra = otherParams(params, ["ref", "argument", "context"]);
-  const outcome = await hub.complete(session, {
+  const outcome = await hub.internals.complete(session, {
     ref: refOf(params, method),
     argument: { ...argument, name, value },
     context,
@@ -154,7 +154,7 @@ function otherParams(params: JsonObject, known: readonly string[]): JsonObject |
   return others && Object.fromEntries(others);
 }
 
-type Options = Omit<Parameters<Hub["read"]>[1], "uri">;
+type Options = Omit<Parameters<Hub["read"]>[0], "uri" | "session">;
 
 function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): Options {
   const { params, sink, signal, client, onAsk, onNotice, logLevel, input } = incoming;
@@ -279,7 +279,7 @@ export const SKILLS_CAPABILITY: JsonObject = { directoryRead: true };
 async function listSkills(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
   refuseCursor(params, method);
-  await hub.settled();
+  await hub.servers.settled();
   return encodeSkillResult(incoming, { skills: await hub.skills.entries(session) });
 }
 

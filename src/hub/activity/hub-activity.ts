@@ -10,7 +10,7 @@ import type { ServerInfo } from "../../model/server-state.ts";
 import { VERSION } from "../../model/version.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { Store } from "../../store/store.ts";
-import type { Answerer } from "../call/approvals.ts";
+import type { Answerer, Approvals } from "../call/approvals.ts";
 import type { HubEvents } from "../hub-events.ts";
 import { readHubFiles } from "./hub-file.ts";
 import type { View } from "../view/view.ts";
@@ -22,18 +22,19 @@ import { sessionInfo, SessionRecords } from "./session-records.ts";
 
 export interface ActivitySource {
   readonly session: Session;
-  readonly store: Pick<Store, "kind"> | undefined;
-  readonly cluster?: { readonly node: { readonly name: string } } | undefined;
   readonly skills: {
     list(): readonly unknown[];
     active(session: Session): Promise<readonly { readonly name: string }[]>;
   };
-  sessions(): readonly Session[];
+  readonly servers: { list(): readonly ServerInfo[] };
+  readonly approvals: Pick<Approvals, "pending" | "answer">;
+  readonly internals: {
+    readonly store: Pick<Store, "kind"> | undefined;
+    readonly cluster?: { readonly node: { readonly name: string } } | undefined;
+    sessions(): readonly Session[];
+  };
   view(session: Session): View;
-  servers(): readonly ServerInfo[];
   warnings(): readonly HubEvents["warning"][];
-  asked(): AskRequest[];
-  answer(id: string, answer: AskAnswer, by: Answerer): boolean;
 }
 
 export interface ActivityOptions {
@@ -186,7 +187,7 @@ export class HubActivity {
   ): Promise<OutputOf<"answerApproval">> {
     const hub = this.#options.hub();
     const answerer: Answerer = { user: by, door, caller };
-    const give = (): boolean => hub.answer(id, answer, answerer);
+    const give = (): boolean => hub.approvals.answer(id, answer, answerer);
     if (await this.#approvals.answering(id, by, give)) {
       await this.#options.told?.();
       return { id, answer };
@@ -203,16 +204,16 @@ export class HubActivity {
     const { clock, mask } = this.#options;
     const hub = this.#options.hub();
     const servers: Record<string, number> = {};
-    for (const { state } of hub.servers()) servers[state] = (servers[state] ?? 0) + 1;
+    for (const { state } of hub.servers.list()) servers[state] = (servers[state] ?? 0) + 1;
     return mask({
       version: VERSION,
-      ...(hub.cluster === undefined ? {} : { node: hub.cluster.node.name }),
+      ...(hub.internals.cluster === undefined ? {} : { node: hub.internals.cluster.node.name }),
       startedAt: this.#startedAt,
-      store: hub.store?.kind ?? "none",
+      store: hub.internals.store?.kind ?? "none",
       servers,
       tools: hub.view(hub.session).tools.length,
       skills: hub.skills.list().length,
-      sessions: hub.sessions().length,
+      sessions: hub.internals.sessions().length,
       pendingApprovals: this.#asked().length,
       minutes: this.#recent.minutes(clock.now()),
       denials: this.#recent.denials(),
@@ -237,7 +238,7 @@ export class HubActivity {
   }
 
   #asked(): AskRequest[] {
-    return [...this.#options.hub().asked(), ...(this.#options.others?.()?.pending() ?? [])];
+    return [...this.#options.hub().approvals.pending(), ...(this.#options.others?.()?.pending() ?? [])];
   }
 
   #info(stored: Parameters<typeof sessionInfo>[0]): SessionInfo {

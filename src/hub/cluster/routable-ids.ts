@@ -103,9 +103,11 @@ export interface NodeIds {
 }
 
 interface IdsHub {
-  readonly cluster: Cluster | undefined;
-  readonly store: Store | undefined;
-  readonly sealed: SealedSecrets | undefined;
+  readonly internals: {
+    readonly cluster: Cluster | undefined;
+    readonly store: Store | undefined;
+    readonly sealed: SealedSecrets | undefined;
+  };
   readonly config: { readonly config: { readonly secrets: { readonly key?: string | undefined } } };
 }
 
@@ -118,7 +120,7 @@ interface NodeIdsOptions {
 
 /** Undefined for a hub that is not a node. */
 export async function openNodeIds(
-  { cluster, store, sealed, config }: IdsHub,
+  { internals: { cluster, store, sealed }, config }: IdsHub,
   { idleMs, warn, clock = systemClock }: NodeIdsOptions,
 ): Promise<NodeIds | undefined> {
   if (cluster === undefined || store === undefined) return undefined;

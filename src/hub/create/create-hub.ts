@@ -82,6 +82,7 @@ async function startHub(
   });
   const serverRegistry = new ServerRegistry({
     ...{ connections, deps: servers.deps, stored, secrets: serverSecrets, stderr, current, reloader, events, clock },
+    settled: () => settled,
   });
   const activity = new HubActivity({
     clock,
@@ -127,7 +128,6 @@ async function startHub(
       refresh: () => reloader.refreshSkills(),
       events,
     }),
-    settled: () => settled,
     async release() {
       for (const stop of stops) stop();
       serverRegistry.close();

@@ -58,7 +58,7 @@ export async function loadMCPServers(
   });
 
   const fromServers = (choice: ToolsOptions): ReadonlyMap<string, string> => {
-    const offered = hub.offered(choice.session ?? hub.session, choice).filter(isOfServer);
+    const offered = hub.internals.offered(choice.session ?? hub.session, choice).filter(isOfServer);
     return new Map(offered.map((tool) => [tool.name, tool.fingerprint]));
   };
   const tools = (choice: ToolsOptions = {}): Tool[] => {
@@ -107,8 +107,8 @@ export async function loadMCPServers(
 
   return {
     hub,
-    refresh: () => hub.refresh(),
-    status: () => hub.servers(),
+    refresh: () => hub.servers.refresh(),
+    status: () => hub.servers.list(),
     tools,
     resources: () => hub.view(hub.session).resources,
     prompts: () => hub.view(hub.session).prompts,

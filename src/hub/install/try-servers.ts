@@ -86,10 +86,10 @@ async function connectOnce(
       redactor,
     });
     try {
-      const connecting = Promise.all(ids.map((id) => hub.connect(id).catch(() => undefined)));
+      const connecting = Promise.all(ids.map((id) => hub.servers.connect(id).catch(() => undefined)));
       await (signal === undefined ? connecting : withAbort(connecting, signal, interruptedError));
       const { tools } = hub.view(hub.session);
-      return hub.servers().map((info) => ({
+      return hub.servers.list().map((info) => ({
         id: info.id,
         tools: tools.filter(({ origin }) => origin.source === info.id).map(({ name }) => name),
         ...(info.status === "connected" ? {} : failureOf(info)),

@@ -6,7 +6,7 @@ import { findServerLine } from "../../config/edit-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { withServerDefaults } from "../../config/server-defaults.ts";
 import { toServerEntry } from "../../config/server-entry.ts";
-import type { ServerDetail } from "../../contract/server-schemas.ts";
+import type { ServerDetail, TestedServer } from "../../contract/server-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
@@ -29,7 +29,7 @@ import {
   unusableError,
   unusableInfo,
 } from "./stored-servers.ts";
-import { type TestedServer, testServer } from "./test-server.ts";
+import { testServer } from "./test-server.ts";
 
 interface ServerRegistryOptions {
   readonly connections: ServerConnections;
@@ -41,6 +41,7 @@ interface ServerRegistryOptions {
   readonly reloader: Reloader;
   readonly events: Emitter<HubEvents>;
   readonly clock: Clock;
+  readonly settled: () => Promise<void>;
 }
 
 export interface ChangeOptions {
@@ -61,14 +62,19 @@ export class ServerRegistry {
     this.#history.stop();
   }
 
-  infos(): ServerInfo[] {
+  /** Resolves when the servers that connect by themselves were ready or had failed once, or took too long. */
+  settled(): Promise<void> {
+    return this.#options.settled();
+  }
+
+  list(): ServerInfo[] {
     const { connections, stored } = this.#options;
     const unusable = [...stored.unusable.values()].map(unusableInfo);
     return [...connections.list().map((connection) => connection.info()), ...unusable];
   }
 
   /** One server with everything that an operator wants to know of it. */
-  async detail(id: string): Promise<ServerDetail | undefined> {
+  async get(id: string): Promise<ServerDetail | undefined> {
     const { connections, stored, current, stderr, deps } = this.#options;
     const connection = connections.get(id);
     const unusable = stored.unusable.get(id);
@@ -94,7 +100,7 @@ export class ServerRegistry {
     return { ...rest, tags: [...tags], warnings: [...warnings], origin: { ...origin }, etag };
   }
 
-  async connect(id: string, user: string | undefined): Promise<ServerInfo> {
+  async connect(id: string, { user }: { readonly user?: string } = {}): Promise<ServerInfo> {
     const connection = this.#connection(id);
     await connection.wish?.(true);
     if (user !== undefined && connection.connectUser !== undefined) return connection.connectUser(user);
@@ -108,7 +114,7 @@ export class ServerRegistry {
     return connection.info();
   }
 
-  async refresh(id: string | undefined): Promise<void> {
+  async refresh(id?: string): Promise<void> {
     const connections = id === undefined ? this.#options.connections.list() : [this.#connection(id)];
     await Promise.all(connections.map((connection) => connection.refresh()));
   }
@@ -176,7 +182,7 @@ export class ServerRegistry {
   }
 
   /** Connects once with an entry that is not stored. */
-  async test(id: string | undefined, config: JsonObject, signal: AbortSignal | undefined): Promise<TestedServer> {
+  async test(id: string | undefined, config: JsonObject, signal?: AbortSignal): Promise<TestedServer> {
     refuseMask(config);
     const { stored, secrets, deps, current } = this.#options;
     const { spec, entry } = stored.check(id ?? "test", config);

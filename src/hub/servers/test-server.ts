@@ -1,7 +1,7 @@
 /** Connects once with an entry that is not saved: no catalog, no pins, no policy, and its program is ended afterwards. */
 import { endsWithin } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { OutputOf } from "../../contract/operations.ts";
+import type { TestedServer } from "../../contract/server-schemas.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import { Session } from "../../sessions/session.ts";
 import { ALL_CAPABILITIES } from "../../upstream/server-requests.ts";
@@ -11,8 +11,6 @@ import { InMemoryEras } from "../../upstream/era-memory.ts";
 import { openWire } from "../../upstream/link.ts";
 import { StderrLog } from "../../upstream/stdio/stderr-log.ts";
 import type { Wire } from "../../upstream/wire.ts";
-
-export type TestedServer = OutputOf<"testServer">;
 
 /** @param deps Those of the hub's own connections. */
 export async function testServer(

@@ -2,8 +2,13 @@
 import { randomUUID } from "node:crypto";
 import { nearMatches } from "../../base/near-matches.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
-import type { SkillDetail, SkillInfo as ShownSkill, SkillPlace } from "../../contract/skill-schemas.ts";
+import type {
+  SkillDetail,
+  SkillImportReport,
+  SkillInfo as ShownSkill,
+  SkillPlace,
+  SkillScan,
+} from "../../contract/skill-schemas.ts";
 import { wrapUntrusted } from "../../guard/wrap-untrusted.ts";
 import type { Capability, PromptCapability, ToolCapability } from "../../model/capability.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
@@ -16,7 +21,13 @@ import { fileUri, MAIN_FILE, mainFile, type OfferedSkill } from "../../skills/of
 import { promptCatalog, type PromptCatalogOptions } from "../../skills/offer/prompt-catalog.ts";
 import { mimeTypeOf, skillInstructions } from "../../skills/offer/skills-source.ts";
 import type { View } from "../view/view.ts";
-import { type SkillContext, skillDetail, type SkillImports, skillInfo } from "./skill-imports.ts";
+import {
+  type SkillContext,
+  skillDetail,
+  type SkillImportOptions,
+  type SkillImports,
+  skillInfo,
+} from "./skill-imports.ts";
 import { dispatchedCall, type SkillSources } from "./skill-sources.ts";
 
 /** A skill as a program sees it. */
@@ -187,17 +198,17 @@ export class HubSkills {
   }
 
   /** Looks at the skills below a folder of this machine and imports nothing. */
-  scan(path: string): Promise<OutputOf<"scanSkills">> {
+  scan(path: string): Promise<SkillScan> {
     return this.#options.imports.scan(path);
   }
 
   /** Imports one skill of this machine, or those below a folder. */
-  import(options: CheckedInput<"importSkills">): Promise<OutputOf<"importSkills">> {
+  import(options: SkillImportOptions): Promise<SkillImportReport> {
     return this.#options.imports.import(options);
   }
 
   /** Removes an imported skill. */
-  remove(idOrName: string): Promise<OutputOf<"removeSkill">> {
+  remove(idOrName: string): Promise<{ skillId: string; name: string }> {
     return this.#options.imports.remove(idOrName);
   }
 
@@ -206,7 +217,7 @@ export class HubSkills {
     return this.#options.imports.places();
   }
 
-  /** Reads imported skills and the config's folders again. `hub.watch()` does it by itself. */
+  /** Reads imported skills and the config's folders again. A hub that watches its config does it by itself. */
   refresh(): Promise<void> {
     return this.#options.refresh();
   }

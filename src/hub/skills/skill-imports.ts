@@ -6,14 +6,15 @@ import type { AgentClient, ClientEnvironment } from "../../clients/agent-client.
 import { localClientEnvironment } from "../../config/client-servers.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
 import type {
   ImportedSkill,
   ScannedSkill,
   SkillDetail,
   SkillFailure,
+  SkillImportReport,
   SkillInfo,
   SkillPlace,
+  SkillScan,
 } from "../../contract/skill-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
@@ -26,6 +27,16 @@ import type { Imported } from "../../skills/registry/import-skills.ts";
 import { findMatchingServer } from "../../skills/servers/match-servers.ts";
 import type { HubEvents } from "../hub-events.ts";
 import type { HubRegistry } from "./user-skills.ts";
+
+export interface SkillImportOptions {
+  /** A folder of this machine. */
+  readonly path: string;
+  /** Folders of the chosen skills, as `scan` gives them; all of them by default. */
+  readonly only?: readonly string[];
+  /** Imports also what the scan refuses, and replaces a skill from another source. */
+  readonly force?: boolean;
+  readonly dryRun?: boolean;
+}
 
 interface SkillImportsOptions {
   readonly registry: HubRegistry;
@@ -46,7 +57,7 @@ export class SkillImports {
   }
 
   /** Looks and changes nothing. */
-  async scan(path: string): Promise<OutputOf<"scanSkills">> {
+  async scan(path: string): Promise<SkillScan> {
     const root = this.#folder(path);
     const looked = await this.#lookAt(root);
     const previewed = await this.#import(looked.candidates, { source: root, dryRun: true });
@@ -61,7 +72,7 @@ export class SkillImports {
   }
 
   /** One skill, or those below a folder; what is imported is offered when it resolves. */
-  async import({ path, only, force, dryRun }: CheckedInput<"importSkills">): Promise<OutputOf<"importSkills">> {
+  async import({ path, only, force = false, dryRun = false }: SkillImportOptions): Promise<SkillImportReport> {
     const root = this.#folder(path);
     const looked = await this.#lookAt(root);
     if (looked.totalScanned === 0) {
@@ -81,7 +92,7 @@ export class SkillImports {
   }
 
   /** Also removes what an install made of it: copies in folders of clients, and entries in their files. Servers stay. */
-  async remove(id: string): Promise<OutputOf<"removeSkill">> {
+  async remove(id: string): Promise<{ skillId: string; name: string }> {
     const [{ planRemoval, removeSkill }, { createInstallContext }] = await Promise.all([
       import("../install/remove-skill.ts"),
       import("../install/install-context.ts"),
@@ -142,11 +153,7 @@ function statusOf(outcome: Imported["outcome"]): ScannedSkill["status"] | undefi
   return code === "blocked" ? "refused" : code === "conflict" ? "conflict" : undefined;
 }
 
-function resultOf(
-  done: readonly Imported[],
-  before: readonly SkillFailure[],
-  totalScanned: number,
-): OutputOf<"importSkills"> {
+function resultOf(done: readonly Imported[], before: readonly SkillFailure[], totalScanned: number): SkillImportReport {
   const imported: ImportedSkill[] = [];
   const unchanged: ImportedSkill[] = [];
   const failed: SkillFailure[] = [...before];

@@ -115,7 +115,7 @@ interface CertificateOptions {
   readonly isVisible: (path: string) => boolean;
   /** The program runs as another user. */
   readonly asOther: boolean;
-  /** What can be let in. Folders contain links, which may lead nowhere in an image. */
+  /** The kinds that can be let in. Folders contain links, which may lead nowhere in an image. */
   readonly mountable: "all" | "files" | "none";
   /** Toolcrib's own folder. */
   readonly home: string;

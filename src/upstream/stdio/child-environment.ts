@@ -68,7 +68,7 @@ export const CERTIFICATE_NAMES = [
 /** Settings files of the user, which may hold tokens. A sandbox does not see them. */
 const NPM_FILES = ["npm_config_userconfig", "npm_config_globalconfig"];
 
-/** What programs inherit where neither the server nor the config says otherwise. */
+/** Inherited where neither the server nor the config says otherwise. */
 export const DEFAULT_INHERITED: readonly string[] = [
   ...NETWORK_NAMES,
   ...NETWORK_NAMES.map((name) => name.toLowerCase()),
@@ -96,7 +96,7 @@ type InheritingSpec = Pick<ServerSpec, "inherit" | "hubInherit" | "origin" | "sk
 export interface InheritOptions {
   /** The hub's own environment. */
   readonly base: NodeJS.ProcessEnv;
-  /** What the spec's `env` sets: it takes precedence, however its name is spelled. */
+  /** The variables of the spec's `env`: they take precedence, however a name is spelled. */
   readonly named: Readonly<Record<string, string>>;
   /** The network of its sandbox, if it runs in one. */
   readonly sandboxNetwork?: "none" | "host";

@@ -390,7 +390,7 @@ const WORDS: Readonly<Record<RegistryProblem, string>> = {
   install_timeout: "it took too long",
 };
 
-/** What may pass by itself. */
+/** Those that may pass by themselves. */
 const HEALS: ReadonlySet<RegistryProblem> = new Set(["registry_unreachable", "install_timeout"]);
 
 const AUTHORITIES = { npm: ["NODE_EXTRA_CA_CERTS", "npm_config_cafile"], python: ["SSL_CERT_FILE"] };

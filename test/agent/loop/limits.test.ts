@@ -38,7 +38,7 @@ describe("[agent-04b] calls of one answer", () => {
   it("wait for what others have under way, and no longer than the run", async () => {
     const { hub } = stage;
     stage.ran.splice(0);
-    const holding = [1, 2].map(() => hub.call(hub.session, { name: "hold", arguments: {} }));
+    const holding = [1, 2].map(() => hub.call({ name: "hold", arguments: {} }));
     const clock = new FakeClock();
     const { agent, model } = await stage.agent([calls({ name: "slow", arguments: { n: 7 } }), text("There.")], {
       clock,

@@ -104,7 +104,7 @@ describe("[agent-06c] allowed-tools of an active skill", () => {
       expect.arrayContaining(["read_note", "demo__echo", "toolcrib_plan", "toolcrib_skill"]),
     );
     expect(agent.names()).toHaveLength(5);
-    const written = await bench.hub.call(agent.session, { name: "write_note" });
+    const written = await bench.hub.call({ session: agent.session, name: "write_note" });
     expect(written.ok ? "" : written.error.code).toBe("denied");
     expect(bench.session().names()).toContain("write_note");
   });
@@ -129,7 +129,7 @@ describe("[agent-06c] allowed-tools of an active skill", () => {
     expect(agent.names()).toContain("sly__toolcrib_delete");
     await agent.run("toolcrib_skill", { name: "notes" });
     expect(agent.names().filter((name) => name.startsWith("sly"))).toEqual(["sly__read_note"]);
-    const deleted = await bench.hub.call(agent.session, { name: "sly__toolcrib_delete" });
+    const deleted = await bench.hub.call({ session: agent.session, name: "sly__toolcrib_delete" });
     expect(deleted.ok ? "" : deleted.error.code).toBe("denied");
   });
 

@@ -12,7 +12,7 @@ it("[cage-04c] doctor counts no image that is being made, and tells each warning
   const running = {
     took: new Map(),
     unreachable: () => [],
-    hub: { servers: () => [info], config: { servers: [] }, quarantined: () => [] },
+    hub: { servers: { list: () => [info] }, config: { servers: [] }, internals: { quarantined: () => [] } },
   } as unknown as RunningHub;
   const early = [`a: ${MAKING}`, "a: odd", "of the hub"].map((message): Check => ({
     area: "hub",

@@ -119,7 +119,7 @@ function events({ stdout }: Ran): AgentEvent[] {
 /** A conversation of an editor, and one of the command line in which nothing was said. */
 async function keepOthers(): Promise<{ acp: string }> {
   const hub = await createHub({ store: "sqlite" }, { env: environment() });
-  const conversations = new Conversations(hub.store);
+  const conversations = new Conversations(hub.internals.store);
   const acp = conversations.create({ door: "acp", cwd: place.dir });
   await acp.append([
     { role: "user", content: [{ type: "text", text: "Said in an editor." }] },

@@ -91,11 +91,11 @@ describe("[acp-15e] the hub's own servers", () => {
       capabilities: { session: { notices: {} } },
     });
     await client.newSession(outside);
-    expect(hub.servers().find(({ id }) => id === "mute")?.state).toBe("connecting");
+    expect(hub.servers.list().find(({ id }) => id === "mute")?.state).toBe("connecting");
     const titles = () => client.of("notice").map(({ title }) => title);
     await eventually(() => titles().some((title) => /"mute" of the hub is still connecting/.test(title)));
-    await eventually(() => hub.servers().find(({ id }) => id === "fine")?.state === "ready");
-    await hub.call(hub.session, { name: "fine__exit" });
+    await eventually(() => hub.servers.list().find(({ id }) => id === "fine")?.state === "ready");
+    await hub.call({ name: "fine__exit" });
     await eventually(() => titles().some((title) => /"fine" of the hub was lost/.test(title)));
     await eventually(() => titles().some((title) => /"fine" of the hub is back/.test(title)));
   });

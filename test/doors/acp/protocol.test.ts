@@ -383,7 +383,7 @@ describe("[acp-10e] cancel", () => {
     await eventually(() => client.text() === "hm");
     await client.end();
     expect(aborted).toBe(true);
-    expect(hub.sessions()).toEqual([hub.session]);
+    expect(hub.internals.sessions()).toEqual([hub.session]);
   });
 });
 

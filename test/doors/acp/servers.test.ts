@@ -167,7 +167,7 @@ describe("[acp-11b] [acp-15f] load and resume", () => {
     await second.client.raw("session/load", { sessionId, cwd, mcpServers: [] });
     expect(second.client.of("user_message_chunk")).toHaveLength(2);
     await second.client.raw("session/delete", { sessionId });
-    expect(await second.hub.store?.sealed.names()).toEqual([]);
+    expect(await second.hub.internals.store?.sealed.names()).toEqual([]);
   });
 });
 
@@ -206,12 +206,12 @@ describe("[acp-11b] opening a session", () => {
     const { client, hub } = bench;
     const opened = async (how: () => Promise<unknown>, giveUp: () => unknown) => {
       const opening = how().catch((error: unknown) => error);
-      const session = await eventually(() => hub.sessions()[1]);
+      const session = await eventually(() => hub.internals.sessions()[1]);
       await eventually(() => session.own.servers()[0]?.state === "connecting");
       await giveUp();
       expect(await opening).toMatchObject({ code: -32800 });
       await session.over;
-      expect(hub.sessions()).toHaveLength(1);
+      expect(hub.internals.sessions()).toHaveLength(1);
     };
     const stop = new AbortController();
     const params = { cwd, mcpServers: [mute()] };
@@ -232,13 +232,13 @@ describe("[acp-15f] the end of the input", () => {
   it("ends a session that is still being opened, with its process", async () => {
     const bench = await acpOn();
     const opening = bench.client.newSession(cwd, [stdio("mute", "never-answers")]).catch((error: unknown) => error);
-    const session = await eventually(() => bench.hub.sessions()[1]);
+    const session = await eventually(() => bench.hub.internals.sessions()[1]);
     await eventually(() => session.own.servers()[0]?.state === "connecting");
     await bench.client.end();
     bench.client.connection.close();
     expect(await opening).toBeInstanceOf(Error);
     expect(session.closed).toBe(true);
-    expect(bench.hub.sessions()).toHaveLength(1);
+    expect(bench.hub.internals.sessions()).toHaveLength(1);
   });
 });
 
@@ -301,7 +301,9 @@ describe("[acp-15c] [acp-15d] a bad server", () => {
       stdio("mute", "never-answers"),
     ]);
     const stateOf = (server: string) =>
-      bench.hub.sessions().flatMap((session) => session.own.servers().filter(({ name }) => name === server))[0]?.state;
+      bench.hub.internals
+        .sessions()
+        .flatMap((session) => session.own.servers().filter(({ name }) => name === server))[0]?.state;
     expect(stateOf("mute")).toBe("connecting");
     // On a busy machine it may take longer than a session waits.
     await eventually(() => stateOf("good") === "ready");

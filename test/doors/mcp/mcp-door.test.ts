@@ -184,7 +184,7 @@ describe("the handshake", () => {
     const [client, other] = [new LegacyClient(door), new LegacyClient(door)];
     await client.initialize();
     await other.initialize();
-    const [session] = hub.sessions().filter(({ door: name }) => name !== "library");
+    const [session] = hub.internals.sessions().filter(({ door: name }) => name !== "library");
     session?.own.setTools("socket", [echo]);
     await eventually(() => client.noticed("notifications/tools/list_changed")[0]);
     expect(toolNames((await client.request("tools/list")).result)).toEqual(["echo"]);
@@ -197,7 +197,7 @@ describe("the handshake", () => {
     const handshake = client.request("initialize", { protocolVersion: "2025-11-25", capabilities: {} });
     client.session.close();
     expect((await handshake).error?.code).toBe(-32600);
-    expect(hub.sessions()).toHaveLength(1);
+    expect(hub.internals.sessions()).toHaveLength(1);
   });
 });
 
@@ -354,16 +354,16 @@ describe("[gate-13a] lists", () => {
     const [first, second] = [new LegacyClient(door), new LegacyClient(door)];
     await first.initialize();
     await second.initialize();
-    const bytes = listBytes(hub.offered(hub.session));
+    const bytes = listBytes(hub.internals.offered(hub.session));
     const encoded = await first.session.request(
       { jsonrpc: "2.0", id: 9, method: "tools/list", params: {} },
       { send: () => {} },
     );
     expect(encoded?.some((part) => part === bytes)).toBe(true);
-    expect(listBytes(hub.offered(hub.session))).toBe(bytes);
+    expect(listBytes(hub.internals.offered(hub.session))).toBe(bytes);
     registry.register({ ...echo, name: "more" });
     await eventually(() => hub.view(hub.session).tools.length === 2);
-    expect(listBytes(hub.offered(hub.session))).not.toBe(bytes);
+    expect(listBytes(hub.internals.offered(hub.session))).not.toBe(bytes);
   });
 });
 
@@ -372,11 +372,11 @@ describe("[gate-14a] a thousand sessions", () => {
     const { door, hub } = await doorOn({ mcpServers: { one: everything() } });
     const clients = Array.from({ length: 1000 }, () => new LegacyClient(door));
     await Promise.all(clients.map((client) => client.initialize()));
-    const views = new Set(hub.sessions().map((session) => hub.view(session)));
-    expect(hub.sessions().length).toBeGreaterThanOrEqual(1000);
+    const views = new Set(hub.internals.sessions().map((session) => hub.view(session)));
+    expect(hub.internals.sessions().length).toBeGreaterThanOrEqual(1000);
     expect(views.size).toBe(1);
     for (const client of clients) client.session.close();
-    expect(hub.sessions().length).toBeLessThan(10);
+    expect(hub.internals.sessions().length).toBeLessThan(10);
   });
 });
 

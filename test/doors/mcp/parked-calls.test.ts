@@ -239,7 +239,7 @@ describe("[gate-10a] a call that needs a yes", () => {
     await next.initialize({ elicitation: {} });
     await next.request("tools/call", call);
     expect(asked).toBe(2);
-    expect(hub.asked()).toEqual([]);
+    expect(hub.approvals.pending()).toEqual([]);
   });
 
   it("is asked about in a modern client by input_required", async () => {
@@ -274,7 +274,7 @@ describe("[gate-10a] a call that needs a yes", () => {
       era === "legacy" ? await legacy.request("tools/call", call) : await modern.request("tools/call", call, canElicit);
     expect(answer?.error).toMatchObject({ data: { code: "denied", details: { pendingApproval: true } } });
     expect(asked).toBe(0);
-    expect(hub.asked()).toHaveLength(1);
+    expect(hub.approvals.pending()).toHaveLength(1);
   });
 
   it("[gate-10b] [trust-07a] is refused where nobody can be asked, without a way to approve it, and passes after a yes", async () => {
@@ -282,10 +282,10 @@ describe("[gate-10a] a call that needs a yes", () => {
     for (const client of [new ModernClient(door, { caller: guest("ada") }), new LegacyClient(door)]) {
       if (client instanceof LegacyClient) await client.initialize();
       const { error } = (await client.request("tools/call", call)) ?? {};
-      const id = hub.asked().at(-1)?.id ?? "none";
+      const id = hub.approvals.pending().at(-1)?.id ?? "none";
       expect(error?.message).toContain("The operator was asked.");
       for (const told of [id, "toolcrib ", "approve ", "ask list"]) expect(JSON.stringify(error)).not.toContain(told);
-      expect(hub.answer(id, "once")).toBe(true);
+      expect(hub.approvals.answer(id, "once")).toBe(true);
       const passed = await client.request("tools/call", call);
       expect(JSON.stringify(passed?.result)).toContain("Echo: careful");
       expect((await client.request("tools/call", call))?.error).toMatchObject({ data: { code: "denied" } });

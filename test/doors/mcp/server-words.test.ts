@@ -73,7 +73,7 @@ describe("what a server says on the connection of the hub's owner", () => {
       await client.request("logging/setLevel", { level: "debug" });
     }
     // The program's own call: nobody else takes the log messages of it.
-    expect(await hub.call(hub.session, { name: "s__chat" })).toMatchObject({ ok: true });
+    expect(await hub.call({ name: "s__chat" })).toMatchObject({ ok: true });
     await eventually(() => owner.noticed(NEWS)[0]);
     expect(owner.noticed(LOG).map(({ data }) => data)).toEqual(["debug", "info", "error"]);
     expect(bob.notices).toEqual([]);

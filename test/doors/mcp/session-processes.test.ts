@@ -61,7 +61,7 @@ describe("[cage-05] a program with isolation session", () => {
     expect(new Set(pids).size).toBe(3);
     expect(second.map(({ pid }) => pid)).toEqual(pids);
     expect([...first, ...second].map(({ count }) => count)).toEqual([1, 1, 1, 2, 2, 2]);
-    expect(hub.servers()[0]).toMatchObject({ state: "ready", sessions: { connections: 3, connected: 3 } });
+    expect(hub.servers.list()[0]).toMatchObject({ state: "ready", sessions: { connections: 3, connected: 3 } });
 
     ann.session.close();
     await eventually(() => !isAlive(pids[0] ?? 0));

@@ -23,9 +23,9 @@ function holding(hub: Hub): Session {
 }
 
 async function held(hub: Hub, session: Session, args: Record<string, unknown>): Promise<string> {
-  const known = new Set(hub.asked().map(({ id }) => id));
-  await hub.call(session, { name: "pay", arguments: args });
-  const request = hub.asked().find(({ id }) => !known.has(id));
+  const known = new Set(hub.approvals.pending().map(({ id }) => id));
+  await hub.call({ session, name: "pay", arguments: args });
+  const request = hub.approvals.pending().find(({ id }) => !known.has(id));
   if (request === undefined) throw new Error("nothing is held");
   return request.id;
 }
@@ -36,7 +36,7 @@ describe("approvals", () => {
     const hub = await makeAsking(here, where === "in memory" ? { store: false } : {});
     const session = holding(hub);
     const id = await held(hub, session, { to: "bob" });
-    expect(await hub.activity.approvals(PENDING)).toEqual({
+    expect(await hub.internals.activity.approvals(PENDING)).toEqual({
       approvals: [
         expect.objectContaining({
           id,
@@ -52,28 +52,28 @@ describe("approvals", () => {
       ],
       total: 1,
     });
-    expect(hub.activity.overview().pendingApprovals).toBe(1);
+    expect(hub.internals.activity.overview().pendingApprovals).toBe(1);
 
     await here.clock.advance(1000);
-    expect(await hub.activity.answer(id, "once", "the boss")).toEqual({ id, answer: "once" });
-    expect((await hub.activity.approvals(PENDING)).total).toBe(0);
-    expect((await hub.activity.approvals({ ...ALL, status: "answered" })).approvals).toMatchObject([
+    expect(await hub.internals.activity.answer(id, "once", "the boss")).toEqual({ id, answer: "once" });
+    expect((await hub.internals.activity.approvals(PENDING)).total).toBe(0);
+    expect((await hub.internals.activity.approvals({ ...ALL, status: "answered" })).approvals).toMatchObject([
       { id, status: "answered", answer: "once", answeredBy: "the boss", answeredAt: "1970-01-01T00:16:41.000Z" },
     ]);
-    expect((await hub.call(session, { name: "pay", arguments: { to: "bob" } })).ok).toBe(true);
-    await expect(hub.activity.answer(id, "once", null)).rejects.toMatchObject({ code: "not_found" });
+    expect((await hub.call({ session, name: "pay", arguments: { to: "bob" } })).ok).toBe(true);
+    await expect(hub.internals.activity.answer(id, "once", null)).rejects.toMatchObject({ code: "not_found" });
   });
 
   it("of a call that waits are answered with a name as well", async () => {
     const here = await place();
     const hub = await makeAsking(here);
     const session = hub.openSession({ door: "mcp", onAsk: () => new Promise(() => {}) });
-    const outcome = hub.call(session, { name: "pay" });
+    const outcome = hub.call({ session, name: "pay" });
     await settle();
-    const [request] = hub.asked();
-    await hub.activity.answer(request?.id ?? "", "no", "ann", "rest");
+    const [request] = hub.approvals.pending();
+    await hub.internals.activity.answer(request?.id ?? "", "no", "ann", "rest");
     expect(await outcome).toMatchObject({ ok: false, error: { code: "denied" } });
-    expect(await hub.activity.approval(request?.id ?? "")).toMatchObject({
+    expect(await hub.internals.activity.approval(request?.id ?? "")).toMatchObject({
       status: "answered",
       held: false,
       answer: "no",
@@ -92,15 +92,17 @@ describe("approvals", () => {
     const answers: string[] = [];
     hub.on("answer", ({ answer }) => answers.push(answer));
     const session = open(hub);
-    const outcome = hub.call(session, { name: "pay" });
+    const outcome = hub.call({ session, name: "pay" });
     await settle();
-    const id = hub.asked()[0]?.id ?? "";
+    const id = hub.approvals.pending()[0]?.id ?? "";
     session.close();
     await outcome;
     expect(answers).toEqual(["withdrawn"]);
     const withdrawn = { id, status: "expired", answer: "withdrawn", answeredBy: null };
-    expect(await hub.activity.approval(id)).toMatchObject(withdrawn);
-    expect((await hub.activity.approvals({ ...ALL, status: "expired" })).approvals).toMatchObject([withdrawn]);
+    expect(await hub.internals.activity.approval(id)).toMatchObject(withdrawn);
+    expect((await hub.internals.activity.approvals({ ...ALL, status: "expired" })).approvals).toMatchObject([
+      withdrawn,
+    ]);
     const { entries } = await hub.audit.query({ limit: 10, order: "newest", type: "decision" });
     expect(entries).toMatchObject([{ decision: "withdrawn", answer: "withdrawn" }]);
     expect(entries[0]).not.toHaveProperty("answeredBy");
@@ -111,7 +113,7 @@ describe("approvals", () => {
     const hub = await makeAsking(here);
     const id = await held(hub, holding(hub), {});
     await here.clock.advance(61_000);
-    expect((await hub.activity.approvals({ ...ALL, status: "expired" })).approvals).toMatchObject([
+    expect((await hub.internals.activity.approvals({ ...ALL, status: "expired" })).approvals).toMatchObject([
       { id, status: "expired", answer: "timeout", answeredBy: null },
     ]);
   });
@@ -121,14 +123,16 @@ describe("approvals", () => {
     const hub = await makeAsking(here);
     const id = await held(hub, holding(hub), { key: SECRET, nested: [`x ${SECRET}`] });
     const seen = [
-      await hub.activity.approvals(PENDING),
-      await hub.activity.approval(id),
+      await hub.internals.activity.approvals(PENDING),
+      await hub.internals.activity.approval(id),
       await here.store.approvals.get(id),
     ];
-    await hub.activity.answer(id, "no", null);
-    seen.push(await hub.activity.approvals(ALL), await here.store.approvals.get(id));
+    await hub.internals.activity.answer(id, "no", null);
+    seen.push(await hub.internals.activity.approvals(ALL), await here.store.approvals.get(id));
     expect(JSON.stringify(seen)).not.toContain(SECRET);
-    expect(await hub.activity.approval(id)).toMatchObject({ arguments: { key: "(not kept)", nested: "(not kept)" } });
+    expect(await hub.internals.activity.approval(id)).toMatchObject({
+      arguments: { key: "(not kept)", nested: "(not kept)" },
+    });
   });
 
   it("show the operator what is asked, without what looks like a credential, and forget it with the answer", async () => {
@@ -137,23 +141,28 @@ describe("approvals", () => {
     const args = { to: "bob", key: "ISSUE-7", db: { password: "hunter2-a", names: ["x"] }, api_token: "hunter2-b" };
     const shown = { ...args, db: { password: "[redacted]", names: ["x"] }, api_token: "[redacted]" };
     const id = await held(hub, holding(hub), args);
-    expect((await hub.activity.approvals(PENDING)).approvals).toMatchObject([{ arguments: shown }]);
-    expect(await hub.activity.approval(id)).toMatchObject({ arguments: shown });
+    expect((await hub.internals.activity.approvals(PENDING)).approvals).toMatchObject([{ arguments: shown }]);
+    expect(await hub.internals.activity.approval(id)).toMatchObject({ arguments: shown });
     const keys = { to: "(not kept)", key: "(not kept)", db: "(not kept)", api_token: "(not kept)" };
     expect((await here.store.approvals.get(id))?.request).toMatchObject({ name: "pay", arguments: keys });
-    await hub.activity.answer(id, "no", null);
-    expect(await hub.activity.approval(id)).toMatchObject({ status: "answered", arguments: keys });
+    await hub.internals.activity.answer(id, "no", null);
+    expect(await hub.internals.activity.approval(id)).toMatchObject({ status: "answered", arguments: keys });
     const left = await held(hub, holding(hub), { to: "carol" });
     await here.clock.advance(61_000);
-    expect(await hub.activity.approval(left)).toMatchObject({ status: "expired", arguments: { to: "(not kept)" } });
+    expect(await hub.internals.activity.approval(left)).toMatchObject({
+      status: "expired",
+      arguments: { to: "(not kept)" },
+    });
   });
 
   it("keep the arguments if the audit log does, masked all the same", async () => {
     const here = await place();
     const hub = await here.hub({ ...ASKS, audit: { arguments: true } });
     const id = await held(hub, holding(hub), { to: "bob", password: "hunter2" });
-    await hub.activity.answer(id, "no", null);
-    expect(await hub.activity.approval(id)).toMatchObject({ arguments: { to: "bob", password: "[redacted]" } });
+    await hub.internals.activity.answer(id, "no", null);
+    expect(await hub.internals.activity.approval(id)).toMatchObject({
+      arguments: { to: "bob", password: "[redacted]" },
+    });
     expect(JSON.stringify(await here.store.approvals.get(id))).not.toContain("hunter2");
   });
 
@@ -163,11 +172,11 @@ describe("approvals", () => {
     const text = "long ".repeat(2000);
     const id = await held(hub, holding(hub), { text });
     for (const answered of [false, true]) {
-      if (answered) await hub.activity.answer(id, "no", null);
-      const { approvals } = await hub.activity.approvals(ALL);
+      if (answered) await hub.internals.activity.answer(id, "no", null);
+      const { approvals } = await hub.internals.activity.approvals(ALL);
       expect(approvals).toMatchObject([{ id, shortened: true }]);
       expect(JSON.stringify(approvals).length).toBeLessThan(2000);
-      expect(await hub.activity.approval(id)).toMatchObject({ arguments: { text } });
+      expect(await hub.internals.activity.approval(id)).toMatchObject({ arguments: { text } });
     }
   });
 
@@ -181,9 +190,9 @@ describe("approvals", () => {
       await here.clock.advance(1000);
     }
     for (const status of ["pending", "all"] as const) {
-      const first = await hub.activity.approvals({ status, limit: 2 });
+      const first = await hub.internals.activity.approvals({ status, limit: 2 });
       expect(first.total).toBe(3);
-      const second = await hub.activity.approvals({ status, limit: 2, cursor: first.nextCursor });
+      const second = await hub.internals.activity.approvals({ status, limit: 2, cursor: first.nextCursor });
       expect([...first.approvals, ...second.approvals].map(({ id }) => id)).toEqual(ids);
       expect(second.nextCursor).toBeUndefined();
     }
@@ -194,10 +203,13 @@ describe("approvals", () => {
     const [hub, other] = [await makeAsking(here), await makeAsking(here)];
     const id = await held(other, holding(other), {});
     await settle();
-    expect([(await hub.activity.approvals(PENDING)).total, hub.activity.overview().pendingApprovals]).toEqual([0, 0]);
-    expect((await hub.activity.approvals(ALL)).approvals).toMatchObject([{ id, status: "pending" }]);
+    expect([
+      (await hub.internals.activity.approvals(PENDING)).total,
+      hub.internals.activity.overview().pendingApprovals,
+    ]).toEqual([0, 0]);
+    expect((await hub.internals.activity.approvals(ALL)).approvals).toMatchObject([{ id, status: "pending" }]);
     const remove = await writeHubFile(here.home, { url: "http://127.0.0.1:4701", pid: process.pid, token: "t" });
-    await expect(hub.activity.answer(id, "once", null)).rejects.toMatchObject({
+    await expect(hub.internals.activity.answer(id, "once", null)).rejects.toMatchObject({
       code: "conflict",
       message: expect.stringContaining("(http://127.0.0.1:4701)") as string,
     });
@@ -207,8 +219,8 @@ describe("approvals", () => {
     if (stored === undefined) throw new Error("not stored");
     await here.store.approvals.put({ ...stored, id: "left-over", hub: "a-hub-that-died" });
     const next = await makeAsking(here);
-    expect(await next.activity.approval("left-over")).toMatchObject({ status: "expired", answer: null });
-    expect(await next.activity.approval(id)).toMatchObject({ status: "pending" });
+    expect(await next.internals.activity.approval("left-over")).toMatchObject({ status: "expired", answer: null });
+    expect(await next.internals.activity.approval(id)).toMatchObject({ status: "pending" });
   });
 
   it("can be listed and answered although the store fails", async () => {
@@ -217,8 +229,8 @@ describe("approvals", () => {
     const failing = { ...here.store, approvals: { ...here.store.approvals, put: fail, list: fail } };
     const hub = await makeAsking(here, { store: failing });
     const id = await held(hub, holding(hub), {});
-    expect((await hub.activity.approvals(PENDING)).approvals).toMatchObject([{ id }]);
-    expect(await hub.activity.answer(id, "once", null)).toEqual({ id, answer: "once" });
+    expect((await hub.internals.activity.approvals(PENDING)).approvals).toMatchObject([{ id }]);
+    expect(await hub.internals.activity.answer(id, "once", null)).toEqual({ id, answer: "once" });
     expect(hub.warnings().filter(({ message }) => message.includes("disk full"))).toHaveLength(1);
   });
 });

@@ -20,10 +20,10 @@ describe("[oper-09f] a client whose session was ended", () => {
     const id = (await send(initialize)).headers.get("mcp-session-id") ?? "";
     expect((await send(list, id)).status).toBe(200);
 
-    const { sessions } = await gateway.hub.activity.sessions({ limit: 10, state: "open" });
+    const { sessions } = await gateway.hub.internals.activity.sessions({ limit: 10, state: "open" });
     const [client] = sessions.filter((each) => each.id !== gateway.hub.session.id);
     expect(client).toMatchObject({ door: "mcp", owner: true });
-    await gateway.hub.activity.closeSession(client?.id ?? "");
+    await gateway.hub.internals.activity.closeSession(client?.id ?? "");
     expect((await send(list, id)).status).toBe(404);
     expect((await send(initialize)).status).toBe(200);
   });

@@ -11,11 +11,11 @@ describe("[oper-09a] the overview", () => {
       tools: { deny: ["pay"] },
     });
     const session = hub.openSession({ door: "mcp" });
-    await hub.call(session, { name: "look" });
-    await hub.call(session, { name: "pay" });
-    await hub.call(session, { name: "nothing-of-that-name" });
+    await hub.call({ session, name: "look" });
+    await hub.call({ session, name: "pay" });
+    await hub.call({ session, name: "nothing-of-that-name" });
 
-    const overview = OverviewSchema.parse(hub.activity.overview());
+    const overview = OverviewSchema.parse(hub.internals.activity.overview());
     expect(overview).toMatchObject({
       startedAt: "1970-01-01T00:16:40.000Z",
       store: "sqlite",
@@ -29,13 +29,13 @@ describe("[oper-09a] the overview", () => {
     });
     expect(overview.minutes.at(-1)).toMatchObject({ calls: 3, failed: 2, p50: 0 });
     await clock.advance(31 * 60_000);
-    expect(hub.activity.overview().minutes.every(({ calls }) => calls === 0)).toBe(true);
-    expect(hub.activity.overview().denials).toHaveLength(1);
+    expect(hub.internals.activity.overview().minutes.every(({ calls }) => calls === 0)).toBe(true);
+    expect(hub.internals.activity.overview().denials).toHaveLength(1);
   });
 
   it("is there without a store", async () => {
     const { hub: make } = await place();
-    expect((await make({}, { store: false })).activity.overview().store).toBe("none");
+    expect((await make({}, { store: false })).internals.activity.overview().store).toBe("none");
   });
 });
 
@@ -48,8 +48,8 @@ describe("events", () => {
     hub.on("call-start", ({ name, callId }) => told.push(`start ${name} ${callId.length}`));
     hub.on("call", ({ name, outcome }) => told.push(`${name} ${outcome}`));
     const session = hub.openSession({ door: "mcp" });
-    await hub.call(session, { name: "look" });
-    await hub.call(session, { name: "pay" });
+    await hub.call({ session, name: "look" });
+    await hub.call({ session, name: "pay" });
     session.close();
     session.close();
     expect(told).toEqual(["mcp opened", "start look 36", "look ok", "pay denied", "mcp closed"]);

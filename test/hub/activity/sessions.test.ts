@@ -33,11 +33,11 @@ describe("[oper-09f] sessions", () => {
     await clock.advance(1000);
     const session = hub.openSession({ door: "mcp", role: "narrow", user: "ann" });
     await clock.advance(1000);
-    await hub.call(session, { name: "look" });
-    await hub.call(session, { name: "pay" });
+    await hub.call({ session, name: "look" });
+    await hub.call({ session, name: "pay" });
     session.markTainted({ callId: "c1", name: "web__get", at: clock.now() });
 
-    const { sessions, total } = await hub.activity.sessions(OPEN);
+    const { sessions, total } = await hub.internals.activity.sessions(OPEN);
     expect(total).toBe(2);
     expect(sessions[0]).toEqual({
       id: session.id,
@@ -54,15 +54,15 @@ describe("[oper-09f] sessions", () => {
       taint: { callId: "c1", name: "web__get", at: "1970-01-01T00:16:42.000Z" },
     });
     expect(sessions[1]).toMatchObject({ id: hub.session.id, owner: true, toolCount: 2, calls: 0 });
-    expect(await hub.activity.session(session.id)).toMatchObject({ tools: ["look"], activeSkills: [] });
+    expect(await hub.internals.activity.session(session.id)).toMatchObject({ tools: ["look"], activeSkills: [] });
 
     session.close();
-    expect((await hub.activity.sessions(OPEN)).sessions.map(({ id }) => id)).toEqual([hub.session.id]);
-    expect((await hub.activity.sessions({ ...ALL, state: "closed" })).sessions).toMatchObject([
+    expect((await hub.internals.activity.sessions(OPEN)).sessions.map(({ id }) => id)).toEqual([hub.session.id]);
+    expect((await hub.internals.activity.sessions({ ...ALL, state: "closed" })).sessions).toMatchObject([
       { id: session.id, closedAt: "1970-01-01T00:16:42.000Z", calls: 2, toolCount: 0, taint: { callId: "c1" } },
     ]);
-    expect(await hub.activity.session(session.id)).toMatchObject({ tools: [], closedAt: expect.any(String) });
-    expect(await hub.activity.session("nobody")).toBeUndefined();
+    expect(await hub.internals.activity.session(session.id)).toMatchObject({ tools: [], closedAt: expect.any(String) });
+    expect(await hub.internals.activity.session("nobody")).toBeUndefined();
   });
 
   it("come in pages, and of one door alone", async () => {
@@ -73,18 +73,20 @@ describe("[oper-09f] sessions", () => {
       await clock.advance(1000);
       ids.unshift(hub.openSession({ door }).id);
     }
-    const first = await hub.activity.sessions({ ...OPEN, limit: 2 });
+    const first = await hub.internals.activity.sessions({ ...OPEN, limit: 2 });
     expect(first).toMatchObject({ total: 5, nextCursor: expect.any(String) });
-    const second = await hub.activity.sessions({ ...OPEN, limit: 2, cursor: first.nextCursor });
+    const second = await hub.internals.activity.sessions({ ...OPEN, limit: 2, cursor: first.nextCursor });
     expect([...first.sessions, ...second.sessions].map(({ id }) => id)).toEqual(ids);
-    expect((await hub.activity.sessions({ ...OPEN, door: "rest" })).sessions.map(({ id }) => id)).toEqual([ids[2]]);
+    expect((await hub.internals.activity.sessions({ ...OPEN, door: "rest" })).sessions.map(({ id }) => id)).toEqual([
+      ids[2],
+    ]);
   });
 
   it("are in the store soon, and closed there when the hub is", async () => {
     const { hub: make, clock, store } = await place();
     const hub = await make();
     const session = hub.openSession({ door: "mcp" });
-    await hub.call(session, { name: "look" });
+    await hub.call({ session, name: "look" });
     await clock.advance(6000);
     expect(await store.sessions.get(session.id)).toMatchObject({ calls: 1, closedAt: null });
     await hub.close();
@@ -102,7 +104,7 @@ describe("[oper-09f] sessions", () => {
     await store.settings.set(`hub.${gone.hub}`, JSON.stringify({ pid: 2 ** 30, at: clock.now() }));
 
     const next = await make();
-    const { sessions } = await next.activity.sessions(ALL);
+    const { sessions } = await next.internals.activity.sessions(ALL);
     const closed = new Map(sessions.map(({ id, closedAt }) => [id, closedAt]));
     expect(closed.get(dead.id)).toEqual(expect.any(String));
     expect(closed.get(gone.id)).toEqual(expect.any(String));
@@ -117,7 +119,7 @@ describe("[oper-09f] sessions", () => {
     const old = leftOver({ closedAt: "1970-01-01T00:20:00.000Z" });
     const recent = leftOver({ closedAt: new Date(clock.now() - 3_600_000).toISOString() });
     await store.sessions.put([old, recent]);
-    await (await make()).activity.sessions(ALL);
+    await (await make()).internals.activity.sessions(ALL);
     expect(await store.sessions.get(old.id)).toBeUndefined();
     expect(await store.sessions.get(recent.id)).toBeDefined();
   });
@@ -126,15 +128,15 @@ describe("[oper-09f] sessions", () => {
     const { hub: make, clock } = await place();
     const [hub, other] = [await make(), await make()];
     const session = hub.openSession({ door: "mcp" });
-    await hub.activity.closeSession(session.id);
+    await hub.internals.activity.closeSession(session.id);
     expect(session.closed).toBe(true);
-    await expect(hub.activity.closeSession(session.id)).rejects.toMatchObject({ code: "not_found" });
-    await expect(hub.activity.closeSession("nobody")).rejects.toMatchObject({ code: "not_found" });
-    await expect(hub.activity.closeSession(hub.session.id)).rejects.toMatchObject({ code: "conflict" });
+    await expect(hub.internals.activity.closeSession(session.id)).rejects.toMatchObject({ code: "not_found" });
+    await expect(hub.internals.activity.closeSession("nobody")).rejects.toMatchObject({ code: "not_found" });
+    await expect(hub.internals.activity.closeSession(hub.session.id)).rejects.toMatchObject({ code: "conflict" });
     await clock.advance(6000);
-    await expect(hub.activity.closeSession(other.session.id)).rejects.toMatchObject({ code: "conflict" });
+    await expect(hub.internals.activity.closeSession(other.session.id)).rejects.toMatchObject({ code: "conflict" });
     // What it sees is not known here.
-    expect(await hub.activity.session(other.session.id)).toMatchObject({ closedAt: null, toolCount: null });
+    expect(await hub.internals.activity.session(other.session.id)).toMatchObject({ closedAt: null, toolCount: null });
   });
 
   it("wait for a store that fails, and the hub says so once", async () => {

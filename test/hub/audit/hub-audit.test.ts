@@ -67,8 +67,8 @@ describe("[oper-02c] [oper-03b] the audit of a hub with a store", () => {
     const hub = await createHub(file, { home });
     try {
       hub.registry.register({ name: "say", description: "", parameters: {}, execute: async () => ({ content: [] }) });
-      await hub.call(hub.session, { name: "say" });
-      await hub.call(hub.session, { name: "nobody" });
+      await hub.call({ name: "say" });
+      await hub.call({ name: "nobody" });
       expect((await hub.audit.query(wish)).entries).toMatchObject([
         { name: "nobody", outcome: "not_found", door: "library", session: hub.session.id },
         { name: "say", outcome: "ok" },
@@ -81,7 +81,7 @@ describe("[oper-02c] [oper-03b] the audit of a hub with a store", () => {
     try {
       const { entries } = await next.audit.query(wish);
       expect(entries.map(({ name }) => name)).toEqual(["nobody", "say"]);
-      expect(next.store?.kind).toBe("sqlite");
+      expect(next.internals.store?.kind).toBe("sqlite");
     } finally {
       await next.close();
     }
@@ -91,7 +91,7 @@ describe("[oper-02c] [oper-03b] the audit of a hub with a store", () => {
     const other = join(home, "without");
     const hub = await createHub({}, { home: other });
     try {
-      await hub.call(hub.session, { name: "nobody" });
+      await hub.call({ name: "nobody" });
       const { entries } = await hub.audit.query(OPERATIONS.listAudit.input.parse({}));
       expect(entries.map(({ name }) => name)).toEqual(["nobody"]);
     } finally {

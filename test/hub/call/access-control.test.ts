@@ -29,7 +29,7 @@ describe("[guard-04b] roles of the config", () => {
     expect(names(hub, reviewer)).toContain("files__echo");
     expect(names(hub, reviewer)).not.toContain("files__exit");
     expect(names(hub, reviewer).some((name) => name.startsWith("other"))).toBe(false);
-    expect(await hub.call(reviewer, { name: "other__echo", arguments: { text: "x" } })).toMatchObject({
+    expect(await hub.call({ session: reviewer, name: "other__echo", arguments: { text: "x" } })).toMatchObject({
       ok: false,
       error: { code: "not_found" },
     });
@@ -46,7 +46,7 @@ describe("[guard-04b] roles of the config", () => {
     const bot = hub.openSession({ role: "bot", owner: false });
     expect(names(hub, bot)).toEqual(expect.arrayContaining(["github-bot__env", "extra-bot__env"]));
     expect(names(hub, bot)).not.toContain("github__env");
-    const outcome = await hub.call(bot, { name: "github-bot__env" });
+    const outcome = await hub.call({ session: bot, name: "github-bot__env" });
     expect(JSON.stringify(outcome)).toContain('\\"WHO\\":\\"bot\\"');
     const guest = hub.openSession({ owner: false });
     expect(names(hub, guest).filter((name) => name.includes("bot"))).toEqual([]);
@@ -75,13 +75,13 @@ describe("[guard-04b] roles of the config", () => {
 
   it("[guard-01a] rules on a URI hold for what is read through a template", async () => {
     const hub = await start({ mcpServers: { all: everything() }, tools: { deny: ["demo://resource/dynamic/text/7"] } });
-    expect(await hub.read(hub.session, { uri: "demo://resource/dynamic/text/8" })).toMatchObject({ ok: true });
-    expect(await hub.read(hub.session, { uri: "demo://resource/dynamic/text/7" })).toMatchObject({
+    expect(await hub.read({ uri: "demo://resource/dynamic/text/8" })).toMatchObject({ ok: true });
+    expect(await hub.read({ uri: "demo://resource/dynamic/text/7" })).toMatchObject({
       ok: false,
       error: { code: "denied" },
     });
-    expect(hub.explain(hub.session, "demo://resource/dynamic/text/7")?.decision.verdict).toBe("deny");
-    expect(hub.explain(hub.session, "all__simple-prompt")?.decision.verdict).toBe("allow");
+    expect(hub.explain("demo://resource/dynamic/text/7")?.decision.verdict).toBe("deny");
+    expect(hub.explain("all__simple-prompt")?.decision.verdict).toBe("allow");
   });
 
   it("read what was kept for them, whichever servers they may see", async () => {
@@ -98,7 +98,7 @@ describe("[guard-04b] roles of the config", () => {
     const big = hub.tools({ for: "anthropic", session }).find((tool) => tool.name === "a__big");
     const cut = String((await big?.execute("1", { bytes: 9000 }))?.content[0]?.["text"]);
     const uri = /toolcrib:\/\/results\/[\w-]+/.exec(cut)?.[0] ?? "";
-    expect(await hub.read(session, { uri })).toMatchObject({ ok: true });
+    expect(await hub.read({ session, uri })).toMatchObject({ ok: true });
   });
 
   it("a session of a named user is no owner's unless it says so", async () => {
@@ -136,11 +136,11 @@ describe("[guard-04b] roles of the config", () => {
     });
     const guest = hub.openSession({ owner: false });
     expect(hub.view(guest)).toMatchObject({ tools: [], resources: [], prompts: [], templates: [] });
-    const hidden = await hub.call(guest, { name: "a__echo" });
-    const absent = await hub.call(guest, { name: "a__nope" });
+    const hidden = await hub.call({ session: guest, name: "a__echo" });
+    const absent = await hub.call({ session: guest, name: "a__nope" });
     const shape = (outcome: typeof hidden): unknown =>
       JSON.parse(JSON.stringify(outcome.ok ? null : outcome.error).replaceAll(/a__\w+/g, "NAME"));
     expect(shape(hidden)).toEqual(shape(absent));
-    expect(await hub.call(hub.session, { name: "a__echo" })).toMatchObject({ ok: false, error: { code: "denied" } });
+    expect(await hub.call({ name: "a__echo" })).toMatchObject({ ok: false, error: { code: "denied" } });
   });
 });

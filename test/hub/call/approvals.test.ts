@@ -47,13 +47,13 @@ describe("[guard-03a] a call that a rule asks about", () => {
         return "once";
       },
     });
-    expect(await hub.call(session, { name: "wipe", arguments: { disk: "c" } })).toMatchObject({ ok: true });
+    expect(await hub.call({ session, name: "wipe", arguments: { disk: "c" } })).toMatchObject({ ok: true });
     expect(seen).toMatchObject([
       { name: "wipe", arguments: { disk: "c" }, rule: { list: "ask", pattern: "wipe" }, session: { id: session.id } },
     ]);
-    await hub.call(session, { name: "wipe" });
+    await hub.call({ session, name: "wipe" });
     expect(seen).toHaveLength(2);
-    await hub.call(session, { name: "read" });
+    await hub.call({ session, name: "read" });
     expect(seen).toHaveLength(2);
   });
 
@@ -67,7 +67,7 @@ describe("[guard-03a] a call that a rule asks about", () => {
     async (answer) => {
       // What a callback without types may give.
       const hub = await start(ASK, { onAsk: () => answer as "no" });
-      expect(await hub.call(hub.session, { name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
+      expect(await hub.call({ name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
       expect(runs).toBe(0);
     },
   );
@@ -83,7 +83,7 @@ describe("[guard-03a] a call that a rule asks about", () => {
     });
     hub = await createHub({ tools: { ask: ["pay"] } }, { registry, onAsk: () => ((args.to = "attacker"), "once") });
     const args = { to: "boss" };
-    expect(await hub.call(hub.session, { name: "pay", arguments: args })).toMatchObject({ ok: true });
+    expect(await hub.call({ name: "pay", arguments: args })).toMatchObject({ ok: true });
     expect(ran).toEqual({ to: "boss" });
   });
 
@@ -108,7 +108,7 @@ describe("[guard-03a] a call that a rule asks about", () => {
         },
       },
     );
-    expect(await hub.call(hub.session, { name: "pay" })).toMatchObject({
+    expect(await hub.call({ name: "pay" })).toMatchObject({
       ok: false,
       error: { code: "denied", message: expect.stringContaining("changed") },
     });
@@ -120,11 +120,14 @@ describe("[guard-03a] a call that a rule asks about", () => {
     let asked = 0;
     const hub = await start(file);
     const guest = hub.openSession({ owner: false, onAsk: () => (asked++, "always") });
-    await hub.call(guest, { name: "wipe" });
-    await hub.call(guest, { name: "wipe" });
+    await hub.call({ session: guest, name: "wipe" });
+    await hub.call({ session: guest, name: "wipe" });
     expect(asked).toBe(1);
     expect(JSON.parse(readFileSync(file, "utf8"))).toEqual(ASK);
-    expect(await hub.call(hub.openSession(), { name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
+    expect(await hub.call({ session: hub.openSession(), name: "wipe" })).toMatchObject({
+      ok: false,
+      error: { code: "denied" },
+    });
   });
 
   it.each([
@@ -132,13 +135,13 @@ describe("[guard-03a] a call that a rule asks about", () => {
     ["a callback that throws", async () => Promise.reject(new Error("window closed"))],
   ])("is denied by %s, and the tool does not run", async (_name, onAsk) => {
     const hub = await start(ASK, { onAsk });
-    expect(await hub.call(hub.session, { name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
+    expect(await hub.call({ name: "wipe" })).toMatchObject({ ok: false, error: { code: "denied" } });
     expect(runs).toBe(0);
   });
 
   it("[trust-07a] is denied when there is nobody to ask, and the text says who can approve it, not how", async () => {
     const hub = await start(ASK);
-    const outcome = await hub.call(hub.session, { name: "wipe" });
+    const outcome = await hub.call({ name: "wipe" });
     expect(outcome).toMatchObject({
       ok: false,
       error: {
@@ -153,10 +156,10 @@ describe("[guard-03a] a call that a rule asks about", () => {
   it("is asked once per session after the answer session", async () => {
     let asked = 0;
     const hub = await start(ASK, { onAsk: () => (asked++, "session") });
-    await hub.call(hub.session, { name: "wipe" });
-    await hub.call(hub.session, { name: "wipe" });
+    await hub.call({ name: "wipe" });
+    await hub.call({ name: "wipe" });
     expect(asked).toBe(1);
-    await hub.call(hub.openSession(), { name: "wipe" });
+    await hub.call({ session: hub.openSession(), name: "wipe" });
     expect(asked).toBe(2);
   });
 
@@ -167,7 +170,7 @@ describe("[guard-03a] a call that a rule asks about", () => {
     for (const description of ["Adds a note.", "Deletes everything."]) {
       const parameters = { type: "object" };
       session.own.setTools("own", [{ name: "mine", description, parameters, execute: async () => ({ content: [] }) }]);
-      for (let twice = 0; twice < 2; twice++) expect((await hub.call(session, { name: "mine" })).ok).toBe(true);
+      for (let twice = 0; twice < 2; twice++) expect((await hub.call({ session, name: "mine" })).ok).toBe(true);
     }
     expect(asked).toBe(2);
   });
@@ -177,15 +180,15 @@ describe("[guard-03a] a call that a rule asks about", () => {
     writeFileSync(file, '{\n  // careful\n  "tools": { "ask": ["wipe"] } // asked\n}\n');
     let asked = 0;
     const first = await start(file, { onAsk: () => (asked++, "always") });
-    await first.call(first.session, { name: "wipe" });
-    await first.call(first.openSession(), { name: "wipe" });
+    await first.call({ name: "wipe" });
+    await first.call({ session: first.openSession(), name: "wipe" });
     expect(asked).toBe(1);
     expect(readFileSync(file, "utf8")).toBe(
       '{\n  // careful\n  "tools": { "ask": ["wipe", "!=tool:wipe"] } // asked\n}\n',
     );
     await first.close();
     const second = await start(file);
-    expect(await second.call(second.session, { name: "wipe" })).toMatchObject({ ok: true });
+    expect(await second.call({ name: "wipe" })).toMatchObject({ ok: true });
   });
 
   it("[guard-03b] writes always into a role's own server, where that is whose rule it is", async () => {
@@ -194,7 +197,7 @@ describe("[guard-03a] a call that a rule asks about", () => {
     writeFileSync(file, JSON.stringify({ roles: { bot: { mcpServers: { notes: entry } } } }));
     const hub = await start(file, { onAsk: () => "always" });
     const bot = hub.openSession({ role: "bot" });
-    expect(await hub.call(bot, { name: "notes-bot__change" })).toMatchObject({ ok: true });
+    expect(await hub.call({ session: bot, name: "notes-bot__change" })).toMatchObject({ ok: true });
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
       roles: { bot: { mcpServers: { notes: { tools: { ask: ["change", "!=tool:notes-bot__change"] } } } } },
     });
@@ -206,11 +209,11 @@ describe("[guard-03a] a call that a rule asks about", () => {
       { tools: { ask: ["wipe"], askTimeout: 1000 } },
       { clock, onAsk: () => new Promise(() => {}) },
     );
-    const pending = hub.call(hub.session, { name: "wipe" });
-    await expect.poll(() => hub.asked()).toHaveLength(1);
+    const pending = hub.call({ name: "wipe" });
+    await expect.poll(() => hub.approvals.pending()).toHaveLength(1);
     await clock.advance(1001);
     expect(await pending).toMatchObject({ ok: false, error: { code: "denied" } });
-    expect(hub.asked()).toEqual([]);
+    expect(hub.approvals.pending()).toEqual([]);
   });
 
   it("can be answered from outside, and cancelled by the caller", async () => {
@@ -218,19 +221,19 @@ describe("[guard-03a] a call that a rule asks about", () => {
     const asked: AskRequest[] = [];
     hub.on("ask", (request) => {
       asked.push(request);
-      expect(hub.asked()).toContainEqual(request);
+      expect(hub.approvals.pending()).toContainEqual(request);
     });
-    const first = hub.call(hub.session, { name: "wipe" });
+    const first = hub.call({ name: "wipe" });
     await expect.poll(() => asked).toHaveLength(1);
-    expect(hub.answer(asked[0]?.id ?? "", "once")).toBe(true);
+    expect(hub.approvals.answer(asked[0]?.id ?? "", "once")).toBe(true);
     expect(await first).toMatchObject({ ok: true });
-    expect(hub.answer(asked[0]?.id ?? "", "once")).toBe(false);
+    expect(hub.approvals.answer(asked[0]?.id ?? "", "once")).toBe(false);
 
     const controller = new AbortController();
-    const second = hub.call(hub.session, { name: "wipe", signal: controller.signal });
-    await expect.poll(() => hub.asked()).toHaveLength(1);
+    const second = hub.call({ name: "wipe", signal: controller.signal });
+    await expect.poll(() => hub.approvals.pending()).toHaveLength(1);
     controller.abort();
     expect(await second).toMatchObject({ ok: false, error: { code: "cancelled" } });
-    expect(hub.asked()).toEqual([]);
+    expect(hub.approvals.pending()).toEqual([]);
   });
 });

@@ -34,7 +34,7 @@ describe("[spine-17a] the call path", () => {
     const hub = await hubWith([tool("greet", async (_id, params) => text(`hello ${String(params["who"])}`))]);
     hub.on("call", (record) => records.push(record));
 
-    const outcome = await hub.call(hub.session, { name: "greet", arguments: { who: "world" } });
+    const outcome = await hub.call({ name: "greet", arguments: { who: "world" } });
 
     expect(outcome).toMatchObject({ ok: true, result: { content: [{ type: "text", text: "hello world" }] } });
     expect(records).toHaveLength(1);
@@ -52,7 +52,7 @@ describe("[spine-17a] the call path", () => {
 
   it("gives near matches for an unknown name", async () => {
     const hub = await hubWith([tool("read_file", async () => text("")), tool("write_file", async () => text(""))]);
-    const outcome = await hub.call(hub.session, { name: "read_fil" });
+    const outcome = await hub.call({ name: "read_fil" });
     expect(outcome).toMatchObject({ ok: false, error: { code: "not_found", details: { nearMatches: ["read_file"] } } });
   });
 
@@ -60,22 +60,22 @@ describe("[spine-17a] the call path", () => {
     const hub = await hubWith([tool("read_file", async () => text("")), tool("real_file", async () => text(""))], {
       tools: { deny: ["read_file"] },
     });
-    const outcome = await hub.call(hub.session, { name: "rea_file" });
+    const outcome = await hub.call({ name: "rea_file" });
     expect(JSON.stringify(outcome)).toContain("real_file");
     expect(JSON.stringify(outcome)).not.toContain("read_file");
   });
 
   it("tells an operator that a tool is denied, and anyone else that it does not exist", async () => {
     const hub = await hubWith([tool("wipe", async () => text("gone"))], { tools: { deny: ["wi*"] } });
-    const denied = await hub.call(hub.session, { name: "wipe" });
+    const denied = await hub.call({ name: "wipe" });
     expect(denied).toMatchObject({
       ok: false,
       error: { code: "denied", details: { rule: { level: "hub", list: "deny", pattern: "wi*" } } },
     });
 
     const guest = hub.openSession({ owner: false });
-    const hidden = await hub.call(guest, { name: "wipe" });
-    const absent = await hub.call(guest, { name: "none" });
+    const hidden = await hub.call({ session: guest, name: "wipe" });
+    const absent = await hub.call({ session: guest, name: "none" });
     expect(hidden).toMatchObject({ ok: false, error: { code: "not_found", message: 'There is no tool "wipe".' } });
     expect(absent).toMatchObject({ ok: false, error: { code: "not_found", message: 'There is no tool "none".' } });
     expect(hub.view(hub.session).tools).toEqual([]);
@@ -83,10 +83,13 @@ describe("[spine-17a] the call path", () => {
 
   it("needs an owner session for ownerOnly tools", async () => {
     const hub = await hubWith([tool("reboot", async () => text("ok"), { ownerOnly: true })]);
-    expect(await hub.call(hub.session, { name: "reboot" })).toMatchObject({ ok: true });
+    expect(await hub.call({ name: "reboot" })).toMatchObject({ ok: true });
     const guest = hub.openSession({ owner: false });
     expect(hub.view(guest).tools).toEqual([]);
-    expect(await hub.call(guest, { name: "reboot" })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await hub.call({ session: guest, name: "reboot" })).toMatchObject({
+      ok: false,
+      error: { code: "not_found" },
+    });
   });
 
   it.each([
@@ -98,7 +101,7 @@ describe("[spine-17a] the call path", () => {
         throw error;
       }),
     ]);
-    const outcome = await hub.call(hub.session, { name: "fails" });
+    const outcome = await hub.call({ name: "fails" });
     expect(outcome).toMatchObject({ ok: false, error: { code, message: expect.stringContaining(error.message) } });
     expect(outcome.result).toBeUndefined();
   });
@@ -109,7 +112,7 @@ describe("[spine-17a] the call path", () => {
         throw new Error("disk full");
       }),
     ]);
-    expect(await hub.call(hub.session, { name: "fails" })).toMatchObject({
+    expect(await hub.call({ name: "fails" })).toMatchObject({
       ok: false,
       error: { code: "tool_error", message: "disk full" },
       result: { isError: true, content: [{ type: "text", text: "disk full" }] },
@@ -128,7 +131,7 @@ describe("[spine-17a] the call path", () => {
         { parameters: { type: "object", properties: { a: { type: "number" } }, required: ["a"] } },
       ),
     ]);
-    expect(await hub.call(hub.session, { name: "add", arguments: { a: "x" } })).toMatchObject({
+    expect(await hub.call({ name: "add", arguments: { a: "x" } })).toMatchObject({
       ok: false,
       error: { code: "invalid_arguments" },
     });
@@ -144,21 +147,21 @@ describe("[spine-17a] the call path", () => {
       }),
     ]);
     const controller = new AbortController();
-    const pending = hub.call(hub.session, { name: "wait", signal: controller.signal });
+    const pending = hub.call({ name: "wait", signal: controller.signal });
     await expect.poll(() => seen).toBeDefined();
     controller.abort();
     expect(await pending).toMatchObject({ ok: false, error: { code: "cancelled" } });
     expect(seen?.aborted).toBe(true);
-    expect(await hub.call(hub.session, { name: "wait", signal: controller.signal })).toMatchObject({
+    expect(await hub.call({ name: "wait", signal: controller.signal })).toMatchObject({
       ok: false,
       error: { code: "cancelled" },
     });
 
     const session = hub.openSession();
-    const orphan = hub.call(session, { name: "wait" });
+    const orphan = hub.call({ session, name: "wait" });
     session.close();
     expect(await orphan).toMatchObject({ ok: false, error: { code: "cancelled" } });
-    expect(await hub.call(session, { name: "wait" })).toMatchObject({
+    expect(await hub.call({ session, name: "wait" })).toMatchObject({
       ok: false,
       error: { message: "The session is closed." },
     });
@@ -171,7 +174,7 @@ describe("[spine-17a] the call path", () => {
     const hub = await hubWith([tool("act", async () => text("fine"))]);
     // What a caller without types may hand over.
     const wrong = request as unknown as { name: string };
-    expect(await hub.call(hub.session, wrong)).toMatchObject({ ok: false, error: { code: "invalid_arguments" } });
+    expect(await hub.call(wrong)).toMatchObject({ ok: false, error: { code: "invalid_arguments" } });
     expect(() => hub.tools({ for: "nobody" as "raw" })).toThrow(/There is no provider/);
   });
 
@@ -183,7 +186,7 @@ describe("[spine-17a] the call path", () => {
       }),
     ]);
     const seen: JsonObject[] = [];
-    await hub.call(hub.session, { name: "work", onProgress: (progress) => seen.push(progress) });
+    await hub.call({ name: "work", onProgress: (progress) => seen.push(progress) });
     expect(seen).toMatchObject([{ message: "half" }]);
   });
 });
@@ -191,9 +194,9 @@ describe("[spine-17a] the call path", () => {
 describe("[spine-17d] limits", () => {
   it("[guard-05a] limits calls per minute, with the time to wait", async () => {
     const hub = await hubWith([tool("ping", async () => text("pong"))], { limits: { callsPerMinute: 2 } });
-    await hub.call(hub.session, { name: "ping" });
-    await hub.call(hub.session, { name: "ping" });
-    const third = await hub.call(hub.session, { name: "ping" });
+    await hub.call({ name: "ping" });
+    await hub.call({ name: "ping" });
+    const third = await hub.call({ name: "ping" });
     expect(third).toMatchObject({
       ok: false,
       error: { code: "rate_limited", hint: expect.stringMatching(/^Try again in \d+ s\.$/) },
@@ -206,12 +209,12 @@ describe("[spine-17d] limits", () => {
       [tool("hold", () => new Promise((resolve) => waiting.push(() => resolve(text("held")))))],
       { limits: { concurrency: 1 } },
     );
-    const first = hub.call(hub.session, { name: "hold" });
+    const first = hub.call({ name: "hold" });
     await expect.poll(() => waiting).toHaveLength(1);
-    expect(await hub.call(hub.session, { name: "hold" })).toMatchObject({ ok: false, error: { code: "rate_limited" } });
+    expect(await hub.call({ name: "hold" })).toMatchObject({ ok: false, error: { code: "rate_limited" } });
     waiting[0]?.();
     expect(await first).toMatchObject({ ok: true });
-    const next = hub.call(hub.session, { name: "hold" });
+    const next = hub.call({ name: "hold" });
     await expect.poll(() => waiting).toHaveLength(2);
     waiting[1]?.();
     expect(await next).toMatchObject({ ok: true });
@@ -219,7 +222,7 @@ describe("[spine-17d] limits", () => {
 
   it("refuses a result above the size limit", async () => {
     const hub = await hubWith([tool("big", async () => text("x".repeat(5000)))], { limits: { resultBytes: 1000 } });
-    expect(await hub.call(hub.session, { name: "big" })).toMatchObject({ ok: false, error: { code: "too_large" } });
+    expect(await hub.call({ name: "big" })).toMatchObject({ ok: false, error: { code: "too_large" } });
   });
 });
 
@@ -228,7 +231,7 @@ describe("[spine-17b] hooks", () => {
     let ran = 0;
     const hub = await hubWith([tool("act", async () => (ran++, text("done")))]);
     const remove = hub.use({ before: () => ({ refuse: "not on Sundays" }) });
-    expect(await hub.call(hub.session, { name: "act" })).toMatchObject({
+    expect(await hub.call({ name: "act" })).toMatchObject({
       ok: false,
       error: { code: "denied", message: expect.stringContaining("not on Sundays") },
     });
@@ -238,10 +241,10 @@ describe("[spine-17b] hooks", () => {
         throw new Error("hook bug");
       },
     });
-    expect(await hub.call(hub.session, { name: "act" })).toMatchObject({ ok: false, error: { code: "denied" } });
+    expect(await hub.call({ name: "act" })).toMatchObject({ ok: false, error: { code: "denied" } });
     removeThrowing();
     expect(ran).toBe(0);
-    expect(await hub.call(hub.session, { name: "act" })).toMatchObject({ ok: true });
+    expect(await hub.call({ name: "act" })).toMatchObject({ ok: true });
   });
 
   it("narrow arguments and content, and annotate result and record", async () => {
@@ -264,7 +267,7 @@ describe("[spine-17b] hooks", () => {
       after: () => ({ keepContent: (block) => block.type === "text" }),
       persist: () => ({ annotate: { kept: true } }),
     });
-    const outcome = await hub.call(hub.session, { name: "act", arguments: { secret: 1, open: 2 } });
+    const outcome = await hub.call({ name: "act", arguments: { secret: 1, open: 2 } });
     expect(got).toEqual({ open: 2 });
     expect(outcome).toMatchObject({
       ok: true,
@@ -280,7 +283,7 @@ describe("[spine-17b] hooks", () => {
       before: (call) => void Reflect.set(call.arguments, "a", 99),
       after: (_call, result) => void Reflect.set(result, "isError", true),
     });
-    expect(await hub.call(hub.session, { name: "act", arguments: { a: 1 } })).toMatchObject({ ok: true });
+    expect(await hub.call({ name: "act", arguments: { a: 1 } })).toMatchObject({ ok: true });
     expect(got).toEqual({ a: 1 });
   });
 
@@ -293,7 +296,7 @@ describe("[spine-17b] hooks", () => {
         throw new Error("hook bug");
       },
     });
-    expect(await hub.call(hub.session, { name: "act" })).toMatchObject({ ok: true });
+    expect(await hub.call({ name: "act" })).toMatchObject({ ok: true });
     expect(records).toMatchObject([{ notes: { persistHookFailed: "hook bug" } }]);
   });
 
@@ -302,7 +305,7 @@ describe("[spine-17b] hooks", () => {
     const hub = await hubWith([tool("act", async () => text("leak"))]);
     hub.on("call", (record) => records.push(record));
     hub.use({ after: () => ({ refuse: "looks bad" }), persist: () => ({ refuse: true }) });
-    const outcome = await hub.call(hub.session, { name: "act" });
+    const outcome = await hub.call({ name: "act" });
     expect(outcome).toMatchObject({ ok: false, error: { code: "blocked" } });
     expect(JSON.stringify(outcome)).not.toContain("leak");
     expect(records).toEqual([]);

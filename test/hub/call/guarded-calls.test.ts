@@ -26,7 +26,7 @@ async function start(guard: ConfigInput["guard"], mode = "ok"): Promise<Hub> {
 }
 
 const echo = (hub: Hub, text: string, audience?: "agent") =>
-  hub.call(hub.session, { name: "web__echo", arguments: { text }, audience });
+  hub.call({ name: "web__echo", arguments: { text }, audience });
 const textOf = (outcome: Awaited<ReturnType<typeof echo>>): string => String(outcome.result?.content[0]?.["text"]);
 
 describe("[guard-12a] untrusted content", () => {
@@ -107,7 +107,7 @@ describe("[guard-13d] suspicious content", () => {
 
 describe("[guard-13d] an error that a server words", () => {
   const refuse = (hub: Hub, text: string, audience?: "agent") =>
-    hub.call(hub.session, { name: "web__refuse", arguments: { text }, audience });
+    hub.call({ name: "web__refuse", arguments: { text }, audience });
 
   it("is wrapped for agents, keeps its code and taints like a result", async () => {
     const hub = await start({});
@@ -159,8 +159,8 @@ describe("[guard-15b] a definition that changes", () => {
     writeFileSync(file, JSON.stringify({ mcpServers: { web: misbehaving("rug-pull") }, guard: { pins } }));
     hub = await createHub(file);
     expect((await echo(hub, "x")).ok).toBe(true);
-    await hub.call(hub.session, { name: "web__change" });
-    await hub.refresh();
+    await hub.call({ name: "web__change" });
+    await hub.servers.refresh();
     return hub;
   }
 

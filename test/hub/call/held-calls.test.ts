@@ -50,15 +50,15 @@ function remote(hub: Hub, options: SessionOptions = {}): Session {
   return hub.openSession({ owner: false, door: "mcp", holdsCalls: true, ...options });
 }
 
-const wipe = (hub: Hub, session: Session, disk = "c") => hub.call(session, { name: "wipe", arguments: { disk } });
-const heldId = (hub: Hub): string => hub.asked()[0]?.id ?? "";
+const wipe = (hub: Hub, session: Session, disk = "c") => hub.call({ session, name: "wipe", arguments: { disk } });
+const heldId = (hub: Hub): string => hub.approvals.pending()[0]?.id ?? "";
 
 describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
   it("[trust-07a] is refused at once, and says that the operator was asked, not how to approve it", async () => {
     const hub = await start();
     const session = remote(hub);
     const outcome = await wipe(hub, session);
-    expect(hub.asked()).toMatchObject([
+    expect(hub.approvals.pending()).toMatchObject([
       { held: true, name: "wipe", arguments: { disk: "c" }, session: { id: session.id, door: "mcp" } },
     ]);
     const id = heldId(hub);
@@ -82,13 +82,13 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     const session = remote(hub);
     let asked = 0;
     hub.on("ask", () => asked++);
-    const first = await hub.call(session, { name: "wipe", arguments: { disk: "c", force: true } });
-    const second = await hub.call(session, { name: "wipe", arguments: { force: true, disk: "c" } });
+    const first = await hub.call({ session, name: "wipe", arguments: { disk: "c", force: true } });
+    const second = await hub.call({ session, name: "wipe", arguments: { force: true, disk: "c" } });
     expect(second.ok || second.error.details).toEqual(first.ok || first.error.details);
     expect(asked).toBe(1);
     await wipe(hub, session, "d");
     await wipe(hub, remote(hub), "d");
-    expect(hub.asked()).toHaveLength(3);
+    expect(hub.approvals.pending()).toHaveLength(3);
     expect(asked).toBe(3);
   });
 
@@ -98,7 +98,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     await wipe(hub, session);
     const answered: unknown[] = [];
     hub.on("answer", ({ answer, request }) => answered.push([answer, request.held]));
-    expect(hub.answer(heldId(hub), "once")).toBe(true);
+    expect(hub.approvals.answer(heldId(hub), "once")).toBe(true);
     expect(answered).toEqual([["once", true]]);
     expect(await wipe(hub, session, "d")).toMatchObject(WAITS);
     expect(await wipe(hub, other)).toMatchObject(WAITS);
@@ -111,7 +111,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     const hub = await start();
     const session = remote(hub);
     await wipe(hub, session);
-    hub.answer(heldId(hub), "once");
+    hub.approvals.answer(heldId(hub), "once");
     const outcomes = await Promise.all([wipe(hub, session), wipe(hub, session)]);
     expect(outcomes.map(({ ok }) => ok).toSorted()).toEqual([false, true]);
     expect(runs).toBe(1);
@@ -124,9 +124,9 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
       await wipe(hub, session);
       const id = heldId(hub);
       // What a program without types may give.
-      expect(hub.answer(id, answer as "no")).toBe(true);
-      expect(hub.answer(id, "once")).toBe(false);
-      expect(hub.asked()).toEqual([]);
+      expect(hub.approvals.answer(id, answer as "no")).toBe(true);
+      expect(hub.approvals.answer(id, "once")).toBe(false);
+      expect(hub.approvals.pending()).toEqual([]);
     }
     expect(await wipe(hub, session)).toMatchObject(WAITS);
     expect(runs).toBe(0);
@@ -136,7 +136,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     const hub = await start();
     const session = remote(hub);
     await wipe(hub, session);
-    hub.answer(heldId(hub), "session");
+    hub.approvals.answer(heldId(hub), "session");
     expect(await wipe(hub, session, "other")).toMatchObject({ ok: true });
     expect(await wipe(hub, remote(hub))).toMatchObject(WAITS);
   });
@@ -146,7 +146,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     writeFileSync(file, JSON.stringify(ASK));
     const hub = await start(file);
     await wipe(hub, remote(hub));
-    hub.answer(heldId(hub), "always");
+    hub.approvals.answer(heldId(hub), "always");
     expect(await wipe(hub, remote(hub))).toMatchObject({ ok: true });
     await expect
       .poll(() => JSON.parse(readFileSync(file, "utf8")))
@@ -161,10 +161,10 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     hub.on("answer", ({ answer }) => answered.push(answer));
     await wipe(hub, session);
     await clock.advance(1001);
-    expect(hub.asked()).toEqual([]);
+    expect(hub.approvals.pending()).toEqual([]);
     expect(answered).toEqual(["timeout"]);
     await wipe(hub, session);
-    hub.answer(heldId(hub), "once");
+    hub.approvals.answer(heldId(hub), "once");
     await clock.advance(1001);
     expect(await wipe(hub, session)).toMatchObject(WAITS);
     expect(runs).toBe(0);
@@ -174,7 +174,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     const hub = await start({ ...ASK, guard: { pins: "off" } });
     const session = remote(hub);
     await wipe(hub, session);
-    hub.answer(heldId(hub), "once");
+    hub.approvals.answer(heldId(hub), "once");
     registry.unregister("wipe");
     register("Wipes more.");
     expect(await wipe(hub, session)).toMatchObject(WAITS);
@@ -184,18 +184,18 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     const hub = await start({ ...ASK, limits: { callsPerMinute: 10_000 } });
     await wipe(hub, remote(hub, { user: "quiet" }), "quiet");
     for (let n = 0; n < 21; n++) await wipe(hub, remote(hub), `anybody ${n}`);
-    expect(hub.asked()).toHaveLength(22);
+    expect(hub.approvals.pending()).toHaveLength(22);
     // All sessions of a user count together.
     for (let n = 0; n < 21; n++) await wipe(hub, remote(hub, { user: "loud" }), String(n));
-    const loud = hub.asked().filter(({ session }) => session.user === "loud");
+    const loud = hub.approvals.pending().filter(({ session }) => session.user === "loud");
     expect(loud).toHaveLength(20);
     expect(loud[0]?.arguments).toEqual({ disk: "1" });
     const one = remote(hub);
     for (let n = 0; n < 21; n++) await wipe(hub, one, String(n));
-    expect(hub.asked().filter(({ session }) => session.id === one.id)).toHaveLength(20);
-    expect(hub.asked()[0]?.arguments).toEqual({ disk: "quiet" });
-    hub.answer(heldId(hub), "no");
-    expect(hub.asked()).toHaveLength(61);
+    expect(hub.approvals.pending().filter(({ session }) => session.id === one.id)).toHaveLength(20);
+    expect(hub.approvals.pending()[0]?.arguments).toEqual({ disk: "quiet" });
+    hub.approvals.answer(heldId(hub), "no");
+    expect(hub.approvals.pending()).toHaveLength(61);
   });
 
   it("[gate-08e] is bounded: above all, those make room who hold most", async () => {
@@ -205,9 +205,9 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
       const session = remote(hub);
       for (let n = 0; n < 20; n++) await wipe(hub, session, String(n));
     }
-    expect(hub.asked()).toHaveLength(1000);
-    expect(hub.asked()[0]?.arguments).toEqual({ disk: "quiet" });
-    expect(hub.asked().at(-1)?.arguments).toEqual({ disk: "19" });
+    expect(hub.approvals.pending()).toHaveLength(1000);
+    expect(hub.approvals.pending()[0]?.arguments).toEqual({ disk: "quiet" });
+    expect(hub.approvals.pending().at(-1)?.arguments).toEqual({ disk: "19" });
   });
 
   it("[gate-08e] is not held if nobody would read it: it is too large to be shown", async () => {
@@ -219,7 +219,7 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
       error: { code: "denied", message: expect.stringMatching(/^wipe needs approval\. .*too large to be shown/) },
     });
     expect(JSON.stringify(refused)).not.toContain("approve ");
-    expect(hub.asked()).toEqual([]);
+    expect(hub.approvals.pending()).toEqual([]);
     expect(await wipe(hub, session, "z".repeat(60 * 1024))).toMatchObject(WAITS);
     // Whoever is there to be asked decides about that, too.
     expect(await wipe(hub, remote(hub, { onAsk: () => "once" }), "z".repeat(70 * 1024))).toMatchObject({ ok: true });
@@ -236,16 +236,16 @@ describe("[gate-10b] a call that needs a yes where nobody can be asked", () => {
     const answered: unknown[] = [];
     hub.on("answer", ({ answer }) => answered.push(answer));
     session.close();
-    expect(hub.asked()).toEqual([]);
+    expect(hub.approvals.pending()).toEqual([]);
     expect(answered).toEqual(["withdrawn"]);
-    expect(hub.answer(id, "once")).toBe(false);
+    expect(hub.approvals.answer(id, "once")).toBe(false);
   });
 
   it("is asked of whoever can be asked instead, if anybody can", async () => {
     const hub = await start(ASK, { onAsk: () => "once" });
     expect(await wipe(hub, remote(hub))).toMatchObject({ ok: true });
     expect(await wipe(hub, remote(hub, { onAsk: () => "no" }))).toMatchObject({ ok: false });
-    expect(hub.asked()).toEqual([]);
+    expect(hub.approvals.pending()).toEqual([]);
   });
 });
 
@@ -255,7 +255,7 @@ describe("[gate-10b] a yes for once", () => {
     const session = remote(hub);
     answers = [{ resultType: "input_required" }, { resultType: "input_required" }, { resultType: "complete" }];
     await wipe(hub, session);
-    hub.answer(heldId(hub), "once");
+    hub.approvals.answer(heldId(hub), "once");
     for (let round = 0; round < 3; round++) expect(await wipe(hub, session)).toMatchObject({ ok: true });
     expect(await wipe(hub, session)).toMatchObject(WAITS);
     expect(runs).toBe(3);
@@ -267,7 +267,7 @@ describe("[gate-10b] a yes for once", () => {
     const session = remote(hub);
     answers = Array.from({ length: 9 }, () => ({ resultType: "input_required" }));
     await wipe(hub, session);
-    hub.answer(heldId(hub), "once");
+    hub.approvals.answer(heldId(hub), "once");
     for (let round = 0; round < 2; round++) {
       await clock.advance(400);
       expect(await wipe(hub, session)).toMatchObject({ ok: true });
@@ -282,7 +282,7 @@ describe("[gate-10b] a yes for once", () => {
     const session = remote(hub);
     answers = Array.from({ length: 20 }, () => ({ resultType: "input_required" }));
     await wipe(hub, session);
-    hub.answer(heldId(hub), "once");
+    hub.approvals.answer(heldId(hub), "once");
     // The first, and ten more.
     for (let round = 0; round < 11; round++) expect(await wipe(hub, session)).toMatchObject({ ok: true });
     expect(await wipe(hub, session)).toMatchObject(WAITS);
@@ -305,11 +305,11 @@ describe("[gate-10b] a yes for once", () => {
     const hub = await start({ ...ASK, limits: { callsPerMinute: 1 } }, { clock });
     const session = remote(hub);
     await wipe(hub, session);
-    hub.answer(heldId(hub), "session");
+    hub.approvals.answer(heldId(hub), "session");
     expect(await wipe(hub, session)).toMatchObject({ ok: true });
     const other = remote(hub);
     await wipe(hub, other);
-    hub.answer(heldId(hub), "once");
+    hub.approvals.answer(heldId(hub), "once");
     expect(await wipe(hub, other)).toMatchObject({ ok: false, error: { code: "rate_limited" } });
     await clock.advance(60_001);
     expect(await wipe(hub, other)).toMatchObject({ ok: true });
@@ -320,9 +320,9 @@ describe("[gate-10b] a yes for once", () => {
     const session = remote(hub, { owner: true });
     session.markTainted({ callId: "1", name: "web__read", at: 0 });
     expect(await wipe(hub, session)).toMatchObject({ ...WAITS, error: { details: { rule: { list: "ask" } } } });
-    hub.answer(heldId(hub), "once");
+    hub.approvals.answer(heldId(hub), "once");
     expect(await wipe(hub, session)).toMatchObject({ ...WAITS, error: { details: { rule: { list: "taint" } } } });
-    hub.answer(heldId(hub), "once");
+    hub.approvals.answer(heldId(hub), "once");
     expect(await wipe(hub, session)).toMatchObject({ ok: true });
     expect(await wipe(hub, session)).toMatchObject({ ...WAITS, error: { details: { rule: { list: "ask" } } } });
     expect(runs).toBe(1);

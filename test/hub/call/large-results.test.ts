@@ -33,14 +33,14 @@ async function start(result: JsonObject, guard: ConfigInput["guard"] = {}): Prom
   return hub;
 }
 
-const big = (hub: Hub): Promise<Outcome<CallToolResult>> => hub.call(hub.session, { name: "big", keepLarge: true });
+const big = (hub: Hub): Promise<Outcome<CallToolResult>> => hub.call({ name: "big", keepLarge: true });
 const echo = (hub: Hub, text: string, audience?: "agent"): Promise<Outcome<CallToolResult>> =>
-  hub.call(hub.session, { name: "web__echo", arguments: { text }, keepLarge: true, audience });
+  hub.call({ name: "web__echo", arguments: { text }, keepLarge: true, audience });
 const linkOf = (outcome: Outcome<CallToolResult>): JsonObject => outcome.result?.content[1] ?? {};
 const noteOf = (outcome: Outcome<CallToolResult>): string => String(outcome.result?.content[0]?.["text"]);
 
 async function readBack(hub: Hub, outcome: Outcome<CallToolResult>, audience?: "agent"): Promise<JsonObject> {
-  const read = await hub.read(hub.session, { uri: String(linkOf(outcome)["uri"]), audience });
+  const read = await hub.read({ uri: String(linkOf(outcome)["uri"]), audience });
   return read.ok ? { ...read.result.contents[0], _meta: read.result["_meta"] } : { error: read.error };
 }
 
@@ -94,7 +94,7 @@ describe("[gate-06b] a result above the limit", () => {
   it("is an error where the tool promises structured content, which clients check", async () => {
     hub = await createHub({ mcpServers: { every: everything() }, limits: { resultBytes: 50 } });
     const request = { name: "every__get-structured-content", arguments: { location: "Chicago" } };
-    const outcome = await hub.call(hub.session, { ...request, keepLarge: true });
+    const outcome = await hub.call({ ...request, keepLarge: true });
     expect(outcome.result).toMatchObject({ isError: true, content: [{ type: "text" }, { type: "resource_link" }] });
     const { text } = await readBack(hub, outcome);
     expect(JSON.parse(String(text))).toMatchObject({ structuredContent: { humidity: expect.any(Number) } });
@@ -103,7 +103,7 @@ describe("[gate-06b] a result above the limit", () => {
   it("is handed out as it is when it fits, and refused for whoever did not ask to have it kept", async () => {
     const hub = await start({ content: [{ type: "text", text: LONG }] });
     expect(await echo(hub, "short")).toMatchObject({ result: { content: [{ type: "text", text: "short" }] } });
-    expect(await hub.call(hub.session, { name: "big" })).toMatchObject({ ok: false, error: { code: "too_large" } });
+    expect(await hub.call({ name: "big" })).toMatchObject({ ok: false, error: { code: "too_large" } });
   });
 
   it("[gate-09b] is marked as its origin says, when it is handed out and when it is read", async () => {
@@ -155,7 +155,10 @@ describe("[gate-06b] a result above the limit", () => {
   it("belongs to its session, and a question of the server is no result to keep", async () => {
     const hub = await start({ content: [{ type: "text", text: LONG }] });
     const uri = String(linkOf(await big(hub))["uri"]);
-    expect(await hub.read(hub.openSession(), { uri })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await hub.read({ session: hub.openSession(), uri })).toMatchObject({
+      ok: false,
+      error: { code: "not_found" },
+    });
     await hub.close();
     const asking = await start({ resultType: "input_required", requestState: LONG });
     expect(await big(asking)).toMatchObject({ ok: false, error: { code: "too_large" } });

@@ -111,9 +111,9 @@ class Scene {
   }
 }
 
-const call = (name: string) => (hub: Hub) => hub.call(hub.session, { name });
-const read = (uri: string) => (hub: Hub) => hub.read(hub.session, { uri });
-const prompt = (name: string) => (hub: Hub) => hub.prompt(hub.session, { name });
+const call = (name: string) => (hub: Hub) => hub.call({ name });
+const read = (uri: string) => (hub: Hub) => hub.read({ uri });
+const prompt = (name: string) => (hub: Hub) => hub.prompt({ name });
 
 function publicNames(hub: Hub): Record<"tools" | "prompts" | "resources", Map<string, string>> {
   const { tools, prompts, resources } = hub.view(hub.session);

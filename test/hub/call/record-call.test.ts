@@ -30,8 +30,8 @@ describe("[guard-18a] the audit of a hub", () => {
       execute: async () => ({ content: [] }),
     });
     const hub = await createHub({ tools: { ask: ["pay"], deny: ["never"] } }, { home, registry, onAsk: () => "once" });
-    await hub.call(hub.session, { name: "pay", arguments: { to: "somebody in particular" } });
-    await hub.call(hub.session, { name: "nothing" });
+    await hub.call({ name: "pay", arguments: { to: "somebody in particular" } });
+    await hub.call({ name: "nothing" });
     await hub.close();
 
     const found = await records(home);
@@ -52,7 +52,7 @@ describe("[guard-18a] the audit of a hub", () => {
     const code = `
       import { createHub } from ${JSON.stringify(index)};
       const hub = await createHub(${JSON.stringify({ mcpServers: { a: misbehaving("hang") } })}, { home: ${JSON.stringify(home)} });
-      void hub.call(hub.session, { name: "a__echo", arguments: { text: "x" } });
+      void hub.call({ name: "a__echo", arguments: { text: "x" } });
       setTimeout(() => process.kill(process.pid, "SIGKILL"), 300);`;
     const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], { stdio: "ignore" });
     await once(child, "exit");

@@ -16,8 +16,9 @@ describe("[gate-05c] instructions of servers", () => {
       },
       roles: { only: { servers: ["a", "silent"] }, other: {} },
     });
-    const texts = (role: string): string[] => hub.instructions(hub.openSession({ role })).map(({ text }) => text);
-    expect(hub.instructions(hub.openSession({ owner: false }))).toEqual([
+    const texts = (role: string): string[] =>
+      hub.internals.instructions(hub.openSession({ role })).map(({ text }) => text);
+    expect(hub.internals.instructions(hub.openSession({ owner: false }))).toEqual([
       { server: "b", name: "Bee", text: "Use b." },
       { server: "a", name: "a", text: "Use a." },
     ]);
@@ -32,7 +33,7 @@ describe("[gate-05c] instructions of servers", () => {
       b: place.server("b", { instructions: ATTACK }, { trust: "trusted" }),
     };
     const hub = await place.start({ mcpServers });
-    const servers = (): string[] => hub.instructions(hub.session).map(({ server }) => server);
+    const servers = (): string[] => hub.internals.instructions(hub.session).map(({ server }) => server);
     expect(servers()).toEqual(["a", "b"]);
     expect(hub.warnings().map(({ server }) => server)).toEqual(["a"]);
     place.write({ mcpServers, guard: { definitions: "quarantine" } });
@@ -61,11 +62,11 @@ describe("a hub for many clients", () => {
     const place = new ReloadPlace();
     const mcpServers = { a: place.server("a", { levels: true }) };
     const hub = await place.open({ mcpServers });
-    hub.setLogLevel("debug");
+    hub.internals.setLogLevel("debug");
     await vi.waitFor(() => expect(place.read("a.level")).toBe("debug"), WAIT);
     await hub.reload({ mcpServers: { ...mcpServers, b: place.server("b", { levels: true }) } });
     await vi.waitFor(() => expect(place.read("b.level")).toBe("debug"), WAIT);
-    hub.rootsChanged();
+    hub.internals.rootsChanged();
     await place.appears("a.roots");
     await place.appears("b.roots");
   });
@@ -74,28 +75,28 @@ describe("a hub for many clients", () => {
     const place = new ReloadPlace();
     const hub = await place.open({ mcpServers: { a: place.server("a", { gate: "open" }) } }, { wait: false });
     expect(toolNames(hub)).toEqual([]);
-    expect(hub.servers()[0]?.state).toBe("connecting");
-    const settled = hub.settled();
+    expect(hub.servers.list()[0]?.state).toBe("connecting");
+    const settled = hub.servers.settled();
     place.touch("open");
     await settled;
     expect(toolNames(hub)).toEqual(["a__who"]);
-    await hub.settled();
+    await hub.servers.settled();
   });
 
   it("settles after the given time although a server hangs", async () => {
     const place = new ReloadPlace();
     const hub = await place.open({ mcpServers: { a: place.server("a", { gate: "never" }) } }, { wait: 1 });
-    await hub.settled();
-    expect(hub.servers()[0]?.state).toBe("connecting");
+    await hub.servers.settled();
+    expect(hub.servers.list()[0]?.state).toBe("connecting");
   });
 
   it("knows its sessions", async () => {
     const place = new ReloadPlace();
     const hub = await place.open({});
     const session = hub.openSession({ user: "u" });
-    expect(hub.sessions()).toEqual([hub.session, session]);
+    expect(hub.internals.sessions()).toEqual([hub.session, session]);
     session.close();
-    expect(hub.sessions()).toEqual([hub.session]);
+    expect(hub.internals.sessions()).toEqual([hub.session]);
   });
 
   it("passes on what servers say of themselves, without secrets", async () => {
@@ -120,9 +121,9 @@ describe("[gate-07c] a resource that is followed", () => {
     const hub = await place.open({ mcpServers: { a: entry("old") } });
     const [follows, stopped] = [hub.openSession(), hub.openSession()];
     for (const session of [follows, stopped]) {
-      expect(await hub.subscribe(session, { uri: "x://1" })).toMatchObject({ ok: true });
+      expect(await hub.internals.subscribe(session, { uri: "x://1" })).toMatchObject({ ok: true });
     }
-    expect(await hub.unsubscribe(stopped, { uri: "x://1" })).toMatchObject({ ok: true });
+    expect(await hub.internals.unsubscribe(stopped, { uri: "x://1" })).toMatchObject({ ok: true });
     const updates: string[] = [];
     hub.on("resource-updated", ({ uri }) => updates.push(uri));
     await hub.reload({ mcpServers: { a: entry("new") } });

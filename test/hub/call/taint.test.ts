@@ -32,30 +32,30 @@ const echo = { arguments: { text: "x" } };
 describe("[guard-17a] a session that has read untrusted open-world content", () => {
   it("may no longer use risky tools, and the decision says which call tainted it", async () => {
     const hub = await start({ taint: "deny" });
-    expect(await hub.call(hub.session, { name: "notes__change" })).toMatchObject({ ok: true });
+    expect(await hub.call({ name: "notes__change" })).toMatchObject({ ok: true });
     expect(hub.session.taint).toBeNull();
-    const first = await hub.call(hub.session, { name: "web__echo", ...echo });
+    const first = await hub.call({ name: "web__echo", ...echo });
     expect(first.ok).toBe(true);
     expect(hub.session.taint).toMatchObject({ name: "web__echo", callId: first.callId });
 
-    const risky = await hub.call(hub.session, { name: "notes__change" });
+    const risky = await hub.call({ name: "notes__change" });
     expect(risky).toMatchObject({
       ok: false,
       error: { code: "denied", details: { rule: { level: "taint", pattern: "destructive" } } },
     });
     expect(risky.ok ? "" : risky.error.message).toContain("web__echo");
-    expect(hub.explain(hub.session, "notes__change")?.decision.verdict).toBe("deny");
+    expect(hub.explain("notes__change")?.decision.verdict).toBe("deny");
 
     const fresh = hub.openSession();
-    expect(await hub.call(fresh, { name: "notes__change" })).toMatchObject({ ok: true });
+    expect(await hub.call({ session: fresh, name: "notes__change" })).toMatchObject({ ok: true });
   });
 
   it("is asked, once per session if that is the answer", async () => {
     let asked = 0;
     const hub = await start({ taint: "ask" }, { onAsk: () => (asked++, "session") });
-    await hub.call(hub.session, { name: "web__echo", ...echo });
-    expect(await hub.call(hub.session, { name: "notes__change" })).toMatchObject({ ok: true });
-    expect(await hub.call(hub.session, { name: "notes__change" })).toMatchObject({ ok: true });
+    await hub.call({ name: "web__echo", ...echo });
+    expect(await hub.call({ name: "notes__change" })).toMatchObject({ ok: true });
+    expect(await hub.call({ name: "notes__change" })).toMatchObject({ ok: true });
     expect(asked).toBe(1);
   });
 
@@ -70,18 +70,18 @@ describe("[guard-17a] a session that has read untrusted open-world content", () 
       },
       { registry, onAsk: ({ rule }) => (reasons.push(rule.list), "session") },
     );
-    await hub.call(hub.session, { name: "notes__change" });
-    await hub.call(hub.session, { name: "web__echo", ...echo });
-    await hub.call(hub.session, { name: "notes__change" });
-    await hub.call(hub.session, { name: "notes__change" });
+    await hub.call({ name: "notes__change" });
+    await hub.call({ name: "web__echo", ...echo });
+    await hub.call({ name: "notes__change" });
+    await hub.call({ name: "notes__change" });
     expect(reasons).toEqual(["ask", "taint"]);
   });
 
   it("still uses what the config says is harmless", async () => {
     const hub = await start({ taint: "deny", classes: { destructive: ["!notes__*"], sendsOut: ["!notes__*"] } });
-    await hub.call(hub.session, { name: "web__echo", ...echo });
-    expect(await hub.call(hub.session, { name: "notes__change" })).toMatchObject({ ok: true });
-    expect(await hub.call(hub.session, { name: "web__change" })).toMatchObject({
+    await hub.call({ name: "web__echo", ...echo });
+    expect(await hub.call({ name: "notes__change" })).toMatchObject({ ok: true });
+    expect(await hub.call({ name: "web__change" })).toMatchObject({
       ok: false,
       error: { code: "denied" },
     });
@@ -89,17 +89,17 @@ describe("[guard-17a] a session that has read untrusted open-world content", () 
 
   it("is not tainted by trusted servers or by tools of a closed world, and nothing happens when it is off", async () => {
     const trusted = await start({ taint: "deny" }, {}, { trust: "trusted" });
-    await trusted.call(trusted.session, { name: "web__echo", ...echo });
+    await trusted.call({ name: "web__echo", ...echo });
     expect(trusted.session.taint).toBeNull();
     await trusted.close();
 
     const closed = await start({ taint: "deny", classes: { openWorld: ["!web__*"] } });
-    await closed.call(closed.session, { name: "web__echo", ...echo });
+    await closed.call({ name: "web__echo", ...echo });
     expect(closed.session.taint).toBeNull();
     await closed.close();
 
     const off = await start({ taint: "off" });
-    await off.call(off.session, { name: "web__echo", ...echo });
-    expect(await off.call(off.session, { name: "notes__change" })).toMatchObject({ ok: true });
+    await off.call({ name: "web__echo", ...echo });
+    expect(await off.call({ name: "notes__change" })).toMatchObject({ ok: true });
   });
 });

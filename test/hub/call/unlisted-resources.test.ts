@@ -23,13 +23,13 @@ async function open(place: LinkingServers, config: ConfigInput, options: HubOpti
 
 /** The URIs that a tool linked to, as the session got them. */
 async function linked(hub: Hub, session: Session, name: string, ...uris: string[]): Promise<unknown[]> {
-  const outcome = await hub.call(session, { name, arguments: { uris } });
+  const outcome = await hub.call({ session, name, arguments: { uris } });
   return outcome.result?.content.map((block) => block["uri"]) ?? [outcome];
 }
 
 /** What was read, or the code of the error. */
 async function read(hub: Hub, session: Session, uri: string): Promise<unknown> {
-  const outcome = await hub.read(session, { uri });
+  const outcome = await hub.read({ session, uri });
   return outcome.ok ? outcome.result.contents[0]?.["text"] : outcome.error.code;
 }
 
@@ -47,8 +47,8 @@ describe("[gate-03] a resource that no server lists", () => {
     // Also in a session that never got the link.
     const another = hub.openSession();
     expect(await read(hub, another, "x://unlisted/1")).toBe("only x://unlisted/1");
-    expect(await hub.subscribe(another, { uri: "x://unlisted/1" })).toMatchObject({ ok: true });
-    expect(await hub.unsubscribe(another, { uri: "x://unlisted/1" })).toMatchObject({ ok: true });
+    expect(await hub.internals.subscribe(another, { uri: "x://unlisted/1" })).toMatchObject({ ok: true });
+    expect(await hub.internals.unsubscribe(another, { uri: "x://unlisted/1" })).toMatchObject({ ok: true });
     expect(place.asked("only").slice(-2)).toEqual([
       "resources/subscribe x://unlisted/1",
       "resources/unsubscribe x://unlisted/1",
@@ -58,7 +58,7 @@ describe("[gate-03] a resource that no server lists", () => {
   it("leaves it to the server to say that there is none", async () => {
     const place = new LinkingServers();
     const hub = await open(place, { mcpServers: { only: place.server("only") } });
-    expect(await hub.read(hub.session, { uri: "x://none" })).toMatchObject({
+    expect(await hub.read({ uri: "x://none" })).toMatchObject({
       ok: false,
       error: { details: { rpc: { code: -32002, message: "only has no x://none", data: { uri: "x://none" } } } },
     });
@@ -67,7 +67,7 @@ describe("[gate-03] a resource that no server lists", () => {
   it("does not exist where no server has resources", async () => {
     const place = new LinkingServers();
     const hub = await open(place, { mcpServers: { a: place.server("a", { hasResources: false }) } });
-    const outcome = await hub.read(hub.session, { uri: "x://1" });
+    const outcome = await hub.read({ uri: "x://1" });
     expect(outcome).toMatchObject({
       ok: false,
       error: { code: "not_found", message: 'There is no resource "x://1".' },
@@ -83,7 +83,7 @@ describe("[gate-03] a resource that no server lists", () => {
     });
     const [session, another] = [hub.openSession(), hub.openSession()];
     expect(await linked(hub, session, "b__link", "x://1")).toEqual(["x://1"]);
-    expect(await hub.call(session, { name: "a__embed", arguments: { uris: ["x://2"] } })).toMatchObject({ ok: true });
+    expect(await hub.call({ session, name: "a__embed", arguments: { uris: ["x://2"] } })).toMatchObject({ ok: true });
     expect(await read(hub, session, "x://1")).toBe("b x://1");
     expect(await read(hub, session, "x://2")).toBe("a x://2");
     expect(await read(hub, another, "x://1")).toBe("not_found");
@@ -113,12 +113,12 @@ describe("[gate-03] a resource that no server lists", () => {
     for (const uri of ["x://shared", "t://1", "toolcrib://results/1"]) {
       expect(await read(hub, session, `toolcrib://servers/b/${uri}`)).toBe(`b ${uri}`);
     }
-    const outcome = await hub.read(session, { uri: "toolcrib://servers/b/x://shared" });
+    const outcome = await hub.read({ session, uri: "toolcrib://servers/b/x://shared" });
     expect(outcome.result?.contents[0]?.uri).toBe("toolcrib://servers/b/x://shared");
     for (const uri of ["toolcrib://servers/c/x://1", "toolcrib://servers/%62/t://1", "toolcrib://x", "TOOLCRIB://x"]) {
       expect(await read(hub, session, uri)).toBe("not_found");
     }
-    expect(await hub.subscribe(session, { uri: "toolcrib://results/1" })).toMatchObject({ ok: false });
+    expect(await hub.internals.subscribe(session, { uri: "toolcrib://results/1" })).toMatchObject({ ok: false });
   });
 
   it("keeps the links of tools that run in this process, and of tools run by toolcrib_call", async () => {
@@ -140,7 +140,7 @@ describe("[gate-03] a resource that no server lists", () => {
     );
     expect(await linked(hub, hub.session, "mine")).toEqual(["x://listed"]);
     const arguments_ = { name: "b__link", arguments: { uris: ["x://listed", "x://1"] } };
-    const outcome = await hub.call(hub.session, { name: "toolcrib_call", arguments: arguments_ });
+    const outcome = await hub.call({ name: "toolcrib_call", arguments: arguments_ });
     expect(outcome.result?.content.map((block) => block["uri"])).toEqual(["toolcrib://servers/b/x://listed", "x://1"]);
     expect(await read(hub, hub.session, "x://1")).toBe("b x://1");
   });
@@ -152,7 +152,7 @@ describe("[gate-03] a resource that no server lists", () => {
     });
     const hub = await open(place, servers("old"));
     await linked(hub, hub.session, "b__link", "x://1");
-    expect(await hub.subscribe(hub.session, { uri: "x://1" })).toMatchObject({ ok: true });
+    expect(await hub.internals.subscribe(hub.session, { uri: "x://1" })).toMatchObject({ ok: true });
     await hub.reload(servers("new"));
     await vi.waitFor(() => expect(place.asked("new")).toEqual(["resources/subscribe x://1"]), WAIT);
     expect(place.asked("a")).toEqual([]);
@@ -174,7 +174,7 @@ describe("[gate-09b] rules for a resource that no server lists", () => {
       const uri = `${form}x://secret/1`;
       expect(await read(hub, hub.session, uri)).toBe("denied");
       expect(await read(hub, guest, uri)).toBe("not_found");
-      expect(await hub.subscribe(guest, { uri })).toMatchObject({ ok: false, error: { code: "not_found" } });
+      expect(await hub.internals.subscribe(guest, { uri })).toMatchObject({ ok: false, error: { code: "not_found" } });
     }
     // Rules on what a template gives are rules on its public form.
     expect(await read(hub, hub.session, "toolcrib://servers/a/t://1")).toBe("not_found");

@@ -22,12 +22,12 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
   afterAll(() => ground.stop());
 
   const call = async (hub: Hub, name: string, args: Record<string, unknown> = {}): Promise<string> =>
-    textOf(await hub.call(hub.session, { name, arguments: args }));
+    textOf(await hub.call({ name, arguments: args }));
 
   /** The hub that runs the server, and one that does not. */
   const split = (id: string, ...hubs: Hub[]): [Hub, Hub] => {
     const where = serverOf(hubs[0] as Hub, id).node;
-    const owner = hubs.find((hub) => hub.cluster?.node.name === where);
+    const owner = hubs.find((hub) => hub.internals.cluster?.node.name === where);
     const other = hubs.find((hub) => hub !== owner);
     if (owner === undefined || other === undefined) throw new Error(`${id} runs at ${where ?? "no node"}`);
     return [owner, other];
@@ -48,12 +48,12 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
     const places = hubs.map((hub) => serverOf(hub, "one").node);
     expect(new Set(places).size).toBe(1);
     expect(["a", "b", "c"]).toContain(places[0]);
-    expect(hubs.map((hub) => hub.activity.overview().node)).toEqual(["a", "b", "c"]);
+    expect(hubs.map((hub) => hub.internals.activity.overview().node)).toEqual(["a", "b", "c"]);
 
     // Two of them run it, the third spreads its calls over both.
     await vi.waitFor(() => expect(serverOf(first as Hub, "many").node?.split(", ")).toHaveLength(2), WITHIN);
     const taken = serverOf(first as Hub, "many").node?.split(", ") ?? [];
-    const third = hubs.find((hub) => !taken.includes(hub.cluster?.node.name ?? ""));
+    const third = hubs.find((hub) => !taken.includes(hub.internals.cluster?.node.name ?? ""));
     const answered = new Set<string>();
     await vi.waitFor(async () => {
       answered.add(await call(third as Hub, "many__who"));
@@ -67,7 +67,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
       nodes = await cluster(ground, { one: {} });
       const [, other] = split("one", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
       const steps: number[] = [];
-      const done = await other.call(other.session, {
+      const done = await other.call({
         name: "one__progress",
         arguments: { steps: 3 },
         onProgress: ({ progress }) => steps.push(progress),
@@ -80,7 +80,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
       expect(await call(other, "one__echo", { text })).toBe(text);
 
       const controller = new AbortController();
-      const slow = other.call(other.session, {
+      const slow = other.call({
         name: "one__slow",
         arguments: { id: "given-up", ms: 20_000 },
         signal: controller.signal,
@@ -104,9 +104,9 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
       const [, other] = split("all", ...hubs);
       expect(await call(other, "all__trigger-elicitation-request")).toContain("decline");
       expect(asked).toHaveLength(1);
-      const wrong = await other.call(other.session, { name: "all__echo", arguments: {} });
+      const wrong = await other.call({ name: "all__echo", arguments: {} });
       expect(wrong.ok).toBe(false);
-      const read = await other.read(other.session, { uri: "demo://resource/static/document/features.md" });
+      const read = await other.read({ uri: "demo://resource/static/document/features.md" });
       expect(read.ok).toBe(true);
     });
   });
@@ -128,7 +128,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
     expect(nodes.counts("one").toSorted()).toEqual(Array.from({ length: sent }, (_, n) => `call-${n + 1}`).toSorted());
     expect(starts("one")).toBe(2);
     expect(overlaps("one")).toEqual([]);
-    expect(serverOf(other, "one")).toMatchObject({ state: "ready", node: other.cluster?.node.name });
+    expect(serverOf(other, "one")).toMatchObject({ state: "ready", node: other.internals.cluster?.node.name });
   });
 
   it("[scale-06c] [scale-09b] while NATS is away nothing runs twice, and what may run anywhere goes on", async () => {
@@ -162,7 +162,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
     expect(serverOf(cutOff, "one").node).toBe("a");
     const other = await nodes.start("b");
     const pid = await call(other, "one__who");
-    const inDoubt = other.call(other.session, { name: "one__slow", arguments: { id: "cut", ms: 30_000 } });
+    const inDoubt = other.call({ name: "one__slow", arguments: { id: "cut", ms: 30_000 } });
     await vi.waitFor(() => expect(nodes.counts("one")).toContain("cut"), WITHIN);
     way.cut();
     const lost = await inDoubt;
@@ -183,14 +183,14 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
     const [owner, other] = split("one", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
     const pid = await call(other, "one__who");
     const changed = (hub: Hub): Promise<unknown> =>
-      hub.reload(nodes.config(hub.cluster?.node.name ?? "", { one: { args: ["--name=next"] } }));
+      hub.reload(nodes.config(hub.internals.cluster?.node.name ?? "", { one: { args: ["--name=next"] } }));
     await Promise.all([changed(other), changed(owner)]);
     const pids = await Promise.all([call(owner, "one__who"), call(other, "one__who")]);
     expect(pids[0]).toBe(pids[1]);
     expect(pids[0]).not.toBe(pid);
     await vi.waitFor(() => expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH"), WITHIN);
-    await other.reload(nodes.config(other.cluster?.node.name ?? "", {}));
-    await owner.reload(nodes.config(owner.cluster?.node.name ?? "", {}));
+    await other.reload(nodes.config(other.internals.cluster?.node.name ?? "", {}));
+    await owner.reload(nodes.config(owner.internals.cluster?.node.name ?? "", {}));
     await vi.waitFor(() => expect(() => process.kill(Number(pids[0]), 0)).toThrow("ESRCH"), WITHIN);
     expect(starts("one")).toBe(2);
   });
@@ -203,7 +203,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
     const heard: string[] = [];
     other.on("resource-updated", ({ originUri }) => heard.push(originUri));
     const uri = other.view(session).resources[0]?.name ?? "";
-    expect(await other.subscribe(session, { uri })).toMatchObject({ ok: true });
+    expect(await other.internals.subscribe(session, { uri })).toMatchObject({ ok: true });
     await call(other, "notes__touch");
     await vi.waitFor(() => expect(heard).toEqual(["note://one"]), WITHIN);
     await owner.close();
@@ -217,7 +217,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
     nodes = await cluster(ground, { notes: { args, isolation: "user" } });
     const hubs = await Promise.all([nodes.start("a"), nodes.start("b")]);
     const pidFor = async (hub: Hub, user: string): Promise<string> =>
-      textOf(await hub.call(hub.openSession({ user }), { name: "notes__user" }));
+      textOf(await hub.call({ session: hub.openSession({ user }), name: "notes__user" }));
     const [here, there, another] = await Promise.all(
       hubs.map((hub) => pidFor(hub, "ada")).concat(hubs.slice(0, 1).map((hub) => pidFor(hub, "bob"))),
     );
@@ -229,12 +229,12 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
     nodes = await cluster(ground, { one: {} });
     const [owner, other] = split("one", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
     const pid = Number(await call(other, "one__who"));
-    expect((await other.disconnect("one")).state).toBe("idle");
+    expect((await other.servers.disconnect("one")).state).toBe("idle");
     await vi.waitFor(() => expect(serverOf(owner, "one").state).toBe("idle"), WITHIN);
     await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), WITHIN);
     await delay(LEASE_MS);
     expect(starts("one")).toBe(1);
-    expect((await other.connect("one")).state).toBe("ready");
+    expect((await other.servers.connect("one")).state).toBe("ready");
     await vi.waitFor(() => expect(serverOf(owner, "one").state).toBe("ready"), WITHIN);
     expect(starts("one")).toBe(2);
   });

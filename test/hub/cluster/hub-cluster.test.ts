@@ -22,7 +22,7 @@ describe("[scale-05b] the cluster of a hub", () => {
 
   it("is not joined by a hub that is no node, which says so", async () => {
     await using hub = await createHub({ cluster: CLUSTER, mcpServers: {} }, { home });
-    expect(hub.cluster).toBeUndefined();
+    expect(hub.internals.cluster).toBeUndefined();
     expect(hub.warnings().map(({ message }) => message)).toEqual([expect.stringContaining("does not join")]);
   });
 

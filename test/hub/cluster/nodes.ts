@@ -11,6 +11,7 @@ import type { ServerEntryInput } from "../../../src/model/server-spec.ts";
 import { ripenLeases } from "../../cluster/engine/ripe-leases.ts";
 import { missingNats, type Nats, startNats } from "../../support/nats.ts";
 import { missingPostgres, type Postgres, startPostgres } from "../../support/postgres.ts";
+import type { ServerInfo } from "../../../src/model/server-state.ts";
 
 /** Why there can be no cluster here, or undefined. */
 export const missing = missingNats() ?? missingPostgres();
@@ -107,8 +108,8 @@ export function textOf(outcome: Awaited<ReturnType<Hub["call"]>>): string {
   return content?.type === "text" ? String(content["text"]) : "";
 }
 
-export function serverOf(hub: Hub, id: string): ReturnType<Hub["servers"]>[number] {
-  const found = hub.servers().find((server) => server.id === id);
+export function serverOf(hub: Hub, id: string): ServerInfo {
+  const found = hub.servers.list().find((server) => server.id === id);
   if (found === undefined) throw new Error(`there is no ${id}`);
   return found;
 }

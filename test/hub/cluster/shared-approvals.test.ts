@@ -19,14 +19,17 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
   beforeEach(async () => {
     cluster = await bench.cluster();
     [one, two] = [await cluster.start("one", ASK), await cluster.start("two", ASK)];
-    await until(() => [one, two].every(({ hub }) => hub.cluster?.nodes().length === 2), "both see each other");
+    await until(
+      () => [one, two].every(({ hub }) => hub.internals.cluster?.nodes().length === 2),
+      "both see each other",
+    );
   });
   afterEach(() => cluster.close());
 
   const pendingAt = async ({ hub }: TestNode): Promise<string[]> =>
-    (await hub.activity.approvals(PAGE)).approvals.map(({ id }) => id);
+    (await hub.internals.activity.approvals(PAGE)).approvals.map(({ id }) => id);
   const answerAt = ({ hub }: TestNode, id: string, answer: AskAnswer): Promise<object> =>
-    hub.activity.answer(id, answer, null);
+    hub.internals.activity.answer(id, answer, null);
   /** The same caller at a node, as a door opens it. */
   const callerAt = ({ hub }: TestNode): Session => hub.openSession({ user: "ann", sharedKey: "ann", holdsCalls: true });
 
@@ -36,41 +39,44 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
     two.hub.on("answer", ({ request, answer }) => heard.push(`${answer} ${request.id}`));
     const asked = Promise.withResolvers<AskRequest>();
     const session = one.hub.openSession({ onAsk: (request) => (asked.resolve(request), new Promise<never>(() => {})) });
-    const call = one.hub.call(session, { name: "wipe", arguments: { disk: "c" } });
+    const call = one.hub.call({ session, name: "wipe", arguments: { disk: "c" } });
     const { id } = await asked.promise;
     await until(async () => (await pendingAt(two)).includes(id), "listed");
-    expect(await two.hub.activity.approval(id)).toMatchObject({ name: "wipe", arguments: { disk: "c" } });
-    expect(two.hub.activity.overview().pendingApprovals).toBe(1);
-    expect(await two.hub.activity.answer(id, "once", "boss", "rest")).toEqual({ id, answer: "once" });
+    expect(await two.hub.internals.activity.approval(id)).toMatchObject({ name: "wipe", arguments: { disk: "c" } });
+    expect(two.hub.internals.activity.overview().pendingApprovals).toBe(1);
+    expect(await two.hub.internals.activity.answer(id, "once", "boss", "rest")).toEqual({ id, answer: "once" });
     expect(await call).toMatchObject({ ok: true });
     await until(async () => (await pendingAt(two)).length === 0, "no longer listed");
     expect(heard).toEqual([`asked one ${id}`, `once ${id}`]);
     await one.hub.audit.flush();
     const { entries } = await two.hub.audit.query({ limit: 10, order: "newest", type: "decision" });
     expect(entries[0]).toMatchObject({ answer: "once", answeredBy: "boss", answeredThrough: "rest" });
-    await expect(two.hub.activity.answer(id, "once", null)).rejects.toMatchObject({ code: "not_found" });
+    await expect(two.hub.internals.activity.answer(id, "once", null)).rejects.toMatchObject({ code: "not_found" });
   });
 
   it("[trust-07b] nobody approves their own call at another node either", async () => {
     const session = one.hub.openSession({ caller: "token:1", user: "ann", sharedKey: "ann", holdsCalls: true });
-    expect(await one.hub.call(session, { name: "wipe" })).toMatchObject({ ok: false });
-    const id = one.hub.asked()[0]?.id ?? "";
+    expect(await one.hub.call({ session, name: "wipe" })).toMatchObject({ ok: false });
+    const id = one.hub.approvals.pending()[0]?.id ?? "";
     await until(async () => (await pendingAt(two)).includes(id), "listed");
     for (const [user, caller] of [
       [null, "token:1"],
       ["ann", "token:2"],
     ] as const) {
-      const own = two.hub.activity.answer(id, "once", user, "rest", caller);
+      const own = two.hub.internals.activity.answer(id, "once", user, "rest", caller);
       await expect(own).rejects.toMatchObject({ code: "denied", message: expect.stringContaining("own") });
     }
-    expect(await one.hub.call(session, { name: "wipe" })).toMatchObject({ ok: false });
-    expect(await two.hub.activity.answer(id, "once", "bob", "rest", "token:3")).toEqual({ id, answer: "once" });
-    expect(await one.hub.call(session, { name: "wipe" })).toMatchObject({ ok: true });
+    expect(await one.hub.call({ session, name: "wipe" })).toMatchObject({ ok: false });
+    expect(await two.hub.internals.activity.answer(id, "once", "bob", "rest", "token:3")).toEqual({
+      id,
+      answer: "once",
+    });
+    expect(await one.hub.call({ session, name: "wipe" })).toMatchObject({ ok: true });
   });
 
   it("a question of before is seen by a node that comes later, and goes with the node that asked", async () => {
-    expect(await one.hub.call(callerAt(one), { name: "wipe" })).toMatchObject({ ok: false });
-    const [request] = one.hub.asked();
+    expect(await one.hub.call({ session: callerAt(one), name: "wipe" })).toMatchObject({ ok: false });
+    const [request] = one.hub.approvals.pending();
     const three = await cluster.start("three", ASK);
     await until(async () => (await pendingAt(three)).includes(request?.id ?? ""), "listed");
     await one.hub.close();
@@ -80,16 +86,16 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
   it("a yes for once, given anywhere, lets one call through in the whole cluster", async () => {
     const [atOne, atTwo] = [callerAt(one), callerAt(two)];
     const wipe = { name: "wipe", arguments: { disk: "c" } };
-    expect(await one.hub.call(atOne, wipe)).toMatchObject({ ok: false, error: { code: "denied" } });
-    const id = one.hub.asked()[0]?.id ?? "";
+    expect(await one.hub.call({ ...wipe, session: atOne })).toMatchObject({ ok: false, error: { code: "denied" } });
+    const id = one.hub.approvals.pending()[0]?.id ?? "";
     await until(async () => (await pendingAt(two)).includes(id), "listed");
     const answers = await Promise.allSettled([answerAt(two, id, "once"), answerAt(two, id, "no")]);
     // Whoever is second is told that it was answered, not that it waits elsewhere.
     expect(answers).toMatchObject([{ status: "fulfilled" }, { reason: { code: "not_found" } }]);
     const outcomes = await Promise.all([
-      two.hub.call(atTwo, wipe),
-      one.hub.call(atOne, wipe),
-      two.hub.call(atTwo, wipe),
+      two.hub.call({ ...wipe, session: atTwo }),
+      one.hub.call({ ...wipe, session: atOne }),
+      two.hub.call({ ...wipe, session: atTwo }),
     ]);
     expect(outcomes.filter(({ ok }) => ok)).toHaveLength(1);
     expect(one.runs() + two.runs()).toBe(1);
@@ -97,21 +103,21 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
 
   it("a yes for the session holds at every node, for that caller alone", async () => {
     const [atOne, atTwo] = [callerAt(one), callerAt(two)];
-    await one.hub.call(atOne, { name: "drop" });
-    await one.hub.activity.answer(one.hub.asked()[0]?.id ?? "", "session", null);
+    await one.hub.call({ session: atOne, name: "drop" });
+    await one.hub.internals.activity.answer(one.hub.approvals.pending()[0]?.id ?? "", "session", null);
     await until(() => atTwo.granted.size === 1, "known at the other node");
-    expect(await two.hub.call(atTwo, { name: "drop" })).toMatchObject({ ok: true });
-    expect(await two.hub.call(callerAt(two), { name: "drop" })).toMatchObject({ ok: true });
+    expect(await two.hub.call({ session: atTwo, name: "drop" })).toMatchObject({ ok: true });
+    expect(await two.hub.call({ session: callerAt(two), name: "drop" })).toMatchObject({ ok: true });
     const other = two.hub.openSession({ user: "bob", sharedKey: "bob" });
-    expect(await two.hub.call(other, { name: "drop" })).toMatchObject({ ok: false });
+    expect(await two.hub.call({ session: other, name: "drop" })).toMatchObject({ ok: false });
     const alone = two.hub.openSession({ user: "ann" });
-    expect(await two.hub.call(alone, { name: "drop" })).toMatchObject({ ok: false });
+    expect(await two.hub.call({ session: alone, name: "drop" })).toMatchObject({ ok: false });
   });
 
   it("taint is known elsewhere when the result is back", async () => {
     const [atOne, atTwo] = [callerAt(one), callerAt(two)];
     atOne.markTainted({ callId: "c", name: "web", at: 1 });
-    await one.hub.call(atOne, { name: "read" });
+    await one.hub.call({ session: atOne, name: "read" });
     expect(atOne.telling).toBeUndefined();
     // Asked of NATS itself: a node hears of it a moment later.
     await until(() => atTwo.taint?.callId === "c", "heard", 1000);
@@ -121,14 +127,14 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
   it("with NATS away each node goes on with what it knows, and tells the rest later", async () => {
     const [atOne, atTwo] = [callerAt(one), callerAt(two)];
     await bench.nats.kill();
-    await until(() => one.hub.cluster?.isUp === false && two.hub.cluster?.isUp === false, "down");
+    await until(() => one.hub.internals.cluster?.isUp === false && two.hub.internals.cluster?.isUp === false, "down");
     atOne.markTainted({ callId: "c", name: "web", at: 1 });
-    expect(await one.hub.call(atOne, { name: "read" })).toMatchObject({ ok: true });
+    expect(await one.hub.call({ session: atOne, name: "read" })).toMatchObject({ ok: true });
     const wipe = { name: "wipe" };
-    await one.hub.call(atOne, wipe);
-    await one.hub.activity.answer(one.hub.asked()[0]?.id ?? "", "once", null);
-    expect(await one.hub.call(atOne, wipe)).toMatchObject({ ok: true });
-    expect(await one.hub.call(atOne, wipe)).toMatchObject({ ok: false });
+    await one.hub.call({ ...wipe, session: atOne });
+    await one.hub.internals.activity.answer(one.hub.approvals.pending()[0]?.id ?? "", "once", null);
+    expect(await one.hub.call({ ...wipe, session: atOne })).toMatchObject({ ok: true });
+    expect(await one.hub.call({ ...wipe, session: atOne })).toMatchObject({ ok: false });
     expect(atTwo.taint).toBeNull();
     await bench.nats.restart();
     await until(() => atTwo.taint !== null, "told when it is back", 15_000);

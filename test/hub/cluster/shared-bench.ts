@@ -90,7 +90,7 @@ function newCluster(store: string, natsUrl: string): TestCluster {
         });
       }
       const hub = await createHub(file, { home: homeOf(name), registry, cluster: true });
-      hub.watch();
+      hub.internals.watch();
       hubs.push(hub);
       return {
         hub,

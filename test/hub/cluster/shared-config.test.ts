@@ -55,10 +55,10 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     const one = await cluster.start("one", { tools: { ask: ["wipe"] } });
     const two = await cluster.start("two", { tools: { ask: ["wipe"] } });
     const session = one.hub.openSession({ onAsk: () => "always" });
-    expect(await one.hub.call(session, { name: "wipe" })).toMatchObject({ ok: true });
+    expect(await one.hub.call({ session, name: "wipe" })).toMatchObject({ ok: true });
     await until(() => two.hub.config.config.tools.ask?.includes("!=tool:wipe") === true, "the rule has its exception");
-    expect(await two.hub.call(two.hub.openSession(), { name: "wipe" })).toMatchObject({ ok: true });
-    await one.hub.addServer("added", OFF);
+    expect(await two.hub.call({ session: two.hub.openSession(), name: "wipe" })).toMatchObject({ ok: true });
+    await one.hub.servers.add("added", OFF);
     await until(() => serversOf(two).includes("added"), "the added server");
   });
 
@@ -69,7 +69,8 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     one.write({ limits: { callsPerMinute: 20, servers: 50 } });
     await until(() => limitOf(one) === 20, "one takes it up");
     await until(
-      async () => (await one.hub.store?.settings.get("cluster.config"))?.includes('"callsPerMinute":20') === true,
+      async () =>
+        (await one.hub.internals.store?.settings.get("cluster.config"))?.includes('"callsPerMinute":20') === true,
       "told",
     );
     two.write({ limits: { callsPerMinute: 10, servers: 60 } });
@@ -96,7 +97,7 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     const two = await cluster.start("two", {});
     expect(serversOf(two)).toEqual(["open"]);
     expect(one.warnings.join()).toMatch(/plain text.*mcpServers\.secret/);
-    expect(await one.hub.store?.settings.get("cluster.config")).not.toContain("correct-horse");
+    expect(await one.hub.internals.store?.settings.get("cluster.config")).not.toContain("correct-horse");
     two.write({ mcpServers: { open: OFF, more: OFF } });
     await until(() => serversOf(one).join() === "more,open,secret", "the other changes do not take it away");
     one.write({ mcpServers: { secret: { ...OFF, env: { API_TOKEN: "secret://env/T" } }, open: OFF, more: OFF } });
@@ -112,7 +113,7 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     await one.hub.skills.import({ path: folder, force: false, dryRun: false });
     await until(() => two.hub.skills.list().some(({ name }) => name === "greet"), "known at the other node");
     const [{ id } = { id: "" }] = two.hub.skills.list();
-    const read = await two.hub.read(two.hub.session, { uri: "skill://greet/scripts/hello.sh" });
+    const read = await two.hub.read({ uri: "skill://greet/scripts/hello.sh" });
     expect(JSON.stringify(read)).toContain("echo hello");
     expect(two.warnings).toEqual([]);
     await two.hub.skills.remove(id);
@@ -167,7 +168,8 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     await until(() => one.warnings.join().includes("is not used"), "one says so");
     two.write({ limits: { callsPerMinute: 30 } });
     await until(
-      async () => (await two.hub.store?.settings.get("cluster.config"))?.includes('"callsPerMinute":30') === true,
+      async () =>
+        (await two.hub.internals.store?.settings.get("cluster.config"))?.includes('"callsPerMinute":30') === true,
       "two goes on",
     );
     expect(limitOf(one)).toBe(10);

@@ -19,19 +19,22 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
   beforeEach(async () => {
     cluster = await bench.cluster();
     [one, two] = [await cluster.start("one", TEN), await cluster.start("two", TEN)];
-    await until(() => [one, two].every(({ hub }) => hub.cluster?.nodes().length === 2), "both see each other");
+    await until(
+      () => [one, two].every(({ hub }) => hub.internals.cluster?.nodes().length === 2),
+      "both see each other",
+    );
   });
   afterEach(() => cluster.close());
 
   it("[scale-08d] audit is two chains, which either node shows and verifies", async () => {
     expect(await two.hub.audit.verify()).toMatchObject({ ok: true, problems: [] });
-    await one.hub.call(one.hub.openSession(), { name: "read" });
+    await one.hub.call({ session: one.hub.openSession(), name: "read" });
     await one.hub.audit.flush();
     const admin = await bench.postgres.connect(cluster.url);
     // As if it had been written some time ago: a node that has written nothing itself can judge it.
     await admin.query("update audit_files set last_time = '2026-01-01T00:00:00.000Z'");
     expect(await two.hub.audit.verify()).toMatchObject({ ok: true, chains: 1, problems: [] });
-    await two.hub.call(two.hub.openSession(), { name: "wipe" });
+    await two.hub.call({ session: two.hub.openSession(), name: "wipe" });
     await two.hub.audit.flush();
     for (const { hub } of [one, two]) {
       const { entries } = await hub.audit.query({ limit: 10, order: "oldest", type: "call" });
@@ -41,7 +44,7 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
       ]);
       expect(await hub.audit.verify()).toMatchObject({ ok: true, chains: 2 });
     }
-    const report = await verifyAll(join(one.home, "audit"), one.hub.store);
+    const report = await verifyAll(join(one.home, "audit"), one.hub.internals.store);
     expect(report.chains.map(({ node }) => node).toSorted()).toEqual(["one", "two"]);
     await admin.query(`update audit set line = replace(line, 'read', 'rEad'), name = 'rEad' where name = 'read'`);
     await admin.end();
@@ -55,7 +58,7 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
     try {
       const from = performance.now();
       for (let call = 0; call < 8; call++) {
-        expect(await one.hub.call(one.hub.session, { name: "read" })).toMatchObject({ ok: true });
+        expect(await one.hub.call({ name: "read" })).toMatchObject({ ok: true });
       }
       expect(performance.now() - from).toBeLessThan(15_000);
     } finally {
@@ -73,7 +76,7 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
       "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = 'toolcrib'",
     );
     await admin.end();
-    expect(await two.hub.call(two.hub.session, { name: "read" })).toMatchObject({ ok: true });
+    expect(await two.hub.call({ name: "read" })).toMatchObject({ ok: true });
     one.write({ limits: { callsPerMinute: 77 } });
     await until(() => two.hub.config.config.limits.callsPerMinute === 77, "the change is there", 20_000);
   }, 60_000);
@@ -84,7 +87,7 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
     let ok = 0;
     for (let call = 0; call < calls; call++) {
       const { hub, session } = places[call % 2] ?? { hub: one.hub, session: one.hub.session };
-      const outcome = await hub.call(session, { name: "read" });
+      const outcome = await hub.call({ session, name: "read" });
       if (outcome.ok) ok += 1;
       else expect(outcome.error).toMatchObject({ code: "rate_limited" });
     }
@@ -102,9 +105,9 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
       expect(await passed(40, "bob")).toBe(10);
       const asked = one.hub.openSession({ user: "c", sharedKey: "c", holdsCalls: true });
       asked.narrow("test", { ask: ["wipe"] });
-      expect(await one.hub.call(asked, { name: "wipe" })).toMatchObject({ ok: false });
-      await one.hub.activity.answer(one.hub.asked()[0]?.id ?? "", "once", null);
-      expect(await one.hub.call(asked, { name: "wipe" })).toMatchObject({ ok: true });
+      expect(await one.hub.call({ session: asked, name: "wipe" })).toMatchObject({ ok: false });
+      await one.hub.internals.activity.answer(one.hub.approvals.pending()[0]?.id ?? "", "once", null);
+      expect(await one.hub.call({ session: asked, name: "wipe" })).toMatchObject({ ok: true });
       // A call at each node finds out that nobody answers, and the answer waits a moment to be written down.
       expect(performance.now() - from).toBeLessThan(30_000);
     } finally {

@@ -103,7 +103,7 @@ describe("[guard-15b] pins of a running hub", () => {
     place.offer("files", send("Sends."), { name: "keep", description: "Keeps." });
     const hub = await place.start(["files"], { pins: "block" });
     place.offer("files", send("Sends, with a copy to eve."), { name: "keep", description: "Keeps." });
-    await hub.refresh();
+    await hub.servers.refresh();
     expect(names(hub)).toEqual(["files__keep"]);
     // The first pins are written a moment after they are seen.
     const before = await vi.waitFor(() => readFileSync(place.lock, "utf8"), { timeout: 20_000, interval: 20 });
@@ -121,7 +121,7 @@ describe("[guard-15b] pins of a running hub", () => {
     const hub = await place.start(["files"], { pins: "block" });
     expect(warnings(hub)).toBe("");
     place.offer("files", { name: "send2", description: "Sends, with a copy to eve." });
-    await hub.refresh();
+    await hub.servers.refresh();
     expect(warnings(hub)).toContain("New since this server was first seen: send2.");
     expect(names(hub)).toEqual([]);
     const events = await place.audit(({ event }) => event === "pin.new");
@@ -142,8 +142,8 @@ describe("[guard-15b] pins of a running hub", () => {
     const outcomes: boolean[] = [];
     for (const version of [1, 2, 2, 3]) {
       place.offer("files", send(`Version ${version}.`));
-      await hub.refresh();
-      outcomes.push((await hub.call(hub.session, { name: "files__send" })).ok);
+      await hub.servers.refresh();
+      outcomes.push((await hub.call({ name: "files__send" })).ok);
     }
     expect(outcomes).toEqual([true, true, true, false]);
     expect(asked).toHaveLength(2);
@@ -160,7 +160,7 @@ describe("[oper-02c] hub.pins", () => {
     let told = 0;
     hub.on("pins", () => told++);
     place.offer("files", send("Sends, with a copy to eve."), keep);
-    await hub.refresh();
+    await hub.servers.refresh();
     expect(told).toBeGreaterThan(0);
     const [changed] = hub.pins.list({ state: "changed" });
     expect(changed).toMatchObject({ server: "files", tool: "send", diff: [expect.any(String), expect.any(String)] });
@@ -183,7 +183,7 @@ describe("[oper-02c] hub.pins", () => {
     expect(await hub.pins.approve("files", undefined, by)).toEqual([{ server: "files", kind: "tool", tool: "send" }]);
     expect(told).toBeGreaterThan(0);
     expect(names(hub)).toEqual(["files__send", "files__keep"]);
-    const rows = await hub.store?.pins.list(place.lock);
+    const rows = await hub.internals.store?.pins.list(place.lock);
     expect(
       rows
         ?.filter(({ kind }) => kind === "tool")
@@ -245,7 +245,7 @@ describe("[guard-16] shadowing in a hub", () => {
     expect(hub.warnings().map(({ message }) => message)).toEqual([
       "The definition of helper mentions send_email of the server files.",
     ]);
-    await hub.refresh();
+    await hub.servers.refresh();
     const events = await place.audit(({ event }) => event === "definition.shadowing");
     const seen = events.map(
       ({ origin, details }) => `${String(details?.["severity"])} ${String(details?.["kind"])} ${origin?.name}`,
@@ -273,7 +273,7 @@ describe("[guard-18a] the audit of calls and answers", () => {
     // In real time it would wait for the server's pipes on a clock that stands.
     const hub = await place.start(["files"], {}, { clock, wait: true });
     const session = hub.openSession({ user: "ada", onAsk: () => new Promise(() => {}) });
-    const call = hub.call(session, { name: "files__ask_me" });
+    const call = hub.call({ session, name: "files__ask_me" });
     await settle();
     await clock.advance(1000);
     expect(await call).toMatchObject({ ok: false, error: { code: "denied" } });

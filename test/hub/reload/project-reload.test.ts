@@ -39,7 +39,7 @@ function place(): Place {
       const hub = await createHub(await loadConfig(at), { home, store: false, env: {} });
       const warned: string[] = [];
       hub.on("warning", ({ message }) => warned.push(message));
-      const stop = hub.watch();
+      const stop = hub.internals.watch();
       onTestFinished(async () => {
         stop();
         await hub.close();
@@ -104,7 +104,7 @@ it("[trust-01g] the library leaves out what is not trusted, with a warning, and 
 it("[trust-01f] a server that the home keeps in its store is not displaced by one of the project", async () => {
   const { configure, trust, at, home, file } = place();
   const first = await createHub(await loadConfig(at), { home, env: {}, connect: "none" });
-  await first.addServer("app", { command: "from-store", enabled: false });
+  await first.servers.add("app", { command: "from-store", enabled: false });
   await first.close();
   configure(["app", "more"]);
   await trust();

@@ -157,7 +157,7 @@ export function watchEvents(hub: Hub): Seen {
 
 /** The text that a tool answers with, or the code of the error. */
 export async function ask(hub: Hub, name: string, session: Session = hub.session): Promise<string> {
-  const outcome = await hub.call(session, { name });
+  const outcome = await hub.call({ session, name });
   if (!outcome.ok) return outcome.error.code;
   const [block] = outcome.result.content;
   return block?.type === "text" && typeof block.text === "string" ? block.text : "no text";

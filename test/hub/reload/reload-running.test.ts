@@ -12,7 +12,7 @@ describe("[gate-07c] a call that runs during a reload", () => {
 
     place.write({});
     expect(await hub.reload()).toMatchObject({ removed: ["a"] });
-    expect(hub.servers()).toEqual([]);
+    expect(hub.servers.list()).toEqual([]);
     expect(toolNames(hub)).toEqual([]);
     expect(await ask(hub, "a__who")).toBe("not_found");
 
@@ -65,7 +65,7 @@ describe("[gate-07c] a server that is changed", () => {
     const reloaded = hub.reload();
     await vi.waitFor(() => expect(seen.reloads).toHaveLength(1), WAIT);
     expect(await ask(hub, "a__who")).toContain("old ");
-    expect(hub.servers()[0]?.state).toBe("ready");
+    expect(hub.servers.list()[0]?.state).toBe("ready");
     place.touch("open");
     await reloaded;
     expect(await ask(hub, "a__who")).toContain("new ");
@@ -81,7 +81,7 @@ describe("[gate-07c] a server that is changed", () => {
     const before = await ask(hub, "a__who");
     place.write({ mcpServers: { a: { command: `${place.dir}/no-such-program` } } });
     await hub.reload();
-    expect(hub.servers()[0]).toMatchObject({ id: "a", state: "failed" });
+    expect(hub.servers.list()[0]).toMatchObject({ id: "a", state: "failed" });
     expect(await ask(hub, "a__who")).toBe("server_unavailable");
     await vi.waitFor(() => expect(isRunning(pidIn(before))).toBe(false), WAIT);
 
@@ -95,7 +95,7 @@ describe("[gate-07c] a server that is changed", () => {
     const hub = await place.start({ mcpServers: { a: place.server("old") } });
     const seen = watchEvents(hub);
     const isMarked = async (): Promise<boolean> => {
-      const outcome = await hub.call(hub.session, { name: "a__who" });
+      const outcome = await hub.call({ name: "a__who" });
       return outcome.ok && outcome.result._meta?.["toolcrib/untrusted"] !== undefined;
     };
     place.write({ mcpServers: { a: place.server("new", { gate: "open" }, { trust: "trusted" }) } });
@@ -119,8 +119,8 @@ describe("[gate-07c] a server that is changed", () => {
     expect(before).not.toBe(await ask(hub, "a__who"));
     await hub.reload({ mcpServers: { a: entry("new") } });
     expect(await ask(hub, "a__who", user)).toContain("new ");
-    expect(hub.instructions(user)).toMatchObject([{ text: "Use new." }]);
-    expect(hub.instructions(hub.openSession({ owner: false }))).toEqual([]);
+    expect(hub.internals.instructions(user)).toMatchObject([{ text: "Use new." }]);
+    expect(hub.internals.instructions(hub.openSession({ owner: false }))).toEqual([]);
     await vi.waitFor(() => expect(isRunning(pidIn(before))).toBe(false), WAIT);
   });
 
@@ -163,6 +163,6 @@ describe("[gate-07c] a server that is changed", () => {
     expect(await running).toBe("cancelled");
     expect(await pending).toMatchObject({ changed: ["a"] });
     expect(isRunning(pid)).toBe(false);
-    expect(hub.servers()[0]?.state).toBe("closed");
+    expect(hub.servers.list()[0]?.state).toBe("closed");
   });
 });

@@ -11,7 +11,7 @@ describe("[gate-07a] a hub that watches its config", () => {
     const a = place.server("a");
     const hub = await place.start({ mcpServers: { a } });
     const [before, seen] = [await ask(hub, "a__who"), watchEvents(hub)];
-    hub.watch();
+    hub.internals.watch();
 
     place.write({ mcpServers: { a, b: place.server("b") } });
     await vi.waitFor(() => expect(toolNames(hub)).toEqual(["a__who", "b__who"]), WAIT);
@@ -32,7 +32,7 @@ describe("[gate-07a] a hub that watches its config", () => {
     const a = place.server("a");
     const hub = await place.start({ mcpServers: { a } });
     const [before, seen] = [await ask(hub, "a__who"), watchEvents(hub)];
-    hub.watch();
+    hub.internals.watch();
     place.write('{ "mcpServers": { ');
     await vi.waitFor(() => expect(seen.warnings).toHaveLength(1), WAIT);
     expect(seen.warnings[0]).toContain("is not used");
@@ -52,7 +52,7 @@ describe("[gate-07a] a hub that watches its config", () => {
     const imported = join(place.dir, "more", "servers.json");
     const hub = await place.start({});
     const seen = watchEvents(hub);
-    hub.watch();
+    hub.internals.watch();
     place.write({ import: ["more/servers.json"] });
     await vi.waitFor(() => expect(seen.reloads).toHaveLength(1), WAIT);
     expect(hub.config.files).toContain(imported);
@@ -66,9 +66,9 @@ describe("[gate-07a] a hub that watches its config", () => {
     const place = new ReloadPlace();
     const hub = await place.start({});
     const seen = watchEvents(hub);
-    hub.watch()();
+    hub.internals.watch()();
     place.write({ mcpServers: { a: place.server("a") } });
-    hub.watch();
+    hub.internals.watch();
     await vi.waitFor(() => expect(toolNames(hub)).toEqual(["a__who"]), WAIT);
     expect(seen.reloads).toHaveLength(1);
   });
@@ -83,7 +83,7 @@ describe("[gate-07a] a hub that watches its config", () => {
     };
     const hub = await place.start(config, { onAsk });
     const seen = watchEvents(hub);
-    hub.watch();
+    hub.internals.watch();
     const before = await ask(hub, "a__who");
     await vi.waitFor(() => expect(seen.reloads).toHaveLength(1), WAIT);
     expect(hub.config.config.tools.ask).toEqual(["a__*", "!=tool:a__who"]);

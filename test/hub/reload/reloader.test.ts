@@ -27,7 +27,7 @@ describe("[gate-07a] a reload", () => {
     expect(await ask(hub, "b__who")).not.toBe(b);
     expect(await ask(hub, "c__who")).toBe("not_found");
     expect(await ask(hub, "d__who")).toContain("d ");
-    expect(hub.servers().map(({ id, state }) => `${id} ${state}`)).toEqual(["d ready", "a ready", "b ready"]);
+    expect(hub.servers.list().map(({ id, state }) => `${id} ${state}`)).toEqual(["d ready", "a ready", "b ready"]);
     expect(toolNames(hub)).toEqual(["d__who", "a__who", "b__who", "b__more"]);
     await vi.waitFor(() => expect([pidIn(b), pidIn(c)].filter(isRunning)).toEqual([]), WAIT);
 
@@ -80,8 +80,8 @@ describe("[gate-07a] a reload", () => {
     await hub.reload();
     expect(await ask(hub, "one-of-a")).toContain("a ");
     expect(await ask(hub, "a__one")).toBe("not_found");
-    expect(hub.offered(hub.session).map(({ name }) => name)).toHaveLength(4);
-    expect(hub.offered(hub.session).map(({ name }) => name)).toContain("toolcrib_search");
+    expect(hub.internals.offered(hub.session).map(({ name }) => name)).toHaveLength(4);
+    expect(hub.internals.offered(hub.session).map(({ name }) => name)).toContain("toolcrib_search");
     expect(seen.catalog).toHaveLength(1);
     expect(seen.servers).toEqual([]);
   });
@@ -118,8 +118,8 @@ describe("[gate-07a] a reload", () => {
     place.write({ ...config, mcpServers: { ...config.mcpServers, b: place.server("b") } });
     await hub.reload();
     expect(await ask(hub, "a__who", session)).toContain("a ");
-    expect(hub.asked().map(({ name }) => name)).toEqual(["a__other"]);
-    expect(hub.answer(asked[1]?.id ?? "", "once")).toBe(true);
+    expect(hub.approvals.pending().map(({ name }) => name)).toEqual(["a__other"]);
+    expect(hub.approvals.answer(asked[1]?.id ?? "", "once")).toBe(true);
     expect(await open).toContain("a ");
   });
 
@@ -163,13 +163,13 @@ describe("[gate-07a] a reload", () => {
     const place = new ReloadPlace();
     const entry = place.server("a");
     const hub = await place.start({ mcpServers: { a: { ...entry, autoConnect: false } } });
-    expect(hub.servers()[0]?.state).toBe("idle");
+    expect(hub.servers.list()[0]?.state).toBe("idle");
     place.write({ mcpServers: { a: entry } });
     await hub.reload();
     const answer = await ask(hub, "a__who");
     place.write({ mcpServers: { a: { ...entry, enabled: false } } });
     await hub.reload();
-    expect(hub.servers()[0]?.state).toBe("disabled");
+    expect(hub.servers.list()[0]?.state).toBe("disabled");
     expect(toolNames(hub)).toEqual([]);
     await vi.waitFor(() => expect(isRunning(pidIn(answer))).toBe(false), WAIT);
     place.write({ mcpServers: { a: entry } });
@@ -181,10 +181,10 @@ describe("[gate-07a] a reload", () => {
     const place = new ReloadPlace();
     const entry = place.server("a");
     const hub = await place.start({ mcpServers: { a: entry } });
-    await hub.disconnect("a");
+    await hub.servers.disconnect("a");
     place.write({ mcpServers: { a: { ...entry, name: "Other" } } });
     await hub.reload();
-    expect(hub.servers()[0]).toMatchObject({ state: "idle", name: "Other" });
+    expect(hub.servers.list()[0]).toMatchObject({ state: "idle", name: "Other" });
   });
 
   it("loads and unloads plugins, and is refused if one does not load", async () => {

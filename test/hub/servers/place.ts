@@ -47,11 +47,11 @@ export async function refused(promise: Promise<unknown>): Promise<ErrorObject> {
 }
 
 export async function textOf(hub: Hub, name: string, args: JsonObject = {}): Promise<string> {
-  const outcome = await hub.call(hub.session, { name, arguments: args });
+  const outcome = await hub.call({ name, arguments: args });
   const [first] = outcome.result?.content ?? [];
   return typeof first?.["text"] === "string" ? first["text"] : `no text: ${JSON.stringify(outcome)}`;
 }
 
 export function ids(hub: Hub): string[] {
-  return hub.servers().map(({ id }) => id);
+  return hub.servers.list().map(({ id }) => id);
 }

@@ -12,18 +12,18 @@ const leaky = (env: JsonObject): JsonObject => ({ command: process.execPath, arg
 
 /** Everything that a hub says of itself, and what its tool says of the environment, unmasked only by `maskResults: false`. */
 async function allThatIsSaid(hub: Hub, server: string): Promise<string> {
-  const dumped = await hub.call(hub.session, { name: `${server}__dump`, arguments: {} });
+  const dumped = await hub.call({ name: `${server}__dump`, arguments: {} });
   return JSON.stringify([
-    hub.servers(),
-    await hub.server(server),
+    hub.servers.list(),
+    await hub.servers.get(server),
     hub.warnings(),
     dumped,
-    await hub.store?.servers.list(),
+    await hub.internals.store?.servers.list(),
   ]);
 }
 
 async function sealedNames(hub: Hub): Promise<string[]> {
-  return (await hub.store?.sealed.names()) ?? [];
+  return (await hub.internals.store?.sealed.names()) ?? [];
 }
 
 describe("[oper-02d] a plain secret in a server that is added", () => {
@@ -31,15 +31,15 @@ describe("[oper-02d] a plain secret in a server that is added", () => {
     const place = new Place();
     const hub = await place.hub({ connect: "none" });
     const canaries = new Canaries();
-    await hub.addServer("s", { command: "x", env: { API_TOKEN: "${API_TOKEN}" } });
+    await hub.servers.add("s", { command: "x", env: { API_TOKEN: "${API_TOKEN}" } });
     const header = { url: "https://h.example", headers: { Authorization: `Bearer ${canaries.make("header")}` } };
     const answers = [
-      await refused(hub.addServer("a", leaky({ API_TOKEN: canaries.make("add") }))),
-      await refused(hub.addServer("b", header)),
-      await refused(hub.updateServer("s", { env: { API_TOKEN: canaries.make("update") } })),
-      await refused(hub.testServer("t", leaky({ API_TOKEN: canaries.make("test") }))),
+      await refused(hub.servers.add("a", leaky({ API_TOKEN: canaries.make("add") }))),
+      await refused(hub.servers.add("b", header)),
+      await refused(hub.servers.update("s", { env: { API_TOKEN: canaries.make("update") } })),
+      await refused(hub.servers.test("t", leaky({ API_TOKEN: canaries.make("test") }))),
       await refused(
-        hub.addServer("d", { command: "x", env: { API_TOKEN: `\${NO:-${canaries.make("default", "plain")}}` } }),
+        hub.servers.add("d", { command: "x", env: { API_TOKEN: `\${NO:-${canaries.make("default", "plain")}}` } }),
       ),
     ];
     expect(answers.map(({ code, details }) => [code, details?.["where"]])).toEqual([
@@ -59,14 +59,14 @@ describe("[oper-02d] a plain secret in a server that is added", () => {
   it("is not what is shown in its place, sent back", async () => {
     const hub = await new Place({ secrets: { keep: "encrypted" } }).hub({ connect: "none" });
     const given = { command: "x", env: { API_TOKEN: "correct-horse" }, args: ["-v"] };
-    await hub.addServer("s", given);
-    const stored = await hub.store?.servers.get("s");
+    await hub.servers.add("s", given);
+    const stored = await hub.internals.store?.servers.get("s");
     const masked = "[redacted]";
     const answers = [
-      await refused(hub.updateServer("s", { env: { API_TOKEN: masked } })),
-      await refused(hub.updateServer("s", { args: ["--x", `y ${masked}`] })),
-      await refused(hub.addServer("t", { ...given, env: { API_TOKEN: masked } })),
-      await refused(hub.testServer("s", { ...given, env: { API_TOKEN: masked } })),
+      await refused(hub.servers.update("s", { env: { API_TOKEN: masked } })),
+      await refused(hub.servers.update("s", { args: ["--x", `y ${masked}`] })),
+      await refused(hub.servers.add("t", { ...given, env: { API_TOKEN: masked } })),
+      await refused(hub.servers.test("s", { ...given, env: { API_TOKEN: masked } })),
     ];
     expect(answers.map(({ code, details }) => [code, details?.["where"]])).toEqual([
       ["invalid_arguments", ["env.API_TOKEN"]],
@@ -75,13 +75,13 @@ describe("[oper-02d] a plain secret in a server that is added", () => {
       ["invalid_arguments", ["env.API_TOKEN"]],
     ]);
     expect(answers[0]?.hint).toContain("Leave the key out to keep it");
-    expect(await hub.store?.servers.get("s")).toEqual(stored);
+    expect(await hub.internals.store?.servers.get("s")).toEqual(stored);
   });
 
   it("is refused beside a reference too, also where plain ones are kept", async () => {
     const hub = await new Place({ secrets: { keep: "encrypted" } }).hub({ connect: "none" });
     const entry = { command: "x", env: { PASSWORD: "mixed-in-plain${HOME}" } };
-    const answer = await refused(hub.addServer("s", entry));
+    const answer = await refused(hub.servers.add("s", entry));
     expect([answer.code, answer.details?.["where"]]).toEqual(["invalid_arguments", ["env.PASSWORD"]]);
     expect(JSON.stringify(answer)).not.toContain("mixed-in-plain");
   });
@@ -91,22 +91,22 @@ describe("[oper-02d] a plain secret in a server that is added", () => {
     const hub = await place.hub();
     const canaries = new Canaries();
     const first = canaries.make("first");
-    expect(await hub.addServer("s", leaky({ API_TOKEN: first, MODE: "x" }))).toMatchObject({ state: "ready" });
-    const config = (await hub.server("s"))?.config;
+    expect(await hub.servers.add("s", leaky({ API_TOKEN: first, MODE: "x" }))).toMatchObject({ state: "ready" });
+    const config = (await hub.servers.get("s"))?.config;
     expect(config).toMatchObject({
       env: { API_TOKEN: expect.stringMatching(/^secret:\/\/store\/servers\/s\/env\.API_TOKEN\./), MODE: "x" },
     });
     const dump = async (each: Hub): Promise<string> =>
-      JSON.stringify((await each.call(each.session, { name: "s__dump", arguments: {} })).result);
+      JSON.stringify((await each.call({ name: "s__dump", arguments: {} })).result);
     expect(canaries.foundIn(await dump(hub))).toContain("first (base64)");
 
     // Another value has another name, so that the server connects anew, and the old one goes.
     const [before] = await sealedNames(hub);
-    await hub.updateServer("s", { env: { API_TOKEN: canaries.make("second") } });
+    await hub.servers.update("s", { env: { API_TOKEN: canaries.make("second") } });
     expect(canaries.foundIn(await dump(hub))).toContain("second (base64)");
     expect(await sealedNames(hub)).toHaveLength(1);
     expect(await sealedNames(hub)).not.toContain(before);
-    await hub.updateServer("s", { tags: ["x"] });
+    await hub.servers.update("s", { tags: ["x"] });
     expect(await sealedNames(hub)).toHaveLength(1);
     await hub.close();
     expect(canaries.foundIn(filesUnder(place.home))).toEqual([]);
@@ -114,19 +114,19 @@ describe("[oper-02d] a plain secret in a server that is added", () => {
     const next = await place.hub();
     expect(canaries.foundIn(await dump(next))).toContain("second (base64)");
     // Somebody else refers to it.
-    await next.addServer("t", { ...leaky({}), env: (await next.server("s"))?.config["env"] });
-    await next.removeServer("s");
+    await next.servers.add("t", { ...leaky({}), env: (await next.servers.get("s"))?.config["env"] });
+    await next.servers.remove("s");
     expect(await sealedNames(next)).toHaveLength(1);
-    await next.removeServer("t");
+    await next.servers.remove("t");
     expect(await sealedNames(next)).toEqual([]);
   });
 
   it("is masked in everything that is said", async () => {
     const hub = await new Place({ secrets: { keep: "encrypted" }, audit: { arguments: true } }).hub();
     const canaries = new Canaries();
-    await hub.addServer("s", leaky({ API_TOKEN: canaries.make("add") }));
+    await hub.servers.add("s", leaky({ API_TOKEN: canaries.make("add") }));
     expect(canaries.foundIn(await allThatIsSaid(hub, "s"))).toEqual([]);
-    expect((await hub.server("s"))?.stderr.join("\n")).toContain("starting with [redacted]");
+    expect((await hub.servers.get("s"))?.stderr.join("\n")).toContain("starting with [redacted]");
   });
 
   it("is opened with the key that `secrets.key` refers to, and with no other", async () => {
@@ -135,15 +135,17 @@ describe("[oper-02d] a plain secret in a server that is added", () => {
     const env = (key: string): NodeJS.ProcessEnv => ({ ...process.env, TOOLCRIB_KEY: key });
     const passphrase = canaries.make("passphrase");
     const hub = await place.hub({ env: env(passphrase) });
-    expect(await hub.addServer("s", leaky({ API_TOKEN: canaries.make("add") }))).toMatchObject({ state: "ready" });
+    expect(await hub.servers.add("s", leaky({ API_TOKEN: canaries.make("add") }))).toMatchObject({ state: "ready" });
     await hub.close();
-    expect((await place.hub({ env: env(passphrase) })).servers()).toMatchObject([{ state: "ready" }]);
+    expect((await place.hub({ env: env(passphrase) })).servers.list()).toMatchObject([{ state: "ready" }]);
     const wrong = await place.hub({ env: env("not-that-passphrase") });
-    expect(wrong.servers()).toMatchObject([{ state: "failed", lastError: expect.stringContaining("another key") }]);
-    expect(canaries.foundIn(filesUnder(place.home) + JSON.stringify(wrong.servers()))).toEqual([]);
+    expect(wrong.servers.list()).toMatchObject([
+      { state: "failed", lastError: expect.stringContaining("another key") },
+    ]);
+    expect(canaries.foundIn(filesUnder(place.home) + JSON.stringify(wrong.servers.list()))).toEqual([]);
     place.write("toolcrib.json", { secrets: { key: "secret://store/KEY" } });
     const inStore = await place.hub();
-    expect(inStore.servers()).toMatchObject([
+    expect(inStore.servers.list()).toMatchObject([
       { state: "failed", lastError: expect.stringContaining("cannot be there") },
     ]);
   });
@@ -167,12 +169,12 @@ writeFileSync(${JSON.stringify(chain)}, JSON.stringify(all));
     chmodSync(join(bin, "secret-tool"), 0o755);
     const canaries = new Canaries();
     const hub = await place.hub({ env: { ...process.env, PATH: `${bin}:${process.env["PATH"]}` } });
-    expect(await hub.addServer("s", leaky({ API_TOKEN: canaries.make("add") }))).toMatchObject({ state: "ready" });
-    expect((await hub.server("s"))?.config).toMatchObject({
+    expect(await hub.servers.add("s", leaky({ API_TOKEN: canaries.make("add") }))).toMatchObject({ state: "ready" });
+    expect((await hub.servers.get("s"))?.config).toMatchObject({
       env: { API_TOKEN: expect.stringMatching(/^secret:\/\/keychain\/toolcrib\/servers\/s\/env\.API_TOKEN\./) },
     });
     expect(canaries.foundIn(readFileSync(chain, "utf8"))).not.toEqual([]);
-    await hub.removeServer("s");
+    await hub.servers.remove("s");
     expect(JSON.parse(readFileSync(chain, "utf8"))).toEqual({});
     await hub.close();
     expect(canaries.foundIn(filesUnder(place.home))).toEqual([]);
@@ -181,7 +183,7 @@ writeFileSync(${JSON.stringify(chain)}, JSON.stringify(all));
   it("is refused where there is nothing to keep it in", async () => {
     const place = new Place({ secrets: { keep: "encrypted" } });
     const hub = await place.hub({ store: false });
-    expect(await refused(hub.addServer("s", leaky({ API_TOKEN: "canary-1" })))).toMatchObject({
+    expect(await refused(hub.servers.add("s", leaky({ API_TOKEN: "canary-1" })))).toMatchObject({
       code: "invalid_config",
       message: expect.stringContaining("no store"),
     });

@@ -9,12 +9,16 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     const place = new Place({ mcpServers: { own: sound() } });
     const hub = await place.hub();
     const pidBefore = await textOf(hub, "own__pids");
-    const info = await hub.addServer("added", sound());
-    expect(info).toMatchObject({ id: "added", state: "ready", origin: { dialect: "store", file: hub.store?.place } });
+    const info = await hub.servers.add("added", sound());
+    expect(info).toMatchObject({
+      id: "added",
+      state: "ready",
+      origin: { dialect: "store", file: hub.internals.store?.place },
+    });
     expect(await textOf(hub, "added__echo", { text: "hello" })).toBe("hello");
     expect(await textOf(hub, "own__pids")).toBe(pidBefore);
-    expect(await hub.server("added")).toMatchObject({ from: "store", editable: true, config: sound() });
-    expect(await hub.server("own")).toMatchObject({ from: "file", editable: false, origin: { file: place.file } });
+    expect(await hub.servers.get("added")).toMatchObject({ from: "store", editable: true, config: sound() });
+    expect(await hub.servers.get("own")).toMatchObject({ from: "file", editable: false, origin: { file: place.file } });
     await hub.close();
 
     const next = await place.hub();
@@ -22,7 +26,7 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     expect(await textOf(next, "added__echo", { text: "again" })).toBe("again");
     const pinStates = (): string[] => [...new Set(next.pins.list({ server: "added" }).map(({ state }) => state))];
     expect(pinStates()).toEqual(["same"]);
-    await next.removeServer("added");
+    await next.servers.remove("added");
     expect([ids(next), pinStates()]).toEqual([["own"], ["gone"]]);
     expect(next.view(next.session).tools.some(({ name }) => name.startsWith("added__"))).toBe(false);
     await next.close();
@@ -34,7 +38,7 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
   it("survive a reload of the file, and come behind its servers", async () => {
     const place = new Place();
     const hub = await place.hub({ connect: "none" });
-    await hub.addServer("added", sound());
+    await hub.servers.add("added", sound());
     place.write("toolcrib.json", { mcpServers: { own: sound() } });
     const report = await hub.reload();
     expect(report).toMatchObject({ added: ["own"], kept: ["added"], removed: [] });
@@ -44,86 +48,86 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
   it("give way to the user's file, which is told of once, and come back when it no longer names them", async () => {
     const place = new Place();
     const first = await place.hub({ connect: "none" });
-    await first.addServer("files", { command: "from-store" });
+    await first.servers.add("files", { command: "from-store" });
     await first.close();
 
     place.write("toolcrib.json", { mcpServers: { files: sound() } });
     const hub = await place.hub();
     await hub.reload();
-    expect((await hub.server("files"))?.from).toBe("file");
+    expect((await hub.servers.get("files"))?.from).toBe("file");
     const told = hub.warnings().filter(({ message }) => message.includes('"files" of the store is not used'));
     expect(told).toHaveLength(1);
-    for (const change of [hub.updateServer("files", { timeout: 5 }), hub.removeServer("files")]) {
+    for (const change of [hub.servers.update("files", { timeout: 5 }), hub.servers.remove("files")]) {
       expect(await refused(change)).toMatchObject({
         code: "conflict",
         hint: expect.stringContaining(`${place.file}:3`),
         details: { file: place.file, line: 3 },
       });
     }
-    expect(await refused(hub.addServer("files", sound()))).toMatchObject({ code: "conflict" });
-    expect((await hub.disconnect("files")).state).toBe("idle");
-    expect((await hub.connect("files")).state).toBe("ready");
+    expect(await refused(hub.servers.add("files", sound()))).toMatchObject({ code: "conflict" });
+    expect((await hub.servers.disconnect("files")).state).toBe("idle");
+    expect((await hub.servers.connect("files")).state).toBe("ready");
 
     place.write("toolcrib.json", {});
     await hub.reload();
-    expect(await hub.server("files")).toMatchObject({ from: "store", config: { command: "from-store" } });
+    expect(await hub.servers.get("files")).toMatchObject({ from: "store", config: { command: "from-store" } });
   });
 
   it("are changed in parts, keep their references, and connect anew only where the link is other", async () => {
     const hub = await new Place().hub({ env: { ...process.env, HIDDEN: "value-of-hidden" } });
-    await hub.addServer("s", { ...sound(), env: { A: "1", B: "${HIDDEN}" }, tags: ["x"], name: "Old" });
+    await hub.servers.add("s", { ...sound(), env: { A: "1", B: "${HIDDEN}" }, tags: ["x"], name: "Old" });
     const pids = await textOf(hub, "s__pids");
-    await hub.updateServer("s", { name: "New", tags: null });
+    await hub.servers.update("s", { name: "New", tags: null });
     expect(await textOf(hub, "s__pids")).toBe(pids);
-    await hub.updateServer("s", { env: { A: null, C: "3" } });
+    await hub.servers.update("s", { env: { A: null, C: "3" } });
     expect(await textOf(hub, "s__pids")).not.toBe(pids);
-    expect((await hub.server("s"))?.config).toEqual({ ...sound(), name: "New", env: { B: "${HIDDEN}", C: "3" } });
-    expect(await hub.updateServer("s", { disabled: true })).toMatchObject({ state: "disabled", name: "New" });
-    expect(await hub.updateServer("s", { enabled: null, autoConnect: false })).toMatchObject({ state: "idle" });
-    expect(await refused(hub.updateServer("s", { command: null }))).toMatchObject({
+    expect((await hub.servers.get("s"))?.config).toEqual({ ...sound(), name: "New", env: { B: "${HIDDEN}", C: "3" } });
+    expect(await hub.servers.update("s", { disabled: true })).toMatchObject({ state: "disabled", name: "New" });
+    expect(await hub.servers.update("s", { enabled: null, autoConnect: false })).toMatchObject({ state: "idle" });
+    expect(await refused(hub.servers.update("s", { command: null }))).toMatchObject({
       code: "invalid_config",
       message: expect.stringContaining("neither command nor url"),
     });
-    expect(await refused(hub.updateServer("s", { id: "t" }))).toMatchObject({ code: "invalid_arguments" });
-    expect(await refused(hub.updateServer("none", {}))).toMatchObject({ code: "not_found" });
+    expect(await refused(hub.servers.update("s", { id: "t" }))).toMatchObject({ code: "invalid_arguments" });
+    expect(await refused(hub.servers.update("none", {}))).toMatchObject({ code: "not_found" });
   });
 
   it("[oper-04d] are changed only as they were seen", async () => {
     const hub = await new Place().hub({ connect: "none" });
-    await hub.addServer("s", { command: "a" });
-    const seen = (await hub.server("s"))?.etag ?? "";
+    await hub.servers.add("s", { command: "a" });
+    const seen = (await hub.servers.get("s"))?.etag ?? "";
     expect(seen).toMatch(/^"[\w-]+"$/);
-    await hub.updateServer("s", { args: ["1"] }, { ifMatch: seen });
-    const actual = (await hub.server("s"))?.etag;
+    await hub.servers.update("s", { args: ["1"] }, { ifMatch: seen });
+    const actual = (await hub.servers.get("s"))?.etag;
     expect(actual).not.toBe(seen);
     const late = { code: "conflict", details: { expected: seen, actual } };
-    expect(await refused(hub.updateServer("s", { args: ["2"] }, { ifMatch: seen }))).toMatchObject(late);
-    expect(await refused(hub.removeServer("s", { ifMatch: seen }))).toMatchObject(late);
+    expect(await refused(hub.servers.update("s", { args: ["2"] }, { ifMatch: seen }))).toMatchObject(late);
+    expect(await refused(hub.servers.remove("s", { ifMatch: seen }))).toMatchObject(late);
     // Saying the same again changes nothing.
-    await hub.updateServer("s", { args: ["1"] }, { ifMatch: `W/"x", ${actual}` });
-    expect((await hub.server("s"))?.etag).toBe(actual);
-    await hub.removeServer("s", { ifMatch: "*" });
-    expect(await hub.server("s")).toBeUndefined();
+    await hub.servers.update("s", { args: ["1"] }, { ifMatch: `W/"x", ${actual}` });
+    expect((await hub.servers.get("s"))?.etag).toBe(actual);
+    await hub.servers.remove("s", { ifMatch: "*" });
+    expect(await hub.servers.get("s")).toBeUndefined();
   });
 
   it("are refused with a reason when they are none, and when there are enough", async () => {
     const hub = await new Place({ limits: { servers: 1 } }).hub({ connect: "none" });
-    expect(await refused(hub.addServer("a b/c", sound()))).toMatchObject({ code: "invalid_config" });
-    const wrong = await refused(hub.addServer("s", { command: "x", url: "https://h.example", timeout: "soon" }));
+    expect(await refused(hub.servers.add("a b/c", sound()))).toMatchObject({ code: "invalid_config" });
+    const wrong = await refused(hub.servers.add("s", { command: "x", url: "https://h.example", timeout: "soon" }));
     expect(wrong).toMatchObject({ code: "invalid_config", details: { problems: [{ path: "timeout" }] } });
     const typo = { message: 'server "s": autoconnect: this key is unknown (did you mean "autoConnect"?)' };
     const sent = { ...sound(), autoconnect: false };
-    expect(await refused(hub.addServer("s", sent))).toMatchObject({ code: "invalid_config", ...typo });
-    expect(await refused(hub.testServer("s", sent))).toMatchObject({ code: "invalid_config", ...typo });
-    const odd = await hub.addServer("one", { type: "stdio", alwaysAllow: ["x"], disabled: true, ...sound() });
+    expect(await refused(hub.servers.add("s", sent))).toMatchObject({ code: "invalid_config", ...typo });
+    expect(await refused(hub.servers.test("s", sent))).toMatchObject({ code: "invalid_config", ...typo });
+    const odd = await hub.servers.add("one", { type: "stdio", alwaysAllow: ["x"], disabled: true, ...sound() });
     expect(odd.warnings).toEqual([expect.stringMatching(/alwaysAllow: .* left out/)]);
-    expect(await refused(hub.updateServer("one", { callTimeoutMs: 5 }))).toMatchObject({
+    expect(await refused(hub.servers.update("one", { callTimeoutMs: 5 }))).toMatchObject({
       code: "invalid_config",
       details: { problems: [{ path: "callTimeoutMs", code: "unknown_key" }] },
     });
-    expect((await hub.updateServer("one", { trust: true })).warnings).toEqual([expect.stringContaining("trust: ")]);
-    expect(await refused(hub.addServer("two", sound()))).toMatchObject({ code: "conflict", details: { limit: 1 } });
-    expect(await hub.store?.servers.list()).toHaveLength(1);
+    expect((await hub.servers.update("one", { trust: true })).warnings).toEqual([expect.stringContaining("trust: ")]);
+    expect(await refused(hub.servers.add("two", sound()))).toMatchObject({ code: "conflict", details: { limit: 1 } });
+    expect(await hub.internals.store?.servers.list()).toHaveLength(1);
   });
 
   it("fail alone when the store holds nonsense, and can be mended or removed", async () => {
@@ -133,14 +137,14 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     await store?.servers.insert({ id: "good", entry: sound(), source: "api" });
     await store?.close();
     const hub = await place.hub({ connect: "none" });
-    expect(hub.servers()).toMatchObject([
+    expect(hub.servers.list()).toMatchObject([
       { id: "good", state: "idle" },
       { id: "bad", state: "failed", lastError: expect.stringContaining("command: found") },
     ]);
-    expect(await hub.server("bad")).toMatchObject({ from: "store", editable: true, config: { command: 7 } });
-    expect(await refused(hub.connect("bad"))).toMatchObject({ code: "invalid_config" });
+    expect(await hub.servers.get("bad")).toMatchObject({ from: "store", editable: true, config: { command: 7 } });
+    expect(await refused(hub.servers.connect("bad"))).toMatchObject({ code: "invalid_config" });
     expect(hub.warnings().map(({ message }) => message)).toContainEqual(expect.stringContaining('"bad" of the store'));
-    await hub.updateServer("bad", { command: "x" });
+    await hub.servers.update("bad", { command: "x" });
     expect(ids(hub)).toEqual(["bad", "good"]);
   });
 
@@ -156,7 +160,7 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     };
     const hub = await place.hub({ store: { ...store, servers: { ...store.servers, insert } } });
     closing.hub = () => void hub.close();
-    expect(await refused(hub.addServer("s", sound()))).toMatchObject({ message: "The hub is closed." });
+    expect(await refused(hub.servers.add("s", sound()))).toMatchObject({ message: "The hub is closed." });
     await hub.close();
     expect(await store.servers.list()).toEqual([]);
     await store.close();
@@ -164,11 +168,11 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
 
   it("live as long as a hub without a store", async () => {
     const hub = await createHub({}, { home: new Place().home });
-    expect(hub.store).toBeUndefined();
-    expect(await hub.addServer("s", sound())).toMatchObject({ state: "ready", origin: { file: "memory" } });
-    await hub.updateServer("s", { tags: ["x"] });
-    expect(await hub.server("s")).toMatchObject({ from: "store", editable: true, tags: ["x"] });
-    await hub.removeServer("s");
+    expect(hub.internals.store).toBeUndefined();
+    expect(await hub.servers.add("s", sound())).toMatchObject({ state: "ready", origin: { file: "memory" } });
+    await hub.servers.update("s", { tags: ["x"] });
+    expect(await hub.servers.get("s")).toMatchObject({ from: "store", editable: true, tags: ["x"] });
+    await hub.servers.remove("s");
     expect(ids(hub)).toEqual([]);
     await hub.close();
   });
@@ -176,22 +180,24 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
   it("reach the other hubs on the same home", async () => {
     const place = new Place();
     const [one, other] = [await place.hub({ connect: "none" }), await place.hub()];
-    other.watch();
-    await one.addServer("s", sound());
-    await vi.waitFor(() => expect(other.servers()).toMatchObject([{ id: "s", state: "ready" }]), { timeout: 10_000 });
-    await one.updateServer("s", { tags: ["x"] });
-    await vi.waitFor(() => expect(other.servers()).toMatchObject([{ id: "s", tags: ["x"] }]), { timeout: 10_000 });
-    await one.removeServer("s");
-    await vi.waitFor(() => expect(other.servers()).toEqual([]), { timeout: 10_000 });
+    other.internals.watch();
+    await one.servers.add("s", sound());
+    await vi.waitFor(() => expect(other.servers.list()).toMatchObject([{ id: "s", state: "ready" }]), {
+      timeout: 10_000,
+    });
+    await one.servers.update("s", { tags: ["x"] });
+    await vi.waitFor(() => expect(other.servers.list()).toMatchObject([{ id: "s", tags: ["x"] }]), { timeout: 10_000 });
+    await one.servers.remove("s");
+    await vi.waitFor(() => expect(other.servers.list()).toEqual([]), { timeout: 10_000 });
   });
 
   it("are seen by a single command, which makes no database", async () => {
     const place = new Place();
-    expect((await place.hub({ store: "existing" })).store).toBeUndefined();
+    expect((await place.hub({ store: "existing" })).internals.store).toBeUndefined();
     const hub = await place.hub({ connect: "none" });
-    await hub.addServer("s", sound());
+    await hub.servers.add("s", sound());
     const command = await place.hub({ store: "existing", connect: "none" });
-    expect(command.servers()).toMatchObject([{ id: "s", origin: { dialect: "store" } }]);
+    expect(command.servers.list()).toMatchObject([{ id: "s", origin: { dialect: "store" } }]);
   });
 });
 
@@ -202,38 +208,38 @@ describe("[oper-02b] etc/mcp-servers.json of the home", () => {
     const place = new Place({ mcpServers: { named: { command: "of-the-file" } } });
     const etc = place.write(ETC, { mcpServers: { a: { command: "a" }, b: { command: "b" }, named: { command: "n" } } });
     const command = await place.hub({ connect: "none", store: "existing" });
-    expect((await command.server("a"))?.from).toBe("import");
+    expect((await command.servers.get("a"))?.from).toBe("import");
     const hub = await place.hub({ connect: "none" });
-    expect((await hub.store?.servers.list())?.map(({ id, source }) => [id, source])).toEqual([
+    expect((await hub.internals.store?.servers.list())?.map(({ id, source }) => [id, source])).toEqual([
       ["a", etc],
       ["b", etc],
     ]);
-    expect(await hub.server("a")).toMatchObject({ from: "store", editable: true, config: { command: "a" } });
-    expect(await hub.server("named")).toMatchObject({ from: "file", config: { command: "of-the-file" } });
-    await hub.removeServer("a");
-    await hub.updateServer("b", { args: ["changed"] });
+    expect(await hub.servers.get("a")).toMatchObject({ from: "store", editable: true, config: { command: "a" } });
+    expect(await hub.servers.get("named")).toMatchObject({ from: "file", config: { command: "of-the-file" } });
+    await hub.servers.remove("a");
+    await hub.servers.update("b", { args: ["changed"] });
     await hub.close();
 
     place.write(ETC, { mcpServers: { a: { command: "a" }, b: { command: "other" }, c: { command: "c" } } });
     const next = await place.hub({ connect: "none" });
     expect(ids(next)).toEqual(["named", "b", "c"]);
-    expect(await next.server("b")).toMatchObject({ config: { command: "b", args: ["changed"] } });
+    expect(await next.servers.get("b")).toMatchObject({ config: { command: "b", args: ["changed"] } });
   });
 
   it("is the user's own where the config imports it", async () => {
     const place = new Place({ import: ["./etc/mcp-servers.json"] });
     place.write(ETC, { mcpServers: { a: { command: "a" } } });
     const hub = await place.hub({ connect: "none" });
-    expect(await hub.server("a")).toMatchObject({ from: "import", editable: false });
-    expect(await hub.store?.servers.list()).toEqual([]);
+    expect(await hub.servers.get("a")).toMatchObject({ from: "import", editable: false });
+    expect(await hub.internals.store?.servers.list()).toEqual([]);
   });
 
   it("[oper-02d] keeps an entry with a plain secret out of the store", async () => {
     const place = new Place();
     place.write(ETC, { mcpServers: { a: { command: "a", env: { API_TOKEN: "canary-99" } } } });
     const hub = await place.hub({ connect: "none" });
-    expect(await hub.server("a")).toMatchObject({ from: "import", config: { env: { API_TOKEN: "[redacted]" } } });
-    expect(await hub.store?.servers.list()).toEqual([]);
+    expect(await hub.servers.get("a")).toMatchObject({ from: "import", config: { env: { API_TOKEN: "[redacted]" } } });
+    expect(await hub.internals.store?.servers.list()).toEqual([]);
     expect(hub.warnings().map(({ message }) => message)).toContainEqual(expect.stringContaining("env.API_TOKEN"));
     expect(JSON.stringify(hub.warnings())).not.toContain("canary-99");
   });

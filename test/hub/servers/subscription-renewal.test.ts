@@ -30,7 +30,7 @@ async function setUp(config: ConfigInput = {}) {
 }
 
 async function follow(hub: Hub, session: Session): Promise<void> {
-  expect(await hub.subscribe(session, { uri })).toMatchObject({ ok: true });
+  expect(await hub.internals.subscribe(session, { uri })).toMatchObject({ ok: true });
 }
 
 describe("[gate-07c] a resource that sessions follow", () => {
@@ -41,14 +41,14 @@ describe("[gate-07c] a resource that sessions follow", () => {
     await follow(hub, closed);
     place.touch("down");
     await hub.reload({ mcpServers: { a: entry("late", { down: "down" }) } });
-    expect(hub.servers()[0]?.state).toBe("failed");
+    expect(hub.servers.list()[0]?.state).toBe("failed");
     closed.close();
     rmSync(join(place.dir, "down"));
-    await hub.connect("a");
+    await hub.servers.connect("a");
     expect(await subscriptions("late")).toBe(1);
     // A server that only starts again is told by its own connection, and by nobody else.
-    await hub.disconnect("a");
-    await hub.connect("a");
+    await hub.servers.disconnect("a");
+    await hub.servers.connect("a");
     expect(await subscriptions("late")).toBe(2);
   });
 
@@ -73,7 +73,7 @@ describe("[gate-07c] a resource that sessions follow", () => {
     const [gaveUp, ended] = [hub.openSession(), hub.openSession()];
     await follow(hub, gaveUp);
     await follow(hub, ended);
-    await hub.unsubscribe(gaveUp, { uri });
+    await hub.internals.unsubscribe(gaveUp, { uri });
     ended.close();
     await hub.reload({ mcpServers: { a: entry("next") } });
     expect(await subscriptions("next")).toBe(0);
@@ -98,7 +98,7 @@ describe("[gate-07c] a resource that sessions follow", () => {
     await hub.reload({ mcpServers: { a: entry("new") }, limits: { callsPerMinute: 1 } });
     await place.appears("new.subscribed");
     expect(calls).toEqual([]);
-    expect(await hub.read(session, { uri })).toMatchObject({ ok: false, error: { code: "rate_limited" } });
+    expect(await hub.read({ session, uri })).toMatchObject({ ok: false, error: { code: "rate_limited" } });
   });
 
   it("is followed at a server that took over while the old one was asked", async () => {

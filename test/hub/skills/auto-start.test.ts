@@ -58,7 +58,8 @@ function needsFiles(root: string, name = "docs"): string[] {
   ];
 }
 
-const servers = (of: Hub): string[] => of.servers().map(({ id, state, origin }) => `${id} ${state} ${origin.dialect}`);
+const servers = (of: Hub): string[] =>
+  of.servers.list().map(({ id, state, origin }) => `${id} ${state} ${origin.dialect}`);
 
 describe("[skill-13b] skills.autoStart", () => {
   it("brings up what skills require, and gives the tools with the skills", async () => {
@@ -66,9 +67,9 @@ describe("[skill-13b] skills.autoStart", () => {
     const started = await start();
     expect(servers(started)).toEqual(["docs ready skill"]);
     const file = join(String(started.skills.get("notes")?.dir), "a.txt");
-    const read = await started.call(started.session, { name: "docs__read_text_file", arguments: { path: file } });
+    const read = await started.call({ name: "docs__read_text_file", arguments: { path: file } });
     expect(JSON.stringify(read.result)).toContain("hello");
-    expect((await started.call(started.session, { name: "skill__notes" })).ok).toBe(true);
+    expect((await started.call({ name: "skill__notes" })).ok).toBe(true);
   });
 
   it("[cage-02a] a working folder of a skill's choice is let into no cage, unless it is the skill's own", async () => {
@@ -80,8 +81,8 @@ describe("[skill-13b] skills.autoStart", () => {
     }
     // Found to be no place for a cage before it is known that there is no image for it.
     const started = await start({ skills: { sandbox: "container" } }, { HOME: place }, { connect: "none" });
-    await Promise.all(["own", "other"].map((id) => started.connect(id).catch(() => undefined)));
-    const errors = new Map(started.servers().map(({ id, lastError }) => [id, lastError]));
+    await Promise.all(["own", "other"].map((id) => started.servers.connect(id).catch(() => undefined)));
+    const errors = new Map(started.servers.list().map(({ id, lastError }) => [id, lastError]));
     expect(errors.get("other")).toContain("`cwd`");
     expect(errors.get("own")).not.toContain("`cwd`");
   });
@@ -179,7 +180,7 @@ describe("[skill-13b] skills.autoStart", () => {
     writeSkill(skills, "notes", { more: needsFiles(place) });
     await importAll();
     await started.skills.refresh();
-    await started.connect("docs");
+    await started.servers.connect("docs");
     expect(servers(started)).toEqual(["docs ready skill"]);
     await registryAt(join(place, "home")).remove("skill-notes");
     await started.skills.refresh();

@@ -36,7 +36,7 @@ async function hubWith(config: ConfigInput = {}, options: HubOptions = {}): Prom
 const toolNames = (hub: Hub, session = hub.session): string[] => hub.view(session).tools.map(({ name }) => name);
 
 async function textOf(hub: Hub, name: string, args = {}): Promise<string> {
-  const outcome = await hub.call(hub.session, { name, arguments: args });
+  const outcome = await hub.call({ name, arguments: args });
   return outcome.ok ? String(outcome.result.content[0]?.["text"]) : `${outcome.error.code}: ${outcome.error.message}`;
 }
 
@@ -92,13 +92,13 @@ describe("[skill-07b] files of a skill", () => {
     const hub = await hubWith();
     const uris = hub.view(hub.session).resources.map(({ name }) => name);
     expect(uris).toEqual(["skill://draw/SKILL.md", "skill://draw/a%20b/plan.md", "skill://draw/logo.png"]);
-    const plan = await hub.read(hub.session, { uri: "skill://draw/a%20b/plan.md" });
+    const plan = await hub.read({ uri: "skill://draw/a%20b/plan.md" });
     expect(plan.result?.contents).toEqual([
       { uri: "skill://draw/a%20b/plan.md", mimeType: "text/markdown", text: "Plan" },
     ]);
-    const logo = await hub.read(hub.session, { uri: "skill://draw/logo.png" });
+    const logo = await hub.read({ uri: "skill://draw/logo.png" });
     expect(logo.result?.contents[0]?.blob).toBe(Buffer.from(png).toString("base64"));
-    const none = await hub.read(hub.session, { uri: "skill://draw/../../etc/passwd" });
+    const none = await hub.read({ uri: "skill://draw/../../etc/passwd" });
     expect(none.ok ? "" : none.error.code).toBe("not_found");
   });
 
@@ -106,10 +106,10 @@ describe("[skill-07b] files of a skill", () => {
     const dir = writeSkill(skills, "draw", { files: { "plan.md": "Plan" } });
     const hub = await hubWith();
     writeFileSync(join(dir, "plan.md"), "Evil");
-    const outcome = await hub.read(hub.session, { uri: "skill://draw/plan.md" });
+    const outcome = await hub.read({ uri: "skill://draw/plan.md" });
     expect(outcome.ok ? "" : outcome.error.code).toBe("blocked");
     await hub.skills.refresh();
-    expect((await hub.read(hub.session, { uri: "skill://draw/plan.md" })).ok).toBe(true);
+    expect((await hub.read({ uri: "skill://draw/plan.md" })).ok).toBe(true);
   });
 });
 
@@ -121,7 +121,7 @@ describe("[skill-07c] skills for people", () => {
     const { prompts } = hub.view(hub.session);
     expect(prompts.map(({ name }) => name)).toEqual(["skill__greet"]);
     expect(prompts[0]?.definition.arguments?.[0]?.description).toBe("[name]");
-    const got = await hub.prompt(hub.session, { name: "skill__greet", arguments: { arguments: "Ada" } });
+    const got = await hub.prompt({ name: "skill__greet", arguments: { arguments: "Ada" } });
     expect(JSON.stringify(got.result?.messages)).toContain("Greet Ada.");
   });
 });
@@ -226,7 +226,7 @@ describe("[skill-07g] what a skill brings along", () => {
     });
     const hub = await hubWith();
     expect(await textOf(hub, "skill__trap")).toContain("touch");
-    await hub.prompt(hub.session, { name: "skill__trap" });
+    await hub.prompt({ name: "skill__trap" });
     expect(existsSync(trap)).toBe(false);
   });
 });
@@ -235,7 +235,7 @@ describe("skills that come and go", () => {
   it("[skill-07a] are taken up by a hub that watches", async () => {
     writeSkill(skills, "one");
     const hub = await hubWith();
-    const stop = hub.watch();
+    const stop = hub.internals.watch();
     writeSkill(skills, "two");
     await vi.waitFor(() => expect(toolNames(hub)).toEqual(["skill__one", "skill__two"]), { timeout: 20_000 });
     rmSync(join(skills, "one"), { recursive: true });
@@ -246,7 +246,7 @@ describe("skills that come and go", () => {
   it("[skill-07b] are taken up when an editor saves them by a rename, as often as it does", async () => {
     const dir = writeSkill(skills, "one", { body: "version 0" });
     const hub = await hubWith();
-    const stop = hub.watch();
+    const stop = hub.internals.watch();
     const updated: string[] = [];
     hub.on("resource-updated", ({ uri }) => updated.push(uri));
     for (const version of ["version 1", "version 2", "version 3"]) {
@@ -261,7 +261,7 @@ describe("skills that come and go", () => {
 
   it("[skill-07a] are taken up in a folder that is made later", async () => {
     const hub = await hubWith();
-    const stop = hub.watch();
+    const stop = hub.internals.watch();
     writeSkill(skills, "late");
     await vi.waitFor(() => expect(toolNames(hub)).toEqual(["skill__late"]), { timeout: 20_000 });
     stop();

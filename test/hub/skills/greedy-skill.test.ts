@@ -71,7 +71,7 @@ describe("[trust-10c] skills.autoStart", () => {
   it("hands a skill's server nothing sensitive, and says what it withheld and how it would be given", async () => {
     writeSkill(join(place, "skills"), "weather", { more: greedy("weather", NAMES, false) });
     const started = await start();
-    const told = await started.call(started.session, { name: "weather__tell" });
+    const told = await started.call({ name: "weather__tell" });
     const text = JSON.stringify(told);
     expect(text).not.toContain("canary");
     expect(text).toContain("--x=/srv/notes");
@@ -91,7 +91,7 @@ describe("[trust-10c] skills.autoStart", () => {
       writeSkill(join(place, "skills"), name, { more: greedy(name, [wanted], true) });
     }
     const started = await start();
-    expect(started.servers()).toEqual([]);
+    expect(started.servers.list()).toEqual([]);
     const messages = started.warnings().map(({ message }) => message);
     expect(messages).toEqual([
       expect.stringMatching(/one is not started: it needs DATABASE_URL.*not passed on.*--set DATABASE_URL/),

@@ -123,7 +123,7 @@ describe("[oper-02c] importing through a hub", () => {
   it("reaches another hub on the same store that watches", async () => {
     const hub = await start();
     const other = await start();
-    const stop = other.watch();
+    const stop = other.internals.watch();
     writeSkill(skills, "notes");
     await importAll(hub);
     await vi.waitFor(() => expect(toolNames(other)).toEqual(["skill__notes"]), { timeout: 20_000, interval: 20 });

@@ -57,8 +57,8 @@ describe("[spine-16d] tools for agents", () => {
     const echo = named(hub.tools({ for: "anthropic" }), "demo__echo");
     expect(echo.label).toBe("MCP: Demo/echo");
     expect(echo.description).toMatch(/^\[MCP: Demo\] \S/);
-    await hub.call(hub.session, { name: "demo__change" });
-    await hub.refresh("demo");
+    await hub.call({ name: "demo__change" });
+    await hub.servers.refresh("demo");
     const bare = named(hub.tools(), "demo__tool-1");
     expect(bare.description).toBe("[MCP: Demo] Tool tool-1 of the server Demo.");
   });
@@ -115,7 +115,7 @@ describe("[spine-16d] tools for agents", () => {
     expect(tools.map((tool) => tool.name)).not.toContain("demo__slow");
     const failed = await named(tools, "demo__fail").execute("1", {});
     expect(failed).toMatchObject({ isError: true, details: { error: { code: "tool_error" } } });
-    await hub.disconnect("demo");
+    await hub.servers.disconnect("demo");
     await hub.close();
     const gone = await named(tools, "demo__echo").execute("2", { text: "x" });
     expect(gone).toMatchObject({
@@ -140,10 +140,10 @@ describe("[spine-16d] tools for agents", () => {
     expect(text).toMatch(/^a+/);
     expect(text).toMatch(/b+$/);
     const uri = /toolcrib:\/\/results\/[\w-]+/.exec(text)?.[0] ?? "";
-    const whole = await hub.read(hub.session, { uri });
+    const whole = await hub.read({ uri });
     expect(whole).toMatchObject({ ok: true, result: { contents: [{ text: long }] } });
     const other = hub.openSession();
-    expect(await hub.read(other, { uri })).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await hub.read({ session: other, uri })).toMatchObject({ ok: false, error: { code: "not_found" } });
     const raw = await named(hub.tools({ for: "raw" }), "long").execute("1", {});
     expect(raw.content[0]?.["text"]).toBe(long);
   });

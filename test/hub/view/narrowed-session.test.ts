@@ -40,26 +40,31 @@ describe("[gate-05b] a session that asks for a part of the hub", () => {
     expect(hub.view(demo)).toEqual({ ...hub.view(demo), templates: expect.arrayContaining([expect.anything()]) });
 
     const [resource] = hub.view(demo).resources;
-    expect(await hub.read(demo, { uri: resource?.name ?? "" })).toMatchObject({ ok: true });
+    expect(await hub.read({ session: demo, uri: resource?.name ?? "" })).toMatchObject({ ok: true });
     for (const outcome of [
-      await hub.read(files, { uri: resource?.name ?? "" }),
-      await hub.call(files, { name: "here" }),
-      await hub.call(files, { name: "every__echo", arguments: { message: "x" } }),
-      await hub.prompt(files, { name: hub.view(demo).prompts[0]?.name ?? "" }),
+      await hub.read({ session: files, uri: resource?.name ?? "" }),
+      await hub.call({ session: files, name: "here" }),
+      await hub.call({ session: files, name: "every__echo", arguments: { message: "x" } }),
+      await hub.prompt({ session: files, name: hub.view(demo).prompts[0]?.name ?? "" }),
     ]) {
       expect(outcome).toMatchObject({ ok: false, error: { code: "not_found" } });
     }
-    expect(await hub.call(hub.openSession({ rules: { servers: ["local"] } }), { name: "here" })).toMatchObject({
-      ok: true,
-    });
-    expect(hub.explain(files, "here")?.decision).toMatchObject({ rule: { level: "session", list: "servers" } });
+    expect(await hub.call({ session: hub.openSession({ rules: { servers: ["local"] } }), name: "here" })).toMatchObject(
+      {
+        ok: true,
+      },
+    );
+    expect(hub.explain("here", files)?.decision).toMatchObject({ rule: { level: "session", list: "servers" } });
   });
 
   it("is not told of a server outside it that is down", async () => {
     const hub = await start({ mcpServers: { gone: { command: "/no/such/program" }, files: misbehaving("ok") } });
     const files = hub.openSession({ owner: false, rules: { servers: ["files"] } });
-    expect(await hub.call(files, { name: "gone__x" })).toMatchObject({ ok: false, error: { code: "not_found" } });
-    expect(await hub.call(hub.openSession({ owner: false }), { name: "gone__x" })).toMatchObject({
+    expect(await hub.call({ session: files, name: "gone__x" })).toMatchObject({
+      ok: false,
+      error: { code: "not_found" },
+    });
+    expect(await hub.call({ session: hub.openSession({ owner: false }), name: "gone__x" })).toMatchObject({
       ok: false,
       error: { code: "server_unavailable" },
     });

@@ -31,21 +31,21 @@ const names = (tools: readonly { name: string }[]): string[] => tools.map(({ nam
 describe("[agent-05b] a list of tools with a max of its own", () => {
   it("has those that fit the query, and the search tools although the config has no tools.max", async () => {
     const other = hub.openSession();
-    expect((await hub.call(session, { name: "toolcrib_search", arguments: { query: "mail" } })).ok).toBe(false);
+    expect((await hub.call({ session, name: "toolcrib_search", arguments: { query: "mail" } })).ok).toBe(false);
     const offered = hub.tools({ for: "openai", session, max: 5, query: "what is the weather, and is there mail?" });
     expect(names(offered)).toEqual(["weather", "mail", ...SEARCH]);
-    const found = await hub.call(session, { name: "toolcrib_search", arguments: { query: "calendar" } });
+    const found = await hub.call({ session, name: "toolcrib_search", arguments: { query: "calendar" } });
     expect(found.ok && found.result.structuredContent).toMatchObject({ tools: [{ name: "calendar" }] });
-    expect(names(hub.offered(session))).toEqual(NAMES);
-    expect(hub.explain(other, "toolcrib_search")).toBeUndefined();
+    expect(names(hub.internals.offered(session))).toEqual(NAMES);
+    expect(hub.explain("toolcrib_search", other)).toBeUndefined();
   });
 
   it("keeps what is wanted first, and leaves out what is not wanted without counting it", () => {
     const query = "weather";
     const first = ({ name }: { name: string }): boolean => name === "epsilon";
-    expect(names(hub.offered(session, { max: 5, query, first }))).toEqual(["epsilon", "weather", ...SEARCH]);
+    expect(names(hub.internals.offered(session, { max: 5, query, first }))).toEqual(["epsilon", "weather", ...SEARCH]);
     const without = ({ name }: { name: string }): boolean => name.includes("a");
-    expect(names(hub.offered(session, { max: 2, without }))).toEqual(["epsilon"]);
+    expect(names(hub.internals.offered(session, { max: 2, without }))).toEqual(["epsilon"]);
   });
 
   it("cuts texts where the caller says so, and asks whom the caller names for each call", async () => {

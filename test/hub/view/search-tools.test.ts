@@ -74,54 +74,54 @@ const names = (tools: readonly { name: string }[]): string[] => tools.map((one) 
 const firstText = (outcome: Outcome<CallToolResult>): string => String(outcome.result?.content[0]?.["text"]);
 
 const search = (query: string, session = hub.session): Promise<Outcome<CallToolResult>> =>
-  hub.call(session, { name: "toolcrib_search", arguments: { query } });
+  hub.call({ session, name: "toolcrib_search", arguments: { query } });
 
 const callThrough = (name: string, args: object = {}, session = hub.session): Promise<Outcome<CallToolResult>> =>
-  hub.call(session, { name: "toolcrib_call", arguments: { name, arguments: args } });
+  hub.call({ session, name: "toolcrib_call", arguments: { name, arguments: args } });
 
 describe("[guard-05b] what is offered", () => {
   it("is everything without tools.max, and the search tools do not exist then", async () => {
     await hubWith({});
-    expect(names(hub.offered(hub.session))).toEqual(names(MANY));
+    expect(names(hub.internals.offered(hub.session))).toEqual(names(MANY));
     expect(await search("file")).toMatchObject({ ok: false, error: { code: "not_found" } });
   });
 
   it("is everything up to tools.max; the search tools can be called but are not offered", async () => {
     await hubWith({ tools: { max: MANY.length } });
-    expect(hub.offered(hub.session)).toBe(hub.view(hub.session).tools);
+    expect(hub.internals.offered(hub.session)).toBe(hub.view(hub.session).tools);
     expect(await search("file")).toMatchObject({ ok: true });
   });
 
   it("is tools.max tools above it, three of them the search tools; the view stays whole and all stay callable", async () => {
     await hubWith({ tools: { max: 6 } });
-    expect(names(hub.offered(hub.session))).toEqual(["read_file", "write_file", "send_mail", ...STAND_INS]);
-    expect(names(hub.tools())).toEqual(names(hub.offered(hub.session)));
+    expect(names(hub.internals.offered(hub.session))).toEqual(["read_file", "write_file", "send_mail", ...STAND_INS]);
+    expect(names(hub.tools())).toEqual(names(hub.internals.offered(hub.session)));
     expect(names(hub.view(hub.session).tools)).toEqual(names(MANY));
-    expect(await hub.call(hub.session, { name: "create_event" })).toMatchObject({ ok: true });
+    expect(await hub.call({ name: "create_event" })).toMatchObject({ ok: true });
   });
 
   it("is what fits a query best, then the usual choice, in the catalog's order", async () => {
     await hubWith({ tools: { max: 6 } });
-    const offered = hub.offered(hub.session, { query: "put a meeting into my calendar" });
+    const offered = hub.internals.offered(hub.session, { query: "put a meeting into my calendar" });
     expect(names(offered)).toEqual(["read_file", "write_file", "create_event", ...STAND_INS]);
     expect(names(hub.tools({ query: "what is the weather like" }))).toContain("weather");
   });
 
   it("is the same list until something changes", async () => {
     await hubWith({ tools: { max: 6 } });
-    const offered = hub.offered(hub.session);
-    expect(hub.offered(hub.session)).toBe(offered);
+    const offered = hub.internals.offered(hub.session);
+    expect(hub.internals.offered(hub.session)).toBe(offered);
     hub.registry.register(tool("late", "Comes late."));
-    expect(names(hub.offered(hub.session))).toEqual(names(offered));
+    expect(names(hub.internals.offered(hub.session))).toEqual(names(offered));
     hub.registry.unregister("read_file");
-    expect(names(hub.offered(hub.session))).toEqual(["write_file", "send_mail", "weather", ...STAND_INS]);
+    expect(names(hub.internals.offered(hub.session))).toEqual(["write_file", "send_mail", "weather", ...STAND_INS]);
   });
 
   it("takes in-process tools first, then one of each server in turn", async () => {
     const dir = await folder();
     const mcpServers = { files: filesystem(dir), memory: memory(join(dir, "m.json")), demo: misbehaving("ok") };
     await hubWith({ mcpServers, tools: { max: 10 } }, [tool("own", "My own.")]);
-    const sources = hub.offered(hub.session).map((one: ToolCapability) => one.origin.source);
+    const sources = hub.internals.offered(hub.session).map((one: ToolCapability) => one.origin.source);
     const count = (source: string): number => sources.filter((one) => one === source).length;
     expect(sources).toHaveLength(10);
     expect([count("local"), count("files"), count("memory"), count("demo")]).toEqual([1, 2, 2, 2]);
@@ -129,7 +129,7 @@ describe("[guard-05b] what is offered", () => {
 
   it("leaves at least the search tools, however small tools.max is", async () => {
     await hubWith({ tools: { max: 1 } });
-    expect(names(hub.offered(hub.session))).toEqual(STAND_INS);
+    expect(names(hub.internals.offered(hub.session))).toEqual(STAND_INS);
   });
 
   it("reaches a registry that loadMCPServers keeps", async () => {
@@ -155,17 +155,17 @@ describe("[guard-05b] searching and describing", () => {
     expect(outcome.result?.structuredContent).toMatchObject({
       tools: [{ name: "read_file", description: "Read a file from disk." }, { name: "write_file" }],
     });
-    const one = await hub.call(hub.session, { name: "toolcrib_search", arguments: { query: "file", limit: 1 } });
+    const one = await hub.call({ name: "toolcrib_search", arguments: { query: "file", limit: 1 } });
     expect(firstText(one).split("\n")).toHaveLength(1);
     expect(firstText(await search("xylophone"))).toBe("No tool matches. Try other words.");
   });
 
   it("gives the whole definition under the public name", async () => {
     await hubWith({ mcpServers: { demo: misbehaving("ok") }, tools: { max: 6 } });
-    const local = await hub.call(hub.session, { name: "toolcrib_describe", arguments: { name: "weather" } });
+    const local = await hub.call({ name: "toolcrib_describe", arguments: { name: "weather" } });
     expect(local.result?.structuredContent).toMatchObject({ name: "weather", inputSchema: { required: ["city"] } });
     expect(JSON.parse(firstText(local))).toEqual(local.result?.structuredContent);
-    const remote = await hub.call(hub.session, { name: "toolcrib_describe", arguments: { name: "demo__echo" } });
+    const remote = await hub.call({ name: "toolcrib_describe", arguments: { name: "demo__echo" } });
     const known = hub.view(hub.session).tools.find((one) => one.name === "demo__echo");
     expect(remote.result?.structuredContent).toEqual({ ...known?.definition, name: "demo__echo" });
   });
@@ -179,10 +179,10 @@ describe("[guard-05b] searching and describing", () => {
       { query: "a", limit: 1000 },
       { query: "a", more: 1 },
     ]) {
-      const outcome = await hub.call(hub.session, { name: "toolcrib_search", arguments: args });
+      const outcome = await hub.call({ name: "toolcrib_search", arguments: args });
       expect(outcome, JSON.stringify(args)).toMatchObject({ ok: false, error: { code: "invalid_arguments" } });
     }
-    const unknown = await hub.call(hub.session, { name: "toolcrib_describe", arguments: { name: "wether" } });
+    const unknown = await hub.call({ name: "toolcrib_describe", arguments: { name: "wether" } });
     expect(unknown).toMatchObject({ ok: false, error: { code: "not_found", details: { nearMatches: ["weather"] } } });
   });
 
@@ -194,7 +194,7 @@ describe("[guard-05b] searching and describing", () => {
     expect(firstText(await search("read secret file"))).toMatch(/^read_secret_file/);
     expect(firstText(await search("write a file"))).not.toContain("write_file");
     for (const name of ["read_secret_file", "write_file"]) {
-      const described = await hub.call(guest, { name: "toolcrib_describe", arguments: { name } });
+      const described = await hub.call({ session: guest, name: "toolcrib_describe", arguments: { name } });
       expect(described).toMatchObject({ ok: false, error: { code: "not_found" } });
       expect(JSON.stringify(described.ok ? {} : (described.error.details ?? {}))).not.toContain(name);
       const called = await callThrough(name, {}, guest);
@@ -215,7 +215,7 @@ describe("[guard-05b] calling through the same path", () => {
     await hubWith({ mcpServers: { demo: misbehaving("ok") }, tools: { max: 6 } });
     const records: CallRecord[] = [];
     hub.on("call", (record) => records.push(record));
-    const direct = await hub.call(hub.session, { name: "weather", arguments: { city: "Rome" } });
+    const direct = await hub.call({ name: "weather", arguments: { city: "Rome" } });
     const through = await callThrough("weather", { city: "Rome" });
     expect(through.result).toEqual(direct.result);
     expect(through.result).toMatchObject({ content: [{ text: "Sunny in Rome." }] });
@@ -225,15 +225,13 @@ describe("[guard-05b] calling through the same path", () => {
       ["toolcrib_call", "ok"],
     ]);
     const echoed = await callThrough("demo__echo", { text: "hi" });
-    expect(echoed.result).toEqual(
-      (await hub.call(hub.session, { name: "demo__echo", arguments: { text: "hi" } })).result,
-    );
+    expect(echoed.result).toEqual((await hub.call({ name: "demo__echo", arguments: { text: "hi" } })).result);
   });
 
   it("takes the arguments as JSON text too", async () => {
     await hubWith({ tools: { max: 6 } });
     const call = (args: unknown) =>
-      hub.call(hub.session, { name: "toolcrib_call", arguments: { name: "weather", arguments: args } });
+      hub.call({ name: "toolcrib_call", arguments: { name: "weather", arguments: args } });
     expect(firstText(await call('{"city":"Oslo"}'))).toBe("Sunny in Oslo.");
     expect(await call("[1]")).toMatchObject({ ok: false, error: { code: "invalid_arguments" } });
     expect(await call("{oops")).toMatchObject({ ok: false, error: { code: "invalid_arguments" } });
@@ -265,7 +263,7 @@ describe("[guard-05b] calling through the same path", () => {
       content: [{ text: 'denied: Policy denies send_mail: deny "send_mail" in the rules.' }],
     });
     // The tool's own error result is its own.
-    expect(await codeOf("fail")).toEqual((await hub.call(hub.session, { name: "fail" })).result);
+    expect(await codeOf("fail")).toEqual((await hub.call({ name: "fail" })).result);
   });
 
   it("runs hooks and policy for the inner call under its own name", async () => {
@@ -324,7 +322,7 @@ describe("[guard-05b] calling through the same path", () => {
     await hubWith({ tools: { max: 6 } }, [...MANY, slow]);
     const controller = new AbortController();
     const progress: unknown[] = [];
-    const pending = hub.call(hub.session, {
+    const pending = hub.call({
       name: "toolcrib_call",
       arguments: { name: "slow" },
       signal: controller.signal,
@@ -346,7 +344,7 @@ describe("[guard-05b] rules and the search tools", () => {
       roles: { reader: { servers: ["files"] } },
     });
     for (const session of [hub.session, hub.openSession({ owner: false, role: "reader" })]) {
-      expect(names(hub.offered(session))).toEqual(expect.arrayContaining(STAND_INS));
+      expect(names(hub.internals.offered(session))).toEqual(expect.arrayContaining(STAND_INS));
       expect(firstText(await search("list directory", session))).toMatch(/^files__list_/);
       expect(firstText(await search("weather", session))).not.toContain("weather");
     }
@@ -354,7 +352,7 @@ describe("[guard-05b] rules and the search tools", () => {
 
   it("are taken away by a deny that names them, and not by one of a class of tools", async () => {
     await hubWith({ tools: { max: 4, deny: ["toolcrib_call"] } });
-    expect(names(hub.offered(hub.session))).toEqual([
+    expect(names(hub.internals.offered(hub.session))).toEqual([
       "read_file",
       "write_file",
       "toolcrib_search",
@@ -365,7 +363,7 @@ describe("[guard-05b] rules and the search tools", () => {
     await hubWith({ tools: { max: 4, deny: ["send_mail", "openWorld"] } }, [
       ...MANY.map((one) => ({ ...one, annotations: { openWorldHint: one.name === "weather" } })),
     ]);
-    expect(names(hub.offered(hub.session))).toEqual(expect.arrayContaining(STAND_INS));
+    expect(names(hub.internals.offered(hub.session))).toEqual(expect.arrayContaining(STAND_INS));
     expect((await callThrough("weather", { city: "Rome" })).result).toMatchObject({
       structuredContent: { error: { code: "denied" } },
     });

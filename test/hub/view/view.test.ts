@@ -88,11 +88,13 @@ describe("[gate-08e] decisions", () => {
     const allowed = hub.openSession({ rules: { servers: ["local"] } });
     const denied = hub.openSession({ rules: { servers: ["elsewhere"] } });
     for (let round = 0; round < 2; round++) {
-      expect(await hub.call(allowed, { name: "one" })).toMatchObject({ ok: true });
-      expect(await hub.call(denied, { name: "one" })).toMatchObject({ ok: false });
-      expect(await hub.call(hub.openSession({ role: "invented" }), { name: "one" })).toMatchObject({ ok: false });
+      expect(await hub.call({ session: allowed, name: "one" })).toMatchObject({ ok: true });
+      expect(await hub.call({ session: denied, name: "one" })).toMatchObject({ ok: false });
+      expect(await hub.call({ session: hub.openSession({ role: "invented" }), name: "one" })).toMatchObject({
+        ok: false,
+      });
       for (let n = 0; n < 100; n++) hub.view(hub.openSession({ rules: { servers: [String(n)] } }));
     }
-    expect(hub.explain(hub.openSession({ role: "other" }), "one")?.decision.rule).toMatchObject({ pattern: "other" });
+    expect(hub.explain("one", hub.openSession({ role: "other" }))?.decision.rule).toMatchObject({ pattern: "other" });
   });
 });

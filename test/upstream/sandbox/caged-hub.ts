@@ -13,10 +13,10 @@ const hub = await createHub({ mcpServers }, { home, store: false });
 const answers: unknown[] = [];
 for (let at = 0; at < calls.length; at += 2) {
   const request = { name: `caged__${calls[at]}`, arguments: JSON.parse(calls[at + 1] ?? "{}") };
-  const outcome = await hub.call(hub.session, request);
+  const outcome = await hub.call(request);
   answers.push(outcome.ok ? JSON.parse(String(outcome.result.content[0]?.["text"])) : outcome.error);
 }
 process.stdout.write(
-  `${JSON.stringify({ state: hub.servers()[0]?.state, error: hub.servers()[0]?.lastError, answers })}\n`,
+  `${JSON.stringify({ state: hub.servers.list()[0]?.state, error: hub.servers.list()[0]?.lastError, answers })}\n`,
 );
 setInterval(() => {}, 60_000);

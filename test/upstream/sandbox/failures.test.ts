@@ -83,7 +83,7 @@ describe("a hub on a machine without bubblewrap", () => {
       { mcpServers, sandbox: "bubblewrap" },
       { home, env: { PATH: "/nowhere" }, store: false },
     );
-    const states = Object.fromEntries(hub.servers().map(({ id, state, lastError }) => [id, [state, lastError]]));
+    const states = Object.fromEntries(hub.servers.list().map(({ id, state, lastError }) => [id, [state, lastError]]));
     const refused = ["failed", expect.stringMatching(/bubblewrap is (?:not installed|only there on Linux)/)];
     // Failed for good: to try again would not install it.
     expect(states).toEqual({ plain: refused, own: refused, free: ["ready", null] });

@@ -33,7 +33,7 @@ interface Attempt {
 }
 
 async function attempt(server: string, tool: string, args: Record<string, unknown> = {}): Promise<Attempt> {
-  const outcome = await hub.call(hub.session, { name: `${server}__${tool}`, arguments: args });
+  const outcome = await hub.call({ name: `${server}__${tool}`, arguments: args });
   if (!outcome.ok) return { ok: false, error: outcome.error.message };
   const [block] = outcome.result.content;
   return JSON.parse(block?.type === "text" ? String(block["text"]) : "{}");
@@ -71,8 +71,8 @@ afterAll(async () => {
 
 describe.skipIf(missing !== undefined)("a hostile server in a bubblewrap cage", () => {
   it("is connected like any other", () => {
-    expect(hub.servers().map(({ id, state, lastError }) => [id, state, lastError])).toEqual(
-      hub.servers().map(({ id }) => [id, "ready", null]),
+    expect(hub.servers.list().map(({ id, state, lastError }) => [id, state, lastError])).toEqual(
+      hub.servers.list().map(({ id }) => [id, "ready", null]),
     );
   });
 

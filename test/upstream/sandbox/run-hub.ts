@@ -6,9 +6,9 @@ const hub = await createHub(JSON.parse(config), { home, store: false });
 const answers: unknown[] = [];
 for (let at = 0; at < calls.length; at += 2) {
   const request = { name: calls[at] ?? "", arguments: JSON.parse(calls[at + 1] ?? "{}") };
-  const outcome = await hub.call(hub.session, request);
+  const outcome = await hub.call(request);
   answers.push(outcome.ok ? outcome.result : outcome.error);
 }
-const servers = hub.servers().map(({ id, state, lastError }) => ({ id, state, lastError }));
+const servers = hub.servers.list().map(({ id, state, lastError }) => ({ id, state, lastError }));
 process.stdout.write(`${JSON.stringify({ servers, answers })}\n`);
 process.stdin.resume().on("end", () => void hub.close().then(() => process.exit()));

@@ -74,8 +74,8 @@ async function start(
     if (info.progress !== undefined) progress.push(info.progress);
   });
   const begun = performance.now();
-  if (when === "now") await hub.connect("small");
-  const info = (): ServerInfo => hub.servers()[0] as ServerInfo;
+  if (when === "now") await hub.servers.connect("small");
+  const info = (): ServerInfo => hub.servers.list()[0] as ServerInfo;
   return { hub, info, progress, ms: performance.now() - begun, dir };
 }
 
@@ -91,7 +91,7 @@ describe.skipIf(noNpx)("the first run of a package", () => {
     expect(first.progress).toEqual([`installing ${NAME} …`]);
     expect(first.ms).toBeGreaterThan(6000);
     // What npm says only for us is not among the server's words.
-    expect((await first.hub.server("small"))?.stderr.join("\n")).not.toContain("npm http");
+    expect((await first.hub.servers.get("small"))?.stderr.join("\n")).not.toContain("npm http");
     await first.hub.close();
 
     const second = await start({ npm_config_registry: url }, { timeout: 20_000 }, first.dir);
@@ -110,7 +110,7 @@ describe.skipIf(noNpx)("the first run of a package", () => {
   it("[counter-09a] a call waits for it", async () => {
     const url = await registry({ delayMs: 5000 });
     const { hub } = await start({ npm_config_registry: url }, { timeout: 4000 }, folder(), "on demand");
-    expect(await hub.call(hub.session, { name: "small__tell", arguments: {} })).toMatchObject({ ok: true });
+    expect(await hub.call({ name: "small__tell", arguments: {} })).toMatchObject({ ok: true });
   });
 
   it("[counter-09a] a program that does not answer afterwards is late after timeout", async () => {
@@ -152,7 +152,7 @@ describe.skipIf(noNpx)("a registry that npm cannot use", () => {
     expect(info()).toMatchObject({ problem: "registry_unreachable" });
     expect(info().hint).toContain("Check HTTP_PROXY, the proxy");
     expect(ms).toBeLessThan(9000);
-    expect(JSON.stringify([info(), await hub.server("small"), hub.warnings()])).not.toContain("Zebra");
+    expect(JSON.stringify([info(), await hub.servers.get("small"), hub.internals.warnings()])).not.toContain("Zebra");
   });
 
   it("[counter-08f] a name that is not there is final", async () => {
@@ -172,7 +172,7 @@ describe.skipIf(noNpx)("a registry that npm cannot use", () => {
 
   it("[counter-08f] a call that needs the server says the code", async () => {
     const { hub } = await start({ npm_config_registry: `http://127.0.0.1:${await closedPort()}/` });
-    const outcome = await hub.call(hub.session, { name: "small__tell", arguments: {} });
+    const outcome = await hub.call({ name: "small__tell", arguments: {} });
     expect(outcome).toMatchObject({
       error: { code: "server_unavailable", details: { problem: "registry_unreachable" } },
     });

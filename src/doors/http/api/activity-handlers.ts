@@ -8,7 +8,7 @@ import { namedSession } from "./caller-sessions.ts";
 import { type HandlerParts, type Handlers, missingScope, type OperationContext } from "./operation-handler.ts";
 
 export const sessionHandlers: Handlers<"listSessions" | "openSession" | "getSession" | "closeSession"> = {
-  listSessions: (input, _context, { hub }) => hub.activity.sessions(input),
+  listSessions: (input, _context, { hub }) => hub.internals.activity.sessions(input),
 
   async openSession({ servers, waitMs, ...input }, context, parts) {
     const session = parts.opened.open(context.caller, context.session, sessionOptions(input, context.caller));
@@ -30,22 +30,22 @@ export const sessionHandlers: Handlers<"listSessions" | "openSession" | "getSess
 
   async getSession({ sessionId }, { caller }, { hub }) {
     assertCanAccess(hub, caller, sessionId);
-    const session = await hub.activity.session(sessionId);
+    const session = await hub.internals.activity.session(sessionId);
     if (session === undefined) throw new ToolcribError("not_found", `No session has the id ${sessionId}.`);
-    const own = hub.sessions().find(({ id }) => id === sessionId)?.own;
+    const own = hub.internals.sessions().find(({ id }) => id === sessionId)?.own;
     return { session: { ...session, ...(own && { servers: own.servers(), notices: own.notices() }) } };
   },
 
   async closeSession({ sessionId }, { caller }, { hub }) {
     assertCanAccess(hub, caller, sessionId);
-    await hub.activity.closeSession(sessionId);
+    await hub.internals.activity.closeSession(sessionId);
     return { sessionId };
   },
 };
 
 /** Only operators may learn whether another caller's session exists. */
 function assertCanAccess(hub: Hub, caller: Caller, id: string): void {
-  if (!caller.scopes.has("admin") && namedSession(hub, caller, id) === undefined) throw missingScope("admin");
+  if (!caller.scopes.has("admin") && namedSession(hub.internals, caller, id) === undefined) throw missingScope("admin");
 }
 
 type RequestedOptions = Pick<CheckedInput<"openSession">, "role" | "workspaceDir">;
@@ -74,10 +74,10 @@ function forwardSessionEvents(session: Session, { tell }: OperationContext, { re
 }
 
 export const approvalHandlers: Handlers<"listApprovals" | "getApproval" | "answerApproval"> = {
-  listApprovals: (input, _context, { hub }) => hub.activity.approvals(input),
+  listApprovals: (input, _context, { hub }) => hub.internals.activity.approvals(input),
 
   async getApproval({ approvalId }, _context, { hub }) {
-    const approval = await hub.activity.approval(approvalId);
+    const approval = await hub.internals.activity.approval(approvalId);
     if (approval !== undefined) return { approval };
     throw new ToolcribError("not_found", `No approval has the id ${approvalId}.`);
   },
@@ -86,7 +86,7 @@ export const approvalHandlers: Handlers<"listApprovals" | "getApproval" | "answe
     const isOperator = caller.scopes.has("admin");
     // It changes the rules for all callers.
     if (answer === "always" && !isOperator) throw missingScope("admin");
-    return hub.activity.answer(
+    return hub.internals.activity.answer(
       approvalId,
       answer,
       caller.user ?? null,
@@ -111,5 +111,5 @@ export const overviewHandlers: Handlers<"me" | "overview"> = {
     version,
     url: baseUrl,
   }),
-  overview: (_input, _context, { hub }) => hub.activity.overview(),
+  overview: (_input, _context, { hub }) => hub.internals.activity.overview(),
 };

@@ -23,12 +23,12 @@ const callTool: Handler<"callTool"> = async (input, { session, signal, onProgres
   const { toolName, serverId, args, timeoutMs } = input;
   const name = serverId === undefined ? toolName : await publicName(hub, session, serverId, toolName);
   if (timeoutMs === undefined)
-    return resultOrThrow(await hub.call(session, { name, arguments: args, signal, onProgress }));
+    return resultOrThrow(await hub.call({ session, name, arguments: args, signal, onProgress }));
   const tooLate = new AbortController();
   const timer = setTimeout(() => tooLate.abort(callTimeout(name, timeoutMs)), timeoutMs);
   try {
     const either = AbortSignal.any([signal, tooLate.signal]);
-    return resultOrThrow(await hub.call(session, { name, arguments: args, signal: either, onProgress }));
+    return resultOrThrow(await hub.call({ session, name, arguments: args, signal: either, onProgress }));
   } finally {
     clearTimeout(timer);
   }
@@ -78,7 +78,7 @@ async function connectIdleServer(hub: Hub, session: Session, serverId: string): 
   if (session.own.servers().some(({ id }) => id === serverId)) {
     await session.own.settled();
     info = visibleServer(hub, session, serverId);
-  } else if (info.state === "idle" || info.state === "connecting") info = await hub.connect(serverId);
+  } else if (info.state === "idle" || info.state === "connecting") info = await hub.servers.connect(serverId);
   if (info.status === "connected") return;
   throw new ToolcribError(
     "server_unavailable",
@@ -137,7 +137,9 @@ function matchingTools(
   const seesAll = caller.scopes.has("admin") && session.role === undefined;
   const isPlain = q === undefined && name === undefined && pin === undefined;
   if (!seesAll || !isPlain) return [...tools];
-  const bad = hub.quarantined().filter(({ kind, source }) => kind === "tool" && source === (serverId ?? source));
+  const bad = hub.internals
+    .quarantined()
+    .filter(({ kind, source }) => kind === "tool" && source === (serverId ?? source));
   return [...tools, ...bad];
 }
 
@@ -189,7 +191,7 @@ export const catalogHandlers: Handlers<"listResources" | "readResource" | "listP
   },
 
   async readResource({ uri }, { session, signal, onProgress }, { hub }) {
-    return resultOrThrow(await hub.read(session, { uri, signal, onProgress }));
+    return resultOrThrow(await hub.read({ session, uri, signal, onProgress }));
   },
 
   listPrompts(input, { session }, { hub }) {

@@ -83,7 +83,7 @@ async function changeServer(
   } catch (thrown) {
     const error = asToolcribError(thrown);
     if (error.code !== "conflict" || typeof ifMatch !== "string" || typeof serverId !== "string") throw thrown;
-    const now = await parts.hub.server(serverId);
+    const now = await parts.hub.servers.get(serverId);
     if (now === undefined || !now.editable || matchesEtag(ifMatch, now.etag)) throw thrown;
     sendError(exchange.response, error, { status: 412, headers: { etag: now.etag } });
   }

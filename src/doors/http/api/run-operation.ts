@@ -90,7 +90,7 @@ export class Operations {
   #within(name: OperationName, input: object, context: OperationContext): OperationContext {
     if (!SESSION_OPERATIONS.has(name) || !("session" in input) || typeof input.session !== "string") return context;
     const { hub, opened } = this.#parts;
-    const session = namedSession(hub, context.caller, input.session);
+    const session = namedSession(hub.internals, context.caller, input.session);
     if (session === undefined) {
       throw new ToolcribError("not_found", `No session ${input.session} of this caller is open.`, {
         hint: "POST /api/v1/sessions opens one. It ends half an hour after its last use, or with its WebSocket.",

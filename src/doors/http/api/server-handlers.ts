@@ -34,18 +34,18 @@ export const serverHandlers: Handlers<ServerOperation> = {
     const { id: given, ...entry } = config;
     const id = serverId ?? given;
     if (id === undefined) throw invalidInput([{ path: "id", message: "is missing" }]);
-    return { server: await changedDetail(hub, await hub.addServer(id, entry)) };
+    return { server: await changedDetail(hub, await hub.servers.add(id, entry)) };
   },
 
   async updateServer({ serverId, updates, ifMatch }, { session }, { hub }) {
     visibleServer(hub, session, serverId);
-    const info = await hub.updateServer(serverId, updates, ifMatch === undefined ? {} : { ifMatch });
+    const info = await hub.servers.update(serverId, updates, ifMatch === undefined ? {} : { ifMatch });
     return { server: await changedDetail(hub, info) };
   },
 
   async removeServer({ serverId, ifMatch }, { session }, { hub }) {
     visibleServer(hub, session, serverId);
-    await hub.removeServer(serverId, ifMatch === undefined ? {} : { ifMatch });
+    await hub.servers.remove(serverId, ifMatch === undefined ? {} : { ifMatch });
     return { serverId };
   },
 
@@ -54,12 +54,12 @@ export const serverHandlers: Handlers<ServerOperation> = {
       const hint = "Set `enabled` of its entry to true, which connects it as well.";
       throw new ToolcribError("conflict", `The server "${serverId}" is disabled.`, { hint });
     }
-    return { server: await hub.connect(serverId) };
+    return { server: await hub.servers.connect(serverId) };
   },
 
   async disconnectServer({ serverId }, { session }, { hub }) {
     visibleServer(hub, session, serverId);
-    return { server: await hub.disconnect(serverId) };
+    return { server: await hub.servers.disconnect(serverId) };
   },
 
   async parseServers({ text }) {
@@ -69,7 +69,7 @@ export const serverHandlers: Handlers<ServerOperation> = {
 
   testServer({ serverId, config }, { signal }, { hub }) {
     const { id, ...entry }: JsonObject & { id?: string | undefined } = config;
-    return hub.testServer(serverId ?? id, entry, signal);
+    return hub.servers.test(serverId ?? id, entry, signal);
   },
 };
 
@@ -92,7 +92,7 @@ async function changedDetail(hub: Hub, { id, warnings }: ServerInfo): Promise<De
 }
 
 async function detailOf(hub: Hub, id: string): Promise<DeepReadonly<ServerDetail>> {
-  const detail = await hub.server(id);
+  const detail = await hub.servers.get(id);
   if (detail !== undefined) return detail;
   throw new ToolcribError("not_found", `The server "${id}" was removed meanwhile.`);
 }

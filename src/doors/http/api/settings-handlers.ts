@@ -45,8 +45,8 @@ type Value = DeepReadonly<ConfigView["values"][number]>;
 
 async function serverValues(hub: Hub): Promise<Value[]> {
   const document = await readDocument(hub.config);
-  const values = hub.servers().map(async ({ id }): Promise<Value[]> => {
-    const detail = await hub.server(id);
+  const values = hub.servers.list().map(async ({ id }): Promise<Value[]> => {
+    const detail = await hub.servers.get(id);
     if (detail === undefined) return [];
     const { config: value, from, origin } = detail;
     const key = `mcpServers.${id}`;
@@ -166,8 +166,8 @@ export const policyHandlers: Handlers<"explainPolicy"> = {
     const who = role === undefined || role === session.role ? session : asRole(role, caller);
     const visible = canSee(hub, who, name);
     const knowsAll = caller.scopes.has("admin") || session.owner;
-    const explanation = visible || knowsAll ? hub.explain(who, name) : undefined;
-    if (explanation === undefined) throw hub.missing(who, name);
+    const explanation = visible || knowsAll ? hub.explain(name, who) : undefined;
+    if (explanation === undefined) throw hub.internals.missing(who, name);
     const { verdict, rule } = explanation.decision;
     if (knowsAll) return { name, verdict, visible, rule: rule && { ...rule }, reasons: reasonsOf(explanation) };
     // The rule and its location are only for the operator.

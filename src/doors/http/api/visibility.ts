@@ -8,7 +8,7 @@ import type { Session } from "../../../sessions/session.ts";
 
 interface ServerSource {
   readonly config: LoadedConfig;
-  servers(): ServerInfo[];
+  readonly servers: { list(): ServerInfo[] };
 }
 
 type SessionViewer = Pick<Session, "owner"> & { readonly role?: string | undefined };
@@ -16,7 +16,7 @@ type SessionViewer = Pick<Session, "owner"> & { readonly role?: string | undefin
 /** The hub's servers that the session may see, and its own. */
 export function visibleServers(hub: ServerSource, session: Session): ServerInfo[] {
   const isVisible = serverVisibility(hub.config, session);
-  return [...hub.servers().filter(({ id }) => isVisible(id)), ...session.own.servers()];
+  return [...hub.servers.list().filter(({ id }) => isVisible(id)), ...session.own.servers()];
 }
 
 /** Throws `not_found`, also for a hidden one. */

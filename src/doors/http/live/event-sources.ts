@@ -23,7 +23,7 @@ export class ServerEvents {
   constructor(hub: FeedHub, publish: Publish) {
     this.#hub = hub;
     this.#publish = publish;
-    for (const { id } of hub.servers()) this.#known.set(id, serverSnapshot(hub.config, id));
+    for (const { id } of hub.servers.list()) this.#known.set(id, serverSnapshot(hub.config, id));
   }
 
   listen(): (() => void)[] {
@@ -34,7 +34,7 @@ export class ServerEvents {
   }
 
   #reloaded({ report }: HubEvents["reload"]): void {
-    const infos = new Map(this.#hub.servers().map((info) => [info.id, info]));
+    const infos = new Map(this.#hub.servers.list().map((info) => [info.id, info]));
     for (const [id, server] of this.#known) {
       if (infos.has(id)) continue;
       this.#known.delete(id);
@@ -143,7 +143,7 @@ export class ToolEvents {
     const now = bySource(this.#hub.view(this.#hub.session));
     this.#published = now;
     // The removal of a server has its own event, for clients that saw it.
-    const there = new Set(this.#hub.servers().map(({ id }) => id));
+    const there = new Set(this.#hub.servers.list().map(({ id }) => id));
     const sources = new Set([...this.#connected, ...now.keys(), ...before.keys()]);
     for (const source of sources) {
       const tools = now.get(source) ?? [];

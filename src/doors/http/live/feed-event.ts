@@ -27,7 +27,8 @@ export type FeedEvent<Name extends EventName = EventName> = {
 export type Publish = <Name extends EventName>(type: Name, fields: Fields<Name>, audience?: Audience) => void;
 
 /** The parts of a hub that events come from; its own session sees everything that can be seen. */
-export type FeedHub = Pick<Hub, "session" | "config" | "on" | "servers" | "view"> & {
+export type FeedHub = Pick<Hub, "session" | "config" | "on" | "view"> & {
+  readonly servers: Pick<Hub["servers"], "list">;
   readonly pins: Pick<Hub["pins"], "stateOf">;
 };
 

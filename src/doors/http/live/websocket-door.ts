@@ -51,7 +51,7 @@ export interface SocketLimits {
 }
 
 interface SocketParts extends SessionExtras {
-  readonly hub: SessionOpener & Pick<Hub, "sessions">;
+  readonly hub: SessionOpener & { readonly internals: Pick<Hub["internals"], "sessions"> };
   readonly feed: EventFeed;
   readonly operations: Pick<Operations, "run">;
   /** In a cluster: ids that name the node that has the session. */
@@ -162,7 +162,7 @@ export class WebSocketDoor {
         warn,
         clock: this.#clock,
         operations: withLocalSessionIds(ids, this.#parts.operations),
-        sessionOf: (id) => namedSession(hub, caller, localSessionId(ids, id), { anyWithAdmin: true }),
+        sessionOf: (id) => namedSession(hub.internals, caller, localSessionId(ids, id), { anyWithAdmin: true }),
         rate: () => this.#rate.take(caller.key),
       },
       { socket, upgrade, session, wants, from },

@@ -23,8 +23,8 @@ interface Asking {
 export function approvalRoutes(waiting: AskRequest[], redactor: Redactor): Asking {
   const answers: [string, AskAnswer][] = [];
   const events = new Emitter<HubEvents>();
-  const hub = {
-    asked: () => waiting,
+  const approvals = {
+    pending: () => waiting,
     answer(id: string, answer: AskAnswer) {
       const request = waiting.find((each) => each.id === id);
       if (request === undefined) return false;
@@ -35,14 +35,14 @@ export function approvalRoutes(waiting: AskRequest[], redactor: Redactor): Askin
     },
   };
   // Approvals are all that is asked of it.
-  const activeHub = hub as unknown as ActivitySource;
+  const activeHub = { approvals } as unknown as ActivitySource;
   let now = 1_000_000;
   const clock = { ...systemClock, now: () => now++ };
   const mask = redactor.maskAll;
   const activity = new HubActivity({ clock, events, mask, store: undefined, home: "", hub: () => activeHub });
   for (const request of waiting) events.emit("ask", request);
   const operatorHub = {
-    activity,
+    internals: { activity },
     config: { config: { http: {} } },
     openSession: () => new Session(),
   } as unknown as Hub;

@@ -23,7 +23,7 @@ describe("[oper-04a] the config with its origins", () => {
       env: { TOOLCRIB_LIMITS_CALLS_PER_MINUTE: "77" },
       commandLine: { "http.port": { option: "--port", value: 4701 } },
     });
-    await made.hub.addServer("added", off);
+    await made.hub.servers.add("added", off);
     const view = (await made.request("admin", "GET", "/config")).json<ConfigView>();
     const value = (key: string): unknown => view.values.find((each) => each.key === key);
     const lineOf = (text: string): number =>

@@ -142,7 +142,7 @@ describe("[oper-04a] every route answers as the document says", () => {
   });
 
   it("servers of the store that cannot be read are shown, and removed", async () => {
-    await scene.hub.store?.servers.insert({ id: "nonsense", entry: { command: 7 }, source: "api" });
+    await scene.hub.internals.store?.servers.insert({ id: "nonsense", entry: { command: 7 }, source: "api" });
     await scene.hub.reload();
     const failed = (await drive("listServers", { query: { state: "failed" } })).json();
     expect(failed).toMatchObject({ servers: expect.arrayContaining([expect.objectContaining({ id: "nonsense" })]) });

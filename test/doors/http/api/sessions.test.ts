@@ -78,7 +78,7 @@ describe("[agent-01a] a session that brings servers, over REST", () => {
     const talk = await scene.connect("call");
     const list = [{ name: "mine", ...misbehaving("ok") }];
     expect(await talk.ask({ id: 1, type: "sessions.open", servers: list })).toMatchObject({ ok: true, ...refused });
-    expect(scene.hub.sessions().flatMap(({ own }) => own.servers())).toEqual([]);
+    expect(scene.hub.internals.sessions().flatMap(({ own }) => own.servers())).toEqual([]);
   });
 
   it("[agent-03b] opens also where a server fails, and says why", async () => {
@@ -104,7 +104,7 @@ describe("[agent-01a] a session that brings servers, over REST", () => {
       (await opened("reviewer", {})).id,
       (await opened("admin", { role: "writer", workspaceDir: scene.dir })).id,
     ];
-    const made = ids.map((id) => scene.hub.sessions().find((session) => session.id === id));
+    const made = ids.map((id) => scene.hub.internals.sessions().find((session) => session.id === id));
     expect(made.map((session) => [session?.role, session?.workspaceDir])).toEqual([
       ["reviewer", undefined],
       ["reviewer", undefined],
@@ -122,7 +122,7 @@ describe("[agent-01a] a session that a WebSocket opened", () => {
       ({ type, server }) => type === "session.server" && (server as { state: string }).state === "ready",
     );
     expect(ready).toMatchObject({ session: sessionId, server: { name: "mine" } });
-    const session = scene.hub.sessions().find(({ id }) => id === sessionId);
+    const session = scene.hub.internals.sessions().find(({ id }) => id === sessionId);
     expect(session).toMatchObject({ door: "websocket" });
     const list = await talk.ask({ id: 2, type: "mcp.listTools", session: sessionId });
     expect(JSON.stringify(list)).toContain("echo");
@@ -135,16 +135,16 @@ describe("[agent-01a] a session that a WebSocket opened", () => {
 
   it("is closed where nobody waits for it any more", async () => {
     const talk = await scene.connect("admin");
-    const before = new Set(scene.hub.sessions());
+    const before = new Set(scene.hub.internals.sessions());
     const reply = talk.ask({
       id: 1,
       type: "sessions.open",
       servers: { slow: misbehaving("never-answers") },
       waitMs: 60_000,
     });
-    await expect.poll(() => scene.hub.sessions().filter((session) => !before.has(session)).length).toBe(1);
+    await expect.poll(() => scene.hub.internals.sessions().filter((session) => !before.has(session)).length).toBe(1);
     talk.say({ type: "cancel", command: 1 });
     expect(await reply).toMatchObject({ ok: false, error: { code: "cancelled" } });
-    expect(scene.hub.sessions().filter((session) => !before.has(session))).toEqual([]);
+    expect(scene.hub.internals.sessions().filter((session) => !before.has(session))).toEqual([]);
   });
 });

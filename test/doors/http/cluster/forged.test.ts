@@ -6,6 +6,7 @@ import { forwardAddress, encodeHead } from "../../../../src/doors/http/forward-r
 import type { Hub } from "../../../../src/hub/hub.ts";
 import { type Ground, missing, startGround } from "../../../hub/cluster/nodes.ts";
 import { openScene, OPS, type Scene } from "./cluster-setup.ts";
+import type { Cluster } from "../../../../src/cluster/cluster.ts";
 
 describe.skipIf(missing !== undefined)("[trust-18b] a request that no node handed on", () => {
   let ground: Ground;
@@ -45,7 +46,7 @@ describe.skipIf(missing !== undefined)("[trust-18b] a request that no node hande
   });
 });
 
-function clusterOf({ cluster }: Hub): NonNullable<Hub["cluster"]> {
+function clusterOf({ internals: { cluster } }: Hub): Cluster {
   if (cluster === undefined) throw new Error("not a node");
   return cluster;
 }

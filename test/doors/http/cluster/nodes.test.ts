@@ -30,7 +30,7 @@ describe.skipIf(missing !== undefined)("the doors of nodes", { timeout: 60_000 }
     ground = await startGround();
     scene = await openScene(ground);
     [a, b] = await Promise.all([scene.start("a"), scene.start("b")]);
-    await Promise.all([a.hub.settled(), b.hub.settled()]);
+    await Promise.all([a.hub.servers.settled(), b.hub.servers.settled()]);
   });
   afterAll(async () => {
     await scene?.close();
@@ -177,7 +177,7 @@ describe.skipIf(missing !== undefined)("the doors of nodes", { timeout: 60_000 }
 
   it("[scale-09c] a node that ends says so, serves on, finishes what is under way, and its sessions begin anew", async () => {
     const c = await scene.start("c");
-    await vi.waitFor(() => expect(a.hub.cluster?.nodes()).toHaveLength(3), WITHIN);
+    await vi.waitFor(() => expect(a.hub.internals.cluster?.nodes()).toHaveLength(3), WITHIN);
     const id = await session(c);
     const direct = callIn(c, id, "waits");
     const through = callIn(a, id, "waits");
@@ -198,7 +198,7 @@ describe.skipIf(missing !== undefined)("the doors of nodes", { timeout: 60_000 }
     }
     await stopped;
     await c.close();
-    await vi.waitFor(() => expect(a.hub.cluster?.nodes()).toHaveLength(2), WITHIN);
+    await vi.waitFor(() => expect(a.hub.internals.cluster?.nodes()).toHaveLength(2), WITHIN);
     expect((await callIn(b, id, "whereami")).status).toBe(404);
   });
 

@@ -31,7 +31,7 @@ describe.skipIf(missing !== undefined)("sessions over nodes", { timeout: 60_000 
     ground = await startGround();
     scene = await openScene(ground);
     [a, b] = await Promise.all([scene.start("a"), scene.start("b")]);
-    await Promise.all([a.hub.settled(), b.hub.settled()]);
+    await Promise.all([a.hub.servers.settled(), b.hub.servers.settled()]);
   });
   afterEach(async () => {
     for (const client of clients.splice(0)) await client.close();
@@ -178,12 +178,12 @@ describe.skipIf(missing !== undefined)("sessions over nodes", { timeout: 60_000 
 
   it("[scale-07b] of an owner that has gone the client gets 404, and a new session works", async () => {
     const c = await scene.start("c");
-    await vi.waitFor(() => expect(a.hub.cluster?.nodes()).toHaveLength(3), WITHIN);
+    await vi.waitFor(() => expect(a.hub.internals.cluster?.nodes()).toHaveLength(3), WITHIN);
     const id = await initialized(c);
     const answer = await post(a, call("whereami"), { "mcp-session-id": id });
     expect(await answer.text()).toContain('"c"');
     await c.close();
-    await vi.waitFor(() => expect(a.hub.cluster?.nodes()).toHaveLength(2), WITHIN);
+    await vi.waitFor(() => expect(a.hub.internals.cluster?.nodes()).toHaveLength(2), WITHIN);
     const gone = await post(a, call("whereami"), { "mcp-session-id": id });
     expect([gone.status, await gone.text()]).toEqual([404, expect.stringContaining("start a new one")]);
     const next = await initialized(a);

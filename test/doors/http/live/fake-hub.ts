@@ -28,9 +28,10 @@ export class StagedHub extends Emitter<HubEvents> implements FeedHub {
     for (const { id } of config.servers) this.infos.set(id, serverInfo(id));
   }
 
-  servers(): ServerInfo[] {
-    return [...this.infos.values()];
-  }
+  readonly servers = { list: (): ServerInfo[] => [...this.infos.values()] };
+  readonly internals = {
+    sessions: (): readonly Session[] => [this.session, ...this.opened.filter(({ closed }) => !closed)],
+  };
 
   view({ role }: Session): View {
     const key = role ?? "";
@@ -46,10 +47,6 @@ export class StagedHub extends Emitter<HubEvents> implements FeedHub {
     const session = new Session(options);
     this.opened.push(session);
     return session;
-  }
-
-  sessions(): readonly Session[] {
-    return [this.session, ...this.opened.filter(({ closed }) => !closed)];
   }
 
   offer(tools: ToolCapability[]): void {

@@ -1,0 +1,170 @@
+/** The parts of a hub that doors and commands need and programs do not. */
+import type { Quarantined } from "../catalog/quarantine.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
+import type { Outcome, ToolcribError } from "../model/errors.ts";
+import type { Use } from "../model/source.ts";
+import type { Secrets } from "../secrets/secrets.ts";
+import type { Session } from "../sessions/session.ts";
+import type { Store } from "../store/store.ts";
+import type { Emitter } from "../base/emitter.ts";
+import type { HubActivity } from "./activity/hub-activity.ts";
+import type { HubAudit } from "./audit/hub-audit.ts";
+import type { CompleteRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
+import { notFoundError } from "./call/locate.ts";
+import type { ConnectionSettings } from "./create/build-servers.ts";
+import type { HubSessions } from "./create/hub-sessions.ts";
+import type { CurrentWiring, HubParts, Wiring } from "./create/wiring.ts";
+import type { HubEvents } from "./hub-events.ts";
+import type { IdleClient } from "./hub-options.ts";
+import type { HubPins } from "./pins/hub-pins.ts";
+import type { Reloader } from "./reload/reloader.ts";
+import { watchConfig } from "./reload/watch-config.ts";
+import type { ServerRegistry } from "./servers/server-registry.ts";
+import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
+import type { SkillImports } from "./skills/skill-imports.ts";
+import type { UserSkills } from "./skills/user-skills.ts";
+import { type ServerInstructions, serverInstructions } from "./view/view.ts";
+
+/** The parts that `createHub` has made. */
+export interface HubDeps {
+  readonly parts: HubParts;
+  readonly current: CurrentWiring;
+  readonly sessions: HubSessions;
+  readonly servers: ServerRegistry;
+  readonly connectionSettings: ConnectionSettings;
+  readonly reloader: Reloader;
+  readonly subscriptions: SubscriptionRenewal;
+  readonly userSkills: UserSkills;
+  readonly imports: SkillImports;
+  readonly pins: HubPins;
+  readonly activity: HubActivity;
+  readonly audit: HubAudit;
+  readonly store: Store | undefined;
+  readonly secrets: Secrets;
+  readonly events: Emitter<HubEvents>;
+  readonly warnings: readonly HubEvents["warning"][];
+  /** Runs after everything is closed. */
+  readonly release: () => Promise<void>;
+}
+
+export class HubInternals {
+  /** Sessions, approvals and the last calls, for its operator. */
+  readonly activity: HubActivity;
+  /** Where it keeps what outlives it; undefined if nowhere. */
+  readonly store: Store | undefined;
+  readonly sealed: Secrets["sealed"];
+  readonly #deps: HubDeps;
+  readonly #watching = new Set<() => void>();
+
+  constructor(deps: HubDeps) {
+    this.#deps = deps;
+    this.activity = deps.activity;
+    this.store = deps.store;
+    this.sealed = deps.secrets.sealed;
+  }
+
+  /** Undefined for a hub that is not a node of one. */
+  get cluster(): Cluster | undefined {
+    return this.#deps.parts.cluster;
+  }
+
+  /** A text of the config, such as a token of `http.auth`, with its references resolved. */
+  async resolve(text: string): Promise<string> {
+    return (await this.#deps.secrets.resolve(text, { baseDir: this.#deps.current.config.baseDir })).value;
+  }
+
+  /** Those that are open, the hub's own first. */
+  sessions(): readonly Session[] {
+    return this.#deps.sessions.all();
+  }
+
+  complete(session: Session, { ref, argument, context, ...options }: CompleteRequest): Promise<Outcome> {
+    const use: Use = { kind: "completion", ref, argument, context };
+    return this.#deps.current.run(session, use, options);
+  }
+
+  async subscribe(session: Session, { uri, ...options }: ReadRequest): Promise<Outcome> {
+    const outcome = await this.#deps.current.run(session, { kind: "subscribe", uri }, options);
+    if (outcome.ok) this.#deps.subscriptions.add(session, uri);
+    return outcome;
+  }
+
+  unsubscribe(session: Session, { uri, ...options }: ReadRequest): Promise<Outcome> {
+    this.#deps.subscriptions.delete(session, uri);
+    return this.#deps.current.run(session, { kind: "unsubscribe", uri }, options);
+  }
+
+  /** The source that has a resource, listed or not, and its URI there; undefined if the session may not see it. */
+  resourceOrigin(session: Session, uri: string): CapabilityOrigin | undefined {
+    return this.#deps.current.resourceOrigin(session, uri);
+  }
+
+  /**
+   * The tools to show to a client: all that the session sees, or above `tools.max` a choice of them and the search tools.
+   * Those left out can still be called by name.
+   */
+  offered(session: Session, options: Omit<ToolsOptions, "session"> = {}): readonly ToolCapability[] {
+    return this.#wiring.offered.of(session, options);
+  }
+
+  /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */
+  missing(session: Session, toolName: string): ToolcribError {
+    const use: Use = { kind: "tool", name: toolName, arguments: {} };
+    const { unavailable, visibleNames } = this.#wiring.path;
+    return unavailable.explain(session, use) ?? notFoundError(use, visibleNames(session, "tool"));
+  }
+
+  /** Numbers for metrics that are kept nowhere else: calls in progress by source, and audit records that were lost. */
+  measures(): { readonly underWay: Iterable<readonly [string, number]>; readonly auditLost: number } {
+    return { underWay: this.#deps.parts.limits.inFlight(), auditLost: this.#deps.parts.audit.lost ?? 0 };
+  }
+
+  quarantined(): readonly Quarantined[] {
+    return this.#deps.parts.catalog.quarantined();
+  }
+
+  /** Answers servers that ask without a call in progress; the hub's own callbacks where it returns undefined. */
+  setIdleClient(client: IdleClient): void {
+    this.#deps.connectionSettings.idleClient = client;
+  }
+
+  /** Asks every server, also those that come later, for log messages from this level on. */
+  setLogLevel(level: string): void {
+    this.#deps.connectionSettings.logLevel = level;
+    for (const connection of this.#deps.parts.servers.all()) void connection.setLogLevel(level);
+  }
+
+  /** Tells servers that the roots of a client changed; those of the modern era ask each time. */
+  rootsChanged(): void {
+    for (const connection of this.#deps.parts.servers.list()) void connection.rootsChanged();
+  }
+
+  /** The servers' own advice on how to use them, of those of which the session sees anything, in the config's order. */
+  instructions(session: Session): ServerInstructions[] {
+    return serverInstructions(session, {
+      view: this.#wiring.views.of(session),
+      connections: [...this.#deps.parts.servers.list(), ...(session.mounted?.connections() ?? [])],
+      isOwn: session === this.#deps.sessions.own,
+      withholds: (id, text) => this.#deps.parts.definitions.withholdsInstructions(id, text),
+    });
+  }
+
+  /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */
+  watch(): () => void {
+    const stop = watchConfig({ ...this.#deps, clock: this.#deps.parts.clock });
+    this.#watching.add(stop);
+    return () => {
+      this.#watching.delete(stop);
+      stop();
+    };
+  }
+
+  stopWatching(): void {
+    for (const stop of this.#watching) stop();
+  }
+
+  get #wiring(): Wiring {
+    return this.#deps.current.wiring;
+  }
+}
