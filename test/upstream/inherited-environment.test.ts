@@ -77,13 +77,7 @@ describe("what programs get", () => {
     );
     const told = await ask(hub, "a");
     expect(told.digests["HTTPS_PROXY"]).toBe(digest(PROXY));
-    const shown = [
-      told,
-      hub.servers.list(),
-      await hub.servers.get("a"),
-      await hub.servers.get("loud"),
-      hub.internals.warnings(),
-    ];
+    const shown = [told, hub.servers.list(), await hub.servers.get("a"), await hub.servers.get("loud"), hub.warnings()];
     expect(JSON.stringify(shown)).not.toContain(PASSWORD);
     expect(JSON.stringify(hub.servers.list())).toContain("proxy.test");
   });

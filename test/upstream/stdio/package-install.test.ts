@@ -152,7 +152,7 @@ describe.skipIf(noNpx)("a registry that npm cannot use", () => {
     expect(info()).toMatchObject({ problem: "registry_unreachable" });
     expect(info().hint).toContain("Check HTTP_PROXY, the proxy");
     expect(ms).toBeLessThan(9000);
-    expect(JSON.stringify([info(), await hub.servers.get("small"), hub.internals.warnings()])).not.toContain("Zebra");
+    expect(JSON.stringify([info(), await hub.servers.get("small"), hub.warnings()])).not.toContain("Zebra");
   });
 
   it("[counter-08f] a name that is not there is final", async () => {
