@@ -220,8 +220,8 @@ export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wir
   const folder = resolved.cwd ?? (sandbox === undefined ? startFolder(spec, deps) : undefined);
   const { command = "", args } = resolved;
   const { env, inherited, withheld } = programEnvironment(spec, resolved, deps, sandbox);
-  const run = packageRun(command, args);
   const depth = sandbox === undefined ? 0 : RUNNER_DEPTHS[sandbox.settings.kind];
+  const run = depth === undefined ? undefined : packageRun(command, args);
   return new StdioWire({
     serverId: spec.id,
     onStderr: (chunk) => deps.stderr?.push(spec.id, chunk),
@@ -229,10 +229,7 @@ export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wir
     args,
     env: run === undefined ? env : runnerEnvironment(run, env),
     inherited,
-    runner:
-      run === undefined || depth === undefined
-        ? undefined
-        : { run, env, withheld, depth, limitMs: spec.installTimeout },
+    runner: run === undefined ? undefined : { run, env, withheld, depth: depth ?? 0, limitMs: spec.installTimeout },
     cwd: folder,
     // Asked when it is closed.
     get closeGraceMs() {

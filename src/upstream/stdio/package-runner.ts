@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
+import { StringDecoder } from "node:string_decoder";
 import { stripVTControlCharacters } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import { environmentValue } from "../../base/programs.ts";
@@ -149,6 +150,8 @@ const QUIET_MS = 1000;
 const UNSURE_QUIET_MS = 3000;
 /** Helpers, such as a Python that uv asks for its version, are gone by then. */
 const MIN_PROGRAM_MS = 300;
+/** A longer one is passed on in pieces. */
+const MAX_LINE_LENGTH = 64 * 1024;
 
 /** Follows a runner until its program runs. All times are real, as the processes are. */
 export class RunnerWatch {
@@ -158,8 +161,10 @@ export class RunnerWatch {
   readonly #startedAt: number;
   readonly #timer: NodeJS.Timeout;
   readonly #stopLimit: () => void;
+  readonly #decoder = new StringDecoder("utf8");
   #words = "";
-  #isInstalling = true;
+  #hasProgram = false;
+  #isInstalling = false;
   /** The registry has answered: what fails now may work at the next attempt. */
   #hasAnswered = false;
   #hasFetched = false;
@@ -177,16 +182,17 @@ export class RunnerWatch {
     this.#timer = setInterval(() => this.#look(), process.platform === "linux" ? POLL_MS : SLOW_POLL_MS);
     this.#timer.unref();
     this.#stopLimit = clock.after(limitMs, () => this.#isInstalling && options.onFailure(this.#late()));
-    options.onInstalling(true);
+    this.#review();
   }
 
   /** Takes what it writes to stderr. Returns what is for people: not the lines that npm writes only for us. */
   read(chunk: Buffer): Buffer {
     const isOurs = this.#options.run.runner === "npm";
-    const lines = (this.#words + chunk.toString("utf8")).split("\n");
-    this.#words = lines.pop() ?? "";
+    const lines = (this.#words + this.#decoder.write(chunk)).split("\n");
+    const last = lines.pop() ?? "";
     const kept = lines.filter((line) => !(this.#hear(stripVTControlCharacters(line).trim()) && isOurs));
-    return Buffer.from(kept.map((line) => `${line}\n`).join(""));
+    this.#words = last.length > MAX_LINE_LENGTH ? "" : last;
+    return Buffer.from([...kept.map((line) => `${line}\n`), ...(this.#words === last ? [] : [last])].join(""));
   }
 
   /** The program has answered, or all is over. Returns words that were not a whole line yet. */
@@ -194,13 +200,14 @@ export class RunnerWatch {
     clearInterval(this.#timer);
     this.#stopLimit();
     this.#setInstalling(false);
-    const rest = Buffer.from(this.#words);
+    const rest = Buffer.from(this.#words + this.#decoder.end());
     this.#words = "";
     return rest;
   }
 
-  get isInstalling(): boolean {
-    return this.#isInstalling;
+  /** Whether the runner has started the program, as far as it is known. */
+  get hasProgram(): boolean {
+    return this.#hasProgram;
   }
 
   /** Whether the line is one of npm's reports of single requests. */
@@ -213,21 +220,27 @@ export class RunnerWatch {
       this.#hasFetched ||= isReport && /\.tgz \S+ \(cache (?:miss|updated)\)$/.test(line);
       return isReport;
     }
-    if (!this.#isInstalling) return true;
+    if (this.#hasProgram) return true;
     // An overloaded registry gets a second chance; npm itself would go on for more than a minute.
     const isOver = !attempt.isAnswer || attempt.attempt > 1;
     if (isRetryHopeless(attempt) || (isOver && !this.#hasAnswered)) {
       this.#options.onFailure(explainFailure(this.#options, [attempt.line]));
     } else {
       this.#note = ` (${attempt.code}; it tries again)`;
-      this.#show();
+      this.#review();
     }
     return true;
   }
 
   #look(): void {
-    const isRunning = this.#isProgramRunning();
-    this.#setInstalling(!isRunning);
+    this.#hasProgram = this.#isProgramRunning();
+    this.#review();
+  }
+
+  /** A package that npm has is being installed only if npm fetches something all the same, such as a newer version. */
+  #review(): void {
+    const isFetching = this.#isKnown !== true || this.#hasFetched || this.#note !== "";
+    this.#setInstalling(!this.#hasProgram && isFetching);
     if (this.#isInstalling) this.#show();
   }
 

@@ -278,7 +278,7 @@ export class StdioWire implements Wire {
     if (this.#state !== "open") return;
     const { exitCode, signalCode } = child;
     const { runner } = this.#options;
-    const wasInstalling = this.#runner?.isInstalling === true;
+    const wasInstalling = this.#runner?.hasProgram === false;
     this.#stopRunnerWatch();
     if (runner !== undefined && wasInstalling && exitCode !== 0) {
       const failure = registryFailure(runner, this.#stderr.text());

@@ -215,9 +215,32 @@ describe("RunnerWatch", () => {
     expect(events).toContain("install_timeout");
   });
 
-  it("keeps words without a line break for the end", () => {
+  it("[counter-09c] a package that npm has is installed only if npm fetches something", async () => {
+    const home = mkdtempSync(join(tmpdir(), "toolcrib-npx-"));
+    const key = createHash("sha512").update("name").digest("hex").slice(0, 16);
+    mkdirSync(join(home, ".npm/_npx", key, "node_modules"), { recursive: true });
+    writeFileSync(join(home, ".npm/_npx", key, "package.json"), "{}");
+    const { watch, events } = watching({ run: { runner: "npm", packages: ["name"] }, env: { HOME: home } });
+    await vi.advanceTimersByTimeAsync(10_000);
+    watch.read(Buffer.from("npm http fetch GET 200 http://r.test/name 12ms (cache revalidated)\n"));
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(events).toEqual([]);
+    watch.read(Buffer.from("npm http fetch GET 200 http://r.test/name/-/name-2.0.0.tgz 12ms (cache miss)\n"));
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(events).toEqual([true, "installing name …"]);
+    watch.stop();
+    rmSync(home, { recursive: true });
+  });
+
+  it("keeps words without a line break for the end, but not without bound", () => {
     const { watch } = watching();
     expect(watch.read(Buffer.from("one\ntwo")).toString()).toBe("one\n");
-    expect(watch.stop().toString()).toBe("two");
+    const long = "x".repeat(70_000);
+    expect(watch.read(Buffer.from(long)).toString()).toBe(`two${long}`);
+    // A letter of two bytes in two pieces.
+    const [first = 0, second = 0] = Buffer.from("é");
+    watch.read(Buffer.from([first]));
+    watch.read(Buffer.from([second]));
+    expect(watch.stop().toString()).toBe("é");
   });
 });
