@@ -11,8 +11,8 @@ const TSC = join("node_modules", "typescript", "bin", "tsc");
 const ROLLDOWN = join("node_modules", "rolldown", "package.json");
 const BUNDLE = join("scripts", "bootstrap", "bundle.mjs");
 
-/** Packages that become part of the bundle: every start needs them. The others are loaded from node_modules, on demand. */
-export const BUNDLED = ["commander", "diff", "json5", "jsonc-parser", "kysely", "zod"];
+/** Packages that become part of the bundle: every start needs them, or they are many files. The others are loaded from node_modules, on demand. */
+export const BUNDLED = ["commander", "diff", "json5", "jsonc-parser", "kysely", "yaml", "zod"];
 
 /** @param {string} root */
 export function sourceHash(root) {
@@ -48,8 +48,11 @@ export async function build({ root, nodePath, say }) {
       rmSync(fresh, { recursive: true, force: true });
       return code;
     }
+    // Removed, not written over: it is wrong until the new one is there, and a copied tree may share the file by a hard link.
+    const stamp = join(root, ".dev", "build-stamp");
+    rmSync(stamp, { force: true });
     swap(root, fresh);
-    writeFileSync(join(root, ".dev", "build-stamp"), hash);
+    writeFileSync(stamp, hash);
     return 0;
   });
 }

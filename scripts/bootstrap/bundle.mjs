@@ -48,7 +48,11 @@ function inputOptions(root) {
     cwd: root,
     platform: "node",
     // The ES modules of a package, so that what is not used of it falls away.
-    resolve: { mainFields: ["module", "main"] },
+    resolve: {
+      mainFields: ["module", "main"],
+      // Its build for Node looks up a variable of the environment for every token, which is a fifth of the time of parsing.
+      alias: { yaml: join(root, "node_modules", "yaml", "browser", "dist", "index.js") },
+    },
     external: (id) => /^[\w@]/.test(id) && !BUNDLED.some((name) => id === name || id.startsWith(`${name}/`)),
   };
 }

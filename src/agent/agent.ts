@@ -102,7 +102,11 @@ class BuiltInAgent implements Agent {
   #holdsSession = true;
 
   constructor(options: BuiltInAgentOptions) {
-    if (sessionsWithAgent.has(options.session)) throw sessionInUseError();
+    if (sessionsWithAgent.has(options.session)) {
+      throw new ToolcribError("conflict", "The session already has an agent.", {
+        hint: "Close that agent first, or open another session. An agent sets the rules and tools of its session.",
+      });
+    }
     sessionsWithAgent.add(options.session);
     this.#options = options;
     this.session = options.session;
@@ -288,12 +292,6 @@ class BuiltInAgent implements Agent {
       onNotice: (notice) => this.#notices.say(notice),
     });
   }
-}
-
-function sessionInUseError(): ToolcribError {
-  return new ToolcribError("conflict", "The session already has an agent.", {
-    hint: "Close that agent first, or open another session. An agent sets the rules and tools of its session.",
-  });
 }
 
 function endEvent({ reason, text, error }: RunEnd, usage: Tokens): EndEvent {

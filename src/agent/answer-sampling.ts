@@ -44,12 +44,9 @@ export function answerSampling(options: AnswerSamplingOptions): SamplingCallback
       if (part.type === "finish") reason = part.reason;
     }
     if (reason === "refusal" && text === "") throw samplingDenied("The model refused to answer.");
-    return samplingResult(text, model.id, reason === "length" ? "maxTokens" : "endTurn");
+    const stopReason = reason === "length" ? "maxTokens" : "endTurn";
+    return { role: "assistant", content: { type: "text", text }, model: model.id, stopReason };
   };
-}
-
-function samplingResult(text: string, model: string, stopReason: string): JsonObject {
-  return { role: "assistant", content: { type: "text", text }, model, stopReason };
 }
 
 async function requireConsent(
@@ -79,8 +76,9 @@ function samplingDenied(message: string, hint?: string): ToolcribError {
  * agent and nothing of any conversation. Throws `invalid_arguments` for a request that cannot be answered.
  */
 function samplingStep(params: JsonObject, options: { maxTokens: number; signal: AbortSignal }): ModelStep {
-  const { tools, temperature, stopSequences, systemPrompt, maxTokens } = params;
-  if ((Array.isArray(tools) && tools.length > 0) || asksForTools(params["toolChoice"])) {
+  const { tools, toolChoice, temperature, stopSequences, systemPrompt, maxTokens } = params;
+  const needsTools = isJsonObject(toolChoice) && toolChoice["mode"] === "required";
+  if (needsTools || (Array.isArray(tools) && tools.length > 0)) {
     throw new ToolcribError("invalid_arguments", "Sampling requests with tools are not supported.", {
       hint: "Ask without `tools` and `toolChoice`.",
     });
@@ -94,10 +92,6 @@ function samplingStep(params: JsonObject, options: { maxTokens: number; signal: 
     ...(typeof temperature === "number" && temperature >= 0 ? { temperature } : {}),
     ...(isStringList(stopSequences) && stopSequences.length > 0 ? { stopSequences } : {}),
   };
-}
-
-function asksForTools(choice: unknown): boolean {
-  return isJsonObject(choice) && choice["mode"] === "required";
 }
 
 function readMessages(messages: unknown): AgentMessage[] {

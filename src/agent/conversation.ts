@@ -208,12 +208,7 @@ export class Conversations {
   /** The most recently used first. */
   list({ limit = 50, ...page }: ConversationsPage = {}): Promise<Page<StoredConversation>> {
     const { cwd, door, cursor } = page;
-    return this.#kept.list({
-      limit,
-      cwd,
-      door,
-      cursor,
-    });
+    return this.#kept.list({ limit, cwd, door, cursor });
   }
 
   /** False if it was not there. */

@@ -1,4 +1,5 @@
 import type { ErrorCode, ErrorObject } from "../model/errors.ts";
+import { isJsonObject } from "../model/json.ts";
 
 /** An error from the hub. `status` is 0 if there was no HTTP response. */
 export class ToolcribApiError extends Error {
@@ -19,7 +20,7 @@ export class ToolcribApiError extends Error {
 
 /** The error in a response body. A proxy may have answered instead of the hub. */
 export function errorFromResponse(status: number, body: unknown): ToolcribApiError {
-  const error = isObject(body) ? body["error"] : undefined;
+  const error = isJsonObject(body) ? body["error"] : undefined;
   if (isErrorObject(error)) return new ToolcribApiError(error, status);
   const code = CODES[status] ?? (status >= 500 ? "server_unavailable" : "internal");
   return new ToolcribApiError(
@@ -49,10 +50,7 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   504: "timeout",
 };
 
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
+/** A newer hub may have codes that are not known here. */
 function isErrorObject(value: unknown): value is ErrorObject {
-  return isObject(value) && typeof value["code"] === "string" && typeof value["message"] === "string";
+  return isJsonObject(value) && typeof value["code"] === "string" && typeof value["message"] === "string";
 }

@@ -67,8 +67,7 @@ export class ChurnMap<Key, Value> {
 
   delete(key: Key): boolean {
     if (!this.#entries.delete(key)) return false;
-    this.#deleted += 1;
-    if (this.#deleted >= RENEW_AFTER && this.#deleted >= this.#entries.size) {
+    if (++this.#deleted >= RENEW_AFTER && this.#deleted >= this.#entries.size) {
       this.#entries = new Map(this.#entries);
       this.#deleted = 0;
     }
@@ -89,23 +88,30 @@ export class ChurnMap<Key, Value> {
   }
 }
 
+/** The same for a set. */
 export class ChurnSet<Item> {
-  readonly #items = new ChurnMap<Item, true>();
+  #items = new Set<Item>();
+  #deleted = 0;
 
   get size(): number {
     return this.#items.size;
   }
 
   add(item: Item): void {
-    this.#items.set(item, true);
+    this.#items.add(item);
   }
 
   delete(item: Item): boolean {
-    return this.#items.delete(item);
+    if (!this.#items.delete(item)) return false;
+    if (++this.#deleted >= RENEW_AFTER && this.#deleted >= this.#items.size) {
+      this.#items = new Set(this.#items);
+      this.#deleted = 0;
+    }
+    return true;
   }
 
   /** As the map's. */
-  [Symbol.iterator](): MapIterator<Item> {
-    return this.#items.keys();
+  [Symbol.iterator](): SetIterator<Item> {
+    return this.#items[Symbol.iterator]();
   }
 }

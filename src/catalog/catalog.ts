@@ -292,29 +292,23 @@ export class Catalog implements CatalogReader {
   }
 
   #build(): Tables {
+    const entries = this.#inOrder();
+    const taken = this.#baseState?.taken;
     const tables: Tables = {
-      tool: this.#builders.tool.build(
-        this.#toolNames.of(this.#offers("tool"), this.#naming, this.#baseState?.taken.tool),
-      ),
-      resource: this.#builders.resource.build(uriContributions(this.#offers("resource"), this.#resourceUris)),
-      template: this.#builders.template.build(uriContributions(this.#offers("template"), this.#templateUris)),
+      tool: this.#builders.tool.build(this.#toolNames.of(offersOf("tool", entries), this.#naming, taken?.tool)),
+      resource: this.#builders.resource.build(uriContributions(offersOf("resource", entries), this.#resourceUris)),
+      template: this.#builders.template.build(uriContributions(offersOf("template", entries), this.#templateUris)),
       prompt: this.#builders.prompt.build(
-        this.#promptNames.of(this.#offers("prompt"), this.#naming, this.#baseState?.taken.prompt),
+        this.#promptNames.of(offersOf("prompt", entries), this.#naming, taken?.prompt),
       ),
     };
     this.#quarantined = Object.freeze(
       KINDS.flatMap((kind) => [
-        ...this.#inOrder().flatMap(({ view }) => view?.[kind].quarantined ?? []),
+        ...entries.flatMap(({ view }) => view?.[kind].quarantined ?? []),
         ...this.#builders[kind].clashes,
       ]),
     );
     return tables;
-  }
-
-  #offers<K extends Kind>(kind: K): SourceOffer<K>[] {
-    return this.#inOrder().flatMap(({ source, view }) =>
-      view === undefined ? [] : [{ source, accepted: view[kind].accepted }],
-    );
   }
 
   /** Servers as configured, then in-process sources. */
@@ -322,6 +316,10 @@ export class Catalog implements CatalogReader {
     const servers = this.#basis.servers.map(({ id }) => this.#entries.get(id)).filter((entry) => entry !== undefined);
     return [...servers, ...[...this.#entries.values()].filter((entry) => entry.source.kind !== "server")];
   }
+}
+
+function offersOf<K extends Kind>(kind: K, entries: readonly Entry[]): SourceOffer<K>[] {
+  return entries.flatMap(({ source, view }) => (view === undefined ? [] : [{ source, accepted: view[kind].accepted }]));
 }
 
 function baseStateOf(base: Catalog | undefined): BaseState | undefined {

@@ -94,11 +94,7 @@ function faultOfShape(kind: Capability["kind"], definition: JsonObject): string 
   }
   switch (kind) {
     case "tool":
-      return (
-        faultOfInputSchema(definition.inputSchema) ??
-        faultOfSchemaSize("inputSchema", definition.inputSchema) ??
-        faultOfSchemaSize("outputSchema", definition.outputSchema)
-      );
+      return faultOfInputSchema(definition.inputSchema) ?? faultOfOutputSchema(definition.outputSchema);
     case "template":
       return UriTemplate.parse(String(definition.uriTemplate)) === undefined
         ? "uriTemplate is not a URI template (RFC 6570)"
@@ -117,12 +113,14 @@ function faultOfInputSchema(schema: unknown): string | undefined {
   if (schema.type !== undefined && schema.type !== "object") {
     return `inputSchema has type ${JSON.stringify(schema.type)?.slice(0, 80)}; arguments are always an object`;
   }
-  return undefined;
+  const { fault } = schemaSize(schema);
+  return fault === undefined ? undefined : `inputSchema ${fault}`;
 }
 
-function faultOfSchemaSize(key: string, schema: unknown): string | undefined {
-  const fault = isJsonObject(schema) ? schemaSize(schema).fault : undefined;
-  return fault === undefined ? undefined : `${key} ${fault}`;
+function faultOfOutputSchema(schema: unknown): string | undefined {
+  if (schema === undefined || !isJsonObject(schema)) return undefined;
+  const { fault } = schemaSize(schema);
+  return fault === undefined ? undefined : `outputSchema ${fault}`;
 }
 
 function faultOfArguments(given: unknown): string | undefined {

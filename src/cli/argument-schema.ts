@@ -118,7 +118,6 @@ export function additionalSchema(at: SchemaNode): SchemaNode | boolean {
   return allowed;
 }
 
-/** The schema of an array's element. */
 export function itemSchema(array: SchemaNode, index: number): SchemaNode {
   const { items, prefixItems } = array.schema;
   const tuple = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : [];

@@ -3,7 +3,7 @@ import { rmdir } from "node:fs/promises";
 import { nearMatches } from "../base/near-matches.ts";
 import type { AgentClient, ClientEnvironment, ClientFile, ClientScope } from "../clients/agent-client.ts";
 import { clientById, CLIENTS } from "../clients/clients.ts";
-import { localClientEnvironment } from "../config/client-servers.ts";
+import { localClientEnvironment } from "../config/find-config.ts";
 import { recoverChanges, ChangeSet } from "../files/change-set/change-set.ts";
 import { jsonScalars } from "../files/edit/json-edit.ts";
 import { tomlScalars } from "../files/edit/toml-edit.ts";
@@ -18,10 +18,15 @@ import type { Output } from "./output.ts";
 
 export function findClient(named: string): AgentClient {
   const client = clientById(named);
-  if (client !== undefined) return client;
+  if (client === undefined) throw unknownClient(named);
+  return client;
+}
+
+/** With a suggestion for a mistyped id or name. */
+export function unknownClient(named: string): ToolcribError {
   const ids = new Map(CLIENTS.flatMap(({ id, name }) => [[id as string, id] as const, [name, id] as const]));
   const near = [...new Set(nearMatches(named, ids.keys()).map((match) => ids.get(match)))];
-  throw new ToolcribError("invalid_arguments", `There is no client ${JSON.stringify(named)}.`, {
+  return new ToolcribError("invalid_arguments", `There is no client ${JSON.stringify(named)}.`, {
     hint:
       near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Clients: ${CLIENTS.map(({ id }) => id).join(", ")}.`,
     details: { near },
@@ -88,16 +93,9 @@ export async function withChangeSet<T>(
   } catch (thrown) {
     const { kept } = await changes.undo();
     if (kept.length === 0) throw thrown;
-    const error = asToolcribError(thrown);
-    throw new ToolcribError(
-      error.code,
-      `${error.message} Not undone, because other programs changed them meanwhile: ${kept.join(", ")}`,
-      {
-        hint: error.hint,
-        details: error.details,
-        cause: thrown,
-      },
-    );
+    const { code, message: reason, hint, details } = asToolcribError(thrown);
+    const message = `${reason} Not undone, because other programs changed them meanwhile: ${kept.join(", ")}`;
+    throw new ToolcribError(code, message, { hint, details, cause: thrown });
   }
   await changes.done();
   // An existing folder tells other commands that there may be something to recover.

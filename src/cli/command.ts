@@ -37,7 +37,6 @@ export interface Surroundings {
   readonly stdin: NodeJS.ReadStream;
 }
 
-/** One use of a command. */
 export interface Invocation extends Surroundings {
   /** Positional arguments; a variadic one is spread at the end. */
   readonly args: readonly string[];

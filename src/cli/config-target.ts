@@ -20,7 +20,6 @@ import type { Invocation } from "./command.ts";
 import { loadCommandConfigQuietly, recoverInterruptedInstall } from "./command-config.ts";
 import { diffLines } from "./masked-diff.ts";
 
-/** The file that a command edits. */
 interface EditTarget {
   readonly file: string;
   /** Trusts the project config again, if it differs from the trusted one by this edit only. */

@@ -80,7 +80,13 @@ export class Output {
     this.line(lines.join("\n"));
   }
 
-  /** The stream for prompts. */
+  /** A list for programs or as a table; `nothing` is the note for an empty one. */
+  list<Row>(columns: readonly Column<Row>[], rows: readonly Row[], nothing: string): void {
+    if (this.json) this.value(rows);
+    else if (rows.length === 0) this.note(nothing);
+    else this.table(columns, rows);
+  }
+
   get prompts(): Sink {
     return this.#stderr;
   }
@@ -97,7 +103,6 @@ export class Output {
     this.#stderr.write(`${this.#paintOn(this.#stderr, "yellow", "warning:")} ${this.#clean(text)}\n`);
   }
 
-  /** A note with a coloured label. */
   labelled(style: Style, label: string, text: string): void {
     if (!this.quiet) this.#stderr.write(`${this.#paintOn(this.#stderr, style, label)} ${this.#clean(text)}\n`);
   }

@@ -1,12 +1,12 @@
 /** A hub in another process or on another machine: finding it and sending requests to it. */
-import type { IncomingMessage } from "node:http";
 import { toolcribHome } from "../config/find-config.ts";
 import { type HubRecord, readHubFiles } from "../hub/activity/hub-file.ts";
-import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { ToolcribError, isErrorObject } from "../model/errors.ts";
+import { type JsonObject, parseJsonObject } from "../model/json.ts";
 import { isLoopback } from "../base/network-address.ts";
 import { HttpClient } from "../upstream/http/http-client.ts";
 import type { Invocation } from "./command.ts";
+import { readBytes } from "../base/read-bytes.ts";
 
 const TIMEOUT_MS = 30_000;
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
@@ -34,12 +34,16 @@ export class RemoteHub {
           ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
           ...(body === undefined ? {} : { "content-type": "application/json" }),
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        body: body && JSON.stringify(body),
         signal,
       });
-      const value = parse(await textOf(answer.body));
+      const tooLarge = (): Error =>
+        new ToolcribError("too_large", `The hub's response is larger than ${MAX_RESPONSE_BYTES} bytes.`);
+      const value = parseJsonObject((await readBytes(answer.body, MAX_RESPONSE_BYTES, tooLarge)).toString("utf8"));
       if (answer.status === 200 && value !== undefined) return value;
-      throw errorIn(value) ?? this.#noHub(answer.status);
+      const error = value?.["error"];
+      if (!isErrorObject(error)) throw this.#noHub(answer.status);
+      throw new ToolcribError(error.code, error.message, { hint: error.hint });
     } catch (error) {
       if (signal.aborted) throw new ToolcribError("timeout", `${this.url} did not respond within ${TIMEOUT_MS} ms.`);
       throw error;
@@ -49,13 +53,8 @@ export class RemoteHub {
   }
 
   #noHub(status: number): ToolcribError {
-    return new ToolcribError(
-      "server_unavailable",
-      `The server at ${this.url} is not a Toolcrib hub (HTTP ${status}).`,
-      {
-        hint: "Check --hub.",
-      },
-    );
+    const message = `The server at ${this.url} is not a Toolcrib hub (HTTP ${status}).`;
+    return new ToolcribError("server_unavailable", message, { hint: "Check --hub." });
   }
 }
 
@@ -109,16 +108,13 @@ function addressOf(running: readonly HubRecord[], wanted: string): Address | und
   if (exactly !== undefined) return ownAddress(exactly);
   const outside = running.find(({ publicUrl }) => publicUrl !== undefined && isSameAddress(publicUrl, wanted));
   if (outside?.publicUrl !== undefined) return { url: outside.publicUrl, token: outside.token };
-  const byName = running.find(({ url }) => isSameAddress(url, wanted, canonicalHostname));
+  const canonical = (hostname: string): string => (LOOPBACK_NAMES.has(hostname) ? "localhost" : hostname);
+  const byName = running.find(({ url }) => isSameAddress(url, wanted, canonical));
   return byName && ownAddress(byName);
 }
 
 /** People type any of these for this machine. Other loopback addresses are distinct. */
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
-
-function canonicalHostname(hostname: string): string {
-  return LOOPBACK_NAMES.has(hostname) ? "localhost" : hostname;
-}
 
 function isSameAddress(known: string, wanted: string, nameOf = (hostname: string): string => hostname): boolean {
   const [a, b] = [URL.parse(known), URL.parse(wanted)];
@@ -138,38 +134,4 @@ function checkedUrl(address: string, hasToken: boolean): string {
     });
   }
   return url.origin + url.pathname.replace(/\/$/, "");
-}
-
-async function textOf(body: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    // A stream without an encoding yields buffers.
-    const bytes = chunk as Buffer;
-    size += bytes.length;
-    if (size > MAX_RESPONSE_BYTES)
-      throw new ToolcribError("too_large", `The hub's response is larger than ${MAX_RESPONSE_BYTES} bytes.`);
-    chunks.push(bytes);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-function parse(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function errorIn(value: JsonObject | undefined): ToolcribError | undefined {
-  const error = value?.["error"];
-  if (!isJsonObject(error) || typeof error["message"] !== "string" || !isErrorCode(error["code"])) return undefined;
-  const { hint } = error;
-  return new ToolcribError(error["code"], error["message"], { hint: typeof hint === "string" ? hint : undefined });
-}
-
-function isErrorCode(code: unknown): code is ErrorCode {
-  return typeof code === "string" && Object.hasOwn(ERROR_TABLE, code);
 }

@@ -51,6 +51,19 @@ export class RunningHub {
     }
   }
 
+  /** Rejects if the server cannot be connected. */
+  async connectOne(server: string): Promise<void> {
+    this.connect([server]);
+    await this.settled();
+    this.assertTime();
+    const down = this.unreachable().find(({ info }) => info.id === server);
+    if (down === undefined) return;
+    throw new ToolcribError("server_unavailable", `The server "${server}" is not connected: ${down.reason}`, {
+      hint: "Run toolcrib doctor to check it.",
+      details: { server, state: down.info.state },
+    });
+  }
+
   /** Connects the servers that connect automatically. */
   connectAuto(): void {
     this.connect(this.hub.config.servers.filter((spec) => spec.enabled && spec.autoConnect).map((spec) => spec.id));

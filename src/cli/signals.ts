@@ -7,7 +7,6 @@ export interface StopSignals {
   /** The first signal; undefined before there was one. */
   readonly name: NodeJS.Signals | undefined;
   readonly exitCode: number | undefined;
-  /** Stops listening. */
   dispose(): void;
 }
 

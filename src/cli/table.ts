@@ -102,10 +102,14 @@ function pad(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - textWidth(text)));
 }
 
-/** The first line that is not blank. */
 export function firstLine(text: string): string {
   const line = terminalText(text)
     .split("\n")
     .find((candidate) => candidate.trim() !== "");
   return (line ?? "").replaceAll("\t", " ").trim();
+}
+
+/** `1 skill`, `2 skills`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

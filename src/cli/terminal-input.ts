@@ -7,6 +7,7 @@ import { ToolcribError } from "../model/errors.ts";
 import { MAX_SECRET_BYTES, withoutFinalNewline } from "../secrets/provider.ts";
 import type { Invocation } from "./command.ts";
 import type { Sink } from "./output.ts";
+import { readBytes } from "../base/read-bytes.ts";
 
 const APPROVAL_ANSWERS: Readonly<Record<string, AskAnswer>> = {
   o: "once",
@@ -48,7 +49,6 @@ export function askOnTerminal(
   };
 }
 
-/** The call to approve, as lines of text. */
 export function describeApproval(
   { reason, arguments: args, origin }: AskRequest,
   { longest = MAX_ARGUMENTS_LENGTH }: ApprovalPromptOptions = {},
@@ -109,17 +109,9 @@ export async function readSecret(
 }
 
 async function readPipe(stdin: NodeJS.ReadStream): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of stdin) {
-    const piece = Buffer.from(chunk as Buffer | string);
-    bytes += piece.length;
-    if (bytes > MAX_SECRET_BYTES) {
-      throw new ToolcribError("invalid_arguments", `The value is larger than ${MAX_SECRET_BYTES / 1024} KiB.`);
-    }
-    chunks.push(piece);
-  }
-  return withoutFinalNewline(Buffer.concat(chunks).toString("utf8"));
+  const tooLarge = (): Error =>
+    new ToolcribError("invalid_arguments", `The value is larger than ${MAX_SECRET_BYTES / 1024} KiB.`);
+  return withoutFinalNewline((await readBytes(stdin, MAX_SECRET_BYTES, tooLarge)).toString("utf8"));
 }
 
 /** Echo is off while the value is typed; nothing is printed for a character, not even an asterisk. */

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { nearMatches } from "../base/near-matches.ts";
 import { ToolcribError } from "../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject, parseJson, parseJsonObject } from "../model/json.ts";
 import {
   additionalSchema,
   alternatives,
@@ -76,10 +76,8 @@ class ArgumentsBuilder {
     if (named !== undefined) return named;
     const additional = additionalSchema(at);
     if (typeof additional === "object") return additional;
-    const near = nearMatches(
-      key,
-      propertiesOf(at).map(({ name }) => name),
-    );
+    const known = propertiesOf(at).map(({ name }) => name);
+    const near = nearMatches(key, known);
     const suggestion = near.length === 0 ? "" : `; did you mean ${near.map((name) => `"${name}"`).join(" or ")}?`;
     const shown = [...path, key].join(".");
     if (additional) {
@@ -87,7 +85,6 @@ class ArgumentsBuilder {
         this.warnings.push(`The tool does not declare the argument "${shown}"; it is passed on${suggestion}`);
       return { schema: {}, root: at.root };
     }
-    const known = propertiesOf(at).map(({ name }) => name);
     const allowed = known.length === 0 ? "; the tool takes no arguments" : `; known arguments: ${known.join(", ")}`;
     this.problems.push(`"${shown}" is unknown${suggestion === "" ? allowed : suggestion}`.replace(/\?$/, ""));
     return undefined;
@@ -152,12 +149,8 @@ function wholeArray(assignment: Assignment): unknown[] | undefined {
   if (assignment.kind === "json") return Array.isArray(assignment.value) ? assignment.value : undefined;
   const text = assignment.kind === "text" ? assignment.text : assignment.bytes.toString("utf8");
   if (!text.trimStart().startsWith("[")) return undefined;
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return Array.isArray(parsed) ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = parseJson(text);
+  return Array.isArray(parsed) ? parsed : undefined;
 }
 
 /** The alternative that is an array; for a schema that allows anything, an array of anything. */
@@ -184,11 +177,8 @@ function newNode(): ArgumentNode {
 function nodeAt(root: ArgumentNode, path: readonly string[]): ArgumentNode {
   let at = root;
   for (const key of path) {
-    let next = at.parts.get(key);
-    if (next === undefined) {
-      next = newNode();
-      at.parts.set(key, next);
-    }
+    const next = at.parts.get(key) ?? newNode();
+    at.parts.set(key, next);
     at = next;
   }
   return at;
@@ -323,10 +313,8 @@ function convert(text: string, type: SchemaType, ambiguous: boolean): unknown {
       const parsed = parseJson(text);
       return Array.isArray(parsed) ? parsed : undefined;
     }
-    case "object": {
-      const parsed = parseJson(text);
-      return isJsonObject(parsed) ? parsed : undefined;
-    }
+    case "object":
+      return parseJsonObject(text);
     case "string":
       return text;
   }
@@ -336,14 +324,6 @@ function convert(text: string, type: SchemaType, ambiguous: boolean): unknown {
 function parseLoosely(text: string): unknown {
   const parsed = parseJson(text);
   return parsed === undefined ? text : parsed;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function excerpt(text: string): string {

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from "../model/json.ts";
 import type { AgentClient, ClientFile, ClientEnvironment, ClientRead } from "./agent-client.ts";
-import { fromEnv, inHome, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./client-paths.ts";
+import { below, filesAt, fromEnv, inHome, pathsOf, skillsAt } from "./client-paths.ts";
 import {
   addressEntry,
   commandEntry,
@@ -20,14 +20,10 @@ export const claudeCode: AgentClient = {
   id: "claude-code",
   name: "Claude Code",
   format: "jsonc",
-  files(machine) {
-    const own = ownFile(machine);
-    return [
-      ...userFiles(own),
-      ...projectFiles(inProject(machine, ".mcp.json")),
-      { scope: "project", path: own, projectKey: projectKey(machine) },
-    ];
-  },
+  files: (machine) => [
+    ...filesAt({ user: [ownFile], project: [".mcp.json"] })(machine),
+    { scope: "project", path: ownFile(machine), projectKey: projectKey(machine) },
+  ],
   traces: (machine) => [configDir(machine), ownFile(machine)],
   pathOf: (serverId, file) => [...containerOf(file), serverId],
   read: readClaudeCode,
@@ -37,10 +33,7 @@ export const claudeCode: AgentClient = {
     return entry === undefined ? undefined : { type: "stdio", ...entry };
   },
   envReference: (name) => `\${${name}}`,
-  skillDirs(machine, scope) {
-    if (scope === "user") return [pathsOf(machine).join(configDir(machine), "skills")];
-    return skillFolders(machine, scope, { user: [], project: [".claude/skills"] });
-  },
+  skillDirs: skillsAt({ user: [below(configDir, "skills")], project: [".claude/skills"] }),
   afterChange: "Start a new Claude Code session.",
 };
 

@@ -46,20 +46,35 @@ export function inAppSupport(machine: ClientEnvironment, ...parts: string[]): st
   return inConfigHome(machine, ...parts);
 }
 
-export function userFiles(...paths: string[]): ClientFile[] {
-  return paths.map((path) => ({ scope: "user", path }));
+/** A path below the home or the project, with forward slashes, or a function for paths elsewhere. */
+type Place = string | ((machine: ClientEnvironment) => string | readonly string[] | undefined);
+
+interface Places {
+  readonly user: readonly Place[];
+  readonly project?: readonly Place[];
 }
 
-export function projectFiles(...paths: string[]): ClientFile[] {
-  return paths.map((path) => ({ scope: "project", path }));
+export function filesAt(places: Places): (machine: ClientEnvironment) => ClientFile[] {
+  const inScope = (machine: ClientEnvironment, scope: ClientScope): ClientFile[] =>
+    resolvePlaces(machine, scope, places).map((path) => ({ scope, path }));
+  return (machine) => [...inScope(machine, "user"), ...inScope(machine, "project")];
 }
 
-/** Skill folders below the home or the project, written with forward slashes. */
-export function skillFolders(
-  machine: ClientEnvironment,
-  scope: ClientScope,
-  folders: { readonly user: readonly string[]; readonly project: readonly string[] },
-): string[] {
+export function skillsAt(places: Places): (machine: ClientEnvironment, scope: ClientScope) => string[] {
+  return (machine, scope) => resolvePlaces(machine, scope, places);
+}
+
+function resolvePlaces(machine: ClientEnvironment, scope: ClientScope, places: Places): string[] {
   const inside = scope === "user" ? inHome : inProject;
-  return folders[scope].map((folder) => inside(machine, ...folder.split("/")));
+  return (places[scope] ?? []).flatMap((place) =>
+    typeof place === "string" ? inside(machine, ...place.split("/")) : (place(machine) ?? []),
+  );
+}
+
+/** A path below a folder that depends on the machine. */
+export function below(
+  folder: (machine: ClientEnvironment) => string,
+  ...parts: string[]
+): (machine: ClientEnvironment) => string {
+  return (machine) => pathsOf(machine).join(folder(machine), ...parts);
 }

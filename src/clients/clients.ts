@@ -9,17 +9,16 @@ import {
   junie,
   kiro,
   lmStudio,
+  openclaw,
+  opencode,
+  vscode,
   windsurf,
+  zed,
 } from "./json-clients.ts";
+import { continueDev, goose } from "./yaml-clients.ts";
 import { claudeCode } from "./claude-code.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { codex } from "./codex.ts";
-import { continueDev } from "./continue.ts";
-import { goose } from "./goose.ts";
-import { openclaw } from "./openclaw.ts";
-import { opencode } from "./opencode.ts";
-import { vscode } from "./vs-code.ts";
-import { zed } from "./zed.ts";
 
 export const CLIENTS: readonly AgentClient[] = [
   claudeDesktop,

@@ -1,14 +1,16 @@
 /** Codex: TOML with its own keys. Its CLI, extension and app share the file. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { AgentClient, ClientEnvironment } from "./agent-client.ts";
-import { fromEnv, inHome, inProject, pathsOf, projectFiles, skillFolders, userFiles } from "./client-paths.ts";
+import { below, filesAt, fromEnv, inHome, skillsAt } from "./client-paths.ts";
 import {
   addIfMissing,
   allowOnly,
   commandEntryWithCwd,
   isCommand,
+  objectAt,
   readMapAt,
   type ReportProblem,
+  secondsToMs,
   setTimeLimit,
   someOf,
 } from "./server-entries.ts";
@@ -17,11 +19,8 @@ export const codex: AgentClient = {
   id: "codex",
   name: "Codex CLI",
   format: "toml",
-  files: (machine) => [
-    ...userFiles(pathsOf(machine).join(home(machine), "config.toml")),
-    // Codex reads it only in folders that the user trusts.
-    ...projectFiles(inProject(machine, ".codex", "config.toml")),
-  ],
+  // Codex reads the project's file only in folders that the user trusts.
+  files: filesAt({ user: [below(home, "config.toml")], project: [".codex/config.toml"] }),
   traces: (machine) => [home(machine)],
   pathOf: (serverId) => ["mcp_servers", serverId],
   read: (document) => readMapAt(document, ["mcp_servers"], { adapt }),
@@ -30,10 +29,7 @@ export const codex: AgentClient = {
     if (server.transport === "sse") return undefined;
     return { url: server.url, ...someOf("http_headers", server.headers) };
   },
-  skillDirs(machine, scope) {
-    const shared = skillFolders(machine, scope, { user: [".agents/skills"], project: [".agents/skills"] });
-    return scope === "user" ? [...shared, pathsOf(machine).join(home(machine), "skills")] : shared;
-  },
+  skillDirs: skillsAt({ user: [".agents/skills", below(home, "skills")], project: [".agents/skills"] }),
   afterChange: "Start a new Codex session; restart the extension and the app.",
 };
 
@@ -45,7 +41,7 @@ function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): void {
   // Codex uses http_headers and ignores `headers`.
   delete entry["headers"];
   if (isJsonObject(raw["http_headers"])) entry["headers"] = raw["http_headers"];
-  for (const [header, variable] of Object.entries(recordIn(raw, "env_http_headers"))) {
+  for (const [header, variable] of Object.entries(objectAt(raw, "env_http_headers"))) {
     if (typeof variable === "string") addIfMissing(entry, "headers", header, `\${${variable}}`);
   }
   const bearer = raw["bearer_token_env_var"];
@@ -53,8 +49,8 @@ function adapt(entry: JsonObject, raw: JsonObject, tell: ReportProblem): void {
   forwardVariables(entry, raw["env_vars"], tell);
 
   setTimeLimit(entry, "timeout", raw["startup_timeout_ms"]);
-  setTimeLimit(entry, "timeout", inMilliseconds(raw["startup_timeout_sec"]));
-  setTimeLimit(entry, "toolTimeout", inMilliseconds(raw["tool_timeout_sec"]));
+  setTimeLimit(entry, "timeout", secondsToMs(raw["startup_timeout_sec"]));
+  setTimeLimit(entry, "toolTimeout", secondsToMs(raw["tool_timeout_sec"]));
   allowOnly(entry, raw["enabled_tools"]);
   if (Array.isArray(raw["disabled_tools"])) entry["disabledTools"] = raw["disabled_tools"];
 }
@@ -69,12 +65,4 @@ function forwardVariables(entry: JsonObject, list: unknown, tell: ReportProblem)
       tell("a variable of another machine cannot be forwarded", "env_vars", index);
     } else addIfMissing(entry, "env", name, `\${${name}}`);
   }
-}
-
-function recordIn(raw: JsonObject, key: string): JsonObject {
-  return isJsonObject(raw[key]) ? raw[key] : {};
-}
-
-function inMilliseconds(seconds: unknown): unknown {
-  return typeof seconds === "number" ? seconds * 1000 : undefined;
 }

@@ -57,9 +57,9 @@ export class ServerCollector {
     }
     const tell: ReportProblem = (message, ...inner) => this.problem(message, [...path, ...inner]);
     const entry = pick(raw, [...SHARED, ...(this.#rules.keys ?? [])]);
-    if (typeof raw["timeout"] === "number" && this.#rules.timeout !== undefined) {
-      setTimeLimit(entry, "toolTimeout", raw["timeout"] * (this.#rules.timeout === "call-seconds" ? 1000 : 1));
-    }
+    const { timeout } = this.#rules;
+    if (timeout !== undefined)
+      setTimeLimit(entry, "toolTimeout", timeout === "call-seconds" ? secondsToMs(raw["timeout"]) : raw["timeout"]);
     reportLosses(raw, tell);
     if (this.#rules.adapt?.(entry, raw, tell, id) === false) return;
     if (!hasTarget(entry)) {
@@ -125,6 +125,16 @@ export function envColon(text: string): string {
   return text.replace(/\$\{env:([A-Za-z_]\w*)\}/g, "${$1}");
 }
 
+/** `$NAME` as `${NAME}`, but not after another `$`. */
+export function dollarName(text: string): string {
+  return text.replace(/(?<!\$)\$([A-Za-z_]\w*)/g, "${$1}");
+}
+
+/** Undefined for anything but a number. */
+export function secondsToMs(seconds: unknown): number | undefined {
+  return typeof seconds === "number" ? seconds * 1000 : undefined;
+}
+
 /** The reference to the text of a file. */
 export function fileReference(path: string): string {
   return `\${secret://file/${path}}`;
@@ -156,6 +166,41 @@ function rewriteAll(value: unknown, rewrite: (text: string) => string): unknown 
   if (Array.isArray(value)) return value.map(one);
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, one(item)]));
+}
+
+interface VscodeSandbox {
+  /** The `sandbox` of the entry. */
+  readonly sandbox: JsonObject;
+  /** Allowed in VS Code and not here. */
+  readonly narrower: readonly string[];
+}
+
+/** @param rules The entry's `sandbox`, which only counts with `sandboxEnabled`. */
+export function translateVscodeSandbox(rules: unknown): VscodeSandbox {
+  const { filesystem, network } = isJsonObject(rules) ? rules : {};
+  const files = isJsonObject(filesystem) ? filesystem : {};
+  const domains = textsOf(isJsonObject(network) ? network["allowedDomains"] : undefined);
+  const denied = [...textsOf(files["denyRead"]), ...textsOf(files["denyWrite"])];
+  const wanted = textsOf(files["allowWrite"]);
+  // Patterns, and paths with denied parts, cannot be expressed here.
+  const write = wanted.filter((path) => !/[*?[]/.test(path) && !denied.some((each) => isAtOrIn(each, path)));
+  return {
+    sandbox: { kind: "bubblewrap", ...(write.length === 0 ? {} : { write }) },
+    narrower: [
+      "it reads only the system and what sandbox.read names",
+      ...(write.length === wanted.length ? [] : ["paths with patterns or exceptions may not be written"]),
+      ...(domains.length === 0 ? [] : ["it has no network access, because single domains cannot be allowed"]),
+    ],
+  };
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
+function isAtOrIn(path: string, folder: string): boolean {
+  const bare = folder.replace(/[/\\]+$/, "");
+  return path === bare || path.startsWith(`${bare}/`) || path.startsWith(`${bare}\\`);
 }
 
 type CommandServer = Extract<WrittenServer, { readonly command: string }>;

@@ -6,21 +6,27 @@ import type { KV, KvEntry, KvStatus, KvWatchEntry } from "@nats-io/kv";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Clock } from "../base/clock.ts";
-import { subjectToken, textOfToken } from "./cluster.ts";
-import type { NatsLink } from "./nats-link.ts";
 import { endsWithin, pause } from "../base/async.ts";
+import { Emitter } from "../base/emitter.ts";
+import { type SharedMap, subjectToken, textOfToken } from "./cluster.ts";
+import type { NatsLink } from "./nats-link.ts";
+import { PauseAwareTimer } from "./pause-aware-timer.ts";
 
-export interface BucketOptions {
-  readonly name: string;
-  /** Entries that were not written for this long disappear. */
-  readonly ttlMs: number | undefined;
-  /** `create` makes nothing before the bucket is this old. */
-  readonly ripeMs?: number;
+/** The options that every user of a bucket passes on to it. */
+export interface BucketParts {
+  readonly bucketName: string;
   /** On how many servers NATS keeps it, if it is made here. */
   readonly copies: number;
   readonly link: NatsLink;
   readonly clock: Clock;
   warn(message: string): void;
+}
+
+export interface BucketOptions extends BucketParts {
+  /** Entries that were not written for this long disappear. */
+  readonly ttlMs: number | undefined;
+  /** `create` makes nothing before the bucket is this old. */
+  readonly ripeMs?: number;
 }
 
 export interface BucketListener {
@@ -122,9 +128,8 @@ export class Bucket {
   async get(key: string): Promise<{ readonly value: JsonObject; readonly revision: number } | undefined> {
     const entry = await this.#ask((kv) => kv.get(subjectToken(key)));
     const value = entry === null ? undefined : this.#valueOf(key, entry);
-    return entry === null || value === undefined || value === "forged"
-      ? undefined
-      : { value, revision: entry.revision };
+    if (entry === null || value === undefined || value === "forged") return undefined;
+    return { value, revision: entry.revision };
   }
 
   /** Opens it again, and goes on trying until that works or the link is down. */
@@ -155,7 +160,7 @@ export class Bucket {
   }
 
   async #open(): Promise<void> {
-    const { link, name, ttlMs, copies } = this.#options;
+    const { link, bucketName: name, ttlMs, copies } = this.#options;
     const old = this.#watch;
     // Whoever follows it would take its end for a loss, and open again.
     this.#watch = undefined;
@@ -205,7 +210,7 @@ export class Bucket {
 
   /** A bucket that is there keeps its own TTL, and leases would be safe for another time than the nodes believe. */
   async #keepTtl({ ttl, streamInfo }: KvStatus): Promise<void> {
-    const { link, name, ttlMs = 0, warn } = this.#options;
+    const { link, bucketName: name, ttlMs = 0, warn } = this.#options;
     if (ttl === ttlMs) return;
     warn(`The bucket ${name} kept entries for ${ttl} ms; now for ${ttlMs} ms.`);
     const nanoseconds = ttlMs * 1_000_000;
@@ -223,7 +228,7 @@ export class Bucket {
         this.#hear(entry);
       }
     } catch (error) {
-      this.#options.warn(`The watch of ${this.#options.name} ended: ${String(error)}`);
+      this.#options.warn(`The watch of ${this.#options.bucketName} ended: ${String(error)}`);
     }
     if (this.#watch === watch && !this.#closed) this.heal();
   }
@@ -243,7 +248,7 @@ export class Bucket {
 
   /** NATS keeps a mark of each key that was removed, for as long as its entries live: for ever, where they do not run out. */
   #clearAway(revision: number): void {
-    const { link, name, clock, ttlMs } = this.#options;
+    const { link, bucketName: name, clock, ttlMs } = this.#options;
     if (ttlMs !== undefined) return;
     const era = this.#era;
     clock.after(MARKER_MS, () => {
@@ -270,18 +275,16 @@ export class Bucket {
       try {
         return await act(kv);
       } catch (error) {
-        const wrong =
-          error instanceof JetStreamApiError &&
-          (error.code === JetStreamApiCodes.StreamWrongLastSequence ||
-            error.code === JetStreamApiCodes.StreamWrongLastSequenceUnknown);
-        if (wrong) return undefined;
+        const { StreamWrongLastSequence, StreamWrongLastSequenceUnknown } = JetStreamApiCodes;
+        const changed: readonly number[] = [StreamWrongLastSequence, StreamWrongLastSequenceUnknown];
+        if (error instanceof JetStreamApiError && changed.includes(error.code)) return undefined;
         throw error;
       }
     });
   }
 
   async #ask<Result>(act: (kv: KV) => Promise<Result>): Promise<Result> {
-    const { link, name } = this.#options;
+    const { link, bucketName: name } = this.#options;
     if (link.isUp && !this.#closed && this.#kv === undefined) await this.#opened();
     const kv = this.#kv;
     if (!link.isUp || kv === undefined || this.#closed) throw bucketUnavailable(name, undefined);
@@ -295,14 +298,14 @@ export class Bucket {
   }
 
   #signed(key: string, value: JsonObject): string {
-    const { link, name } = this.#options;
+    const { link, bucketName: name } = this.#options;
     return link.signer.signEntry(name, key, JSON.stringify(value));
   }
 
   /** Undefined for the mark of a removal. */
   #valueOf(key: string, entry: KvEntry): JsonObject | "forged" | undefined {
     if (entry.operation !== "PUT") return undefined;
-    const { link, name } = this.#options;
+    const { link, bucketName: name } = this.#options;
     const text = link.signer.openEntry(name, key, entry.string());
     if (text === undefined) {
       link.events.emit("forged", { subject: `${name} ${key}` });
@@ -324,7 +327,7 @@ export class Bucket {
 
   async #healIfMissing(): Promise<void> {
     try {
-      await this.#options.link.streams.info(`KV_${this.#options.name}`);
+      await this.#options.link.streams.info(`KV_${this.#options.bucketName}`);
     } catch (error) {
       const { JetStreamApiError, JetStreamApiCodes } = this.#options.link.packages.jetstream;
       if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) this.heal();
@@ -342,4 +345,113 @@ function bucketUnavailable(name: string, cause: unknown): ToolcribError {
 /** Two nodes made the bucket at the same moment; NATS tells the second that the name or its subjects are taken. */
 function isAlreadyCreated(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === 10_058 || error.code === 10_065);
+}
+
+interface Entry {
+  readonly value: JsonObject;
+  /** Its revision, on top of the era of the bucket: what was kept before NATS lost everything is older than all of it. */
+  readonly order: number;
+  readonly at: number;
+}
+
+/** A JetStream bucket with a copy in memory. */
+export class BucketMap implements SharedMap {
+  readonly #bucket: Bucket;
+  readonly #entries = new Map<string, Entry>();
+  readonly #events = new Emitter<{ change: string }>();
+  readonly #pulse: PauseAwareTimer | undefined;
+
+  constructor(options: BucketOptions) {
+    this.#bucket = new Bucket(options, {
+      onEntry: (key, value, revision) => this.#set(key, value, this.#bucket.era + revision),
+      onRemoved: (key, revision) => this.#delete(key, this.#bucket.era + revision),
+      onKeys: (keys) => {
+        for (const key of [...this.#entries.keys()]) if (!keys.has(key)) this.#delete(key, Infinity);
+      },
+    });
+    const { ttlMs } = options;
+    if (ttlMs === undefined) return;
+    // NATS does not say when an entry runs out.
+    this.#pulse = new PauseAwareTimer(options.clock, Math.min(ttlMs / 4, 60_000), () => {
+      const oldest = performance.now() - ttlMs;
+      for (const [key, { at }] of this.#entries) if (at < oldest) this.#delete(key, Infinity);
+    });
+  }
+
+  async open(): Promise<void> {
+    await this.#bucket.open();
+  }
+
+  get(key: string): JsonObject | undefined {
+    return this.#entries.get(key)?.value;
+  }
+
+  entries(): ReadonlyMap<string, JsonObject> {
+    return new Map([...this.#entries].map(([key, { value }]) => [key, value]));
+  }
+
+  async put(key: string, value: JsonObject): Promise<void> {
+    const revision = await this.#bucket.put(key, value);
+    this.#set(key, value, this.#bucket.era + revision);
+  }
+
+  async renew(key: string, value: JsonObject): Promise<boolean> {
+    // As a rule this node has heard of the last write; if not, NATS is asked for it.
+    let revision = (this.#entries.get(key)?.order ?? 0) - this.#bucket.era;
+    for (;;) {
+      const written = revision > 0 ? await this.#bucket.update(key, value, revision) : undefined;
+      if (written !== undefined) {
+        this.#set(key, value, this.#bucket.era + written);
+        return true;
+      }
+      const found = await this.#bucket.get(key);
+      if (found === undefined) {
+        this.#delete(key, Infinity);
+        return false;
+      }
+      ({ revision } = found);
+    }
+  }
+
+  async take(key: string): Promise<boolean> {
+    return (await this.takeOut(key)) !== undefined;
+  }
+
+  async takeOut(key: string): Promise<JsonObject | undefined> {
+    for (;;) {
+      const found = await this.#bucket.get(key);
+      if (found === undefined) {
+        this.#delete(key, Infinity);
+        return undefined;
+      }
+      const taken = await this.#bucket.remove(key, found.revision);
+      if (taken === undefined) continue;
+      this.#delete(key, this.#bucket.era + found.revision);
+      return found.value;
+    }
+  }
+
+  onChange(listener: (key: string) => void): () => void {
+    return this.#events.on("change", listener);
+  }
+
+  close(): void {
+    this.#pulse?.stop();
+    this.#bucket.close();
+    this.#events.clear();
+  }
+
+  #set(key: string, value: JsonObject, order: number): void {
+    const before = this.#entries.get(key);
+    if (before !== undefined && before.order >= order) return;
+    this.#entries.set(key, { value, order, at: performance.now() });
+    this.#events.emit("change", key);
+  }
+
+  #delete(key: string, order: number): void {
+    const before = this.#entries.get(key);
+    if (before === undefined || before.order > order) return;
+    this.#entries.delete(key);
+    this.#events.emit("change", key);
+  }
 }

@@ -2,9 +2,12 @@
  * One NATS message of a call: a byte for the kind, four for the number, then the payload. A message of the
  * call is one packet or several; each has the next number, so that a lost one is noticed.
  */
+import type { Clock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { decodeError, encodeError } from "./cluster.ts";
+import type { NatsLink } from "./nats-link.ts";
+import type { NodeList } from "./node-list.ts";
 
 export const PacketKind = {
   /** More of the same message follows. */
@@ -176,13 +179,8 @@ export function maxPartBytes(maxPayload: number): number {
 }
 
 export function messageTooLarge(): ToolcribError {
-  return new ToolcribError(
-    "too_large",
-    `More than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB for one message between nodes.`,
-    {
-      hint: "Ask for less at a time.",
-    },
-  );
+  const message = `More than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB for one message between nodes.`;
+  return new ToolcribError("too_large", message, { hint: "Ask for less at a time." });
 }
 
 /** Well below the window of the sender, so that it does not have to wait. */
@@ -251,6 +249,16 @@ export function encodeAbort(error: ToolcribError): Uint8Array {
 
 export function decodeAbort(payload: Uint8Array): ToolcribError {
   return decodeError(JSON.parse(Buffer.from(payload).toString("utf8")));
+}
+
+/** The parts of a node that its incoming and outgoing calls work with. */
+export interface CallParts {
+  readonly link: NatsLink;
+  readonly subjects: Subjects;
+  readonly nodeId: string;
+  readonly clock: Clock;
+  readonly leaseMs: number;
+  readonly nodes: Pick<NodeList, "isAlive" | "isGone">;
 }
 
 /** The subjects of one cluster. */

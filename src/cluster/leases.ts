@@ -23,19 +23,13 @@ import type { Clock } from "../base/clock.ts";
 import { Emitter } from "../base/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { Bucket } from "./bucket.ts";
+import { Bucket, type BucketParts } from "./bucket.ts";
 import type { Lease, Leases, LeaseState } from "./cluster.ts";
-import type { NatsLink } from "./nats-link.ts";
 import { PauseAwareTimer } from "./pause-aware-timer.ts";
 
-interface LeasesOptions {
-  readonly link: NatsLink;
-  readonly bucketName: string;
-  readonly clock: Clock;
+interface LeasesOptions extends BucketParts {
   readonly leaseMs: number;
-  readonly copies: number;
   readonly nodeId: string;
-  warn(message: string): void;
 }
 
 interface HeardLease {
@@ -54,8 +48,9 @@ export class BucketLeases implements Leases {
 
   constructor(options: LeasesOptions) {
     this.#options = options;
+    const { leaseMs } = options;
     this.#bucket = new Bucket(
-      { ...options, name: options.bucketName, ttlMs: options.leaseMs, ripeMs: options.leaseMs },
+      { ...options, ttlMs: leaseMs, ripeMs: leaseMs },
       {
         onEntry: (key, value, revision) => this.#hear(key, value, revision),
         onRemoved: (key, revision) => this.#forget(key, revision),
@@ -64,7 +59,7 @@ export class BucketLeases implements Leases {
         },
       },
     );
-    this.#pulse = new PauseAwareTimer(options.clock, options.leaseMs / 8, (pausedMs) => this.#beat(pausedMs));
+    this.#pulse = new PauseAwareTimer(options.clock, leaseMs / 8, (pausedMs) => this.#beat(pausedMs));
   }
 
   async open(): Promise<void> {

@@ -18,13 +18,12 @@ import {
   type SharedMapOptions,
   subjectToken,
 } from "./cluster.ts";
-import { IncomingCalls } from "./incoming-calls.ts";
+import { BucketMap } from "./bucket.ts";
 import { BucketLeases } from "./leases.ts";
 import { MessageSigner } from "./message-signer.ts";
 import { connectNats, type NatsLink, OPEN_NATS_WARNING } from "./nats-link.ts";
 import { NodeList } from "./node-list.ts";
-import { OutgoingCalls } from "./outgoing-calls.ts";
-import { BucketMap } from "./shared-map.ts";
+import { IncomingCalls, OutgoingCalls } from "./node-calls.ts";
 
 const FORGED_EVERY_MS = 60_000;
 
@@ -149,9 +148,8 @@ export class NatsCluster implements Cluster {
       await map.open();
     } catch (error) {
       map.close();
-      throw new ToolcribError("server_unavailable", `NATS does not answer for the shared map ${name}.`, {
-        cause: error,
-      });
+      const message = `NATS does not answer for the shared map ${name}.`;
+      throw new ToolcribError("server_unavailable", message, { cause: error });
     }
     return map;
   }
@@ -211,8 +209,6 @@ export class NatsCluster implements Cluster {
   }
 }
 
-/** Joins a cluster. The client of NATS is loaded only here, so a hub without a cluster does not need it. */
-
 export interface OpenClusterOptions {
   /** With addresses and credentials resolved. */
   readonly config: ClusterConfig;
@@ -224,7 +220,7 @@ export interface OpenClusterOptions {
   readonly connectTimeoutMs?: number;
 }
 
-/** Rejects with ToolcribError if NATS cannot be reached, does not accept the credentials, or has no JetStream. */
+/** Joins a cluster. Rejects with ToolcribError if NATS cannot be reached, does not accept the credentials, or has no JetStream. */
 export async function openCluster(options: OpenClusterOptions): Promise<Cluster> {
   const { config, clock, facts, connectTimeoutMs = 5000 } = options;
   const warn = (message: string): void => options.warn(message);

@@ -1,20 +1,13 @@
 /** Who is there. Each node writes its own entry again and again; NATS does not say when one runs out, so each node counts. */
-import type { Clock } from "../base/clock.ts";
 import { Emitter } from "../base/emitter.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { Bucket } from "./bucket.ts";
+import { Bucket, type BucketParts } from "./bucket.ts";
 import type { ClusterNode } from "./cluster.ts";
-import type { NatsLink } from "./nats-link.ts";
 import { PauseAwareTimer } from "./pause-aware-timer.ts";
 
-interface NodeListOptions {
-  readonly link: NatsLink;
-  readonly bucketName: string;
-  readonly clock: Clock;
+interface NodeListOptions extends BucketParts {
   readonly leaseMs: number;
-  readonly copies: number;
   readonly self: ClusterNode;
-  warn(message: string): void;
 }
 
 export interface NodeListEvents {
@@ -49,7 +42,7 @@ export class NodeList {
     this.#options = options;
     this.#facts = options.self.facts;
     this.#bucket = new Bucket(
-      { ...options, name: options.bucketName, ttlMs: options.leaseMs },
+      { ...options, ttlMs: options.leaseMs },
       {
         onEntry: (key, value) => this.#hear(key, value),
         onRemoved: (key) => this.#remove(key),

@@ -12,7 +12,6 @@ import type { ServerSpec } from "../model/server-spec.ts";
 import { asSkipped, ConfigDocument, type Diagnostic, duplicateServer, fileDiagnostic } from "./config-document.ts";
 import { expandVariables, variableForInput } from "./editor-variables.ts";
 import { type DialectRead, EntryReader, isToolcribEntry } from "./entry-reader.ts";
-import { userHome } from "./find-config.ts";
 
 interface ClientServers {
   /** One for each file that could be read, in the order in which they win. */
@@ -24,11 +23,6 @@ interface ClientServers {
   readonly own: readonly string[];
   /** Paths of all that were looked for. */
   readonly files: readonly string[];
-}
-
-/** The machine that this runs on. */
-export function localClientEnvironment(env: NodeJS.ProcessEnv, projectDir: string): ClientEnvironment {
-  return { platform: process.platform, home: userHome(env), env, projectDir };
 }
 
 export function isInstalled(client: AgentClient, place: ClientEnvironment): boolean {

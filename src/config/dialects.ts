@@ -1,7 +1,7 @@
 /** Recognises which program's config a value is, and reads it. */
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
-import { translateVscodeSandbox } from "../clients/vs-code.ts";
+import { translateVscodeSandbox } from "../clients/server-entries.ts";
 import { ConfigSchema } from "../model/config.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { ServerSpec } from "../model/server-spec.ts";

@@ -2,6 +2,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
+import type { ClientEnvironment } from "../clients/agent-client.ts";
 import { ToolcribError } from "../model/errors.ts";
 
 const NAMES = ["toolcrib.json", "toolcrib.jsonc"];
@@ -18,6 +19,11 @@ export function userHome(env: NodeJS.ProcessEnv): string {
   // A relative one would be a folder of wherever the command is run.
   const named = [env["HOME"], env["USERPROFILE"], homedir()].find((path) => path !== undefined && isAbsolute(path));
   return named ?? userInfo().homedir;
+}
+
+/** The machine that this runs on, as agent clients see it. */
+export function localClientEnvironment(env: NodeJS.ProcessEnv, projectDir: string): ClientEnvironment {
+  return { platform: process.platform, home: userHome(env), env, projectDir };
 }
 
 export function expandTilde(path: string, user: string): string {

@@ -20,7 +20,7 @@ import { configProblems, configWarnings, serverProblems, serverWarnings } from "
 import { configNode } from "./config-schema.ts";
 import { withOwnInherit } from "./entry-reader.ts";
 import { detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
-import { expandTilde, userHome } from "./find-config.ts";
+import { expandTilde, localClientEnvironment, userHome } from "./find-config.ts";
 import type { TrustSubject } from "./project-trust.ts";
 import { withImportedSandbox, withServerDefaults, withSkillFolder } from "./server-defaults.ts";
 import { describeAllowed, unknownKey, validateConfig } from "./validate-config.ts";
@@ -296,7 +296,7 @@ async function importClient(
   imports: Imports,
 ): Promise<string | undefined> {
   // Loaded when a config names a client: readers of YAML and TOML are large.
-  const [{ clientById }, { isInstalled, readServersOfClient, localClientEnvironment }] = await Promise.all([
+  const [{ clientById }, { isInstalled, readServersOfClient }] = await Promise.all([
     import("../clients/clients.ts"),
     import("./client-servers.ts"),
   ]);

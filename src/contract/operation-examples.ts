@@ -7,7 +7,142 @@ import type { SkillInfo } from "./skill-schemas.ts";
 
 const FILE = "/home/ada/toolcrib.json";
 
-const SETTINGS_EXAMPLES: Examples<"me" | "explainPolicy" | "getConfig" | "clientSnippets"> = {
+const CONFIG = {
+  command: "npx",
+  args: ["-y", "@modelcontextprotocol/server-filesystem", "."],
+  env: { NOTES_TOKEN: "secret://env/NOTES_TOKEN" },
+};
+
+const FILES: OutputOf<"connectServer">["server"] = {
+  id: "files",
+  name: "files",
+  transport: "stdio",
+  state: "ready",
+  status: "connected",
+  capabilities: { tools: {} },
+  toolCount: 14,
+  serverVersion: "0.2.0",
+  lastError: null,
+  connectedAt: "2026-11-16T08:00:01.412Z",
+  origin: { file: "store", dialect: "toolcrib" },
+  tags: [],
+  era: "legacy",
+  protocolVersion: "2025-11-25",
+  warnings: [],
+};
+
+const DETAIL: ServerDetail = {
+  ...FILES,
+  from: "store",
+  editable: true,
+  enabled: true,
+  autoConnect: true,
+  config: CONFIG,
+  etag: '"3-9f86d081884c7d65"',
+  stderr: ["Secure MCP Filesystem Server running on stdio"],
+  history: [
+    { at: "2026-11-16T08:00:00.120Z", state: "connecting" },
+    { at: "2026-11-16T08:00:01.412Z", state: "ready" },
+  ],
+  resourceCount: 0,
+  promptCount: 0,
+};
+
+const STOPPED: OutputOf<"disconnectServer">["server"] = {
+  ...FILES,
+  state: "closed",
+  status: "disconnected",
+  toolCount: 0,
+  connectedAt: null,
+};
+
+const FINGERPRINT = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+const READ: ToolInfo = {
+  name: "files__read_text_file",
+  server: "files",
+  tool: "read_text_file",
+  title: "Read Text File",
+  description: "Read the complete contents of a file as text.",
+  inputSchema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+  annotations: { readOnlyHint: true },
+  fingerprint: FINGERPRINT,
+  pin: "same",
+};
+
+const NOTHING = { bins: [], anyBins: [], env: [], config: [], os: [] };
+const FOLDER = "/home/ada/.openclaw/workspace/skills";
+const IMPORTED = {
+  skillId: "weather",
+  name: "weather",
+  path: `${FOLDER}/weather`,
+  warnings: [],
+  dependenciesMet: false,
+};
+
+const WEATHER: SkillInfo = {
+  id: "weather",
+  name: "weather",
+  description: "Tells the weather of a place.",
+  source: `${FOLDER}/weather`,
+  kind: "imported",
+  dialect: "openclaw",
+  version: "1.2.0",
+  removable: true,
+  importedAt: "2026-11-16T08:10:00.000Z",
+  requires: { ...NOTHING, bins: ["curl"], env: ["WEATHER_KEY"] },
+  missing: { ...NOTHING, env: ["WEATHER_KEY"] },
+  dependenciesMet: false,
+  servers: [],
+  warnings: [],
+  findings: [],
+};
+
+const INSTRUCTIONS = "# Weather\n\nAsk wttr.in for the place and say what it answers.";
+
+const SESSION: SessionInfo = {
+  id: "5f0c2e9e-3a60-4a1b-9a53-0a6f3f1f2b11",
+  door: "mcp",
+  role: "reviewer",
+  user: "ada",
+  owner: false,
+  openedAt: "2026-11-16T08:00:00.000Z",
+  closedAt: null,
+  lastCallAt: "2026-11-16T08:20:00.000Z",
+  calls: 12,
+  running: 0,
+  toolCount: 9,
+  taint: null,
+};
+
+const RULE = { level: "hub", list: "ask", pattern: "*__write_*", where: "/home/ada/toolcrib.json" };
+
+const APPROVAL: Approval = {
+  id: "0d9f1c52-93cb-4f0e-8f58-1f3f9f0a8a77",
+  status: "pending",
+  held: false,
+  callId: "c_01",
+  session: { id: SESSION.id, door: "mcp", role: "reviewer", user: "ada" },
+  kind: "tool",
+  name: "files__write_file",
+  origin: { source: "files", name: "write_file" },
+  arguments: { path: "notes.txt", content: "Buy milk." },
+  rule: RULE,
+  rules: [RULE],
+  reason: 'files__write_file needs approval, because of ask "*__write_*".',
+  askedAt: "2026-11-16T08:20:00.000Z",
+  expiresAt: "2026-11-16T08:25:00.000Z",
+  answer: null,
+  answeredAt: null,
+  answeredBy: null,
+};
+
+/** One use of each operation, as the OpenAPI document and the docs show it. */
+type Examples = {
+  readonly [Name in OperationName]: { readonly input: InputOf<Name>; readonly output: OutputOf<Name> };
+};
+
+export const EXAMPLES: Examples = {
   me: {
     input: {},
     output: {
@@ -59,68 +194,7 @@ const SETTINGS_EXAMPLES: Examples<"me" | "explainPolicy" | "getConfig" | "client
       ],
     },
   },
-};
 
-const CONFIG = {
-  command: "npx",
-  args: ["-y", "@modelcontextprotocol/server-filesystem", "."],
-  env: { NOTES_TOKEN: "secret://env/NOTES_TOKEN" },
-};
-
-const FILES: OutputOf<"connectServer">["server"] = {
-  id: "files",
-  name: "files",
-  transport: "stdio",
-  state: "ready",
-  status: "connected",
-  capabilities: { tools: {} },
-  toolCount: 14,
-  serverVersion: "0.2.0",
-  lastError: null,
-  connectedAt: "2026-11-16T08:00:01.412Z",
-  origin: { file: "store", dialect: "toolcrib" },
-  tags: [],
-  era: "legacy",
-  protocolVersion: "2025-11-25",
-  warnings: [],
-};
-
-const DETAIL: ServerDetail = {
-  ...FILES,
-  from: "store",
-  editable: true,
-  enabled: true,
-  autoConnect: true,
-  config: CONFIG,
-  etag: '"3-9f86d081884c7d65"',
-  stderr: ["Secure MCP Filesystem Server running on stdio"],
-  history: [
-    { at: "2026-11-16T08:00:00.120Z", state: "connecting" },
-    { at: "2026-11-16T08:00:01.412Z", state: "ready" },
-  ],
-  resourceCount: 0,
-  promptCount: 0,
-};
-
-const STOPPED: OutputOf<"disconnectServer">["server"] = {
-  ...FILES,
-  state: "closed",
-  status: "disconnected",
-  toolCount: 0,
-  connectedAt: null,
-};
-
-const SERVER_EXAMPLES: Examples<
-  | "listServers"
-  | "getServer"
-  | "addServer"
-  | "updateServer"
-  | "removeServer"
-  | "connectServer"
-  | "disconnectServer"
-  | "parseServers"
-  | "testServer"
-> = {
   listServers: { input: { limit: 50, state: "ready" }, output: { servers: [FILES], total: 1 } },
   getServer: { input: { serverId: "files" }, output: { server: DETAIL } },
   addServer: { input: { serverId: "files", config: CONFIG }, output: { server: DETAIL } },
@@ -153,25 +227,7 @@ const SERVER_EXAMPLES: Examples<
       stderr: ["Secure MCP Filesystem Server running on stdio"],
     },
   },
-};
 
-const FINGERPRINT = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
-
-const READ: ToolInfo = {
-  name: "files__read_text_file",
-  server: "files",
-  tool: "read_text_file",
-  title: "Read Text File",
-  description: "Read the complete contents of a file as text.",
-  inputSchema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
-  annotations: { readOnlyHint: true },
-  fingerprint: FINGERPRINT,
-  pin: "same",
-};
-
-const CATALOG_EXAMPLES: Examples<
-  "listTools" | "callTool" | "listResources" | "readResource" | "listPrompts" | "listPins" | "changePins"
-> = {
   listTools: { input: { serverId: "files", q: "read", limit: 20 }, output: { tools: [READ], total: 1 } },
   callTool: {
     input: { toolName: "files__read_text_file", args: { path: "notes.txt" }, timeoutMs: 10_000 },
@@ -235,41 +291,7 @@ const CATALOG_EXAMPLES: Examples<
     input: { action: "approve", serverId: "files", tool: "read_text_file" },
     output: { changed: [{ server: "files", kind: "tool", tool: "read_text_file" }] },
   },
-};
 
-const NOTHING = { bins: [], anyBins: [], env: [], config: [], os: [] };
-const FOLDER = "/home/ada/.openclaw/workspace/skills";
-const IMPORTED = {
-  skillId: "weather",
-  name: "weather",
-  path: `${FOLDER}/weather`,
-  warnings: [],
-  dependenciesMet: false,
-};
-
-const WEATHER: SkillInfo = {
-  id: "weather",
-  name: "weather",
-  description: "Tells the weather of a place.",
-  source: `${FOLDER}/weather`,
-  kind: "imported",
-  dialect: "openclaw",
-  version: "1.2.0",
-  removable: true,
-  importedAt: "2026-11-16T08:10:00.000Z",
-  requires: { ...NOTHING, bins: ["curl"], env: ["WEATHER_KEY"] },
-  missing: { ...NOTHING, env: ["WEATHER_KEY"] },
-  dependenciesMet: false,
-  servers: [],
-  warnings: [],
-  findings: [],
-};
-
-const INSTRUCTIONS = "# Weather\n\nAsk wttr.in for the place and say what it answers.";
-
-const SKILL_EXAMPLES: Examples<
-  "listSkills" | "getSkill" | "getInstructions" | "skillPlaces" | "scanSkills" | "importSkills" | "removeSkill"
-> = {
   listSkills: { input: { kind: "imported" }, output: { skills: [WEATHER], total: 1 } },
   getSkill: {
     input: { skillId: "weather" },
@@ -316,57 +338,7 @@ const SKILL_EXAMPLES: Examples<
     output: { imported: [IMPORTED], unchanged: [], failed: [], totalScanned: 1 },
   },
   removeSkill: { input: { skillId: "weather" }, output: { skillId: "weather", name: "weather" } },
-};
 
-const SESSION: SessionInfo = {
-  id: "5f0c2e9e-3a60-4a1b-9a53-0a6f3f1f2b11",
-  door: "mcp",
-  role: "reviewer",
-  user: "ada",
-  owner: false,
-  openedAt: "2026-11-16T08:00:00.000Z",
-  closedAt: null,
-  lastCallAt: "2026-11-16T08:20:00.000Z",
-  calls: 12,
-  running: 0,
-  toolCount: 9,
-  taint: null,
-};
-
-const RULE = { level: "hub", list: "ask", pattern: "*__write_*", where: "/home/ada/toolcrib.json" };
-
-const APPROVAL: Approval = {
-  id: "0d9f1c52-93cb-4f0e-8f58-1f3f9f0a8a77",
-  status: "pending",
-  held: false,
-  callId: "c_01",
-  session: { id: SESSION.id, door: "mcp", role: "reviewer", user: "ada" },
-  kind: "tool",
-  name: "files__write_file",
-  origin: { source: "files", name: "write_file" },
-  arguments: { path: "notes.txt", content: "Buy milk." },
-  rule: RULE,
-  rules: [RULE],
-  reason: 'files__write_file needs approval, because of ask "*__write_*".',
-  askedAt: "2026-11-16T08:20:00.000Z",
-  expiresAt: "2026-11-16T08:25:00.000Z",
-  answer: null,
-  answeredAt: null,
-  answeredBy: null,
-};
-
-const ACTIVITY_EXAMPLES: Examples<
-  | "overview"
-  | "listSessions"
-  | "openSession"
-  | "getSession"
-  | "closeSession"
-  | "listApprovals"
-  | "getApproval"
-  | "answerApproval"
-  | "listAudit"
-  | "verifyAudit"
-> = {
   overview: {
     input: {},
     output: {
@@ -457,17 +429,4 @@ const ACTIVITY_EXAMPLES: Examples<
     },
   },
   verifyAudit: { input: {}, output: { ok: true, records: 1200, chains: 3, problems: [] } },
-};
-
-/** One use of each operation, as the OpenAPI document and the docs show it. */
-type Examples<Names extends OperationName = OperationName> = {
-  readonly [Name in Names]: { readonly input: InputOf<Name>; readonly output: OutputOf<Name> };
-};
-
-export const EXAMPLES: Examples = {
-  ...SETTINGS_EXAMPLES,
-  ...SERVER_EXAMPLES,
-  ...CATALOG_EXAMPLES,
-  ...SKILL_EXAMPLES,
-  ...ACTIVITY_EXAMPLES,
 };

@@ -151,6 +151,8 @@ const CallStarted = z.object({
   serverId: z.string().nullable(),
 });
 
+const ServerChange = z.object({ serverId: z.string(), server: ServerInfoSchema });
+const SessionOfDoor = z.object({ id: z.string(), door: z.string() });
 const SkillImported = ImportedSkillSchema.omit({ path: true });
 const BatchImported = z.object({
   imported: z.array(ImportedSkillSchema),
@@ -184,16 +186,8 @@ function event<Fields extends z.ZodType>(scope: EventScope, summary: string, fie
 export const EVENTS = {
   "mcp.server.added": event("read", "A server was added.", z.object({ server: ServerInfoSchema })),
   "mcp.server.removed": event("read", "A server was removed.", z.object({ serverId: z.string() })),
-  "mcp.server.changed": event(
-    "read",
-    "A server's entry or state has changed.",
-    z.object({ serverId: z.string(), server: ServerInfoSchema }),
-  ),
-  "mcp.server.connected": event(
-    "read",
-    "A server is connected.",
-    z.object({ serverId: z.string(), server: ServerInfoSchema }),
-  ),
+  "mcp.server.changed": event("read", "A server's entry or state has changed.", ServerChange),
+  "mcp.server.connected": event("read", "A server is connected.", ServerChange),
   "mcp.server.disconnected": event(
     "read",
     "A server is no longer connected.",
@@ -255,8 +249,8 @@ export const EVENTS = {
       findings: z.array(z.string()),
     }),
   ),
-  "session.opened": event("admin", "A session was opened.", z.object({ id: z.string(), door: z.string() })),
-  "session.closed": event("admin", "A session was closed.", z.object({ id: z.string(), door: z.string() })),
+  "session.opened": event("admin", "A session was opened.", SessionOfDoor),
+  "session.closed": event("admin", "A session was closed.", SessionOfDoor),
   "session.notice": event(
     "read",
     "A notice about a session that this connection opened, such as a failed server.",

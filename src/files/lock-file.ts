@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { lstat, open, readdir, readFile, readlink, rm, symlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { ToolcribError } from "../model/errors.ts";
+import { ToolcribError, systemErrorCode } from "../model/errors.ts";
 
 interface LockOptions {
   /** How long to wait for another holder, in milliseconds. */
@@ -78,11 +78,6 @@ async function tryCreateFile(path: string, holder: string): Promise<boolean> {
     await handle.close();
   }
   return true;
-}
-
-/** `ENOENT` and the like; undefined for anything other than an error of the system. */
-export function systemErrorCode(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
 async function readHolder(path: string): Promise<Holder | undefined> {

@@ -36,9 +36,11 @@ export function textsOf(result: Result): ResultTexts {
       add(value);
     } else if (Array.isArray(value)) {
       for (const element of value) pending.push(element);
-    } else if (isJsonObject(value)) {
-      for (const [, text] of textBlobs(value)) add(text);
-      for (const [key, member] of Object.entries(value)) {
+    } else if (typeof value === "object" && value !== null) {
+      // Neither null nor an array: any key of it may be read.
+      const holder = value as JsonObject;
+      for (const [, text] of textBlobs(holder)) add(text);
+      for (const [key, member] of Object.entries(holder)) {
         add(key);
         if (isBinary(key, member)) continue;
         if (key === "_meta" && isJsonObject(member) && hasReservedKeys(member)) hasForgedMeta = true;
@@ -154,7 +156,8 @@ const BASE64_KEYS = ["blob", "data"] as const;
  * The texts in the base64 of one object, by key. Clients read such a resource as text, so it is inspected as text. Broken
  * base64 and binary data are left out.
  */
-function textBlobs(holder: JsonObject): [key: string, text: string][] {
+function textBlobs(holder: JsonObject): readonly [key: string, text: string][] {
+  if (holder["blob"] === undefined && holder["data"] === undefined) return [];
   return BASE64_KEYS.flatMap((key) => {
     const base64 = holder[key];
     const text = typeof base64 === "string" ? decoded(base64, holder["mimeType"], key) : undefined;

@@ -157,7 +157,8 @@ export interface UntrustedMark {
 }
 
 export function withUntrustedMark(result: Result, mark: UntrustedMark): Result {
-  const meta = isJsonObject(result["_meta"]) ? result["_meta"] : {};
+  const { _meta } = result;
+  const meta = _meta !== undefined && isJsonObject(_meta) ? _meta : {};
   // Spelled out: with a computed key the engine builds each such object in its slowest way.
   return { ...result, _meta: { ...meta, "toolcrib/untrusted": mark } satisfies Record<typeof UNTRUSTED_KEY, unknown> };
 }

@@ -24,7 +24,7 @@ import type { ServerRegistry } from "./servers/server-registry.ts";
 import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
 import type { UserSkills } from "./skills/user-skills.ts";
-import { type ServerInstructions, serverInstructions } from "./view/view.ts";
+import { type ServerInstructions, serverInstructions, type View } from "./view/view.ts";
 
 /** The parts that `createHub` has made. */
 export interface HubDeps {
@@ -106,6 +106,13 @@ export class HubInternals {
    */
   offered(session: Session, options: Omit<ToolsOptions, "session"> = {}): readonly ToolCapability[] {
     return this.#wiring.offered.of(session, options);
+  }
+
+  /** The lists of a client: all that the session sees, and of the tools those that it is offered. */
+  lists(session: Session): { readonly view: View; readonly tools: readonly ToolCapability[] } {
+    const { views, offered } = this.#wiring;
+    const view = views.of(session);
+    return { view, tools: offered.of(session, {}, view) };
   }
 
   /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */

@@ -91,8 +91,16 @@ export class Hub {
    *
    * @param request `session` is who calls; the hub's own session by default.
    */
-  call({ session = this.session, ...request }: OfSession<CallRequest>): Promise<Outcome<CallToolResult>> {
-    return this.#own.current.callTool(session, request);
+  call({
+    session = this.session,
+    name,
+    arguments: args = {},
+    ...options
+  }: OfSession<CallRequest>): Promise<Outcome<CallToolResult>> {
+    // The result of a tool call always has content.
+    return this.#own.current.run(session, { kind: "tool", name, arguments: args }, options) as Promise<
+      Outcome<CallToolResult>
+    >;
   }
 
   read({ session = this.session, uri, ...options }: OfSession<ReadRequest>): Promise<Outcome<ReadResourceResult>> {
@@ -133,8 +141,8 @@ export class Hub {
 
   /** Why a session may or may not use a tool, prompt or resource; undefined if there is none of that name. */
   explain(name: string, session = this.session): Explanation | undefined {
-    const { path } = this.#wiring;
-    const catalog = path.catalogOf(session);
+    const path = this.#wiring.pathFor(session);
+    const { catalog } = path;
     const capability =
       path.searchTools?.target(session, { kind: "tool", name, arguments: {} })?.capability ??
       catalog.find(name) ??

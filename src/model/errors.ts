@@ -59,6 +59,12 @@ export class ToolcribError extends Error {
   }
 }
 
+export function isErrorObject(value: unknown): value is ErrorObject {
+  if (!isJsonObject(value)) return false;
+  const { code, message } = value;
+  return typeof code === "string" && Object.hasOwn(ERROR_TABLE, code) && typeof message === "string";
+}
+
 /** The code of an error of Node, such as `ENOENT`; undefined for any other. */
 export function systemErrorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;

@@ -5,6 +5,21 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Undefined for a text that is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined for a text that is not a JSON object. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  const value = parseJson(text);
+  return isJsonObject(value) ? value : undefined;
+}
+
 /**
  * JSON text that is the same for equal values: keys sorted by code unit, no spaces, `undefined` left out.
  * Recursive: the caller bounds the depth. A value that JSON cannot carry (bigint) throws.

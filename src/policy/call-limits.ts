@@ -1,6 +1,5 @@
 /** Limits of rate and concurrency. Refuses at once and never queues: a refused caller can decide, a waiting one cannot. */
 import type { Clock } from "../base/clock.ts";
-import { ChurnMap } from "../base/maps.ts";
 import { CallWindow, type SharedWindows, WINDOW_MS } from "./call-windows.ts";
 
 export interface CallLimitsOptions {
@@ -49,7 +48,7 @@ export class CallLimits {
   readonly #servers = new Map<string, CallWindow>();
   readonly #sessions = new Map<string, CallWindow>();
   #sharing: LimitSharing | undefined;
-  readonly #inFlight = new ChurnMap<string, number>();
+  readonly #inFlight = new Map<string, number>();
   #sweepAbove = SWEEP_ABOVE;
   #lastSeen = Number.NEGATIVE_INFINITY;
   #setBack = 0;
@@ -76,7 +75,8 @@ export class CallLimits {
 
   /** Counts a call against its server and its session, or refuses it; a refused call counts against nothing. */
   take(server: string, session: string): LimitOutcome {
-    return this.#refusal(server, session, 1) ?? this.#admit(server, session);
+    const now = this.#now();
+    return this.#refusal(server, session, 1, now) ?? this.#admit(server, session, now);
   }
 
   /**
@@ -92,15 +92,15 @@ export class CallLimits {
     if (sharing === undefined) return this.take(server, session);
     const isShared = sharing.isShared(server);
     const caller = principal ?? session;
-    const refusal = this.#refusal(server, caller, isShared ? sharing.nodes() : 1);
+    const now = this.#now();
+    const refusal = this.#refusal(server, caller, isShared ? sharing.nodes() : 1, now);
     if (refusal !== undefined) return refusal;
-    if (!isShared && principal === undefined) return this.#admit(server, caller);
+    if (!isShared && principal === undefined) return this.#admit(server, caller, now);
     return this.#takeShared(sharing, { server, caller, isShared, isPrincipal: principal !== undefined });
   }
 
   /** Decides with what this hub knows by itself. */
-  #refusal(server: string, session: string, nodes: number): LimitOutcome | undefined {
-    const now = this.#now();
+  #refusal(server: string, session: string, nodes: number, now: number): LimitOutcome | undefined {
     const inFlight = this.#inFlight.get(server) ?? 0;
     const { concurrency } = this.#options;
     if (inFlight >= shareOf(concurrency, nodes)) {
@@ -140,7 +140,7 @@ export class CallLimits {
       }
       if (ofServer.wait === undefined && serverKey !== undefined) windows.owe(serverKey);
       if (ofCaller.wait === undefined && callerKey !== undefined) windows.owe(callerKey);
-      this.#count(server, caller);
+      this.#count(server, caller, this.#now());
       return slot;
     };
     const [ofServer, ofCaller] = [takeOf(serverKey), takeOf(callerKey)];
@@ -159,13 +159,12 @@ export class CallLimits {
     return { ok: false, retryAfterMs: Math.max(serverWait, sessionWait), what };
   }
 
-  #admit(server: string, session: string): LimitOutcome {
-    this.#count(server, session);
+  #admit(server: string, session: string, now: number): LimitOutcome {
+    this.#count(server, session, now);
     return this.#enter(server);
   }
 
-  #count(server: string, session: string): void {
-    const now = this.#now();
+  #count(server: string, session: string, now: number): void {
     this.#record(this.#servers, server, now);
     this.#record(this.#sessions, session, now);
   }

@@ -3,6 +3,7 @@
  * own as long as it has some in hand. Time is cut into spans, the same for all whose clocks agree; what was taken in one is
  * used in it or given back, so that in any 60 seconds no more than the limit is used in all.
  */
+import { withTimeout } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 
 const SPAN_MS = 5000;
@@ -156,25 +157,21 @@ export class SharedWindows {
 
   #inTime(request: Parameters<TokenPool["take"]>[0]): ReturnType<TokenPool["take"]> {
     const { pool, clock } = this.#options;
-    return new Promise((resolve, reject) => {
-      let isLate = false;
-      const stop = clock.after(POOL_TIMEOUT_MS, () => {
-        isLate = true;
-        reject(new Error("The pool of limits does not answer."));
-      });
-      this.#unanswered += 1;
-      const answered = pool.take(request).then((answer) => {
-        resolve(answer);
-        if (!isLate) return;
-        // It came too late, and others can use it.
-        this.#giveBack(request.key, request.span, answer.given);
-        this.#setAway(false);
-      }, reject);
-      void answered.finally(() => {
-        this.#unanswered -= 1;
-        stop();
-      });
-    });
+    let isLate = false;
+    const late = (): Error => {
+      isLate = true;
+      return new Error("The pool of limits does not answer.");
+    };
+    this.#unanswered += 1;
+    const answered = pool.take(request).finally(() => (this.#unanswered -= 1));
+    const onAnswer = ({ given }: { readonly given: number }): void => {
+      if (!isLate) return;
+      // It came too late, and others can use it.
+      this.#giveBack(request.key, request.span, given);
+      this.#setAway(false);
+    };
+    answered.then(onAnswer, () => {});
+    return withTimeout(answered, { ms: POOL_TIMEOUT_MS, late, clock });
   }
 
   #giveBack(key: string, span: number, tokens: number): void {

@@ -170,7 +170,8 @@ export class Policy {
     const byEitherName: Matchable = { ...byPublicName, names: [subject.originName, ...publicNames] };
     const isTool = subject.kind === "tool";
 
-    const steps = [...this.#admission(subject, who, server?.policy, role?.policy)];
+    const narrowed = ruleSets(who.rules);
+    const steps = [...this.#admission(subject, who, narrowed, server?.policy, role?.policy)];
     steps.push(decideLevel("hub", this.#where, this.#hub, byPublicName, isTool));
     const project = this.#project;
     if (project !== undefined) steps.push(decideLevel("project", project.where, project.rules, byPublicName, isTool));
@@ -185,7 +186,7 @@ export class Policy {
       steps.push(decideLevel("server", mounted.where, compiled, byEitherName, isTool));
     }
     if (role !== undefined) steps.push(decideLevel("role", role.policy.where, role.rules, byPublicName, isTool));
-    for (const rules of ruleSets(who.rules)) {
+    for (const rules of narrowed) {
       const byName = rules.ownNames === true ? byEitherName : byPublicName;
       const compiled = this.#compileSession(rules);
       const hasAllow = isTool && compiled.exempt?.match(byPublicName) === undefined;
@@ -198,6 +199,7 @@ export class Policy {
   *#admission(
     subject: PolicySubject,
     who: PolicyActor,
+    narrowed: readonly SessionRules[],
     server: ServerPolicy | undefined,
     role: RolePolicy | undefined,
   ): Generator<PolicyStep> {
@@ -227,7 +229,7 @@ export class Policy {
     } else if (role?.servers !== undefined && !role.servers.includes(subject.server ?? "local")) {
       yield denial({ level: "role", list: "servers", pattern: role.servers.join(", "), where: role.where });
     }
-    for (const rules of ruleSets(who.rules)) yield* scopeDenials(subject, rules, server);
+    for (const rules of narrowed) yield* scopeDenials(subject, rules, server);
   }
 
   #compiled({ rules, where }: { readonly rules: ToolRules; readonly where: string }): RuleList {

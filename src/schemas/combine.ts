@@ -165,18 +165,11 @@ function mergeOfSchemasOrBooleans(first: unknown, notes: SchemaNotes, path: stri
   return { add, result: () => mergedSchema(result()) };
 }
 
-function withSchema(
-  known: JsonObject | SchemaMerge,
-  schema: JsonObject,
-  notes: SchemaNotes,
-  path: string,
-): SchemaMerge {
-  if (known instanceof SchemaMerge) {
-    known.add(schema);
-    return known;
-  }
-  const merge = new SchemaMerge(notes, path);
-  merge.add(known);
+type Known = JsonObject | SchemaMerge;
+
+function withSchema(known: Known, schema: JsonObject, notes: SchemaNotes, path: string): SchemaMerge {
+  const merge = known instanceof SchemaMerge ? known : new SchemaMerge(notes, path);
+  if (!(known instanceof SchemaMerge)) merge.add(known);
   merge.add(schema);
   return merge;
 }
@@ -193,10 +186,8 @@ function commonTypes(first: unknown, second: unknown, notes: SchemaNotes, path: 
     return type === "integer" && others.includes("number") ? [type] : [];
   });
   if (common.length === 0) {
-    notes.add(
-      `the types ${canonicalJson(first)} and ${canonicalJson(second)} have nothing in common; the first is kept`,
-      path,
-    );
+    const types = `${canonicalJson(first)} and ${canonicalJson(second)}`;
+    notes.add(`the types ${types} have nothing in common; the first is kept`, path);
     return first;
   }
   return common.length === 1 ? common[0] : common;
@@ -280,27 +271,17 @@ export function flattenObject(schema: JsonObject, notes: SchemaNotes, path: stri
   return merged;
 }
 
-function isClosedOrPlain({
-  additionalProperties,
-  patternProperties,
-  if: condition,
-  dependentSchemas,
-  not,
-}: JsonObject): boolean {
-  const plain = [patternProperties, condition, dependentSchemas, not].every((keyword) => keyword === undefined);
-  return plain && (additionalProperties === undefined || additionalProperties === false);
+function isClosedOrPlain(schema: JsonObject): boolean {
+  const { additionalProperties = false } = schema;
+  const plain = ["patternProperties", "if", "dependentSchemas", "not"].every((key) => schema[key] === undefined);
+  return plain && additionalProperties === false;
 }
 
 function unionOfObjects(branches: readonly JsonObject[], outer: SchemaMap): JsonObject {
   const additional = commonAdditional(branches);
-  const patterns = unionOfMaps(
-    branches.map((branch) => schemaMap(branch["patternProperties"])),
-    {},
-  );
-  const properties = unionOfMaps(
-    branches.map((branch) => schemaMap(branch["properties"])),
-    outer,
-  );
+  const mapsOf = (keyword: string): SchemaMap[] => branches.map((branch) => schemaMap(branch[keyword]));
+  const patterns = unionOfMaps(mapsOf("patternProperties"), {});
+  const properties = unionOfMaps(mapsOf("properties"), outer);
   const required = branches
     .map((branch) => stringList(branch["required"]))
     .reduce((common, names) => {
@@ -318,16 +299,12 @@ function unionOfObjects(branches: readonly JsonObject[], outer: SchemaMap): Json
 
 /** A name that is also in `outer` is left out unless every branch has it: a branch without it would allow what `outer` allows. */
 function unionOfMaps(maps: readonly SchemaMap[], outer: SchemaMap): SchemaMap {
-  const byName = new Map<string, JsonObject[]>();
-  for (const [name, schema] of maps.flatMap((map) => Object.entries(map))) {
-    const known = byName.get(name);
-    if (known === undefined) byName.set(name, [schema]);
-    else known.push(schema);
-  }
+  const all = maps.flatMap((map) => Object.entries(map));
+  const byName = Map.groupBy(all, ([name]) => name);
   return Object.fromEntries(
-    Array.from(byName).flatMap(([name, schemas]) => {
-      if (Object.hasOwn(outer, name) && schemas.length < maps.length) return [];
-      return [[name, unionOf(schemas)] as const];
+    Array.from(byName).flatMap(([name, entries]) => {
+      if (Object.hasOwn(outer, name) && entries.length < maps.length) return [];
+      return [[name, unionOf(entries.map(([, schema]) => schema))] as const];
     }),
   );
 }

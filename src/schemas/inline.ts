@@ -267,34 +267,20 @@ const isBoolean: Check = (value) => typeof value === "boolean";
 const isNumber: Check = (value) => Number.isFinite(value);
 const isCount: Check = (value) => Number.isInteger(value) && Number(value) >= 0;
 
-const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
-  ["title", isText],
-  ["description", isText],
-  ["format", isText],
-  ["contentEncoding", isText],
-  ["contentMediaType", isText],
-  ["deprecated", isBoolean],
-  ["readOnly", isBoolean],
-  ["writeOnly", isBoolean],
-  ["uniqueItems", isBoolean],
-  ["examples", Array.isArray],
-  ["default", () => true],
-  ["const", () => true],
+const all = (check: Check, ...keywords: readonly string[]): [keyword: string, check: Check][] =>
+  keywords.map((keyword) => [keyword, check]);
+
+const CHECKS: ReadonlyMap<string, Check> = new Map([
+  ...all(isText, "title", "description", "format", "contentEncoding", "contentMediaType"),
+  ...all(isBoolean, "deprecated", "readOnly", "writeOnly", "uniqueItems"),
+  ...all(isNumber, "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+  ...all(isCount, "minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"),
+  ...all(isCount, "minProperties", "maxProperties"),
+  ...all((value) => isNumber(value) && Number(value) > 0, "multipleOf"),
+  ...all(Array.isArray, "examples"),
+  ...all(() => true, "default", "const"),
   // An empty enum is valid in JSON Schema, but providers and validators refuse it.
-  ["enum", (value) => Array.isArray(value) && value.length > 0],
-  ["multipleOf", (value) => isNumber(value) && Number(value) > 0],
-  ["minimum", isNumber],
-  ["maximum", isNumber],
-  ["exclusiveMinimum", isNumber],
-  ["exclusiveMaximum", isNumber],
-  ["minLength", isCount],
-  ["maxLength", isCount],
-  ["minItems", isCount],
-  ["maxItems", isCount],
-  ["minContains", isCount],
-  ["maxContains", isCount],
-  ["minProperties", isCount],
-  ["maxProperties", isCount],
+  ...all((value) => Array.isArray(value) && value.length > 0, "enum"),
 ]);
 
 /**

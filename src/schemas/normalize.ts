@@ -49,22 +49,17 @@ export function normalizeSchema(schema: JsonObject, provider: Provider): Normali
     case "bedrock": {
       const renamed = renamesForClaude(plain);
       const named = renameProperties(plain, renamed, notes);
-      return {
-        schema: named,
-        notes: notes.list(),
-        restore: (args) => (renamed.size === 0 ? args : restoreNames(args, renamed)),
-      };
+      const restore = (args: JsonObject): JsonObject => (renamed.size === 0 ? args : restoreNames(args, renamed));
+      return { schema: named, notes: notes.list(), restore };
     }
     case "openai-strict": {
       const strict = convertUntilStable(openAiStrictSchema(plain, notes), openAiStrictSchema, dialect);
       return { schema: strict, notes: notes.list(), restore: (args) => withoutStrictNulls(args, inlined) };
     }
-    case "gemini":
-      return {
-        schema: convertUntilStable(geminiSchema(plain, notes), geminiSchema, dialect),
-        notes: notes.list(),
-        restore: (args) => args,
-      };
+    case "gemini": {
+      const converted = convertUntilStable(geminiSchema(plain, notes), geminiSchema, dialect);
+      return { schema: converted, notes: notes.list(), restore: (args) => args };
+    }
   }
 }
 
@@ -92,13 +87,8 @@ const FORBIDDEN = ["enum", "const", "not"] as const;
 function plainRoot(schema: JsonObject, notes: SchemaNotes): JsonObject {
   const flat = flattenObject(schema, notes, "");
   if (flat === undefined) {
-    throw new ToolcribError(
-      "invalid_arguments",
-      "The schema does not allow an object, and the arguments of a tool are always an object.",
-      {
-        details: { type: schema["type"] },
-      },
-    );
+    const message = "The schema does not allow an object, and the arguments of a tool are always an object.";
+    throw new ToolcribError("invalid_arguments", message, { details: { type: schema["type"] } });
   }
   const { type: _, properties, ...rest } = flat;
   for (const keyword of FORBIDDEN) {

@@ -1,7 +1,7 @@
 /** Finds secrets that are written out in a server's entry, where a reference should be. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { isPlainText, isCredentialName } from "./credential-names.ts";
-import { type Part, parseReferences } from "./secret-references.ts";
+import { tryParseReferences } from "./secret-references.ts";
 import { maskTokens } from "./mask.ts";
 
 export interface PlaintextCredential {
@@ -50,7 +50,7 @@ export function replaceCredentials(
 type Span = readonly [start: number, end: number] | readonly [start: number, end: number, kind: "fixed"];
 
 function spanOf(entry: JsonObject, path: readonly (string | number)[], text: string): Span | undefined {
-  const parts = partsOf(text);
+  const parts = tryParseReferences(text);
   const isSecretPlace = isCredentialPlace(path);
   // Text that looks like a reference and is not one is a password.
   if (parts === undefined) return isSecretPlace || maskTokens(text) !== text ? [0, text.length] : undefined;
@@ -111,7 +111,7 @@ function valueSpan(text: string, value: string): Span | undefined {
 
 /** `abc${HOME}`: half of a secret is one. A scheme, what makes an address or a path, and signs between two references are none. */
 function isBesideReference(text: string, name: string | number = ""): boolean {
-  const parts = partsOf(text);
+  const parts = tryParseReferences(text);
   if (parts === undefined || !parts.some((part) => typeof part !== "string")) return false;
   const shape = parts.map((part) => (typeof part === "string" ? part : "x")).join("");
   if (/^(?:[a-z][a-z0-9+.-]*:\/\/|(?:x|~|\.{0,2})[\\/])/i.test(shape)) return false;
@@ -123,14 +123,6 @@ const SCHEME = /^\s*(?:Bearer|Basic|Token)\s+$/i;
 /** Headers with any scheme, and names of their parts. */
 const WITH_NAMES = /^(?:(?:proxy-)?authorization|cookie)$/i;
 const NAMES = /^\s*(?:[A-Za-z]{2,20}\s+)?(?:[;,&\s]*[A-Za-z_][\w.-]{0,63}=)?$/;
-
-function partsOf(text: string): Part[] | undefined {
-  try {
-    return parseReferences(text);
-  } catch {
-    return undefined;
-  }
-}
 
 function* stringsOf(
   value: unknown,

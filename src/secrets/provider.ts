@@ -2,8 +2,9 @@
 import type { Clock } from "../base/clock.ts";
 import { isLoopback } from "../base/network-address.ts";
 import { runProgram } from "../base/programs.ts";
-import { isJsonObject } from "../model/json.ts";
+import { parseJsonObject } from "../model/json.ts";
 import type { SecretReference } from "./secret-references.ts";
+import { systemErrorCode } from "../model/errors.ts";
 
 export interface SecretProvider {
   readonly name: string;
@@ -83,13 +84,8 @@ export function fieldOf(fields: Readonly<Record<string, unknown>>, name: string 
 
 /** A key of a secret that is a JSON object, as AWS keeps several values in one. */
 export function jsonField(text: string, name: string): string {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    // The parser's message quotes the text, which is the secret.
-  }
-  if (!isJsonObject(parsed))
+  const parsed = parseJsonObject(text);
+  if (parsed === undefined)
     throw new SecretFailure(`has no keys: it is not a JSON object`, { hint: `Leave out #${name}.` });
   return fieldOf(parsed, name);
 }
@@ -105,9 +101,11 @@ interface CommandOptions {
   readonly signal: AbortSignal;
   readonly cwd?: string;
   readonly input?: string;
+  /** The failure if there is no such program. */
+  readonly missing: { readonly message?: string; readonly hint: string | undefined };
 }
 
-export interface CommandResult {
+interface CommandResult {
   readonly exitCode: number;
   readonly stdout: string;
   /** The first line of stderr, for a message. */
@@ -119,14 +117,14 @@ export interface CommandResult {
 const MAX_COMPLAINT_LENGTH = 200;
 
 /**
- * Runs a program that prints a secret. Resolves with undefined if there is no such program. It gets the whole environment:
- * it is the user's own way to the secret and needs its credentials from there.
+ * Runs a program that prints a secret. It gets the whole environment: it is the user's own way to the secret and needs its
+ * credentials from there.
  */
 export async function runCommand(
   program: string,
   args: readonly string[],
-  options: CommandOptions,
-): Promise<CommandResult | undefined> {
+  { missing, ...options }: CommandOptions,
+): Promise<CommandResult> {
   const end = await runProgram(program, args, {
     ...options,
     maxOutputBytes: 2 * MAX_SECRET_BYTES,
@@ -137,8 +135,10 @@ export async function runCommand(
       const complaint = end.code === 0 ? "" : firstLine(end.stderr);
       return { exitCode: end.code, stdout: end.stdout, complaint, reason: complaint || `exit code ${end.code}` };
     }
-    case "not_found":
-      return undefined;
+    case "not_found": {
+      const { message = `needs the program ${program}, which was not found`, hint } = missing;
+      throw new SecretFailure(message, { hint });
+    }
     case "too_much_output":
       throw new SecretFailure(`is larger than ${MAX_SECRET_BYTES / 1024} KiB`);
     case "aborted":
@@ -149,6 +149,20 @@ export async function runCommand(
     case "not_started":
       throw new SecretFailure(`${program} did not run: ${end.error.code}`);
   }
+}
+
+/** What the program of a cloud prints, used where its library is not installed. */
+export async function askCloudProgram(
+  program: string,
+  args: readonly string[],
+  { env, signal }: ProviderContext,
+  library: { readonly name: string; readonly package: string },
+): Promise<string> {
+  const message = `needs ${library.name} or the ${program} program, and neither was found`;
+  const missing = { message, hint: `npm install ${library.package}` };
+  const result = await runCommand(program, args, { env, signal, missing });
+  if (result.exitCode === 0) return result.stdout;
+  throw new SecretFailure(`was not given by the ${program} program: ${result.reason}`);
 }
 
 function firstLine(text: string): string {
@@ -162,8 +176,8 @@ function firstLine(text: string): string {
 
 /** An address that credentials may be sent to: https, or this machine. The message shows no more of it than the host. */
 export function checkAddress(text: string, what: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
     throw new SecretFailure(`cannot be looked up: ${what} is not an http or https address`);
   }
   if (url.protocol === "https:" || isLoopback(url.hostname)) return url;
@@ -177,15 +191,9 @@ export async function loadOptional<Module>(name: string, load: () => Promise<Mod
   try {
     return await load();
   } catch (error) {
-    if (isMissing(error, name)) return undefined;
+    const isNotFound = /^(?:ERR_)?MODULE_NOT_FOUND$/.test(systemErrorCode(error) ?? "");
+    // A package that is there and lacks one of its own parts is broken, not missing.
+    if (isNotFound && String(error).includes(`'${name}'`)) return undefined;
     throw error;
   }
-}
-
-/** A package that is there and lacks one of its own parts is broken, not missing. */
-function isMissing(error: unknown, name: string): boolean {
-  if (!(error instanceof Error) || !("code" in error)) return false;
-  return (
-    (error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND") && error.message.includes(`'${name}'`)
-  );
 }

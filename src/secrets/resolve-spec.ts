@@ -116,7 +116,8 @@ function assemble(
   const args = (spec.args ?? []).map((_, index) => text(`args[${index}]`));
   for (const value of credentialArguments(args)) secrets.redactor.addCredential(value);
   const url = spec.url === undefined ? undefined : text("url");
-  for (const value of credentialsInUrl(url)) secrets.redactor.addCredential(value);
+  // Not the address itself, which messages name the server by.
+  for (const { value } of secretParts(url ?? "").slice(1)) secrets.redactor.addCredential(value);
   const headers = record("headers");
   const auth = spec.auth === undefined ? undefined : resolvedAuth(spec.auth, text);
   if (auth !== undefined) applyAuth(auth, headers);
@@ -161,15 +162,6 @@ function credentialArguments(args: readonly string[]): string[] {
     const given = value ?? args[index + 1] ?? "";
     return given.startsWith("-") || !isPlainText(given) ? [] : [given];
   });
-}
-
-/** Not the address itself, which messages name the server by. */
-function credentialsInUrl(text: string | undefined): string[] {
-  return text === undefined
-    ? []
-    : secretParts(text)
-        .slice(1)
-        .map(({ value }) => value);
 }
 
 /** A path of an entry: relative to its file, `~` is the user's home. */

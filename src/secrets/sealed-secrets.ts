@@ -1,9 +1,19 @@
 /** Secrets that are kept in the store, which never sees their text. */
-import { createCipheriv, createDecipheriv, createHash, randomBytes, randomUUID, scrypt } from "node:crypto";
+import { promisify } from "node:util";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  randomBytes,
+  randomUUID,
+  scrypt,
+  type ScryptOptions,
+} from "node:crypto";
 import { link, mkdir, open, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "../base/clock.ts";
 import { SecretFailure } from "./provider.ts";
+import { systemErrorCode } from "../model/errors.ts";
 
 /** A sealed text, and which key it needs. */
 export interface SealedText extends Sealed {
@@ -108,7 +118,10 @@ type SetOnce = (key: string, value: string) => Promise<string>;
 export function keyFromText(text: () => Promise<string>, setOnce: SetOnce): SealingKey {
   const made = async (): Promise<Uint8Array> => {
     const given = await text();
-    return keyBytes(given) ?? derive(given, await setOnce("secrets.salt", randomBytes(SALT_BYTES).toString("base64")));
+    const known = keyBytes(given);
+    if (known !== undefined) return known;
+    const salt = await setOnce("secrets.salt", randomBytes(SALT_BYTES).toString("base64"));
+    return deriveKey(given, Buffer.from(salt, "base64"), KEY_BYTES, SCRYPT);
   };
   return { existing: made, made };
 }
@@ -121,13 +134,7 @@ function keyBytes(text: string): Uint8Array | undefined {
   return bytes.length === KEY_BYTES ? bytes : undefined;
 }
 
-function derive(passphrase: string, salt: string): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    scrypt(passphrase, Buffer.from(salt, "base64"), KEY_BYTES, SCRYPT, (error, key) =>
-      error === null ? resolve(key) : reject(error),
-    );
-  });
-}
+const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
 export function keyFile(home: string): SealingKey {
   const file = join(home, "store.key");
@@ -142,11 +149,9 @@ async function readKey(file: string): Promise<Uint8Array | undefined> {
   try {
     handle = await open(file, "r");
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const code = systemErrorCode(error);
     if (code === "ENOENT") return undefined;
-    throw new SecretFailure(`cannot be opened: the key file ${file} cannot be read (${String(code)})`, {
-      cause: error,
-    });
+    throw new SecretFailure(`cannot be opened: the key file ${file} cannot be read (${code})`, { cause: error });
   }
   try {
     const { mode } = await handle.stat();
@@ -178,7 +183,7 @@ async function makeKey(file: string): Promise<Uint8Array> {
       await handle.close();
     }
     await link(draft, file).catch((error: unknown) => {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+      if (systemErrorCode(error) !== "EEXIST") throw error;
     });
   } finally {
     await rm(draft, { force: true });

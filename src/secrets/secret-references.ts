@@ -73,13 +73,18 @@ export function hasReference(text: string): boolean {
   return false;
 }
 
+/** Undefined for a text with a broken reference. */
+export function tryParseReferences(text: string): Part[] | undefined {
+  try {
+    return parseReferences(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The well-formed references of a text; none for a text with a broken one. */
 export function findReferences(text: string): Reference[] {
-  try {
-    return parseReferences(text).filter((part) => typeof part !== "string");
-  } catch {
-    return [];
-  }
+  return (tryParseReferences(text) ?? []).filter((part) => typeof part !== "string");
 }
 
 /** The shortest way to write a reference that is read back as the same one. */

@@ -38,7 +38,8 @@ export async function storeSecret(name: string, value: string, place: SecretPlac
     if (!(error instanceof SecretFailure)) throw error;
     const file = secretFile(name, place);
     await writePrivate(file, value);
-    return { stored: "file", reference: fileReference(file, place), file, note: noKeychain(error) };
+    const note = `There is no keychain to use: it ${error.message}.`;
+    return { stored: "file", reference: fileReference(file, place), file, note };
   }
 }
 
@@ -52,10 +53,6 @@ export async function storeUserSecret(
   const file = userSecretFile(home, user, name);
   await writePrivate(file, value);
   return { stored: "file", reference: writeReference("user", name), file };
-}
-
-function noKeychain(failure: SecretFailure): string {
-  return `There is no keychain to use: it ${failure.message}.`;
 }
 
 export function keychainReference(name: string): string {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import JSON5 from "json5";
 import { environmentValue, findProgram } from "../base/programs.ts";
-import { openclaw } from "../clients/openclaw.ts";
+import { openclaw } from "../clients/json-clients.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { MissingNeeds, SkillNeeds } from "../model/skill.ts";
 

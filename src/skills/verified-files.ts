@@ -3,8 +3,7 @@ import { hash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { mkdir, open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { systemErrorCode } from "../files/lock-file.ts";
-import { ToolcribError } from "../model/errors.ts";
+import { ToolcribError, systemErrorCode } from "../model/errors.ts";
 import type { Skill, SkillFile, SkillManifest } from "../model/skill.ts";
 import type { Store } from "../store/store.ts";
 

@@ -1,7 +1,17 @@
 /** The tables, and what the store needs of a database beyond Kysely: one object for SQLite, one for PostgreSQL. */
-import type { Expression, Kysely, RawBuilder, Selectable, SqlBool, Transaction } from "kysely";
+import type { Expression, Insertable, Kysely, RawBuilder, Selectable, SqlBool, Transaction } from "kysely";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { ApprovalStatus, ChangedTopic, StoredPin } from "./store.ts";
+import type {
+  ChangedTopic,
+  SealedValue,
+  StoredApproval,
+  StoredAuditFile,
+  StoredAuditLine,
+  StoredConversation,
+  StoredPin,
+  StoredServer,
+  StoredSession,
+} from "./store.ts";
 
 export type TableName = (typeof COPIED_TABLES)[number];
 export type TableRow<Name extends TableName> = Selectable<Tables[Name]>;
@@ -59,88 +69,17 @@ export interface Migration {
  * databases, so that it comes back as it was written, and a yes or no is 1 or 0.
  */
 export interface Tables {
-  servers: {
-    id: string;
-    entry: string;
-    source: string;
-    /** Copied from the entry, for people who use SQL. */
-    enabled: number;
-    autoConnect: number;
-    createdAt: string;
-    updatedAt: string;
-    revision: number;
-  };
+  /** `enabled` and `autoConnect` are copied from the entry, for people who use SQL. */
+  servers: Row<StoredServer, "entry"> & { enabled: number; autoConnect: number };
   skills: { id: string; manifest: string };
-  pins: {
-    scope: string;
-    server: string;
-    kind: StoredPin["kind"];
-    tool: string;
-    fingerprint: string;
-    definition: string;
-    pinnedAt: string;
-  };
-  approvals: {
-    id: string;
-    hub: string;
-    status: ApprovalStatus;
-    request: string;
-    askedAt: string;
-    answer: string | null;
-    answeredAt: string | null;
-    answeredBy: string | null;
-  };
-  sessions: {
-    id: string;
-    hub: string;
-    door: string;
-    role: string | null;
-    user: string | null;
-    owner: number;
-    openedAt: string;
-    closedAt: string | null;
-    lastCallAt: string | null;
-    calls: number;
-    taint: string | null;
-  };
-  audit: {
-    file: string;
-    seq: number;
-    chain: string;
-    line: string;
-    type: string;
-    time: string;
-    callId: string | null;
-    session: string | null;
-    user: string | null;
-    role: string | null;
-    door: string | null;
-    name: string | null;
-    server: string | null;
-    outcome: string | null;
-    event: string | null;
-  };
+  pins: Row<StoredPin, "definition"> & { scope: string };
+  approvals: Row<StoredApproval, "request">;
+  sessions: Row<Omit<StoredSession, "owner">, "taint"> & { owner: number };
+  audit: StoredAuditLine;
   /** Sums over `audit`, so that it need not be read as a whole. */
-  auditFiles: {
-    file: string;
-    chain: string;
-    bytes: number;
-    lines: number;
-    lastSeq: number;
-    firstTime: string;
-    lastTime: string;
-  };
-  sealedValues: { name: string; nonce: string; ciphertext: string; tag: string; keyId: string; updatedAt: string };
-  conversations: {
-    id: string;
-    title: string | null;
-    door: string;
-    cwd: string | null;
-    user: string | null;
-    createdAt: string;
-    updatedAt: string;
-    facts: string;
-  };
+  auditFiles: StoredAuditFile;
+  sealedValues: SealedValue;
+  conversations: Row<StoredConversation, "facts">;
   /** `seq` counts from 0 in each conversation, without gaps. */
   conversationMessages: { conversation: string; seq: number; message: string };
   settings: { key: string; value: string };
@@ -155,6 +94,11 @@ export interface Tables {
   counter: { id: number; value: number };
   migrations: { version: number; name: string; appliedAt: string };
 }
+
+/** An entry of the store as a row of its table. */
+type Row<Entry, Json extends keyof Entry> = Omit<Entry, Json> & {
+  readonly [Column in Json]: string | Extract<Entry[Column], null>;
+};
 
 /** In the order in which a copy is written. Without `migrations`, short-lived rows, and copies of files of the homes. */
 export const COPIED_TABLES = [
@@ -208,4 +152,27 @@ const ROWS_AT_ONCE = 500;
 
 export function* chunks<Entry>(entries: readonly Entry[], size = ROWS_AT_ONCE): Generator<Entry[]> {
   for (let start = 0; start < entries.length; start += size) yield entries.slice(start, start + size);
+}
+
+/** Inserts the rows; those whose key is there already are replaced. */
+export async function upsert<Name extends keyof Tables>(
+  db: Kysely<Tables>,
+  table: Name,
+  key: readonly (keyof Tables[Name] & string)[],
+  rows: readonly Insertable<Tables[Name]>[],
+): Promise<void> {
+  // Which columns a table has is known only to the caller's types.
+  const untyped = db as unknown as Kysely<Record<string, Record<string, unknown>>>;
+  const columns = Object.keys(rows[0] ?? {}).filter((column) => !key.some((each) => each === column));
+  for (const some of chunks(rows)) {
+    await untyped
+      .insertInto<string>(table)
+      .values(some)
+      .onConflict((conflict) =>
+        conflict
+          .columns([...key])
+          .doUpdateSet((eb) => Object.fromEntries(columns.map((column) => [column, eb.ref(`excluded.${column}`)]))),
+      )
+      .execute();
+  }
 }

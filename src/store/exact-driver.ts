@@ -2,6 +2,7 @@
 import {
   CompiledQuery,
   type DatabaseConnection,
+  type Dialect,
   type Driver,
   type QueryResult,
   type TransactionSettings,
@@ -21,7 +22,17 @@ interface ExactDriverOptions {
   readonly begin?: string;
 }
 
-export class ExactDriver implements Driver {
+/** The dialect with such a driver. */
+export function exactDialect(dialect: Dialect, options: ExactDriverOptions): Dialect {
+  return {
+    createAdapter: () => dialect.createAdapter(),
+    createIntrospector: (db) => dialect.createIntrospector(db),
+    createQueryCompiler: () => dialect.createQueryCompiler(),
+    createDriver: () => new ExactDriver(dialect.createDriver(), options),
+  };
+}
+
+class ExactDriver implements Driver {
   readonly #inner: Driver;
   readonly #options: ExactDriverOptions;
   readonly #open = new WeakMap<DatabaseConnection, ExactConnection>();

@@ -59,22 +59,19 @@ async function createVersions(engine: DatabaseEngine, trx: Transaction<Tables>):
 }
 
 type Table = CreateTableBuilder<string, string>;
+type CreateTable = (name: string, columns: string, key: readonly string[], keyName?: string) => Promise<void>;
 
-interface Columns {
-  /** `name?` may be null, `name#` is a whole number. */
-  add(table: Table, names: string): Table;
-}
-
-function columnsOf({ text, integer }: ColumnTypes): Columns {
-  return {
-    add: (table, names) =>
-      names.split(" ").reduce((built, each) => {
-        const type = each.includes("#") ? integer : text;
-        // The builder takes an Expression that came from `sql`, which is what the engines pass.
-        const sqlType = type as Parameters<Table["addColumn"]>[1];
-        const name = each.replace(/[?#]/g, "");
-        return built.addColumn(name, sqlType, (column) => (each.includes("?") ? column : column.notNull()));
-      }, table),
+/** Creates tables. `name?` may be null, `name#` is a whole number. */
+function tableCreator({ schema }: Kysely<unknown>, { text, integer }: ColumnTypes): CreateTable {
+  return async (name, columns, key, keyName = `${name}_key`) => {
+    let table: Table = schema.createTable(name);
+    for (const column of columns.split(" ")) {
+      // The builder takes an Expression that came from `sql`, which is what the engines pass.
+      const type = (column.includes("#") ? integer : text) as Parameters<Table["addColumn"]>[1];
+      const isOptional = column.includes("?");
+      table = table.addColumn(column.replace(/[?#]/g, ""), type, (built) => (isOptional ? built : built.notNull()));
+    }
+    await table.addPrimaryKeyConstraint(keyName, [...key]).execute();
   };
 }
 
@@ -82,109 +79,44 @@ const createFirstTables: Migration = {
   version: 1,
   name: "first tables",
   async up(db, types) {
-    const columns = columnsOf(types);
-    await createState(db, columns);
-    await createRecords(db, columns);
-    await createAudit(db, columns);
-    await createOutbox(db, columns);
+    const { schema } = db;
+    const create = tableCreator(db, types);
+    await create("servers", "id entry source enabled# auto_connect# created_at updated_at revision#", ["id"]);
+    await create("skills", "id manifest", ["id"]);
+    await create("pins", "scope server tool fingerprint definition pinned_at", ["scope", "server", "tool"]);
+    await create("sealed_values", "name nonce ciphertext tag key_id updated_at", ["name"]);
+    await create("settings", "key value", ["key"]);
+
+    await create("approvals", "id hub status request asked_at answer? answered_at? answered_by?", ["id"]);
+    await schema.createIndex("approvals_by_time").on("approvals").columns(["asked_at", "id"]).execute();
+    await schema.createIndex("approvals_by_status").on("approvals").columns(["status", "asked_at", "id"]).execute();
+    const ofSession = "id hub door role? user? owner# opened_at closed_at? last_call_at? calls# taint?";
+    await create("sessions", ofSession, ["id"]);
+    await schema.createIndex("sessions_by_time").on("sessions").columns(["opened_at", "id"]).execute();
+
+    const ofLine = "file seq# chain line type time call_id? session? user? role? door? name? server? outcome? event?";
+    await create("audit", ofLine, ["file", "seq"]);
+    await schema.createIndex("audit_by_time").on("audit").columns(["time", "file", "seq"]).execute();
+    await schema.createIndex("audit_by_call").on("audit").column("call_id").execute();
+    await schema.createIndex("audit_by_session").on("audit").columns(["session", "time"]).execute();
+    await create("audit_files", "file chain bytes# lines# last_seq# first_time last_time", ["file"]);
+
+    await create("outbox", "revision# topic subject writer written_at", ["revision"]);
+    await create("stamps", "topic subject revision#", ["topic", "subject"]);
+    await create("counter", "id# value#", ["id"]);
+    // The one row that there ever is.
+    await sql`insert into counter (id, value) values (1, 0)`.execute(db);
   },
 };
-
-async function createState(db: Kysely<unknown>, columns: Columns): Promise<void> {
-  const { schema } = db;
-  await columns
-    .add(schema.createTable("servers"), "id entry source enabled# auto_connect# created_at updated_at revision#")
-    .addPrimaryKeyConstraint("servers_key", ["id"])
-    .execute();
-  await columns
-    .add(schema.createTable("skills"), "id manifest")
-    .addPrimaryKeyConstraint("skills_key", ["id"])
-    .execute();
-  await columns
-    .add(schema.createTable("pins"), "scope server tool fingerprint definition pinned_at")
-    .addPrimaryKeyConstraint("pins_key", ["scope", "server", "tool"])
-    .execute();
-  await columns
-    .add(schema.createTable("sealed_values"), "name nonce ciphertext tag key_id updated_at")
-    .addPrimaryKeyConstraint("sealed_values_key", ["name"])
-    .execute();
-  await columns
-    .add(schema.createTable("settings"), "key value")
-    .addPrimaryKeyConstraint("settings_key", ["key"])
-    .execute();
-}
-
-async function createRecords(db: Kysely<unknown>, columns: Columns): Promise<void> {
-  const { schema } = db;
-  await columns
-    .add(schema.createTable("approvals"), "id hub status request asked_at answer? answered_at? answered_by?")
-    .addPrimaryKeyConstraint("approvals_key", ["id"])
-    .execute();
-  await schema.createIndex("approvals_by_time").on("approvals").columns(["asked_at", "id"]).execute();
-  await schema.createIndex("approvals_by_status").on("approvals").columns(["status", "asked_at", "id"]).execute();
-  await columns
-    .add(
-      schema.createTable("sessions"),
-      "id hub door role? user? owner# opened_at closed_at? last_call_at? calls# taint?",
-    )
-    .addPrimaryKeyConstraint("sessions_key", ["id"])
-    .execute();
-  await schema.createIndex("sessions_by_time").on("sessions").columns(["opened_at", "id"]).execute();
-}
-
-async function createAudit(db: Kysely<unknown>, columns: Columns): Promise<void> {
-  const { schema } = db;
-  await columns
-    .add(
-      schema.createTable("audit"),
-      "file seq# chain line type time call_id? session? user? role? door? name? server? outcome? event?",
-    )
-    .addPrimaryKeyConstraint("audit_key", ["file", "seq"])
-    .execute();
-  await schema.createIndex("audit_by_time").on("audit").columns(["time", "file", "seq"]).execute();
-  await schema.createIndex("audit_by_call").on("audit").column("call_id").execute();
-  await schema.createIndex("audit_by_session").on("audit").columns(["session", "time"]).execute();
-  await columns
-    .add(schema.createTable("audit_files"), "file chain bytes# lines# last_seq# first_time last_time")
-    .addPrimaryKeyConstraint("audit_files_key", ["file"])
-    .execute();
-}
-
-async function createOutbox(db: Kysely<unknown>, columns: Columns): Promise<void> {
-  const { schema } = db;
-  await columns
-    .add(schema.createTable("outbox"), "revision# topic subject writer written_at")
-    .addPrimaryKeyConstraint("outbox_key", ["revision"])
-    .execute();
-  await columns
-    .add(schema.createTable("stamps"), "topic subject revision#")
-    .addPrimaryKeyConstraint("stamps_key", ["topic", "subject"])
-    .execute();
-  await columns
-    .add(schema.createTable("counter"), "id# value#")
-    .addPrimaryKeyConstraint("counter_key", ["id"])
-    .execute();
-  // The one row that there ever is; inserted without types, because these change with later versions.
-  await (db as Kysely<{ counter: { id: number; value: number } }>)
-    .insertInto("counter")
-    .values({ id: 1, value: 0 })
-    .execute();
-}
 
 const addConversations: Migration = {
   version: 2,
   name: "conversations",
-  async up({ schema }, types) {
-    const columns = columnsOf(types);
-    await columns
-      .add(schema.createTable("conversations"), "id title? door cwd? user? created_at updated_at facts")
-      .addPrimaryKeyConstraint("conversations_key", ["id"])
-      .execute();
-    await schema.createIndex("conversations_by_time").on("conversations").columns(["updated_at", "id"]).execute();
-    await columns
-      .add(schema.createTable("conversation_messages"), "conversation seq# message")
-      .addPrimaryKeyConstraint("conversation_messages_key", ["conversation", "seq"])
-      .execute();
+  async up(db, types) {
+    const create = tableCreator(db, types);
+    await create("conversations", "id title? door cwd? user? created_at updated_at facts", ["id"]);
+    await db.schema.createIndex("conversations_by_time").on("conversations").columns(["updated_at", "id"]).execute();
+    await create("conversation_messages", "conversation seq# message", ["conversation", "seq"]);
   },
 };
 
@@ -192,17 +124,11 @@ const addConversations: Migration = {
 const addClusters: Migration = {
   version: 3,
   name: "clusters",
-  async up({ schema }, types) {
-    const columns = columnsOf(types);
-    await columns
-      .add(schema.createTable("limit_spans"), "key span# used# given#")
-      .addPrimaryKeyConstraint("limit_spans_key", ["key", "span"])
-      .execute();
-    await schema.createIndex("limit_spans_by_span").on("limit_spans").column("span").execute();
-    await columns
-      .add(schema.createTable("skill_files"), "digest content added_at")
-      .addPrimaryKeyConstraint("skill_files_key", ["digest"])
-      .execute();
+  async up(db, types) {
+    const create = tableCreator(db, types);
+    await create("limit_spans", "key span# used# given#", ["key", "span"]);
+    await db.schema.createIndex("limit_spans_by_span").on("limit_spans").column("span").execute();
+    await create("skill_files", "digest content added_at", ["digest"]);
   },
 };
 
@@ -210,13 +136,14 @@ const addClusters: Migration = {
 const pinAllKinds: Migration = {
   version: 4,
   name: "pins of all kinds",
-  async up(db: Kysely<unknown>, types) {
+  async up(db, types) {
     const { schema } = db;
     await schema.alterTable("pins").renameTo("pins_of_tools").execute();
-    await columnsOf(types)
-      .add(schema.createTable("pins"), "scope server kind tool fingerprint definition pinned_at")
-      .addPrimaryKeyConstraint("pins_by_kind_key", ["scope", "server", "kind", "tool"])
-      .execute();
+    const [columns, key] = [
+      "scope server kind tool fingerprint definition pinned_at",
+      ["scope", "server", "kind", "tool"],
+    ];
+    await tableCreator(db, types)("pins", columns, key, "pins_by_kind_key");
     await sql`insert into pins (scope, server, kind, tool, fingerprint, definition, pinned_at)
       select scope, server, 'tool', tool, fingerprint, definition, pinned_at from pins_of_tools`.execute(db);
     await schema.dropTable("pins_of_tools").execute();

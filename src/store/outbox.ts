@@ -1,7 +1,7 @@
 /** Changes that other processes must learn of: each with its revision and its outbox row in one transaction. */
 import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "../base/clock.ts";
-import type { DatabaseEngine, Tables } from "./database.ts";
+import { type DatabaseEngine, type Tables, upsert } from "./database.ts";
 import type { ChangedTopic, StoreChange } from "./store.ts";
 
 const MAX_OUTBOX_ROWS = 10_000;
@@ -52,14 +52,18 @@ export class Outbox {
       if (subjects.length === 0) return result;
       const reported = subjects.length > MAX_SUBJECTS ? [ANY_SUBJECT] : subjects;
       const revision = before + reported.length;
-      await this.#writeDown(trx, topic, reported, before);
+      const writtenAt = this.now();
+      const rows = reported.map((subject, index) => {
+        return { revision: before + 1 + index, topic, subject, writer: this.#writer, writtenAt };
+      });
+      await trx.insertInto("outbox").values(rows).execute();
       await trx.updateTable("counter").set({ value: revision }).where("id", "=", 1).execute();
-      if (stamp !== undefined) await setStamp(trx, topic, stamp, revision);
+      if (stamp !== undefined) {
+        await upsert(trx, "stamps", ["topic", "subject"], [{ topic, subject: stamp, revision }]);
+      }
       if (Math.floor(revision / PRUNED_EVERY) > Math.floor(before / PRUNED_EVERY)) {
-        await trx
-          .deleteFrom("outbox")
-          .where("revision", "<=", revision - MAX_OUTBOX_ROWS)
-          .execute();
+        const oldest = revision - MAX_OUTBOX_ROWS;
+        await trx.deleteFrom("outbox").where("revision", "<=", oldest).execute();
       }
       await this.#engine.announce(trx, revision);
       return result;
@@ -75,26 +79,6 @@ export class Outbox {
       .executeTakeFirst();
     return String(row?.revision ?? 0);
   }
-
-  async #writeDown(trx: Trx, topic: ChangedTopic, subjects: readonly string[], before: number): Promise<void> {
-    const writtenAt = this.now();
-    const rows = subjects.map((subject, index) => ({
-      revision: before + 1 + index,
-      topic,
-      subject,
-      writer: this.#writer,
-      writtenAt,
-    }));
-    await trx.insertInto("outbox").values(rows).execute();
-  }
-}
-
-async function setStamp(trx: Trx, topic: ChangedTopic, subject: string, revision: number): Promise<void> {
-  await trx
-    .insertInto("stamps")
-    .values({ topic, subject, revision })
-    .onConflict((conflict) => conflict.columns(["topic", "subject"]).doUpdateSet({ revision }))
-    .execute();
 }
 
 const TOPICS: readonly ChangedTopic[] = ["servers", "skills", "pins", "approvals", "settings"];

@@ -1,6 +1,5 @@
 /** Opaque cursors: the sort keys of the last entry of a page. */
 import { ToolcribError } from "../model/errors.ts";
-import type { Page } from "./store.ts";
 
 type CursorKeys = readonly (string | number)[];
 
@@ -32,28 +31,4 @@ function parse(cursor: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Time and id of the last entry of the page before. */
-export function readTimeCursor(cursor: string): readonly [time: string, id: string] {
-  return readCursor(cursor, ["", ""] as const satisfies [string, string]);
-}
-
-interface PageParts<Row, Entry> {
-  readonly limit: number;
-  /** As databases return it. */
-  readonly total: string | number | bigint;
-  readonly fromRow: (row: Row) => Entry;
-  readonly timeOf: (entry: Entry) => string;
-}
-
-/** @param rows One more than the limit, if there are more. */
-export function pageOf<Row, Entry extends { readonly id: string }>(
-  rows: readonly Row[],
-  { limit, total, fromRow, timeOf }: PageParts<Row, Entry>,
-): Page<Entry> {
-  const entries = rows.slice(0, limit).map(fromRow);
-  const last = rows.length > limit ? entries.at(-1) : undefined;
-  const nextCursor = last === undefined ? {} : { nextCursor: makeCursor([timeOf(last), last.id]) };
-  return { entries, total: Number(total), ...nextCursor };
 }

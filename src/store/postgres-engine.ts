@@ -1,19 +1,11 @@
 import { Socket } from "node:net";
-import {
-  CamelCasePlugin,
-  type Dialect,
-  Kysely,
-  PostgresDialect,
-  type PostgresPool,
-  type PostgresPoolClient,
-  sql,
-} from "kysely";
+import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from "kysely";
 import type { Client, CustomTypesConfig } from "pg";
 import type pg from "pg";
 import type { Clock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { copyTables, type DatabaseEngine, rowsAtOnce, type TableName, type TableRow, type Tables } from "./database.ts";
-import { ExactDriver } from "./exact-driver.ts";
+import { exactDialect } from "./exact-driver.ts";
 import { migrate } from "./migrations.ts";
 
 /** Any number that no other program of the database takes for its own locks. */
@@ -38,16 +30,27 @@ export async function postgresEngine(url: string, { clock, warn, answerMs }: Pos
     { connectionString: url, application_name: "toolcrib", types: numbersForInt8(pg.types) },
     answerMs,
   );
-  const reach = new Reachability();
-  const db = new Kysely<Tables>({
-    dialect: exactDialect(connections.pool, place, reach),
-    plugins: [new CamelCasePlugin()],
+  let trouble: string | undefined;
+  const failureOf = (error: unknown): Error => {
+    const failure = postgresFailure(place, error);
+    // Other failures are answers too.
+    if (failure instanceof ToolcribError && failure.code === "server_unavailable") trouble = failure.message;
+    return failure;
+  };
+  const dialect = exactDialect(new PostgresDialect({ pool: connections.pool }), {
+    translate: failureOf,
+    async attempt(step) {
+      const result = await step();
+      trouble = undefined;
+      return result;
+    },
   });
+  const db = new Kysely<Tables>({ dialect, plugins: [new CamelCasePlugin()] });
   const engine: DatabaseEngine = {
     kind: "postgres",
     place,
     get trouble() {
-      return reach.trouble;
+      return trouble;
     },
     db,
     types: { text: sql`text collate "C"`, integer: sql`bigint` },
@@ -67,8 +70,8 @@ export async function postgresEngine(url: string, { clock, warn, answerMs }: Pos
         connect: () => connections.connectAlone(),
         clock,
         look,
-        onListening: () => reach.answered(),
-        onFailure: (error) => reach.failed(postgresFailure(place, error)),
+        onListening: () => (trouble = undefined),
+        onFailure: failureOf,
       }),
     readTable,
     copyTo: (file) => copyToFile(db, file, { clock, warn }),
@@ -82,28 +85,6 @@ export async function postgresEngine(url: string, { clock, warn, answerMs }: Pos
     throw error;
   }
   return engine;
-}
-
-function exactDialect(pool: PostgresPool, place: string, reach: Reachability): Dialect {
-  const dialect = new PostgresDialect({ pool });
-  return {
-    createAdapter: () => dialect.createAdapter(),
-    createIntrospector: (db) => dialect.createIntrospector(db),
-    createQueryCompiler: () => dialect.createQueryCompiler(),
-    createDriver: () =>
-      new ExactDriver(dialect.createDriver(), {
-        translate(error) {
-          const failure = postgresFailure(place, error);
-          reach.failed(failure);
-          return failure;
-        },
-        async attempt(step) {
-          const result = await step();
-          reach.answered();
-          return result;
-        },
-      }),
-  };
 }
 
 /** Nothing that is counted here comes near 2^53. */
@@ -330,13 +311,8 @@ export async function* readTable<Name extends TableName>(
   await sql`close all_rows`.execute(trx);
 }
 
-interface CopyOptions {
-  readonly clock: Clock;
-  readonly warn: (message: string) => void;
-}
-
 /** A PostgreSQL database as one SQLite file: the same tables, in the state of one moment. */
-async function copyToFile(db: Kysely<Tables>, file: string, options: CopyOptions): Promise<void> {
+async function copyToFile(db: Kysely<Tables>, file: string, options: PostgresOptions): Promise<void> {
   const [{ writeDatabaseFile }, { sqliteEngine }] = await Promise.all([
     import("./sqlite-file.ts"),
     import("./sqlite-engine.ts"),
@@ -354,24 +330,6 @@ async function copyToFile(db: Kysely<Tables>, file: string, options: CopyOptions
       await copy.close();
     }
   });
-}
-
-/** Whether a database can be reached, by the last statement or the connection that listens. */
-class Reachability {
-  #trouble: string | undefined;
-
-  get trouble(): string | undefined {
-    return this.#trouble;
-  }
-
-  answered(): void {
-    this.#trouble = undefined;
-  }
-
-  /** Other failures are answers too. */
-  failed(error: Error): void {
-    if (error instanceof ToolcribError && error.code === "server_unavailable") this.#trouble = error.message;
-  }
 }
 
 /** Changes for the operator to make, by PostgreSQL's own codes. */
@@ -432,13 +390,7 @@ async function loadPg(): Promise<typeof pg> {
   } catch (error) {
     const missing = error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
     if (!missing) throw error;
-    throw new ToolcribError(
-      "invalid_config",
-      'The store is a PostgreSQL database, and the package "pg" is not installed.',
-      {
-        hint: "npm install pg",
-        cause: error,
-      },
-    );
+    const message = 'The store is a PostgreSQL database, and the package "pg" is not installed.';
+    throw new ToolcribError("invalid_config", message, { hint: "npm install pg", cause: error });
   }
 }

@@ -2,11 +2,11 @@ import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { text } from "node:stream/consumers";
 import type { Database } from "better-sqlite3";
-import { CamelCasePlugin, type Dialect, Kysely, sql, SqliteDialect } from "kysely";
+import { CamelCasePlugin, Kysely, sql, SqliteDialect } from "kysely";
 import type { Clock } from "../base/clock.ts";
 import type { ToolcribError } from "../model/errors.ts";
 import { type DatabaseEngine, rowsAtOnce, type TableName, type TableRow, type Tables } from "./database.ts";
-import { ExactDriver } from "./exact-driver.ts";
+import { exactDialect } from "./exact-driver.ts";
 import {
   APPLICATION_ID,
   copyDatabase,
@@ -38,7 +38,18 @@ export async function sqliteEngine(file: string, options: SqliteOptions): Promis
 export function engineOf(database: Database, file: string, options: SqliteOptions): DatabaseEngine {
   const { clock } = options;
   const pages = new PageCheck(database, file, options);
-  const db = new Kysely<Tables>({ dialect: exactDialect(database, file, pages), plugins: [new CamelCasePlugin()] });
+  const dialect = exactDialect(new SqliteDialect({ database }), {
+    translate: (error) =>
+      sqliteCode(error).startsWith("SQLITE_READONLY") && pages.found !== undefined
+        ? pages.found
+        : sqliteFailure(file, error),
+    attempt: retryWhileBusy,
+    pause: yieldRegularly(),
+    isInTransaction: () => database.inTransaction,
+    // A transaction that reads before it writes would fail whenever another process wrote in between.
+    begin: "begin immediate",
+  });
+  const db = new Kysely<Tables>({ dialect, plugins: [new CamelCasePlugin()] });
   return {
     kind: "sqlite",
     place: file,
@@ -80,27 +91,6 @@ async function giveBackSpace(database: Database, db: Kysely<Tables>): Promise<vo
     if (now >= left) return;
     left = now;
   }
-}
-
-function exactDialect(database: Database, file: string, pages: PageCheck): Dialect {
-  const dialect = new SqliteDialect({ database });
-  return {
-    createAdapter: () => dialect.createAdapter(),
-    createIntrospector: (db) => dialect.createIntrospector(db),
-    createQueryCompiler: () => dialect.createQueryCompiler(),
-    createDriver: () =>
-      new ExactDriver(dialect.createDriver(), {
-        translate: (error) =>
-          sqliteCode(error).startsWith("SQLITE_READONLY") && pages.found !== undefined
-            ? pages.found
-            : sqliteFailure(file, error),
-        attempt: retryWhileBusy,
-        pause: yieldRegularly(),
-        isInTransaction: () => database.inTransaction,
-        // A transaction that reads before it writes would fail whenever another process wrote in between.
-        begin: "begin immediate",
-      }),
-  };
 }
 
 /** Only `*` is special to us; the others are put into brackets, where GLOB takes them as they are. */
@@ -163,29 +153,20 @@ const CHECK = `
   }
 `;
 
-interface PageCheckOptions {
-  readonly clock: Clock;
-  readonly warn: (message: string) => void;
-}
-
 /** Checks all pages of a large database in a separate process: here it would block everything for a second and more. */
 class PageCheck {
   readonly #database: Database;
   readonly #file: string;
   readonly #warn: (message: string) => void;
-  #found: ToolcribError | undefined;
+  /** The damage, once it is known; from then on nothing is written. */
+  found: ToolcribError | undefined;
   #stop: () => void;
 
-  constructor(database: Database, file: string, { clock, warn }: PageCheckOptions) {
+  constructor(database: Database, file: string, { clock, warn }: SqliteOptions) {
     this.#database = database;
     this.#file = file;
     this.#warn = warn;
     this.#stop = clock.after(BEGIN_MS, () => void this.#check());
-  }
-
-  /** The damage, once it is known; from then on nothing is written. */
-  get found(): ToolcribError | undefined {
-    return this.#found;
   }
 
   stop(): void {
@@ -206,7 +187,7 @@ class PageCheck {
     const verdict = (await text(child.stdout).catch(() => "")).replaceAll("\n", " ").trim();
     if (verdict === "" || verdict === "ok" || !this.#database.open) return;
     this.#database.pragma("query_only = ON");
-    this.#found = corruptDatabase(this.#file, verdict);
-    this.#warn(`${this.#found.message} Nothing more is written to it. ${this.#found.hint ?? ""}`.trim());
+    this.found = corruptDatabase(this.#file, verdict);
+    this.#warn(`${this.found.message} Nothing more is written to it. ${this.found.hint ?? ""}`.trim());
   }
 }

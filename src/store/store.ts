@@ -204,7 +204,7 @@ export interface StoredAudit {
 }
 
 /** Encrypted with AES-256-GCM; the store never sees the text. */
-interface SealedValue {
+export interface SealedValue {
   readonly name: string;
   /** All base64. */
   readonly nonce: string;

@@ -32,6 +32,10 @@ export class Log {
     return this.#options.format;
   }
 
+  isEnabled(level: Level): boolean {
+    return LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(this.#options.level);
+  }
+
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void {
     this.#log("debug", message, fields);
   }
@@ -49,8 +53,8 @@ export class Log {
   }
 
   #log(level: Level, message: string, fields: Readonly<Record<string, unknown>> = {}): void {
-    const { level: threshold, format, write, mask, clock = systemClock } = this.#options;
-    if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(threshold)) return;
+    if (!this.isEnabled(level)) return;
+    const { format, write, mask, clock = systemClock } = this.#options;
     const time = new Date(clock.now()).toISOString();
     // Quoting changes a text, and a secret in it would no longer be known as one.
     const quoted = (value: unknown): string =>

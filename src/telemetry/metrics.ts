@@ -102,8 +102,8 @@ export class HubMetrics {
   /** @param source Where a call went; null if it reached no source. */
   #label(source: string | null): string {
     if (source === null) return "none";
-    if (isLocalSource(source)) return LOCAL_SOURCE;
     if (this.#labels.has(source)) return source;
+    if (isLocalSource(source)) return LOCAL_SOURCE;
     // The hub's own: skills, search, kept results.
     if (source.includes(":")) return "toolcrib";
     const isServer = (): boolean => this.#hub.servers().some(({ id }) => id === source);

@@ -59,7 +59,7 @@ export class Tracing {
 
 function isWanted(): boolean {
   const api: unknown = Reflect.get(globalThis, REGISTERED);
-  return isJsonObject(api) && api["trace"] !== undefined;
+  return api !== undefined && isJsonObject(api) && api["trace"] !== undefined;
 }
 
 interface TracedCall {

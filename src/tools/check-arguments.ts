@@ -42,17 +42,13 @@ function plainCopy(tool: CheckedTool, args: JsonObject): JsonObject {
   try {
     return structuredClone(args);
   } catch (error) {
-    throw new ToolcribError("invalid_arguments", `Arguments of the tool "${tool.name}" must be plain JSON values.`, {
-      cause: error,
-    });
+    const message = `Arguments of the tool "${tool.name}" must be plain JSON values.`;
+    throw new ToolcribError("invalid_arguments", message, { cause: error });
   }
 }
 
 /** A copy of the arguments that fits the schema that the model was shown; throws `invalid_arguments`. */
-export async function checkModelArguments(
-  tool: Pick<Tool, "name" | "parameters">,
-  args: JsonObject,
-): Promise<JsonObject> {
+export async function checkModelArguments(tool: CheckedTool, args: JsonObject): Promise<JsonObject> {
   return (await isUsableSchema(tool.parameters)) ? checkUntrustedArguments(tool, args) : args;
 }
 

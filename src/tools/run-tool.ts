@@ -75,10 +75,7 @@ function progressFrom(onProgress: ((progress: Progress) => void) | undefined): U
     onUpdate(partial) {
       if (!running) return;
       const counted = ownCount(partial);
-      if (counted !== undefined) {
-        onProgress(counted);
-        return;
-      }
+      if (counted !== undefined) return onProgress(counted);
       progress += 1;
       const message = textOf(partial);
       onProgress(message === "" ? { progress } : { progress, message });
@@ -92,9 +89,8 @@ function progressFrom(onProgress: ((progress: Progress) => void) | undefined): U
 /** A sloppy tool may hand over anything. */
 function ownCount(partial: unknown): Progress | undefined {
   const counted = isJsonObject(partial) ? partial["progress"] : undefined;
-  return isJsonObject(counted) && typeof counted["progress"] === "number"
-    ? { ...counted, progress: counted["progress"] }
-    : undefined;
+  if (!isJsonObject(counted) || typeof counted["progress"] !== "number") return undefined;
+  return { ...counted, progress: counted["progress"] };
 }
 
 /**
@@ -132,11 +128,8 @@ function textOf(returned: unknown): string {
   if (typeof returned === "string") return returned;
   const content: unknown = isJsonObject(returned) ? returned["content"] : undefined;
   if (!Array.isArray(content)) return "";
-  return content.flatMap((block: unknown) => (isText(block) ? [block.text] : [])).join("\n");
-}
-
-function isText(block: unknown): block is { text: string } {
-  return isJsonObject(block) && typeof block["text"] === "string";
+  const texts = content.map((block: unknown) => (isJsonObject(block) ? block["text"] : undefined));
+  return texts.filter((text) => typeof text === "string").join("\n");
 }
 
 /** Whoever looks at more than this is as slow as a loop without end; the size of such a value is bounded elsewhere. */

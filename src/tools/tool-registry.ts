@@ -4,14 +4,7 @@ import { LOCAL_SOURCE } from "../model/capability.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ToolDefinition } from "../model/protocol.ts";
-import {
-  type Definitions,
-  NO_DEFINITIONS,
-  type SessionContext,
-  type Source,
-  type Use,
-  type UseContext,
-} from "../model/source.ts";
+import { type Definitions, NO_DEFINITIONS, type Source, type Use, type UseContext } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
 import { runTool } from "./run-tool.ts";
 import { checkNotReserved, checkParameters, checkToolShape } from "./tool-shape.ts";
@@ -72,11 +65,8 @@ export class ToolRegistry {
   /** The returned function unregisters this very tool and nothing that took its name later. */
   register(tool: Tool, options: RegisterOptions = {}): () => void {
     const origin = options.origin ?? "local";
-    checkToolShape(tool);
-    if (origin === "local") {
-      checkNotReserved(tool);
-      checkParameters(tool);
-    }
+    if (origin === "local") checkLocalTool(tool);
+    else checkToolShape(tool);
     if (this.get(tool.name) !== undefined) {
       throw new ToolcribError("conflict", `A tool named "${tool.name}" is already registered.`, {
         hint: "Unregister it first, or choose another name.",
@@ -147,9 +137,7 @@ export class ToolRegistry {
     const before = this.#names();
     this.#entries.add(entry);
     this.#announce(before);
-    return () => {
-      this.#remove(entry);
-    };
+    return () => void this.#remove(entry);
   }
 
   #remove(entry: Entry): boolean {
@@ -187,6 +175,12 @@ export class ToolRegistry {
     }
     return [...byName.values()];
   }
+}
+
+function checkLocalTool(tool: unknown): asserts tool is Tool {
+  checkToolShape(tool);
+  checkNotReserved(tool);
+  checkParameters(tool);
 }
 
 function toolsOf(entry: Entry, context: ToolContext): readonly Listed[] {
@@ -239,9 +233,7 @@ class FactoryTools {
     const tools: Tool[] = [];
     for (const tool of Array.isArray(made) ? made : [made]) {
       try {
-        checkToolShape(tool);
-        checkNotReserved(tool);
-        checkParameters(tool);
+        checkLocalTool(tool);
         tools.push(tool);
       } catch (error) {
         this.#warn(`${this.#label}: ${error instanceof Error ? error.message : String(error)}`);
@@ -284,11 +276,12 @@ export class LocalToolSource implements Source {
 
   async run(use: Use, context: UseContext): Promise<JsonObject> {
     if (use.kind !== "tool") throw new ToolcribError("not_found", `In-process tools offer no ${use.kind}.`);
-    const tool = this.#tools.getLocal(use.name, toolContext(context.session));
+    const { id: sessionId, role, workspaceDir, owner } = context.session;
+    const tool = this.#tools.getLocal(use.name, { sessionId, role, workspaceDir, owner });
     if (tool === undefined) {
       throw new ToolcribError("not_found", `There is no in-process tool "${use.name}" for this session.`);
     }
-    if (tool.ownerOnly === true && !context.session.owner) {
+    if (tool.ownerOnly === true && !owner) {
       throw new ToolcribError("denied", `The tool "${tool.name}" is only for the user who runs the hub.`);
     }
     return runTool(tool, use.arguments, context);
@@ -303,15 +296,6 @@ export class LocalToolSource implements Source {
       listener();
     });
   }
-}
-
-function toolContext({ id, role, workspaceDir, owner }: SessionContext): ToolContext {
-  return {
-    sessionId: id,
-    owner,
-    role,
-    workspaceDir,
-  };
 }
 
 function definitionOf({ name, label, description, parameters, annotations }: Tool): ToolDefinition {

@@ -1,6 +1,6 @@
 /** Checks tools when they are registered, with messages for the person who wrote them. */
 import { ToolcribError } from "../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { isJsonObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
 import { checkUntrustedSchema, isUntrustedSchema } from "./untrusted-schemas.ts";
 import { compileSchema } from "./validator.ts";
@@ -31,11 +31,8 @@ export function checkToolShape(tool: unknown): asserts tool is Tool {
 /** Apart from the shape, because Toolcrib's own tools are mirrored into registries like those of MCP servers. */
 export function checkNotReserved({ name }: Tool): void {
   if (!RESERVED.test(name)) return;
-  throw invalidTool(
-    `the tool "${name}"`,
-    "has a reserved name",
-    "Names that begin with skill__ or toolcrib_ are reserved for Toolcrib.",
-  );
+  const hint = "Names that begin with skill__ or toolcrib_ are reserved for Toolcrib.";
+  throw invalidTool(`the tool "${name}"`, "has a reserved name", hint);
 }
 
 /** Apart from the shape, because tools of MCP servers are checked by their servers, with whatever validator those have. */
@@ -65,13 +62,9 @@ function checkType({ name, parameters }: Tool): void {
   const who = `the tool "${name}"`;
   if (!isJsonObject(parameters)) throw invalidTool(who, "needs parameters that are a JSON Schema object");
   const { type } = parameters;
-  if (type !== undefined && type !== "object") {
-    throw invalidTool(
-      who,
-      `has parameters of type ${JSON.stringify(type)}`,
-      'Arguments are always an object: use "object".',
-    );
-  }
+  if (type === undefined || type === "object") return;
+  const hint = 'Arguments are always an object: use "object".';
+  throw invalidTool(who, `has parameters of type ${JSON.stringify(type)}`, hint);
 }
 
 function invalidParameters({ name }: Tool, error: unknown): ToolcribError {
@@ -81,15 +74,11 @@ function invalidParameters({ name }: Tool, error: unknown): ToolcribError {
     return invalidTool(who, `has parameters that are not a valid JSON Schema: ${problem}`);
   }
   const { code, message, hint } = error;
-  const details: JsonObject = { subject: who };
-  return new ToolcribError(code, `The parameters of ${who} cannot be used. ${message}`, {
-    hint,
-    details,
-    cause: error,
-  });
+  const text = `The parameters of ${who} cannot be used. ${message}`;
+  return new ToolcribError(code, text, { hint, details: { subject: who }, cause: error });
 }
 
 function invalidTool(who: string, what: string, hint?: string): ToolcribError {
-  const details: JsonObject = { subject: who };
-  return new ToolcribError("invalid_arguments", `${who[0]?.toUpperCase()}${who.slice(1)} ${what}.`, { hint, details });
+  const message = `${who[0]?.toUpperCase()}${who.slice(1)} ${what}.`;
+  return new ToolcribError("invalid_arguments", message, { hint, details: { subject: who } });
 }

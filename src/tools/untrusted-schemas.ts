@@ -47,7 +47,8 @@ export function isUntrustedSchema(schema: JsonObject): boolean {
  */
 export function checkUntrustedSchema(schema: JsonObject): void | Promise<void> {
   const found = schemaStates.get(schema);
-  if (found !== undefined) return throwIfRefused(found);
+  if (found !== undefined && "refused" in found) throw found.refused;
+  if (found !== undefined) return;
   const { nodes, patterns, fault } = schemaSize(schema);
   if (fault !== undefined) throw recordRefusal(schema, new ToolcribError("too_large", `The schema ${fault}.`));
   if (nodes > MAX_NODES_HERE || patterns > MAX_PATTERNS_HERE) return checkElsewhere(schema);
@@ -77,10 +78,6 @@ export async function untrustedProblems(schema: JsonObject, value: JsonObject): 
   const answer = await worker.run(schema, value);
   if (answer.ok && answer.problems !== undefined) return answer.problems;
   throw new Error(answer.ok ? "The schema was compiled and nothing checked." : answer.message);
-}
-
-function throwIfRefused(found: SchemaState): void {
-  if ("refused" in found) throw found.refused;
 }
 
 function recordRefusal(schema: JsonObject, error: Error): Error {
@@ -143,9 +140,8 @@ class SchemaWorker {
 
   run(schema: JsonObject, value?: JsonObject): Promise<SchemaAnswer> {
     if (this.#waiting.length >= MAX_WAITING_JOBS) {
-      throw new ToolcribError("rate_limited", "Too many schemas are being checked.", {
-        hint: "Try again in a few seconds.",
-      });
+      const hint = "Try again in a few seconds.";
+      throw new ToolcribError("rate_limited", "Too many schemas are being checked.", { hint });
     }
     return new Promise((resolve, reject) => {
       const { nodes } = schemaSize(schema);
@@ -177,7 +173,7 @@ class SchemaWorker {
     this.#sent.add(key);
     this.#limit(MAX_WORKER_MS, tooSlowError);
     try {
-      const message: SchemaJob = { key, ...(isNew ? { schema } : {}), ...(value === undefined ? {} : { value }) };
+      const message: SchemaJob = { key, schema: isNew ? schema : undefined, value };
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       thread.postMessage(message);
     } catch (error) {
@@ -263,11 +259,8 @@ function workerStartError(): ToolcribError {
 
 function workerError(error: Error): ToolcribError {
   const isMemory = "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
-  return new ToolcribError(
-    "invalid_arguments",
-    isMemory ? "Checking against the schema takes too much memory." : "The schema cannot be checked.",
-    { cause: error },
-  );
+  const text = isMemory ? "Checking against the schema takes too much memory." : "The schema cannot be checked.";
+  return new ToolcribError("invalid_arguments", text, { cause: error });
 }
 
 /** For all schemas in one turn of the event loop. Longer work is done by a worker. */

@@ -6,27 +6,25 @@ import type { Use } from "../model/source.ts";
 import { loginNeededError } from "../secrets/oauth/login-errors.ts";
 import { isUnauthorized } from "./handshake.ts";
 import { rpcOf } from "./rpc-error.ts";
+import { notSent } from "./wire.ts";
 
 /** Why a call cannot even be tried in this state. A missing login is reported in our own words, which may be shown to anyone. */
 export function unavailableError({ id, auth }: ServerInfo, state: ServerState, user?: string): ToolcribError {
   if (auth?.state === "login_needed") return loginNeededError({ server: id, user });
   const hint = ("hint" in state ? state.hint : undefined) ?? STATE_HINTS[state.kind];
   const reason = "reason" in state ? `: ${state.reason}` : "";
-  return new ToolcribError("server_unavailable", `Server ${JSON.stringify(id)} is ${state.kind}${reason}`, {
-    hint,
-    details: {
-      ...{ server: id, state: state.kind, sent: false },
-      ...("problem" in state && state.problem !== undefined ? { problem: state.problem } : {}),
-    },
+  const message = `Server ${JSON.stringify(id)} is ${state.kind}${reason}`;
+  const problem = "problem" in state ? state.problem : undefined;
+  return notSent("server_unavailable", message, hint, {
+    ...{ server: id, state: state.kind },
+    ...(problem === undefined ? {} : { problem }),
   });
 }
 
 /** For a call that came after the server was taken out of service. */
 export function removedError(id: string): ToolcribError {
-  return new ToolcribError("server_unavailable", `Server ${JSON.stringify(id)} was removed or replaced.`, {
-    hint: "List the tools again.",
-    details: { server: id, sent: false },
-  });
+  const message = `Server ${JSON.stringify(id)} was removed or replaced.`;
+  return notSent("server_unavailable", message, "List the tools again.", { server: id });
 }
 
 const STATE_HINTS: Partial<Record<ServerState["kind"], string>> = {
@@ -109,28 +107,28 @@ const TRANSIENT_STATUS = new Set([408, 421, 425, 429]);
 export function describeFailure(thrown: unknown, mask: (text: string) => string): Failure {
   const error = asToolcribError(thrown);
   const failure = describeError(error);
-  const { hint } = failure;
+  const { reason, hint } = failure;
   const problem = error.details?.["problem"];
   return {
     ...failure,
-    reason: mask(failure.reason),
-    ...(hint === undefined ? {} : { hint: mask(hint) }),
-    ...(typeof problem === "string" ? { problem } : {}),
+    reason: mask(reason),
+    hint: hint === undefined ? undefined : mask(hint),
+    problem: typeof problem === "string" ? problem : undefined,
   };
 }
 
 /** Why a connection failed, in words a person can act on, and whether waiting can help. */
 function describeError(error: ToolcribError): Failure {
-  const hint = error.hint;
+  const { hint } = error;
   if (isUnauthorized(error)) {
     return { reason: error.message, hint: hint ?? "Set `auth` or `headers` of this server.", heals: false };
   }
-  if (isPermanent(error)) return { reason: error.message, ...hintOf(error), heals: false };
+  if (isPermanent(error)) return { reason: error.message, hint, heals: false };
   if (error.code === "timeout") {
     const fallback = "Start it by hand to see what it waits for, or raise its `timeout`.";
     return { reason: `The server did not answer: ${error.message}`, hint: fallback, heals: true };
   }
-  return describeAnswer(error) ?? { reason: error.message, ...hintOf(error), heals: true };
+  return describeAnswer(error) ?? { reason: error.message, hint, heals: true };
 }
 
 /** A wrong config, a program that cannot be started, a certificate, a web page instead of an MCP server. */
@@ -150,13 +148,9 @@ function describeAnswer(error: ToolcribError): Failure | undefined {
     return { reason, hint: "Check that this is an MCP server, and its arguments.", heals: isTransient };
   }
   if (typeof status !== "number") return undefined;
-  if (isTransient) return { reason: error.message, ...hintOf(error), heals: true };
+  if (isTransient) return { reason: error.message, hint: error.hint, heals: true };
   const reason = `Not an MCP server at this address: ${error.message}`;
   return { reason, hint: error.hint ?? "Check the url; many servers answer at /mcp or /sse.", heals: false };
-}
-
-function hintOf(error: ToolcribError): { hint?: string } {
-  return error.hint === undefined ? {} : { hint: error.hint };
 }
 
 /** Codes such as ENOENT: in the details, or in the errors that caused this one. */

@@ -34,19 +34,20 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
     toolCount,
     serverVersion: typeof version === "string" ? version : null,
     lastError: state.kind === "degraded" ? state.reason : lastError,
-    ...("hint" in state && state.hint !== undefined ? { hint: state.hint } : {}),
-    ...("problem" in state && state.problem !== undefined ? { problem: state.problem } : {}),
-    ...("progress" in state && state.progress !== undefined ? { progress: state.progress } : {}),
+    hint: "hint" in state ? state.hint : undefined,
+    problem: "problem" in state ? state.problem : undefined,
+    progress: "progress" in state ? state.progress : undefined,
     connectedAt: "since" in state ? new Date(state.since).toISOString() : null,
     origin: spec.origin,
     tags: spec.tags ?? [],
     era: agreement?.era ?? null,
     protocolVersion: agreement?.version ?? null,
     warnings,
-    ...(auth === undefined ? {} : { auth }),
-    ...(state.kind === "restarting"
-      ? { restart: { attempt: state.attempt, nextAt: new Date(state.nextAt).toISOString() } }
-      : {}),
+    auth,
+    restart:
+      state.kind === "restarting"
+        ? { attempt: state.attempt, nextAt: new Date(state.nextAt).toISOString() }
+        : undefined,
   };
 }
 

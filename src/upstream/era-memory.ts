@@ -1,7 +1,8 @@
 /** Remembers which protocol era a server speaks, so that the next start need not probe for it. */
-import { createHash, randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { writeAtomic } from "../files/write-atomic.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { Era } from "../model/protocol.ts";
 import { sandboxImageOf, type ServerSpec } from "../model/server-spec.ts";
@@ -57,14 +58,7 @@ export class FileEraMemory implements EraMemory {
     if (eras.get(key) === era) return;
     eras.set(key, era);
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
-    const draft = `${this.#file}.${randomUUID()}`;
-    try {
-      await writeFile(draft, `${JSON.stringify(Object.fromEntries(eras), null, 2)}\n`, { mode: 0o600 });
-      await rename(draft, this.#file);
-    } catch (error) {
-      await rm(draft, { force: true });
-      throw error;
-    }
+    await writeAtomic(this.#file, `${JSON.stringify(Object.fromEntries(eras), null, 2)}\n`, { mode: 0o600 });
   }
 
   /** A missing or broken file is an empty memory. */

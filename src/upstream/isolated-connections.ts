@@ -20,6 +20,7 @@ import type { ConnectionDeps, ConnectionEvents } from "./connection-deps.ts";
 import { removedError } from "./connection-failures.ts";
 import { isSameLink } from "./connection-state.ts";
 import { Connection } from "./connection.ts";
+import { notSent } from "./wire.ts";
 
 export class IsolatedConnections implements Source {
   readonly kind = "server";
@@ -148,7 +149,7 @@ export class IsolatedConnections implements Source {
     const owner = this.#isolation.ownerOf(session);
     if (owner === undefined) throw this.#isolation.refusal(this.id);
     // The session may have ended in the meantime: a connection that is made for it now would never be closed.
-    if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled.", { details: { sent: false } });
+    if (signal.aborted) throw notSent("cancelled", "The call was cancelled.");
     return this.#connectionOf(owner).run(use, context);
   }
 
@@ -200,8 +201,7 @@ export class IsolatedConnections implements Source {
     const known = this.#isolated.get(key);
     if (known !== undefined) return known;
     if (this.#state.kind === "closed") {
-      const details = { server: this.id, sent: false };
-      throw new ToolcribError("server_unavailable", `Server "${this.id}" is closed.`, { details });
+      throw notSent("server_unavailable", `Server "${this.id}" is closed.`, undefined, { server: this.id });
     }
     if (!this.#hasRoom()) {
       throw new ToolcribError(

@@ -26,27 +26,36 @@ interface CallSettings {
   readonly lists: Pick<LiveLists, "findTool" | "readNow">;
 }
 
-export function runOnLink(link: Link, use: Use, given: UseContext, setting: CallSettings): Promise<JsonObject> {
-  const context = { ...given, client: withOfferedRoots(given.client, setting.spec, setting.deps) };
+export function runOnLink(link: Link, use: Use, context: UseContext, setting: CallSettings): Promise<JsonObject> {
+  const { spec } = setting;
+  const { callId, signal, onNotice, input } = context;
+  const client = withOfferedRoots(context.client, spec, setting.deps);
   const { method, params: known } = requestFor(use);
   // Known parameters are never overwritten by unknown ones.
   const params: JsonObject = context.extra === undefined ? known : { ...context.extra, ...known };
-  const { client, signal, input } = context;
   if (context.meta !== undefined) params["_meta"] = context.meta;
-  const options = callOptions(use, context, setting.spec);
+  const options: RequestOptions = {
+    callId,
+    client,
+    signal,
+    timeoutMs: spec.toolTimeout,
+    maxTotalMs: maxCallMs(spec),
+    onProgress: context.onProgress ?? (use.kind === "tool" ? ignoreProgress : undefined),
+    onNotice,
+  };
   if (link.agreement.era === "legacy") return link.peer.request(method, params, options);
-  const modernOptions = { ...options, envelope: callerEnvelope(context) };
+  const modernOptions = { ...options, envelope: callerEnvelope(client, context.logLevel) };
   const send = (extra: JsonObject): Promise<JsonObject> => {
     const headers = mirrorsParamsInHeaders(link) ? headersOf(use, setting) : undefined;
     return link.peer
       .request(method, { ...params, ...extra }, { ...modernOptions, ...(headers && { headers }) })
       .catch((error: unknown) => sendAgainWithFreshHeaders(error, extra));
   };
-  if (input !== undefined) return send(suppliedInput(input, given.client, setting));
+  if (input !== undefined) return send(suppliedInput(input, context.client, setting));
   return completeInputRounds({
     send,
     answer: (asked, askedParams, askedSignal) =>
-      answerServer(serverDisplayName(setting.spec), client, asked, askedParams, askedSignal),
+      answerServer(serverDisplayName(spec), client, asked, askedParams, askedSignal),
     signal,
   });
 
@@ -60,7 +69,7 @@ export function runOnLink(link: Link, use: Use, given: UseContext, setting: Call
 }
 
 /** A modern server learns with each request what the client behind it can do. */
-function callerEnvelope({ client, logLevel }: UseContext): JsonObject {
+function callerEnvelope(client: ClientSide, logLevel: string | undefined): JsonObject {
   return {
     [CLIENT_CAPABILITIES_KEY]: modernCapabilities(client.capabilities),
     // A key without a value would take away the connection's own level.
@@ -76,20 +85,6 @@ function suppliedInput(
   return {
     ...(responses === undefined ? {} : { inputResponses: withOfferedAnswers(responses, client, spec, deps) }),
     ...(state === undefined ? {} : { requestState: state }),
-  };
-}
-
-function callOptions(use: Use, context: UseContext, spec: ServerSpec): RequestOptions {
-  const { callId, client, signal, onProgress, onNotice } = context;
-  const progress = onProgress ?? (use.kind === "tool" ? ignoreProgress : undefined);
-  return {
-    callId,
-    client,
-    signal,
-    timeoutMs: spec.toolTimeout,
-    maxTotalMs: maxCallMs(spec),
-    onProgress: progress,
-    onNotice,
   };
 }
 

@@ -105,7 +105,7 @@ export class LiveLists {
       this.#leaky.add(kind);
       warn(`Its ${kind} list contains a secret that the hub knows. It is masked there and in everything made from it.`);
     }
-    this.#definitions = { ...this.#definitions, ...lists };
+    this.#definitions = withUnchanged(this.#definitions, lists);
     this.#changed = true;
     this.#tell();
   }
@@ -234,7 +234,7 @@ async function readList<D extends JsonObject>(
       const list: unknown = result[key];
       if (Array.isArray(list)) {
         for (const entry of list) {
-          bytes += sizeOf(entry);
+          bytes += textOf(entry)?.length ?? 0;
           if (entries.length >= MAX_LIST_ENTRIES || bytes > MAX_LIST_BYTES) {
             const most = `${MAX_LIST_ENTRIES} entries and ${formatBytes(MAX_LIST_BYTES)}`;
             reading.warn(`${method} was cut short after ${entries.length} entries: a list may have ${most}.`);
@@ -262,17 +262,43 @@ async function readList<D extends JsonObject>(
   return named(entries, method, reading);
 }
 
-/** An entry that cannot be serialized is left to the quarantine. */
-function sizeOf(entry: unknown): number {
+/** Undefined for an entry that cannot be serialized, which is left to the quarantine. */
+function textOf(entry: unknown): string | undefined {
   try {
-    return JSON.stringify(entry)?.length ?? 0;
+    return JSON.stringify(entry);
   } catch {
-    return 0;
+    return undefined;
   }
 }
 
+/**
+ * The definitions with these lists in place of the former ones. An entry that is the same as before stays the same object,
+ * and so does a list: each definition is checked, named and scanned once.
+ */
+function withUnchanged(
+  before: Definitions,
+  { tools, resources, templates, prompts }: Partial<Definitions>,
+): Definitions {
+  return {
+    tools: tools === undefined ? before.tools : keepUnchanged(before.tools, tools),
+    resources: resources === undefined ? before.resources : keepUnchanged(before.resources, resources),
+    templates: templates === undefined ? before.templates : keepUnchanged(before.templates, templates),
+    prompts: prompts === undefined ? before.prompts : keepUnchanged(before.prompts, prompts),
+  };
+}
+
+function keepUnchanged<D>(before: readonly D[], now: readonly D[]): readonly D[] {
+  if (before.length === 0) return now;
+  const known = new Map(before.map((entry) => [textOf(entry), entry]));
+  known.delete(undefined);
+  const kept = now.map((entry) => known.get(textOf(entry)) ?? entry);
+  return kept.length === before.length && kept.every((entry, index) => entry === before[index]) ? before : kept;
+}
+
 function named<D extends JsonObject>(entries: readonly unknown[], method: string, reading: Reading): D[] {
-  const good = entries.filter((entry) => isJsonObject(entry) && typeof entry["name"] === "string");
+  const good = entries.filter(
+    (entry) => typeof entry === "object" && entry !== null && "name" in entry && typeof entry.name === "string",
+  );
   const bad = entries.length - good.length;
   if (bad > 0)
     reading.warn(

@@ -4,8 +4,7 @@
  * The SDK's Client is not used here: it drops fields it does not know, one bad tool fails a whole list, a call costs
  * three to five times a plain pipe, and it does not initialise again after a lost HTTP session.
  */
-import { afterPauses, type Pauses } from "../base/async.ts";
-import { CancelController } from "../base/cancel.ts";
+import { afterPauses, CancelController, type Pauses } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { ChurnMap } from "../base/maps.ts";
 import { ToolcribError } from "../model/errors.ts";
@@ -135,7 +134,7 @@ export class Peer {
       };
       this.#pending.set(id, pending);
       options.signal?.addEventListener("abort", pending.onAbort, { once: true });
-      this.#startTimer(id, pending);
+      this.#startTimer(id, pending, 0);
       const message: RpcRequest = { jsonrpc: "2.0", id, method, params: this.#withMeta(id, params, options) };
       const sendOptions = { signal: pending.stream, headers: options.headers };
       this.wire.send(message, sendOptions).catch((error: unknown) => this.#fail(id, error));
@@ -156,7 +155,8 @@ export class Peer {
   }
 
   #withMeta(id: RequestId, params: JsonObject, options: RequestOptions): JsonObject {
-    const given = isJsonObject(params["_meta"]) ? params["_meta"] : undefined;
+    const { _meta } = params;
+    const given = _meta !== undefined && isJsonObject(_meta) ? _meta : undefined;
     if (given === undefined && this.#envelope === undefined) {
       return options.onProgress === undefined ? params : { ...params, _meta: { progressToken: id } };
     }
@@ -171,7 +171,8 @@ export class Peer {
   #receive(message: RpcMessage, related: RequestId | undefined): void {
     this.lastReceivedAt = this.#options.clock.now();
     if (!("method" in message)) return this.#answered(message);
-    const params = isJsonObject(message.params) ? message.params : {};
+    const { params: given } = message;
+    const params = given !== undefined && isJsonObject(given) ? given : {};
     if ("id" in message) {
       const client = related === undefined ? undefined : this.#pending.get(related)?.options.client;
       const calls = related === undefined ? callsOfOneClient(this.#pending) : [related];
@@ -216,7 +217,7 @@ export class Peer {
     const id = ownId(this.#pending, progressToken);
     const pending = id === undefined ? undefined : this.#pending.get(id);
     if (id === undefined || pending === undefined) return;
-    this.#startTimer(id, pending);
+    this.#startTimer(id, pending, this.#options.clock.now() - pending.startedAt);
     const report = _meta === undefined ? progress : { ...progress, _meta };
     if (typeof progress["progress"] !== "number") return;
     try {
@@ -237,12 +238,11 @@ export class Peer {
     }
   }
 
-  #startTimer(id: RequestId, pending: Pending): void {
+  #startTimer(id: RequestId, pending: Pending, spent: number): void {
     const { timeoutMs, maxTotalMs, pauses } = pending.options;
     const { clock } = this.#options;
     if (timeoutMs === undefined) return;
     pending.stopTimer?.();
-    const spent = clock.now() - pending.startedAt;
     const wait = Math.max(maxTotalMs === undefined ? timeoutMs : Math.min(timeoutMs, maxTotalMs - spent), 0);
     const run = (): void => this.#timeOut(id, pending);
     pending.stopTimer = pauses === undefined ? clock.after(wait, run) : afterPauses(wait, { clock, pauses, run });
@@ -252,7 +252,7 @@ export class Peer {
     const spent = this.#options.clock.now() - pending.startedAt;
     const ceiling = pending.options.maxTotalMs;
     // A server that waits for our own answer, perhaps from a person, is not late.
-    if (this.#served.busy && ceiling !== undefined && spent < ceiling) return this.#startTimer(id, pending);
+    if (this.#served.busy && ceiling !== undefined && spent < ceiling) return this.#startTimer(id, pending, spent);
     const paused = pending.options.pauses?.totalMs() ?? 0;
     const seconds = Math.round((spent - Math.min(paused, spent)) / 100) / 10;
     const text = `${pending.method} got no answer within ${seconds} s.`;
@@ -450,7 +450,7 @@ function newestOfOneClient(pending: PendingRequests): RequestOptions | undefined
 /** The id of a subscription is ours, and means nothing to those whom the notification is passed on to. */
 function withoutSubscription(params: JsonObject): JsonObject {
   const { _meta: meta, ...rest } = params;
-  if (!isJsonObject(meta) || meta[SUBSCRIPTION_KEY] === undefined) return params;
+  if (meta === undefined || !isJsonObject(meta) || meta[SUBSCRIPTION_KEY] === undefined) return params;
   const { [SUBSCRIPTION_KEY]: _ours, ...others } = meta;
   return Object.keys(others).length === 0 ? rest : { ...rest, _meta: others };
 }

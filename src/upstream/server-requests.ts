@@ -36,18 +36,16 @@ export async function answerServer(
       return client.sample(params, { server, signal });
     case "elicitation/create":
       if (client.elicit === undefined) throw noHandler(method, "onElicit");
-      if (params["mode"] === "url" && !acceptsUrls(client)) {
-        throw rpcRefusal(INVALID_PARAMS, "Elicitation by url is not supported here; only forms are.");
+      if (params["mode"] === "url") {
+        const { elicitation } = client.capabilities;
+        if (!isJsonObject(elicitation) || elicitation["url"] === undefined) {
+          throw rpcRefusal(INVALID_PARAMS, "Elicitation by url is not supported here; only forms are.");
+        }
       }
       return client.elicit(params, { server, signal });
     default:
       throw rpcRefusal(METHOD_NOT_FOUND, `Toolcrib does not know the method ${method}.`);
   }
-}
-
-function acceptsUrls({ capabilities }: ClientSide): boolean {
-  const { elicitation } = capabilities;
-  return isJsonObject(elicitation) && elicitation["url"] !== undefined;
 }
 
 function noHandler(method: string, option: string): ToolcribError {
@@ -133,9 +131,9 @@ export function withOfferedRoots(client: ClientSide, spec: ServerSpec, deps: Dep
       return client.waiting === true;
     },
     capabilities: roots.length > 0 ? { ...others, roots: {} } : others,
-    ...(roots.length > 0 ? { listRoots: async () => ({ roots: [...roots] }) } : {}),
-    ...(sample === undefined ? {} : { sample }),
-    ...(elicit === undefined ? {} : { elicit }),
+    listRoots: roots.length > 0 ? async () => ({ roots: [...roots] }) : undefined,
+    sample,
+    elicit,
   };
 }
 
@@ -166,24 +164,23 @@ export function capabilitiesFor(offers: Readonly<JsonObject>, { roots }: ServerS
   return roots === false || roots.length === 0 ? others : { ...others, roots: {} };
 }
 
-/** Undefined where the client's own roots are the ones to offer. */
+/**
+ * Undefined where the client's own roots are the ones to offer. A server may take roots for its folders and drop the one
+ * that its entry names, so what happens to be a client's folder is not offered to servers of the config unless their entry
+ * asks for it.
+ */
 function fixedRoots(client: ClientSide, spec: ServerSpec, deps: Deps): readonly Root[] | undefined {
   const { workspaceRoots = [], env } = deps;
   const { roots, origin, baseDir } = spec;
   if (roots === false) return [];
   if (roots === "session") return undefined;
-  if (roots !== undefined) return roots.map((root) => namedRoot(root, baseDir, env));
+  if (roots !== undefined) {
+    // One letter before a colon is a drive.
+    const isUri = (root: string): boolean => /^[a-z][a-z0-9+.-]+:/i.test(root);
+    return roots.map((root) => (isUri(root) ? { uri: root } : rootFor(absolutePath(root, baseDir, env))));
+  }
   if (origin.file === SESSION_ORIGIN.file) return undefined;
   if (client.rootsOnRequest === true) return workspaceRoots;
   const hasOwn = client.listRoots !== undefined && isJsonObject(client.capabilities["roots"]);
   return hasOwn || workspaceRoots.length === 0 ? undefined : workspaceRoots;
-}
-
-/**
- * Which roots a server is offered. A server may take roots for its folders and drop the one that its entry names, so what
- * happens to be a client's folder is not offered to servers of the config unless their entry asks for it.
- */
-function namedRoot(root: string, baseDir: string, env: NodeJS.ProcessEnv): Root {
-  // One letter before a colon is a drive.
-  return /^[a-z][a-z0-9+.-]+:/i.test(root) ? { uri: root } : rootFor(absolutePath(root, baseDir, env));
 }

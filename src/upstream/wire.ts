@@ -1,7 +1,7 @@
 /** Wire: one open channel to an MCP server that carries JSON-RPC messages, on any transport. */
-import type { CancelSignal } from "../base/cancel.ts";
+import type { CancelSignal } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
-import type { ToolcribError } from "../model/errors.ts";
+import { type ErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { Era, RequestId, RpcMessage } from "../model/protocol.ts";
 import type { TransportKind } from "../model/server-state.ts";
@@ -58,6 +58,11 @@ export interface AgreedProtocol {
   readonly version: string;
 }
 
+/** A failure before anything reached the server, so that the call may be tried again. */
+export function notSent(code: ErrorCode, message: string, hint?: string, details?: object): ToolcribError {
+  return new ToolcribError(code, message, { hint, details: { ...details, sent: false } });
+}
+
 /**
  * The messages in one line, body or event; null if it holds anything else. An array is a batch, which 2025-03-26 had.
  * Only what routing needs is checked, so that sloppy servers work and unknown fields stay.
@@ -79,7 +84,6 @@ function isMessage(value: unknown): value is RpcMessage {
   return "id" in value && ("result" in value || isJsonObject(value["error"]));
 }
 
-/** Text from a server to JSON-RPC messages, as they came: nothing is dropped, renamed or filled in. */
 export function isRequest(message: RpcMessage): message is Extract<RpcMessage, { id: RequestId; method: string }> {
   return "method" in message && "id" in message;
 }

@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import { type Fetch, type ItemOf, type Socket, ToolcribApiError, ToolcribClient } from "../../src/api-client/index.ts";
 import type { ToolInfo } from "../../src/contract/catalog-schemas.ts";
 import { OPERATIONS, type InputOf, type OperationName, type OutputOf } from "../../src/contract/operations.ts";
-import { matchRoute, readInput } from "../../src/doors/http/api/rest-input.ts";
+import { matchRoute, readInput } from "../../src/doors/http/api/rest-routes.ts";
 import type { HttpRoute } from "../../src/doors/http/http-exchange.ts";
 import { ToolcribError } from "../../src/model/errors.ts";
 import { place } from "../doors/http/support.ts";

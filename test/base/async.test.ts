@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  CancelController,
   endsWithin,
   InFlight,
   mapLimit,
@@ -131,4 +132,21 @@ it("InFlight tells when the last one has ended", async () => {
   resolve();
   await Promise.all([work, idle]);
   expect(inFlight.count).toBe(0);
+});
+
+it("Cancel calls each listener once, and none that was removed", () => {
+  const cancel = new CancelController();
+  const called: string[] = [];
+  const removed = (): void => void called.push("removed");
+  cancel.addEventListener("abort", () => {
+    called.push("first");
+    cancel.removeEventListener("abort", removed);
+  });
+  cancel.addEventListener("abort", () => called.push("second"));
+  cancel.addEventListener("abort", removed);
+  cancel.removeEventListener("abort", removed);
+  expect(cancel.aborted).toBe(false);
+  cancel.abort();
+  cancel.abort();
+  expect([cancel.aborted, called]).toEqual([true, ["first", "second"]]);
 });

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { MAIN } from "../support/main-program.ts";
 import { isAlive } from "../support/processes.ts";
 
@@ -98,12 +99,12 @@ class Program {
   async request(method: string, params: object): Promise<Record<string, unknown>> {
     const id = this.#next++;
     this.child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
-    for (;;) {
+    return eventually(async () => {
       const answer = this.messages.find((message) => message["id"] === id && !("method" in message));
-      if (answer !== undefined) return answer;
-      if (this.child.exitCode !== null) throw new Error(`It ended: ${this.stdout}${await this.stderr}`);
-      await new Promise((done) => setTimeout(done, 10));
-    }
+      if (answer === undefined && this.child.exitCode !== null)
+        throw new Error(`It ended: ${this.stdout}${await this.stderr}`);
+      return answer;
+    }, `an answer to ${method}`);
   }
 
   initialize(): Promise<Record<string, unknown>> {

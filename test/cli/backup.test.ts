@@ -29,6 +29,7 @@ import { contentsOf, fill } from "../store/contents.ts";
 import { auditLine } from "../store/samples.ts";
 import { MAIN } from "../support/main-program.ts";
 import { type Workspace, workspace } from "./run-cli.ts";
+import { eventually } from "../support/eventually.ts";
 
 const STATE = {
   "skills/files/notes-1/SKILL.md": "---\nname: notes\n---\n",
@@ -244,7 +245,7 @@ describe("backup and restore", () => {
     // Any of them: each is there for a moment only.
     const isUnderWay = (): boolean =>
       readdirSync(join(place.home, "skills/files")).some((name) => /^live-[1-9]/.test(name));
-    while (!isUnderWay()) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(() => isUnderWay());
     const target = mkdtempSync(join(tmpdir(), "toolcrib-backup-"));
     await withStore(place.home, (store) =>
       makeBackup({ home: place.home, store, file: join(target, "copy.tar.gz"), withKey: false }),

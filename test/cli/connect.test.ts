@@ -5,6 +5,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { describe, expect, it } from "vitest";
 import { FILES, type FiledClient, giveFile, PLAIN_SECRET, TEXTS, textOf } from "./client-files.ts";
 import { misbehaving, workspace } from "./run-cli.ts";
+import { eventually } from "../support/eventually.ts";
 
 interface ErrorOutput {
   readonly error: { readonly code: string; readonly message: string; readonly hint?: string };
@@ -66,11 +67,10 @@ describe("[skill-14d] connect and disconnect", () => {
       if (entry === undefined) throw new Error(`${id} is missing`);
       const client = new Client({ name: "test", version: "1" });
       await client.connect(new StdioClientTransport({ ...entry, cwd: "/" }));
-      let names: string[] = [];
-      for (let tries = 0; tries < 100 && !tools.every((tool) => names.includes(tool)); tries += 1) {
-        names = (await client.listTools()).tools.map(({ name }) => name);
-        await new Promise((done) => setTimeout(done, 50));
-      }
+      const names = await eventually(async () => {
+        const listed = (await client.listTools()).tools.map(({ name }) => name);
+        return tools.every((tool) => listed.includes(tool)) && listed;
+      });
       expect(names.filter((name) => name.endsWith("__echo")).toSorted()).toEqual(tools);
       await client.close();
     }

@@ -19,7 +19,8 @@ import { runCommandLine } from "../../src/cli/program.ts";
 import { MAIN } from "../support/main-program.ts";
 import { runProgram } from "../support/run-program.ts";
 import { ClonedFolder, hasScript, isRoot } from "./cloned-folder.ts";
-import { fakeStreams, until } from "./run/fake-terminal.ts";
+import { fakeStreams } from "./run/fake-terminal.ts";
+import { eventually } from "../support/eventually.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -87,7 +88,7 @@ describe("[trust-01b] in a cloned folder", () => {
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
     try {
-      await until(() => /ready +own/.test(output));
+      await eventually(() => /ready +own/.test(output));
       expect(errors).toContain(`toolcrib trust ${folder.config}`);
       expect(output).toContain(`${folder.homeConfig} (changes are applied)`);
       expect(output).not.toMatch(/evil|thief/);
@@ -359,7 +360,7 @@ describe("[trust-01e] at a terminal", () => {
   ): Promise<{ code: number; stdout: string; stderr: string }> {
     const streams = fakeStreams({ isTTY: true });
     const running = runCommandLine(args, { env: folder.env, cwd: folder.dir, ...streams });
-    await until(() => streams.written().stderr.includes("ot now: "));
+    await eventually(() => streams.written().stderr.includes("ot now: "));
     streams.stdin.write(answer);
     const code = await running;
     await delay(20);
@@ -393,7 +394,7 @@ describe("[trust-01e] at a terminal", () => {
     const folder = hostile();
     const streams = fakeStreams({ isTTY: true });
     await runCommandLine(args, { env: folder.env, cwd: folder.dir, ...streams });
-    await until(() => streams.written().stderr.includes("toolcrib trust"));
+    await eventually(() => streams.written().stderr.includes("toolcrib trust"));
     expect(streams.written().stderr).not.toContain("ot now: ");
     expect(folder.ran()).toEqual([]);
   });
@@ -418,7 +419,7 @@ async function onTerminal(folder: ClonedFolder, command: string, input: string):
   child.stdout.on("data", (chunk: Buffer) => (shown += chunk.toString()));
   const isAsked = (): boolean => shown.includes("ot now: ") || shown.includes("toolcrib trust");
   try {
-    await until(isAsked);
+    await eventually(isAsked);
     child.stdin.write(input);
     const ended = once(child, "close");
     await Promise.race([ended, delay(20_000, undefined, { ref: false })]);

@@ -7,7 +7,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.ts";
-import { MAIN, SOURCE_MAIN } from "../support/main-program.ts";
+import { COMPILE_CACHE, MAIN, SOURCE_MAIN } from "../support/main-program.ts";
 
 // Each test starts several processes, which takes long on a machine that is busy with other tests.
 vi.setConfig({ testTimeout: 120_000 });
@@ -75,7 +75,7 @@ export class Workspace {
     const main = options.main ?? (options.nodeArgs === undefined ? MAIN : SOURCE_MAIN);
     const child = spawn(process.execPath, [...(options.nodeArgs ?? []), main, ...args], {
       cwd: this.dir,
-      env: { ...this.#env(), ...options.env },
+      env: { ...COMPILE_CACHE, ...this.#env(), ...options.env },
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.#children.add(child);

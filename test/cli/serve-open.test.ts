@@ -10,6 +10,7 @@ import { ask, type Answer } from "../doors/http/support.ts";
 import { MAIN } from "../support/main-program.ts";
 import { misbehaving } from "../support/servers.ts";
 import { isMissing } from "../support/skips.ts";
+import { eventually } from "../support/eventually.ts";
 
 const started: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -49,10 +50,11 @@ async function serve(
     rmSync(dir, { recursive: true, force: true });
   });
   const until = async (what: RegExp): Promise<void> => {
-    while (!what.test(stdout + stderr)) {
+    await eventually(() => {
+      if (what.test(stdout + stderr)) return true;
       if (child.exitCode !== null) throw new Error(`serve ended: ${stdout}${stderr}`);
-      await new Promise((done) => setTimeout(done, 20));
-    }
+      return false;
+    });
   };
   await until(/http:\/\/127\.0\.0\.1:\d+\/mcp/);
   const url = /http:\/\/127\.0\.0\.1:\d+(?=\/mcp)/.exec(stdout)?.[0] ?? "";

@@ -10,6 +10,7 @@ import { readHubFiles } from "../../src/hub/activity/hub-file.ts";
 import { MAIN } from "../support/main-program.ts";
 import { misbehaving } from "../support/servers.ts";
 import { ask } from "../doors/http/support.ts";
+import { eventually } from "../support/eventually.ts";
 
 const running: ChildProcess[] = [];
 const places: string[] = [];
@@ -49,12 +50,12 @@ class Served {
   }
 
   async until(what: string | RegExp, where: "stdout" | "stderr" = "stdout"): Promise<string> {
-    for (;;) {
-      const found = typeof what === "string" ? this[where].includes(what) : what.exec(this[where])?.[0];
-      if (found !== false && found !== undefined) return found === true ? what.toString() : found;
-      if (this.child.exitCode !== null) throw new Error(`serve ended: ${this.stdout}${this.stderr}`);
-      await new Promise((done) => setTimeout(done, 20));
-    }
+    return eventually(() => {
+      const found = typeof what === "string" ? this[where].includes(what) && what : what.exec(this[where])?.[0];
+      if ((found === false || found === undefined) && this.child.exitCode !== null)
+        throw new Error(`serve ended: ${this.stdout}${this.stderr}`);
+      return found;
+    }, `${where} with ${what}`);
   }
 
   async url(): Promise<string> {
@@ -177,9 +178,9 @@ describe("[gate-07b] SIGHUP", () => {
     expect((await names()).some((name) => name.startsWith("two__"))).toBe(false);
     served.write({ mcpServers: { one: misbehaving("ok"), two: misbehaving("ok") } });
     served.child.kill("SIGHUP");
-    while (!(await names()).some((name) => name.startsWith("two__"))) await new Promise((done) => setTimeout(done, 50));
+    await eventually(async () => (await names()).some((name) => name.startsWith("two__")));
     served.write({ mcpServers: { two: misbehaving("ok") } });
-    while ((await names()).some((name) => name.startsWith("one__"))) await new Promise((done) => setTimeout(done, 50));
+    await eventually(async () => !(await names()).some((name) => name.startsWith("one__")));
     served.write({ mcpServers: { two: { nonsense: true } } });
     await served.until(/config/i, "stderr");
     expect((await names()).some((name) => name.startsWith("two__"))).toBe(true);

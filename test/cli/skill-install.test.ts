@@ -1,7 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, delimiter, join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { isProcessAlive } from "../../src/files/lock-file.ts";
@@ -10,6 +9,7 @@ import { SKILL_TEXT, tgzOf, zipOf } from "../skills/fetch/archives.ts";
 import { addProgram, answered, environment, furnished, run, runReal } from "./furnished-home.ts";
 import { MAIN } from "../support/main-program.ts";
 import type { Workspace } from "./run-cli.ts";
+import { eventually } from "../support/eventually.ts";
 
 const TOKEN = "canary-recall-token-5521";
 
@@ -411,7 +411,7 @@ function hangingServer(place: Workspace): { block: string; started: (finished: P
     async started(finished) {
       const over = new AbortController();
       void finished.then(() => over.abort());
-      while (!existsSync(marker) && !over.signal.aborted) await delay(20);
+      await eventually(() => existsSync(marker) || over.signal.aborted);
     },
   };
 }
@@ -484,7 +484,7 @@ describe("all or nothing", () => {
     const { child, finished } = place.start(["skill", "install", "notes", "--with-mcp"], { env });
     const over = new AbortController();
     void finished.then(() => over.abort());
-    while (!over.signal.aborted && !(existsSync(marker) && readFileSync(marker, "utf8") !== "")) await delay(20);
+    await eventually(() => over.signal.aborted || (existsSync(marker) && readFileSync(marker, "utf8") !== ""));
     const pid = Number(readFileSync(marker, "utf8"));
     child.kill("SIGKILL");
     await finished;
@@ -493,7 +493,7 @@ describe("all or nothing", () => {
     expect(tries()).toHaveLength(1);
     expect((await place.run(["status"], { env })).code).toBe(0);
     // It may be dead and not yet collected by whoever inherited it.
-    while (isProcessAlive(pid)) await delay(20);
+    await eventually(() => !isProcessAlive(pid));
     expect(tries()).toEqual([]);
     expect(treeOf(place.home)).toEqual(before);
   });

@@ -13,6 +13,7 @@ import { startScriptedModel, type ScriptedModel } from "../../src/testing/index.
 import { ServedHub } from "../load/served-hub.ts";
 import { MAIN } from "../support/main-program.ts";
 import { misbehaving } from "../support/servers.ts";
+import { eventually } from "../support/eventually.ts";
 
 const CANARY = "canary-8f2b1c-details";
 const PLUGIN = `
@@ -199,7 +200,7 @@ class Editor {
   async request(method: string, params: object): Promise<Record<string, unknown>> {
     const id = (this.#last += 1);
     this.#child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
-    for (;;) {
+    return eventually(() => {
       const answer = this.said
         .split("\n")
         .slice(0, -1)
@@ -211,7 +212,7 @@ class Editor {
       if (answer?.error !== undefined) throw new Error(JSON.stringify(answer.error));
       if (answer !== undefined) return answer.result ?? {};
       if (this.#child.exitCode !== null) throw new Error(`acp ended: ${this.said}`);
-      await new Promise((done) => setTimeout(done, 20));
-    }
+      return undefined;
+    });
   }
 }

@@ -10,6 +10,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { startScriptedModel } from "../../src/testing/index.ts";
 import { bundled, type Workspace, workspace } from "../cli/run-cli.ts";
+import { eventually } from "../support/eventually.ts";
 
 const SECRET = "API_KEY=canary-of-the-parent-folder";
 
@@ -108,7 +109,7 @@ describe("[trust-09b] roots", () => {
 
   it("are the config's `workspaceDir` where it names one, unless the entry says false", async () => {
     const place = await project({}, { workspaceDir: "." });
-    await eventually(async () => expect(await run(place, join(place.dir, ".env"))).toContain("canary"));
+    await expectSoon(async () => expect(await run(place, join(place.dir, ".env"))).toContain("canary"));
     const none = await project({ roots: false }, { workspaceDir: "." });
     expect(await run(none, join(none.dir, ".env"))).not.toContain("canary");
     expect(await run(none, join(none.dir, "work/x.txt"))).toContain("the honest file");
@@ -118,7 +119,7 @@ describe("[trust-09b] roots", () => {
     const place = await project();
     const { command, args } = bundled("filesystem");
     const brought = [{ name: "mine", command, args, env: [] }];
-    await eventually(async () => {
+    await expectSoon(async () => {
       const read = await acp(place, join(place.dir, "work/x.txt"), brought, "mine__read_text_file");
       expect(read).toContain("the honest file");
     });
@@ -126,7 +127,7 @@ describe("[trust-09b] roots", () => {
 });
 
 /** The bundled server asks for its roots after it has answered `initialize`: a call that comes at once may be too early. */
-async function eventually(expectation: () => Promise<void>): Promise<void> {
+async function expectSoon(expectation: () => Promise<void>): Promise<void> {
   await vi.waitFor(expectation, { timeout: 25_000, interval: 100 });
 }
 
@@ -137,12 +138,10 @@ async function readWithRoots(place: Workspace, path: string, token?: string): Pr
   const { child, finished } = place.start(["serve", "--config", place.configFile, "--port", "0", "--json"]);
   let stdout = "";
   child.stdout?.on("data", (chunk: Buffer) => (stdout += chunk.toString("utf8")));
-  let url: string | undefined;
-  while (url === undefined) {
-    url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(stdout)?.[0];
+  const url = await eventually(async () => {
     if (child.exitCode !== null) throw new Error(`serve ended: ${(await finished).stderr}`);
-    await new Promise((done) => setTimeout(done, 20));
-  }
+    return /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(stdout)?.[0];
+  });
   const client = new Client({ name: "test", version: "1" }, { capabilities: { roots: { listChanged: true } } });
   client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: pathToFileURL(place.dir).href }] }));
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };

@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { workspace, type Workspace } from "../cli/run-cli.ts";
+import { eventually } from "../support/eventually.ts";
 
 const SERVER = resolve(import.meta.dirname, "../fixtures/file-resources-server.mjs");
 const CALLER = "caller-token-of-the-test-1234567890";
@@ -78,12 +79,10 @@ async function serve({ place }: Place, token?: string): Promise<Served> {
   const { child, finished } = place.start(["serve", "--config", place.configFile, "--port", "0", "--json"]);
   let stdout = "";
   child.stdout?.on("data", (chunk: Buffer) => (stdout += chunk.toString("utf8")));
-  let url: string | undefined;
-  while (url === undefined) {
-    url = /http:\/\/127\.0\.0\.1:\d+(?=\/mcp)/.exec(stdout)?.[0];
+  const url = await eventually(async () => {
     if (child.exitCode !== null) throw new Error(`serve ended: ${(await finished).stderr}`);
-    await new Promise((done) => setTimeout(done, 20));
-  }
+    return /http:\/\/127\.0\.0\.1:\d+(?=\/mcp)/.exec(stdout)?.[0];
+  });
   onTestFinished(async () => {
     child.kill("SIGTERM");
     await finished;

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Era } from "../../src/model/protocol.ts";
 import { channelTo, CLIENTS, type Door, ERAS } from "./doors.ts";
-import { eventually, type Gateway, openGateway } from "./gateway.ts";
+import { type Gateway, openGateway } from "./gateway.ts";
 import { type ClientOptions, RawClient } from "./raw-client.ts";
 import { comparable } from "./transcript.ts";
 import { everyFieldUpstream, type Transport, type Upstream } from "./upstreams.ts";
+import { eventually } from "../support/eventually.ts";
 
 const CAPABILITIES = {
   sampling: { tools: {}, context: {} },

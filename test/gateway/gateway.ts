@@ -51,11 +51,7 @@ export async function openGateway(
   const listener = await openListener({
     http,
     callsPerMinute: hub.config.config.limits.callsPerMinute,
-    routes: [
-      { path: "/mcp", access: "read", handle: (exchange) => transport.handleMcp(exchange) },
-      { path: "/sse", access: "read", handle: (exchange) => transport.handleSse(exchange) },
-      { path: "/messages", access: "read", handle: (exchange) => transport.handleMessages(exchange) },
-    ],
+    routes: transport.routes,
     resolve: async (text) => (await secrets.resolve(text, { baseDir: process.cwd() })).value,
     redactor,
     warn: () => {},
@@ -82,15 +78,4 @@ export async function openGateway(
       await hub.close();
     },
   };
-}
-
-/** Waits until `find` gives something; the test's own timeout ends a wait for nothing. */
-export async function eventually<Found>(
-  find: () => Found | undefined | false | Promise<Found | undefined | false>,
-): Promise<Found> {
-  for (;;) {
-    const found = await find();
-    if (found !== undefined && found !== false) return found;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }

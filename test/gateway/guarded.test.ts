@@ -10,9 +10,10 @@ import { readAudit } from "../../src/telemetry/audit/read.ts";
 import { Canaries } from "../canary/canaries.ts";
 import { HttpChannel, Refused } from "./channels.ts";
 import { channelTo, CLIENTS, ERAS } from "./doors.ts";
-import { eventually, type Gateway, type GatewayOptions, openGateway } from "./gateway.ts";
+import { type Gateway, type GatewayOptions, openGateway } from "./gateway.ts";
 import { type ClientOptions, listIn, RawClient, resultOf } from "./raw-client.ts";
 import { everyFieldStdio, everyFieldUpstream } from "./upstreams.ts";
+import { eventually } from "../support/eventually.ts";
 
 type Config = Parameters<typeof openGateway>[0];
 

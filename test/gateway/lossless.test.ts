@@ -4,10 +4,11 @@ import type { Era } from "../../src/model/protocol.ts";
 import { serveHttp } from "../fixtures/every-field/serve-http.ts";
 import { type Channel, HttpChannel } from "./channels.ts";
 import { channelTo, CLIENTS, ERAS } from "./doors.ts";
-import { eventually, type Gateway, openGateway } from "./gateway.ts";
+import { type Gateway, openGateway } from "./gateway.ts";
 import { listIn, RawClient, resultOf } from "./raw-client.ts";
 import { comparable, listAll, LISTS, transcribe, type Transcript } from "./transcript.ts";
 import { directStdio, everyFieldUpstream, type Transport, type Upstream } from "./upstreams.ts";
+import { eventually } from "../support/eventually.ts";
 
 const TRANSPORTS: readonly Transport[] = ["stdio", "http"];
 const LIMITS = { callsPerMinute: 1_000_000 };

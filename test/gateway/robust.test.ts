@@ -2,9 +2,10 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import { HttpChannel } from "./channels.ts";
 import { ERAS } from "./doors.ts";
-import { eventually, type Gateway, type GatewayOptions, openGateway } from "./gateway.ts";
+import { type Gateway, type GatewayOptions, openGateway } from "./gateway.ts";
 import { listIn, RawClient, resultOf } from "./raw-client.ts";
 import { everyFieldStdio, everyFieldUpstream } from "./upstreams.ts";
+import { eventually } from "../support/eventually.ts";
 
 const MIB = 1024 * 1024;
 

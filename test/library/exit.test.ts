@@ -2,26 +2,25 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { LIBRARY } from "../support/main-program.ts";
 import { isAlive } from "../support/processes.ts";
 import { misbehaving } from "../support/servers.ts";
 
 const home = mkdtempSync(join(tmpdir(), "toolcrib-exit-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-const index = resolve(import.meta.dirname, "../../src/index.ts");
-
 /** Runs a program that uses the library; `hub` and `pids` (of server and grandchild) are there for its body. */
 function program(body: string) {
   const code = `
-    import { createHub, loadMCPServers, ToolRegistry, closeOnSignals } from ${JSON.stringify(index)};
+    import { createHub, loadMCPServers, ToolRegistry, closeOnSignals } from ${JSON.stringify(LIBRARY)};
     const config = ${JSON.stringify({ mcpServers: { a: misbehaving("grandchild") } })};
     const hub = await createHub(config, { home: ${JSON.stringify(home)} });
     const outcome = await hub.call({ name: "a__pids" });
     console.log(outcome.result.content[0].text);
     ${body}`;
-  const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], {
+  const child = spawn(process.execPath, ["--input-type=module", "-e", code], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   let out = "";

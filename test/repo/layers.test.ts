@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { findCycle, importsOf, readImportGraph } from "../support/import-graph.ts";
+import { findCycle, importsOf, packagesLoadedWith, readImportGraph } from "../support/import-graph.ts";
 import { layerBreaches } from "./layers.ts";
 
-const graph = readImportGraph(join(import.meta.dirname, "..", "..", "src"));
+const SOURCE = join(import.meta.dirname, "..", "..", "src");
+const graph = readImportGraph(SOURCE);
 
 describe("the source tree", () => {
   it("[spine-01a] follows the layer order", () => {
@@ -14,6 +15,11 @@ describe("the source tree", () => {
 
   it("[spine-01a] has no import cycle", () => {
     expect(findCycle(graph)).toBeUndefined();
+  });
+
+  it("loads only small packages when a hub starts; readers of YAML and TOML come with the first file of theirs", () => {
+    const start = ["cli/main.ts", "cli/serve/serve-command.ts", "hub/create/create-hub.ts"];
+    expect(packagesLoadedWith(SOURCE, start)).toEqual(["commander", "json5", "jsonc-parser", "zod"]);
   });
 });
 

@@ -6,6 +6,7 @@ import type { Store, StoreChange } from "../../src/store/store.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { conversationBehaviour } from "./conversations.ts";
 import { approval, auditLine, pin, session } from "./samples.ts";
+import { eventually } from "../support/eventually.ts";
 
 /** A database of its own for one test. */
 export interface Place {
@@ -286,7 +287,7 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
       expect(await store.settings.exchange("doc", "else", "c")).toBe(false);
       expect(await store.settings.exchange("doc", now, "c")).toBe(true);
       expect(await other.settings.get("doc")).toBe("c");
-      while (!told.includes("doc")) await delay(5);
+      await eventually(() => told.includes("doc"));
     });
 
     it("[scale-08b] takers at the same time get no more than the limit together", async () => {
@@ -357,7 +358,7 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
       await writer.pins.change("/lock", [pin("a", "b")], []);
       await writer.approvals.put(approval("1"));
       await writer.settings.set("k", "v");
-      await until(() => told.length >= 6);
+      await eventually(() => told.length >= 6);
       expect(told.map(({ topic, subject }) => `${topic} ${subject}`)).toEqual([
         "servers a",
         "skills t",
@@ -381,7 +382,7 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
       await writer.settings.set("early", "1");
       const told: StoreChange[] = [];
       store.follow((change) => told.push(change));
-      await until(() => told.length > 0);
+      await eventually(() => told.length > 0);
       expect(told).toMatchObject([{ topic: "settings", subject: "early" }]);
     });
 
@@ -392,7 +393,7 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
       await expect(writer.servers.remove("absent")).rejects.toMatchObject({ code: "not_found" });
       expect(await writer.approvals.expire([])).toBe(0);
       await writer.settings.set("k", "v");
-      await until(() => told.length > 0);
+      await eventually(() => told.length > 0);
       expect(told).toMatchObject([{ topic: "settings", subject: "k" }]);
     });
 
@@ -403,7 +404,7 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
       await Promise.all(
         writers.flatMap((writer, w) => Array.from({ length: 20 }, (_, n) => writer.settings.set(`${w}.${n}`, "x"))),
       );
-      await until(() => told.length >= 60);
+      await eventually(() => told.length >= 60);
       const revisions = told.map(({ revision }) => revision);
       expect(revisions).toEqual(Array.from({ length: 60 }, (_, n) => (revisions[0] ?? 0) + n));
       expect(new Set(told.map(({ subject }) => subject)).size).toBe(60);
@@ -418,7 +419,7 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
       for (let n = 0; n < 23; n++) await writer.skills.change(batch, []);
       const told: StoreChange[] = [];
       sleeper.follow((change) => told.push(change));
-      await until(() => told.length >= 5);
+      await eventually(() => told.length >= 5);
       expect(told.map(({ topic, subject }) => `${topic} ${subject}`)).toEqual([
         "servers *",
         "skills *",
@@ -467,8 +468,4 @@ async function allIds(
     cursor = page.nextCursor;
   }
   return ids;
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await delay(5);
 }

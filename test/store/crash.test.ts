@@ -10,6 +10,7 @@ import { rolldown } from "rolldown";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
+import { eventually } from "../support/eventually.ts";
 
 const KILLS = 50;
 const AT_ONCE = 2;
@@ -68,7 +69,7 @@ async function writeUntilKilled(home: string, name: string, writes: number): Pro
   child.stdout.on("data", (chunk) => (output += String(chunk)));
   child.stderr.on("data", (chunk) => (errors += String(chunk)));
   const ended = new Promise((resolve) => child.once("close", resolve));
-  while (output.split("\n").length < writes + 2 && child.exitCode === null) await delay(2);
+  await eventually(() => child.exitCode !== null || output.split("\n").length >= writes + 2);
   await delay(Math.random() * 5);
   expect(stillWriting(child), errors).toBe(true);
   child.kill("SIGKILL");

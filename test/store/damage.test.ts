@@ -30,6 +30,7 @@ import { engineOf } from "../../src/store/sqlite-engine.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { contentsOf, fill } from "./contents.ts";
 import { auditLine } from "./samples.ts";
+import { eventually } from "../support/eventually.ts";
 
 const root = mkdtempSync(join(tmpdir(), "toolcrib-damage-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -199,7 +200,7 @@ describe("a large database", () => {
     const store = await openStore({ home, clock, warn: (message) => warned.push(message) });
     await store?.settings.set("before", "1");
     await clock.advance(10_000);
-    while (warned.length === 0) await delay(10);
+    await eventually(() => warned.length !== 0);
     expect(warned).toEqual([expect.stringMatching(/damaged.*Nothing more is written.*toolcrib restore/)]);
     const refused = { code: "invalid_config", message: expect.stringContaining("damaged") };
     await expect(store?.settings.set("after", "1")).rejects.toMatchObject(refused);

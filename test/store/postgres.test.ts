@@ -15,6 +15,7 @@ import { missingPostgres, PASSWORD, type Postgres, startPostgres } from "../supp
 import { storeBehaviour } from "./behaviour.ts";
 import { contentsOf, fill } from "./contents.ts";
 import { isMissing } from "../support/skips.ts";
+import { eventually } from "../support/eventually.ts";
 
 const missing = missingPostgres();
 isMissing("the store on PostgreSQL", missing);
@@ -54,7 +55,7 @@ describe.skipIf(missing !== undefined)("the store on PostgreSQL", () => {
     expect(told).toEqual([]);
     await slow.query("commit");
     await quick;
-    while (told.length < 2) await delay(5);
+    await eventually(() => told.length >= 2);
     expect(told.map(({ revision, subject }) => [revision, subject])).toEqual([
       [1, "slow"],
       [2, "quick"],
@@ -69,7 +70,7 @@ describe.skipIf(missing !== undefined)("the store on PostgreSQL", () => {
     const told: StoreChange[] = [];
     reader.follow((change) => told.push(change));
     await writer.settings.set("a", "1");
-    while (told.length < 1) await delay(5);
+    await eventually(() => told.length >= 1);
     await admin.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = 'toolcrib'",
     );
@@ -82,7 +83,7 @@ describe.skipIf(missing !== undefined)("the store on PostgreSQL", () => {
       if (failure === undefined) break;
       expect(failure).toMatchObject({ code: "server_unavailable" });
     }
-    while (told.length < 2) await delay(5);
+    await eventually(() => told.length >= 2);
     expect(told.map(({ subject }) => subject)).toEqual(["a", "b"]);
     await Promise.all([reader.close(), writer.close(), admin.end()]);
   });
@@ -199,7 +200,7 @@ describe.skipIf(missing !== undefined)("the store on PostgreSQL", () => {
     const stamp = await store.skills.stamp();
     await store.servers.insert({ id: "later", entry: {}, source: "api" });
     await restoreInto(url, file);
-    while (told.length < 5) await delay(5);
+    await eventually(() => told.length >= 5);
     expect(told.every(({ subject }) => subject === "*")).toBe(true);
     expect(await store.skills.stamp()).not.toBe(stamp);
     expect(await contentsOf(store)).toEqual(wanted);

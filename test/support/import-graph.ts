@@ -16,6 +16,27 @@ export function importsOf(text: string): string[] {
   );
 }
 
+/** The specifiers that are loaded together with the file: neither types nor what is imported later. */
+function eagerImportsOf(text: string): string[] {
+  return [...text.matchAll(STATEMENT)]
+    .filter(([statement]) => !/^\s*(?:import|export)\s+type\b/.test(statement))
+    .map(([, , specifier = ""]) => specifier);
+}
+
+/** The packages that are loaded with a file of a folder, Node's own left out, sorted. */
+export function packagesLoadedWith(folder: string, files: readonly string[]): string[] {
+  const packages = new Set<string>();
+  const seen = new Set(files);
+  for (const file of seen) {
+    for (const specifier of eagerImportsOf(readFileSync(join(folder, file), "utf8"))) {
+      const target = targetOf(file, specifier);
+      if (target !== undefined) seen.add(target);
+      else if (!specifier.startsWith("node:")) packages.add(specifier);
+    }
+  }
+  return [...packages].toSorted();
+}
+
 export function readImportGraph(folder: string): ImportGraph {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   return new Map(

@@ -1,13 +1,26 @@
-/** No test touches the real home: each test file gets its own, with an environment free of Toolcrib's variables. */
+/**
+ * No test touches the real home: each test file gets its own, with an environment free of Toolcrib's variables. What a
+ * file changed in its process is restored after it, because the next file may run in the same one.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "vitest";
+import { afterAll, vi } from "vitest";
 
+const before = { env: { ...process.env }, cwd: process.cwd() };
 const home = mkdtempSync(join(tmpdir(), "toolcrib-test-home-"));
 for (const name of Object.keys(process.env)) if (name.startsWith("TOOLCRIB_")) delete process.env[name];
 process.env["HOME"] = home;
 process.env["USERPROFILE"] = home;
 process.env["TOOLCRIB_HOME"] = join(home, ".toolcrib");
 
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+afterAll(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+  vi.unstubAllEnvs();
+  for (const name of Object.keys(process.env)) if (!(name in before.env)) delete process.env[name];
+  Object.assign(process.env, before.env);
+  process.chdir(before.cwd);
+  rmSync(home, { recursive: true, force: true });
+});

@@ -14,4 +14,12 @@ export function isBuilt(): boolean {
 /** For a test that looks at single modules, which a bundle does not have. */
 export const SOURCE_MAIN = join(root, "src", "cli", "main.ts");
 
-export const MAIN = isBuilt() ? join(root, "dist", "cli", "main.js") : SOURCE_MAIN;
+const isCurrent = isBuilt();
+
+export const MAIN = isCurrent ? join(root, "dist", "cli", "main.js") : SOURCE_MAIN;
+
+/** The same for programs of tests that use the library: `import toolcrib`. */
+export const LIBRARY = isCurrent ? join(root, "dist", "index.js") : join(root, "src", "index.ts");
+
+/** For the environment of a process that is started with little else: the compiled code of this run (compile-cache.ts). */
+export const COMPILE_CACHE = { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] };

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { checkModelArguments, checkUntrustedArguments } from "../../src/tools/check-arguments.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import {
@@ -16,6 +16,18 @@ const withPattern = (pattern: string) => ({ type: "object", properties: { a: { t
 const items = (pattern: string) => ({ properties: { a: { type: "array", items: { type: "string", pattern } } } });
 const check = (parameters: JsonObject, args: JsonObject): Promise<JsonObject> =>
   checkUntrustedArguments({ name: "t", parameters }, args);
+
+/** Work that the worker must give up. It would take minutes, so a fifth of the worker's three seconds shows as much. */
+async function runWithShortLimit<T>(work: () => Promise<T>): Promise<T> {
+  const { setTimeout } = globalThis;
+  const limited = (done: () => void, ms: number): NodeJS.Timeout => setTimeout(done, ms === 3000 ? 600 : ms);
+  vi.stubGlobal("setTimeout", limited);
+  try {
+    return await work();
+  } finally {
+    vi.unstubAllGlobals();
+  }
+}
 
 function wide(properties: number, each: JsonObject = { type: "string" }): JsonObject {
   return {
@@ -84,28 +96,34 @@ describe("[agent-02a] schemas that a client brings", () => {
   ])("are given up where %s takes too long", async (pattern, text) => {
     const parameters = withPattern(pattern);
     await checkUntrustedSchema(parameters);
-    await expect(check(parameters, { a: text })).rejects.toThrow("takes too long");
+    await expect(runWithShortLimit(() => check(parameters, { a: text }))).rejects.toThrow("takes too long");
     expect(await check(parameters, {})).toEqual({});
   });
 
   it("have one time for all of a turn, and more of it in the worker", async () => {
     const some = { a: Array.from({ length: 1000 }, () => "x".repeat(20_000)) };
-    await expect(check(items("x*y"), some)).rejects.toThrow("takes too long");
+    await expect(runWithShortLimit(() => check(items("x*y"), some))).rejects.toThrow("takes too long");
     const forever = (): never => {
       for (;;);
     };
     await nextTurn();
     expect(() => runWithinBudget(forever)).toThrow(TimeBudgetExceeded);
     expect(() => runWithinBudget(() => true)).toThrow(TimeBudgetExceeded);
-    await nextTurn();
-    expect(runWithinBudget(() => true)).toBe(true);
+    // On a busy machine the thread may be off its core for longer than the budget.
+    await expect
+      .poll(async () => {
+        await nextTurn();
+        return runWithinBudget(() => true);
+      })
+      .toBe(true);
     const many = { a: Array.from({ length: 20_000 }, (_, index) => `ab-${index}`) };
     expect(await check(items("^[a-z]+-[0-9]+$"), many)).toEqual(many);
   });
 
   it("hold the same for what servers say of their tools, when an agent checks a call", async () => {
     const tool = { name: "t", parameters: withPattern("^(a+)+$") };
-    await expect(checkModelArguments(tool, { a: `${"a".repeat(39)}!` })).rejects.toThrow("takes too long");
+    const hopeless = { a: `${"a".repeat(39)}!` };
+    await expect(runWithShortLimit(() => checkModelArguments(tool, hopeless))).rejects.toThrow("takes too long");
     const given = { a: 1 };
     expect(await checkModelArguments({ name: "odd", parameters: { type: "nothing" } }, given)).toEqual(given);
     expect(await checkModelArguments({ name: "huge", parameters: wide(MAX_SCHEMA_NODES) }, given)).toEqual(given);
@@ -194,7 +212,7 @@ describe("[trust-06a] a schema from outside", () => {
   it("cannot double its work with each step, nor use up the memory", async () => {
     const schema = doubling(60);
     await checkUntrustedSchema(schema);
-    await expect(check(schema, { x: 1 })).rejects.toThrow(/takes too (?:long|much memory)/);
+    await expect(runWithShortLimit(() => check(schema, { x: 1 }))).rejects.toThrow(/takes too (?:long|much memory)/);
     const branches = { items: { anyOf: Array.from({ length: 100 }, () => ({ type: "string" })) } };
     const many = { a: Array.from({ length: 200_000 }, () => 1) };
     await expect(check({ properties: { a: branches } }, many)).rejects.toThrow(/takes too (?:long|much memory)/);

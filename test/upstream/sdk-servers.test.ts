@@ -9,6 +9,7 @@ import { eraKey, InMemoryEras } from "../../src/upstream/era-memory.ts";
 import { startSdkHttp } from "../fixtures/sdk-servers.ts";
 import { contextOf, depsOf, sessionOf, specOf } from "../support/connection-bench.ts";
 import { startEverything } from "../support/everything-http.ts";
+import { eventually } from "../support/eventually.ts";
 
 const SERVERS = resolve(import.meta.dirname, "../fixtures/sdk-servers.ts");
 const stdio = (era: string): ServerEntryInput => ({ command: process.execPath, args: [SERVERS, era] });
@@ -41,11 +42,6 @@ async function connected(entry: ServerEntryInput, more: Partial<ConnectionDeps> 
 
 const call = (name: string, args: Record<string, unknown> = {}) => ({ kind: "tool", name, arguments: args }) as const;
 const said = (text: string) => ({ content: [{ type: "text", text }] });
-
-/** Waits for something that happens by itself. */
-async function eventually(check: () => boolean): Promise<void> {
-  while (!check()) await new Promise((done) => setTimeout(done, 10));
-}
 
 const KINDS = [
   ["stdio", "legacy"],

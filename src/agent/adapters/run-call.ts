@@ -4,7 +4,7 @@
  */
 import { describeBlock, modelContent, textBlock } from "../../model/content.ts";
 import { asToolcribError, errorTextForModel } from "../../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Tool, ToolResult, ToolUpdate } from "../../model/tool.ts";
 import { checkModelArguments } from "../../tools/check-arguments.ts";
@@ -62,13 +62,7 @@ function imageOf({ type, data, mimeType }: ContentBlock): ReadableBlock | undefi
 function parseInput(input: unknown): JsonObject | undefined {
   if (isJsonObject(input)) return input;
   if (input === undefined || input === null || input === "") return {};
-  if (typeof input !== "string") return undefined;
-  try {
-    const value: unknown = JSON.parse(input);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  return typeof input === "string" ? parseJsonObject(input) : undefined;
 }
 
 function failure(text: string): ToolResult {

@@ -122,11 +122,12 @@ class AnswerDraft {
         const problem = this.#problems.get(part.id);
         return problem === undefined ? { part } : { part, problem };
       });
+    const isReported = this.#usage.input + this.#usage.output > 0;
     return {
       parts: this.#parts,
       calls,
       // The cost of a failed answer is unknown.
-      usage: hasUsage(this.#usage) || failure !== undefined ? this.#usage : estimateUsage(this.#step, this.#parts),
+      usage: isReported || failure !== undefined ? this.#usage : estimateUsage(this.#step, this.#parts),
       finish: this.#finish,
       failure,
     };
@@ -159,10 +160,6 @@ class AnswerDraft {
     }
     this.#parts.push({ type: "call", id, name, input: input ?? {}, meta });
   }
-}
-
-function hasUsage({ input, output }: Tokens): boolean {
-  return input + output > 0;
 }
 
 export function addTokens(left: Tokens, right: Tokens): Tokens {

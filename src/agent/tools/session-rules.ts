@@ -59,7 +59,9 @@ export function applyActiveSkillRules(hub: Hub, session: Session): void {
   const narrowing = hub.skills.activeList(session).filter(({ facts }) => facts.allowedTools.length > 0);
   const wanted = new Set(narrowing.map(slotOf));
   for (const slot of filledSlots.get(session) ?? []) if (!wanted.has(slot)) session.narrow(slot, undefined);
-  for (const skill of narrowing) session.narrow(slotOf(skill), skillRules(skill));
+  for (const skill of narrowing) {
+    session.narrow(slotOf(skill), { allow: skillPatterns(skill), ownNames: true, exempt: ALWAYS_ALLOWED });
+  }
   filledSlots.set(session, wanted);
 }
 
@@ -78,10 +80,6 @@ export function noToolsLeftNotice(hub: Hub, session: Session, skill: SkillInfo):
 
 function slotOf({ id }: SkillInfo): string {
   return `skill:${id}`;
-}
-
-function skillRules(skill: SkillInfo): SessionRules {
-  return { allow: skillPatterns(skill), ownNames: true, exempt: ALWAYS_ALLOWED };
 }
 
 /**

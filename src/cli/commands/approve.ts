@@ -24,16 +24,12 @@ export async function run(invocation: Invocation): Promise<number> {
       hint: "Run toolcrib approve to list the waiting calls.",
     });
   }
-  const isPerson = isAtTerminal(invocation);
+  // The question must be visible too, so stderr must be a terminal as well.
+  const isPerson = invocation.stdin.isTTY && invocation.out.prompts.isTTY === true;
   if (!isPerson) requireToken(invocation);
   const hub = await findRunningHub(invocation, { withOwnToken: isPerson });
   const waiting = await readWaiting(hub);
   return id === undefined ? list(invocation, waiting) : answer(invocation, hub, waiting, id, given);
-}
-
-/** The question must be visible too, so stderr must be a terminal as well. */
-function isAtTerminal({ stdin, out }: Invocation): boolean {
-  return stdin.isTTY && out.prompts.isTTY === true;
 }
 
 /**
@@ -57,12 +53,8 @@ const COLUMNS: readonly Column<AskRequest>[] = [
 ];
 
 function list({ out }: Invocation, waiting: readonly AskRequest[]): number {
-  if (out.json) out.value(waiting);
-  else if (waiting.length === 0) out.note("No calls are waiting for approval.");
-  else {
-    out.table(COLUMNS, waiting);
-    out.note("Run toolcrib approve <id> to answer one.");
-  }
+  out.list(COLUMNS, waiting, "No calls are waiting for approval.");
+  if (!out.json && waiting.length > 0) out.note("Run toolcrib approve <id> to answer one.");
   return 0;
 }
 
@@ -86,7 +78,6 @@ async function answer(
   return 0;
 }
 
-/** Shows all arguments before it asks. */
 async function askWithAllArguments(invocation: Invocation, hub: RemoteHub, id: string): Promise<AskAnswer> {
   const { approval } = await hub.request("GET", `${APPROVALS_PATH}/${encodeURIComponent(id)}`);
   if (!isRequest(approval) || approval.id !== id) {

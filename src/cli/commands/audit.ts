@@ -19,7 +19,6 @@ import { loadCommandConfigQuietly } from "../command-config.ts";
 import { commandAuditKeys } from "../command-home.ts";
 import { commandStore } from "../command-store.ts";
 import { type Flags, type Invocation, unknownAction } from "../command.ts";
-import type { Output } from "../output.ts";
 import { listenForStopSignals } from "../signals.ts";
 import { type Column, renderTable } from "../table.ts";
 
@@ -55,7 +54,7 @@ async function show({ flags, out }: Invocation, { dir, ...place }: AuditLocation
   const { entries, more } = await newest(readAudit(dir, filterOf(flags), files, store), limit);
   if (out.json) out.value(entries.map(jsonOf));
   else if (entries.length === 0) out.note(`No matching records in ${dir}.`);
-  else showTable(out, entries);
+  else out.table(COLUMNS, entries);
   if (more > 0) out.note(`${more} older records are not shown. Use --limit 0 to show all.`);
   return 0;
 }
@@ -63,7 +62,9 @@ async function show({ flags, out }: Invocation, { dir, ...place }: AuditLocation
 async function showAndFollow({ flags, out }: Invocation, { dir, ...place }: AuditLocation): Promise<number> {
   const store = place.store?.audit;
   const filter = filterOf(flags);
-  const showOne = (entry: AuditEntry): void => (out.json ? out.record(jsonOf(entry)) : out.line(lineOf(entry)));
+  // A single row: while following, the widths of later rows are not known.
+  const showOne = (entry: AuditEntry): void =>
+    out.json ? out.record(jsonOf(entry)) : out.line(renderTable(COLUMNS, [entry]).slice(1).join(""));
   const files = await listLog(dir, store);
   const { entries } = await newest(readAudit(dir, filter, files, store), limitOf(flags, FOLLOW_LIMIT));
   for (const entry of entries) showOne(entry);
@@ -152,7 +153,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: "ROLE", cell: ({ record }) => record.role ?? "-" },
   { title: "DOOR", cell: ({ record }) => record.door ?? "-" },
   { title: "NAME", cell: ({ record }) => nameOf(record) },
-  { title: "DECISION", cell: ({ record }) => decisionOf(record) },
+  { title: "DECISION", cell: ({ record: { decision = "none" } }) => (decision === "none" ? "-" : decision) },
   { title: "OUTCOME", cell: ({ record }) => record.outcome ?? record.answer ?? "-" },
   { title: "TIME TAKEN", cell: ({ record }) => (record.durationMs === undefined ? "-" : `${record.durationMs} ms`) },
   { title: "RESULT", cell: ({ record }) => (record.resultBytes === undefined ? "-" : formatBytes(record.resultBytes)) },
@@ -164,15 +165,6 @@ function jsonOf({ chain, record }: AuditEntry): object {
   return { ...record, chain };
 }
 
-function showTable(out: Output, entries: readonly AuditEntry[]): void {
-  out.table(COLUMNS, entries);
-}
-
-/** A single row: while following, the widths of later rows are not known. */
-function lineOf(entry: AuditEntry): string {
-  return renderTable(COLUMNS, [entry]).slice(1).join("");
-}
-
 function nameOf({ type, name, event, origin }: StoredRecord): string {
   if (type !== "event") return name ?? "-";
   const about = name ?? (origin === undefined || origin === null ? undefined : originText(origin));
@@ -182,10 +174,6 @@ function nameOf({ type, name, event, origin }: StoredRecord): string {
 /** Events about a server as a whole have its id twice. */
 function originText({ source, name }: NonNullable<StoredRecord["origin"]>): string {
   return source === name ? source : `${source} ${name}`;
-}
-
-function decisionOf({ decision }: StoredRecord): string {
-  return decision === undefined || decision === "none" ? "-" : decision;
 }
 
 function whyOf(record: StoredRecord): string {

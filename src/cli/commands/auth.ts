@@ -18,7 +18,7 @@ import { checkRemoteAddress } from "../../upstream/http/address-policy.ts";
 import { loadCommandConfig, unknownServer } from "../command-config.ts";
 import { exitCodeOf, type Invocation, unknownAction } from "../command.ts";
 import { withHub } from "../running-hub.ts";
-import type { Column } from "../table.ts";
+import { type Column, counted } from "../table.ts";
 
 export function run(invocation: Invocation): Promise<number> {
   const [action = "", server] = invocation.args;
@@ -36,10 +36,8 @@ async function logIn(invocation: Invocation, id: string): Promise<number> {
   const logins = new Logins(config, env);
   const { key, settings } = await logins.target(id, user);
   if (settings.type === "client-credentials") {
-    throw new ToolcribError(
-      "invalid_arguments",
-      `"${id}" uses client credentials: Toolcrib logs in by itself when it connects.`,
-    );
+    const message = `"${id}" uses client credentials: Toolcrib logs in by itself when it connects.`;
+    throw new ToolcribError("invalid_arguments", message);
   }
   const { store } = logins.oauth;
   const onAuthorize = (url: URL): void => {
@@ -64,7 +62,7 @@ function reportLogin({ out }: Invocation, grant: Grant, info: ServerInfo): void 
   const isUp = status === "connected";
   if (out.json) return out.value({ ...rowOf(grant, true), toolCount, error: isUp ? null : lastError });
   out.line(`Logged in to ${grant.server}${grant.user === undefined ? "" : ` as ${grant.user}`} (${grant.issuer}).`);
-  if (isUp) out.line(`The connection works: ${toolCount} tool${toolCount === 1 ? "" : "s"}.`);
+  if (isUp) out.line(`The connection works: ${counted(toolCount, "tool")}.`);
   else out.warn(`The login was saved, but the server cannot be used: ${lastError ?? info.state}`);
 }
 
@@ -98,11 +96,8 @@ interface LoginRow extends AuthInfo {
 }
 
 async function showStatus(invocation: Invocation, id: string | undefined): Promise<number> {
-  const { out } = invocation;
-  const rows = await loginRows(invocation, id);
-  if (out.json) out.value(rows);
-  else if (rows.length === 0) out.note("There are no logins. Log in to a server with toolcrib auth login <server>.");
-  else out.table(COLUMNS, rows);
+  const nothing = "There are no logins. Log in to a server with toolcrib auth login <server>.";
+  invocation.out.list(COLUMNS, await loginRows(invocation, id), nothing);
   return 0;
 }
 

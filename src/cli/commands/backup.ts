@@ -19,12 +19,13 @@ import { pipeline } from "node:stream/promises";
 import { z } from "zod";
 import { toolcribHome } from "../../config/find-config.ts";
 import { withLock } from "../../files/lock-file.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { ToolcribError, systemErrorCode } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import { LOCK_WAIT_MS, registryLock } from "../../skills/registry/manifest-store.ts";
 import type { Store } from "../../store/store.ts";
 import { commandStore } from "../command-store.ts";
 import type { Invocation } from "../command.ts";
+import { parseJson } from "../../model/json.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, cwd, env, flags, out } = invocation;
@@ -131,7 +132,7 @@ async function stageAuditLog(home: string, store: Store | undefined, stage: stri
   await store.backup(join(stage, DATABASE_FILE));
   await copyInto(home, AUDIT_DIR, stage);
   if (before !== undefined) await writeFile(heads, before);
-  const gone = (await namesIn(folder)).filter((name) => !existsSync(join(home, AUDIT_DIR, name)));
+  const gone = (await readdir(folder).catch(() => [])).filter((name) => !existsSync(join(home, AUDIT_DIR, name)));
   for (const name of gone) await removeIfStored(join(folder, name), name, join(stage, DATABASE_FILE));
 }
 
@@ -142,14 +143,10 @@ async function removeIfStored(path: string, name: string, database: string): Pro
   if (lines <= copiedLines(database, name)) await rm(path);
 }
 
-function namesIn(folder: string): Promise<string[]> {
-  return readdir(folder).catch(() => []);
-}
-
 /** Files and folders only. Files that a hub removes meanwhile are skipped. */
 async function copyInto(from: string, name: string, to: string): Promise<void> {
   const source = join(from, name);
-  const entries = await readdir(source, { withFileTypes: true }).catch((error: unknown) => codeOf(error));
+  const entries = await readdir(source, { withFileTypes: true }).catch(codeOf);
   if (entries === "ENOTDIR") return copyOne(source, join(to, name));
   if (entries === "ENOENT") return;
   if (typeof entries === "string") throw unreadable(source, entries);
@@ -157,7 +154,8 @@ async function copyInto(from: string, name: string, to: string): Promise<void> {
   // Newest first, if names contain the time: records refer to the end of older files.
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? 1 : -1))) {
     if (entry.isDirectory()) await copyInto(source, entry.name, join(to, name));
-    else if (entry.isFile() && !isTemporary(entry.name))
+    // Unfinished files of other processes. Locks are links, which are skipped anyway.
+    else if (entry.isFile() && !entry.name.endsWith(".tmp"))
       await copyOne(join(source, entry.name), join(to, name, entry.name));
   }
 }
@@ -171,11 +169,6 @@ async function copyOne(source: string, target: string): Promise<void> {
   }
 }
 
-/** Unfinished files of other processes. Locks are links, which are skipped anyway. */
-function isTemporary(name: string): boolean {
-  return name.endsWith(".tmp");
-}
-
 function unreadable(path: string, code: string): ToolcribError {
   return new ToolcribError("internal", `${path} cannot be copied (${code}).`, {
     hint: "Check its owner and the disk.",
@@ -183,7 +176,7 @@ function unreadable(path: string, code: string): ToolcribError {
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+  return systemErrorCode(error) ?? "unknown reason";
 }
 
 export const MANIFEST_FILE = "manifest.json";
@@ -212,23 +205,15 @@ export async function readBackupManifest(dir: string, backup: string): Promise<B
   const value = text === undefined ? undefined : parseJson(text);
   const version = z.object({ format: z.literal("toolcrib-backup"), version: z.int() }).safeParse(value).data?.version;
   if (version !== undefined && version > BACKUP_VERSION) {
-    throw new ToolcribError(
-      "invalid_arguments",
-      `${backup} has backup version ${version}; this Toolcrib supports version ${BACKUP_VERSION}.`,
-      {
-        hint: "Restore it with the Toolcrib version that made it, or a newer one.",
-      },
-    );
+    const message = `${backup} has backup version ${version}; this Toolcrib supports version ${BACKUP_VERSION}.`;
+    const hint = "Restore it with the Toolcrib version that made it, or a newer one.";
+    throw new ToolcribError("invalid_arguments", message, { hint });
   }
   const parsed = ManifestSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new ToolcribError(
-    "invalid_arguments",
-    `${backup} is not a Toolcrib backup, or it is damaged: it has no valid ${MANIFEST_FILE}.`,
-    {
-      hint: "Use a file written by toolcrib backup. Nothing was changed.",
-    },
-  );
+  const message = `${backup} is not a Toolcrib backup, or it is damaged: it has no valid ${MANIFEST_FILE}.`;
+  const hint = "Use a file written by toolcrib backup. Nothing was changed.";
+  throw new ToolcribError("invalid_arguments", message, { hint });
 }
 
 /** All files below the folder, sorted, as paths with forward slashes. */
@@ -249,14 +234,6 @@ async function digestOf(path: string): Promise<string> {
   return hash.digest("hex");
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** State of the home that cannot be recreated. Secrets, logins, caches and the files of a running hub are not included. */
 export const DATABASE_FILE = "toolcrib.db";
 export const KEY_FILE = "store.key";
@@ -269,12 +246,7 @@ export const CONFIG_PATHS = ["etc", "toolcrib.json", "toolcrib.jsonc", "toolcrib
 /** The database and its SQLite side files. */
 export const DATABASE_FILES = [DATABASE_FILE, `${DATABASE_FILE}-wal`, `${DATABASE_FILE}-shm`] as const;
 
-const TOP_LEVEL_PATHS: ReadonlySet<string> = new Set<string>([
-  ...STATE_PATHS,
-  ...CONFIG_PATHS,
-  DATABASE_FILE,
-  KEY_FILE,
-]);
+const TOP_LEVEL_PATHS: ReadonlySet<string> = new Set([...STATE_PATHS, ...CONFIG_PATHS, DATABASE_FILE, KEY_FILE]);
 
 /** Whether a path of a backup, with slashes, may be written into a home. */
 export function belongsInHome(path: string): boolean {

@@ -7,14 +7,7 @@ import type { PromptCapability, ToolCapability } from "../../model/capability.ts
 import { describeBlock, formatBytes, resultText } from "../../model/content.ts";
 import { type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import type {
-  ContentBlock,
-  GetPromptResult,
-  Progress,
-  PromptMessage,
-  ResourceContents,
-  Result,
-} from "../../model/protocol.ts";
+import type { ContentBlock, Progress, ResourceContents, Result } from "../../model/protocol.ts";
 import { ARGUMENT_COLUMNS, describeArguments, exampleCall } from "../argument-schema.ts";
 import { exitCodeOf, type Invocation } from "../command.ts";
 import { findCapability, findResource, type RunningHub, withHub } from "../running-hub.ts";
@@ -129,9 +122,13 @@ export async function runPrompt(invocation: Invocation): Promise<number> {
     const outcome = await hub.prompt({ name, arguments: promptArguments(assignments, prompt), signal });
     return showOutcome(invocation, running, outcome, {
       show: (result) => {
-        for (const message of result.messages) invocation.out.line(`${message.role}: ${messageText(message)}`);
+        for (const { role, content } of result.messages) invocation.out.line(`${role}: ${describeBlock(content)}`);
       },
-      parts: (result) => partsOfBlocks(blocksOf(result), prompt?.origin.name ?? name),
+      parts: ({ messages }) =>
+        partsOfBlocks(
+          messages.map(({ content }) => content),
+          prompt?.origin.name ?? name,
+        ),
       target,
     });
   });
@@ -176,14 +173,6 @@ function assignmentText(assignment: Assignment): string {
     case "json":
       return typeof assignment.value === "string" ? assignment.value : JSON.stringify(assignment.value);
   }
-}
-
-function blocksOf(result: GetPromptResult): ContentBlock[] {
-  return result.messages.map((message) => message.content);
-}
-
-function messageText(message: PromptMessage): string {
-  return describeBlock(message.content);
 }
 
 /** `--out`, checked before the call. */

@@ -24,6 +24,7 @@ import type { Invocation } from "../command.ts";
 import { loginExpiryNote, type RunningHub, withHub } from "../running-hub.ts";
 import { plain } from "../skill/describe-skill.ts";
 import type { Store } from "../../store/store.ts";
+import { counted } from "../table.ts";
 
 /** Exits with 0 if nothing failed, even with warnings. */
 export async function run(invocation: Invocation): Promise<number> {
@@ -95,24 +96,19 @@ function show({ out }: Invocation, checks: readonly Check[]): void {
   }
   const failed = checks.filter((check) => check.status === "fail").length;
   const warned = checks.filter((check) => check.status === "warn").length;
-  const problems = failed === 0 ? "No problems found" : count(failed, "problem");
+  const problems = failed === 0 ? "No problems found" : counted(failed, "problem");
   out.line("");
-  out.line(`${problems}${failed + warned === 0 ? "" : `, ${count(warned, "warning")}`}.`);
+  out.line(`${problems}${failed + warned === 0 ? "" : `, ${counted(warned, "warning")}`}.`);
 }
 
 function subjectOf(check: Check): string {
   return check.server ?? check.area;
 }
 
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
-}
-
 export interface Check {
   readonly area: "node" | "home" | "network" | "cages" | "config" | "cluster" | "store" | "skills" | "hub" | "server";
   readonly status: "ok" | "warn" | "fail";
   readonly message: string;
-  /** How to fix it. */
   readonly hint?: string;
   readonly server?: string;
   readonly details?: Readonly<Record<string, unknown>>;
@@ -174,7 +170,7 @@ function storeCheck({ config, internals: { store } }: Pick<Hub, "config" | "inte
 
 function countOf(servers: LoadedConfig["servers"]): string {
   const enabled = servers.filter((spec) => spec.enabled).length;
-  return `${servers.length} server${servers.length === 1 ? "" : "s"}, ${enabled} enabled`;
+  return `${counted(servers.length, "server")}, ${enabled} enabled`;
 }
 
 function configErrorCheck(error: ToolcribError): Check[] {
@@ -184,14 +180,7 @@ function configErrorCheck(error: ToolcribError): Check[] {
   if (diagnostics.length > 0) {
     return diagnostics.map((problem) => ({ area: "config", status: "fail", ...wordsOf(problem) }));
   }
-  return [
-    {
-      area: "config",
-      status: "fail",
-      message: error.message,
-      hint: error.hint,
-    },
-  ];
+  return [{ area: "config", status: "fail", message: error.message, hint: error.hint }];
 }
 
 function wordsOf(diagnostic: Diagnostic): { message: string; hint?: string } {
@@ -394,12 +383,8 @@ function warningsOf(info: ServerInfo): Check[] {
   const base = { area: "server", server: info.id } as const;
   return [
     ...(login === undefined ? [] : [{ ...base, status: "warn" as const, ...login }]),
-    ...info.warnings.map((message) => ({ ...base, status: statusOf(message), message })),
+    ...info.warnings.map((message): Check => ({ ...base, status: PROGRESS.test(message) ? "ok" : "warn", message })),
   ];
-}
-
-function statusOf(message: string): Check["status"] {
-  return PROGRESS.test(message) ? "ok" : "warn";
 }
 
 /** A server's warning is reported when it occurs and with the server. Only the latter is kept. */
@@ -440,12 +425,7 @@ function skillChecks({ hub, skillWarnings }: RunningHub): Check[] {
 
 function skillWarningCheck(warning: string): Check {
   const hint = SKILL_ADVICE.find(([about]) => about.test(warning))?.[1];
-  return {
-    area: "skills",
-    status: "warn",
-    message: plain(warning, Infinity),
-    hint,
-  };
+  return { area: "skills", status: "warn", message: plain(warning, Infinity), hint };
 }
 
 const SKILL_ADVICE: readonly (readonly [RegExp, string])[] = [

@@ -19,7 +19,7 @@ import {
   type ServerSpec,
 } from "../../model/server-spec.ts";
 import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
-import { findClient, clientEnvironment, clientScope } from "../client-config.ts";
+import { unknownClient, clientEnvironment, clientScope } from "../client-config.ts";
 import { recoverInterruptedInstall } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
 import { findEditTarget, showDiff } from "../config-target.ts";
@@ -214,7 +214,6 @@ function entryToWrite({ id: _id, origin: _origin, baseDir, ...entry }: ServerSpe
 interface ImportSource {
   /** A client's id, or the path of a file. */
   readonly name: string;
-  /** Files that were read. */
   readonly files: readonly string[];
   readonly servers: readonly ServerSpec[];
   /** Ids of entries that start Toolcrib itself. */
@@ -233,20 +232,8 @@ async function readSource(invocation: Invocation, named: string): Promise<Import
 }
 
 function notFound(named: string, file: string): ToolcribError {
-  try {
-    findClient(named);
-  } catch (error) {
-    if (error instanceof ToolcribError) {
-      return new ToolcribError(
-        "not_found",
-        `There is no client ${JSON.stringify(named)}, and the file ${file} does not exist.`,
-        {
-          hint: error.hint,
-        },
-      );
-    }
-  }
-  return new ToolcribError("not_found", `The file ${file} does not exist.`);
+  const message = `There is no client ${JSON.stringify(named)}, and the file ${file} does not exist.`;
+  return new ToolcribError("not_found", message, { hint: unknownClient(named).hint });
 }
 
 async function readClient(invocation: Invocation, client: AgentClient): Promise<ImportSource> {

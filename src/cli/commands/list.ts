@@ -1,13 +1,12 @@
 /** `toolcrib list`: lists tools, resources and prompts. */
 import type { View } from "../../hub/view/view.ts";
-import type { Capability } from "../../model/capability.ts";
+import { type Capability, LOCAL_SOURCE } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { SKILLS_SOURCE, serverSkills } from "../../skills/offer/offered-skill.ts";
 import { ARGUMENT_COLUMNS, describeArguments } from "../argument-schema.ts";
 import { unknownServer } from "../command-config.ts";
 import type { Flags, Invocation } from "../command.ts";
-import { LOCAL_SOURCE } from "../../model/capability.ts";
 import { type RunningHub, withHub } from "../running-hub.ts";
 import { plain } from "../skill/describe-skill.ts";
 import type { Column } from "../table.ts";
@@ -20,10 +19,10 @@ export function run(invocation: Invocation): Promise<number> {
     if (source === undefined || source === SKILLS_SOURCE) {
       for (const message of running.skillWarnings) invocation.out.warn(plain(message, Infinity));
     }
-    await connect(running, source);
-    reportUnreachable(invocation, running, source);
+    await connect(invocation, running, source);
+    // A server includes the skills that it offers.
     const shown = chosen(running.hub.view(running.hub.session), invocation.flags).filter(
-      (capability) => source === undefined || isOf(capability, source),
+      ({ origin }) => source === undefined || origin.source === source || origin.source === serverSkills(source),
     );
     if (shown.length === 0) assertSomethingAnswered(running);
     if (invocation.out.json) invocation.out.value(shown.map(entryOf));
@@ -39,16 +38,13 @@ function hasServer({ hub }: RunningHub, id: string): boolean {
   return hub.config.servers.some((spec) => spec.id === id);
 }
 
-/** A server includes the skills that it offers. */
-function isOf({ origin }: Capability, source: string): boolean {
-  return origin.source === source || origin.source === serverSkills(source);
-}
-
-async function connect(running: RunningHub, server: string | undefined): Promise<void> {
+/** Fails if the one requested server is down. Among several, a server that is down is only reported. */
+async function connect({ out }: Invocation, running: RunningHub, server: string | undefined): Promise<void> {
   if (server === LOCAL_SOURCE || server === SKILLS_SOURCE) return;
-  if (server === undefined) running.connectAuto();
-  else running.connect([requireServer(running, server)]);
+  if (server !== undefined) return running.connectOne(requireServer(running, server));
+  running.connectAuto();
   await running.settled();
+  for (const { info, reason } of running.unreachable()) out.note(`not connected: ${info.id}: ${reason}`);
 }
 
 function requireServer({ hub }: RunningHub, id: string): string {
@@ -60,20 +56,6 @@ function requireServer({ hub }: RunningHub, id: string): string {
     });
   }
   return id;
-}
-
-/** Fails if the one requested server is down. Among several, a server that is down is only reported. */
-function reportUnreachable({ out }: Invocation, running: RunningHub, server: string | undefined): void {
-  for (const { info, reason } of running.unreachable()) {
-    if (server !== undefined) {
-      running.assertTime();
-      throw new ToolcribError("server_unavailable", `The server "${info.id}" is not connected: ${reason}`, {
-        hint: "Run toolcrib doctor to check it.",
-        details: { server: info.id, state: info.state },
-      });
-    }
-    out.note(`not connected: ${info.id}: ${reason}`);
-  }
 }
 
 function assertSomethingAnswered(running: RunningHub): void {

@@ -60,10 +60,9 @@ const COLUMNS: readonly Column<PinEntry>[] = [
 /** Shows only the file: no server is connected. */
 function list({ out }: Invocation, pins: Pins): number {
   const entries = pins.list();
+  const nothing = `Nothing is pinned in ${pins.file}. Definitions are pinned when they are first seen.`;
   if (out.json) out.value(entries.map(({ state: _state, ...entry }) => entry));
-  else if (entries.length === 0)
-    out.note(`Nothing is pinned in ${pins.file}. Definitions are pinned when they are first seen.`);
-  else out.table(COLUMNS, entries);
+  else out.list(COLUMNS, entries, nothing);
   return 0;
 }
 
@@ -301,7 +300,7 @@ async function chooseByName(running: RunningHub, pins: Pins, name: string): Prom
   const pinned = pins.list().find((pin) => ownNames(pin).includes(name));
   const server = known.find((id) => id === name) ?? pinned?.server ?? known.find((id) => name.startsWith(`${id}/`));
   if (server !== undefined) {
-    await connectOne(running, server);
+    await running.connectOne(server);
     checkServer(running, pins, server);
     if (server === name) return [{ server, thing: undefined }];
     const listed = pins.list().filter((pin) => pin.server === server);
@@ -386,18 +385,6 @@ function recordAuditEvents(
   });
   for (const each of records) log.event({ time: new Date().toISOString(), door: "cli", ...each });
   log.close();
-}
-
-async function connectOne(running: RunningHub, server: string): Promise<void> {
-  running.connect([server]);
-  await running.settled();
-  running.assertTime();
-  const down = running.unreachable().find(({ info }) => info.id === server);
-  if (down === undefined) return;
-  throw new ToolcribError("server_unavailable", `The server "${server}" is not connected: ${down.reason}`, {
-    hint: "Run toolcrib doctor to check it.",
-    details: { server },
-  });
 }
 
 function checkServer({ hub }: RunningHub, pins: Pins, server: string): void {

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
 import { readHubFiles } from "../../hub/activity/hub-file.ts";
 import { storeAddress as addressOf } from "../../hub/create/open-home.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { ToolcribError, systemErrorCode } from "../../model/errors.ts";
 import { Secrets } from "../../secrets/secrets.ts";
 import { checkFile } from "../../store/sqlite-file.ts";
 import type { Invocation } from "../command.ts";
@@ -145,8 +145,7 @@ async function unpack(file: string, dir: string): Promise<void> {
       filter: (_path, entry) => "type" in entry && (entry.type === "File" || entry.type === "Directory"),
     });
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (code === "ENOENT") throw new ToolcribError("not_found", `The file ${file} does not exist.`);
+    if (systemErrorCode(error) === "ENOENT") throw new ToolcribError("not_found", `The file ${file} does not exist.`);
     throw unusableBackup(file, error instanceof Error ? error.message : String(error));
   }
 }

@@ -36,9 +36,7 @@ async function runCheck(invocation: Invocation): Promise<number> {
   } finally {
     await home.close();
   }
-  if (out.json) out.value(checked);
-  else if (checked.length === 0) out.note("The config has no references.");
-  else out.table(COLUMNS, checked);
+  out.list(COLUMNS, checked, "The config has no references.");
   const missing = checked.filter(({ found }) => found === false);
   if (!out.json) for (const { reference, hint } of missing) if (hint !== undefined) out.note(`${reference}: ${hint}`);
   return missing.length === 0 ? 0 : 1;
@@ -56,25 +54,17 @@ const COLUMNS: readonly Column<CheckedReference>[] = [
 async function runSet(invocation: Invocation, given: string | undefined): Promise<number> {
   const { args, flags, stdin, out, env } = invocation;
   if (args.length > 2) {
-    throw new ToolcribError(
-      "invalid_arguments",
-      "Do not pass the value on the command line, where other users can see it.",
-      {
-        hint: "Omit it to be prompted for it, or pass it on stdin with --stdin.",
-      },
-    );
+    const message = "Do not pass the value on the command line, where other users can see it.";
+    const hint = "Omit it to be prompted for it, or pass it on stdin with --stdin.";
+    throw new ToolcribError("invalid_arguments", message, { hint });
   }
   const isForStore = given?.startsWith(STORE_PREFIX) === true;
   const name = isForStore ? given?.slice(STORE_PREFIX.length) : given;
   // Not quoted, because it may be NAME=value.
   if (name === undefined || !SECRET_NAME.test(name)) {
-    throw new ToolcribError(
-      "invalid_arguments",
-      "The name of a secret consists of up to 64 letters, digits and underscores.",
-      {
-        hint: "Run toolcrib secrets set NAME; it prompts for the value.",
-      },
-    );
+    const message = "The name of a secret consists of up to 64 letters, digits and underscores.";
+    const hint = "Run toolcrib secrets set NAME; it prompts for the value.";
+    throw new ToolcribError("invalid_arguments", message, { hint });
   }
   const user = flags.text("user");
   if (isForStore && user !== undefined) {
@@ -137,11 +127,7 @@ interface ReferenceLocation {
 /** Config keys besides the servers whose strings may have references. */
 const OTHER_KEYS = ["roles", "http", "agent", "store", "audit"] as const;
 
-async function checkReferences(
-  config: LoadedConfig,
-  secrets: Secrets,
-  signal?: AbortSignal,
-): Promise<CheckedReference[]> {
+async function checkReferences(config: LoadedConfig, secrets: Secrets): Promise<CheckedReference[]> {
   const uses = new Map<string, { place: ReferenceLocation; reference: Reference | ToolcribError; usedIn: string[] }>();
   for (const place of referenceLocations(config)) {
     for (const reference of referencesOf(place.text)) {
@@ -154,7 +140,7 @@ async function checkReferences(
   }
   return Promise.all(
     [...uses.values()].map(async ({ place, reference, usedIn }) => ({
-      ...(await checkReference(reference, place, secrets, signal)),
+      ...(await checkReference(reference, place, secrets)),
       usedIn,
     })),
   );
@@ -166,7 +152,6 @@ async function checkReference(
   reference: Reference | ToolcribError,
   { baseDir }: ReferenceLocation,
   secrets: Secrets,
-  signal: AbortSignal | undefined,
 ): Promise<Checked> {
   if (reference instanceof ToolcribError) {
     return { reference: String(reference.details?.["reference"]), provider: "none", ...failure(reference) };
@@ -177,7 +162,7 @@ async function checkReference(
     return { reference: text, provider, found: null, reason: "looked up for each user who connects" };
   }
   try {
-    const { value, looked } = await secrets.resolve(text, { baseDir, signal });
+    const { value, looked } = await secrets.resolve(text, { baseDir });
     return { reference: text, provider: looked.length === 0 ? "default" : provider, found: true, length: value.length };
   } catch (error) {
     if (!(error instanceof ToolcribError)) throw error;

@@ -11,9 +11,7 @@ export function run(invocation: Invocation): Promise<number> {
     running.connectAuto();
     await running.settled();
     const servers = running.hub.servers.list();
-    if (out.json) out.value(servers);
-    else if (servers.length === 0) out.note("No servers are configured. Add one with toolcrib add.");
-    else out.table(columns(running.took), servers);
+    out.list(columns(running.took), servers, "No servers are configured. Add one with toolcrib add.");
     return 0;
   });
 }
@@ -25,7 +23,7 @@ function columns(took: ReadonlyMap<string, number>): Column<ServerInfo>[] {
     { title: "TRANSPORT", cell: (info) => info.transport },
     { title: "TOOLS", cell: (info) => (info.status === "connected" ? String(info.toolCount) : "-") },
     { title: "VERSION", cell: (info) => info.serverVersion ?? "-" },
-    { title: "TIME", cell: (info) => timeOf(took.get(info.id)) },
+    { title: "TIME", cell: ({ id }) => (took.has(id) ? `${took.get(id)} ms` : "-") },
     { title: "FROM", cell: ({ origin }) => originOf(origin), shrink: true },
     { title: "REASON", cell: (info) => reasonOf(info), shrink: true },
   ];
@@ -35,10 +33,6 @@ function columns(took: ReadonlyMap<string, number>): Column<ServerInfo>[] {
 function originOf({ file, dialect }: ServerInfo["origin"]): string {
   if (dialect === "store") return "store";
   return dialect === "skill" ? `skill ${basename(dirname(file))}` : file;
-}
-
-function timeOf(ms: number | undefined): string {
-  return ms === undefined ? "-" : `${ms} ms`;
 }
 
 function reasonOf(info: ServerInfo): string {

@@ -103,9 +103,7 @@ async function list(invocation: Invocation): Promise<number> {
   const { table, problem } = await readTrust(home);
   assertReadable(home, problem);
   const rows = await Promise.all([...table].map(([file, record]) => rowOf(invocation, file, record)));
-  if (out.json) out.value(rows);
-  else if (rows.length === 0) out.note("No project config is trusted. Trust one with toolcrib trust <file>.");
-  else out.table(COLUMNS, rows);
+  out.list(COLUMNS, rows, "No project config is trusted. Trust one with toolcrib trust <file>.");
   return 0;
 }
 
@@ -145,13 +143,9 @@ function projectFile(
   const isFolder = statSync(given, { throwIfNoEntry: false })?.isDirectory() === true;
   const file = isFolder ? (configIn(given) ?? join(given, "toolcrib.json")) : given;
   if (!isConfigName(file)) {
-    throw new ToolcribError(
-      "invalid_arguments",
-      `${terminalLine(file)} is not found automatically and needs no trust.`,
-      {
-        hint: "Only toolcrib.json and toolcrib.jsonc are found. Use --config for any other file.",
-      },
-    );
+    const message = `${terminalLine(file)} is not found automatically and needs no trust.`;
+    const hint = "Only toolcrib.json and toolcrib.jsonc are found. Use --config for any other file.";
+    throw new ToolcribError("invalid_arguments", message, { hint });
   }
   if (!existsSync(file)) {
     if (mayBeGone) return file;

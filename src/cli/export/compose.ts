@@ -40,7 +40,7 @@ export interface ComposeOptions {
 export function composeFiles(planned: Deployment, options: ComposeOptions): DeploymentFile[] {
   const engines = planned.isCluster ? enginePasswords(planned) : undefined;
   const deployment = engines === undefined ? planned : withEngines(planned, engines);
-  const secrets = secretsOf(deployment);
+  const secrets = deployment.variables.filter(({ needed }) => needed).map(({ name }) => name);
   const config = `${JSON.stringify(withSecretFiles(deployment.config), null, 2)}\n`;
   const inline = options.config === "file" ? undefined : config;
   const compose = composeFile(deployment, { secrets, engines, inline });
@@ -66,7 +66,9 @@ function composeFile(deployment: Deployment, { secrets, engines, inline }: Compo
     services: {
       [GATEWAY]: gateway(deployment, secrets),
       ...Object.fromEntries(servers.map((server) => [server.name, serverService(server)])),
-      ...(engines === undefined ? {} : engineServices(engines, HARDENED)),
+      ...(engines === undefined
+        ? {}
+        : { [NATS]: natsService(engines.nats), [POSTGRES]: postgresService(engines.postgres) }),
     },
     networks: {
       [OUTSIDE]: {},
@@ -86,10 +88,6 @@ function withSecretFiles(config: JsonObject): JsonObject {
   return rewriteReferences(config, ({ name, needed }) =>
     needed ? `\${secret://file//run/secrets/${name}}` : undefined,
   );
-}
-
-function secretsOf({ variables }: Deployment): string[] {
-  return variables.filter(({ needed }) => needed).map(({ name }) => name);
 }
 
 function gateway(deployment: Deployment, secrets: readonly string[]): JsonObject {
@@ -190,22 +188,21 @@ const POSTGRES = "postgres";
 /** Service and volume names that no server may use. */
 export const ENGINES = [NATS, POSTGRES];
 /** Only nodes and engines are on it, because anyone who can reach NATS can impersonate a node. */
-export const ENGINE_NETWORK = "engines";
+const ENGINE_NETWORK = "engines";
 
 /** Names of secrets. */
-export interface EnginePasswords {
+interface EnginePasswords {
   readonly nats: string;
   readonly postgres: string;
 }
 
 /** Separate names, because the secrets of a server must not open an engine. */
-export function enginePasswords({ variables, servers }: Deployment): EnginePasswords {
+function enginePasswords({ variables, servers }: Deployment): EnginePasswords {
   const names = new VariableNames([...variables, ...servers.flatMap(variablesOf)].map(({ name }) => name));
   return { nats: names.next(["nats", "token"]), postgres: names.next(["postgres", "password"]) };
 }
 
-/** With the addresses of these engines. */
-export function withEngines(deployment: Deployment, { nats, postgres }: EnginePasswords): Deployment {
+function withEngines(deployment: Deployment, { nats, postgres }: EnginePasswords): Deployment {
   const config = {
     ...deployment.config,
     store: `postgres://${GATEWAY}:${writeReference("env", postgres)}@${POSTGRES}:5432/${GATEWAY}`,
@@ -220,10 +217,6 @@ function withAddress(cluster: unknown, url: string): unknown {
   return { ...rest, url };
 }
 
-export function engineServices({ nats, postgres }: EnginePasswords, hardened: JsonObject): JsonObject {
-  return { [NATS]: natsService(nats, hardened), [POSTGRES]: postgresService(postgres, hardened) };
-}
-
 /** NATS takes a token only as an argument or in its config, and arguments are visible to other processes. */
 function natsScript(secret: string): string {
   return [
@@ -236,11 +229,11 @@ function natsScript(secret: string): string {
   ].join(" && ");
 }
 
-function natsService(secret: string, hardened: JsonObject): JsonObject {
+function natsService(secret: string): JsonObject {
   return {
     image: "docker.io/library/nats:2.11-alpine",
     // Compose would interpret a dollar sign as a variable.
-    entrypoint: ["sh", "-c", natsScript(secret).replaceAll("$", "$$$$")],
+    entrypoint: ["sh", "-c", escaped(natsScript(secret))],
     secrets: [secret],
     volumes: [{ type: "volume", source: NATS, target: "/data" }],
     networks: [ENGINE_NETWORK],
@@ -250,11 +243,11 @@ function natsService(secret: string, hardened: JsonObject): JsonObject {
       timeout: "5s",
       retries: 6,
     },
-    ...hardened,
+    ...HARDENED,
   };
 }
 
-function postgresService(secret: string, hardened: JsonObject): JsonObject {
+function postgresService(secret: string): JsonObject {
   return {
     image: "docker.io/library/postgres:17-alpine",
     user: "postgres",
@@ -263,7 +256,7 @@ function postgresService(secret: string, hardened: JsonObject): JsonObject {
     volumes: [{ type: "volume", source: POSTGRES, target: "/var/lib/postgresql/data" }],
     networks: [ENGINE_NETWORK],
     healthcheck: { test: ["CMD", "pg_isready", "-U", GATEWAY], interval: "5s", timeout: "5s", retries: 6 },
-    ...hardened,
+    ...HARDENED,
     tmpfs: ["/tmp", "/var/run/postgresql"],
   };
 }

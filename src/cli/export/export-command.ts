@@ -9,9 +9,8 @@ import type { Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { userConfigFile } from "../config-target.ts";
 import { composeFiles, ENGINES } from "./compose.ts";
-import type { Deployment, DeploymentFile } from "./deployment.ts";
+import { type Deployment, type DeploymentFile, planDeployment } from "./deployment.ts";
 import { kubernetesFiles } from "./kubernetes.ts";
-import { planDeployment } from "./plan-deployment.ts";
 
 const TARGETS = ["compose", "kubernetes"] as const;
 type Target = (typeof TARGETS)[number];

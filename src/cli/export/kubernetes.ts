@@ -22,12 +22,9 @@ export function kubernetesFiles(deployment: Deployment): DeploymentFile[] {
   const { variables, servers } = deployment;
   const all = [...variables, ...servers.flatMap(variablesOf)];
   const keys = all.filter(({ needed }) => needed).map(({ name }) => name);
-  const text = header([...new Set(keys)], deployment) + manifests(deployment).map(written).join("---\n");
+  const written = manifests(deployment).map((each) => stringify(each, { lineWidth: 0, aliasDuplicateObjects: false }));
+  const text = header([...new Set(keys)], deployment) + written.join("---\n");
   return [{ path: "toolcrib.yaml", text }];
-}
-
-function written(manifest: JsonObject): string {
-  return stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
 function manifests(deployment: Deployment): JsonObject[] {

@@ -77,7 +77,6 @@ export class RunAgent {
     this.#agent.setMode(mode);
   }
 
-  /** Starts a new conversation. */
   async clear(): Promise<void> {
     await this.#switchTo(this.#conversations.create({ door: DOOR, cwd: this.#options.cwd }));
   }

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import type { AgentMode } from "../../agent/agent-options.ts";
 import { modelId } from "../../agent/model/open-model.ts";
 import type { AgentConfig, ModelSetting } from "../../model/config.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { ToolcribError, systemErrorCode } from "../../model/errors.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Invocation } from "../command.ts";
 
@@ -74,7 +74,7 @@ async function promptOf({ args, flags, stdin, cwd }: Invocation, isChat: boolean
 }
 
 function usage(message: string, hint?: string): ToolcribError {
-  return new ToolcribError("invalid_arguments", message, hint === undefined ? {} : { hint });
+  return new ToolcribError("invalid_arguments", message, { hint });
 }
 
 /** The limit of providers for images. A text of this size would also fill the context of most models. */
@@ -103,23 +103,15 @@ async function readAttachment(file: string, path: string): Promise<Buffer> {
   try {
     const { size } = await stat(file);
     if (size > MAX_FILE_BYTES) {
-      throw new ToolcribError(
-        "too_large",
-        `${path} is too large to attach: ${size} bytes, with a limit of ${MAX_FILE_BYTES}.`,
-        {
-          hint: "Name the file in the prompt, so that the agent reads it with a tool.",
-        },
-      );
+      const message = `${path} is too large to attach: ${size} bytes, with a limit of ${MAX_FILE_BYTES}.`;
+      const hint = "Name the file in the prompt, so that the agent reads it with a tool.";
+      throw new ToolcribError("too_large", message, { hint });
     }
     return await readFile(file);
   } catch (error) {
     if (error instanceof ToolcribError) throw error;
-    // Only Node's file system throws here, and its errors have a code.
-    const { code } = error as NodeJS.ErrnoException;
-    throw new ToolcribError(
-      "invalid_arguments",
-      `--file ${path} cannot be read${code === undefined ? "" : ` (${code})`}.`,
-    );
+    const code = systemErrorCode(error);
+    throw usage(`--file ${path} cannot be read${code === undefined ? "" : ` (${code})`}.`);
   }
 }
 
@@ -130,10 +122,7 @@ function decodeText(bytes: Buffer, path: string): string {
   } catch {
     // Said below.
   }
-  throw new ToolcribError(
-    "invalid_arguments",
-    `--file ${path} is neither UTF-8 text nor a PNG, JPEG, GIF or WebP image.`,
-  );
+  throw usage(`--file ${path} is neither UTF-8 text nor a PNG, JPEG, GIF or WebP image.`);
 }
 
 /** The models of the config, the default first. */
@@ -152,15 +141,13 @@ export function chosenModel(agent: AgentConfig, given: string | undefined): Mode
       hint: 'Set "agent": { "model": "…" } in the config, or use --model. anthropic/… needs $ANTHROPIC_API_KEY, openai/… $OPENAI_API_KEY and google/… $GOOGLE_GENERATIVE_AI_API_KEY; ollama/… and lmstudio/… run locally and need no key.',
     });
   }
-  const named = namedModels(agent).find((setting) => modelId(setting) === given || endpointName(setting) === given);
+  const named = namedModels(agent).find(
+    (setting) => modelId(setting) === given || (typeof setting !== "string" && setting.model === given),
+  );
   if (named !== undefined) return named;
   if (/^[^/\s]+\/\S+$/.test(given)) return given;
   const known = namedModels(agent).map(modelId).join(", ");
   throw new ToolcribError("invalid_arguments", `"${given}" is not a valid model.`, {
     hint: `Write <provider>/<model>, such as anthropic/claude-sonnet-4-5${known === "" ? "." : `, or a model of the config: ${known}.`}`,
   });
-}
-
-function endpointName(setting: ModelSetting): string | undefined {
-  return typeof setting === "string" ? undefined : setting.model;
 }

@@ -138,7 +138,7 @@ class TurnText implements TurnView {
         return this.#call(event, at);
       case "plan":
         this.#makeRoom();
-        for (const entry of event.entries) this.#out.note(planLine(entry));
+        for (const { status, content } of event.entries) this.#out.note(`  ${MARKS[status]} ${firstLine(content)}`);
         return;
       case "notice":
         this.#makeRoom();
@@ -234,10 +234,6 @@ function duration(ms: number): string {
 }
 
 const MARKS: Readonly<Record<PlanEntry["status"], string>> = { pending: "[ ]", in_progress: "[>]", completed: "[x]" };
-
-function planLine({ status, content }: PlanEntry): string {
-  return `  ${MARKS[status]} ${firstLine(content)}`;
-}
 
 /** For a call that was denied because it could not be asked for: replaces the hub's hint with one for `toolcrib run`. */
 function withDenialHint(event: AgentEvent): AgentEvent {

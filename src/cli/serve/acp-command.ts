@@ -8,7 +8,7 @@ import { type AcpDoorOptions, serveAcp } from "../../doors/acp/serve-acp.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { asToolcribError, ERROR_TABLE, type ErrorObject, ToolcribError } from "../../model/errors.ts";
-import { isJsonObject } from "../../model/json.ts";
+import { parseJsonObject } from "../../model/json.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { killProcessGroups } from "../../upstream/stdio/child-processes.ts";
 import { loadCommandConfig } from "../command-config.ts";
@@ -157,14 +157,8 @@ async function refuseFirstRequest(
 }
 
 function requestId(line: string): string | number | undefined {
-  let message: unknown;
-  try {
-    message = JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(message) || typeof message["method"] !== "string") return undefined;
-  const { id } = message;
+  const { id, method } = parseJsonObject(line) ?? {};
+  if (typeof method !== "string") return undefined;
   return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 

@@ -40,7 +40,6 @@ interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
 
 export interface HttpDoors {
   readonly listener: HttpListener;
-  /** Applies a changed config. */
   reconfigure(): Promise<void>;
   /** Load balancers notice first, requests in progress get time to finish, then the rest is closed. */
   stop(): Promise<void>;
@@ -89,7 +88,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     listener = await openListener({
       http: http(),
       callsPerMinute: hub.config.config.limits.callsPerMinute,
-      routes: [...mcpRoutes(mcp), ...operator.routes],
+      routes: [...mcp.routes, ...operator.routes],
       resolve: (text) => hub.internals.resolve(text),
       redactor,
       warn,
@@ -137,14 +136,6 @@ function mcpLimits(http: HttpConfig): McpHttpLimits {
     perCaller: quotaOf(http, maxSessions),
     streamsPerCaller: quotaOf(http, maxStreams),
   };
-}
-
-function mcpRoutes(mcp: McpHttp): HttpRoute[] {
-  return [
-    { path: "/mcp", access: "read", handle: (exchange) => mcp.handleMcp(exchange) },
-    { path: "/sse", access: "read", handle: (exchange) => mcp.handleSse(exchange) },
-    { path: "/messages", access: "read", handle: (exchange) => mcp.handleMessages(exchange) },
-  ];
 }
 
 interface OperatorDoors {

@@ -56,7 +56,10 @@ export function logHubEvents(hub: Hub, log: Log, url?: string): void {
   hub.on("answer", ({ request: { id, callId, name }, answer }) =>
     log.info("an approval was answered", { callId, approval: id, tool: name, answer }),
   );
-  hub.on("call", (record) => logCall(log, record));
+  const logsSuccess = log.isEnabled("debug");
+  hub.on("call", (record) => {
+    if (logsSuccess || record.outcome !== "ok") logCall(log, record);
+  });
   hub.on("log", ({ server, message, callId }) =>
     log.debug("server log", { callId, server, severity: message.level, data: message.data }),
   );

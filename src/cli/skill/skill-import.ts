@@ -170,7 +170,6 @@ function lacking(count: number): string {
   return count === 1 ? "1 skill does not have everything it needs" : `${count} skills do not have everything they need`;
 }
 
-/** A skill that can be chosen. */
 interface Choice {
   readonly name: string;
   /** The folder. */

@@ -308,7 +308,7 @@ function showReport({ out }: Invocation, report: InstallReport, taken: readonly 
     return;
   }
   for (const { name, id, clients } of installed) {
-    const where = clients.length === 0 ? "" : `, and for ${clients.map(clientName).join(", ")}`;
+    const where = clients.length === 0 ? "" : `, and for ${clients.map((id) => clientById(id)?.name ?? id).join(", ")}`;
     out.line(`Installed ${out.paint("bold", plain(name))} as ${id}${where}.`);
   }
   for (const each of replaced) out.line(`  ${replacedText(each)}`);
@@ -331,10 +331,6 @@ function toolsText(tools: readonly string[]): string {
   if (tools.length === 0) return "";
   const more = tools.length > SHOWN_TOOLS ? ` and ${tools.length - SHOWN_TOOLS} more` : "";
   return `, ${tools.length} tools: ${tools.slice(0, SHOWN_TOOLS).join(", ")}${more}`;
-}
-
-function clientName(id: string): string {
-  return clientById(id)?.name ?? id;
 }
 
 function showPreview(invocation: Invocation, preview: InstallPreview, taken: readonly TakenVariable[]): void {

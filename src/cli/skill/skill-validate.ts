@@ -14,6 +14,7 @@ import { readFrontmatter } from "../../skills/read/frontmatter.ts";
 import { type SkillProblem, validateSkill } from "../../skills/schema/validate-skill.ts";
 import type { Invocation } from "../command.ts";
 import { plain, progressBar, type SkillEntry, skillEntry, unreadableEntry } from "./describe-skill.ts";
+import { counted } from "../table.ts";
 
 interface Checked {
   /** SKILL.md, or a path that could not be read. */
@@ -27,13 +28,9 @@ interface Checked {
 export async function run(invocation: Invocation): Promise<number> {
   const { args, out, flags, env, cwd } = invocation;
   if (args.length === 0) {
-    throw new ToolcribError(
-      "invalid_arguments",
-      "Name a SKILL.md file, the folder of a skill, or a folder of skills.",
-      {
-        hint: "Example: toolcrib skill validate ./my-skill --strict",
-      },
-    );
+    const message = "Name a SKILL.md file, the folder of a skill, or a folder of skills.";
+    const hint = "Example: toolcrib skill validate ./my-skill --strict";
+    throw new ToolcribError("invalid_arguments", message, { hint });
   }
   const strict = flags.has("strict");
   const checked = new Map<string, Checked>();
@@ -122,10 +119,6 @@ function print({ out, cwd }: Invocation, all: readonly Checked[]): void {
   );
   if (findings > 0)
     out.note(`The scan has ${counted(findings, "finding")}. Run toolcrib skill import --dry-run to see them.`);
-}
-
-function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
 /** Relative to the working directory if it is inside: editors link such paths. */

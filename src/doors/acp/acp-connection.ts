@@ -16,7 +16,9 @@ export async function connectAcp(options: AcpDoorOptions): Promise<void> {
   const door = new AcpDoor(options, mcp);
   let refused: ToolcribError | undefined;
   const readable = webInput(input, maxMessageBytes, () => {
-    refused = messageTooLong(maxMessageBytes);
+    const hint = "Leave out large images or files, or name them by path.";
+    const text = `The client sent a message of more than ${maxMessageBytes} bytes.`;
+    refused = new ToolcribError("too_large", text, { hint });
     log(refused.message);
     const { code, message, data } = requestError(refused);
     output.write(`${JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message, data } })}\n`);
@@ -78,12 +80,6 @@ function webInput(input: Readable, longestLine: number, onTooLong: () => Error):
   }
 }
 
-function messageTooLong(bytes: number): ToolcribError {
-  return new ToolcribError("too_large", `The client sent a message of more than ${bytes} bytes.`, {
-    hint: "Leave out large images or files, or name them by path.",
-  });
-}
-
 function webOutput(output: Writable): WritableStream<Uint8Array> {
   // A client that has disconnected shows as a failed write.
   output.on("error", () => {});
@@ -96,11 +92,11 @@ function webOutput(output: Writable): WritableStream<Uint8Array> {
 /** Maps the methods of ACP to the door. */
 function agentApp(door: AcpDoor, mcp: McpOverAcp): AgentApp {
   const { initialize, authenticate, session } = methods.agent;
-  const existing = parse(parseExistingSessionParams);
+  const existing = parseWith(parseExistingSessionParams);
   const app = agent({ name: "toolcrib" });
   app.onRequest(initialize, respond(door.initialize.bind(door)));
   app.onRequest(authenticate, respond(door.authenticate.bind(door)));
-  app.onRequest(session.new, parse(parseSessionParams), respond(door.newSession.bind(door)));
+  app.onRequest(session.new, parseWith(parseSessionParams), respond(door.newSession.bind(door)));
   app.onRequest(session.load, existing, respond(door.loadSession.bind(door)));
   app.onRequest(session.resume, existing, respond(door.resumeSession.bind(door)));
   app.onRequest(session.list, respond(door.listSessions.bind(door)));
@@ -131,7 +127,7 @@ function respond<Params, Response>(
   };
 }
 
-function parse<Params>(parser: (params: unknown) => Params): (params: unknown) => Params {
+function parseWith<Params>(parser: (params: unknown) => Params): (params: unknown) => Params {
   return (params) => {
     try {
       return parser(params);

@@ -15,7 +15,6 @@ import {
   type PromptRequest,
   type PromptResponse,
   PROTOCOL_VERSION,
-  type SessionModeState,
   type SetSessionConfigOptionRequest,
   type SetSessionConfigOptionResponse,
   type SetSessionModeRequest,
@@ -116,21 +115,15 @@ export class AcpDoor {
   async listSessions({ cwd, cursor }: ListSessionsRequest): Promise<ListSessionsResponse> {
     let from = cursor ?? undefined;
     for (;;) {
-      const page = await this.#conversations.list({
-        door: DOOR,
-        cwd: cwd == null ? undefined : resolve(cwd),
-        cursor: from,
-      });
+      const folder = cwd == null ? undefined : resolve(cwd);
+      const page = await this.#conversations.list({ door: DOOR, cwd: folder, cursor: from });
       const sessions = page.entries.flatMap(({ id, cwd: place, title, updatedAt, facts }) => {
         const isEmpty = facts["empty"] === true && title === null;
-        return place === null || isEmpty || !this.#mayTake(facts)
-          ? []
-          : [{ sessionId: id, cwd: place, title, updatedAt }];
+        if (place === null || isEmpty || !this.#mayTake(facts)) return [];
+        return [{ sessionId: id, cwd: place, title, updatedAt }];
       });
       from = page.nextCursor;
-      if (sessions.length > 0 || from === undefined) {
-        return { sessions, nextCursor: from };
-      }
+      if (sessions.length > 0 || from === undefined) return { sessions, nextCursor: from };
     }
   }
 
@@ -284,7 +277,8 @@ export class AcpDoor {
     // After the response: before it, the client does not know the session.
     setImmediate(() => session.opened());
     const configOptions = this.#models.configOptions(session.model);
-    return { modes: modeState(session.mode), ...(configOptions.length === 0 ? {} : { configOptions }) };
+    const modes = { currentModeId: session.mode, availableModes: MODES.map((mode) => ({ ...mode })) };
+    return { modes, ...(configOptions.length === 0 ? {} : { configOptions }) };
   }
 
   #session(id: string): AcpSession {
@@ -294,10 +288,8 @@ export class AcpDoor {
   }
 
   #connectedClient(): AgentContext {
-    if (this.#client === undefined || this.#closed) {
-      throw new ToolcribError("cancelled", "The connection is closed.");
-    }
-    return this.#client;
+    if (this.#client !== undefined && !this.#closed) return this.#client;
+    throw new ToolcribError("cancelled", "The connection is closed.");
   }
 
   /** Runs in order, and ends when the client cancels, closes the session or disconnects. */
@@ -321,11 +313,8 @@ export class AcpDoor {
   #inTurn<Result>(id: string, change: () => Promise<Result>): Promise<Result> {
     const before = this.#changing.get(id) ?? Promise.resolve();
     const changed = before.then(change);
-    const settled = changed
-      .catch(() => undefined)
-      .then(() => {
-        if (this.#changing.get(id) === settled) this.#changing.delete(id);
-      });
+    const forget = (): void => void (this.#changing.get(id) === settled && this.#changing.delete(id));
+    const settled = changed.then(forget, forget);
     this.#changing.set(id, settled);
     return changed;
   }
@@ -429,10 +418,6 @@ const MODES: readonly { readonly id: AgentMode; readonly name: string; readonly 
   { id: "read-only", name: "Read-only", description: "Runs nothing that is not read-only." },
 ];
 
-function modeState(currentModeId: AgentMode): SessionModeState {
-  return { currentModeId, availableModes: MODES.map((mode) => ({ ...mode })) };
-}
-
 function parseMode(value: unknown): AgentMode | undefined {
   return MODES.find(({ id }) => id === value)?.id;
 }
@@ -512,8 +497,7 @@ class ConfigFollower {
 
   /** A session can write in these folders from now on. This is permanent: files stay when the session ends. */
   exposedTo(workspace: Workspace): void {
-    if (this.#stopFollowing === undefined) return;
-    if (this.#guarded.in(workspace).length === 0) return;
+    if (this.#stopFollowing === undefined || this.#guarded.in(workspace).length === 0) return;
     this.#stopFollowing();
     this.#stopFollowing = undefined;
     const { files, inCode } = this.#hub.config;

@@ -1,7 +1,6 @@
 /** One session of a client: the hub session with the client's servers, the agent, and the updates that report both. */
 import type {
   AgentContext,
-  AvailableCommand,
   ContentBlock as AcpBlock,
   PromptRequest,
   PromptResponse,
@@ -173,9 +172,8 @@ export class AcpSession {
   async prompt({ prompt }: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
     if (this.#takingOver !== undefined) await this.#takingOver;
     if (this.#turn !== undefined) {
-      throw new ToolcribError("conflict", "A prompt is in progress in this session.", {
-        hint: "Wait until it ends, or cancel it.",
-      });
+      const hint = "Wait until it ends, or cancel it.";
+      throw new ToolcribError("conflict", "A prompt is in progress in this session.", { hint });
     }
     const controller = new AbortController();
     const { hub, workspace, models } = this.#options;
@@ -191,14 +189,9 @@ export class AcpSession {
       this.#agent.setModel(model);
       this.#updates.turnBegins();
       this.#notices.turnBegins();
-      return await runTurn(content, {
-        agent: this.#agent,
-        modelId: model.id,
-        updates: this.#updates,
-        calls,
-        notices: this.#notices,
-        signal: controller.signal,
-      });
+      const [agent, updates, notices] = [this.#agent, this.#updates, this.#notices];
+      const turn = { agent, modelId: model.id, updates, calls, notices, signal: controller.signal };
+      return await runTurn(content, turn);
     } finally {
       signal.removeEventListener("abort", cancel);
       this.#notices.turnEnds();
@@ -305,7 +298,7 @@ async function reportEvent(event: Exclude<AgentEvent, { type: "end" }>, turn: Tu
     case "plan":
       return updates.send({ sessionUpdate: "plan", entries: event.entries.map((entry) => ({ ...entry })) });
     case "usage": {
-      const size = contextWindow(turn.modelId);
+      const size = WINDOWS.find(([pattern]) => pattern.test(turn.modelId))?.[1];
       const used = event.step.input + event.step.output;
       return size === undefined ? undefined : updates.send({ sessionUpdate: "usage_update", used, size });
     }
@@ -315,12 +308,7 @@ async function reportEvent(event: Exclude<AgentEvent, { type: "end" }>, turn: Tu
 }
 
 function toUsage({ input, output, cached }: Tokens): Usage {
-  return {
-    inputTokens: input,
-    outputTokens: output,
-    totalTokens: input + output,
-    cachedReadTokens: cached,
-  };
+  return { inputTokens: input, outputTokens: output, totalTokens: input + output, cachedReadTokens: cached };
 }
 
 /**
@@ -331,14 +319,14 @@ function promptContent(prompt: readonly AcpBlock[], model: { id: string; images:
   if (prompt.length === 0) throw new ToolcribError("invalid_arguments", "The prompt is empty.");
   return prompt.map((block) => {
     if (block.type === "audio") {
+      const hint = "Write what it says instead.";
       throw new ToolcribError("invalid_arguments", "The prompt has audio, which this agent does not support.", {
-        hint: "Write what it says instead.",
+        hint,
       });
     }
     if (block.type === "image" && !model.images) {
-      throw new ToolcribError("invalid_arguments", `The prompt has an image, which ${model.id} cannot see.`, {
-        hint: "Choose a model that sees images, or describe it.",
-      });
+      const hint = "Choose a model that sees images, or describe it.";
+      throw new ToolcribError("invalid_arguments", `The prompt has an image, which ${model.id} cannot see.`, { hint });
     }
     return { ...block };
   });
@@ -369,10 +357,6 @@ const WINDOWS: readonly (readonly [pattern: RegExp, tokens: number])[] = [
   [/gpt-5/, 400_000],
   [/gpt-4o/, 128_000],
 ];
-
-function contextWindow(modelId: string): number | undefined {
-  return WINDOWS.find(([pattern]) => pattern.test(modelId))?.[1];
-}
 
 const PLAN_TOOL = "toolcrib_plan";
 
@@ -442,7 +426,8 @@ function describeCall({ id, name, input }: CallPart, hub: Hub, session: Session)
     capability === undefined
       ? servers.find((one) => name.startsWith(`${one.name}__`) || name.startsWith(`${one.id}__`))
       : servers.find((one) => one.id === capability.origin.source);
-  const bareName = capability?.origin.name ?? bareToolName(name);
+  // `read_file` of `files__read_file`.
+  const bareName = capability?.origin.name ?? name.slice(name.includes("__") ? name.indexOf("__") + 2 : 0);
   const definition = capability?.definition ?? { name: bareName, inputSchema: {} };
   const { workspaceDir } = session;
   return {
@@ -470,12 +455,6 @@ function parsePriority(value: unknown): PlanEntry["priority"] {
 
 function parseStatus(value: unknown): PlanEntry["status"] {
   return value === "in_progress" || value === "completed" ? value : "pending";
-}
-
-/** `read_file` of `files__read_file`. */
-function bareToolName(name: string): string {
-  const at = name.indexOf("__");
-  return at === -1 ? name : name.slice(at + 2);
 }
 
 /** Reports the skills that a user can call, whenever they change. */
@@ -519,14 +498,12 @@ class CommandUpdates {
   }
 
   #tell(): void {
-    const availableCommands = this.#list().map(availableCommand);
+    const availableCommands = this.#list().map(({ name, description, hint }) => {
+      return { name, description, input: hint === undefined ? undefined : { hint } };
+    });
     const now = JSON.stringify(availableCommands);
     if (now === this.#told) return;
     this.#told = now;
     void this.#updates.send({ sessionUpdate: "available_commands_update", availableCommands });
   }
-}
-
-function availableCommand({ name, description, hint }: SlashCommand): AvailableCommand {
-  return { name, description, ...(hint === undefined ? {} : { input: { hint } }) };
 }

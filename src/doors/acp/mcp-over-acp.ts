@@ -5,14 +5,14 @@ import {
   type McpOutcome,
   McpOverAcpCaller,
 } from "@agentclientprotocol/sdk/unstable";
-import type { CancelSignal } from "../../base/cancel.ts";
+import type { CancelSignal } from "../../base/async.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { METHOD_NOT_FOUND, type RequestId, type RpcMessage, type RpcRequest } from "../../model/protocol.ts";
 import { VERSION } from "../../model/version.ts";
 import { WireEntry } from "../../sessions/read-session-servers.ts";
-import type { SendOptions, Wire, WireEvents } from "../../upstream/wire.ts";
+import { notSent, type SendOptions, type Wire, type WireEvents } from "../../upstream/wire.ts";
 
 export class McpOverAcp {
   /** Receives the notifications of running requests. */
@@ -68,11 +68,12 @@ class AcpWire implements Wire {
   agreed(): void {}
 
   async send(message: RpcMessage, { signal }: SendOptions = {}): Promise<void> {
-    if (this.#closed)
-      throw new ToolcribError("server_unavailable", "The connection is closed.", { details: { sent: false } });
+    if (this.#closed) throw notSent("server_unavailable", "The connection is closed.");
     // It has no client notifications; a cancelled request ends by its signal.
     if (!("method" in message) || !("id" in message)) return;
-    if (message.method === "initialize") this.#refuse(message.id);
+    const { id } = message;
+    const error = { code: METHOD_NOT_FOUND, message: "MCP over ACP has no initialize." };
+    if (message.method === "initialize") this.#respond(id, { jsonrpc: "2.0", id, error });
     else void this.#request(message, signal);
   }
 
@@ -91,12 +92,10 @@ class AcpWire implements Wire {
       const outcome = await caller.request(client, serverId, method, params, {
         signal: controller.signal,
         onNotification: (notice) => {
-          const message = { jsonrpc: "2.0" as const, method: notice.method, params: notice.params ?? {} };
-          this.#events.emit("message", { message, related: id });
+          this.#respond(id, { jsonrpc: "2.0", method: notice.method, params: notice.params ?? {} });
         },
       });
-      if (!controller.signal.aborted)
-        this.#events.emit("message", { message: toRpcResponse(id, outcome), related: id });
+      if (!controller.signal.aborted) this.#respond(id, toRpcResponse(id, outcome));
     } catch (error) {
       if (!controller.signal.aborted) this.#events.emit("failed", { id, error: forwardFailed(error) });
     } finally {
@@ -105,9 +104,8 @@ class AcpWire implements Wire {
     }
   }
 
-  #refuse(id: RequestId): void {
-    const error = { code: METHOD_NOT_FOUND, message: "MCP over ACP has no initialize." };
-    this.#events.emit("message", { message: { jsonrpc: "2.0", id, error }, related: id });
+  #respond(id: RequestId, message: RpcMessage): void {
+    this.#events.emit("message", { message, related: id });
   }
 }
 

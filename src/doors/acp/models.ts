@@ -34,8 +34,14 @@ export class ModelChoices {
   /** Rejects with `unauthorized`, and a hint, if there is no model or no key for it. Nothing is sent yet. */
   async open(id: string | undefined): Promise<ChatModel> {
     const setting = id === undefined ? undefined : this.#settings().get(id);
-    if (id === undefined) throw noModelSet();
-    if (setting === undefined) throw modelNotConfigured(id);
+    if (id === undefined) {
+      const hint = 'Set `agent.model` in toolcrib.json, such as "anthropic/claude-sonnet-4-5", or start with --model.';
+      throw new ToolcribError("unauthorized", "No model is set.", { hint });
+    }
+    if (setting === undefined) {
+      const hint = "Choose another one, or add it to `agent.models`.";
+      throw new ToolcribError("invalid_config", `The model ${id} is no longer in the config.`, { hint });
+    }
     if (isChatModel(setting)) return setting;
     const written = JSON.stringify(setting);
     const known = this.#open.get(id);
@@ -99,16 +105,4 @@ export class ModelChoices {
 
 function isChatModel(setting: ModelSetting | ChatModel): setting is ChatModel {
   return typeof setting === "object" && "step" in setting;
-}
-
-function noModelSet(): ToolcribError {
-  return new ToolcribError("unauthorized", "No model is set.", {
-    hint: 'Set `agent.model` in toolcrib.json, such as "anthropic/claude-sonnet-4-5", or start with --model.',
-  });
-}
-
-function modelNotConfigured(id: string): ToolcribError {
-  return new ToolcribError("invalid_config", `The model ${id} is no longer in the config.`, {
-    hint: "Choose another one, or add it to `agent.models`.",
-  });
 }

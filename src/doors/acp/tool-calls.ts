@@ -75,7 +75,7 @@ export class ToolCalls {
     const status = STATUS[event.state];
     if (shown !== undefined && isFinal(shown.status)) return;
     const { title, name, kind, input } = event;
-    const locations = event.locations.map(({ path, line }) => (line === undefined ? { path } : { path, line }));
+    const locations = event.locations.map(({ path, line }) => ({ path, line }));
     const diffs = shown === undefined && kind === "edit" ? this.#diffs(input) : [];
     const call = shown ?? { title, kind, locations, rawInput: input, ofRun: true, status, diffs, last: {} };
     call.status = status;
@@ -99,17 +99,12 @@ export class ToolCalls {
    */
   async asked(toolCallId: string, request: AskRequest, signal: AbortSignal): Promise<ToolCallUpdate> {
     const rawInput = request.arguments;
-    if (isUserCommand(toolCallId)) {
+    // The agent's prefix for calls of user commands.
+    if (toolCallId.startsWith("command_")) {
       const isKnown = this.#shown.has(toolCallId);
-      this.#shown.set(toolCallId, {
-        title: request.name,
-        rawInput,
-        ofRun: false,
-        status: "pending",
-        diffs: [],
-        last: {},
-      });
-      const about = { toolCallId, title: request.name, status: "pending", rawInput } as const;
+      const shown = { title: request.name, status: "pending", rawInput } as const;
+      this.#shown.set(toolCallId, { ...shown, ofRun: false, diffs: [], last: {} });
+      const about = { toolCallId, ...shown };
       await this.#updates.send({ sessionUpdate: isKnown ? "tool_call_update" : "tool_call", ...about });
     } else if (!this.#shown.has(toolCallId)) {
       const known = this.#awaited.get(toolCallId) ?? Promise.withResolvers<void>();
@@ -156,11 +151,6 @@ export class ToolCalls {
   }
 }
 
-/** The agent's prefix for calls of user commands. */
-function isUserCommand(toolCallId: string): boolean {
-  return toolCallId.startsWith("command_");
-}
-
 function contentOf(
   event: ToolCallEvent,
   { diffs, status }: ReportedCall,
@@ -175,11 +165,8 @@ function contentOf(
   if (blocks.length === 0 && event.error !== undefined) blocks.push(textContent(errorText(event.error)));
   // A diff of an edit that did not happen would look done.
   const content = status === "completed" ? [...diffs, ...blocks] : blocks;
-  return { content, rawOutput: boundedOutput(rawOutput(event), rawBytes) };
-}
-
-function rawOutput({ details, content, error }: ToolCallEvent): unknown {
-  return details ?? (error === undefined ? { content: content ?? [] } : { content: content ?? [], error });
+  const output = event.details ?? { content: event.content ?? [], error: event.error };
+  return { content, rawOutput: boundedOutput(output, rawBytes) };
 }
 
 function isFinal(status: ToolCallStatus): boolean {
@@ -273,11 +260,7 @@ function editedPath(input: JsonObject, cwd: string): string | undefined {
 }
 
 function firstText(input: JsonObject, keys: readonly string[]): string | undefined {
-  for (const key of keys) {
-    const value = input[key];
-    if (typeof value === "string") return value;
-  }
-  return undefined;
+  return keys.map((key) => input[key]).find((value) => typeof value === "string");
 }
 
 /** Opening line, our own lines and an empty one, the text, and the closing line of the same id. */

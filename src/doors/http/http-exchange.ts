@@ -105,26 +105,26 @@ export class Exchange implements HttpExchange {
 }
 
 export class RouteTable {
-  /** Longest first. */
-  readonly #routes: readonly HttpRoute[];
+  readonly #byPath: ReadonlyMap<string, HttpRoute>;
 
   constructor(routes: readonly HttpRoute[]) {
-    this.#routes = routes.toSorted((a, b) => b.path.length - a.path.length);
+    // Of two routes with the same path the first counts.
+    this.#byPath = new Map(routes.toReversed().map((route) => [route.path, route]));
   }
 
+  /** The route of the path or of the nearest path above it. The root covers only itself. */
   find(path: string): HttpRoute | undefined {
-    return this.#routes.find((route) => matchesPath(route.path, path));
+    for (let above = path; above !== ""; above = above.slice(0, above.lastIndexOf("/"))) {
+      const route = this.#byPath.get(above);
+      if (route !== undefined) return route;
+    }
+    return undefined;
   }
 
   /** Paths that want credentials. */
   guarded(): string[] {
-    return this.#routes.flatMap(({ path, access }) => (access === "public" ? [] : [path]));
+    return [...this.#byPath.values()].flatMap(({ path, access }) => (access === "public" ? [] : [path]));
   }
-}
-
-/** The root covers only itself. */
-function matchesPath(own: string, path: string): boolean {
-  return path === own || (own !== "/" && path.startsWith(own) && path.charCodeAt(own.length) === 0x2f);
 }
 
 export interface RequestTarget {

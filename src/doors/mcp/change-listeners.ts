@@ -47,7 +47,7 @@ export class ChangeListeners {
 
   /** Notifies of changes from now on, until the returned function is called. */
   add(listener: ChangeListener): () => void {
-    this.#listeners.set(listener, this.#see(listener.session));
+    this.#listeners.set(listener, this.#hub.internals.lists(listener.session));
     const { ownEvents } = listener.session;
     const stops = [
       ownEvents.on("change", () => this.#compare([listener])),
@@ -64,17 +64,13 @@ export class ChangeListeners {
     this.#listeners.clear();
   }
 
-  #see(session: Session): ListSnapshot {
-    return { view: this.#hub.view(session), tools: this.#hub.internals.offered(session) };
-  }
-
   /** Notifies clients whose lists changed. Clients with the same view are compared once. */
   #compare(listeners: Iterable<ChangeListener> = this.#listeners.keys()): void {
     const known = new Map<View, Map<View, ReadonlySet<ListKind>>>();
     for (const listener of listeners) {
       const before = this.#listeners.get(listener);
       if (before === undefined || listener.session.closed) continue;
-      const now = this.#see(listener.session);
+      const now = this.#hub.internals.lists(listener.session);
       if (now.view === before.view) continue;
       this.#listeners.set(listener, now);
       let fromHere = known.get(before.view);

@@ -30,7 +30,7 @@ export type LogLevel = (typeof LEVELS)[number];
 export const DEFAULT_LEVEL: LogLevel = "info";
 
 export function parseLogLevel(value: unknown): LogLevel | undefined {
-  return LEVELS.find((level) => level === value);
+  return value === undefined ? undefined : LEVELS.find((level) => level === value);
 }
 
 /** An unknown level passes: better one message too many than one lost. */

@@ -1,5 +1,5 @@
 /** One client of the legacy era: initialised once, then requests in both directions until it ends. */
-import { CancelController } from "../../base/cancel.ts";
+import { CancelController } from "../../base/async.ts";
 import { ChurnMap } from "../../base/maps.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -33,6 +33,7 @@ import {
   encodeToolcribError,
   invalidParams,
   type MessageSink,
+  metaOf,
   stringParam,
   TrackedSink,
 } from "./rpc-messages.ts";
@@ -48,6 +49,8 @@ export class LegacySession {
   readonly #asked = new ClientRequests();
   readonly #followed = new Set<string>();
   #capabilities: JsonObject = {};
+  /** The requests that the client can answer. */
+  #answers = { roots: false, sampling: false, elicitation: false };
   /** Set from the first `initialize` on; resolves when it is answered. */
   #initializing: Promise<unknown> | undefined;
   #session: Session | undefined;
@@ -58,6 +61,8 @@ export class LegacySession {
   #closed = false;
   /** The least level of log messages that the client asked for, if it did. */
   level: LogLevel | undefined;
+  /** The operator has ended it: the client has to start again. */
+  isOver = false;
   /** The negotiated version; undefined before `initialize` was answered. */
   version: string | undefined;
 
@@ -70,8 +75,7 @@ export class LegacySession {
 
   /** Answers one request; null if it was cancelled. `sink` gets the messages before the answer. */
   async request(message: RpcRequest, sink: MessageSink): Promise<Encoded | null> {
-    const { id, method } = message;
-    const params = isJsonObject(message.params) ? message.params : {};
+    const { id, method, params = {} } = message;
     if (method === "ping") return encodeResult(id, {});
     if (this.#closed) return encodeError(id, { code: INVALID_REQUEST, message: "The session has ended." });
     if (method === "initialize") return this.#initialize(id, params);
@@ -116,11 +120,6 @@ export class LegacySession {
     this.#running.get(id)?.abort();
   }
 
-  /** The operator has ended it: the client has to start again. */
-  get isOver(): boolean {
-    return this.#session?.closed === true;
-  }
-
   get isReady(): boolean {
     return this.#isReady && !this.#closed;
   }
@@ -142,15 +141,6 @@ export class LegacySession {
     return (this.#ownClient ??= this.#client(this.#sink));
   }
 
-  /** Whether it is a client of the user who runs the hub. */
-  get #isOwners(): boolean {
-    return this.#session?.owner === true;
-  }
-
-  get #hasRoots(): boolean {
-    return isJsonObject(this.#capabilities["roots"]);
-  }
-
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -159,7 +149,7 @@ export class LegacySession {
     this.#asked.close();
     this.#session?.close();
     this.#onClose();
-    if (this.#isReady && this.#hasRoots) this.#door.clientsChanged();
+    if (this.#isReady && this.#answers.roots) this.#door.clientsChanged();
     if (this.level !== undefined) this.#door.levelsChanged();
   }
 
@@ -179,8 +169,14 @@ export class LegacySession {
       // The instructions of servers belong into the answer.
       await this.#door.waitUntilSettled();
       if (this.#closed) return encodeError(id, { code: INVALID_REQUEST, message: "The session has ended." });
-      this.#capabilities = forwardedCapabilities(params["capabilities"]);
+      const capabilities = (this.#capabilities = forwardedCapabilities(params["capabilities"]));
+      this.#answers = {
+        roots: isJsonObject(capabilities["roots"]),
+        sampling: isJsonObject(capabilities["sampling"]),
+        elicitation: isJsonObject(capabilities["elicitation"]),
+      };
       const session = (this.#session = hub.openSession(this.#door.sessionOptions(this.#origin)));
+      session.closing.addEventListener("abort", () => (this.isOver = true), { once: true });
       this.version = negotiateVersion(params["protocolVersion"]);
       const instructions = await instructionsFor(hub, session);
       return encodeResult(id, {
@@ -201,7 +197,7 @@ export class LegacySession {
     this.#stopListening();
     this.#stopListening = this.#door.listeners.add(this.#listener(session));
     this.#isReady = true;
-    if (this.#hasRoots) this.#door.clientsChanged();
+    if (this.#answers.roots) this.#door.clientsChanged();
   }
 
   async #run(
@@ -216,15 +212,15 @@ export class LegacySession {
     this.#running.set(id, signal);
     this.#door.calls.start();
     const client = this.#client(sink);
-    const onAsk = approvalCallback(client, session);
     const incoming: IncomingRequest = {
       id,
       method,
       params,
+      meta: metaOf(params),
       era: "legacy",
       session,
       client,
-      onAsk,
+      onAsk: this.#answers.elicitation ? approvalCallback(client, session) : undefined,
       sink,
       signal,
       onNotice: (name, noticed) => this.#tell(sink, name, noticed),
@@ -276,20 +272,18 @@ export class LegacySession {
 
   /** All calls of a session have the same client; its requests go with the current call. */
   #client(sink: MessageSink): ClientSide {
-    const capabilities = this.#capabilities;
+    const { roots, sampling, elicitation } = this.#answers;
     const asker =
       (method: string) =>
       (params: JsonObject, { signal }: ServerRequestContext): Promise<JsonObject> =>
         this.#asked.ask(sink, method, params, signal);
     return {
       key: this,
-      capabilities,
-      rootsOnRequest: !this.#isOwners,
-      ...(isJsonObject(capabilities["roots"])
-        ? { listRoots: ({ signal }) => this.#asked.ask(sink, "roots/list", undefined, signal) }
-        : {}),
-      ...(isJsonObject(capabilities["sampling"]) ? { sample: asker("sampling/createMessage") } : {}),
-      ...(isJsonObject(capabilities["elicitation"]) ? { elicit: asker("elicitation/create") } : {}),
+      capabilities: this.#capabilities,
+      rootsOnRequest: this.#session?.owner !== true,
+      listRoots: roots ? ({ signal }) => this.#asked.ask(sink, "roots/list", undefined, signal) : undefined,
+      sample: sampling ? asker("sampling/createMessage") : undefined,
+      elicit: elicitation ? asker("elicitation/create") : undefined,
     };
   }
 

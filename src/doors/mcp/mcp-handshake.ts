@@ -8,7 +8,6 @@ import {
   LEGACY_VERSIONS,
   MODERN_VERSION,
   type RpcError,
-  type RpcNotification,
   type RpcRequest,
   UNSUPPORTED_VERSION,
   VERSION_KEY,
@@ -59,7 +58,7 @@ function mergeDeclared<Key extends string>(key: Key, declared: readonly JsonObje
 export function forwardedCapabilities(capabilities: unknown): JsonObject {
   if (!isJsonObject(capabilities)) return {};
   const { tasks: _tasks, extensions, ...rest } = capabilities;
-  if (!isJsonObject(extensions)) return rest;
+  if (extensions === undefined || !isJsonObject(extensions)) return rest;
   const { [UNSUPPORTED_EXTENSION]: _cannot, ...kept } = extensions;
   return { ...rest, extensions: kept };
 }
@@ -73,11 +72,6 @@ export async function instructionsFor(hub: Hub, session: Session): Promise<strin
   if (only === undefined) return undefined;
   if (given.length === 1 && skills.length === 0 && hub.servers.list().length === 1) return only.text;
   return given.map(({ name, text }) => `# ${name}\n\n${text.trim()}`).join("\n\n");
-}
-
-/** A modern message says so in its `_meta`; `server/discover` exists in that era only. */
-export function claimsModern({ method, params }: RpcRequest | RpcNotification): boolean {
-  return method === "server/discover" || VERSION_KEY in metaOf(params);
 }
 
 /**

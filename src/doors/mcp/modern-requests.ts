@@ -16,7 +16,7 @@ import type { ClientSide } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import { approvalCallback } from "./approval-form.ts";
 import type { ListKind } from "./change-listeners.ts";
-import { type DoorContext, isAtLeastLevel, parseLogLevel } from "./door-context.ts";
+import { type DoorContext, isAtLeastLevel, type LogLevel, parseLogLevel } from "./door-context.ts";
 import {
   forwardedCapabilities,
   instructionsFor,
@@ -64,8 +64,7 @@ export class ModernRequests {
     sink: MessageSink,
     signal: AbortSignal,
   ): Promise<Encoded | null> {
-    const { id, method } = request;
-    const params = isJsonObject(request.params) ? request.params : {};
+    const { id, method, params = {} } = request;
     const { session, release } = this.#principals.hold(origin);
     const isStream = method === "subscriptions/listen";
     if (!isStream) this.#door.calls.start();
@@ -109,12 +108,14 @@ export class ModernRequests {
     const run = sharedMethod(method);
     if (run === undefined) return encodeError(id, { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` });
     const watched = new TrackedSink(sink);
-    const call = { id, method, params, session, sink: watched, signal };
-    const level = parseLogLevel(metaOf(params)[LOG_LEVEL_KEY]);
+    const meta = metaOf(params);
+    const level = parseLogLevel(meta[LOG_LEVEL_KEY]);
     if (level !== undefined) this.#door.wantsLevel(level);
+    const capabilities = forwardedCapabilities(meta[CLIENT_CAPABILITIES_KEY]);
+    const call = { id, method, params, meta, level, capabilities, session, sink: watched, signal };
     const answer = await (INTERRUPTIBLE_METHODS.has(method)
       ? this.#inRounds(run, call, origin)
-      : run(this.#door.hub, toIncomingRequest(call, silentClient(session, params))));
+      : run(this.#door.hub, toIncomingRequest(call, silentClient(call))));
     await watched.settle();
     return answer;
   }
@@ -124,7 +125,7 @@ export class ModernRequests {
     call: ModernCall,
     { caller }: RequestOrigin,
   ): Promise<Encoded> {
-    const { id, method, params, sink, signal } = call;
+    const { id, method, params, capabilities, sink, signal } = call;
     const { requestState: state } = params;
     const responses = objectParam(params, "inputResponses", method);
     const key = { caller: identityOf(caller), method, params };
@@ -133,7 +134,6 @@ export class ModernRequests {
       // The answer was made for the request that began the call.
       return "requestState" in ended ? encodeInputRequired(id, ended) : withRequestId(id, ended);
     }
-    const capabilities = forwardedCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
     const rounds = new ParkableCall(this.#rounds, key, call.session, capabilities, sink);
     const input = {
       responses,
@@ -168,31 +168,33 @@ interface ModernCall {
   readonly id: RpcRequest["id"];
   readonly method: string;
   readonly params: JsonObject;
+  readonly meta: JsonObject;
+  readonly level: LogLevel | undefined;
+  /** Those of its client that are forwarded. */
+  readonly capabilities: JsonObject;
   readonly session: Session;
   readonly sink: MessageSink;
   readonly signal: AbortSignal;
 }
 
 /** For requests that servers cannot answer with questions; the capabilities are declared all the same. */
-function silentClient(session: Session, params: JsonObject): ClientSide {
-  const capabilities = forwardedCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
+function silentClient({ session, capabilities }: ModernCall): ClientSide {
   return { key: session, waiting: true, capabilities, rootsOnRequest: !session.owner };
 }
 
 function toIncomingRequest(call: ModernCall, client: ClientSide): IncomingRequest {
-  const { params, session, sink } = call;
-  const level = parseLogLevel(metaOf(params)[LOG_LEVEL_KEY]);
+  const { id, method, params, meta, level, session, sink, signal } = call;
   return {
-    ...call,
+    ...{ id, method, params, meta, session, sink, signal },
     era: "modern",
     client,
     onAsk: approvalCallback(client, session),
     logLevel: level,
-    onNotice: (method, noticed) => {
+    onNotice: (notification, noticed) => {
       // Log messages come only to who asked for them, and only as loud as asked for.
-      const isLog = method === "notifications/message";
+      const isLog = notification === "notifications/message";
       if (isLog && (level === undefined || !isAtLeastLevel(noticed["level"], level))) return;
-      sink.send(encodeNotification(method, noticed));
+      sink.send(encodeNotification(notification, noticed));
     },
   };
 }

@@ -48,6 +48,11 @@ function classify(value: unknown): ClientMessage {
   return isRequestId(id) ? { kind: "request", message: value as unknown as RpcRequest } : invalidMessage(value);
 }
 
+/** A modern message says so in its `_meta`; `server/discover` exists in that era only. */
+export function claimsModern({ method, params }: RpcRequest | RpcNotification): boolean {
+  return method === "server/discover" || VERSION_KEY in metaOf(params);
+}
+
 /** Batches went out of the protocol after this version. */
 const LAST_WITH_BATCHES = "2025-03-26";
 const MAX_BATCH = 100;
@@ -114,7 +119,7 @@ export function refuseCursor(params: JsonObject, method: string): void {
 
 export function metaOf(params: JsonObject | undefined): JsonObject {
   const meta = params?.["_meta"];
-  return isJsonObject(meta) ? meta : NO_META;
+  return meta !== undefined && isJsonObject(meta) ? meta : NO_META;
 }
 
 const NO_META: JsonObject = Object.freeze({});

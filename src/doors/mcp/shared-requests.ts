@@ -1,5 +1,5 @@
 /** The requests that both eras have: from MCP params to the hub, and from its Outcome to a response. */
-import type { CancelSignal } from "../../base/cancel.ts";
+import type { CancelSignal } from "../../base/async.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { Capability } from "../../model/capability.ts";
 import type { AskCallback } from "../../model/decision.ts";
@@ -18,7 +18,6 @@ import {
   forwardedMeta,
   invalidParams,
   type MessageSink,
-  metaOf,
   objectParam,
   type ProgressToken,
   progressTokenOf,
@@ -157,8 +156,7 @@ function otherParams(params: JsonObject, known: readonly string[]): JsonObject |
 type Options = Omit<Parameters<Hub["read"]>[0], "uri" | "session">;
 
 function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): Options {
-  const { params, sink, signal, client, onAsk, onNotice, logLevel, input } = incoming;
-  const meta = metaOf(params);
+  const { meta, sink, signal, client, onAsk, onNotice, logLevel, input } = incoming;
   const token = progressTokenOf(meta);
   return {
     signal,
@@ -215,6 +213,8 @@ export interface IncomingRequest {
   readonly id: RequestId;
   readonly method: string;
   readonly params: JsonObject;
+  /** Its `_meta`. */
+  readonly meta: JsonObject;
   readonly era: Era;
   readonly session: Session;
   readonly client: ClientSide;

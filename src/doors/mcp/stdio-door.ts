@@ -9,13 +9,14 @@ import type { McpDoor } from "./mcp-door.ts";
 import type { RequestOrigin } from "./view-scope.ts";
 import {
   batchError,
+  claimsModern,
   type ClientMessage,
   type Encoded,
   encodeError,
   type MessageSink,
   parseMessages,
 } from "./rpc-messages.ts";
-import { claimsModern, envelopeError } from "./mcp-handshake.ts";
+import { envelopeError } from "./mcp-handshake.ts";
 import type { LegacySession } from "./legacy-session.ts";
 
 const MAX_LINE_BYTES = 64 * 1024 * 1024;

@@ -34,6 +34,7 @@ export function requestedScope(base: string, path: string, query: URLSearchParam
   if (asked === undefined) return { ok: false, reason: "no such path" };
   if (caller.role !== undefined && asked !== null && asked !== caller.role) return { ok: false, reason: "other role" };
   const role = caller.role ?? asked ?? undefined;
+  if (query.size === 0) return { ok: true, scope: { role } };
   return { ok: true, scope: { role, servers: namesIn(query, "servers"), tags: namesIn(query, "tags") } };
 }
 
@@ -47,7 +48,6 @@ function roleIn(base: string, path: string): string | null | undefined {
 
 /** Sorted and without duplicates; a list without any name does not narrow. */
 function namesIn(query: URLSearchParams, key: string): string[] | undefined {
-  if (query.size === 0) return undefined;
   const names = query.getAll(key).flatMap((value) => value.split(",").flatMap((name) => name.trim() || []));
   return names.length === 0 ? undefined : [...new Set(names)].toSorted();
 }

@@ -6,7 +6,8 @@ import { randomUUID } from "node:crypto";
 import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, join } from "node:path";
-import { isProcessAlive, systemErrorCode } from "../lock-file.ts";
+import { isProcessAlive } from "../lock-file.ts";
+import { systemErrorCode } from "../../model/errors.ts";
 
 type JournalLine =
   | { readonly kind: "owner"; readonly pid: number; readonly host: string }

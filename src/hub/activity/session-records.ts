@@ -54,11 +54,11 @@ export class SessionRecords {
     this.#writeLater();
   }
 
-  called(sessionId: string): void {
+  called(sessionId: string, at: number): void {
     const record = this.#open.get(sessionId);
     if (record === undefined) return;
     record.calls += 1;
-    record.lastCallAt = this.#options.clock.now();
+    record.lastCallAt = at;
     this.#note(record);
   }
 

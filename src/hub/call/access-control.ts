@@ -36,6 +36,7 @@ interface AccessControlOptions {
 export class AccessControl {
   readonly #options: AccessControlOptions;
   readonly #openWorld = new WeakMap<Capability, boolean>();
+  readonly #kinds = new WeakMap<Capability, CapabilityKind>();
   readonly #decided = new DecisionCache();
 
   constructor(options: AccessControlOptions) {
@@ -49,21 +50,30 @@ export class AccessControl {
 
   /** Whether the session sees it in lists. What must be asked for is seen. */
   shows(session: Session, capability: Capability, uri?: string): boolean {
-    return this.#standing(session, capability, uri).every(({ verdict }) => verdict !== "deny");
+    return this.#isShown(capability, this.#ruled(session, capability, uri));
+  }
+
+  /** The same for a whole list: what depends on the session alone is looked up once. */
+  visibleTo(session: Session): (capability: Capability) => boolean {
+    const decisions = this.#decisionsOf(session);
+    return (capability) => this.#isShown(capability, this.#ruled(session, capability, undefined, decisions));
   }
 
   /** The strictest verdict of rules, objections and taint. */
   decide(session: Session, capability: Capability, uri?: string): Decision {
     let decision = this.#ruled(session, capability, uri);
-    if (isBuiltIn(capability)) return decision;
+    if (this.#kindOf(capability) === "builtIn") return decision;
     for (const objects of this.#options.objections) decision = strictest(decision, objects(capability));
     return strictest(decision, this.#taintVerdict(session, capability));
   }
 
   /** All verdicts: rules first, then objections, then taint. Approval of one is not approval of another. */
   verdicts(session: Session, capability: Capability, uri?: string): Decision[] {
-    const taint = isBuiltIn(capability) ? undefined : this.#taintVerdict(session, capability);
-    return [...this.#standing(session, capability, uri), ...(taint === undefined ? [] : [taint])];
+    const byRules = this.#ruled(session, capability, uri);
+    if (this.#kindOf(capability) === "builtIn") return [byRules];
+    const objections = this.#options.objections.map((objects) => objects(capability));
+    const narrowing = [...objections, this.#taintVerdict(session, capability)];
+    return [byRules, ...narrowing.filter((decision) => decision !== undefined)];
   }
 
   /** The rules' part of the decision, step by step, and the decision as a whole. */
@@ -116,25 +126,47 @@ export class AccessControl {
     return alias === undefined ? [] : [alias];
   }
 
-  #standing(session: Session, capability: Capability, uri?: string): Decision[] {
-    const byRules = this.#ruled(session, capability, uri);
-    if (isBuiltIn(capability)) return [byRules];
-    const objections = this.#options.objections.map((objects) => objects(capability));
-    return [byRules, ...objections.filter((decision) => decision !== undefined)];
+  #isShown(capability: Capability, byRules: Decision): boolean {
+    if (byRules.verdict === "deny") return false;
+    if (this.#kindOf(capability) === "builtIn") return true;
+    for (const objects of this.#options.objections) if (objects(capability)?.verdict === "deny") return false;
+    return true;
   }
 
   /** The verdict of the rules, which stays the same for as long as the capability and the session's rules do. */
-  #ruled(session: Session, capability: Capability, uri?: string): Decision {
+  #ruled(
+    session: Session,
+    capability: Capability,
+    uri?: string,
+    decisions: SessionDecisions | undefined = this.#decisionsOf(session),
+  ): Decision {
     // Kept results belong to the session alone, and were decided on when they were made.
     if (capability.origin.source === RESULTS_SOURCE) return ALLOWED;
     // A template has any number of URIs.
     if (capability.kind === "template" && uri !== undefined) return this.#byRules(session, capability, uri);
-    // And there is any number of names for unknown roles.
-    if (!this.knowsRoleOf(session)) return this.#byRules(session, capability);
+    if (decisions === undefined) return this.#byRules(session, capability);
     // Whether a tool is its owner's only can change while its definition does not.
-    const { origin, kind } = capability;
-    const ownerOnly = kind === "tool" && isLocalSource(origin.source) && this.#options.isOwnerOnly(origin);
-    return this.#decided.of(capability, session, ownerOnly, () => this.#byRules(session, capability));
+    const isOwnerOnly = this.#kindOf(capability) === "localTool" && this.#options.isOwnerOnly(capability.origin);
+    const known = isOwnerOnly ? decisions.ownerOnly : decisions.others;
+    let decision = known.get(capability);
+    if (decision === undefined) {
+      // Records show it to listeners, who must not change what applies to the next call.
+      decision = Object.freeze(this.#byRules(session, capability));
+      Object.freeze(decision.rule);
+      known.set(capability, decision);
+    }
+    return decision;
+  }
+
+  /** Undefined for an unknown role, of which there is any number of names. */
+  #decisionsOf(session: Session): SessionDecisions | undefined {
+    return this.knowsRoleOf(session) ? this.#decided.of(session) : undefined;
+  }
+
+  #kindOf(capability: Capability): CapabilityKind {
+    let kind = this.#kinds.get(capability);
+    if (kind === undefined) this.#kinds.set(capability, (kind = kindOf(capability)));
+    return kind;
   }
 
   #byRules(session: Session, capability: Capability, uri?: string): Decision {
@@ -187,9 +219,13 @@ function isAgentTool({ name, origin }: Capability): boolean {
   return isSessionLocalSource(origin.source) && isReservedName(name);
 }
 
-/** The hub's own: nothing to pin, and nothing that they could bring in by themselves. */
-function isBuiltIn(capability: Capability): boolean {
-  return capability.origin.source === RESULTS_SOURCE || isSearchTool(capability);
+/** `builtIn`: the hub's own, nothing to pin, and nothing that they could bring in by themselves. */
+type CapabilityKind = "builtIn" | "localTool" | "other";
+
+function kindOf(capability: Capability): CapabilityKind {
+  const { origin, kind } = capability;
+  if (origin.source === RESULTS_SOURCE || isSearchTool(capability)) return "builtIn";
+  return kind === "tool" && isLocalSource(origin.source) ? "localTool" : "other";
 }
 
 /** Clients choose how they narrow: what was decided for the least recently used way is decided again. */
@@ -197,25 +233,23 @@ const MAX_NARROWED_KEYS = 64;
 /** Every role costs as much again for each capability. */
 const MAX_ROLE_KEYS = 256;
 
-type Decisions = WeakMap<Capability, Decision>;
+interface SessionDecisions {
+  readonly ownerOnly: WeakMap<Capability, Decision>;
+  readonly others: WeakMap<Capability, Decision>;
+}
 
 /** The rules' decision on a capability for each view key, so that a call does not match every pattern again. */
 class DecisionCache {
-  readonly #ofRoles = new LruMap<string, Decisions>(MAX_ROLE_KEYS);
-  readonly #narrowed = new LruMap<string, Decisions>(MAX_NARROWED_KEYS);
+  readonly #ofRoles = new LruMap<string, SessionDecisions>(MAX_ROLE_KEYS);
+  readonly #narrowed = new LruMap<string, SessionDecisions>(MAX_NARROWED_KEYS);
 
-  of(capability: Capability, { viewKey, rules }: Session, ownerOnly: boolean, decide: () => Decision): Decision {
+  of({ viewKey, rules }: Session): SessionDecisions {
     const cache = rules === undefined ? this.#ofRoles : this.#narrowed;
-    const key = ownerOnly ? `${viewKey} ownerOnly` : viewKey;
-    let decisions = cache.get(key);
-    if (decisions === undefined) cache.set(key, (decisions = new WeakMap()));
-    let decision = decisions.get(capability);
-    if (decision === undefined) {
-      // Records show it to listeners, who must not change what applies to the next call.
-      decision = Object.freeze(decide());
-      Object.freeze(decision.rule);
-      decisions.set(capability, decision);
+    let decisions = cache.get(viewKey);
+    if (decisions === undefined) {
+      decisions = { ownerOnly: new WeakMap(), others: new WeakMap() };
+      cache.set(viewKey, decisions);
     }
-    return decision;
+    return decisions;
   }
 }

@@ -2,7 +2,7 @@
 import type { Rule } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LimitOutcome } from "../../policy/call-limits.ts";
-import { argumentsOf, type CallContext, publicNameOf, ruledNameOf } from "./call-context.ts";
+import { argumentsOf, type CallContext, ruledNameOf } from "./call-context.ts";
 import type { Question } from "./approvals.ts";
 import { frozenCopy } from "./hooks.ts";
 import { locate, notFoundError, type Target } from "./locate.ts";
@@ -24,13 +24,12 @@ export async function authorize(call: CallContext, found: Target): Promise<Targe
 
 async function authorized(call: CallContext, found: Target): Promise<Target> {
   call.use = frozenCopy(call.use);
-  const { path, session, use } = call;
-  const name = publicNameOf(use);
+  const { path, session, name, use } = call;
   const answered = new Set<string>();
   for (;;) {
     const target = locate(path, session, use);
     if (target === undefined || !isSameCapability(target, found)) throw changedError(name);
-    const verdicts = path.access.verdicts(session, target.capability, ruledNameOf(use));
+    const verdicts = path.access.verdicts(session, target.capability, ruledNameOf(call));
     const denial = verdicts.find(({ verdict }) => verdict === "deny")?.rule;
     if (denial) throw deniedError(call, target, denial);
     const open = verdicts.flatMap(({ verdict, rule }) => (verdict === "ask" && !answered.has(rule.list) ? [rule] : []));
@@ -41,9 +40,9 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
   }
 }
 
-function approvalQuestion({ path, callId, session, use }: CallContext, { capability }: Target, rule: Rule): Question {
-  const name = publicNameOf(use);
-  const rules = rule.list === "ask" ? path.access.askingRules(session, capability, ruledNameOf(use)) : [rule];
+function approvalQuestion(call: CallContext, { capability }: Target, rule: Rule): Question {
+  const { path, callId, session, name, use } = call;
+  const rules = rule.list === "ask" ? path.access.askingRules(session, capability, ruledNameOf(call)) : [rule];
   const reason = `${name} needs approval: ${describeRule(rule)}.`;
   return {
     callId,
@@ -59,9 +58,9 @@ function approvalQuestion({ path, callId, session, use }: CallContext, { capabil
   };
 }
 
-function deniedError({ path, session, use }: CallContext, { capability }: Target, rule: Rule): ToolcribError {
-  const name = publicNameOf(use);
-  if (!session.owner && !path.access.shows(session, capability, ruledNameOf(use))) {
+function deniedError(call: CallContext, { capability }: Target, rule: Rule): ToolcribError {
+  const { path, session, name, use } = call;
+  if (!session.owner && !path.access.shows(session, capability, ruledNameOf(call))) {
     return path.unavailable.explain(session, use) ?? notFoundError(use, path.visibleNames(session, use.kind));
   }
   return new ToolcribError("denied", `Policy denies ${name}: ${describeRule(rule)}.`, {
@@ -93,7 +92,7 @@ const NO_SLOT: Slot = { release() {} };
 
 export function acquireSlot(call: CallContext, target: Target): Slot | Promise<Slot> {
   // Searching reaches no server, and the call that `toolcrib_call` runs takes its own slot.
-  if (isSearchTool(target.capability)) return NO_SLOT;
+  if (target.source.kind === "local" && isSearchTool(target.capability)) return NO_SLOT;
   const taken = call.path.limits.takeAcrossNodes(target.source.id, call.session.id, call.session.sharedKey);
   return taken instanceof Promise ? taken.then((answer) => slotOf(call, answer)) : slotOf(call, taken);
 }

@@ -1,4 +1,4 @@
-import type { CancelSignal } from "../../base/cancel.ts";
+import type { CancelSignal } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CatalogReader } from "../../catalog/catalog.ts";
 import { expandKnownPart } from "../../catalog/uri-template.ts";
@@ -11,7 +11,7 @@ import type { Use, UseContext, UseOptions } from "../../model/source.ts";
 import type { CallLimits } from "../../policy/call-limits.ts";
 import type { Provider } from "../../schemas/normalize.ts";
 import type { Session } from "../../sessions/session.ts";
-import type { AuditSink } from "../../telemetry/call-record.ts";
+import type { AuditSink, StartRecord } from "../../telemetry/call-record.ts";
 import type { Tracing } from "../../telemetry/tracing.ts";
 import type { SearchTools } from "../view/search-tools.ts";
 import type { AccessControl } from "./access-control.ts";
@@ -28,8 +28,8 @@ export interface CallOptions extends UseOptions {
 /** The parts that a call passes, in the order in which it does. */
 export interface CallPath {
   readonly clock: Clock;
-  /** The catalog of a session: the hub's catalog, with what the session brought over it. */
-  readonly catalogOf: (session: Session) => CatalogReader;
+  /** The hub's catalog, with what the session brought over it. */
+  readonly catalog: CatalogReader;
   /** Servers that are not connected, for names that no other source has. */
   readonly unavailable: UnavailableServers;
   /** Resources that no server lists. */
@@ -64,10 +64,14 @@ export interface CallContext extends UseContext {
   readonly session: Session;
   readonly origin?: CapabilityOrigin | undefined;
   readonly startedAt: number;
+  /** The public name or URI. */
+  readonly name: string;
   /** In public names. Once it was shown for approval it is a frozen copy. */
   use: Use;
   target: Target | undefined;
   decision: Decision | undefined;
+  /** Written before anything is sent; the start of the record that the call ends in. */
+  begun: StartRecord | undefined;
   resultBytes: number;
   findings: readonly Finding[];
   readonly notes: Record<string, unknown>;
@@ -88,8 +92,8 @@ export function publicNameOf(use: Use): string {
 }
 
 /** The name that rules are matched against: a completion is about the URI that its template has with what was typed so far. */
-export function ruledNameOf(use: Use): string {
-  if (use.kind !== "completion" || use.ref.type !== "ref/resource") return publicNameOf(use);
+export function ruledNameOf({ use, name }: Pick<CallContext, "use" | "name">): string {
+  if (use.kind !== "completion" || use.ref.type !== "ref/resource") return name;
   const { ref, argument, context } = use;
   const known = isJsonObject(context?.["arguments"]) ? context["arguments"] : {};
   return expandKnownPart(ref.uri, { ...known, [argument.name]: argument.value });

@@ -3,12 +3,14 @@
  * It never throws: whatever happens, the call ends in exactly one Outcome and one record.
  */
 import { randomUUID } from "node:crypto";
-import type { CancelSignal } from "../../base/cancel.ts";
+import type { CancelSignal } from "../../base/async.ts";
 import { asToolcribError, type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
-import type { Use } from "../../model/source.ts";
+import type { Source, Use } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
+import type { CallRecord, StartRecord } from "../../telemetry/call-record.ts";
+import type { CallSpan } from "../../telemetry/tracing.ts";
 import { authorize, acquireSlot } from "./authorize.ts";
 import {
   argumentsOf,
@@ -21,19 +23,24 @@ import {
 import { failedOutcome, guardedProgress, inspectCallResult, outcomeOf, withPublicUris } from "./call-result.ts";
 import type { HookCall } from "./hooks.ts";
 import { locate, locateUnavailable, type Target } from "./locate.ts";
-import { beginSpan, callRecord, endSpan, runInSpan, startRecord } from "./record-call.ts";
 
 export async function runCall(path: CallPath, session: Session, use: Use, options: CallOptions): Promise<Outcome> {
   const { signal, dispose } = callSignal(options.signal, session);
   const call = callContext(path, session, use, options, signal);
-  const span = beginSpan(call);
+  const span = path.tracing?.begin(() => ({
+    callId: call.callId,
+    session: session.id,
+    door: session.door,
+    use,
+    meta: call.meta,
+  }));
 
   let outcome: Outcome;
   try {
     checkRequest(call);
     const found = (call.target = locate(path, session, use) ?? (await locateUnavailable(path, session, use)));
     checkOrigin(found, call.origin);
-    call.decision = path.access.decide(session, found.capability, ruledNameOf(use));
+    call.decision = path.access.decide(session, found.capability, ruledNameOf(call));
     const target = (call.target = call.decision.verdict === "allow" ? found : await authorize(call, found));
     const taken = acquireSlot(call, target);
     // A hub on its own decides at once, and its calls go on in the same turn.
@@ -41,11 +48,12 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     try {
       const seen = path.hooks.empty ? undefined : hookCallOf(call, target);
       const narrowed = seen === undefined ? target.use : await applyBeforeHooks(call, seen, target.use);
-      const recorded = path.audit.begin?.(startRecord(call), { arguments: argumentsOf(call.use) });
+      call.begun = startRecord(call);
+      const recorded = path.audit.begin?.(call.begun, { arguments: argumentsOf(call.use) });
       if (recorded !== undefined) await recorded;
-      const answered = await runInSpan(span, target.source, narrowed, call);
-      const raw = withoutHiddenCompletions(call, target, answered);
-      const result = path.maskResult(withPublicUris(path.catalogOf(session), session, target.source, raw));
+      const answered = await runTraced(call, target.source, narrowed, span);
+      const raw = use.kind === "completion" ? withoutHiddenCompletions(call, target, answered) : answered;
+      const result = path.maskResult(withPublicUris(path.catalog, session, target.source, raw));
       outcome = outcomeOf(call, await inspectCallResult(call, target, seen, result));
     } finally {
       slot.release();
@@ -56,7 +64,11 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     dispose();
   }
   if (session.telling !== undefined) await session.telling;
-  endSpan(span, call, outcome);
+  span?.end({
+    server: call.target?.capability.origin.source ?? null,
+    decision: call.decision?.verdict ?? "none",
+    outcome: outcome.ok ? "ok" : outcome.error.code,
+  });
 
   const record = path.hooks.persist(callRecord(call, outcome));
   if (record === undefined) path.audit.withhold?.(call.callId);
@@ -77,6 +89,7 @@ function callContext(
     path,
     callId: randomUUID(),
     session,
+    name: publicNameOf(use),
     use,
     signal,
     client,
@@ -85,6 +98,7 @@ function callContext(
     startedAt: path.clock.now(),
     target: undefined,
     decision: undefined,
+    begun: undefined,
     resultBytes: 0,
     findings: [],
     notes: {},
@@ -92,15 +106,62 @@ function callContext(
   return call;
 }
 
+/** Runs the use; traced, the source gets a `_meta` that continues the trace. */
+function runTraced(call: CallContext, source: Source, use: Use, span: CallSpan | undefined): Promise<Result> {
+  if (span === undefined) return source.run(use, call);
+  return span.run(source, use, call.meta, (meta) => source.run(use, { ...call, meta }));
+}
+
+type StartedCall = Pick<CallContext, "callId" | "session" | "name" | "use" | "startedAt" | "target" | "decision">;
+
+/** The record of a call that is about to reach its source. */
+export function startRecord({ callId, session, name, use, startedAt, target, decision }: StartedCall): StartRecord {
+  return {
+    callId,
+    time: isoTime(startedAt),
+    session: session.id,
+    door: session.door,
+    role: session.role ?? null,
+    user: session.user ?? null,
+    kind: use.kind,
+    name,
+    origin: target?.capability.origin ?? null,
+    decision: decision?.verdict ?? "none",
+    rule: decision?.rule ?? null,
+  };
+}
+
+/** The record of a call that has ended. */
+function callRecord(call: CallContext, outcome: Outcome): CallRecord {
+  return {
+    ...(call.begun ?? startRecord(call)),
+    outcome: outcome.ok ? "ok" : outcome.error.code,
+    durationMs: call.path.clock.now() - call.startedAt,
+    resultBytes: call.resultBytes,
+    findings: call.findings.map(({ code, severity }) => ({ code, severity })),
+    notes: call.notes,
+  };
+}
+
+let lastTime = Number.NaN;
+let lastText = "";
+
+/** Many calls begin in one millisecond. */
+function isoTime(time: number): string {
+  if (time !== lastTime) [lastTime, lastText] = [time, new Date(time).toISOString()];
+  return lastText;
+}
+
 /** A completion does not suggest what the session may not see. */
-function withoutHiddenCompletions({ path, session, use }: CallContext, target: Target, result: Result): Result {
+function withoutHiddenCompletions(call: CallContext, target: Target, result: Result): Result {
+  const { path, session, use } = call;
   if (use.kind !== "completion" || use.ref.type !== "ref/resource") return result;
   const { completion } = result;
   if (!isJsonObject(completion) || !Array.isArray(completion["values"])) return result;
   const given: unknown[] = completion["values"];
   const values = given.filter((value) => {
     const argument = { ...use.argument, value: String(value) };
-    return path.access.shows(session, target.capability, ruledNameOf({ ...use, argument }));
+    return path.access.shows(session, target.capability, ruledNameOf({ ...call, use: { ...use, argument } }));
   });
   if (values.length === given.length) return result;
   const { total: _total, ...rest } = completion;
@@ -117,8 +178,10 @@ function checkOrigin({ capability: { name, origin } }: Target, wanted: CallOptio
 
 /** Doors and programs hand over what they were given, so the request itself may be wrong. */
 function checkRequest({ session, signal, use }: CallContext): void {
-  if (session.closed) throw new ToolcribError("cancelled", "The session is closed.");
-  if (signal.aborted) throw new ToolcribError("cancelled", "The call was cancelled before it began.");
+  if (signal.aborted) {
+    const reason = session.closed ? "The session is closed." : "The call was cancelled before it began.";
+    throw new ToolcribError("cancelled", reason);
+  }
   if (use.kind !== "tool" && use.kind !== "prompt") return;
   if (typeof use.name !== "string")
     throw new ToolcribError("invalid_arguments", `The name of a ${use.kind} must be text.`);
@@ -163,7 +226,7 @@ function abortReason(error: ToolcribError, { reason }: AbortSignal): ToolcribErr
 }
 
 /** A call in the form that hooks see. */
-function hookCallOf({ callId, session, use }: CallContext, target: Target): HookCall {
+function hookCallOf({ callId, session, name, use }: CallContext, target: Target): HookCall {
   return {
     callId,
     session: {
@@ -173,7 +236,7 @@ function hookCallOf({ callId, session, use }: CallContext, target: Target): Hook
       role: session.role,
     },
     kind: use.kind,
-    name: publicNameOf(use),
+    name,
     origin: target.capability.origin,
     arguments: argumentsOf(use),
   };

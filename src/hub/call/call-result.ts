@@ -23,7 +23,7 @@ import type { CallToolResult, ContentBlock, Progress, Result } from "../../model
 import type { Source } from "../../model/source.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import type { Session } from "../../sessions/session.ts";
-import { type CallContext, publicNameOf } from "./call-context.ts";
+import type { CallContext } from "./call-context.ts";
 import type { Target } from "./locate.ts";
 import type { HookCall } from "./hooks.ts";
 
@@ -40,9 +40,11 @@ export async function inspectCallResult(
 ): Promise<Result> {
   const { path, callId } = call;
   const isQuestion = raw["resultType"] === "input_required";
-  // The rounds of one call need one approval.
-  if (isQuestion) path.approvals.restore(callId, { hasRun: true });
-  else path.approvals.spend(callId);
+  // Only a call that had to be asked about has an approval, and its rounds need one together.
+  if (call.decision?.verdict !== "allow") {
+    if (isQuestion) path.approvals.restore(callId, { hasRun: true });
+    else path.approvals.spend(callId);
+  }
 
   const limit = path.limitValues.resultBytes;
   const mayKeep = call.keepLarge === true && call.use.kind === "tool" && !isQuestion;
@@ -72,7 +74,7 @@ export async function inspectCallResult(
  * too, which goes on as it came.
  */
 function leavesProcess({ session }: CallContext, { source }: Target): boolean {
-  return !session.inProcess && isLocalSource(source.id);
+  return source.kind === "local" && isLocalSource(source.id) && !session.inProcess;
 }
 
 function withoutDetails(result: Result): Result {
@@ -196,7 +198,7 @@ const MAX_DETAILS_BYTES = 64 * 1024;
  * masked in every error, whoever worded it.
  */
 export function failedOutcome(call: CallContext, error: ToolcribError): Outcome {
-  const { path, callId, session, target, use } = call;
+  const { path, callId, session, target } = call;
   path.approvals.spend(callId);
   const masked = path.mask(error.toObject());
   const server = target?.capability.origin.source ?? serverNamedBy(masked);
@@ -206,7 +208,7 @@ export function failedOutcome(call: CallContext, error: ToolcribError): Outcome 
     return { ok: false, callId, error: withoutServerDetails(server, masked) };
   const plain = ownName === undefined ? masked : inSessionTerms(masked, server, ownName);
 
-  const tool = target?.capability.origin.name ?? publicNameOf(use);
+  const tool = target?.capability.origin.name ?? call.name;
   const untrusted = isServerWorded(plain) ? untrustedOrigin(call, { server, tool }) : undefined;
   if (untrusted === undefined) return { ok: false, callId, error: plain };
   if (target !== undefined) taintSession(call, target);

@@ -25,7 +25,7 @@ export interface Target {
 }
 
 interface Lookup {
-  readonly catalogOf: (session: Session) => CatalogReader;
+  readonly catalog: CatalogReader;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly unavailable: UnavailableServers;
   readonly unlisted: UnlistedResources;
@@ -41,9 +41,8 @@ export function locate(lookup: Lookup, session: Session, use: Use): Target | und
     const searchTool = lookup.searchTools?.target(session, use);
     if (searchTool !== undefined) return searchTool;
   }
-  const catalog = lookup.catalogOf(session);
-  const found = find(lookup, catalog, session, use);
-  const source = found && catalog.source(found.capability.origin.source);
+  const found = find(lookup, session, use);
+  const source = found && lookup.catalog.source(found.capability.origin.source);
   return found && source && { capability: found.capability, source, use: found.use };
 }
 
@@ -55,8 +54,7 @@ export async function locateUnavailable(lookup: Lookup, session: Session, use: U
 }
 
 function find(
-  { unlisted, isOwnSkillUri: isOfOwnSkill }: Lookup,
-  catalog: CatalogReader,
+  { catalog, unlisted, isOwnSkillUri: isOfOwnSkill }: Lookup,
   session: Session,
   use: Use,
 ): { capability: Capability; use: Use } | undefined {

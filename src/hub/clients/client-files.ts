@@ -40,11 +40,8 @@ const NEW_FILE_MODE = 0o600;
  * Throws, and leaves the file alone, where it does not parse (`invalid_config`), has an entry of the same name that is not
  * ours (`conflict`, unless `replace`), where the client cannot do it, or where a secret would be written (`invalid_arguments`).
  */
-export async function writeClientServers({
-  changes,
-  home,
-  ...request
-}: ChangeTarget & WriteRequest): Promise<WritePlan> {
+export async function writeClientServers(given: ChangeTarget & WriteRequest): Promise<WritePlan> {
+  const { changes, home, ...request } = given;
   return withEntriesLock(home, async () => {
     const known = await readWrittenEntries(home);
     const { path } = request.file;
@@ -68,11 +65,8 @@ export async function writeClientServers({
 }
 
 /** Removes what `writeClientServers` wrote. An entry that was edited since is kept, and reported. */
-export async function removeClientServers({
-  changes,
-  home,
-  ...request
-}: ChangeTarget & RemoveRequest): Promise<RemovePlan> {
+export async function removeClientServers(given: ChangeTarget & RemoveRequest): Promise<RemovePlan> {
+  const { changes, home, ...request } = given;
   return withEntriesLock(home, async () => {
     const known = await readWrittenEntries(home);
     const { path } = request.file;
@@ -100,11 +94,13 @@ export async function readTextIfPresent(file: string): Promise<string | null> {
 
 type EditWrittenEntries = (all: readonly WrittenEntry[]) => readonly WrittenEntry[];
 
-function editWrittenEntries(changes: ChangeSet, home: string, edit: EditWrittenEntries): Promise<void> {
+async function editWrittenEntries(changes: ChangeSet, home: string, edit: EditWrittenEntries): Promise<void> {
   const file = writtenEntriesFile(home);
-  return changes.editFile(file, (text) => renderWrittenEntries(edit(parseWrittenEntries(text, file))), {
-    mode: NEW_FILE_MODE,
-  });
+  const change = (text: string | null): string | null => {
+    const entries = edit(parseWrittenEntries(text, file));
+    return entries.length === 0 ? null : `${JSON.stringify({ version: 1, entries }, null, 2)}\n`;
+  };
+  await changes.editFile(file, change, { mode: NEW_FILE_MODE });
 }
 
 /** One lock over both files: each is locked while it is written, but what the record says must fit the client's file. */
@@ -150,10 +146,8 @@ export interface WritePlan {
 /** Throws `conflict` for entries that are not Toolcrib's, `invalid_config` for a text that does not parse. */
 export function planWrite(before: string | null, request: WriteRequest, known: readonly WrittenEntry[]): WritePlan {
   const { client, file } = request;
-  const wanted = Object.entries(request.servers).map(([id, server]) => ({
-    id,
-    value: renderEntry(client, id, server),
-  }));
+  const servers = Object.entries(request.servers);
+  const wanted = servers.map(([id, server]) => ({ id, value: renderEntry(client, id, server) }));
   return withEditor(client, file, (editor) => {
     let text = before ?? client.newFile ?? "";
     let document = editor.parse(text);
@@ -174,26 +168,19 @@ export function planWrite(before: string | null, request: WriteRequest, known: r
       const base = original ?? text;
       const stood = original === undefined ? current : valueAt(editor.parse(base), path);
       const edited = editor.set(base, path, value);
-      const common = {
-        client: client.id,
-        scope: file.scope,
-        file: file.path,
-        id,
-        by: earlier?.by ?? request.by ?? WRITTEN_BY_CONNECT,
-        path: [...path],
-        digest: entryDigest(value),
-      };
+      const by = earlier?.by ?? request.by ?? WRITTEN_BY_CONNECT;
+      const place = { client: client.id, scope: file.scope, file: file.path, id, by, path: [...path] };
+      const common = { ...place, digest: entryDigest(value) };
       if (earlier !== undefined && original === undefined) {
         // What it made and replaced is what counts when it goes.
-        const { undo: _undo, ...kept } = earlier;
-        records.push({ ...kept, ...common });
+        records.push({ ...earlier, ...common, undo: undefined });
       } else {
         records.push({
           ...common,
           madeFrom: edited.madeFrom,
           madeFile: earlier?.madeFile ?? (before === null && records.length === 0),
-          ...(earlier?.madeFolders === undefined ? {} : { madeFolders: earlier.madeFolders }),
-          ...(stood === undefined ? {} : { replaced: stood }),
+          madeFolders: earlier?.madeFolders,
+          replaced: stood,
           undo: patchBetween(base, edited.text),
         });
       }
@@ -291,7 +278,8 @@ export function planRemove(before: string | null, request: RemoveRequest, known:
       const others = records.filter((each) => !isThis(each));
       records = inheritContainers(others, entry);
       if (outcome === "removed") removed.push(entry.id);
-      if (text !== null && isLastOfMadeFile(records, entry) && (text === client.newFile || isEmptyFile(text))) {
+      const isLast = entry.madeFile && !records.some((each) => each.file === entry.file);
+      if (text !== null && isLast && (text === client.newFile || isEmptyFile(text))) {
         text = null;
         madeFolders = entry.madeFolders ?? [];
       }
@@ -337,14 +325,10 @@ function inheritContainers(records: readonly WrittenEntry[], gone: WrittenEntry)
     return {
       ...entry,
       madeFile: entry.madeFile || gone.madeFile,
-      ...(gone.madeFolders === undefined ? {} : { madeFolders: gone.madeFolders }),
+      madeFolders: gone.madeFolders ?? entry.madeFolders,
       madeFrom: shares ? Math.min(entry.madeFrom, gone.madeFrom) : entry.madeFrom,
     };
   });
-}
-
-function isLastOfMadeFile(records: readonly WrittenEntry[], gone: WrittenEntry): boolean {
-  return gone.madeFile && !records.some((entry) => entry.file === gone.file);
 }
 
 /** Nothing in it but what the format needs; a comment is something. */
@@ -357,12 +341,19 @@ export const WRITTEN_BY_CONNECT = "toolcrib connect";
 
 const StepSchema = z.union([z.string(), z.object({ key: z.string(), is: z.string() })]);
 
+/** Restores the text before an edit byte by byte, as long as nothing else has changed it. */
 const PatchSchema = z.object({
+  /** sha256 of the text that the patch can revert. */
   after: z.string(),
+  /** Where the two texts start to differ. */
   start: z.int().min(0),
+  /** Length of the new part. */
   length: z.int().min(0),
+  /** The old part. */
   removed: z.string(),
 });
+
+type TextPatch = z.output<typeof PatchSchema>;
 
 const WrittenEntrySchema = z.object({
   client: z.string(),
@@ -408,10 +399,6 @@ function parseWrittenEntries(text: string | null, file: string): readonly Writte
   }
 }
 
-function renderWrittenEntries(entries: readonly WrittenEntry[]): string | null {
-  return entries.length === 0 ? null : `${JSON.stringify({ version: 1, entries }, null, 2)}\n`;
-}
-
 /** One file may have servers of several scopes, so the id alone is not enough. */
 function isEntryAt(entry: WrittenEntry, file: string, path: readonly PathStep[]): boolean {
   return entry.file === file && isDeepStrictEqual(entry.path, path);
@@ -419,7 +406,7 @@ function isEntryAt(entry: WrittenEntry, file: string, path: readonly PathStep[])
 
 /** Does not depend on the order of keys: programs that rewrite their file may change it. */
 function entryDigest(value: unknown): string {
-  return sha256(canonicalJson(value));
+  return hash("sha256", canonicalJson(value));
 }
 
 /** Runs a task on the text of a client's file. An error names the file, which is not changed. */
@@ -438,38 +425,18 @@ function withEditor<T>(client: AgentClient, file: ClientFile, task: (editor: Tex
   }
 }
 
-/** Restores the text before an edit byte by byte, as long as nothing else has changed it. */
-interface TextPatch {
-  /** sha256 of the text that the patch can revert. */
-  readonly after: string;
-  /** Where the two texts start to differ. */
-  readonly start: number;
-  /** Length of the new part. */
-  readonly length: number;
-  /** The old part. */
-  readonly removed: string;
-}
-
 export function patchBetween(before: string, after: string): TextPatch {
   const shorter = Math.min(before.length, after.length);
   let start = 0;
   while (start < shorter && before[start] === after[start]) start += 1;
   let tail = 0;
   while (tail < shorter - start && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail += 1;
-  return {
-    after: sha256(after),
-    start,
-    length: after.length - start - tail,
-    removed: before.slice(start, before.length - tail),
-  };
+  const removed = before.slice(start, before.length - tail);
+  return { after: hash("sha256", after), start, length: after.length - start - tail, removed };
 }
 
 /** The text before; undefined if this is not the text that the patch was made for. */
 export function revertPatch(text: string, { after, start, length, removed }: TextPatch): string | undefined {
-  if (sha256(text) !== after) return undefined;
+  if (hash("sha256", text) !== after) return undefined;
   return text.slice(0, start) + removed + text.slice(start + length);
-}
-
-function sha256(text: string): string {
-  return hash("sha256", text);
 }

@@ -25,12 +25,8 @@ export interface GatewayCommand {
 export function gatewayCommand(options: GatewayOptions = {}): GatewayCommand {
   const { server, configFile = null, env = process.env } = options;
   const home = toolcribHome(env);
-  const args = [
-    "mcp",
-    ...(server === undefined ? [] : ["--server", server]),
-    "--config",
-    resolve(configFile ?? homeConfigFile(home)),
-  ];
+  const only = server === undefined ? [] : ["--server", server];
+  const args = ["mcp", ...only, "--config", resolve(configFile ?? homeConfigFile(home))];
   const bin = ownBin();
   const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
   return {

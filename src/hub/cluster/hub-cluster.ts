@@ -35,13 +35,10 @@ export async function openHubCluster(loaded: LoadedConfig, parts: HubClusterPart
     return undefined;
   }
   if (parts.store?.kind !== "postgres") {
-    throw new ToolcribError(
-      "invalid_config",
-      "`cluster` needs a `store` that all nodes share: a PostgreSQL database.",
-      {
-        hint: 'Set `store` to "postgres://user@host/database", the same on all nodes, with the password by reference.',
-      },
-    );
+    const message = "`cluster` needs a `store` that all nodes share: a PostgreSQL database.";
+    const hint =
+      'Set `store` to "postgres://user@host/database", the same on all nodes, with the password by reference.';
+    throw new ToolcribError("invalid_config", message, { hint });
   }
   const config = await resolveCluster(entry, loaded.baseDir, parts);
   // Loaded here: a hub without a cluster must not pay for it.
@@ -57,10 +54,8 @@ async function clusterSecret(
   { store, sealed, clock, warn }: HubClusterParts,
 ): Promise<Uint8Array> {
   if (store === undefined) throw new Error("a cluster without a store");
-  const keys = await openSessionKeys(
-    { cluster, store, sealed, config },
-    { idleMs: config.http.limits.sessionIdleMs, clock, warn },
-  );
+  const { sessionIdleMs: idleMs } = config.http.limits;
+  const keys = await openSessionKeys({ cluster, store, sealed, config }, { idleMs, clock, warn });
   keys.close();
   return keys.secret;
 }
@@ -70,10 +65,9 @@ export async function openSharedState({
   cluster,
   store,
   ...options
-}: Omit<SharedStateOptions, "cluster" | "store"> & {
-  readonly cluster: Cluster | undefined;
-  readonly store: Store | undefined;
-}): Promise<SharedState | undefined> {
+}: Omit<SharedStateOptions, "cluster" | "store"> & Partial<Pick<SharedStateOptions, "cluster" | "store">>): Promise<
+  SharedState | undefined
+> {
   if (cluster === undefined || store === undefined) return undefined;
   const { SharedState } = await import("./shared-state.ts");
   return SharedState.open({ ...options, cluster, store });

@@ -84,11 +84,8 @@ export class SharedApprovals {
     }
     try {
       // An unknown answer counts as no, as everywhere.
-      await answerOwn(id, answer as AskAnswer, {
-        user: textOrNull(user),
-        door: textOrNull(door),
-        ...(typeof caller === "string" ? { caller } : {}),
-      });
+      const by = { user: textOrNull(user), door: textOrNull(door), caller: textOrNull(caller) ?? undefined };
+      await answerOwn(id, answer as AskAnswer, by);
       return { head: { answered: true } };
     } catch (error) {
       if (error instanceof ToolcribError && error.code === "not_found") return { head: { answered: false } };
@@ -111,10 +108,8 @@ export class SharedApprovals {
     const { cluster, events } = this.#options;
     let requests: readonly AskRequest[];
     try {
-      const { body } = await cluster.call(addressOf(node), {
-        head: { do: "list" },
-        signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
-      });
+      const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+      const { body } = await cluster.call(addressOf(node), { head: { do: "list" }, signal });
       requests = parseRequests(body);
     } catch {
       // The next list has it: when the node is back, or asks again.

@@ -255,7 +255,7 @@ export class SharedConfig {
     }
     const after = this.#textOf(own, target);
     await loadConfig({ ...place, file, texts: new Map([[file, after]]) });
-    if (this.#memory === undefined) await this.#keepBefore(own.text);
+    if (this.#memory === undefined) await this.#save(this.#beforeFile, own.text);
     if (await this.#edit(edits)) {
       place.texts.delete(file);
       await this.#remember({ document: target, inFile: target });
@@ -331,10 +331,6 @@ export class SharedConfig {
     const { file, store } = this.#options;
     await this.#save(this.#memoryFile, `${JSON.stringify({ store: store.place, file, ...memory })}\n`);
     this.#memory = memory;
-  }
-
-  #keepBefore(text: string): Promise<void> {
-    return this.#save(this.#beforeFile, text);
   }
 
   async #save(path: string, text: string): Promise<void> {

@@ -87,7 +87,7 @@ export class CurrentWiring {
   }
 
   run(session: Session, use: Use, options: CallOptions): Promise<Outcome> {
-    return runCall(callPathFor(this.wiring, session), session, use, options);
+    return runCall(this.wiring.pathFor(session), session, use, options);
   }
 
   callTool(
@@ -100,7 +100,7 @@ export class CurrentWiring {
 
   /** The source that has a resource, listed or not, and its URI there; undefined if the session may not see it. */
   resourceOrigin(session: Session, uri: string): CapabilityOrigin | undefined {
-    const { path } = this.wiring;
+    const path = this.wiring.pathFor(session);
     const target = locate(path, session, { kind: "resource", uri });
     if (target?.use.kind !== "resource" || !path.access.shows(session, target.capability, uri)) return undefined;
     return { source: target.source.id, name: target.use.uri };
@@ -110,7 +110,10 @@ export class CurrentWiring {
 /** Immutable. Who began with one goes on with it, also when there is a newer one. */
 export interface Wiring {
   readonly config: LoadedConfig;
+  /** Of sessions that brought nothing. */
   readonly path: CallPath;
+  /** The path of a session: its own servers and tools come after the hub's, and its secrets are masked in its calls only. */
+  readonly pathFor: (session: Session) => CallPath;
   readonly views: Views;
   readonly offered: OfferedTools;
 }
@@ -138,21 +141,43 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
   const search = new ToolSearch({ catalog, views, tagsOf });
   const isThere = (session: Session): boolean => tools.max !== undefined || searching.has(session);
   const path: CallPath = {
-    ...{ clock, catalogOf, access, approvals, limits, limitValues, hooks, guard, audit, tracing },
+    ...{ clock, catalog, access, approvals, limits, limitValues, hooks, guard, audit, tracing },
     unavailable: new UnavailableServers({ config, connections: servers, policy, sessionSources }),
     unlisted: new UnlistedResources({ catalogOf, connections: servers, access }),
     searchTools: new SearchTools({ search, views, call, isThere }),
     isOwnSkillUri: (uri) => skills.isOwnSkillUri(uri),
     visibleNames: (caller, kind) => views.names(caller, kind),
     isTrusted: trustedSources(config.servers, (id) => servers.get(id)?.spec),
-    displayName: (source) => sessionSources.get(source)?.name ?? source,
+    displayName: (source) => source,
     mask: redactor.maskAll,
     maskResult: secrets.maskResults ? redactor.maskContent : (result) => result,
+  };
+  const sessionPaths = new WeakMap<MountedParts, SessionPath>();
+  const pathFor = ({ mounted }: Session): CallPath => {
+    if (mounted === undefined) return path;
+    const { redactor: own, reader = catalog } = mounted;
+    const masks = own.hasValues;
+    const known = sessionPaths.get(mounted);
+    if (known?.path.catalog === reader && known.masks === masks) return known.path;
+    const displayName = (source: string): string => sessionSources.get(source)?.name ?? source;
+    const made: CallPath = {
+      ...path,
+      catalog: reader,
+      displayName,
+      ...(masks && {
+        mask: own.maskAll,
+        maskResult: secrets.maskResults ? own.maskContent : path.maskResult,
+        audit: maskedSink(audit, own.maskAll),
+      }),
+    };
+    sessionPaths.set(mounted, { path: made, masks });
+    return made;
   };
   const onSearchOffered = (session: Session): void => void searching.add(session);
   return {
     config,
     path,
+    pathFor,
     views,
     offered: new OfferedTools({ max: tools.max, views, search, access, onSearchOffered }),
   };
@@ -171,9 +196,10 @@ export function trustedSources(
   servers: readonly ServerSpec[],
   serving: (id: string) => ServerSpec | undefined = () => undefined,
 ): (source: string) => boolean {
-  const trusted = servers
-    .filter((spec) => spec.trust === "trusted" && (serving(spec.id) ?? spec).trust === "trusted")
-    .map((spec) => spec.id);
+  const isTrusted = (spec: ServerSpec): boolean =>
+    spec.trust === "trusted" && (serving(spec.id) ?? spec).trust === "trusted";
+  const trusted = servers.filter(isTrusted).map((spec) => spec.id);
+  const untrusted = new Set(servers.map((spec) => spec.id).filter((id) => !trusted.includes(id)));
   const sources = new Set([
     "local",
     SKILLS_SOURCE,
@@ -182,25 +208,13 @@ export function trustedSources(
     ...trusted,
     ...trusted.map(serverSkills),
   ]);
-  return (source) => sources.has(source) || isSessionLocalSource(source);
+  return (source) => sources.has(source) || (!untrusted.has(source) && isSessionLocalSource(source));
 }
 
-const paths = new WeakMap<MountedParts, { readonly of: CallPath; readonly path: CallPath }>();
-
-/** The call path of a session that brought secrets with its servers: they are masked in its own calls, and only there. */
-function callPathFor({ path, config }: Wiring, { mounted }: Session): CallPath {
-  if (mounted === undefined || !mounted.redactor.hasValues) return path;
-  const known = paths.get(mounted);
-  if (known?.of === path) return known.path;
-  const { redactor } = mounted;
-  const made: CallPath = {
-    ...path,
-    mask: redactor.maskAll,
-    maskResult: config.config.secrets.maskResults ? redactor.maskContent : path.maskResult,
-    audit: maskedSink(path.audit, redactor.maskAll),
-  };
-  paths.set(mounted, { of: path, path: made });
-  return made;
+interface SessionPath {
+  readonly path: CallPath;
+  /** Whether the session brought secrets. */
+  readonly masks: boolean;
 }
 
 function maskedSink(sink: AuditSink, mask: <Value>(value: Value) => Value): AuditSink {

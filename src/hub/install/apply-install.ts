@@ -34,14 +34,13 @@ import {
 } from "./install-journal.ts";
 import { type InstalledSecret, InstallSecrets, previewSecret, secretName } from "./install-secrets.ts";
 import {
+  editInstalled,
   type Installed,
-  installedFile,
   type InstalledSkill,
   lockedSource,
-  parseInstalled,
   parseSkillsLock,
   readInstalled,
-  renderInstalled,
+  recordOf,
   renderSkillsLock,
 } from "./installed-skills.ts";
 import { type NewServer, previewValues, type ResolvedServers, resolveServers, skillHomes } from "./new-servers.ts";
@@ -69,11 +68,11 @@ export interface InstallChoices {
 }
 
 interface InstallHooks {
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
   /** Reports each step to the user. */
-  readonly onStep?: ((text: string) => void) | undefined;
+  readonly onStep?: (text: string) => void;
   /** Gets the secrets before anything can show them. */
-  readonly redactor?: Redactor | undefined;
+  readonly redactor?: Redactor;
 }
 
 export interface InstallReport {
@@ -162,8 +161,7 @@ class InstallRun {
     const entries = await this.#writeClients(config, resolved);
 
     const { run } = this.#pending;
-    const secretsOf = (id: string): readonly InstalledSecret[] => this.#ofServer.get(id) ?? [];
-    const facts = { run, resolved, secretsOf, folders, entries, homes, before };
+    const facts = { run, resolved, secrets: this.#ofServer, folders, entries, homes, before };
     const records = recordSkills(this.#plan, this.#context, facts);
     await this.#writeRecords(records, resolved);
     await this.#register();
@@ -246,10 +244,7 @@ class InstallRun {
   async #writeRecords(records: ReadonlyMap<string, InstalledSkill>, resolved: ResolvedServers): Promise<void> {
     const edit = (text: string | null): string | null => lockText(text, this.#plan, records, resolved);
     await this.#changes.editFile(this.#plan.lockFile, edit, { mode: 0o644 });
-    const file = installedFile(this.#context.home);
-    await this.#changes.editFile(file, (text) =>
-      renderInstalled({ ...parseInstalled(file, text), ...Object.fromEntries(records) }),
-    );
+    await editInstalled(this.#changes, this.#context.home, (now) => ({ ...now, ...Object.fromEntries(records) }));
     throwIfAborted(this.#hooks.signal);
   }
 
@@ -370,13 +365,10 @@ export async function previewInstall(
     }
   }
   const homes = skillHomes(plan.skills, resolved, context.home, {});
-  const entries = writes.map(({ client, file, servers }) => ({
-    client: client.id,
-    scope,
-    file: file.path,
-    ids: Object.keys(servers),
-  }));
-  const facts = { run: "", resolved, secretsOf: () => [], folders, entries, homes, before };
+  const entries = writes.map(({ client, file, servers }) => {
+    return { client: client.id, scope, file: file.path, ids: Object.keys(servers) };
+  });
+  const facts = { run: "", resolved, secrets: new Map(), folders, entries, homes, before };
   const records = recordSkills(plan, context, facts);
   const lock = await readTextIfPresent(plan.lockFile);
   files.push({ file: plan.lockFile, before: lock, after: lockText(lock, plan, records, resolved) });
@@ -422,7 +414,8 @@ function specOf({ planned, entry }: NewServer, { configFile }: InstallContext): 
 interface RecordFacts {
   readonly run: string;
   readonly resolved: ResolvedServers;
-  readonly secretsOf: (serverId: string) => readonly InstalledSecret[];
+  /** By id of the server. */
+  readonly secrets: ReadonlyMap<string, readonly InstalledSecret[]>;
   /** By id of the skill. */
   readonly folders: ReadonlyMap<string, readonly FolderRecord[]>;
   readonly entries: InstalledSkill["entries"];
@@ -436,11 +429,11 @@ interface RecordFacts {
 function recordSkills(
   { skills, servers: allServers, lockFile }: InstallPlan,
   { configFile }: InstallContext,
-  { run, resolved, secretsOf, folders, entries, homes, before: installed }: RecordFacts,
+  { run, resolved, secrets, folders, entries, homes, before: installed }: RecordFacts,
 ): Map<string, InstalledSkill> {
   const fresh = new Set(resolved.added.map(({ planned }) => planned.id));
-  const recordOf = ({ id: skillId, skill, source }: PlannedSkill): InstalledSkill => {
-    const before = Object.hasOwn(installed, skillId) ? installed[skillId] : undefined;
+  const recordFor = ({ id: skillId, skill, source }: PlannedSkill): InstalledSkill => {
+    const before = recordOf(installed, skillId);
     const own = allServers.filter(({ neededBy }) => neededBy.includes(skill.name));
     const servers = own.map((planned) => {
       const id = resolved.ids.get(planned) ?? planned.id;
@@ -449,7 +442,7 @@ function recordSkills(
         id,
         added: fresh.has(id) || earlier?.added === true,
         file: earlier?.file ?? planned.configured?.origin.file ?? configFile,
-        secrets: [...(earlier?.secrets ?? []), ...secretsOf(id)],
+        secrets: [...(earlier?.secrets ?? []), ...(secrets.get(id) ?? [])],
       };
     });
     const needed = new Set(servers.map(({ id }) => id));
@@ -470,7 +463,7 @@ function recordSkills(
       lockFile,
     };
   };
-  return new Map(skills.map((planned) => [planned.id, recordOf(planned)]));
+  return new Map(skills.map((planned) => [planned.id, recordFor(planned)]));
 }
 
 function mergeFolders(old: FolderRecord, now: FolderRecord): FolderRecord {
@@ -586,9 +579,7 @@ function asDirectServer(spec: ServerSpec): WrittenServer | undefined {
   if (auth !== undefined || specStrings(spec).some(({ text }) => hasReference(text) || text.includes("$${"))) {
     return undefined;
   }
-  if (url !== undefined) {
-    return { url, transport: transport === "sse" ? "sse" : "http", headers };
-  }
+  if (url !== undefined) return { url, transport: transport === "sse" ? "sse" : "http", headers };
   if (command === undefined || cwd !== undefined || sandbox !== "none") return undefined;
   return { command, args, env };
 }

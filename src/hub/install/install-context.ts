@@ -1,6 +1,5 @@
 /** The machine and the files that an install works on. */
-import { toolcribHome, userHome } from "../../config/find-config.ts";
-import { localClientEnvironment } from "../../config/client-servers.ts";
+import { localClientEnvironment, toolcribHome, userHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ClientEnvironment } from "../../clients/agent-client.ts";
 import type { SecretPlace } from "../../secrets/secret-storage.ts";

@@ -41,15 +41,13 @@ export class PendingInstall {
     this.#noted = { run: this.run, pid: process.pid, secrets: [] };
   }
 
-  async noteSecret(name: string): Promise<void> {
-    this.#noted = { ...this.#noted, secrets: [...this.#noted.secrets, name] };
-    await this.#write();
+  noteSecret(name: string): Promise<void> {
+    return this.#note({ secrets: [...this.#noted.secrets, name] });
   }
 
   /** Call it before there is anything in the folder. */
-  async noteTrial(dir: string): Promise<void> {
-    this.#noted = { ...this.#noted, trial: dir };
-    await this.#write();
+  noteTrial(dir: string): Promise<void> {
+    return this.#note({ trial: dir });
   }
 
   /** Removes what was noted; the change set undoes the files. */
@@ -62,7 +60,8 @@ export class PendingInstall {
     await rm(pendingFile(this.#home), { force: true });
   }
 
-  async #write(): Promise<void> {
+  async #note(more: Partial<PendingRecord>): Promise<void> {
+    this.#noted = { ...this.#noted, ...more };
     await mkdir(this.#home, { recursive: true, mode: 0o700 });
     await writeAtomic(pendingFile(this.#home), `${JSON.stringify(this.#noted)}\n`, { mode: 0o600 });
   }

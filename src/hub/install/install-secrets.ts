@@ -103,22 +103,20 @@ async function lookUpSecret(
   if (text !== undefined) return { value: withoutFinalNewline(text), reference: fileReference(file, place) };
   if (!hasKeychain) return "no keychain";
   try {
-    const reference = {
-      kind: "secret",
-      text: "",
-      provider: "keychain",
-      path: `${KEYCHAIN_SERVICE}/${name}`,
-    } as const;
-    const value = await keychainProvider().resolve(reference, {
-      ...keychainAccess(place.env),
-      clock: systemClock,
-      home: place.home,
-      baseDir: place.home,
-      user: undefined,
-      commands: {},
-      conceal: () => {},
-      warn: () => {},
-    });
+    const path = `${KEYCHAIN_SERVICE}/${name}`;
+    const value = await keychainProvider().resolve(
+      { kind: "secret", text: "", provider: "keychain", path },
+      {
+        ...keychainAccess(place.env),
+        clock: systemClock,
+        home: place.home,
+        baseDir: place.home,
+        user: undefined,
+        commands: {},
+        conceal: () => {},
+        warn: () => {},
+      },
+    );
     return { value, reference: keychainReference(name) };
   } catch (error) {
     if (!(error instanceof SecretFailure)) throw error;

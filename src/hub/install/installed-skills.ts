@@ -4,6 +4,7 @@
  */
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
+import type { ChangeSet } from "../../files/change-set/change-set.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { Skill } from "../../model/skill.ts";
 import { readTextIfPresent } from "../clients/client-files.ts";
@@ -65,22 +66,51 @@ export async function readInstalled(home: string): Promise<Installed> {
 
 /** Throws for a damaged file: overwriting it would lose the record of what to remove. */
 export function parseInstalled(file: string, text: string | null): Installed {
-  if (text === null || text.trim() === "") return {};
-  try {
-    return InstalledSchema.parse(JSON.parse(text)).skills;
-  } catch (cause) {
-    throw new ToolcribError("invalid_config", `${file}, where Toolcrib keeps what it installed, is damaged.`, {
-      hint: "Move it away. Then remove what was installed before yourself.",
-      cause,
-    });
-  }
+  const damaged = {
+    message: `${file}, where Toolcrib keeps what it installed, is damaged.`,
+    hint: "Move it away. Then remove what was installed before yourself.",
+  };
+  return parseRecords(text, InstalledSchema, damaged);
 }
 
 export function renderInstalled(skills: Installed): string | null {
-  const ids = Object.keys(skills).toSorted();
-  if (ids.length === 0) return null;
-  const sorted = Object.fromEntries(ids.map((id) => [id, skills[id]]));
-  return `${JSON.stringify({ version: 1, skills: sorted }, null, 2)}\n`;
+  return renderRecords({ version: 1 }, skills);
+}
+
+/** Changes the records as part of a change set. */
+export async function editInstalled(
+  changes: ChangeSet,
+  home: string,
+  edit: (installed: Installed) => Installed,
+): Promise<void> {
+  const file = installedFile(home);
+  await changes.editFile(file, (text) => renderInstalled(edit(parseInstalled(file, text))));
+}
+
+/** The record of this key; undefined for a name such as `constructor` too, which every object has. */
+export function recordOf<Entry>(records: Readonly<Record<string, Entry>>, key: string): Entry | undefined {
+  return Object.hasOwn(records, key) ? records[key] : undefined;
+}
+
+function parseRecords<Entry>(
+  text: string | null,
+  schema: z.ZodType<{ skills: Record<string, Entry> }>,
+  { message, hint }: { readonly message: string; readonly hint: string },
+): Readonly<Record<string, Entry>> {
+  if (text === null || text.trim() === "") return {};
+  try {
+    return schema.parse(JSON.parse(text)).skills;
+  } catch (cause) {
+    throw new ToolcribError("invalid_config", message, { hint, cause });
+  }
+}
+
+/** Sorted; null without any: then there is no file. */
+function renderRecords(version: object, records: Readonly<Record<string, unknown>>): string | null {
+  const keys = Object.keys(records).toSorted();
+  if (keys.length === 0) return null;
+  const skills = Object.fromEntries(keys.map((key) => [key, records[key]]));
+  return `${JSON.stringify({ ...version, skills }, null, 2)}\n`;
 }
 
 const LOCK_NAME = "toolcrib-skills.lock";
@@ -105,23 +135,15 @@ export async function readSkillsLock(file: string): Promise<SkillsLock> {
 }
 
 export function parseSkillsLock(file: string, text: string | null): SkillsLock {
-  if (text === null || text.trim() === "") return {};
-  try {
-    return LockSchema.parse(JSON.parse(text)).skills;
-  } catch (cause) {
-    throw new ToolcribError("invalid_config", `${file} is not a lock file that this Toolcrib can read.`, {
-      hint: "Bring back an earlier version of it, or remove it and install again.",
-      cause,
-    });
-  }
+  const damaged = {
+    message: `${file} is not a lock file that this Toolcrib can read.`,
+    hint: "Bring back an earlier version of it, or remove it and install again.",
+  };
+  return parseRecords(text, LockSchema, damaged);
 }
 
-/** null without skills: then there is no file. */
 export function renderSkillsLock(skills: SkillsLock): string | null {
-  const names = Object.keys(skills).toSorted();
-  if (names.length === 0) return null;
-  const sorted = Object.fromEntries(names.map((name) => [name, skills[name]]));
-  return `${JSON.stringify({ lockfileVersion: 1, skills: sorted }, null, 2)}\n`;
+  return renderRecords({ lockfileVersion: 1 }, skills);
 }
 
 /** The source as written in the lock file: a path below the file's folder is relative. */
@@ -142,7 +164,7 @@ export function lockedDifference(
   lockFile: string,
   { skill, source }: { readonly skill: Skill; readonly source: string },
 ): string | undefined {
-  const locked = Object.hasOwn(lock, skill.name) ? lock[skill.name] : undefined;
+  const locked = recordOf(lock, skill.name);
   if (locked === undefined || locked.digest === skill.digest) return undefined;
   if (sourceFromLock(locked.source, lockFile) !== source) return undefined;
   return `${skill.name} from ${locked.source} has changed: ${shortDigest(locked.digest)} then, ${shortDigest(skill.digest)} now`;

@@ -1,7 +1,7 @@
 /** Config entries for the servers that an install adds: built from templates and values, checked, or described to the user. */
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerEntryInput, ServerSpec } from "../../model/server-spec.ts";
-import type { ServerParameter, ServerTemplate, Skill, SkillFinding } from "../../model/skill.ts";
+import type { ServerParameter, ServerTemplate, SkillFinding } from "../../model/skill.ts";
 import { keychainReference } from "../../secrets/secret-storage.ts";
 import { skillId } from "../../skills/registry/skill-id.ts";
 import { parsePlaceholders } from "../../skills/servers/placeholders.ts";
@@ -9,7 +9,7 @@ import { isSameServer } from "../../skills/servers/match-servers.ts";
 import { resolveDefault, resolveServerEntry } from "../../skills/servers/server-entry.ts";
 import { type InstallContext, templateVariables } from "./install-context.ts";
 import { secretName } from "./install-secrets.ts";
-import type { Installed } from "./installed-skills.ts";
+import { type Installed, recordOf } from "./installed-skills.ts";
 import type { PlannedSkill } from "./plan-install.ts";
 import type { ParameterValues, PlannedServer } from "./required-servers.ts";
 import { scanServerEntry } from "./scan-server-entry.ts";
@@ -42,33 +42,24 @@ export function resolveServers(
       continue;
     }
     const home = skillHome(place.home, planned.skill);
-    const entry = withSkillId(
-      resolveServerEntry(planned.server, valuesOf(planned), templateVariables(place, home)),
-      planned.skill,
-    );
+    const { name, dialect } = planned.skill;
+    const made = resolveServerEntry(planned.server, valuesOf(planned), templateVariables(place, home));
+    // Written down in the entry itself, because it decides about the sandbox from the first start on, and in every copy.
+    const entry = made.url === undefined ? { ...made, skill: skillId(name, dialect) } : made;
     // Two skills may need the same server under different names.
     const same =
       place.config.servers.find((spec) => isSameServer(entryOfSpec(spec), entry))?.id ??
       added.find((each) => isSameServer(each.entry, entry))?.planned.id;
     ids.set(planned, same ?? planned.id);
-    if (same === undefined)
-      added.push({ planned, entry, usesSkillFiles: JSON.stringify(entry).includes(escapedJson(home)) });
+    // As written in a JSON string, where backslashes are doubled.
+    const usesSkillFiles = JSON.stringify(entry).includes(JSON.stringify(home).slice(1, -1));
+    if (same === undefined) added.push({ planned, entry, usesSkillFiles });
   }
   return { added, ids };
 }
 
-/** Written down in the entry itself, because it decides about the sandbox from the first start on, and in every copy. */
-function withSkillId(entry: ServerEntryInput, { name, dialect }: Skill): ServerEntryInput {
-  return entry.url === undefined ? { ...entry, skill: skillId(name, dialect) } : entry;
-}
-
 function entryOfSpec({ command, args, env, cwd, url, headers, auth, sandbox }: ServerSpec): ServerEntryInput {
   return { command, args, env, cwd, url, headers, auth, sandbox };
-}
-
-/** As written in a JSON string, where backslashes are doubled. */
-function escapedJson(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
 }
 
 /** By name of the skill: the copy that its servers run from, where they do or did before. */
@@ -81,7 +72,7 @@ export function skillHomes(
   const using = skills.filter(
     ({ id, skill }) =>
       added.some(({ planned, usesSkillFiles }) => usesSkillFiles && planned.skill === skill) ||
-      (Object.hasOwn(before, id) && before[id]?.home !== undefined),
+      recordOf(before, id)?.home !== undefined,
   );
   return new Map(using.map(({ skill }) => [skill.name, skillHome(home, skill)]));
 }
@@ -239,14 +230,8 @@ function describeServer({ id, server, neededBy }: PlannedServer, entry: ServerEn
   return [...lines, `  under "mcpServers":`, ...json.map((line) => `  ${line}`)].join("\n");
 }
 
-function parameterText({
-  name,
-  description,
-  required,
-  sensitive,
-  default: fallback,
-  example,
-}: ServerParameter): string {
+function parameterText(parameter: ServerParameter): string {
+  const { name, description, required, sensitive, default: fallback, example } = parameter;
   const marks = [
     required ? "required" : "optional",
     ...(sensitive ? ["sensitive"] : []),

@@ -106,13 +106,9 @@ function assertDistinct(skills: readonly ExaminedSkill[]): void {
   for (const { skill, source } of skills) {
     const other = seen.get(skill.name);
     if (other !== undefined) {
-      throw new ToolcribError(
-        "conflict",
-        `Two of the skills are called ${skill.name}: from ${other} and from ${source}.`,
-        {
-          hint: "Install one of them; --select names them by their folders too.",
-        },
-      );
+      const message = `Two of the skills are called ${skill.name}: from ${other} and from ${source}.`;
+      const hint = "Install one of them; --select names them by their folders too.";
+      throw new ToolcribError("conflict", message, { hint });
     }
     seen.set(skill.name, source);
   }
@@ -140,13 +136,9 @@ async function assertAsLocked(skills: readonly ExaminedSkill[], lockFile: string
   const lock = await readSkillsLock(lockFile);
   const different = skills.flatMap((planned) => lockedDifference(lock, lockFile, planned) ?? []);
   if (different.length === 0) return;
-  throw new ToolcribError(
-    "conflict",
-    `Not what ${lockFile} says:\n${different.map((line) => `  ${line}`).join("\n")}`,
-    {
-      hint: "Nothing was installed. --force installs what is there now and updates the lock file.",
-    },
-  );
+  const message = `Not what ${lockFile} says:\n${different.map((line) => `  ${line}`).join("\n")}`;
+  const hint = "Nothing was installed. --force installs what is there now and updates the lock file.";
+  throw new ToolcribError("conflict", message, { hint });
 }
 
 async function assignIds(
@@ -159,8 +151,7 @@ async function assignIds(
     const outcome = outcomes[index];
     if (outcome === undefined) throw new ToolcribError("internal", `${each.skill.name} was not planned.`);
     if (outcome.status !== "failed") return { ...each, id: outcome.id };
-    const { message } = outcome.failure;
-    throw new ToolcribError("conflict", `${each.skill.name}: ${message}`);
+    throw new ToolcribError("conflict", `${each.skill.name}: ${outcome.failure.message}`);
   });
 }
 

@@ -14,13 +14,12 @@ import type { InstallContext } from "./install-context.ts";
 import { throwIfAborted, withInstallChanges, withinChanges } from "./install-journal.ts";
 import { removeKeychainSecret } from "./install-secrets.ts";
 import {
+  editInstalled,
   type Installed,
-  installedFile,
   type InstalledSkill,
-  parseInstalled,
   parseSkillsLock,
   readInstalled,
-  renderInstalled,
+  recordOf,
   renderSkillsLock,
 } from "./installed-skills.ts";
 import { folderState, type Restoration, restoreFolders, restoreLinks } from "./skill-folders.ts";
@@ -44,10 +43,15 @@ export interface RemovalReport {
   readonly restart: readonly { readonly name: string; readonly how: string }[];
 }
 
+interface RemoveOptions {
+  readonly force: boolean;
+  readonly signal?: AbortSignal;
+}
+
 export async function removeSkill(
   plan: RemovalPlan,
   place: InstallContext,
-  options: { readonly force: boolean; readonly signal?: AbortSignal | undefined },
+  options: RemoveOptions,
 ): Promise<RemovalReport> {
   const { home, env, registry } = place;
   return withInstallChanges(home, registry, async (changes) => {
@@ -67,7 +71,7 @@ async function removeInstalled(
   changes: ChangeSet,
   plan: RemovalPlan,
   { home }: InstallContext,
-  { force, signal }: { readonly force: boolean; readonly signal?: AbortSignal | undefined },
+  { force, signal }: RemoveOptions,
 ): Promise<RemovedParts> {
   const files: { file: string; ids: readonly string[] }[] = [];
   const kept: string[] = plan.keptFolders.map((path) => `${path} (changed since)`);
@@ -94,22 +98,16 @@ async function removeInstalled(
   if (plan.lockFile !== undefined) {
     const file = plan.lockFile;
     await changes.editFile(file, (text) => {
-      if (text === null) return null;
       const lock = { ...parseSkillsLock(file, text) };
+      const own = recordOf(lock, plan.name);
       if (plan.everywhere) delete lock[plan.name];
-      else if (Object.hasOwn(lock, plan.name)) {
-        const { [plan.name]: own } = lock;
-        if (own !== undefined) {
-          lock[plan.name] = { ...own, clients: own.clients.filter((client) => !plan.clients.includes(client)) };
-        }
+      else if (own !== undefined) {
+        lock[plan.name] = { ...own, clients: own.clients.filter((client) => !plan.clients.includes(client)) };
       }
       return renderSkillsLock(lock);
     });
   }
-  const records = installedFile(home);
-  await changes.editFile(records, (text) =>
-    text === null ? null : renderInstalled(plan.recordsAfter(parseInstalled(records, text))),
-  );
+  await editInstalled(changes, home, plan.recordsAfter);
   throwIfAborted(signal);
   return { kept, files };
 }
@@ -188,7 +186,7 @@ export async function planRemoval(named: string, place: InstallContext, options:
   )?.id;
   if (id === undefined) throw unknownSkill(named, manifests);
   const manifest = manifests.find((each) => each.id === id);
-  const record = Object.hasOwn(installed, id) ? installed[id] : undefined;
+  const record = recordOf(installed, id);
   const everywhere = options.clients.length === 0;
   const isMeant = (client: string): boolean => everywhere || options.clients.includes(client);
 
@@ -203,7 +201,8 @@ export async function planRemoval(named: string, place: InstallContext, options:
     const stays = state !== "absent" && state !== "unchanged" && !options.force;
     if (stays) keptFolders.push(path);
     else if (state !== "absent") folders.push(path);
-    if (replaced !== undefined && !stays && isStillThere(replaced)) restored.push({ path, replaced });
+    const canReturn = replaced !== undefined && ("link" in replaced || existsSync(replaced.copy));
+    if (canReturn && !stays) restored.push({ path, replaced });
     else if (replaced !== undefined && "copy" in replaced && stays) keptCopies.push({ path, copy: replaced.copy });
   }
   if (everywhere && record?.home !== undefined && existsSync(record.home)) folders.push(record.home);
@@ -239,10 +238,6 @@ export async function planRemoval(named: string, place: InstallContext, options:
     lockFile: record?.lockFile,
     recordsAfter: (now) => recordsAfter(now, id, everywhere, isMeant),
   };
-}
-
-function isStillThere(replaced: Restoration["replaced"]): boolean {
-  return "link" in replaced || existsSync(replaced.copy);
 }
 
 interface ServersToRemove {
@@ -302,7 +297,7 @@ function recordsAfter(
   everywhere: boolean,
   isMeant: (client: string) => boolean,
 ): Installed {
-  const record = Object.hasOwn(now, id) ? now[id] : undefined;
+  const record = recordOf(now, id);
   if (record === undefined) return now;
   if (!everywhere) {
     const folders = record.folders

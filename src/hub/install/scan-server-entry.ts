@@ -29,14 +29,8 @@ export function scanServerEntry(id: string, entry: ServerEntryInput): SkillFindi
 function variableFindings({ env }: Launch): FindingDraft[] {
   return env.flatMap(([name, value]): FindingDraft[] => {
     const severity = loadingVariableSeverity(name, value);
-    if (severity === undefined) return [];
-    return [
-      {
-        code: "loading_variable",
-        severity,
-        message: `The variable ${excerptOf(name, 0, name.length)} changes what a program loads or runs.`,
-      },
-    ];
+    const message = `The variable ${excerptOf(name, 0, name.length)} changes what a program loads or runs.`;
+    return severity === undefined ? [] : [{ code: "loading_variable", severity, message }];
   });
 }
 
@@ -44,16 +38,11 @@ function inlineProgramFindings(launch: Launch): FindingDraft[] {
   const hidden = findInlineProgram(launch);
   if (hidden === undefined) return [];
   const { program, text, isEncoded } = hidden;
-  return [
-    {
-      code: "shell_command",
-      severity: isEncoded ? "refuse" : "warn",
-      message: isEncoded
-        ? `${program} runs an encoded program, which no one can read.`
-        : `${program} runs a program that is written in an argument.`,
-      excerpt: excerptOf(text, 0, text.length),
-    },
-  ];
+  const message = isEncoded
+    ? `${program} runs an encoded program, which no one can read.`
+    : `${program} runs a program that is written in an argument.`;
+  const excerpt = excerptOf(text, 0, text.length);
+  return [{ code: "shell_command", severity: isEncoded ? "refuse" : "warn", message, excerpt }];
 }
 
 /** The line as it would be typed, and what a shell or an interpreter reads, without the quoting around it. */
@@ -70,12 +59,9 @@ function scanLine(line: string): FindingDraft[] {
     ...RULES.flatMap((rule) => [...signsOf(rule, text, subject)]),
     ...guardSigns(text, scanTexts([text.raw]).get(text.raw) ?? []),
   ];
-  return signs.map(({ code, severity, message, near = line }) => ({
-    code,
-    severity,
-    message,
-    excerpt: excerptOf(near, 0, near.length),
-  }));
+  return signs.map(({ code, severity, message, near = line }) => {
+    return { code, severity, message, excerpt: excerptOf(near, 0, near.length) };
+  });
 }
 
 export interface Launch {

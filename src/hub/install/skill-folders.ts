@@ -14,7 +14,7 @@ import type { Skill } from "../../model/skill.ts";
 import { readSkill } from "../../skills/read/read-skill.ts";
 import { skillId } from "../../skills/registry/skill-id.ts";
 import { copySkill } from "../../skills/verified-files.ts";
-import type { Installed, InstalledSkill } from "./installed-skills.ts";
+import { type Installed, type InstalledSkill, recordOf } from "./installed-skills.ts";
 
 export type FolderRecord = InstalledSkill["folders"][number];
 
@@ -63,8 +63,7 @@ export async function assertReplaceable(path: string, id: string, installed: Ins
 }
 
 function folderRecord(path: string, id: string, installed: Installed): FolderRecord | undefined {
-  const own = Object.hasOwn(installed, id) ? installed[id] : undefined;
-  return own?.folders.find((folder) => folder.path === path);
+  return recordOf(installed, id)?.folders.find((folder) => folder.path === path);
 }
 
 export async function folderState(
@@ -110,18 +109,14 @@ async function makeReadable(folder: string): Promise<void> {
   }
 }
 
-type Replaced = NonNullable<FolderRecord["replaced"]>;
-
-export interface ReplacedFolder {
-  readonly path: string;
-  readonly replaced: Replaced;
-  /** False for an edited copy of the skill itself: it would bring back what is being removed. */
-  readonly comesBack: boolean;
-}
-
 export interface Restoration {
   readonly path: string;
-  readonly replaced: Replaced;
+  readonly replaced: NonNullable<FolderRecord["replaced"]>;
+}
+
+export interface ReplacedFolder extends Restoration {
+  /** False for an edited copy of the skill itself: it would bring back what is being removed. */
+  readonly comesBack: boolean;
 }
 
 /** Where the copies are. */

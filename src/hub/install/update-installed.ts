@@ -7,13 +7,11 @@ import type { SkillManifest } from "../../model/skill.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { type UpdateOptions, type UpdateOutcome, updateSkills } from "../../skills/registry/update-skills.ts";
 import {
-  type Installed,
-  installedFile,
+  editInstalled,
   type InstalledSkill,
-  parseInstalled,
   parseSkillsLock,
   readInstalled,
-  renderInstalled,
+  recordOf,
   renderSkillsLock,
   sourceFromLock,
 } from "./installed-skills.ts";
@@ -70,7 +68,7 @@ export async function updateInstalled(
 async function outdatedOf(home: string, outcomes: readonly UpdateOutcome[]): Promise<SkillManifest[]> {
   const installed = await readInstalled(home);
   return outcomes
-    .filter(({ status, before }) => status === "unchanged" && isOutdated(recordOf(installed, before), before))
+    .filter(({ status, before }) => status === "unchanged" && isOutdated(recordOf(installed, before.id), before))
     .map(({ before }) => before);
 }
 
@@ -94,16 +92,13 @@ class SkillCopyUpdater {
     const installed = await readInstalled(this.#home);
     const records = new Map<string, InstalledSkill>();
     for (const manifest of manifests) {
-      const record = recordOf(installed, manifest);
+      const record = recordOf(installed, manifest.id);
       if (record === undefined || !isOutdated(record, manifest)) continue;
       records.set(manifest.id, await this.#renew(manifest, record));
       await this.#lock(manifest, record, resolved);
     }
     if (records.size === 0) return;
-    const file = installedFile(this.#home);
-    await this.changes.editFile(file, (text) =>
-      renderInstalled({ ...parseInstalled(file, text), ...Object.fromEntries(records) }),
-    );
+    await editInstalled(this.changes, this.#home, (now) => ({ ...now, ...Object.fromEntries(records) }));
   }
 
   async #renew(manifest: SkillManifest, record: InstalledSkill): Promise<InstalledSkill> {
@@ -131,19 +126,11 @@ class SkillCopyUpdater {
   ): Promise<void> {
     await this.changes.editFile(lockFile, (text) => {
       const lock = parseSkillsLock(lockFile, text);
-      const own = Object.hasOwn(lock, name) ? lock[name] : undefined;
+      const own = recordOf(lock, name);
       if (own === undefined || own.digest === digest || sourceFromLock(own.source, lockFile) !== source) return text;
-      const { resolved: _before, ...rest } = own;
-      return renderSkillsLock({
-        ...lock,
-        [name]: { ...rest, version, digest, ...(resolved === undefined ? {} : { resolved }) },
-      });
+      return renderSkillsLock({ ...lock, [name]: { ...own, version, digest, resolved } });
     });
   }
-}
-
-function recordOf(installed: Installed, { id }: SkillManifest): InstalledSkill | undefined {
-  return Object.hasOwn(installed, id) ? installed[id] : undefined;
 }
 
 /** Only for a skill from the same source. */

@@ -86,7 +86,10 @@ export class DefinitionWatch {
       onShadowing: (found) => this.#shadowed(found),
     });
     this.objections = [
-      (capability) => (options.isMounted(capability.origin.source) ? undefined : this.#pins.objectionTo(capability)),
+      (capability) => {
+        const objection = this.#pins.objectionTo(capability);
+        return objection !== undefined && options.isMounted(capability.origin.source) ? undefined : objection;
+      },
       (capability) => this.#scanned.objectionTo(capability),
     ];
   }

@@ -71,9 +71,17 @@ export function offeredOf(capability: Capability): Offered {
 
 /** Also for a server without instructions: the first ones it has later are a change. */
 export function offeredInstructions(text: string | null): Offered {
-  const definition = text === null || text === "" ? {} : { text };
+  if (text === null || text === "") return NO_INSTRUCTIONS;
+  const definition = { text };
   return { kind: "instructions", name: INSTRUCTIONS, definition, fingerprint: fingerprint(definition) };
 }
+
+const NO_INSTRUCTIONS: Offered = {
+  kind: "instructions",
+  name: INSTRUCTIONS,
+  definition: {},
+  fingerprint: fingerprint({}),
+};
 
 /**
  * The size of a resource and the time of its last change follow its content, which is not pinned. Anything else in their

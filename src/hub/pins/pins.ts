@@ -144,11 +144,12 @@ export class Pins {
   verdictFor(server: string, offered: Offered): PinVerdict {
     if (this.mode === "off" || UNPINNED.has(server) || !this.#isPinned(server, offered.kind))
       return { verdict: "allow" };
+    const problem = this.problemOf(server);
+    const pin = problem === undefined ? this.#table.get(server)?.get(pinKey(offered)) : undefined;
+    if (pin?.fingerprint === offered.fingerprint) return { verdict: "allow" };
     const asked = { server, kind: offered.kind, name: offered.name, fingerprint: offered.fingerprint };
     const file = this.#fileOf(server);
-    if (this.problemOf(server) !== undefined) return unusableVerdict(this.mode, asked, file);
-    const pin = this.#table.get(server)?.get(pinKey(offered));
-    if (pin?.fingerprint === offered.fingerprint) return { verdict: "allow" };
+    if (problem !== undefined) return unusableVerdict(this.mode, asked, file);
     if (pin !== undefined) return changedVerdict(this.mode, asked, file);
     return this.#isCovered(server, offered.kind) ? newVerdict(this.mode, asked, file) : { verdict: "allow" };
   }

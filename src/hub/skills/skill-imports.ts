@@ -3,8 +3,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import type { Emitter } from "../../base/emitter.ts";
 import type { AgentClient, ClientEnvironment } from "../../clients/agent-client.ts";
-import { localClientEnvironment } from "../../config/client-servers.ts";
-import { expandTilde, userHome } from "../../config/find-config.ts";
+import { expandTilde, localClientEnvironment, userHome } from "../../config/find-config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type {
   ImportedSkill,

@@ -30,8 +30,7 @@ export class OfferedTools {
    * All that the session sees, if they are not too many. Else `max` in all: the three search tools, and of the rest those
    * that fit the query best, or without one a fair choice. In the catalog's order, the search tools last.
    */
-  of(session: Session, asked: OfferOptions = {}): readonly ToolCapability[] {
-    const view = this.#options.views.of(session);
+  of(session: Session, asked: OfferOptions = {}, view = this.#options.views.of(session)): readonly ToolCapability[] {
     const { without, max = this.#options.max } = asked;
     const tools = without === undefined ? view.tools : view.tools.filter((tool) => !without(tool));
     if (max === undefined || tools.length <= max) return tools;

@@ -3,7 +3,6 @@ import { LruMap } from "../../base/maps.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Snapshot } from "../../catalog/snapshot.ts";
 import type {
-  Capability,
   PromptCapability,
   ResourceCapability,
   TemplateCapability,
@@ -90,7 +89,7 @@ export class Views {
   }
 
   #visible(session: Session, { version, tools, resources, templates, prompts }: Snapshot): View {
-    const shows = (capability: Capability): boolean => this.#access.shows(session, capability);
+    const shows = this.#access.visibleTo(session);
     return {
       version,
       tools: tools.filter(shows),

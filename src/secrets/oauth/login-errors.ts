@@ -23,7 +23,7 @@ export function loginCommand(server: string, user?: string): string {
 /** Anything that the SDK or fetch threw. `issuer` is where it came from. */
 export function toOAuthError(sdk: OAuthSdk, thrown: unknown, issuer: string): ToolcribError {
   if (thrown instanceof ToolcribError) return thrown;
-  const from = hostOf(issuer);
+  const from = URL.parse(issuer)?.host ?? "the authorization server";
   const refused = (text: string, hint?: string): ToolcribError =>
     new ToolcribError("unauthorized", text, { hint, details: { status: 401, sent: false } });
   if (thrown instanceof sdk.IssuerMismatchError) {
@@ -40,7 +40,8 @@ export function toOAuthError(sdk: OAuthSdk, thrown: unknown, issuer: string): To
     return refused(`${from} refused: ${printable(thrown.code)}`, hintFor(thrown.code));
   }
   // fetch wraps what happened on the network; everything else is a response that no authorization server should send.
-  if (thrown instanceof TypeError || isTimeout(thrown)) {
+  const isTimeout = thrown instanceof DOMException && /^(?:Timeout|Abort)Error$/.test(thrown.name);
+  if (thrown instanceof TypeError || isTimeout) {
     return new ToolcribError("server_unavailable", `the authorization server ${from} cannot be reached`, {
       hint: "Check the network; then try again.",
       details: { sent: false },
@@ -59,17 +60,9 @@ function hintFor(code: string): string | undefined {
   return undefined;
 }
 
-function isTimeout(thrown: unknown): boolean {
-  return thrown instanceof DOMException && (thrown.name === "TimeoutError" || thrown.name === "AbortError");
-}
-
 /** A code of RFC 6749, or anything else that was received. */
 export function printable(code: string): string {
   return code.replace(/[^\x20-\x7e]/g, "?").slice(0, 80);
-}
-
-function hostOf(issuer: string): string {
-  return URL.parse(issuer)?.host ?? "the authorization server";
 }
 
 /** The official SDK, whose OAuth functions are used. Loaded when first needed: it is large, and most servers need none. */

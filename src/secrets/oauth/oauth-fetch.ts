@@ -17,6 +17,7 @@ import {
   type LookUpAll,
 } from "../../base/network-address.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import { readBytes } from "../../base/read-bytes.ts";
 
 export type OAuthFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -38,7 +39,9 @@ export function oauthFetch(reach: LoginAddressPolicy, signal?: AbortSignal): OAu
     const request = new Request(target, { ...init, signal: AbortSignal.any(signals) });
     const answer = await send(request, target, lookup);
     try {
-      const body = await readLimited(answer, target);
+      const tooLarge = (): Error =>
+        new ToolcribError("unauthorized", `${target.host} answers with more than a login needs`);
+      const body = await readBytes(answer, MAX_BYTES, tooLarge);
       const { statusCode: status = 0, statusMessage: statusText = "" } = answer;
       return new Response(NO_BODY.has(status) ? null : body, { status, statusText, headers: headersOf(answer) });
     } catch (error) {
@@ -69,17 +72,6 @@ async function send(request: Request, target: URL, lookup: LookupFunction): Prom
 function failure(error: unknown, signal: AbortSignal): unknown {
   if (error instanceof ToolcribError) return error;
   return signal.aborted ? signal.reason : new TypeError("fetch failed", { cause: error });
-}
-
-async function readLimited(answer: IncomingMessage, url: URL): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_BYTES) throw new ToolcribError("unauthorized", `${url.host} answers with more than a login needs`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function headersOf({ headersDistinct }: IncomingMessage): Headers {

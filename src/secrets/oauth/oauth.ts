@@ -76,13 +76,11 @@ function idOf(server: string, user: string | undefined): string {
   return JSON.stringify([server, user ?? null]);
 }
 
-interface CredentialsOptions {
+interface CredentialsOptions extends Omit<OAuthOptions, "dir"> {
   readonly key: GrantKey;
   /** With references resolved. */
-  readonly settings: OAuthSettings | ClientCredentialsSettings;
+  readonly settings: AuthSettings;
   readonly store: GrantStore;
-  readonly clock: Clock;
-  readonly redactor: Redactor;
 }
 
 /** An answer that refused the token. */
@@ -123,7 +121,8 @@ export class ServerCredentials {
   /** Rejects with `unauthorized` and the way to log in, or with `server_unavailable` where trying again may help. */
   async headers(): Promise<Record<string, string>> {
     const held = this.#stale ? undefined : this.#usable(this.#grant);
-    return bearer(held ?? (await this.#renew(undefined, null)));
+    const { access } = held ?? (await this.#renew(undefined, null));
+    return { authorization: `Bearer ${access}` };
   }
 
   /** True if the request may be sent once more, with the `headers()` of then. */
@@ -237,9 +236,7 @@ export class ServerCredentials {
     const before = grant?.type === "client-credentials" && grant.client.id === settings.clientId ? grant : undefined;
     const obtained = await requestClientToken({ key, settings, clock, challenge, before });
     await this.#keep(obtained);
-    const { tokens } = obtained;
-    if (tokens === undefined) throw new ToolcribError("internal", "a token was obtained and is not there");
-    return this.#hold(tokens);
+    return this.#hold(obtained.tokens);
   }
 
   /** The server wants more than the token may: a program asks for it at once, a person at the next login. */
@@ -278,10 +275,6 @@ export class ServerCredentials {
     if (tokens.refresh !== undefined) redactor.addCredential(tokens.refresh);
     return tokens;
   }
-}
-
-function bearer(tokens: Tokens): Record<string, string> {
-  return { authorization: `Bearer ${tokens.access}` };
 }
 
 /** A login that cannot be renewed by itself is pointed out this long before its end. */

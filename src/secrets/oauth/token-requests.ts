@@ -83,11 +83,7 @@ export function clientInformation(
   configuredSecret: string | undefined,
 ): OAuthClientInformationMixed {
   const secret = client.origin === "configured" ? configuredSecret : client.secret;
-  return {
-    client_id: client.id,
-    client_secret: secret,
-    token_endpoint_auth_method: client.authMethod,
-  };
+  return { client_id: client.id, client_secret: secret, token_endpoint_auth_method: client.authMethod };
 }
 
 interface ScopeSources {
@@ -129,7 +125,7 @@ export async function requestClientToken({
   clock,
   challenge,
   before,
-}: CredentialsRequest): Promise<Grant> {
+}: CredentialsRequest): Promise<Grant & { readonly tokens: Tokens }> {
   const sdk = await loadOAuthSdk();
   const fetchFn = loginFetch(key.url, settings);
   const at = await authorizationServer(sdk, key.url, settings, challenge, fetchFn);
@@ -143,19 +139,10 @@ export async function requestClientToken({
     at: { ...at, metadata: undefined },
   });
   const { clientId, clientSecret } = settings;
-  const provider = new sdk.ClientCredentialsProvider({
-    clientId,
-    clientSecret,
-    scope,
-    expectedIssuer: at.issuer,
-  });
+  const provider = new sdk.ClientCredentialsProvider({ clientId, clientSecret, scope, expectedIssuer: at.issuer });
   try {
-    const answer = await sdk.fetchToken(provider, at.issuer, {
-      metadata: at.metadata,
-      resource: at.resource,
-      scope,
-      fetchFn,
-    });
+    const { metadata, resource } = at;
+    const answer = await sdk.fetchToken(provider, at.issuer, { metadata, resource, scope, fetchFn });
     return {
       version: 1,
       type: "client-credentials",

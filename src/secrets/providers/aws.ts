@@ -1,15 +1,16 @@
 /** AWS Secrets Manager: `secret://aws/name#jsonkey`, by the AWS SDK if it is installed, else by the `aws` program. */
-import { isJsonObject } from "../../model/json.ts";
+import { isJsonObject, parseJsonObject } from "../../model/json.ts";
 import {
   checkAddress,
   decodeSecret,
   jsonField,
   loadOptional,
   type ProviderContext,
-  runCommand,
   SecretFailure,
   type SecretProvider,
+  askCloudProgram,
 } from "../provider.ts";
+import { systemErrorCode } from "../../model/errors.ts";
 
 const PACKAGE = "@aws-sdk/client-secrets-manager";
 
@@ -80,17 +81,15 @@ function refusal(error: unknown): SecretFailure {
     });
   }
   const status = httpStatusOf(error);
-  const isNetwork =
-    error instanceof Error && "code" in error && typeof error.code === "string" && /^E[A-Z]+$/.test(error.code);
+  const isNetwork = /^E[A-Z]+$/.test(systemErrorCode(error) ?? "");
   const passing = PASSING.has(name) || isNetwork || (status !== undefined && status >= 500);
   const said =
     name === "SyntaxError" || !(error instanceof Error)
       ? "its answer cannot be read"
       : `${name}: ${error.message.slice(0, 200)}`;
-  const hint = /Credentials|AccessDenied|UnrecognizedClient|Region/.test(said)
-    ? { hint: "Check the AWS credentials, the region and the policy." }
-    : {};
-  return new SecretFailure(`was not given by AWS: ${said}`, { passing, ...hint, cause: error });
+  const isSetup = /Credentials|AccessDenied|UnrecognizedClient|Region/.test(said);
+  const hint = isSetup ? "Check the AWS credentials, the region and the policy." : undefined;
+  return new SecretFailure(`was not given by AWS: ${said}`, { passing, hint, cause: error });
 }
 
 function httpStatusOf(error: unknown): number | undefined {
@@ -99,9 +98,9 @@ function httpStatusOf(error: unknown): number | undefined {
   return typeof status === "number" ? status : undefined;
 }
 
-async function askProgram(name: string, { env, signal }: ProviderContext): Promise<string> {
+async function askProgram(name: string, context: ProviderContext): Promise<string> {
   // Version 1 of the program knows only AWS_DEFAULT_REGION.
-  const region = regionOf(name, env);
+  const region = regionOf(name, context.env);
   const args = [
     "secretsmanager",
     "get-secret-value",
@@ -109,28 +108,12 @@ async function askProgram(name: string, { env, signal }: ProviderContext): Promi
     "--output=json",
     ...(region ? [`--region=${region}`] : []),
   ];
-  const result = await runCommand("aws", args, { env, signal });
-  if (result === undefined) {
-    throw new SecretFailure("needs the AWS SDK or the aws program, and neither was found", {
-      hint: `npm install ${PACKAGE}`,
-    });
-  }
-  if (result.exitCode !== 0) {
-    throw new SecretFailure(`was not given by the aws program: ${result.reason}`);
-  }
-  const answer = parse(result.stdout);
-  if (isJsonObject(answer) && typeof answer["SecretString"] === "string") return answer["SecretString"];
-  if (isJsonObject(answer) && typeof answer["SecretBinary"] === "string") {
+  const answer = parseJsonObject(
+    await askCloudProgram("aws", args, context, { name: "the AWS SDK", package: PACKAGE }),
+  );
+  if (typeof answer?.["SecretString"] === "string") return answer["SecretString"];
+  if (typeof answer?.["SecretBinary"] === "string") {
     return decodeSecret(Buffer.from(answer["SecretBinary"], "base64"));
   }
   throw new SecretFailure("was not given: the aws program's answer contains no secret");
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's message would quote the answer.
-    return undefined;
-  }
 }

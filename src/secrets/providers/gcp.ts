@@ -5,10 +5,10 @@ import {
   loadOptional,
   MAX_SECRET_BYTES,
   type ProviderContext,
-  runCommand,
   SecretFailure,
   type SecretProvider,
   withoutFinalNewline,
+  askCloudProgram,
 } from "../provider.ts";
 
 const PACKAGE = "@google-cloud/secret-manager";
@@ -98,40 +98,19 @@ function refusal(error: unknown): SecretFailure {
       cause: error,
     });
   }
-  const hint =
-    code === undefined || REFUSED.has(code)
-      ? { hint: "Check the Google credentials, the project and the role (secretAccessor)." }
-      : {};
-  const said = isUnreadable(error) ? "its answer cannot be read" : messageOf(error);
-  return new SecretFailure(`was not given by Google: ${said}`, {
-    passing: code !== undefined && PASSING.has(code),
-    ...hint,
-    cause: error,
-  });
+  const isRefused = code === undefined || REFUSED.has(code);
+  const hint = isRefused ? "Check the Google credentials, the project and the role (secretAccessor)." : undefined;
+  const message = error instanceof Error ? error.message : "an unknown fault";
+  // A parser's message quotes what it could not read.
+  const isUnreadable = error instanceof SyntaxError || /JSON|Unexpected token/.test(message);
+  const said = isUnreadable ? "its answer cannot be read" : message.split("\n", 1)[0]?.slice(0, 200);
+  const passing = code !== undefined && PASSING.has(code);
+  return new SecretFailure(`was not given by Google: ${said}`, { passing, hint, cause: error });
 }
 
-/** A parser's message quotes what it could not read. */
-function isUnreadable(error: unknown): boolean {
-  return error instanceof SyntaxError || (error instanceof Error && /JSON|Unexpected token/.test(error.message));
-}
-
-function messageOf(error: unknown): string {
-  return (error instanceof Error ? error.message : "an unknown fault").split("\n", 1)[0]?.slice(0, 200) ?? "";
-}
-
-async function askProgram({ project, name, version }: Name, { env, signal }: ProviderContext): Promise<string> {
+async function askProgram({ project, name, version }: Name, context: ProviderContext): Promise<string> {
   const args = ["secrets", "versions", "access", version, `--secret=${name}`, "--quiet"];
-  const result = await runCommand("gcloud", project === undefined ? args : [...args, `--project=${project}`], {
-    env,
-    signal,
-  });
-  if (result === undefined) {
-    throw new SecretFailure("needs Google's library or the gcloud program, and neither was found", {
-      hint: `npm install ${PACKAGE}`,
-    });
-  }
-  if (result.exitCode !== 0) {
-    throw new SecretFailure(`was not given by the gcloud program: ${result.reason}`);
-  }
-  return withoutFinalNewline(result.stdout);
+  const all = project === undefined ? args : [...args, `--project=${project}`];
+  const library = { name: "Google's library", package: PACKAGE };
+  return withoutFinalNewline(await askCloudProgram("gcloud", all, context, library));
 }

@@ -12,6 +12,7 @@ import {
   withoutFinalNewline,
 } from "../provider.ts";
 import type { SealedSecrets } from "../sealed-secrets.ts";
+import { systemErrorCode } from "../../model/errors.ts";
 
 export const fileProvider: SecretProvider = {
   name: "file",
@@ -65,9 +66,9 @@ export async function readSecretFile(file: string, warn: (message: string) => vo
     }
   } catch (error) {
     if (error instanceof SecretFailure) throw error;
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const code = systemErrorCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw new SecretFailure(`cannot be read (${String(code)}): ${file}`, { cause: error });
+    throw new SecretFailure(`cannot be read (${code}): ${file}`, { cause: error });
   }
 }
 
@@ -137,12 +138,8 @@ export const execProvider: SecretProvider = {
       const hint = `Set secrets.exec.${name} in the config, such as ["op", "read"].`;
       throw new SecretFailure(`names the command ${JSON.stringify(name)}, which the config does not have`, { hint });
     }
-    const result = await runCommand(program, [...args, ...extra], { env, cwd: baseDir, signal });
-    if (result === undefined) {
-      throw new SecretFailure(`needs the program ${program}, which was not found`, {
-        hint: "Install it, or check PATH.",
-      });
-    }
+    const missing = { hint: "Install it, or check PATH." };
+    const result = await runCommand(program, [...args, ...extra], { env, cwd: baseDir, signal, missing });
     if (result.exitCode !== 0) {
       const said = result.complaint === "" ? "" : `: ${result.complaint}`;
       throw new SecretFailure(`was not given: ${program} exited with ${result.exitCode}${said}`);

@@ -5,9 +5,10 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { withAbort } from "../../base/async.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../model/json.ts";
 import { checkAddress, fieldOf, type ProviderContext, SecretFailure, type SecretProvider } from "../provider.ts";
 import { readSecretFile } from "./local.ts";
+import { readBytes } from "../../base/read-bytes.ts";
 
 interface Login {
   readonly token: Promise<string>;
@@ -197,34 +198,17 @@ async function sendToVault(url: URL, { token, namespace, signal, body }: Questio
 }
 
 async function readAnswer(response: Response): Promise<VaultAnswer> {
-  const text = await textOf(response);
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    // Judged below; the parser's message would quote the answer.
-  }
-  if (isJsonObject(body)) return { status: response.status, body };
-  if (response.status !== 200) return { status: response.status, body: {} };
-  throw new SecretFailure("was not given: Vault answered something that is not a JSON object");
-}
-
-async function textOf(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  try {
-    // The types of the web platform do not know that this stream can be iterated over.
-    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-      bytes += chunk.length;
-      if (bytes > MAX_RESPONSE_BYTES) throw new SecretFailure("was not given: Vault's answer is larger than 1 MiB");
-      text += decoder.decode(chunk, { stream: true });
-    }
-  } catch (error) {
+  const { status } = response;
+  const tooLarge = (): Error => new SecretFailure("was not given: Vault's answer is larger than 1 MiB");
+  // The types of the web platform do not know that this stream can be iterated over.
+  const stream = (response.body ?? []) as AsyncIterable<Uint8Array>;
+  const bytes = await readBytes(stream, MAX_RESPONSE_BYTES, tooLarge).catch((error: unknown) => {
     if (error instanceof SecretFailure) throw error;
     throw new SecretFailure("was not given: Vault's answer broke off", { passing: true, cause: error });
-  }
-  return text + decoder.decode();
+  });
+  const body = parseJsonObject(new TextDecoder().decode(bytes));
+  if (body !== undefined || status !== 200) return { status, body: body ?? {} };
+  throw new SecretFailure("was not given: Vault answered something that is not a JSON object");
 }
 
 /** The system's own word, such as ECONNREFUSED: the rest of such messages varies. */

@@ -6,8 +6,7 @@ import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { ReadEntry } from "tar";
 import type { Entry, ZipFile } from "yauzl";
-import { systemErrorCode } from "../../files/lock-file.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { ToolcribError, systemErrorCode } from "../../model/errors.ts";
 
 interface UnpackOptions {
   readonly limits?: ArchiveLimits;
@@ -251,7 +250,8 @@ class UnpackedFolder {
   async openFile(name: string, { executable }: { readonly executable: boolean }): Promise<OpenFile> {
     const parts = entryPath(name);
     if (parts.length === 0) throw entryRefused(name, "is a file without a name");
-    const key = sameNameKey(parts);
+    // Equal for names that are one file on a system that ignores case or the form of accents.
+    const key = parts.join("/").normalize("NFC").toLowerCase();
     if (this.#seen.has(key)) throw entryRefused(name, "is in the archive twice");
     this.#seen.add(key);
     await this.#makeFolder(name, parts.slice(0, -1));
@@ -330,11 +330,6 @@ export function entryPath(name: string, platform: NodeJS.Platform = process.plat
     throw entryRefused(name, "has a name that Windows does not allow");
   }
   return parts;
-}
-
-/** Equal for names that are one file on a system that ignores case or the form of accents. */
-function sameNameKey(parts: readonly string[]): string {
-  return parts.join("/").normalize("NFC").toLowerCase();
 }
 
 function entryRefused(name: string, why: string): ToolcribError {

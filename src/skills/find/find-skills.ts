@@ -2,11 +2,10 @@
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { asToolcribError, ToolcribError, systemErrorCode } from "../../model/errors.ts";
 import type { Skill } from "../../model/skill.ts";
 import { readSkill } from "../read/read-skill.ts";
 import { mapLimit } from "../../base/async.ts";
-import { systemErrorCode } from "../../files/lock-file.ts";
 import { isInside } from "../../files/path-safety.ts";
 
 export interface FindProblem {
@@ -101,7 +100,8 @@ class SkillSearch {
       if (partOf === undefined) this.#reportUnreadable(path, error);
       return [];
     }
-    const isSkill = entries.some(isSkillFile);
+    // In any case: most platforms have file systems that ignore it.
+    const isSkill = entries.some((entry) => entry.name.toLowerCase() === "skill.md" && !entry.isDirectory());
     if (isSkill && partOf !== undefined) this.#nested.set(partOf, [...(this.#nested.get(partOf) ?? []), path]);
     else if (isSkill) this.dirs.push(path);
     // A skill elsewhere is often linked in on purpose; a whole tree elsewhere is not what was pointed at.
@@ -150,11 +150,6 @@ class SkillSearch {
     if (reason === "ENOENT") return;
     this.problems.push({ path, code: "unreadable", message: `${path} cannot be read (${reason}).` });
   }
-}
-
-/** In any case: most platforms have file systems that ignore it. */
-function isSkillFile(entry: Dirent): boolean {
-  return entry.name.toLowerCase() === "skill.md" && !entry.isDirectory();
 }
 
 async function asFolder(parent: Folder, entry: Dirent): Promise<Folder | undefined> {

@@ -52,7 +52,6 @@ export function mainFile({ facts }: OfferedSkill): string {
   return facts.files[0]?.path ?? MAIN_FILE;
 }
 
-/** The URI of a file of the skill. */
 export function fileUri({ base }: OfferedSkill, path: string): string {
   return base + path.split("/").map(encodeURIComponent).join("/");
 }

@@ -22,6 +22,8 @@ interface SkillsSourceOptions {
 
 /** The argument of a skill's tool and of its prompt. */
 const ARGUMENTS = "arguments";
+const APPLIED_TO = "What to apply the skill to, if anything.";
+
 /** Key in `_meta` of tools, prompts and results that belong to a skill. */
 const SKILL_KEY = "toolcrib/skill";
 
@@ -119,7 +121,7 @@ function aboutSkill({ id, facts, source }: OfferedSkill): JsonObject {
 function toolOf(skill: OfferedSkill): ToolDefinition {
   const { facts, key } = skill;
   const hint = facts.argumentHint === undefined ? "" : ` Form: ${facts.argumentHint}`;
-  const about = facts.dispatch === undefined ? "What to apply the skill to, if anything." : "Passed on unchanged.";
+  const about = facts.dispatch === undefined ? APPLIED_TO : "Passed on unchanged.";
   return {
     name: SKILL_PREFIX + key,
     title: facts.emoji === undefined ? facts.name : `${facts.emoji} ${facts.name}`,
@@ -150,13 +152,7 @@ function promptOf(skill: OfferedSkill): PromptDefinition {
     name: SKILL_PREFIX + key,
     title: facts.name,
     description: facts.description,
-    arguments: [
-      {
-        name: ARGUMENTS,
-        description: facts.argumentHint ?? "What to apply the skill to, if anything.",
-        required: false,
-      },
-    ],
+    arguments: [{ name: ARGUMENTS, description: facts.argumentHint ?? APPLIED_TO, required: false }],
     _meta: { [SKILL_KEY]: aboutSkill(skill) },
   };
 }
@@ -195,10 +191,12 @@ export async function skillInstructions(skill: OfferedSkill, given = ""): Promis
   // Loaded on demand: a hub whose skills are not used needs no YAML.
   const { parseSkill } = await import("../read/read-skill.ts");
   const { body } = parseSkill(bytes, facts.name);
+  const lacking = describeMissing(missing);
+  const servers = facts.servers.map(({ name }) => name).join(", ");
   const notes = [
     ...(dir === undefined ? [] : [`Base directory of this skill: ${dir}`]),
-    ...noteOnMissing(describeMissing(missing)),
-    ...noteOnServers(skill),
+    ...(lacking === undefined ? [] : [`Missing, but needed by this skill: ${lacking}.`]),
+    ...(servers === "" ? [] : [`MCP servers used by this skill: ${servers}`]),
   ];
   const text = withArguments(body.trim(), given).replaceAll("{baseDir}", () => dir ?? skill.base.slice(0, -1));
   return [notes.join("\n"), text, filesOf(skill)].filter((part) => part !== "").join("\n\n");
@@ -208,14 +206,6 @@ export async function skillInstructions(skill: OfferedSkill, given = ""): Promis
 function withArguments(body: string, given: string): string {
   if (body.includes("$ARGUMENTS")) return body.replaceAll("$ARGUMENTS", () => given);
   return given === "" ? body : `${body}\n\nARGUMENTS: ${given}`;
-}
-
-function noteOnMissing(missing: string | undefined): string[] {
-  return missing === undefined ? [] : [`Missing, but needed by this skill: ${missing}.`];
-}
-
-function noteOnServers({ facts: { servers } }: OfferedSkill): string[] {
-  return servers.length === 0 ? [] : [`MCP servers used by this skill: ${servers.map(({ name }) => name).join(", ")}`];
 }
 
 function filesOf(skill: OfferedSkill): string {

@@ -2,6 +2,7 @@
 import JSON5 from "json5";
 import { type ReadWarnings, abbreviate } from "./read-warnings.ts";
 import { YamlText } from "./yaml-text.ts";
+import { isJsonObject } from "../../model/json.ts";
 
 /** Keys whose value is always text. */
 const TEXT_KEYS = new Set([
@@ -30,7 +31,7 @@ export function readEntry(entry: Entry, firstLine: number, warnings: ReadWarning
   };
   const attempt = (lines: readonly string[], repairs: readonly Repair[]): ReadEntry | undefined => {
     const yaml = new YamlText(lines.join("\n"), firstLine);
-    const value = yaml.error === undefined && isMapping(yaml.value) ? yaml.value[entry.key] : undefined;
+    const value = yaml.error === undefined && isJsonObject(yaml.value) ? yaml.value[entry.key] : undefined;
     if (value === undefined) return undefined;
     warn(repairs);
     return { value, yaml };
@@ -91,10 +92,6 @@ export function readAsText(entry: Entry, firstLine: number, warnings: ReadWarnin
   };
   warnings.add(why.code, why.message, firstLine);
   return { value: withoutQuotes(text) };
-}
-
-function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 // Cutting a damaged map into its top-level entries, so that one bad entry spoils only itself.
@@ -204,7 +201,6 @@ function depthOf(line: string): number {
 interface Repair {
   readonly code: string;
   readonly message: string;
-  /** Index of the line. */
   readonly index: number;
 }
 

@@ -20,7 +20,6 @@ export class YamlText {
   readonly firstLine: number;
   readonly value: unknown;
   readonly problems: readonly YamlProblem[];
-  /** The first error of the parser, if any. */
   readonly error: { readonly message: string; readonly line: number } | undefined;
   readonly unknownTag: { readonly line: number } | undefined;
   readonly #document: Document.Parsed | undefined;
@@ -43,7 +42,7 @@ export class YamlText {
     const problems: YamlProblem[] = [];
     this.problems = problems;
     const report = (problem: YamlProblem): unknown => problems.length < MAX_YAML_PROBLEMS && problems.push(problem);
-    this.value = error === undefined ? toJson(this.#document, report) : undefined;
+    this.value = error === undefined ? new JsonWalk(report).value(this.#document.contents, 0) : undefined;
   }
 
   lineOfOffset(offset: number): number {
@@ -103,10 +102,6 @@ interface Anchored {
   readonly value: unknown;
   /** The number of values in it, itself included. */
   readonly size: number;
-}
-
-function toJson(document: Document.Parsed, found: (problem: YamlProblem) => void): unknown {
-  return new JsonWalk(found).value(document.contents, 0);
 }
 
 /** The node's key or value as text in a key's place. */

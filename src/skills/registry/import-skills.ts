@@ -1,5 +1,4 @@
 /** Imports skills into the registry as one batch, without those that the scan refuses. */
-import type { SkillFinding } from "../../model/skill.ts";
 import type { Candidate } from "../find/inspect-skills.ts";
 import type { PutOutcome } from "./plan-put.ts";
 import type { SkillRegistry } from "./skill-registry.ts";
@@ -51,10 +50,7 @@ function refusalOf({ skill, findings }: Candidate): PutOutcome | undefined {
   if (first === undefined) return undefined;
   const more = reasons.length > 1 ? `, and ${reasons.length - 1} more` : "";
   const what = first.message.replace(/\.$/, "");
-  const message = `The scan refuses it: ${placeOf(first)}: ${what}${more}. Use --force to import it anyway.`;
+  const place = first.line === undefined ? first.file : `${first.file}:${first.line}`;
+  const message = `The scan refuses it: ${place}: ${what}${more}. Use --force to import it anyway.`;
   return { status: "failed", failure: { path: skill.dir, name: skill.name, code: "blocked", message } };
-}
-
-function placeOf({ file, line }: SkillFinding): string {
-  return line === undefined ? file : `${file}:${line}`;
 }

@@ -2,9 +2,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import { readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { systemErrorCode, withLock } from "../../files/lock-file.ts";
-import { ToolcribError } from "../../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { withLock } from "../../files/lock-file.ts";
+import { ToolcribError, systemErrorCode } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../model/json.ts";
 import type { SkillManifest } from "../../model/skill.ts";
 import type { Store } from "../../store/store.ts";
 import { isSafePath } from "../verified-files.ts";
@@ -136,12 +136,8 @@ async function readRegistryFile(file: string): Promise<SkillManifest[]> {
 }
 
 function parseRegistryFile(file: string, text: string): SkillManifest[] {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw damagedRegistry(file, "is not JSON");
-  }
+  const value = parseJson(text);
+  if (value === undefined) throw damagedRegistry(file, "is not JSON");
   const version = isJsonObject(value) ? value["version"] : undefined;
   if (typeof version === "number" && version > REGISTRY_VERSION) {
     throw unusableRegistry(

@@ -147,10 +147,8 @@ export class SkillRegistry {
         isSameManifest(present.get(id) ?? null, manifest);
       const undone = changes.filter(({ id, before }) => !isNow(id, before));
       const ours = undone.filter(({ id, after }) => isNow(id, after));
-      await writeChanges(
-        store,
-        ours.map(({ id, before, after }) => ({ id, before: after, after: before })),
-      );
+      const reversed = ours.map(({ id, before, after }) => ({ id, before: after, after: before }));
+      await writeChanges(store, reversed);
       if (ours.length < undone.length) return "kept";
       return ours.length > 0 ? "restored" : "same";
     });
@@ -305,7 +303,8 @@ export class SkillRegistry {
   async #copied(item: SkillToPut, id: string, owner: string): Promise<SkillManifest> {
     // Before the copy, so that later changes of the source have a later time.
     const importedAt = new Date(this.#clock.now()).toISOString();
-    const dir = await this.#freeDir(`files/${id}/${copyName(item.skill.digest, owner)}`);
+    const content = item.skill.digest.replace(/^sha256:/, "").slice(0, 16);
+    const dir = await this.#freeDir(`files/${id}/${content}-${owner}`);
     const manifest = manifestOf(item, { id, dir, importedAt });
     const folder = this.fileOf(manifest, ".");
     try {
@@ -351,10 +350,8 @@ async function commitChanges(
 
 async function writeChanges(store: ManifestStore, changes: readonly ManifestChange[]): Promise<void> {
   const put = changes.flatMap(({ after }) => after ?? []);
-  await store.change(
-    put,
-    changes.filter(({ after }) => after === null).map(({ id }) => id),
-  );
+  const removed = changes.filter(({ after }) => after === null).map(({ id }) => id);
+  await store.change(put, removed);
 }
 
 /** By id, else by name; undefined if there is none. Throws `invalid_arguments` with the ids if several have the name. */
@@ -409,11 +406,6 @@ function noSuchFile({ name }: Pick<SkillManifest, "name">, path: string): Toolcr
 
 // Copies without a manifest, such as those of a killed process, are removed under the lock. A home may serve several
 // stores that do not know of each other, so the name of a copy says which store owns it.
-
-/** The name of a folder with a copy: of what, and of which store. */
-function copyName(digest: string, owner: string): string {
-  return `${digest.replace(/^sha256:/, "").slice(0, 16)}-${owner}`;
-}
 
 /** Those of an earlier version say nothing: then the digest is followed by nothing or by a short number. */
 function ownerOf(copy: string): string | undefined {

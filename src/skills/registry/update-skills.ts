@@ -34,7 +34,6 @@ export interface UpdateOutcome {
   readonly status: "updated" | "unchanged" | "skipped" | "failed";
   readonly code?: string;
   readonly message?: string;
-  /** The skill to import, if there is one. */
   readonly candidate?: Candidate;
 }
 

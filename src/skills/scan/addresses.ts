@@ -73,6 +73,8 @@ const HOST_PLACEHOLDER =
 const EXAMPLE_NAME =
   /(?:^|\.)(?:example|test|invalid|localhost|local|internal|lan|home\.arpa)$|(?:^|\.)example\.(?:com|org|net|io)$/;
 
+const NUMBERS: ReadonlySet<AddressKind> = new Set(["number", "example number", "private", "local"]);
+
 export function addressOf(url: string): Address | undefined {
   if (!URL.canParse(url)) return undefined;
   const parsed = new URL(url);
@@ -85,13 +87,9 @@ export function addressOf(url: string): Address | undefined {
     host,
     kind,
     plainHttp: parsed.protocol !== "https:",
-    disguised: isNumber(kind) && !host.includes(":") && written.toLowerCase() !== host,
+    disguised: NUMBERS.has(kind) && !host.includes(":") && written.toLowerCase() !== host,
     path: parsed.pathname,
   };
-}
-
-function isNumber(kind: AddressKind): boolean {
-  return kind === "number" || kind === "example number" || kind === "private" || kind === "local";
 }
 
 function kindOf(host: string): AddressKind {

@@ -55,7 +55,7 @@ export function* scanningText(path: string, kind: TextKind, text: string): Gener
     lines.push({ number, raw, text: folded, plain, fenced, hidden, frontmatter, heading, intro });
     if (lines.length % LINES_PER_SLICE === 0) yield undefined;
   }
-  return { path, kind, raw: text, lines, all: spellings.join("\n"), cutShort: isCutShort(lines) };
+  return { path, kind, raw: text, lines, all: spellings.join("\n"), cutShort: lines.length >= MAX_LINES };
 }
 
 /** The lines from `before` lines above to `after` lines below the one at an index. */
@@ -84,7 +84,6 @@ export function lineAt({ lines }: ScannedText, number: number): ScannedLine | un
 export type TextKind = "instructions" | "script" | "data";
 
 interface LineContext {
-  /** It is in a fenced block. */
   readonly fenced: boolean;
   /** It is in a comment that a rendered page does not show. */
   readonly hidden: boolean;
@@ -246,11 +245,6 @@ export function logicalLines(text: string, kind: TextKind): LogicalLine[] {
   }
   close();
   return lines;
-}
-
-/** The text has more lines than are read. */
-function isCutShort(lines: readonly unknown[]): boolean {
-  return lines.length >= MAX_LINES;
 }
 
 /** One at a time: a list of a million empty lines is dear. */

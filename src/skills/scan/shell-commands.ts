@@ -1,6 +1,5 @@
 /** The commands of a line, split where a shell would split them. Works on prose too: a command in a sentence is found. */
 
-/** Commands joined by pipes. */
 export type Pipeline = readonly string[];
 
 const MAX_COMMANDS = 200;

@@ -105,9 +105,9 @@ export function defenceLevel(text: ScannedText, line: ScannedLine, securitySkill
   if (line.hidden) return 0;
   if (speaksOfAttack(ownWords(text, line), line.raw)) return 3;
   if (text.kind === "script") return securitySkill && isLiteral(line) ? 2 : 0;
-  if (isIntroduced(line)) return 2;
+  if (speaksOfAttack(line.intro.replace(OWN_WORDS, " "), "")) return 2;
   // In a block that can be run a heading alone excuses no real address: it may be the name of what the skill does.
-  if (isUnderHeading(line)) return line.fenced ? 1 : 2;
+  if (!SETUP.test(line.heading) && speaksOfAttack(line.heading, "")) return line.fenced ? 1 : 2;
   return securitySkill && !SETUP.test(line.heading) ? 1 : 0;
 }
 
@@ -115,14 +115,6 @@ export function defenceLevel(text: ScannedText, line: ScannedLine, securitySkill
 function ownWords(text: ScannedText, line: ScannedLine): string {
   if (line.fenced || text.kind === "script") return REMARK.exec(line.text)?.[1] ?? "";
   return line.text.replace(OWN_WORDS, " ");
-}
-
-function isIntroduced({ intro }: ScannedLine): boolean {
-  return speaksOfAttack(intro.replace(OWN_WORDS, " "), "");
-}
-
-function isUnderHeading({ heading }: ScannedLine): boolean {
-  return !SETUP.test(heading) && speaksOfAttack(heading, "");
 }
 
 function speaksOfAttack(words: string, raw: string): boolean {

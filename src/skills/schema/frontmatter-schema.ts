@@ -90,7 +90,6 @@ export const OpenClawSchema = z.looseObject({
   homepage: z.string().optional().describe("Where to read more."),
 });
 
-/** A parameter of a required server. */
 export const ParameterSchema = z.looseObject({
   description: z.string().optional().describe("What to fill in."),
   required: z.boolean().optional().describe("true by default, unless there is a default value."),
@@ -118,7 +117,6 @@ export const TemplateSchema = z.looseObject({
   headers: NamedTexts.describe("HTTP headers for it."),
 });
 
-/** One required server. */
 export const ServerSchema = z.looseObject({
   name: z.string().optional().describe("Its id in the config. Taken from the package by default."),
   package: z
@@ -212,11 +210,10 @@ export function skillJsonSchema(): Record<string, unknown> & SchemaNode {
 
 export function jsonSchemaOf(schema: z.ZodType): SchemaNode & { $schema?: string } {
   // zod emits more than SchemaNode names; the rest is not used here.
-  const node: unknown = z.toJSONSchema(schema, { io: "input", override: ({ jsonSchema }) => tidy(jsonSchema) });
+  const node: unknown = z.toJSONSchema(schema, {
+    io: "input",
+    // Keys are always strings.
+    override: ({ jsonSchema }) => delete jsonSchema.propertyNames,
+  });
   return node as SchemaNode & { $schema?: string };
-}
-
-/** Keys are always strings. */
-function tidy(node: Record<string, unknown>): void {
-  delete node["propertyNames"];
 }

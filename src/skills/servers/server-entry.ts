@@ -40,7 +40,7 @@ export function resolveServerEntry(
   if (template === undefined) {
     throw new ToolcribError(
       "invalid_config",
-      `The skill does not say how to start the server ${quoted(server.name)}.`,
+      `The skill does not say how to start the server ${JSON.stringify(server.name)}.`,
       {
         hint: `Add it to the config yourself with toolcrib add ${server.name} -- <command …>`,
       },
@@ -56,7 +56,7 @@ export function resolveServerEntry(
   if (!parsed.success || !isWhole) {
     throw new ToolcribError(
       "invalid_config",
-      `The template of the server ${quoted(server.name)} does not result in a valid entry.`,
+      `The template of the server ${JSON.stringify(server.name)} does not result in a valid entry.`,
       {
         hint: "With its parameters filled in, it must have a command or a URL that begins with https://.",
       },
@@ -82,7 +82,7 @@ function piecesOf(
   }
   if (missing.length === 0) return pieces;
   const list = missing.join(", ");
-  throw new ToolcribError("invalid_arguments", `The server ${quoted(id)} needs a value for ${list}.`, {
+  throw new ToolcribError("invalid_arguments", `The server ${JSON.stringify(id)} needs a value for ${list}.`, {
     hint: missing.map((name) => `--set ${name}=…`).join(" "),
     details: { server: id, missing },
   });
@@ -93,7 +93,7 @@ function secretPiece(name: string, value: string, id: string): Piece {
   if (reference?.kind === "secret" && reference.text === value && more.length === 0) return { secret: value };
   throw new ToolcribError(
     "invalid_arguments",
-    `The parameter ${name} of the server ${quoted(id)} is sensitive: its value must be a reference to a secret.`,
+    `The parameter ${name} of the server ${JSON.stringify(id)} is sensitive: its value must be a reference to a secret.`,
     { hint: "Store the value with `toolcrib secrets set`, and give secret://… here." },
   );
 }
@@ -103,7 +103,7 @@ function plainPiece(name: string, value: string, id: string): Piece {
   if (!/secret:\/\//i.test(value)) return { plain: value };
   throw new ToolcribError(
     "invalid_arguments",
-    `The value for ${name} of the server ${quoted(id)} contains "secret://", which would be read as a reference to a secret.`,
+    `The value for ${name} of the server ${JSON.stringify(id)} contains "secret://", which would be read as a reference to a secret.`,
     { hint: `${name} is not declared sensitive, so it takes plain text only.` },
   );
 }
@@ -124,9 +124,13 @@ function filled(text: string, pieces: Pieces, id: string): string | undefined {
   const isAlone = joined.length === 1 && first !== undefined && "secret" in first;
   const result = isAlone ? first.secret : joined.map(escapePiece).join("");
   if (isReadAs(result, joined)) return result;
-  throw new ToolcribError("invalid_arguments", `A value for the server ${quoted(id)} would be read as a reference.`, {
-    hint: "A value and the text around it must not form `${` or `secret://`.",
-  });
+  throw new ToolcribError(
+    "invalid_arguments",
+    `A value for the server ${JSON.stringify(id)} would be read as a reference.`,
+    {
+      hint: "A value and the text around it must not form `${` or `secret://`.",
+    },
+  );
 }
 
 function escapePiece(piece: Piece): string {
@@ -217,10 +221,6 @@ function recordOf(
 /** A URL with a reference is checked at connect time, when its value is known. */
 function isAddress(url: string | undefined): boolean {
   return url === undefined || hasReference(url) || (/^https?:\/\//i.test(url) && URL.canParse(url));
-}
-
-function quoted(name: string): string {
-  return JSON.stringify(name);
 }
 
 /**

@@ -1,10 +1,17 @@
 /** Anthropic's messages. */
 import { z } from "zod";
 import type { JsonObject } from "../../model/json.ts";
-import { mergeMessages, message, type ModelMessage, type OfferedTool, type RequestImage } from "./model-request.ts";
 import {
-  checkHistory,
-  checkTools,
+  mergeMessages,
+  message,
+  type ModelMessage,
+  type OfferedTool,
+  parsedArguments,
+  type RequestImage,
+} from "./model-request.ts";
+import {
+  assertHistory,
+  assertTools,
   type ErrorFacts,
   type Frame,
   type Protocol,
@@ -43,6 +50,8 @@ const DEFAULT_ERRORS: Record<number, { readonly type: string; readonly message: 
   429: { type: "rate_limit_error", message: "This request would exceed your account's rate limit." },
   529: { type: "overloaded_error", message: "Overloaded" },
 };
+const STOP_REASONS = { stop: "end_turn", calls: "tool_use", length: "max_tokens", refusal: "refusal" } as const;
+
 const SERVER_ERROR = { type: "api_error", message: "Internal server error" };
 
 const Text = z.looseObject({
@@ -128,19 +137,25 @@ export const anthropic: Protocol = {
       yield frame("content_block_stop", { index });
       index++;
     }
-    const delta = { stop_reason: stopReason(answer), stop_sequence: null };
+    const delta = { stop_reason: STOP_REASONS[answer.finish], stop_sequence: null };
     yield frame("message_delta", { delta, usage: { output_tokens: answer.usage.output } });
     yield frame("message_stop", {});
   },
 
   whole(answer) {
     const said = [...answer.texts, answer.refusal].join("");
+    // Without a stream the protocol cannot express arguments that are not JSON: they become text.
     const blocks = [
       ...(answer.thought === ""
         ? []
         : [{ type: "thinking", thinking: answer.thought, signature: signature(answer.thought) }]),
       ...(said === "" ? [] : [{ type: "text", text: said }]),
-      ...answer.calls.map((call) => ({ type: "tool_use", id: call.id, name: call.name, input: inputOf(call.json) })),
+      ...answer.calls.map((call) => ({
+        type: "tool_use",
+        id: call.id,
+        name: call.name,
+        input: parsedArguments(call.json),
+      })),
     ];
     const { input, output, cached } = answer.usage;
     return {
@@ -189,45 +204,17 @@ function messageEnvelope(answer: ScriptedAnswer, content: readonly JsonObject[])
     role: "assistant",
     model: answer.model,
     content,
-    stop_reason: stopReason(answer),
+    stop_reason: STOP_REASONS[answer.finish],
     stop_sequence: null,
   };
 }
 
-function stopReason({ finish }: ScriptedAnswer): string {
-  switch (finish) {
-    case "stop":
-      return "end_turn";
-    case "calls":
-      return "tool_use";
-    case "length":
-      return "max_tokens";
-    case "refusal":
-      return "refusal";
-  }
-}
-
-/** Without a stream the protocol cannot express arguments that are not JSON: they become text. */
-function inputOf(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return json;
-  }
-}
-
 function checkOffered(tools: readonly OfferedTool[]): void {
-  const problem = checkTools(tools, NAME);
-  switch (problem?.kind) {
-    case undefined:
-      break;
-    case "name":
-      throw new RejectedRequest(`tools.${problem.index}.custom.name: String should match pattern '${NAME.source}'`);
-    case "doubled":
-      throw new RejectedRequest("tools: Tool names must be unique.");
-    case "root":
-      throw new RejectedRequest(`tools.${problem.index}.custom.input_schema.type: Input should be 'object'`);
-  }
+  assertTools(tools, NAME, {
+    name: ({ index }) => `tools.${index}.custom.name: String should match pattern '${NAME.source}'`,
+    doubled: () => "tools: Tool names must be unique.",
+    root: ({ index }) => `tools.${index}.custom.input_schema.type: Input should be 'object'`,
+  });
   for (const [index, { inputSchema }] of tools.entries())
     if (["oneOf", "allOf", "anyOf"].some((keyword) => keyword in inputSchema))
       throw new RejectedRequest(
@@ -248,23 +235,15 @@ function readAnthropicMessages(raw: readonly unknown[]): ModelMessage[] {
   const entries = readBody(z.object({ messages: Messages }), { messages: raw }).messages;
   if (entries[0]?.role !== "user") throw new RejectedRequest('messages: first message must use the "user" role');
   const messages = mergeMessages(entries.flatMap(readEntry), ["assistant", "tool"]);
-  const problem = checkHistory(messages);
-  switch (problem?.kind) {
-    case undefined:
-      return messages;
-    case "unanswered":
-      throw new RejectedRequest(
-        `messages.${problem.index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${problem.ids.join(", ")}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
-      );
-    case "unexpected":
-      throw new RejectedRequest(
-        `messages.${problem.index}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${problem.id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
-      );
-    case "doubled":
-      throw new RejectedRequest(
-        `messages.${problem.index}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${problem.id}`,
-      );
-  }
+  assertHistory(messages, {
+    unanswered: ({ id, index }) =>
+      `messages.${index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${id}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
+    unexpected: ({ id, index }) =>
+      `messages.${index}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
+    doubled: ({ id, index }) =>
+      `messages.${index}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`,
+  });
+  return messages;
 }
 
 /** Results come first in a message; other content of the user becomes a separate message here. */

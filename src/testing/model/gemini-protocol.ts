@@ -9,15 +9,7 @@ import {
   parsedArguments,
   type ReadRequest,
 } from "./model-request.ts";
-import {
-  checkHistory,
-  checkTools,
-  type ErrorFacts,
-  type Frame,
-  type Protocol,
-  readBody,
-  RejectedRequest,
-} from "./provider-protocol.ts";
+import { assertHistory, assertTools, type ErrorFacts, type Protocol, readBody } from "./provider-protocol.ts";
 import { type ScriptedAnswer, signature } from "./scenario.ts";
 
 const DEFAULT_ERRORS: Record<number, { readonly status: string; readonly message: string }> = {
@@ -77,8 +69,8 @@ export const gemini: Protocol = {
   read: (body, { path }) => readGemini(body, path),
 
   *frames(answer) {
-    for (const part of answerParts(answer)) yield { ...chunk(answer, [part]), piece: true };
-    yield chunk(answer, [{ text: "" }], finishReason(answer));
+    for (const part of answerParts(answer)) yield { data: response(answer, [part]), piece: true };
+    yield { data: response(answer, [{ text: "" }], finishReason(answer)) };
   },
 
   whole: (answer) => response(answer, answerParts(answer), finishReason(answer)),
@@ -99,19 +91,10 @@ function answerParts(answer: ScriptedAnswer): JsonObject[] {
   ];
 }
 
-function chunk(answer: ScriptedAnswer, content: readonly JsonObject[], finish?: string): Frame {
-  return { data: response(answer, content, finish) };
-}
-
 function response(answer: ScriptedAnswer, content: readonly JsonObject[], finish?: string): JsonObject {
   const { input, output, cached } = answer.usage;
-  const candidate = {
-    content: { role: "model", parts: content },
-    index: 0,
-    finishReason: finish,
-  };
   return {
-    candidates: [candidate],
+    candidates: [{ content: { role: "model", parts: content }, index: 0, finishReason: finish }],
     usageMetadata: {
       promptTokenCount: input,
       cachedContentTokenCount: cached,
@@ -125,15 +108,7 @@ function response(answer: ScriptedAnswer, content: readonly JsonObject[], finish
 
 function finishReason({ finish, calls }: ScriptedAnswer): string {
   if (calls.some(({ json }) => !isJsonObject(parsedArguments(json)))) return "MALFORMED_FUNCTION_CALL";
-  switch (finish) {
-    case "stop":
-    case "calls":
-      return "STOP";
-    case "length":
-      return "MAX_TOKENS";
-    case "refusal":
-      return "SAFETY";
-  }
+  return { stop: "STOP", calls: "STOP", length: "MAX_TOKENS", refusal: "SAFETY" }[finish];
 }
 
 function errorBody({ status, message, code }: ErrorFacts): JsonObject {
@@ -172,11 +147,9 @@ function readContents(contents: z.output<typeof Body>["contents"]): ModelMessage
     else messages.push(...readUserParts(parts, messages.at(-1)));
   }
   const result = mergeMessages(messages, ["assistant", "tool"]);
-  const problem = checkHistory(result);
-  if (problem !== undefined)
-    throw new RejectedRequest(
-      "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
-    );
+  const uneven = (): string =>
+    "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.";
+  assertHistory(result, { unanswered: uneven, unexpected: uneven, doubled: uneven });
   return result;
 }
 
@@ -215,24 +188,14 @@ function textOf(response: JsonObject): string {
 }
 
 function checkOffered(tools: readonly OfferedTool[]): void {
-  const problem = checkTools(
-    tools.map((tool) => ({ ...tool, inputSchema: lowerCaseType(tool.inputSchema) })),
-    NAME,
-  );
-  switch (problem?.kind) {
-    case undefined:
-      return;
-    case "name":
-      throw new RejectedRequest(
-        `tools[0].function_declarations[${problem.index}].name: Invalid function name. Must start with a letter or an underscore, with a maximum length of 64.`,
-      );
-    case "doubled":
-      throw new RejectedRequest(`Duplicate function declaration found: ${problem.name}`);
-    case "root":
-      throw new RejectedRequest(
-        `tools[0].function_declarations[${problem.index}].parameters: schema should be of type OBJECT.`,
-      );
-  }
+  const lowered = tools.map((tool) => ({ ...tool, inputSchema: lowerCaseType(tool.inputSchema) }));
+  const at = (index: number): string => `tools[0].function_declarations[${index}]`;
+  assertTools(lowered, NAME, {
+    name: ({ index }) =>
+      `${at(index)}.name: Invalid function name. Must start with a letter or an underscore, with a maximum length of 64.`,
+    doubled: ({ name }) => `Duplicate function declaration found: ${name}`,
+    root: ({ index }) => `${at(index)}.parameters: schema should be of type OBJECT.`,
+  });
 }
 
 /** Gemini's own schemas write types in capitals. */

@@ -11,8 +11,8 @@ import {
   type RequestImage,
 } from "./model-request.ts";
 import {
-  checkHistory,
-  checkTools,
+  assertHistory,
+  assertTools,
   type ErrorFacts,
   type Frame,
   type Protocol,
@@ -79,6 +79,9 @@ const DEFAULT_ERRORS: Record<
   429: { type: "requests", code: "rate_limit_exceeded", message: "Rate limit reached. Please try again later." },
   503: { type: "service_unavailable", code: null, message: "The engine is currently overloaded." },
 };
+/** A refusal has its own field. */
+const FINISH_REASONS = { stop: "stop", calls: "tool_calls", length: "length", refusal: "stop" } as const;
+
 const SERVER_ERROR = {
   type: "server_error",
   code: null,
@@ -103,7 +106,14 @@ export const openAiChat: Protocol = {
       else said.push(readEntry(entry, index));
     }
     const messages = mergeMessages(said, ["tool"]);
-    checkCallResults(messages);
+    const unexpected = ({ id }: { readonly id: string }): string =>
+      `Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls': ${id}`;
+    assertHistory(messages, {
+      unanswered: ({ id }) =>
+        `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${id}`,
+      unexpected,
+      doubled: unexpected,
+    });
     return {
       model: body.model,
       stream: body.stream === true,
@@ -125,7 +135,7 @@ export const openAiChat: Protocol = {
       for (const half of call.halves)
         yield { ...chunk(answer, { tool_calls: [{ index, function: { arguments: half } }] }), piece: true };
     }
-    yield chunk(answer, {}, finishReason(answer));
+    yield chunk(answer, {}, FINISH_REASONS[answer.finish]);
     if (answer.includeUsage)
       yield { data: { ...envelope(answer, "chat.completion.chunk"), choices: [], usage: usage(answer) } };
     yield { data: "[DONE]" };
@@ -146,7 +156,7 @@ export const openAiChat: Protocol = {
     };
     return {
       ...envelope(answer, "chat.completion"),
-      choices: [{ index: 0, message: said, finish_reason: finishReason(answer) }],
+      choices: [{ index: 0, message: said, finish_reason: FINISH_REASONS[answer.finish] }],
       usage: usage(answer),
     };
   },
@@ -183,23 +193,6 @@ function readEntry(entry: z.output<typeof Message>, index: number): ModelMessage
   }
 }
 
-function checkCallResults(messages: readonly ModelMessage[]): void {
-  const problem = checkHistory(messages);
-  switch (problem?.kind) {
-    case undefined:
-      return;
-    case "unanswered":
-      throw new RejectedRequest(
-        `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${problem.ids.join(", ")}`,
-      );
-    case "unexpected":
-    case "doubled":
-      throw new RejectedRequest(
-        `Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls': ${problem.id}`,
-      );
-  }
-}
-
 function textOf(content: Content): string {
   if (typeof content === "string") return content;
   return content.map((part) => (part.type === "text" ? part.text : "")).join("");
@@ -217,19 +210,6 @@ function chunk(answer: ScriptedAnswer, delta: JsonObject, finish: string | null 
 
 function envelope(answer: ScriptedAnswer, object: string): JsonObject {
   return { id: `chatcmpl-${answer.number}`, object, created: Math.floor(Date.now() / 1000), model: answer.model };
-}
-
-function finishReason({ finish }: ScriptedAnswer): string {
-  switch (finish) {
-    case "calls":
-      return "tool_calls";
-    // A refusal has its own field.
-    case "refusal":
-    case "stop":
-      return "stop";
-    case "length":
-      return "length";
-  }
 }
 
 function usage({ usage: { input, output, cached } }: ScriptedAnswer): JsonObject {
@@ -260,19 +240,11 @@ export function checkOpenAiTools(tools: readonly OfferedTool[], at: (index: numb
     throw new RejectedRequest(
       `Invalid 'tools': array too long. Expected an array with maximum length ${MAX_TOOLS}, but got an array with length ${tools.length} instead.`,
     );
-  const problem = checkTools(tools, NAME);
-  switch (problem?.kind) {
-    case undefined:
-      return;
-    case "name":
-      throw new RejectedRequest(
-        `Invalid '${at(problem.index)}': string does not match pattern. Expected a string that matches the pattern '${NAME.source}'.`,
-      );
-    case "doubled":
-      throw new RejectedRequest(`Invalid '${at(problem.index)}': the name '${problem.name}' is taken.`);
-    case "root":
-      throw new RejectedRequest(
-        `Invalid schema for function '${problem.name}': schema must be a JSON Schema of 'type: "object"', got 'type: ${problem.found}'.`,
-      );
-  }
+  assertTools(tools, NAME, {
+    name: ({ index }) =>
+      `Invalid '${at(index)}': string does not match pattern. Expected a string that matches the pattern '${NAME.source}'.`,
+    doubled: ({ index, name }) => `Invalid '${at(index)}': the name '${name}' is taken.`,
+    root: ({ name, found }) =>
+      `Invalid schema for function '${name}': schema must be a JSON Schema of 'type: "object"', got 'type: ${found}'.`,
+  });
 }

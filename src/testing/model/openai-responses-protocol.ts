@@ -11,7 +11,7 @@ import {
   type RequestImage,
 } from "./model-request.ts";
 import { checkOpenAiTools, openAiError } from "./openai-chat-protocol.ts";
-import { checkHistory, type Frame, type Protocol, readBody, RejectedRequest } from "./provider-protocol.ts";
+import { assertHistory, type Frame, type Protocol, readBody, RejectedRequest } from "./provider-protocol.ts";
 import { type ScriptedAnswer, signature } from "./scenario.ts";
 
 export function openAiResponses(): Protocol {
@@ -220,7 +220,11 @@ function readResponses(raw: JsonObject, items: ReadonlyMap<string, JsonObject>):
     else said.push(readItem(item));
   }
   const messages = mergeMessages(said, ["assistant", "tool"]);
-  checkCallResults(messages);
+  assertHistory(messages, {
+    unanswered: ({ id }) => `No tool output found for function call ${id}.`,
+    unexpected: ({ id }) => `No tool call found for function call output with call_id ${id}.`,
+    doubled: ({ id }) => `More than one output for the function call with call_id ${id}.`,
+  });
   return {
     model: body.model,
     stream: body.stream === true,
@@ -259,20 +263,6 @@ function readItem(item: Item): ModelMessage {
       const role = item.role === "assistant" ? "assistant" : "user";
       return message(role, { text: textOf(item.content), images: imagesOf(item.content) });
     }
-  }
-}
-
-function checkCallResults(messages: readonly ModelMessage[]): void {
-  const problem = checkHistory(messages);
-  switch (problem?.kind) {
-    case undefined:
-      return;
-    case "unanswered":
-      throw new RejectedRequest(`No tool output found for function call ${problem.ids.join(", ")}.`);
-    case "unexpected":
-      throw new RejectedRequest(`No tool call found for function call output with call_id ${problem.id}.`);
-    case "doubled":
-      throw new RejectedRequest(`More than one output for the function call with call_id ${problem.id}.`);
   }
 }
 

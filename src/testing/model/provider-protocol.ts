@@ -57,48 +57,57 @@ export function readBody<T extends z.ZodType>(schema: T, body: unknown): z.outpu
   throw new RejectedRequest(`${issue?.path.join(".") || "body"}: ${issue?.message ?? "invalid"}`);
 }
 
-type HistoryProblem =
-  /** Calls without a result. `index`: of the message that made them. */
-  | { readonly kind: "unanswered"; readonly ids: readonly string[]; readonly index: number }
-  /** A result whose call is not in the message before it. */
-  | { readonly kind: "unexpected"; readonly id: string; readonly index: number }
-  | { readonly kind: "doubled"; readonly id: string; readonly index: number };
+interface HistoryProblem {
+  /** Of the call; several are separated by commas. */
+  readonly id: string;
+  /** Of the message. */
+  readonly index: number;
+}
+
+/** Calls without a result, a result whose call is not in the message before it, and a second result of one call. */
+type HistoryTexts = Readonly<Record<"unanswered" | "unexpected" | "doubled", (problem: HistoryProblem) => string>>;
 
 /**
- * The first problem of a history: each call must have its result and each result its call, as every provider demands. All
- * results of one message are merged in `messages`.
+ * Each call must have its result and each result its call, as every provider demands. All results of one message are merged
+ * in `messages`. The first problem is thrown in the provider's words.
  */
-export function checkHistory(messages: readonly ModelMessage[]): HistoryProblem | undefined {
+export function assertHistory(messages: readonly ModelMessage[], texts: HistoryTexts): void {
+  const refuse = (kind: keyof HistoryTexts, id: string, index: number): never => {
+    throw new RejectedRequest(texts[kind]({ id, index }));
+  };
   for (const [index, message] of messages.entries()) {
-    const before = messages[index - 1];
-    const asked = new Set(before?.calls.map((call) => call.id));
+    const asked = new Set(messages[index - 1]?.calls.map((call) => call.id));
     const seen = new Set<string>();
     for (const { id } of message.results) {
-      if (!asked.has(id)) return { kind: "unexpected", id, index };
-      if (seen.has(id)) return { kind: "doubled", id, index };
+      if (!asked.has(id)) refuse("unexpected", id, index);
+      if (seen.has(id)) refuse("doubled", id, index);
       seen.add(id);
     }
     const answered = new Set(messages[index + 1]?.results.map((result) => result.id));
     const ids = message.calls.map((call) => call.id).filter((id) => !answered.has(id));
-    if (ids.length > 0) return { kind: "unanswered", ids, index };
+    if (ids.length > 0) refuse("unanswered", ids.join(", "), index);
   }
-  return undefined;
 }
 
-type ToolProblem =
-  | { readonly kind: "name" | "doubled"; readonly index: number; readonly name: string }
-  /** The root of the schema: `found` is its `type`. */
-  | { readonly kind: "root"; readonly index: number; readonly name: string; readonly found: string };
+interface ToolProblem {
+  readonly index: number;
+  readonly name: string;
+  /** The `type` of the schema's root. */
+  readonly found: string;
+}
 
-/** The first problem of the tools that a provider is offered. */
-export function checkTools(tools: readonly OfferedTool[], pattern: RegExp): ToolProblem | undefined {
+/** A name that does not match, a name that is taken, and a root that is not an object. */
+type ToolTexts = Readonly<Record<"name" | "doubled" | "root", (problem: ToolProblem) => string>>;
+
+/** Throws the first problem of the offered tools in the provider's words. */
+export function assertTools(tools: readonly OfferedTool[], pattern: RegExp, texts: ToolTexts): void {
   const seen = new Set<string>();
   for (const [index, { name, inputSchema }] of tools.entries()) {
-    if (!pattern.test(name)) return { kind: "name", index, name };
-    if (seen.has(name)) return { kind: "doubled", index, name };
+    const { type } = inputSchema;
+    const isTaken = seen.has(name);
     seen.add(name);
-    if (inputSchema["type"] !== "object")
-      return { kind: "root", index, name, found: JSON.stringify(inputSchema["type"] ?? null) };
+    const kind = !pattern.test(name) ? "name" : isTaken ? "doubled" : type !== "object" ? "root" : undefined;
+    if (kind !== undefined)
+      throw new RejectedRequest(texts[kind]({ index, name, found: JSON.stringify(type ?? null) }));
   }
-  return undefined;
 }

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { endsWithin } from "../../base/async.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
@@ -263,11 +264,13 @@ async function sendAnswer(response: ServerResponse, parts: AnswerParts): Promise
 
 async function sendStream(response: ServerResponse, { protocol, turn, answer, clock }: AnswerParts): Promise<void> {
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
+  const { delayMs: ms = 0 } = turn;
+  const closed = waitForClose(response);
   let sent = 0;
   for (const frame of protocol.frames(answer)) {
     if (frame.piece === true) {
       if (await interrupt(response, protocol, turn, sent)) return;
-      await waitUnlessClosed(response, clock, turn.delayMs);
+      if (ms > 0) await endsWithin(closed, { ms, clock });
     }
     if (response.destroyed) return;
     await write(response, frame);
@@ -305,7 +308,8 @@ async function interrupt(
 async function sendWhole(response: ServerResponse, { protocol, turn, answer, clock }: AnswerParts): Promise<void> {
   if (turn.dropAfter !== undefined) return void response.destroy();
   if (turn.stallAfter !== undefined) return waitForClose(response);
-  await waitUnlessClosed(response, clock, turn.delayMs);
+  const { delayMs: ms = 0 } = turn;
+  if (ms > 0) await endsWithin(waitForClose(response), { ms, clock });
   if (turn.failAfter !== undefined) sendJson(response, 500, protocol.error({ status: 500, message: FAILURE_TEXT }));
   else sendJson(response, 200, protocol.whole(answer));
 }
@@ -327,21 +331,6 @@ async function write(response: ServerResponse, { event, data }: Frame): Promise<
   const line = event === undefined ? "" : `event: ${event}\n`;
   await new Promise<void>((resolve) => {
     response.write(`${line}data: ${text}\n\n`, () => resolve());
-  });
-}
-
-async function waitUnlessClosed(response: ServerResponse, clock: Clock, ms: number | undefined): Promise<void> {
-  if (ms === undefined || ms <= 0) return;
-  await new Promise<void>((resolve) => {
-    const onClose = (): void => {
-      cancel();
-      resolve();
-    };
-    const cancel = clock.after(ms, () => {
-      response.off("close", onClose);
-      resolve();
-    });
-    response.once("close", onClose);
   });
 }
 

@@ -177,7 +177,7 @@ export class ClusteredConnection implements ServerConnection {
     return this.#retiring;
   }
 
-  /** The program is reremote at the node that runs it, which may be another one. */
+  /** The program is replaced at the node that runs it, which may be another one. */
   respec(spec: ServerSpec): boolean {
     if (spec.url !== undefined) return false;
     const before = this.#spec;
@@ -187,8 +187,11 @@ export class ClusteredConnection implements ServerConnection {
     const isOther = !isSameLink(before, spec);
     if (isOther) this.#isTrustWithheld = before.trust !== "trusted";
     const changing = this.#slots.respec(spec).then(async () => {
-      const isSettled = (): boolean =>
-        this.#isClosed || !this.#isMeantToRun || hasSettled(this.#state, this.#bestReplica());
+      const isSettled = (): boolean => {
+        const replica = this.#bestReplica();
+        const isDecided = this.#state.kind === "failed" || (replica !== undefined && isUp(replica));
+        return this.#isClosed || !this.#isMeantToRun || isDecided;
+      };
       if (isOther) await this.#changes.until(isSettled, this.#spec.timeout);
       if (this.#changing === changing) this.#isTrustWithheld = false;
     });
@@ -246,7 +249,12 @@ export class ClusteredConnection implements ServerConnection {
       const replica = this.#replicaFor(use);
       let isLeaving = this.#slots.isHeldByPredecessor;
       try {
-        if (replica !== undefined) return await this.#runAt(replica, use, context);
+        if (replica !== undefined) {
+          // The server keeps state of the session, and is notified when it ends.
+          const leavesState = use.kind === "subscribe" || this.#spec.isolation !== "shared";
+          if (leavesState) this.#sessions.note(context.session.id);
+          return await replica.run(use, context);
+        }
       } catch (error) {
         if (!(error instanceof CallNotStarted)) throw error;
         isLeaving = error.isMoving;
@@ -260,11 +268,6 @@ export class ClusteredConnection implements ServerConnection {
     }
   }
 
-  async #runAt(replica: Replica, use: Use, context: UseContext): Promise<Result> {
-    if (this.#leavesState(use)) this.#sessions.note(context.session.id);
-    return replica.run(use, context);
-  }
-
   #updateConnectUser(): void {
     if (this.#spec.isolation === "user") this.connectUser = (user) => this.#connectUser(user);
     else delete this.connectUser;
@@ -275,11 +278,6 @@ export class ClusteredConnection implements ServerConnection {
     const info = await this.#bestReplica()?.connectUser(user);
     const { node } = this.info();
     return info === undefined ? this.info() : { ...info, ...(node === undefined ? {} : { node }) };
-  }
-
-  /** The server keeps state of the session, and is notified when it ends. */
-  #leavesState({ kind }: Use): boolean {
-    return kind === "subscribe" || this.#spec.isolation !== "shared";
   }
 
   get #isUnwanted(): boolean {
@@ -383,10 +381,6 @@ export class ClusteredConnection implements ServerConnection {
   }
 }
 
-function hasSettled({ kind }: ServerState, replica: Replica | undefined): boolean {
-  return kind === "failed" || (replica !== undefined && isUp(replica));
-}
-
 /** The time of the next restart is reported once. */
 function isSameState(one: ServerState, other: ServerState): boolean {
   if (one.kind !== "restarting" || other.kind !== "restarting") return JSON.stringify(one) === JSON.stringify(other);
@@ -422,10 +416,7 @@ export function clusterState(replicas: readonly Pick<Replica, "state">[], now: S
   // A node that has failed gives the server to another one.
   const known = replicas.find(({ state }) => state?.kind === "connecting" || state?.kind === "restarting")?.state;
   if (known !== undefined) return known;
-  if (now.failure !== undefined) {
-    const { reason, hint } = now.failure;
-    return { kind: "failed", reason, hint };
-  }
+  if (now.failure !== undefined) return { kind: "failed", reason: now.failure.reason, hint: now.failure.hint };
   const takingOver = { kind: "restarting", attempt: 1, nextAt: now.now + TAKE_OVER_MS } as const;
   if (!now.isClusterUp) {
     return {
@@ -483,7 +474,7 @@ class SubscriptionReplica {
     if (replica === undefined || !isUp(replica) || replica.incarnation === this.#incarnation) return { isNew: false };
     const former = replicas.find(({ incarnation }) => incarnation === this.#incarnation);
     this.#incarnation = replica.incarnation;
-    return former === undefined ? { isNew: true } : { isNew: true, former };
+    return { isNew: true, former };
   }
 }
 

@@ -3,15 +3,7 @@ import { decodeError, encodeError, type IncomingCall } from "../../cluster/clust
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ServerInfo, ServerState } from "../../model/server-state.ts";
-import type {
-  ClientSide,
-  Definitions,
-  InputRound,
-  ServerRequestContext,
-  SessionContext,
-  Use,
-  UseContext,
-} from "../../model/source.ts";
+import type { ClientSide, Definitions, InputRound, SessionContext, Use, UseContext } from "../../model/source.ts";
 import { answerServer } from "../server-requests.ts";
 
 /** Nodes of one cluster are of one making: what they send each other is taken as it comes. */
@@ -48,15 +40,7 @@ export interface ForwardedSession {
 
 export function forwardedSession(session: SessionContext, hubSession: SessionContext): ForwardedSession {
   const { id, door, role, user, owner, workspaceDir } = session;
-  return {
-    id,
-    door,
-    owner,
-    isHub: id === hubSession.id,
-    role,
-    user,
-    workspaceDir,
-  };
+  return { id, door, owner, isHub: id === hubSession.id, role, user, workspaceDir };
 }
 
 interface ForwardedClient {
@@ -86,42 +70,25 @@ let lastKey = 0;
 /** Keys are compared, never read: an object gets a token of its own. */
 export function clientKey(key: unknown): string {
   if (typeof key !== "object" || key === null) return `=${String(key)}`;
-  const known = keys.get(key);
-  if (known !== undefined) return known;
-  const token = String(++lastKey);
-  keys.set(key, token);
+  let token = keys.get(key);
+  if (token === undefined) keys.set(key, (token = String(++lastKey)));
   return token;
 }
 
-export function forwardedClient({
-  key,
-  capabilities,
-  rootsOnRequest = false,
-  listRoots,
-  sample,
-  elicit,
-}: ClientSide): ForwardedClient {
-  const answers = {
-    roots: listRoots !== undefined,
-    sampling: sample !== undefined,
-    elicitation: elicit !== undefined,
-  };
+export function forwardedClient(client: ClientSide): ForwardedClient {
+  const { key, capabilities, rootsOnRequest = false, listRoots, sample, elicit } = client;
+  const answers = { roots: listRoots !== undefined, sampling: sample !== undefined, elicitation: elicit !== undefined };
   return { key: clientKey(key), capabilities, rootsOnRequest, answers };
 }
 
 export function forwardedUse(use: Use, context: UseContext, hubSession: SessionContext): ForwardedUse {
-  const { meta, extra, logLevel, input } = context;
+  const { callId, meta, extra, logLevel, input } = context;
   return {
-    use,
-    callId: context.callId,
+    ...{ use, callId, meta, extra, logLevel, input },
     session: forwardedSession(context.session, hubSession),
     client: forwardedClient(context.client),
     wantsProgress: context.onProgress !== undefined,
     wantsNotices: context.onNotice !== undefined,
-    meta,
-    extra,
-    logLevel,
-    input,
   };
 }
 
@@ -148,9 +115,7 @@ export function asCallNotStarted(thrown: unknown): unknown {
   return code === "server_unavailable" ? new CallNotStarted(code, message, { hint, details, cause: thrown }) : thrown;
 }
 
-/** The client behind a forwarded call: it sits at another node and answers from there. */
-
-/** At the node that runs the server. */
+/** The client behind a forwarded call, at the node that runs the server: it sits at another node and answers from there. */
 export function remoteClient(sent: ForwardedClient, call: Pick<IncomingCall, "ask" | "from">): ClientSide {
   let open = 0;
   const ask =
@@ -178,13 +143,9 @@ export function remoteClient(sent: ForwardedClient, call: Pick<IncomingCall, "as
     capabilities: sent.capabilities,
     // One that does not say is of a node that knows nothing of it.
     rootsOnRequest: sent.rootsOnRequest ?? true,
-    ...(answers.roots ? { listRoots: ({ signal }: ServerRequestContext) => roots({}, signal) } : {}),
-    ...(answers.sampling
-      ? { sample: (params: JsonObject, { signal }: ServerRequestContext) => sample(params, signal) }
-      : {}),
-    ...(answers.elicitation
-      ? { elicit: (params: JsonObject, { signal }: ServerRequestContext) => elicit(params, signal) }
-      : {}),
+    listRoots: answers.roots ? ({ signal }) => roots({}, signal) : undefined,
+    sample: answers.sampling ? (params, { signal }) => sample(params, signal) : undefined,
+    elicit: answers.elicitation ? (params, { signal }) => elicit(params, signal) : undefined,
   };
 }
 

@@ -46,14 +46,10 @@ export class RemoteReplicas {
   readonly #warned = new Set<string>();
   readonly #stopTimers = new Set<() => void>();
   /** The node that had one last. */
-  #lastHolder: string | undefined;
+  lastHolder: string | undefined;
 
   constructor(options: RemoteReplicasOptions) {
     this.#options = options;
-  }
-
-  get lastHolder(): string | undefined {
-    return this.#lastHolder;
   }
 
   all(): RemoteReplica[] {
@@ -82,13 +78,11 @@ export class RemoteReplicas {
     }
     for (let slot = 0; slot < count; slot++) {
       const lease = leases.get(leaseKey(token, slot));
-      if (lease !== undefined) this.#lastHolder = lease.holder;
+      if (lease !== undefined) this.lastHolder = lease.holder;
       if (lease === undefined || lease.holder === cluster.node.id || this.#slots.has(slot)) continue;
       const { clock, hubSession } = deps;
-      this.#slots.set(
-        slot,
-        new RemoteReplica({ cluster, clock, token, slot, lease, spec, hubSession, users, onChange }),
-      );
+      const remote = new RemoteReplica({ cluster, clock, token, slot, lease, spec, hubSession, users, onChange });
+      this.#slots.set(slot, remote);
     }
   }
 
@@ -277,7 +271,7 @@ class RemoteReplica implements Replica {
 
   /** For messages that may get lost: a new holder gets them again. */
   #tell(head: JsonObject, body?: unknown): void {
-    void this.#call({ head, ...(body === undefined ? {} : { body: writeBody(body) }) }).catch(() => {});
+    void this.#call({ head, body: body === undefined ? undefined : writeBody(body) }).catch(() => {});
   }
 
   #call(request: CallRequest): Promise<CallReply> {

@@ -1,4 +1,4 @@
-/** SlotHost: this node holds a slot of a server and runs it for all others. */
+/** ReplicaHost: this node holds a slot of a server and runs it for all others. */
 import type { Clock } from "../../base/clock.ts";
 import { type CallReply, type Cluster, encodeError, type IncomingCall, type Lease } from "../../cluster/cluster.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -92,7 +92,9 @@ export class ReplicaHost {
   async run(use: Use, context: UseContext): Promise<Result> {
     if (!this.isOpen) throw serverMoving(this.server.connection.id);
     return this.server.run(use, context).catch((error: unknown) => {
-      throw this.#isNotBegun(error) ? serverMoving(this.server.connection.id) : error;
+      // Where the server was ended under a call that had not reached it, the next holder may have it.
+      const isNotBegun = !this.isOpen && asCallNotStarted(error) instanceof CallNotStarted;
+      throw isNotBegun ? serverMoving(this.server.connection.id) : error;
     });
   }
 
@@ -188,7 +190,7 @@ export class ReplicaHost {
     };
   }
 
-  #skills(): NonNullable<ReturnType<NonNullable<LocalServer["connection"]["skillOffer"]>>> {
+  #skills(): SkillOffer {
     const offer = this.server.connection.skillOffer?.();
     if (offer === undefined) throw serverMoving(this.server.connection.id);
     return offer;
@@ -216,12 +218,9 @@ export class ReplicaHost {
       session,
       client,
       signal: call.signal,
-      ...(sent.wantsProgress ? { onProgress: (progress) => emit({ kind: "progress" }, progress) } : {}),
-      ...(sent.wantsNotices ? { onNotice: (method, params) => emit({ kind: "notice", method }, params) } : {}),
-      meta,
-      extra,
-      logLevel,
-      input,
+      onProgress: sent.wantsProgress ? (progress) => emit({ kind: "progress" }, progress) : undefined,
+      onNotice: sent.wantsNotices ? (method, params) => emit({ kind: "notice", method }, params) : undefined,
+      ...{ meta, extra, logLevel, input },
     };
     return this.#reply(async () => {
       const result = await this.run(sent.use, context);
@@ -238,11 +237,6 @@ export class ReplicaHost {
       if (error instanceof CallNotStarted) throw error;
       return { head: { ok: false, error: encodeError(error) } };
     }
-  }
-
-  /** The server was ended under a call that had not reached it: the next holder may have it. */
-  #isNotBegun(error: unknown): boolean {
-    return !this.isOpen && asCallNotStarted(error) instanceof CallNotStarted;
   }
 
   #endSessionsOf(node: string): void {

@@ -45,16 +45,11 @@ export function leaseKey(token: string, slot: number): string {
   return `${PREFIX}${token}.${slot}`;
 }
 
-function isServerLease(key: string): boolean {
-  return key.startsWith(PREFIX);
-}
-
 /** The term is part of it: a node that still serves an old one gets no calls. */
 export function replicaAddress(token: string, slot: number, term: number): string {
   return `${leaseKey(token, slot)}.${term}`;
 }
 
-/** How a clustered server is called in the cluster: its leases, addresses and news. */
 export function eventsTopic(token: string): string {
   return `${PREFIX}${token}.news`;
 }
@@ -72,12 +67,8 @@ export interface ReplicaFacts {
 
 export function readReplicaFacts(value: JsonObject): ReplicaFacts {
   const { server, digest, generation, revision } = isJsonObject(value) ? value : {};
-  return {
-    server: String(server),
-    digest: String(digest),
-    generation: Number(generation),
-    revision: Number(revision),
-  };
+  const numbers = { generation: Number(generation), revision: Number(revision) };
+  return { server: String(server), digest: String(digest), ...numbers };
 }
 
 /** A spec is immutable, and asked for with every call. */
@@ -85,11 +76,12 @@ const known = new WeakMap<ServerSpec, string>();
 
 /** The same for specs that one program can serve, on whichever node they are; references are hashed as they are written. */
 export function specDigest(spec: ServerSpec): string {
-  const before = known.get(spec);
-  if (before !== undefined) return before;
-  const { baseDir: _ofThisNode, ownFolder: _too, ...shared } = linkSettings(spec);
-  const digest = createHash("sha256").update(canonicalJson(shared)).digest("hex").slice(0, 32);
-  known.set(spec, digest);
+  let digest = known.get(spec);
+  if (digest === undefined) {
+    const { baseDir: _ofThisNode, ownFolder: _too, ...shared } = linkSettings(spec);
+    digest = createHash("sha256").update(canonicalJson(shared)).digest("hex").slice(0, 32);
+    known.set(spec, digest);
+  }
   return digest;
 }
 
@@ -98,7 +90,7 @@ export function serverCounts(nodes: readonly string[], leases: Iterable<LeaseSta
   const counts = new Map(nodes.map((node) => [node, 0]));
   for (const { key, holder } of leases) {
     const count = counts.get(holder);
-    if (count !== undefined && isServerLease(key)) counts.set(holder, count + 1);
+    if (count !== undefined && key.startsWith(PREFIX)) counts.set(holder, count + 1);
   }
   return counts;
 }
@@ -133,7 +125,6 @@ export function lessLoadedNodes(node: string, load: ReadonlyMap<string, number>)
     .map(([each]) => each);
 }
 
-/** Which node runs what: decided by each node for itself, from what all of them see. */
 function rankHash(node: string, token: string): number {
   return createHash("sha256").update(`${node} ${token}`).digest().readUInt32BE();
 }

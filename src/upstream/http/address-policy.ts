@@ -14,6 +14,7 @@ import {
   unwrapMappedAddress,
 } from "../../base/network-address.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import { notSent } from "../wire.ts";
 
 export interface AddressPolicy {
   /** Throws `denied` for an address that is written out; a name passes, and is judged by `lookup`. */
@@ -163,13 +164,12 @@ function hiddenLookupError(error: NodeJS.ErrnoException, hostname: string): Node
 }
 
 function denied(message: string, hint: string): ToolcribError {
-  return new ToolcribError("denied", message, { hint, details: { sent: false, permanent: true } });
+  return notSent("denied", message, hint, { permanent: true });
 }
 
-/** The rule that remote servers are reached over https only, because headers carry credentials. */
-
 /**
- * Throws for an address that must not be used. The message holds no query, which may hold a key.
+ * Throws for an address that must not be used: remote servers are reached over https only, because headers carry
+ * credentials. The message holds no query, which may hold a key.
  * @param reach Of a server that a client brought.
  * @param allowHttp The operator said of this very server that its network can be trusted.
  */

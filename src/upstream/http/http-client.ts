@@ -6,12 +6,12 @@ import type { Agent, IncomingHttpHeaders, IncomingMessage, RequestOptions } from
 import type { Agent as HttpsAgent } from "node:https";
 import type { Socket } from "node:net";
 import { urlToHttpOptions } from "node:url";
-import { withAbort } from "../../base/async.ts";
-import type { CancelSignal } from "../../base/cancel.ts";
+import { type CancelSignal, withAbort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { AddressPolicy } from "./address-policy.ts";
 import { displayAddress, connectionError } from "./http-errors.ts";
+import { notSent } from "../wire.ts";
 
 /** Credentials that change while a wire is open, such as a token that is renewed before it ends or when it is refused. */
 export interface WireCredentials {
@@ -155,7 +155,9 @@ export class HttpClient {
           return;
         }
         // The agent has no limit of connections, so a socket is there at once.
-        noConnection = setTimeout(() => request.destroy(connectTimeout()), CONNECT_TIMEOUT_MS);
+        noConnection = setTimeout(() => {
+          request.destroy(Object.assign(new Error("connect timeout"), { code: "ETIMEDOUT" }));
+        }, CONNECT_TIMEOUT_MS);
         socket.once(secure ? "secureConnect" : "connect", () => {
           connected = true;
           clearTimeout(noConnection);
@@ -182,7 +184,7 @@ function makeTarget(url: URL, reach: AddressPolicy | undefined): Target {
   const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
   const basic = typeof auth === "string" ? `Basic ${Buffer.from(auth).toString("base64")}` : undefined;
   const secure = protocol === "https:";
-  const options = { protocol, hostname, port, path, ...(reach === undefined ? {} : { lookup: reach.lookup(url) }) };
+  const options = { protocol, hostname, port, path, lookup: reach?.lookup(url) };
   return { url, secure, host: url.host, basic, options };
 }
 
@@ -201,19 +203,13 @@ function redirectTarget(status: number, location: string | undefined, from: URL,
   const follow = (status === 307 || status === 308) && target?.origin === from.origin && redirects < MAX_REDIRECTS;
   if (follow && target !== null) return target;
   const where = target === null ? "nowhere" : displayAddress(target);
-  throw new ToolcribError(
+  // A redirect says that the request was not acted upon.
+  throw notSent(
     "server_unavailable",
     `${displayAddress(from)} redirects to ${where}, which is not followed (HTTP ${status})`,
-    {
-      hint: target === null ? undefined : "If you trust that address, use it as `url`.",
-      // A redirect says that the request was not acted upon.
-      details: { status, sent: false },
-    },
+    target === null ? undefined : "If you trust that address, use it as `url`.",
+    { status },
   );
-}
-
-function connectTimeout(): Error {
-  return Object.assign(new Error("connect timeout"), { code: "ETIMEDOUT" });
 }
 
 /** The server closed a kept connection just as we used it. Nearly always it has not seen the request, but that is not certain. */
@@ -284,7 +280,7 @@ export function checkRemote(options: HttpWireOptions): CheckedRemote {
 }
 
 function invalidRemote(message: string, hint: string): ToolcribError {
-  return new ToolcribError("invalid_config", message, { hint, details: { sent: false } });
+  return notSent("invalid_config", message, hint);
 }
 
 /**

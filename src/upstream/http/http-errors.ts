@@ -84,17 +84,12 @@ export function connectionError(error: unknown, url: URL, sent: boolean): Toolcr
   }
   if (code.startsWith("HPE_")) {
     const hint = "Is another kind of server on that port, or does the address have to begin with https://?";
-    return new ToolcribError("server_unavailable", `${url.host} does not answer with HTTP`, {
-      hint,
-      details,
-      cause: error,
-    });
+    const text = `${url.host} does not answer with HTTP`;
+    return new ToolcribError("server_unavailable", text, { hint, details, cause: error });
   }
   const message = error instanceof Error && error.message !== "" ? error.message : code || String(error);
-  return new ToolcribError("server_unavailable", `the connection to ${url.host} failed: ${message}`, {
-    details,
-    cause: error,
-  });
+  const text = `the connection to ${url.host} failed: ${message}`;
+  return new ToolcribError("server_unavailable", text, { details, cause: error });
 }
 
 export interface ErrorResponse {
@@ -111,15 +106,8 @@ export function statusError(answer: ErrorResponse, extra: Readonly<Record<string
   const { code, text, hint } = statusReason(answer.status, displayAddress(answer.url));
   const said = rpc === undefined || rpc.message === "" ? "" : `: ${rpc.message}`;
   const challenge = answer.headers["www-authenticate"];
-  return new ToolcribError(code, `${text}${said}`, {
-    hint,
-    details: {
-      status: answer.status,
-      rpc,
-      challenge,
-      ...extra,
-    },
-  });
+  const details = { status: answer.status, rpc, challenge, ...extra };
+  return new ToolcribError(code, `${text}${said}`, { hint, details });
 }
 
 function statusReason(status: number, address: string): { code: ErrorCode; text: string; hint?: string } {
@@ -132,11 +120,8 @@ function statusReason(status: number, address: string): { code: ErrorCode; text:
     return { code: "unauthorized", text: `${address} denies access (HTTP 403)`, hint };
   }
   if (status === 404) {
-    return {
-      code: "server_unavailable",
-      text: `nothing is at ${address} (HTTP 404)`,
-      hint: "Check the path of the address.",
-    };
+    const hint = "Check the path of the address.";
+    return { code: "server_unavailable", text: `nothing is at ${address} (HTTP 404)`, hint };
   }
   if (status === 405) {
     const hint = "The address may be of another transport: try `transport` http or sse.";
@@ -147,11 +132,8 @@ function statusReason(status: number, address: string): { code: ErrorCode; text:
     return { code: "rate_limited", text: `${address} gets too many requests (HTTP 429)`, hint };
   }
   if (status >= 500) {
-    return {
-      code: "server_unavailable",
-      text: `${address} has an internal error (HTTP ${status})`,
-      hint: "Try again later.",
-    };
+    const text = `${address} has an internal error (HTTP ${status})`;
+    return { code: "server_unavailable", text, hint: "Try again later." };
   }
   return { code: "server_unavailable", text: `${address} refused the request (HTTP ${status})` };
 }
@@ -159,14 +141,9 @@ function statusReason(status: number, address: string): { code: ErrorCode; text:
 /** An answer that is fine as HTTP and is not MCP, such as the page of a web site. */
 export function notMcpError(contentType: string | undefined, url: URL): ToolcribError {
   const kind = contentType?.split(";")[0]?.trim();
-  return new ToolcribError(
-    "server_unavailable",
-    `${displayAddress(url)} is not an MCP server: it answered with ${kind === undefined || kind === "" ? "no content" : kind}`,
-    {
-      hint: "Check the path of the address; many servers are at /mcp or /sse.",
-      details: { contentType: kind ?? null },
-    },
-  );
+  const message = `${displayAddress(url)} is not an MCP server: it answered with ${kind || "no content"}`;
+  const hint = "Check the path of the address; many servers are at /mcp or /sse.";
+  return new ToolcribError("server_unavailable", message, { hint, details: { contentType: kind ?? null } });
 }
 
 /** Without user, password and query, which may be secrets. */

@@ -4,8 +4,14 @@
  */
 import { systemClock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
-import { ToolcribError } from "../../model/errors.ts";
-import { type AgreedProtocol, type SendOptions, ThrottledWarnings, type Wire, type WireEvents } from "../wire.ts";
+import {
+  type AgreedProtocol,
+  notSent,
+  type SendOptions,
+  ThrottledWarnings,
+  type Wire,
+  type WireEvents,
+} from "../wire.ts";
 import type { RpcMessage } from "../../model/protocol.ts";
 import { deliverEvent, isEventStream, isSuccess, readEvents, responseError, streamEnded } from "./response-body.ts";
 import {
@@ -49,12 +55,8 @@ export class SseWire implements Wire {
     if (signal.aborted) cut();
     signal.addEventListener("abort", cut, { once: true });
     try {
-      const request = {
-        method: "GET",
-        url,
-        headers: { ...headers, accept: "text/event-stream" },
-        signal: opening.signal,
-      } as const;
+      const accepting = { ...headers, accept: "text/event-stream" };
+      const request = { method: "GET", url, headers: accepting, signal: opening.signal } as const;
       const response = await this.#client.request(request);
       await this.#checkStream(response);
       this.#endpoint = await this.#read(response);
@@ -62,7 +64,7 @@ export class SseWire implements Wire {
       this.#ended = true;
       this.#client.destroy();
       if (!signal.aborted) throw error;
-      throw new ToolcribError("cancelled", "opening the connection was cancelled", { details: { sent: false } });
+      throw notSent("cancelled", "opening the connection was cancelled");
     } finally {
       signal.removeEventListener("abort", cut);
     }
@@ -74,9 +76,7 @@ export class SseWire implements Wire {
 
   async send(message: RpcMessage, options: SendOptions = {}): Promise<void> {
     const url = this.#endpoint;
-    if (url === undefined || this.#ended) {
-      throw new ToolcribError("server_unavailable", "the connection is closed", { details: { sent: false } });
-    }
+    if (url === undefined || this.#ended) throw notSent("server_unavailable", "the connection is closed");
     const response = await this.#client.request({
       method: "POST",
       url,
@@ -148,12 +148,9 @@ function endpointFrom(data: string, stream: URL): URL {
   const endpoint = URL.parse(data.trim(), stream.href);
   if (endpoint !== null && endpoint.origin === stream.origin) return endpoint;
   const where = endpoint === null ? "an address that is not a URL" : displayAddress(endpoint);
-  throw new ToolcribError(
+  throw notSent(
     "server_unavailable",
     `${displayAddress(stream)} wants its messages at ${where}, which is another origin`,
-    {
-      hint: "The server or a proxy before it is set up with the wrong public address.",
-      details: { sent: false },
-    },
+    "The server or a proxy before it is set up with the wrong public address.",
   );
 }

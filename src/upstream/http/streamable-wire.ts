@@ -3,7 +3,7 @@
  * an event stream of its own; a legacy session has one more stream, by GET, for what the server says by itself.
  * There is no lasting channel to lose: `lost` comes only when the server drops the session of an open stream.
  */
-import type { CancelSignal } from "../../base/cancel.ts";
+import type { CancelSignal } from "../../base/async.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { ToolcribError } from "../../model/errors.ts";
 import { startError } from "../stdio/child-processes.ts";
+import { notSent } from "../wire.ts";
 import {
   certificateMounts,
   checkedMounts,
@@ -57,9 +58,7 @@ export function bubblewrapSandbox(
   deps: SandboxDeps,
   host: BubblewrapHost = THIS_HOST,
 ): Sandbox {
-  return {
-    prepare: (program) => prepare(program, settings, deps, host),
-  };
+  return { prepare: (program) => prepare(program, settings, deps, host) };
 }
 
 async function prepare(
@@ -91,7 +90,10 @@ async function prepare(
   const user = limitsOfHost.isRoot ? await sandboxUser(mounts) : undefined;
   if (user !== undefined) {
     makeSkillsReadable(mounts, deps.home);
-    warnHandOver(giveEmptyFolders(mounts, user), user, deps.warn);
+    for (const folder of giveEmptyFolders(mounts, user)) {
+      const owner = `${user.uid}:${user.gid}`;
+      deps.warn(`${folder} was an empty folder of root's and belongs to ${owner} now, as whom the program runs.`);
+    }
   }
   const owner: SandboxOwner = user?.mountsAs === "root" ? { kind: "root", ...user } : { kind: "namespace" };
   const files = generatedFiles(settings.network, owner);
@@ -161,12 +163,6 @@ async function prepare(
     stop: endInside,
     cleanUp: async () => limits.group?.remove(),
   };
-}
-
-function warnHandOver(folders: readonly string[], { uid, gid }: SandboxUser, warn: (message: string) => void): void {
-  for (const folder of folders) {
-    warn(`${folder} was an empty folder of root's and belongs to ${uid}:${gid} now, as whom the program runs.`);
-  }
 }
 
 /** The variable of the shell that reads the lines that holds a line break. */
@@ -244,6 +240,8 @@ const SANDBOX_VARIABLES: Readonly<Record<string, string>> = {
 const SYSTEM_FOLDERS = ["/usr", "/bin", "/sbin", "/nix/store"];
 
 /**
+ * The environment inside: what the spec names, and a minimum that fits the sandbox.
+ *
  * @param env What the program would have without a sandbox.
  * @param base The hub's own: what equals it was not named by the spec.
  * @param seen Paths besides the system that are there inside.
@@ -307,7 +305,6 @@ function shellEnvironment(env: Readonly<Record<string, string>>): ShellEnvironme
   return { lines, words: [findCommand("env", "/usr/bin:/bin") ?? "/usr/bin/env", "-S", split] };
 }
 
-/** The environment inside a bubblewrap sandbox: what the spec names, and a minimum that fits the sandbox. */
 function shellQuoted(value: string): string {
   return `'${value.replaceAll("'", String.raw`'\''`).replaceAll("\n", `'"$${LINE_BREAK}"'`)}'`;
 }
@@ -342,7 +339,6 @@ export async function findBubblewrap(
   return { program, sizes: help.includes("--size") && (statSync(program).mode & SETUID) === 0 };
 }
 
-/** Where bubblewrap is and what it can do. */
 async function readHelp(program: string): Promise<string> {
   const end = await runProgram(program, ["--help"], { env: {}, cwd: "/", timeoutMs: ASK_TIMEOUT_MS });
   if (end.kind === "exited" && end.code === 0) return end.stdout + end.stderr;
@@ -351,10 +347,7 @@ async function readHelp(program: string): Promise<string> {
 }
 
 function bubblewrapMissing(message: string, hint: string): ToolcribError {
-  return new ToolcribError("invalid_config", `The sandbox cannot be made: ${message}.`, {
-    hint,
-    details: { sent: false },
-  });
+  return notSent("invalid_config", `The sandbox cannot be made: ${message}.`, hint);
 }
 
 const OTHER_SANDBOX = 'Or use the sandbox "container", or "none" for a program that you trust.';
@@ -363,10 +356,8 @@ const OTHER_SANDBOX = 'Or use the sandbox "container", or "none" for a program t
 export function explainEnd(end: RunEnd, settings: SandboxSettings, wasOutOfMemory: boolean): ToolcribError | undefined {
   if (wasOutOfMemory) {
     const message = `was ended because it needed more memory than its sandbox allows (${settings.memory} bytes)`;
-    return new ToolcribError("server_unavailable", message, {
-      hint: "Raise `sandbox.memory`.",
-      details: { ...exitDetails(end) },
-    });
+    const details = exitDetails(end);
+    return new ToolcribError("server_unavailable", message, { hint: "Raise `sandbox.memory`.", details });
   }
   const isRunning = end.exitCode === null && end.signal === null;
   if (end.heard || end.exitCode === 0 || isRunning) return undefined;
@@ -375,11 +366,13 @@ export function explainEnd(end: RunEnd, settings: SandboxSettings, wasOutOfMemor
       end.stderr,
     )?.[0];
   if (line !== undefined) return sandboxFailure(line, end);
-  return new ToolcribError("server_unavailable", programEnd(end), {
+  const reason = end.signal === null ? `exited with code ${end.exitCode}` : `was killed by ${end.signal}`;
+  const message = end.stderr === "" ? reason : `${reason}; the last lines of its stderr:\n${end.stderr}`;
+  return new ToolcribError("server_unavailable", message, {
     hint:
       "In its sandbox it sees only the system, its `cwd` and the paths that `sandbox` names, and has a network only " +
       'with `"network": "host"`. Does it need more?',
-    details: { ...exitDetails(end) },
+    details: exitDetails(end),
   });
 }
 
@@ -454,17 +447,9 @@ function sandboxFailure(line: string, end: RunEnd): ToolcribError {
   return invalidSandbox(`the sandbox could not be made: ${line}`, OTHER_SANDBOX, end);
 }
 
-function programEnd(end: RunEnd): string {
-  const reason = end.signal === null ? `exited with code ${end.exitCode}` : `was killed by ${end.signal}`;
-  return end.stderr === "" ? reason : `${reason}; the last lines of its stderr:\n${end.stderr}`;
-}
-
 function invalidSandbox(message: string, hint: string, end: RunEnd): ToolcribError {
   // Said again, because a request that waits for the answer fails with another code.
-  return new ToolcribError("invalid_config", message, {
-    hint,
-    details: { sent: false, permanent: true, ...exitDetails(end) },
-  });
+  return notSent("invalid_config", message, hint, { permanent: true, ...exitDetails(end) });
 }
 
 function exitDetails({ exitCode, signal }: RunEnd): { exitCode: number | null; signalCode: NodeJS.Signals | null } {

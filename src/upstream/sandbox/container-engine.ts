@@ -2,11 +2,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { withAbort, withTimeout } from "../../base/async.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject } from "../../model/json.ts";
 import type { ContainersConfig } from "../../model/server-spec.ts";
 import { PidRecords } from "../stdio/pid-records.ts";
 import { trackChild } from "../stdio/child-processes.ts";
+import { notSent } from "../wire.ts";
 import { runProgram } from "../../base/programs.ts";
 
 export interface ContainerEngine {
@@ -26,7 +28,7 @@ export interface ContainerEngine {
 interface EngineRun {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
-  /** For what takes long; see run-held.ts. */
+  /** For what takes long; see `runInGroup`. */
   readonly holder?: RunOwner;
 }
 
@@ -56,10 +58,8 @@ export async function containerEngine(
       reasons.push(`${candidate}: ${error.message}`);
     }
   }
-  throw new ToolcribError("server_unavailable", `No container can be run on this machine. ${reasons.join("; ")}`, {
-    hint: CONTAINER_ADVICE,
-    details: { sent: false },
-  });
+  const message = `No container can be run on this machine. ${reasons.join("; ")}`;
+  throw notSent("server_unavailable", message, CONTAINER_ADVICE);
 }
 
 async function askEngine(program: string, hubEnv: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<ContainerEngine> {
@@ -88,10 +88,8 @@ async function askEngine(program: string, hubEnv: NodeJS.ProcessEnv, signal?: Ab
   return { program, env, run, ...facts, rootless: security.includes("rootless") };
 }
 
-type EngineFacts = Pick<ContainerEngine, "kind" | "version" | "arch">;
-
 /** podman is its own server unless it is a remote one; docker never is. */
-function readVersion(text: string): EngineFacts | undefined {
+function readVersion(text: string): Pick<ContainerEngine, "kind" | "version" | "arch"> | undefined {
   let answer: unknown;
   try {
     answer = JSON.parse(text);
@@ -99,7 +97,7 @@ function readVersion(text: string): EngineFacts | undefined {
     return undefined;
   }
   if (!isJsonObject(answer)) return undefined;
-  const client = objectAt(answer, "Client");
+  const client = isJsonObject(answer["Client"]) ? answer["Client"] : {};
   const server = isJsonObject(answer["Server"]) ? answer["Server"] : client;
   const version = server["Version"] ?? client["Version"];
   if (typeof version !== "string") return undefined;
@@ -108,11 +106,6 @@ function readVersion(text: string): EngineFacts | undefined {
   const { Arch: arch, OsArch: both } = server;
   const word = arch ?? (typeof both === "string" ? both.split("/")[1] : undefined);
   return { kind: isDocker ? "docker" : "podman", version, arch: npmArch(word) };
-}
-
-function objectAt(value: JsonObject, key: string): JsonObject {
-  const inner = value[key];
-  return isJsonObject(inner) ? inner : {};
 }
 
 function npmArch(word: unknown): string {
@@ -166,21 +159,17 @@ export function lastLines(text: string, lines = 6): string {
 }
 
 function interrupted(program: string): ToolcribError {
-  return new ToolcribError("cancelled", `${program} was interrupted`, { details: { sent: false } });
+  return notSent("cancelled", `${program} was interrupted`);
 }
 
 function timedOut(program: string, args: readonly string[], timeoutMs: number): ToolcribError {
-  const text = `${program} ${args[0] ?? ""} took longer than ${Math.round(timeoutMs / 1000)} seconds`;
-  return new ToolcribError("timeout", text, { details: { sent: false } });
+  return notSent("timeout", `${program} ${args[0] ?? ""} took longer than ${Math.round(timeoutMs / 1000)} seconds`);
 }
 
 function notStarted(program: string, error: { readonly code?: unknown; readonly message: string }): ToolcribError {
-  const missing = error.code === "ENOENT";
-  return new ToolcribError(
-    "server_unavailable",
-    missing ? `command not found: ${program}` : `could not start ${program}: ${error.message}`,
-    { details: { sent: false, reason: error.code } },
-  );
+  const isMissing = error.code === "ENOENT";
+  const message = isMissing ? `command not found: ${program}` : `could not start ${program}: ${error.message}`;
+  return notSent("server_unavailable", message, undefined, { reason: error.code });
 }
 
 interface RunOwner {
@@ -193,7 +182,11 @@ interface RunOwner {
 const GRACE_MS = 2000;
 const MAX_KEPT_LENGTH = 64 * 1024;
 
-/** Any exit code is an answer. Rejects as runToEnd does, when everything that was started has ended. */
+/**
+ * Runs what takes minutes, such as npm or the build of an image, in a process group of its own: it ends when the signal
+ * aborts, with this process, and if this process is killed outright, with the next hub on the same home. Rejects as
+ * `runEngine` does, when everything that was started has ended.
+ */
 export async function runInGroup(
   program: string,
   args: readonly string[],
@@ -209,16 +202,11 @@ export async function runInGroup(
   });
   const tracked = trackChild(child, new PidRecords(join(home, "run")), { serverId, command: program, args });
   const [stdout, stderr] = [tailOf(child.stdout), tailOf(child.stderr)];
-  const limit = Promise.withResolvers<never>();
-  const onAbort = (): void => limit.reject(interrupted(program));
-  const timer = setTimeout(() => limit.reject(timedOut(program, args, timeoutMs)), timeoutMs);
-  signal?.addEventListener("abort", onAbort, { once: true });
+  const exit = withTimeout(exitOf(child, program), { ms: timeoutMs, late: () => timedOut(program, args, timeoutMs) });
   try {
-    const code = await Promise.race([exitOf(child, program), limit.promise]);
+    const code = await (signal === undefined ? exit : withAbort(exit, signal, () => interrupted(program)));
     return { code, stdout: stdout(), stderr: stderr() };
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
     await tracked.end({ graceMs: GRACE_MS, stdinMs: 0 });
   }
 }
@@ -284,10 +272,6 @@ const NPM = /^(?:npm_config_.*|npm_token|node_auth_token|node_extra_ca_certs)$/i
 /** Engines start `iptables` and the like, which are in folders that Debian keeps out of the PATH of ordinary users. */
 const SYSTEM_FOLDERS = ["/usr/sbin", "/sbin"];
 
-/**
- * Runs what takes minutes, such as npm or the build of an image, in a process group of its own: it ends when the signal
- * aborts, with this process, and if this process is killed outright, with the next hub on the same home.
- */
 export function engineEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
   const kept = keepOnly(env, isForEngine);
   if (process.platform === "win32" || kept["PATH"] === undefined) return kept;

@@ -10,7 +10,7 @@ import { StreamableWire } from "../http/streamable-wire.ts";
 import { startError, trackChild, type TrackedChild, writeToPipe } from "../stdio/child-processes.ts";
 import type { PidRecords } from "../stdio/pid-records.ts";
 import { StderrTail } from "../stdio/stderr-log.ts";
-import type { AgreedProtocol, SendOptions, Wire, WireEvents } from "../wire.ts";
+import { type AgreedProtocol, notSent, type SendOptions, type Wire, type WireEvents } from "../wire.ts";
 import { type ContainerLaunch, type ContainerSandbox, containerSandbox } from "./container-sandbox.ts";
 import type { RunEnd, SandboxDeps, SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
 
@@ -74,7 +74,7 @@ export class ContainerHttpWire implements Wire {
     const launch = await this.#sandbox.prepare(program, signal);
     if (signal.aborted || this.#ended) {
       await launch.cleanUp();
-      throw new ToolcribError("cancelled", "starting the container was cancelled", { details: { sent: false } });
+      throw notSent("cancelled", "starting the container was cancelled");
     }
     const container = await this.#start(launch);
     this.#process = container;
@@ -96,10 +96,9 @@ export class ContainerHttpWire implements Wire {
 
   async #start(launch: ContainerLaunch): Promise<ContainerProcess> {
     const { program, pids, onOutput } = this.#options;
-    const { serverId } = program;
     const onWarning = (text: string): void => this.#emit("warning", text);
     try {
-      return new ContainerProcess({ serverId, launch, pids, onOutput, onWarning });
+      return new ContainerProcess({ serverId: program.serverId, launch, pids, onOutput, onWarning });
     } catch (error) {
       await launch.cleanUp();
       // Never as it is: it may show what a variable or an argument holds.
@@ -113,8 +112,7 @@ export class ContainerHttpWire implements Wire {
 
   send(message: RpcMessage, options?: SendOptions): Promise<void> {
     if (this.#wire !== undefined && !this.#ended) return this.#wire.send(message, options);
-    const details = { sent: false };
-    return Promise.reject(new ToolcribError("server_unavailable", "the container is not running", { details }));
+    return Promise.reject(notSent("server_unavailable", "the container is not running"));
   }
 
   async close(): Promise<void> {
@@ -165,10 +163,8 @@ async function untilEnded<T>(
     if (!signal.aborted) throw error;
     const said = container.lastLines();
     const text = `nothing answered at its port in time${said === "" ? "" : `; its last lines:\n${said}`}`;
-    throw new ToolcribError("timeout", text, {
-      hint: "Check `sandbox.port`, that the server listens on 0.0.0.0 inside the container, and `timeout`.",
-      details: { sent: false },
-    });
+    const hint = "Check `sandbox.port`, that the server listens on 0.0.0.0 inside the container, and `timeout`.";
+    throw notSent("timeout", text, hint);
   } finally {
     over.abort();
     ended.catch(() => {});
@@ -191,13 +187,10 @@ function ranTooLong(timeout: number): ToolcribError {
 
 /** Engines publish ports of a network that leads out, and of no other. */
 function needsNetwork(): ToolcribError {
-  return new ToolcribError(
+  return notSent(
     "invalid_config",
     'A port can be published only by a container with a network, and `network` is "none".',
-    {
-      hint: 'Set `sandbox.network` to "host": the container gets a network of its own that leads out, and its port is on loopback only. Or run the server over stdio, without `sandbox.port`, which needs no network.',
-      details: { sent: false },
-    },
+    'Set `sandbox.network` to "host": the container gets a network of its own that leads out, and its port is on loopback only. Or run the server over stdio, without `sandbox.port`, which needs no network.',
   );
 }
 
@@ -284,8 +277,6 @@ class ContainerProcess {
     await launch.cleanUp();
   }
 }
-
-/** Waits until a server that was just started answers over HTTP. */
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;

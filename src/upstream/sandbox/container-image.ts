@@ -2,10 +2,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, posix } from "node:path";
+import { endsWithin } from "../../base/async.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { type ProcessTable, systemProcessTable } from "../stdio/process-table.ts";
+import { notSent } from "../wire.ts";
 import { type ContainerEngine, lastLines, npmEnvironment, runInGroup } from "./container-engine.ts";
 import type { SandboxDeps, SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
 
@@ -29,6 +31,13 @@ interface ImageRequest {
   readonly signal: AbortSignal;
 }
 
+interface SharedFlight {
+  readonly done: Promise<void>;
+  readonly controller: AbortController;
+  waiters: number;
+}
+
+/** Work that is done once for several callers. It goes on as long as one of them waits for it. */
 export class CancellableSingleFlight {
   readonly #inFlight = new Map<string, SharedFlight>();
 
@@ -39,14 +48,10 @@ export class CancellableSingleFlight {
   async join(key: string, work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw cancelled();
     const joined = this.#inFlight.get(key) ?? this.#start(key, work);
-    const { promise: left, resolve: leave } = Promise.withResolvers<"left">();
-    const onAbort = (): void => leave("left");
-    signal.addEventListener("abort", onAbort, { once: true });
     joined.waiters++;
     try {
-      if ((await Promise.race([joined.done, left])) !== "left") return;
+      if (await endsWithin(joined.done, { signal })) return;
     } finally {
-      signal.removeEventListener("abort", onAbort);
       joined.waiters--;
     }
     if (joined.waiters === 0) {
@@ -100,10 +105,8 @@ export async function imageFor(request: ImageRequest): Promise<ServerImage> {
 /** A name that begins with a dash would be an option. */
 function checkName(image: string): void {
   if (/^[A-Za-z0-9][\w./:@-]*$/.test(image)) return;
-  throw new ToolcribError("invalid_config", `${JSON.stringify(image)} is not the name of an image.`, {
-    hint: "Write it as in host.example.com/folder/name:tag.",
-    details: { sent: false },
-  });
+  const hint = "Write it as in host.example.com/folder/name:tag.";
+  throw notSent("invalid_config", `${JSON.stringify(image)} is not the name of an image.`, hint);
 }
 
 async function ensureImage(image: string, request: ImageRequest): Promise<string> {
@@ -119,10 +122,10 @@ async function pull(image: string, { program, engine, deps }: ImageRequest, sign
   const holder = { home: deps.home, serverId: program.serverId };
   const { code, stderr } = await engine.run(["pull", "--quiet", image], { timeoutMs: PULL_TIMEOUT_MS, signal, holder });
   if (code === 0) return;
-  throw new ToolcribError("server_unavailable", `The image ${image} could not be fetched: ${lastLines(stderr, 3)}`, {
-    hint: `Check its name, and that \`${engine.program} pull ${image}\` works.`,
-    details: { sent: false },
-  });
+  throw imageFailed(
+    `The image ${image} could not be fetched: ${lastLines(stderr, 3)}`,
+    `Check its name, and that \`${engine.program} pull ${image}\` works.`,
+  );
 }
 
 /** undefined if this machine does not have it. */
@@ -130,22 +133,17 @@ async function imageId(image: string, engine: ContainerEngine, signal?: AbortSig
   const { code, stdout, stderr } = await engine.run(["image", "inspect", "--format", "{{.Id}}", image], { signal });
   if (code === 0) return stdout.trim();
   if (/no such|not known|not found|unable to find/i.test(stderr)) return undefined;
-  throw new ToolcribError(
-    "server_unavailable",
-    `${engine.program} cannot be asked for images: ${lastLines(stderr, 3)}`,
-    {
-      details: { sent: false },
-    },
-  );
+  throw imageFailed(`${engine.program} cannot be asked for images: ${lastLines(stderr, 3)}`);
 }
 
 function noImage(command: string): ToolcribError {
   const what =
     command === "" ? "It has neither a command nor an image" : `No image is known for ${JSON.stringify(command)}`;
-  return new ToolcribError("invalid_config", `${what}: a container has only what its image has.`, {
-    hint: 'Give `sandbox.image`; or start an npm package at one version, as in npx -y package@1.2.3; or use `sandbox: "bubblewrap"`, which runs the programs of this machine.',
-    details: { sent: false },
-  });
+  return notSent(
+    "invalid_config",
+    `${what}: a container has only what its image has.`,
+    'Give `sandbox.image`; or start an npm package at one version, as in npx -y package@1.2.3; or use `sandbox: "bubblewrap"`, which runs the programs of this machine.',
+  );
 }
 
 interface NpmLaunch {
@@ -202,24 +200,21 @@ function readWords(words: readonly string[], npm: string): NpmLaunch {
   return { name, version, bin: spec === undefined ? undefined : first, args, npm };
 }
 
-/** Which npm package a command line starts, if it is one that an image can be made for. */
 function readPackage(spec: string): { name: string; version: string } {
   const [, name, version] = PACKAGE.exec(spec) ?? [];
   if (name === undefined) throw unclear(`${JSON.stringify(spec)} is not a package of a registry`);
   if (version !== undefined && EXACT.test(version)) return { name, version };
   const found = version === undefined ? "no version" : `the version ${JSON.stringify(version)}`;
-  throw new ToolcribError(
+  throw notSent(
     "invalid_config",
     `An image is made for one exact version of an npm package; ${name} is named with ${found}.`,
-    { hint: `Write ${name}@<version> in \`args\`, such as ${name}@1.2.3.`, details: { sent: false } },
+    `Write ${name}@<version> in \`args\`, such as ${name}@1.2.3.`,
   );
 }
 
 function unclear(reason: string): ToolcribError {
-  return new ToolcribError("invalid_config", `No image can be made for this npx command: ${reason}.`, {
-    hint: 'Write "args": ["-y", "package@1.2.3", …], or give `sandbox.image`.',
-    details: { sent: false },
-  });
+  const hint = 'Write "args": ["-y", "package@1.2.3", …], or give `sandbox.image`.';
+  return notSent("invalid_config", `No image can be made for this npx command: ${reason}.`, hint);
 }
 
 interface NpmImageRequest {
@@ -284,12 +279,8 @@ async function installAndBuild(request: NpmImageRequest, folder: string): Promis
 }
 
 function recipe(base: string, entrypoint: readonly string[]): string {
-  const lines = [
-    `FROM ${base}`,
-    `COPY node_modules ${IMAGE_FOLDER}/node_modules`,
-    `ENTRYPOINT ${JSON.stringify(entrypoint)}`,
-  ];
-  return `${lines.join("\n")}\nCMD []\n`;
+  const copy = `COPY node_modules ${IMAGE_FOLDER}/node_modules`;
+  return `FROM ${base}\n${copy}\nENTRYPOINT ${JSON.stringify(entrypoint)}\nCMD []\n`;
 }
 
 async function install({ launch, engine, deps, serverId, signal }: NpmImageRequest, folder: string): Promise<void> {
@@ -325,9 +316,9 @@ async function install({ launch, engine, deps, serverId, signal }: NpmImageReque
 
 /** As npx chooses: the only program, the one that is named, or the one of the package's own name. */
 async function entrypointOf({ name, bin }: NpmLaunch, folder: string): Promise<string[]> {
-  const manifest = await readManifest(join(folder, "node_modules", name, "package.json"));
+  const manifest: unknown = JSON.parse(await readFile(join(folder, "node_modules", name, "package.json"), "utf8"));
   const plainName = name.split("/").at(-1) ?? name;
-  const declared = manifest["bin"];
+  const declared = isJsonObject(manifest) ? manifest["bin"] : undefined;
   const programs: JsonObject =
     typeof declared === "string" ? { [plainName]: declared } : isJsonObject(declared) ? declared : {};
   const names = Object.keys(programs);
@@ -348,13 +339,8 @@ async function entrypointOf({ name, bin }: NpmLaunch, folder: string): Promise<s
   return isScript ? ["node", path] : [path];
 }
 
-async function readManifest(file: string): Promise<JsonObject> {
-  const value: unknown = JSON.parse(await readFile(file, "utf8"));
-  return isJsonObject(value) ? value : {};
-}
-
 function imageFailed(message: string, hint?: string): ToolcribError {
-  return new ToolcribError("server_unavailable", message, { hint, details: { sent: false } });
+  return notSent("server_unavailable", message, hint);
 }
 
 interface ImageLock {
@@ -412,12 +398,9 @@ export async function sweepImageFolders(home: string, table: ProcessTable | null
     const folder = join(imageFolders(home), name);
     // A pid says nothing about processes of another boot, container or machine, and may belong to another process by now.
     const isDead = table !== null && place === here && table.find(Number(pid)) === null;
-    const age =
-      Date.now() -
-      (await stat(folder)
-        .then(({ mtimeMs }) => mtimeMs)
-        .catch(() => Date.now()));
-    if (isDead || age > MAX_USE_MS) await rm(folder, { recursive: true, force: true }).catch(() => {});
+    const changedAt = (await stat(folder).catch(() => undefined))?.mtimeMs ?? Date.now();
+    if (isDead || Date.now() - changedAt > MAX_USE_MS)
+      await rm(folder, { recursive: true, force: true }).catch(() => {});
   }
 }
 
@@ -430,13 +413,6 @@ function placeHash(place: string): string {
   return createHash("sha256").update(place).digest("hex").slice(0, 8);
 }
 
-interface SharedFlight {
-  readonly done: Promise<void>;
-  readonly controller: AbortController;
-  waiters: number;
-}
-
-/** Work that is done once for several callers. It goes on as long as one of them waits for it. */
 function cancelled(): ToolcribError {
-  return new ToolcribError("cancelled", "waiting for an image was cancelled", { details: { sent: false } });
+  return notSent("cancelled", "waiting for an image was cancelled");
 }

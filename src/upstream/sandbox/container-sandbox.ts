@@ -2,6 +2,7 @@
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
+import { notSent } from "../wire.ts";
 import { changesEngine, changesShell, type ContainerEngine, containerEngine } from "./container-engine.ts";
 import { imageFor, type ServerImage } from "./container-image.ts";
 import {
@@ -12,7 +13,15 @@ import {
   thisHub,
   trackContainer,
 } from "./live-containers.ts";
-import { certificateMounts, checkedMounts, namedPaths, type SandboxMount } from "./named-mounts.ts";
+import {
+  certificateMounts,
+  checkedMounts,
+  isReadableByAll,
+  namedPaths,
+  NOBODY_ID,
+  type SandboxMount,
+  type UserMount,
+} from "./named-mounts.ts";
 import {
   refuseNul,
   type RunEnd,
@@ -126,7 +135,8 @@ function explain(end: RunEnd, program: string, image: string, memory: number | u
   }
   if (heard) return undefined;
   if (exitCode === 125) {
-    return unavailable(
+    return notSent(
+      "server_unavailable",
       `${program} could not run the container: ${stderr}`,
       "Flags for this machine, such as --runtime, go into `containers.flags`.",
     );
@@ -137,11 +147,7 @@ function explain(end: RunEnd, program: string, image: string, memory: number | u
   const hint = isMissing
     ? "A container has the programs of its image only; correct `command`, or leave it out for the image's own."
     : "Flags for this machine, such as --runtime, go into `containers.flags`.";
-  return unavailable(`the program could not be started in the image ${image}: ${stderr}`, hint);
-}
-
-function unavailable(message: string, hint: string): ToolcribError {
-  return new ToolcribError("server_unavailable", message, { hint, details: { sent: false } });
+  return notSent("server_unavailable", `the program could not be started in the image ${image}: ${stderr}`, hint);
 }
 
 export interface RunRequest {
@@ -249,6 +255,10 @@ const PLAIN_VALUE = /^(?:[^\s"'`#$\\](?:[^\r\n\0"'`#$\\]*[^\s"'`#$\\])?)?$/;
 const NAME = /^[A-Za-z_][\w.-]*$/;
 
 /**
+ * How a server's variables get into its container. Not as `--env NAME=value`, which every user of the machine could
+ * read in the process table: as an env file that is a pipe, or, where such a file cannot carry the text, by name from
+ * the environment of the program that starts the container.
+ *
  * @param env The program's environment as it would be outside.
  * @param host The hub's own.
  * @param pipes Whether a pipe can be opened by its path, which Windows cannot.
@@ -260,11 +270,19 @@ export function passEnvironment(
 ): PassedEnvironment {
   const lines: string[] = [];
   const launcher: Record<string, string> = {};
-  const carried = withoutHost(env, host);
+  const carried = Object.fromEntries(
+    Object.entries(env).filter(([name, value]) => !(HOST_VARIABLES.has(name) && host[name] === value)),
+  );
   for (const [name, value] of Object.entries(carried)) {
     if (pipes && NAME.test(name) && PLAIN_VALUE.test(value)) lines.push(`${name}=${value}\n`);
     else if (isSafeByName(name, pipes)) launcher[name] = value;
-    else throw cannotPass(name);
+    else {
+      throw notSent(
+        "invalid_config",
+        `The variable ${JSON.stringify(name)} cannot be passed to a container with this value: an env file cannot contain line breaks or quotes, and passed by name it would change the program that starts the container.`,
+        "Change its value, or put it into a file that `sandbox.read` names.",
+      );
+    }
   }
   return { file: lines.join(""), byName: Object.keys(launcher), launcher, names: Object.keys(carried) };
 }
@@ -286,34 +304,16 @@ function isSafeByName(name: string, pipes: boolean): boolean {
   return NAME.test(name) && !changesEngine(name) && !(pipes && changesShell(name));
 }
 
-/**
- * How a server's variables get into its container. Not as `--env NAME=value`, which every user of the machine could
- * read in the process table: as an env file that is a pipe, or, where such a file cannot carry the text, by name from
- * the environment of the program that starts the container.
- */
-function withoutHost(env: Readonly<Record<string, string>>, host: NodeJS.ProcessEnv): Record<string, string> {
-  const named = Object.entries(env).filter(([name, value]) => !(HOST_VARIABLES.has(name) && host[name] === value));
-  return Object.fromEntries(named);
-}
-
-function cannotPass(name: string): ToolcribError {
-  return new ToolcribError(
-    "invalid_config",
-    `The variable ${JSON.stringify(name)} cannot be passed to a container with this value: an env file cannot contain line breaks or quotes, and passed by name it would change the program that starts the container.`,
-    { hint: "Change its value, or put it into a file that `sandbox.read` names.", details: { sent: false } },
-  );
-}
-
-const NOBODY_ID = 65_534;
-
 interface OwnIds {
   readonly uid: number;
   readonly gid: number;
 }
 
-type UserMount = Pick<SandboxMount, "source" | "writable">;
-
-/** @param own Of the hub's process; undefined on Windows. */
+/**
+ * Who the program is inside: not root where that can be, and the owner of the files that it is to work on.
+ *
+ * @param own Of the hub's process; undefined on Windows.
+ */
 export function containerUser(
   engine: Pick<ContainerEngine, "kind" | "rootless">,
   mounts: readonly UserMount[],
@@ -333,12 +333,6 @@ function neededOwner(mounts: readonly UserMount[]): Stats | undefined {
   const first = mounts.find(({ writable }) => writable);
   if (first !== undefined) return look(first);
   return mounts.map(look).find((found) => found !== undefined && !isReadableByAll(found));
-}
-
-/** Who the program is inside: not root where that can be, and the owner of the files that it is to work on. */
-function isReadableByAll(path: Stats): boolean {
-  const wanted = path.isDirectory() ? 0o005 : 0o004;
-  return (path.mode & wanted) === wanted;
 }
 
 function ownIds(): OwnIds | undefined {

@@ -5,21 +5,14 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { z } from "zod";
 import { isJsonObject } from "../../model/json.ts";
 import { type ProcessTable, systemProcessTable } from "../stdio/process-table.ts";
 import { type ContainerEngine, containerEngine } from "./container-engine.ts";
 import { sweepImageFolders } from "./container-image.ts";
+import { realPath } from "./named-mounts.ts";
 
 interface LiveContainer {
   readonly engine: ContainerEngine;
@@ -38,8 +31,7 @@ const liveContainers = new Set<LiveContainer>();
 let identity: HubIdentity | undefined;
 
 export function thisHub(): HubIdentity {
-  identity ??= hubIdentity();
-  return identity;
+  return (identity ??= hubIdentity());
 }
 
 /**
@@ -190,12 +182,23 @@ async function describeContainer(engine: ContainerEngine, id: string): Promise<{
   return { name, serverId: typeof serverId === "string" ? serverId : name };
 }
 
-interface HubNote extends HubIdentity {
+const NoteSchema = z.object({
+  pid: z.number(),
+  startTime: z.string(),
+  /** The boot and pid namespace in which the pid means something. */
+  place: z.string(),
   /** The engines' programs. */
-  readonly programs: readonly string[];
+  programs: z.array(z.string()),
+});
+
+interface HubNote extends z.output<typeof NoteSchema> {
+  readonly id: string;
   /** When it was last written. */
   readonly writtenAt: number;
 }
+
+/** Names this process for good: a pid alone may come back. */
+type HubIdentity = Pick<HubNote, "id" | "pid" | "startTime" | "place">;
 
 /**
  * Notes of hubs that have containers running: which process it is, and the engines that it used. A hub without
@@ -233,13 +236,7 @@ function readNote(file: string, id: string): HubNote | undefined {
     const uid = process.getuid?.();
     const { uid: owner, mtimeMs: writtenAt } = statSync(file);
     if (uid !== undefined && owner !== uid) return undefined;
-    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
-    if (!isJsonObject(value)) return undefined;
-    const { pid, startTime, place, programs } = value;
-    if (typeof pid !== "number" || typeof startTime !== "string" || typeof place !== "string") return undefined;
-    if (!Array.isArray(programs)) return undefined;
-    const named = programs.filter((program) => typeof program === "string");
-    return { id, pid, startTime, place, programs: named, writtenAt };
+    return { ...NoteSchema.parse(JSON.parse(readFileSync(file, "utf8"))), id, writtenAt };
   } catch {
     return undefined;
   }
@@ -255,23 +252,15 @@ function noteFile(home: string, { id }: Pick<HubIdentity, "id">): string {
 
 export interface ContainerLabels {
   readonly "toolcrib.server": string;
-  /** One hub process; see HubMark. */
+  /** One hub process; see HubIdentity. */
   readonly "toolcrib.hub": string;
   readonly "toolcrib.pid": string;
   /** A hash of the hub's home: another home's containers are not ours to touch. */
   readonly "toolcrib.home": string;
 }
 
-/** Names this process for good: a pid alone may come back. */
-interface HubIdentity {
-  readonly id: string;
-  readonly pid: number;
-  readonly startTime: string;
-  /** The boot and pid namespace in which the pid means something. */
-  readonly place: string;
-}
-
-function hubIdentity(table = systemProcessTable()): HubIdentity {
+function hubIdentity(): HubIdentity {
+  const table = systemProcessTable();
   const pid = process.pid;
   const startTime = table?.find(pid)?.startTime ?? "";
   const place = table?.place ?? "";
@@ -290,13 +279,7 @@ export function containerLabels(serverId: string, home: string, mark: HubIdentit
 }
 
 function homeHash(home: string): string {
-  let real = home;
-  try {
-    real = realpathSync(home);
-  } catch {
-    // Not made yet; its own name has to do.
-  }
-  return createHash("sha256").update(real).digest("hex").slice(0, 16);
+  return createHash("sha256").update(realPath(home)).digest("hex").slice(0, 16);
 }
 
 /** For people who look at a list of containers. */

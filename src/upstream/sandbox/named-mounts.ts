@@ -1,9 +1,10 @@
 /** The paths that a sandbox of any kind lets in: named by the operator, existing, and without our secrets. */
-import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { ToolcribError } from "../../model/errors.ts";
+import type { ToolcribError } from "../../model/errors.ts";
 import { CERTIFICATE_NAMES } from "../stdio/child-environment.ts";
+import { notSent } from "../wire.ts";
 import type { SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
 import { findProgram, isExecutable } from "../../base/programs.ts";
 
@@ -20,6 +21,16 @@ export interface SandboxMount {
   /** The checked path without links, which is mounted there. */
   readonly source: string;
   readonly writable: boolean;
+}
+
+/** The part of a mount that decides who a program in a sandbox must be to use it. */
+export type UserMount = Pick<SandboxMount, "source" | "writable">;
+
+export const NOBODY_ID = 65_534;
+
+export function isReadableByAll(found: Stats): boolean {
+  const wanted = found.isDirectory() ? 0o005 : 0o004;
+  return (found.mode & wanted) === wanted;
 }
 
 /** The paths of `read` and `write`, and `cwd`, which can be read. Throws for a `cwd` that the operator did not choose. */
@@ -101,7 +112,7 @@ function checkNamedPath({ path, key }: Omit<NamedPath, "writable">, home: string
 }
 
 function mountRefused(message: string, hint: string): ToolcribError {
-  return new ToolcribError("invalid_config", message, { hint, details: { sent: false } });
+  return notSent("invalid_config", message, hint);
 }
 
 interface Certificates {
@@ -158,8 +169,7 @@ function canBeLetIn(path: string, { mountable, asOther, home }: Omit<Certificate
 /** Every user may get to it and read it. */
 function isOpenToAll(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined || (found.mode & 0o004) === 0 || (found.isDirectory() && (found.mode & 0o001) === 0))
-    return false;
+  if (found === undefined || !isReadableByAll(found)) return false;
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     if (((statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & 0o001) === 0) return false;
     if (folder === dirname(folder)) return true;

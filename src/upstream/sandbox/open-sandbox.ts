@@ -2,6 +2,7 @@
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { SandboxKind, ServerSpec } from "../../model/server-spec.ts";
 import type { ConnectionDeps } from "../connection-deps.ts";
+import { notSent } from "../wire.ts";
 import { bubblewrapSandbox, explainEnd, findBubblewrap } from "./bubblewrap-sandbox.ts";
 import { containerEngine } from "./container-engine.ts";
 import { containerSandbox } from "./container-sandbox.ts";
@@ -21,13 +22,11 @@ export interface SpecSandbox {
 export function specSandbox(spec: ServerSpec, { sandboxes, env }: ConnectionDeps): SpecSandbox | undefined {
   if (spec.sandbox === undefined || spec.sandbox === "none") return undefined;
   const { baseDir, ownFolder } = spec;
-  const settings = { ...readSandbox(spec.sandbox, baseDir, env), ...(ownFolder === undefined ? {} : { ownFolder }) };
+  const settings = { ...readSandbox(spec.sandbox, baseDir, env), ownFolder };
   if (settings.kind === "none") return undefined;
   if (sandboxes === undefined) {
-    throw new ToolcribError("invalid_config", "Its sandbox cannot be made: this program has no sandbox settings.", {
-      hint: "Give the connection `sandboxes`.",
-      details: { sent: false },
-    });
+    const message = "Its sandbox cannot be made: this program has no sandbox settings.";
+    throw notSent("invalid_config", message, "Give the connection `sandboxes`.");
   }
   const deps = { home: sandboxes.home, env, containers: sandboxes.containers() };
   return { settings, baseDir, deps, open: (warn) => openSandbox(settings, { ...deps, warn }) };

@@ -3,7 +3,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { ToolcribError } from "../../model/errors.ts";
+import type { ToolcribError } from "../../model/errors.ts";
+import { notSent } from "../wire.ts";
 import { findCommand } from "./named-mounts.ts";
 import type { SandboxSettings } from "./sandbox-settings.ts";
 
@@ -40,33 +41,21 @@ export function limitMeans(env: NodeJS.ProcessEnv): LimitMeans {
   const isRoot = process.getuid?.() === 0;
   const hasSystemd =
     existsSync("/run/systemd/system") && (isRoot || existsSync(join(env["XDG_RUNTIME_DIR"] ?? "", "systemd/private")));
+  const uid = process.getuid?.() ?? 0;
+  const systemdGroup = isRoot ? "" : `user.slice/user-${uid}.slice/user@${uid}.service`;
   return {
     makeGroup: (limits) => makeControlGroup(limits),
     systemdRun: hasSystemd ? findCommand("systemd-run", env["PATH"]) : undefined,
-    systemdControllers: hasSystemd ? controllersOf(isRoot ? "" : userService()) : [],
+    systemdControllers: hasSystemd ? wordsIn(join("/sys/fs/cgroup", systemdGroup, "cgroup.controllers")) : [],
     prlimit: findCommand("prlimit", "/usr/bin:/bin"),
     isRoot,
     env,
   };
 }
 
-function userService(): string {
-  const uid = process.getuid?.() ?? 0;
-  return `user.slice/user-${uid}.slice/user@${uid}.service`;
-}
-
-function controllersOf(group: string): string[] {
-  try {
-    return readFileSync(join("/sys/fs/cgroup", group, "cgroup.controllers"), "utf8")
-      .trim()
-      .split(/\s+/);
-  } catch {
-    return [];
-  }
-}
-
 export function planLimits(settings: SandboxSettings, means: LimitMeans): LimitPlan {
-  const limits = groupLimits(settings);
+  const { memory, cpus, pids } = settings;
+  const limits = { memory, cpus, pids: pids === undefined ? undefined : pids + LAUNCHER_PROCESSES };
   if (neededControllers(limits).length === 0) return { before: [], inside: [], env: {} };
   const group = means.makeGroup(limits);
   if (typeof group !== "string") {
@@ -78,18 +67,10 @@ export function planLimits(settings: SandboxSettings, means: LimitMeans): LimitP
     return { before: scope(means.systemdRun, limits, means.isRoot), inside: [], env: busOf(means.env) };
   }
   // Counted per user namespace, and each sandbox is one; but never counted against root.
-  if (settings.memory === undefined && settings.cpus === undefined && !means.isRoot && means.prlimit !== undefined) {
-    return { before: [], inside: [means.prlimit, `--nproc=${(settings.pids ?? 0) + 1}`, "--"], env: {} };
+  if (memory === undefined && cpus === undefined && !means.isRoot && means.prlimit !== undefined) {
+    return { before: [], inside: [means.prlimit, `--nproc=${(pids ?? 0) + 1}`, "--"], env: {} };
   }
   throw cannotLimit(settings, group, means.isRoot);
-}
-
-function groupLimits({ memory, cpus, pids }: SandboxSettings): GroupLimits {
-  return {
-    memory,
-    cpus,
-    pids: pids === undefined ? undefined : pids + LAUNCHER_PROCESSES,
-  };
 }
 
 /** A scope is made around systemd-run itself, which then becomes the launcher and keeps its descriptors. */
@@ -112,9 +93,9 @@ function cannotLimit(settings: SandboxSettings, reason: string, isRoot: boolean)
   const keys = (["memory", "cpus", "pids"] as const).filter((key) => settings[key] !== undefined);
   const named = keys.map((key) => `\`${key}\``).join(", ");
   const pids = isRoot ? "" : " `pids` alone would work.";
-  return new ToolcribError("invalid_config", `This machine cannot keep ${named} of the sandbox: ${reason}.`, {
-    hint: `They need a control group that the hub may use, or systemd.${pids} The sandbox "container" can keep them too.`,
-    details: { sent: false, permanent: true },
+  const hint = `They need a control group that the hub may use, or systemd.${pids} The sandbox "container" can keep them too.`;
+  return notSent("invalid_config", `This machine cannot keep ${named} of the sandbox: ${reason}.`, hint, {
+    permanent: true,
   });
 }
 
@@ -149,22 +130,13 @@ const GROUP_PREFIX = "toolcrib-";
 const MAX_REMOVE_TRIES = 100;
 
 /**
- * Control groups: the only thing on Linux that bounds memory and processors of a program together with all it starts.
- * They are made below the hub's own group, so that what holds for the hub holds for its servers too.
+ * The group, or why there can be none. Control groups are the only thing on Linux that bounds memory and processors of a
+ * program together with all it starts. They are made below the hub's own group, whose limits then apply to its servers too.
  */
-function groupPlace(): GroupPlace {
-  const read = (name: string): string => {
-    try {
-      return readFileSync(`/proc/self/${name}`, "utf8");
-    } catch {
-      return "";
-    }
-  };
-  return { groups: read("cgroup"), mounts: read("mountinfo") };
-}
-
-/** The group, or why there can be none. */
-export function makeControlGroup(limits: GroupLimits, place: GroupPlace = groupPlace()): ControlGroup | string {
+export function makeControlGroup(
+  limits: GroupLimits,
+  place: GroupPlace = { groups: readText("/proc/self/cgroup"), mounts: readText("/proc/self/mountinfo") },
+): ControlGroup | string {
   const made = new Set<string>();
   const name = `${GROUP_PREFIX}${process.pid}-${randomBytes(4).toString("hex")}`;
   try {
@@ -188,11 +160,8 @@ export function makeControlGroup(limits: GroupLimits, place: GroupPlace = groupP
 }
 
 function neededControllers({ memory, cpus, pids }: GroupLimits): Controller[] {
-  const needed: Controller[] = [];
-  if (memory !== undefined) needed.push("memory");
-  if (cpus !== undefined) needed.push("cpu");
-  if (pids !== undefined) needed.push("pids");
-  return needed;
+  const asked = { memory, cpu: cpus, pids };
+  return (["memory", "cpu", "pids"] as const).filter((controller) => asked[controller] !== undefined);
 }
 
 interface HubGroup {
@@ -267,7 +236,9 @@ function groupOf(dirs: readonly string[]): ControlGroup {
   return {
     doors: dirs.map((dir) => join(dir, "cgroup.procs")),
     wasOutOfMemory: () =>
-      dirs.some((dir) => ["memory.events", "memory.oom_control"].some((file) => hasKilled(join(dir, file)))),
+      dirs
+        .flatMap((dir) => [join(dir, "memory.events"), join(dir, "memory.oom_control")])
+        .some((file) => /^oom_kill [1-9]/m.test(readText(file))),
     async remove() {
       let left = [...dirs];
       // The kernel takes a moment to empty a group whose processes were just killed.
@@ -277,10 +248,6 @@ function groupOf(dirs: readonly string[]): ControlGroup {
       }
     },
   };
-}
-
-function hasKilled(file: string): boolean {
-  return /^oom_kill [1-9]/m.test(readText(file));
 }
 
 /** Groups that a killed hub left. One in use cannot be removed, so nothing is harmed by a wrong guess. */

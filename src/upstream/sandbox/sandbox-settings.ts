@@ -1,9 +1,10 @@
 /** Sandbox: restricts a server's program to less than the user's own rights. */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { ToolcribError } from "../../model/errors.ts";
+import type { ToolcribError } from "../../model/errors.ts";
 import { type ContainersConfig, type SandboxEntry, type SandboxKind, sandboxKindOf } from "../../model/server-spec.ts";
 import { parseReferences } from "../../secrets/secret-references.ts";
+import { notSent } from "../wire.ts";
 
 export interface Sandbox {
   /**
@@ -94,12 +95,12 @@ export function readSandbox(entry: SandboxEntry, baseDir: string, env: NodeJS.Pr
   const { kind: _kind, read, write, memory, network, ...rest } = entry;
   const absolute = (path: string): string => resolve(baseDir, expandHome(withVariables(path, env), env));
   return {
-    ...withoutUndefined(rest),
+    ...rest,
     kind: sandboxKindOf(entry),
     read: [...new Set((read ?? []).map(absolute))],
     write: [...new Set((write ?? []).map(absolute))],
     network,
-    ...(memory === undefined ? {} : { memory: bytesOf(memory) }),
+    memory: memory === undefined ? undefined : bytesOf(memory),
   };
 }
 
@@ -117,25 +118,15 @@ function withVariables(path: string, env: NodeJS.ProcessEnv): string {
     const found = part.kind === "variable" ? env[part.name] || part.fallback : undefined;
     if (found !== undefined) return found;
     const why = part.kind === "variable" ? "that variable is not set" : "it cannot contain secrets";
-    throw new ToolcribError("invalid_config", `A path of \`sandbox\` contains ${part.text}: ${why}.`, {
-      hint: "Set it for the hub, write ${NAME:-default}, or write the path itself.",
-      details: { sent: false },
-    });
+    const hint = "Set it for the hub, write ${NAME:-default}, or write the path itself.";
+    throw notSent("invalid_config", `A path of \`sandbox\` contains ${part.text}: ${why}.`, hint);
   };
   return parseReferences(path).map(value).join("");
 }
 
-/** A `sandbox` entry of the config as settings that a sandbox can work with. */
 function expandHome(path: string, env: NodeJS.ProcessEnv): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
   return join(env["HOME"] || env["USERPROFILE"] || homedir(), path.slice(1));
-}
-
-type Present<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
-
-function withoutUndefined<T extends object>(value: T): Present<T> {
-  // No value is undefined now.
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Present<T>;
 }
 
 /**
@@ -157,8 +148,6 @@ export function refuseNul({
   ];
   const found = places.find(([, text]) => text.includes("\0"));
   if (found === undefined) return;
-  throw new ToolcribError("invalid_config", `${found[0]} contains a NUL character.`, {
-    hint: "No program can receive one. Correct the text, or the secret that it refers to.",
-    details: { sent: false },
-  });
+  const hint = "No program can receive one. Correct the text, or the secret that it refers to.";
+  throw notSent("invalid_config", `${found[0]} contains a NUL character.`, hint);
 }

@@ -17,8 +17,8 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import { ToolcribError } from "../../model/errors.ts";
-import { findCommand, isWithin, realPath, type SandboxMount } from "./named-mounts.ts";
+import { notSent } from "../wire.ts";
+import { findCommand, isReadableByAll, isWithin, NOBODY_ID, realPath, type UserMount } from "./named-mounts.ts";
 import { runProgram } from "../../base/programs.ts";
 
 export interface SandboxUser {
@@ -33,9 +33,6 @@ export interface SandboxUser {
   readonly mountsAs: "root" | "user";
 }
 
-type UserMount = Pick<SandboxMount, "source" | "writable">;
-
-const NOBODY_ID = 65_534;
 const CAP_SYS_ADMIN = 1n << 21n;
 const ASK_TIMEOUT_MS = 5000;
 
@@ -113,11 +110,6 @@ function idsFor(mounts: readonly UserMount[]): { uid: number; gid: number } {
   return owner === undefined ? { uid: NOBODY_ID, gid: NOBODY_ID } : { uid: owner.uid, gid: primaryGroup(owner.uid) };
 }
 
-function isReadableByAll(found: Stats): boolean {
-  const wanted = found.isDirectory() ? 0o005 : 0o004;
-  return (found.mode & wanted) === wanted;
-}
-
 /** Not the group of the path, which may be one with powers of its own. */
 function primaryGroup(uid: number): number {
   try {
@@ -139,18 +131,13 @@ function canMount(): boolean {
 /** In the system's own folders, because those are there inside too. Busybox has one that cannot change the user. */
 async function findSetpriv(): Promise<string> {
   const program = findCommand("setpriv", "/usr/bin:/bin");
-  if (program !== undefined && (await helpOf(program)).includes("--reuid")) return program;
-  throw new ToolcribError(
+  if (program !== undefined) {
+    const end = await runProgram(program, ["--help"], { env: {}, cwd: "/", timeoutMs: ASK_TIMEOUT_MS });
+    if (end.kind === "exited" && end.stdout.includes("--reuid")) return program;
+  }
+  throw notSent(
     "invalid_config",
     "The sandbox cannot be made: the hub runs as root, and setpriv, with which the program gets another user, is missing.",
-    {
-      hint: 'Install util-linux (apt) or setpriv (apk), run the hub as another user, or use the sandbox "container".',
-      details: { sent: false },
-    },
+    'Install util-linux (apt) or setpriv (apk), run the hub as another user, or use the sandbox "container".',
   );
-}
-
-async function helpOf(program: string): Promise<string> {
-  const end = await runProgram(program, ["--help"], { env: {}, cwd: "/", timeoutMs: ASK_TIMEOUT_MS });
-  return end.kind === "exited" ? end.stdout : "";
 }

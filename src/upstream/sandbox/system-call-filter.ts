@@ -5,7 +5,7 @@
  * widen what there is of the kernel to attack. Assembled by hand, because the only library for it is native, and the
  * program is a list of comparisons.
  */
-import { ToolcribError } from "../../model/errors.ts";
+import { notSent } from "../wire.ts";
 
 /** `struct sock_filter`, from linux/filter.h: a code, two jumps and a number. */
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, number: number];
@@ -105,13 +105,10 @@ const TABLES: Readonly<Partial<Record<NodeJS.Architecture, readonly CallNumbers[
 export function systemCallFilter(architecture: NodeJS.Architecture = process.arch): Uint8Array {
   const tables = TABLES[architecture];
   if (tables === undefined) {
-    throw new ToolcribError(
+    throw notSent(
       "invalid_config",
       `The sandbox cannot be made: its filter of system calls is not known for the processor ${architecture}.`,
-      {
-        hint: 'bubblewrap is used on x86-64 and 64-bit ARM. Use the sandbox "container", or "none" for a program that you trust.',
-        details: { sent: false },
-      },
+      'bubblewrap is used on x86-64 and 64-bit ARM. Use the sandbox "container", or "none" for a program that you trust.',
     );
   }
   const program: Instruction[] = [

@@ -224,7 +224,6 @@ function mountsOf(program: string): string[] {
   return [...new Set([join(prefix, "bin"), join(prefix, "lib", "node_modules"), program, real])];
 }
 
-/** The mounts that a program itself needs: its own file and, if npm installed it, its packages. */
 function npmPrefix(program: string): string | undefined {
   const [, before] = /^(.+)\/lib\/node_modules\//.exec(program) ?? [];
   if (before !== undefined) return existsSync(join(before, "bin")) ? before : undefined;

@@ -10,6 +10,7 @@ import { basename } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
 import { type ProcessTable, systemProcessTable } from "./process-table.ts";
 import { type NewChild, PidRecords } from "./pid-records.ts";
+import { notSent } from "../wire.ts";
 
 // One set for the process, because `exit` and signals are events of the process.
 const groups = new Set<number>();
@@ -216,54 +217,44 @@ export function workingFolderError(cwd: string | undefined): ToolcribError | nul
 
 /** Why a program could not be started, in words a person can act on. */
 export function startError(error: unknown, command: string): ToolcribError {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  const name = basename(command).replace(/\.(cmd|exe|bat)$/i, "");
-  switch (code) {
-    case "ENOENT":
-      return startUnavailable(
-        `command not found: ${command}`,
-        `Install it or give its full path as \`command\`.${INSTALL_HINTS[name] === undefined ? "" : ` ${INSTALL_HINTS[name]}`}`,
-        code,
-      );
-    case "EACCES":
-    case "EPERM":
-      return startUnavailable(
-        `command may not be executed: ${command}`,
-        "Check that it is a program and marked as executable.",
-        code,
-      );
-    case "ENOEXEC":
-      return startUnavailable(
-        `command is not a program for this system: ${command}`,
-        "A script needs a first line such as #!/usr/bin/env node.",
-        code,
-      );
-    case "E2BIG":
-      return startUnavailable(
-        "the arguments and environment are too long for this system",
-        "Shorten `args` or `env`.",
-        code,
-      );
-    case "EAGAIN":
-    case "EMFILE":
-    case "ENFILE":
-    case "ENOMEM":
-      return startUnavailable(
-        `the system has no room for another process (${code})`,
-        "Close programs or raise the limits.",
-        code,
-      );
-    case "ERR_INVALID_ARG_VALUE":
-      return new ToolcribError("invalid_config", "`command`, `args`, `env` or `cwd` contains a null character.", {
-        details: { sent: false },
-      });
-    default: {
-      const reason = error instanceof Error ? error.message : String(error);
-      return startUnavailable(`could not start ${command}: ${reason}`, undefined, code);
-    }
+  const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
+  if (code === "ERR_INVALID_ARG_VALUE") {
+    return notSent("invalid_config", "`command`, `args`, `env` or `cwd` contains a null character.");
   }
+  if (code === "ENOENT") {
+    const more = INSTALL_HINTS[basename(command).replace(/\.(cmd|exe|bat)$/i, "")];
+    const hint = `Install it or give its full path as \`command\`.${more === undefined ? "" : ` ${more}`}`;
+    return startUnavailable(`command not found: ${command}`, hint, code);
+  }
+  const known = START_FAILURES.find(({ codes }) => code !== undefined && codes.includes(code));
+  if (known !== undefined) return startUnavailable(known.message(command, code), known.hint, code);
+  const reason = error instanceof Error ? error.message : String(error);
+  return startUnavailable(`could not start ${command}: ${reason}`, undefined, code);
 }
 
-function startUnavailable(message: string, hint: string | undefined, code: unknown): ToolcribError {
-  return new ToolcribError("server_unavailable", message, { hint, details: { sent: false, reason: code } });
+const START_FAILURES = [
+  {
+    codes: ["EACCES", "EPERM"],
+    message: (command: string) => `command may not be executed: ${command}`,
+    hint: "Check that it is a program and marked as executable.",
+  },
+  {
+    codes: ["ENOEXEC"],
+    message: (command: string) => `command is not a program for this system: ${command}`,
+    hint: "A script needs a first line such as #!/usr/bin/env node.",
+  },
+  {
+    codes: ["E2BIG"],
+    message: () => "the arguments and environment are too long for this system",
+    hint: "Shorten `args` or `env`.",
+  },
+  {
+    codes: ["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"],
+    message: (_command: string, code?: string) => `the system has no room for another process (${code})`,
+    hint: "Close programs or raise the limits.",
+  },
+];
+
+function startUnavailable(message: string, hint: string | undefined, code: string | undefined): ToolcribError {
+  return notSent("server_unavailable", message, hint, { reason: code });
 }

@@ -7,7 +7,7 @@ import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isJsonObject } from "../../model/json.ts";
+import { z } from "zod";
 import { type ProcessFacts, type ProcessTable, systemProcessTable } from "./process-table.ts";
 
 export interface NewChild {
@@ -46,15 +46,10 @@ export class PidRecords {
   add(child: NewChild): string | null {
     const facts = this.#table?.find(child.pid) ?? null;
     if (facts === null) return null;
-    this.#children.set(child.pid, {
-      pid: child.pid,
-      pgid: facts.pgid,
-      startTime: facts.startTime,
-      serverId: child.serverId,
-      program: basename(child.command),
-      words: commandWords(child.command, ...child.args, facts.command),
-      members: [],
-    });
+    const { pid, serverId, command, args } = child;
+    const { pgid, startTime } = facts;
+    const words = commandWords(command, ...args, facts.command);
+    this.#children.set(pid, { pid, pgid, startTime, serverId, program: basename(command), words, members: [] });
     return this.#save();
   }
 
@@ -173,14 +168,10 @@ async function reapFile(path: string, table: ProcessTable): Promise<ReapedOrphan
     if (age > MAX_FOREIGN_AGE_MS) await rm(path, { force: true });
     return [];
   }
-  if (record !== null && isOwnerAlive(record, table)) return [];
+  if (record !== null && table.find(record.owner.pid)?.startTime === record.owner.startTime) return [];
   const reaped = await Promise.all((record?.children ?? []).map((child) => endOrphan(child, table)));
   await rm(path, { force: true });
   return reaped.filter((orphan) => orphan !== null);
-}
-
-function isOwnerAlive({ owner }: PidRecord, table: ProcessTable): boolean {
-  return table.find(owner.pid)?.startTime === owner.startTime;
 }
 
 async function endOrphan(child: ChildRecord, table: ProcessTable): Promise<ReapedOrphan | null> {
@@ -255,78 +246,49 @@ function timeOf(startTime: string): number | null {
   return Number.isFinite(time) ? time : null;
 }
 
-interface ProcessMark {
-  readonly pid: number;
-  readonly startTime: string;
-}
+/** To kill(), 0, 1 and negative numbers mean our own group, init, or everything. */
+const PidSchema = z.int().min(2);
+const ProcessMarkSchema = z.object({ pid: PidSchema, startTime: z.string() });
 
-export interface ChildRecord extends ProcessMark {
-  readonly pgid: number;
-  readonly serverId: string;
+/** A command line as words, by which a process is known again after a launcher renamed or replaced itself. */
+const CommandWordsSchema = z.object({
+  /** Every word of it. */
+  all: z.array(z.string()),
+  /** Those that hardly another program has. */
+  telling: z.array(z.string()),
+});
+
+const ChildRecordSchema = ProcessMarkSchema.extend({
+  pgid: PidSchema,
+  serverId: z.string(),
   /** Name of the program, for people. */
-  readonly program: string;
+  program: z.string(),
   /** Of every command line that this process was seen with. */
-  readonly words: CommandWords;
+  words: CommandWordsSchema,
   /** Other processes seen in its group: while one of them lives, the group id cannot have passed to a stranger. */
-  readonly members: readonly ProcessMark[];
-}
+  members: z.array(ProcessMarkSchema),
+  // Always a group of the child's own; any other could belong to a stranger.
+}).refine(({ pid, pgid }) => pid === pgid);
 
-interface PidRecord {
-  readonly version: 1;
-  readonly place: string;
-  readonly owner: ProcessMark;
-  readonly children: readonly ChildRecord[];
-}
+/** Which process wrote it, and which children it had. */
+const PidRecordSchema = z.object({
+  version: z.literal(1),
+  place: z.string(),
+  owner: ProcessMarkSchema,
+  children: z.array(ChildRecordSchema),
+});
+
+export type ChildRecord = z.output<typeof ChildRecordSchema>;
+type CommandWords = z.output<typeof CommandWordsSchema>;
+type PidRecord = z.output<typeof PidRecordSchema>;
 
 /** Null for anything that this version did not write. */
 function parseRecord(text: string): PidRecord | null {
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    return PidRecordSchema.parse(JSON.parse(text));
   } catch {
     return null;
   }
-  if (!isJsonObject(value) || value["version"] !== 1 || typeof value["place"] !== "string") return null;
-  const { place, owner, children } = value;
-  if (!isMark(owner) || !Array.isArray(children) || !children.every(isChild)) return null;
-  return { version: 1, place, owner, children };
-}
-
-/** The form of a pid record: which process wrote it, and which children it had. */
-function isMark(value: unknown): value is ProcessMark {
-  return isJsonObject(value) && isPid(value["pid"]) && typeof value["startTime"] === "string";
-}
-
-function isChild(value: unknown): value is ChildRecord {
-  if (!isJsonObject(value) || !isMark(value)) return false;
-  const { pgid, serverId, program, words, members } = value;
-  return (
-    // Always a group of the child's own; any other could belong to a stranger.
-    pgid === value.pid &&
-    typeof serverId === "string" &&
-    typeof program === "string" &&
-    isJsonObject(words) &&
-    isStrings(words["all"]) &&
-    isStrings(words["telling"]) &&
-    Array.isArray(members) &&
-    members.every(isMark)
-  );
-}
-
-function isStrings(value: unknown): boolean {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
-}
-
-/** To kill(), 0, 1 and negative numbers mean our own group, init, or everything. */
-function isPid(value: unknown): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value > 1;
-}
-
-interface CommandWords {
-  /** Every word of it. */
-  readonly all: readonly string[];
-  /** Those that hardly another program has. */
-  readonly telling: readonly string[];
 }
 
 /** Interpreters and launchers: half the processes of a machine have one of these in their command line. */
@@ -349,7 +311,6 @@ export function commandWords(...commands: readonly string[]): CommandWords {
   return { all: [...all], telling: [...telling] };
 }
 
-/** A command line as a set of words, by which a process is known again after a launcher renamed or replaced itself. */
 function haveCommonWord(left: readonly string[], right: readonly string[]): boolean {
   return left.some((word) => right.includes(word));
 }

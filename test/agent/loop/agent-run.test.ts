@@ -3,6 +3,7 @@ import type { AgentEvent } from "../../../src/agent/agent-options.ts";
 import { call, calls, type ModelRequest, text } from "../../../src/testing/index.ts";
 import { misbehaving } from "../../support/servers.ts";
 import { allOf, callsOf, ECHO, endOf, openStage, readBy, type Stage, statesOf, textOf, tool } from "../stage.ts";
+import { eventually } from "../../support/eventually.ts";
 
 let stage: Stage;
 let arrived = 0;
@@ -32,7 +33,7 @@ beforeAll(async () => {
         BROKEN,
         tool("wait-for-tool", async (_id, { name }) => {
           const isThere = () => stage.hub.view(stage.hub.session).tools.some((each) => each.name === name);
-          while (!isThere()) await new Promise((resolve) => setTimeout(resolve, 5));
+          await eventually(() => isThere());
           return { content: [{ type: "text", text: "it is there" }] };
         }),
       ],

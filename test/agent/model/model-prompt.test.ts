@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { AgentMessage } from "../../../src/agent/model/chat-model.ts";
 import { readArguments } from "../../../src/agent/model/streamed-model.ts";
 import { imageOf, type PromptRules, toPrompt } from "../../../src/agent/model/model-prompt.ts";
+import { runProgram } from "../../support/run-program.ts";
 import { user } from "./opened-model.ts";
 
 const GOOGLE: PromptRules = {
@@ -195,6 +196,15 @@ it("[agent-04e] takes no image that the provider would refuse", () => {
     data: "AAAA",
     mediaType: "image/png",
   });
+});
+
+it("[agent-04e] takes a large image in a process that has compiled many patterns", async () => {
+  const source = new URL("../../../src/agent/model/model-prompt.ts", import.meta.url).href;
+  const script = `import { imageOf } from ${JSON.stringify(source)};
+    const data = "/9j/" + "A".repeat(8 * 1024 * 1024);
+    console.log(imageOf({ type: "image", data, mimeType: "image/jpeg" }, "google")?.mediaType);`;
+  const args = ["--no-warnings", "--no-regexp-optimization", "--input-type=module", "--eval", script];
+  expect(await runProgram(process.execPath, args)).toEqual({ code: 0, stdout: "image/jpeg\n", stderr: "" });
 });
 
 it("reads arguments as models write them", () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { chatLines } from "../../../src/cli/run/chat.ts";
+import { chatLines } from "../../../src/cli/run/run-command.ts";
 import { readLine } from "../../../src/cli/terminal-input.ts";
-import { fakeStreams, until } from "./fake-terminal.ts";
+import { fakeStreams } from "./fake-terminal.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const never = new AbortController().signal;
 
@@ -45,7 +46,7 @@ describe("[agent-08c] lines of a chat", () => {
     expect(await answer).toBe("yes");
     expect(await typed("\u001b[A again\r")).toBe("hello again");
     expect(await typed("wrong\u0003right\r")).toBe("right");
-    await until(() => written().stderr.includes("^C"));
+    await eventually(() => written().stderr.includes("^C"));
     expect(await typed("\u0003")).toBeUndefined();
     expect(await typed("\u0004")).toBeUndefined();
   });

@@ -27,11 +27,3 @@ function sink(isTTY: boolean): PassThrough & { isTTY: boolean; columns: number }
 export function outputTo({ stdout, stderr }: FakeStreams, json = false): Output {
   return new Output({ stdout, stderr, env: { NO_COLOR: "1" }, json, quiet: false });
 }
-
-/** Resolves when it holds; streams hand on what is written a little later. */
-export async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; !holds(); tries += 1) {
-    if (tries > 3000) throw new Error("It does not come to hold.");
-    await new Promise((done) => setTimeout(done, 5));
-  }
-}

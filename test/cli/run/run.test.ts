@@ -7,7 +7,8 @@ import { runCommandLine } from "../../../src/cli/program.ts";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
 import { type ModelRequest, type ScriptedModel, startScriptedModel, type Turn } from "../../../src/testing/index.ts";
 import { Workspace } from "../run-cli.ts";
-import { type FakeStreams, fakeStreams, until } from "./fake-terminal.ts";
+import { type FakeStreams, fakeStreams } from "./fake-terminal.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const PLUGIN = `export default (api) => {
   const text = (value) => ({ content: [{ type: "text", text: value }] });
@@ -193,7 +194,7 @@ describe("[agent-08c] toolcrib run", () => {
     ] as const) {
       const streams = fakeStreams({ isTTY: true });
       const ran = start(["use", "write"], streams);
-      await until(() => streams.written().stderr.includes("Allow this call?"));
+      await eventually(() => streams.written().stderr.includes("Allow this call?"));
       streams.stdin.write(`${answer}\r`);
       const { code: exit, stdout } = await ran;
       expect(exit).toBe(code);
@@ -302,7 +303,7 @@ describe("[agent-08c] toolcrib run -i", () => {
     const aborted = model.aborted;
     const chat = place.start(["run", "-i", "wait for Ctrl-C"], { input: "still there?\n" });
     const single = place.start(["run", "wait for Ctrl-C"]);
-    await until(() => waiting() === 2);
+    await eventually(() => waiting() === 2);
     chat.child.kill("SIGINT");
     single.child.kill("SIGINT");
     expect(await chat.finished).toMatchObject({

@@ -245,12 +245,3 @@ export async function scripted(scenario: Scenario): Promise<{ script: ScriptedMo
   open.push(script);
   return { script, door: { model: { baseUrl: `${script.url}/v1`, model: "scripted", images: true } } };
 }
-
-/** Waits until `find` gives something; the test's own timeout ends a wait for nothing. */
-export async function eventually<Found>(find: () => Found | undefined | false): Promise<Found> {
-  for (;;) {
-    const found = find();
-    if (found !== undefined && found !== false) return found;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

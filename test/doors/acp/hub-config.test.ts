@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { misbehaving } from "../../support/servers.ts";
-import { acpOn, calls, eventually, says } from "./acp-bench.ts";
+import { acpOn, calls, says } from "./acp-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const place = realpathSync(mkdtempSync(join(tmpdir(), "toolcrib-acp-config-")));
 afterAll(() => rmSync(place, { recursive: true, force: true }));

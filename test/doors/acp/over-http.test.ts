@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { calls, text } from "../../../src/testing/index.ts";
-import { acpOn, eventually, readOnly, scripted, tool } from "./acp-bench.ts";
+import { acpOn, readOnly, scripted, tool } from "./acp-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "toolcrib-acp-http-"));
 

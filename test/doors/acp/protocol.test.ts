@@ -5,7 +5,8 @@ import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { serveAcp } from "../../../src/doors/acp/serve-acp.ts";
 import { writeSkill } from "../../support/skill-folder.ts";
-import { acpOn, calls, eventually, hangs, readOnly, says, TestModel, tool } from "./acp-bench.ts";
+import { acpOn, calls, hangs, readOnly, says, TestModel, tool } from "./acp-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "toolcrib-acp-"));
 

@@ -8,7 +8,8 @@ import { startFakeServer } from "../../../src/testing/index.ts";
 import { isAlive } from "../../support/processes.ts";
 import { startEverything } from "../../support/everything-http.ts";
 import { misbehaving } from "../../support/servers.ts";
-import { acpOn, type Bench, calls, eventually, says, type TestClient, type TestModel } from "./acp-bench.ts";
+import { acpOn, type Bench, calls, says, type TestClient, type TestModel } from "./acp-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "toolcrib-acp-servers-"));
 const auto = { door: { mode: "auto" } } as const;

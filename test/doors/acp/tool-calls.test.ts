@@ -8,7 +8,8 @@ import { wrapUntrusted } from "../../../src/guard/wrap-untrusted.ts";
 import { isInside } from "../../../src/doors/acp/workspace.ts";
 import { writeSkill } from "../../support/skill-folder.ts";
 import { misbehaving } from "../../support/servers.ts";
-import { acpOn, calls, eventually, readOnly, says, tool } from "./acp-bench.ts";
+import { acpOn, calls, readOnly, says, tool } from "./acp-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "toolcrib-acp-calls-"));
 const workspace = { cwd, additionalDirectories: [] };

@@ -8,6 +8,7 @@ import type { Caller } from "../../../src/model/caller.ts";
 import { type Answer as DoubleAnswer, type Asked, HttpDouble } from "../../doubles/http-double.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { type AskOptions, type Answer, config, place, type Place } from "./support.ts";
+import { eventually } from "../../support/eventually.ts";
 
 interface Seen {
   readonly caller: Omit<Caller, "scopes"> & { readonly scopes: string[] };
@@ -188,7 +189,7 @@ describe("a client that leaves while the keys are fetched", () => {
       "X-Who: leaves",
       "\r\n",
     );
-    while (waiting.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    await eventually(() => waiting.length !== 0);
     leaves.socket.destroy();
     await leaves.ended();
     const stays = there.ask("/mcp", { token, headers: { "x-who": "stays" } });

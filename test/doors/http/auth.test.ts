@@ -9,6 +9,7 @@ import type { HttpRoute } from "../../../src/doors/http/http-exchange.ts";
 import { ToolcribError } from "../../../src/model/errors.ts";
 import { Redactor } from "../../../src/secrets/redactor.ts";
 import { config, type Place, place, resolver, temporaryHome } from "./support.ts";
+import { eventually } from "../../support/eventually.ts";
 
 interface Seen {
   readonly caller: Omit<Caller, "scopes"> & { readonly scopes: string[] };
@@ -211,11 +212,11 @@ describe("[gate-08b] bearer tokens", () => {
     };
     const [ops, reader, own] = [await open(OPS), await open(READER), await open(hubToken(there))];
     await there.listener.reconfigure(config({ auth: { tokens: tokens.slice(1) } }));
-    while (!ops.ended) await new Promise((done) => setTimeout(done, 10));
+    await eventually(() => ops.ended);
     expect([reader.ended, own.ended]).toEqual([false, false]);
     const demoted = tokens.slice(1).map((settings) => ({ ...settings, user: "somebody-else" }));
     await there.listener.reconfigure(config({ auth: { tokens: demoted } }));
-    while (!reader.ended) await new Promise((done) => setTimeout(done, 10));
+    await eventually(() => reader.ended);
     expect(own.ended).toBe(false);
   });
 

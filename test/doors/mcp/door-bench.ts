@@ -58,15 +58,6 @@ export function decode(encoded: Encoded): JsonObject {
 
 type Serve = (method: string, params: JsonObject) => JsonObject | Promise<JsonObject>;
 
-/** Waits until `find` gives something; the test's own timeout ends a wait for nothing. */
-export async function eventually<Found>(find: () => Found | undefined | false): Promise<Found> {
-  for (;;) {
-    const found = find();
-    if (found !== undefined && found !== false) return found;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 export class LegacyClient {
   readonly session: LegacySession;
   /** Notifications, those of requests and those of the session. */

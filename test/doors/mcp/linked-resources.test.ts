@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { McpDoor } from "../../../src/doors/mcp/mcp-door.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import { LinkingServers } from "../../support/linking-server.ts";
-import { doorOn, eventually, guest, LegacyClient, ModernClient } from "./door-bench.ts";
+import { doorOn, guest, LegacyClient, ModernClient } from "./door-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const UPDATED = "notifications/resources/updated";
 

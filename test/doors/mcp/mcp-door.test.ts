@@ -3,7 +3,8 @@ import { listBytes } from "../../../src/doors/mcp/shared-requests.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
 import { everything, misbehaving } from "../../support/servers.ts";
-import { doorOn, eventually, guest, LegacyClient, ModernClient } from "./door-bench.ts";
+import { doorOn, guest, LegacyClient, ModernClient } from "./door-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const text = (value: string) => ({ content: [{ type: "text", text: value }] });
 const ANY = { type: "object" };

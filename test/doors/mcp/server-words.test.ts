@@ -1,7 +1,8 @@
 /** Who hears what a server says of its own accord: the client that it works for, or those whom it concerns. */
 import { describe, expect, it } from "vitest";
 import type { ServerEntryInput } from "../../../src/model/server-spec.ts";
-import { doorOn, eventually, guest, LegacyClient, ModernClient } from "./door-bench.ts";
+import { doorOn, guest, LegacyClient, ModernClient } from "./door-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 /** A legacy server on stdio that logs at three levels while it works, and tells of an update and of news after that. */
 const SERVER = `

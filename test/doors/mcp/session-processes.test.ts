@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { ServerEntryInput } from "../../../src/model/server-spec.ts";
 import { isAlive } from "../../support/processes.ts";
-import { type Answer, doorOn, eventually, guest, LegacyClient, ModernClient, OWNER } from "./door-bench.ts";
+import { type Answer, doorOn, guest, LegacyClient, ModernClient, OWNER } from "./door-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 /** A server with a memory: it counts its calls, and after `ask` it asks when no call is under way any more. */
 const SERVER = `

@@ -4,7 +4,8 @@ import type { McpDoor } from "../../../src/doors/mcp/mcp-door.ts";
 import { StdioDoor } from "../../../src/doors/mcp/stdio-door.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
-import { doorOn, eventually, OWNER } from "./door-bench.ts";
+import { doorOn, OWNER } from "./door-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const META = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",

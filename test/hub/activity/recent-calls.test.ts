@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LatencyHistogram, MINUTES_KEPT, RecentCalls } from "../../../src/hub/activity/recent-calls.ts";
+import { LatencyHistogram, MINUTES_KEPT, RecentCalls } from "../../../src/hub/activity/hub-activity.ts";
 import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { callRecord } from "../../support/call-record.ts";
 

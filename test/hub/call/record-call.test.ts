@@ -2,12 +2,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
 import { readAudit } from "../../../src/telemetry/audit/read.ts";
 import { verifyAudit } from "../../../src/telemetry/audit/verify.ts";
 import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
+import { LIBRARY } from "../../support/main-program.ts";
 import { misbehaving } from "../../support/servers.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "toolcrib-hub-audit-"));
@@ -48,13 +49,12 @@ describe("[guard-18a] the audit of a hub", () => {
 
   it("[guard-18d] knows of a call that was under way when the process was killed", async () => {
     const home = join(dir, "killed");
-    const index = resolve(import.meta.dirname, "../../../src/index.ts");
     const code = `
-      import { createHub } from ${JSON.stringify(index)};
+      import { createHub } from ${JSON.stringify(LIBRARY)};
       const hub = await createHub(${JSON.stringify({ mcpServers: { a: misbehaving("hang") } })}, { home: ${JSON.stringify(home)} });
       void hub.call({ name: "a__echo", arguments: { text: "x" } });
       setTimeout(() => process.kill(process.pid, "SIGKILL"), 300);`;
-    const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], { stdio: "ignore" });
+    const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: "ignore" });
     await once(child, "exit");
     const found = await records(home);
     expect(JSON.stringify(found)).toContain("a__echo");

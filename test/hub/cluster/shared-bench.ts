@@ -2,7 +2,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { OPEN_NATS_WARNING } from "../../../src/cluster/nats-link.ts";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
@@ -117,14 +116,4 @@ function newCluster(store: string, natsUrl: string): TestCluster {
       rmSync(dir, { recursive: true, force: true });
     },
   };
-}
-
-/** Looks again and again; the time is far above what the issue allows, because machines that test are slow. */
-export async function until(isSo: () => boolean | Promise<boolean>, what: string, ms = 8000): Promise<number> {
-  const from = performance.now();
-  while (!(await isSo())) {
-    if (performance.now() - from > ms) throw new Error(`Waited ${ms} ms in vain: ${what}`);
-    await delay(10);
-  }
-  return performance.now() - from;
 }

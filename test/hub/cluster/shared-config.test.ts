@@ -5,7 +5,8 @@ import { loadConfig, type LoadedConfig } from "../../../src/config/load-config.t
 import { SharedConfig } from "../../../src/hub/cluster/shared-config.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { openStore } from "../../../src/store/open-store.ts";
-import { type Bench, missingParts, startBench, type TestCluster, type TestNode, until } from "./shared-bench.ts";
+import { type Bench, missingParts, startBench, type TestCluster, type TestNode } from "./shared-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const OFF = { command: "nothing", enabled: false };
 const missing = missingParts();
@@ -32,8 +33,10 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     const text = readFileSync(two.file, "utf8");
     writeFileSync(two.file, text.replace("{", "{\n  // Ours."));
     writeFileSync(one.file, readFileSync(one.file, "utf8").replace('"callsPerMinute": 10', '"callsPerMinute": 20'));
-    await until(() => limitOf(one) === 20, "the change is taken up where it was made");
-    const took = await until(() => limitOf(two) === 20, "and at the other node");
+    await eventually(() => limitOf(one) === 20, "the change is taken up where it was made");
+    const from = performance.now();
+    await eventually(() => limitOf(two) === 20, "and at the other node");
+    const took = performance.now() - from;
     process.stderr.write(`A change of the config took ${Math.round(took)} ms to the other node.\n`);
     expect(readFileSync(two.file, "utf8")).toContain("// Ours.");
     expect(two.hub.config.config.http.port).toBe(4711);
@@ -45,8 +48,8 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     one.write({ mcpServers: { base: OFF, a: OFF } });
     two.write({ mcpServers: { base: OFF, b: OFF } });
     for (const node of [one, two]) {
-      await until(() => serversOf(node).length === 3, "it has both");
-      await until(() => Object.keys(node.read().mcpServers ?? {}).length === 3, "and so has its file");
+      await eventually(() => serversOf(node).length === 3, "it has both");
+      await eventually(() => Object.keys(node.read().mcpServers ?? {}).length === 3, "and so has its file");
       expect(serversOf(node)).toEqual(["a", "b", "base"]);
     }
   });
@@ -56,10 +59,13 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     const two = await cluster.start("two", { tools: { ask: ["wipe"] } });
     const session = one.hub.openSession({ onAsk: () => "always" });
     expect(await one.hub.call({ session, name: "wipe" })).toMatchObject({ ok: true });
-    await until(() => two.hub.config.config.tools.ask?.includes("!=tool:wipe") === true, "the rule has its exception");
+    await eventually(
+      () => two.hub.config.config.tools.ask?.includes("!=tool:wipe") === true,
+      "the rule has its exception",
+    );
     expect(await two.hub.call({ session: two.hub.openSession(), name: "wipe" })).toMatchObject({ ok: true });
     await one.hub.servers.add("added", OFF);
-    await until(() => serversOf(two).includes("added"), "the added server");
+    await eventually(() => serversOf(two).includes("added"), "the added server");
   });
 
   it("a node that was away takes what changed, and gives what was changed in its own file", async () => {
@@ -67,8 +73,8 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     const two = await cluster.start("two", { limits: { callsPerMinute: 10, servers: 50 } });
     await two.hub.close();
     one.write({ limits: { callsPerMinute: 20, servers: 50 } });
-    await until(() => limitOf(one) === 20, "one takes it up");
-    await until(
+    await eventually(() => limitOf(one) === 20, "one takes it up");
+    await eventually(
       async () =>
         (await one.hub.internals.store?.settings.get("cluster.config"))?.includes('"callsPerMinute":20') === true,
       "told",
@@ -77,7 +83,7 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     const again = await cluster.start("two", null);
     expect(again.hub.config.config.limits).toMatchObject({ callsPerMinute: 20, servers: 60 });
     expect(again.read().limits).toEqual({ callsPerMinute: 20, servers: 60 });
-    await until(() => one.hub.config.config.limits.servers === 60, "one takes the other");
+    await eventually(() => one.hub.config.config.limits.servers === 60, "one takes the other");
   });
 
   it("a new node gets what its file lacks, and what its file says otherwise counts for all, and is named", async () => {
@@ -87,7 +93,7 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     expect(two.warnings.join()).toMatch(/now apply to all nodes: limits\.callsPerMinute, tools/);
     expect(two.warnings.join()).toMatch(/the cluster's config applies to mcpServers/);
     expect(readFileSync(`${two.home}/cluster/config.before`, "utf8")).toContain("99");
-    await until(() => limitOf(one) === 99, "the others take it over");
+    await eventually(() => limitOf(one) === 99, "the others take it over");
     expect(one.hub.config.config.tools.deny).toEqual(["wipe"]);
   });
 
@@ -99,9 +105,9 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     expect(one.warnings.join()).toMatch(/plain text.*mcpServers\.secret/);
     expect(await one.hub.internals.store?.settings.get("cluster.config")).not.toContain("correct-horse");
     two.write({ mcpServers: { open: OFF, more: OFF } });
-    await until(() => serversOf(one).join() === "more,open,secret", "the other changes do not take it away");
+    await eventually(() => serversOf(one).join() === "more,open,secret", "the other changes do not take it away");
     one.write({ mcpServers: { secret: { ...OFF, env: { API_TOKEN: "secret://env/T" } }, open: OFF, more: OFF } });
-    await until(() => serversOf(two).includes("secret"), "with a reference it is everybody's");
+    await eventually(() => serversOf(two).includes("secret"), "with a reference it is everybody's");
   });
 
   it("an imported skill can be read on a node whose home never had its files", async () => {
@@ -111,13 +117,13 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     writeFileSync(join(folder, "SKILL.md"), "---\nname: greet\ndescription: Greets people.\n---\nSay hello.\n");
     writeFileSync(join(folder, "scripts", "hello.sh"), "#!/bin/sh\necho hello\n", { mode: 0o755 });
     await one.hub.skills.import({ path: folder, force: false, dryRun: false });
-    await until(() => two.hub.skills.list().some(({ name }) => name === "greet"), "known at the other node");
+    await eventually(() => two.hub.skills.list().some(({ name }) => name === "greet"), "known at the other node");
     const [{ id } = { id: "" }] = two.hub.skills.list();
     const read = await two.hub.read({ uri: "skill://greet/scripts/hello.sh" });
     expect(JSON.stringify(read)).toContain("echo hello");
     expect(two.warnings).toEqual([]);
     await two.hub.skills.remove(id);
-    await until(() => one.hub.skills.list().length === 0, "removed at the first");
+    await eventually(() => one.hub.skills.list().length === 0, "removed at the first");
   });
 
   it("a file that cannot be written is left as it is, and what the others have holds all the same", async () => {
@@ -148,7 +154,7 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     };
     expect((await begin()).config.limits.callsPerMinute).toBe(10);
     one.write({ limits: { callsPerMinute: 20 } });
-    await until(
+    await eventually(
       async () => (await store.settings.get("cluster.config"))?.includes('"callsPerMinute":20') === true,
       "told",
     );
@@ -165,15 +171,15 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
     const one = await cluster.start("one", { limits: { callsPerMinute: 10 } });
     const two = await cluster.start("two", { limits: { callsPerMinute: 10 } });
     writeFileSync(one.file, readFileSync(one.file, "utf8").replace('"callsPerMinute": 10', '"callsPerMinute": -1'));
-    await until(() => one.warnings.join().includes("is not used"), "one says so");
+    await eventually(() => one.warnings.join().includes("is not used"), "one says so");
     two.write({ limits: { callsPerMinute: 30 } });
-    await until(
+    await eventually(
       async () =>
         (await two.hub.internals.store?.settings.get("cluster.config"))?.includes('"callsPerMinute":30') === true,
       "two goes on",
     );
     expect(limitOf(one)).toBe(10);
     writeFileSync(one.file, readFileSync(one.file, "utf8").replace('"callsPerMinute": -1', '"callsPerMinute": 10'));
-    await until(() => limitOf(one) === 30, "once it loads again it is in step");
+    await eventually(() => limitOf(one) === 30, "once it loads again it is in step");
   });
 });

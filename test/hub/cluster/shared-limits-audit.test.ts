@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { verifyAll } from "../../../src/hub/audit/verify.ts";
-import { type Bench, missingParts, startBench, type TestCluster, type TestNode, until } from "./shared-bench.ts";
+import { type Bench, missingParts, startBench, type TestCluster, type TestNode } from "./shared-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const missing = missingParts();
 
@@ -19,7 +20,7 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
   beforeEach(async () => {
     cluster = await bench.cluster();
     [one, two] = [await cluster.start("one", TEN), await cluster.start("two", TEN)];
-    await until(
+    await eventually(
       () => [one, two].every(({ hub }) => hub.internals.cluster?.nodes().length === 2),
       "both see each other",
     );
@@ -66,7 +67,7 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
     }
     const count = async (): Promise<number> =>
       (await two.hub.audit.query({ limit: 50, order: "oldest", type: "call" })).entries.length;
-    await until(async () => (await count()) === 8, "everything is in the store", 20_000);
+    await eventually(async () => (await count()) === 8, "everything is in the store");
     expect(await two.hub.audit.verify()).toMatchObject({ ok: true });
   }, 60_000);
 
@@ -78,7 +79,7 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
     await admin.end();
     expect(await two.hub.call({ name: "read" })).toMatchObject({ ok: true });
     one.write({ limits: { callsPerMinute: 77 } });
-    await until(() => two.hub.config.config.limits.callsPerMinute === 77, "the change is there", 20_000);
+    await eventually(() => two.hub.config.config.limits.callsPerMinute === 77, "the change is there");
   }, 60_000);
 
   /** How many of these calls of one caller, made at the nodes in turn, go through. */

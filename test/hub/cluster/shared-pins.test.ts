@@ -12,7 +12,7 @@ import type { ToolCapability } from "../../../src/model/capability.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { until } from "./shared-bench.ts";
+import { eventually } from "../../support/eventually.ts";
 
 function tool(description: string): ToolCapability {
   const definition = { name: "read", description, inputSchema: { type: "object" } };
@@ -69,22 +69,22 @@ describe("[scale-08a] pins of nodes whose configs stand in different places", ()
     const [one, two] = [await open("one"), await open("two")];
     one.pins.check("files", [before]);
     await one.pins.settled();
-    await until(() => two.pins.list().length === 1, "known at the other");
+    await eventually(() => two.pins.list().length === 1, "known at the other");
     for (const { pins } of [one, two]) {
       pins.check("files", [after]);
       expect(verdict(pins, after)).toBe("deny");
     }
     await one.pins.approve("files");
-    await until(() => verdict(two.pins, after) === "allow", "the quarantine is lifted");
-    await until(() => readFileSync(two.file, "utf8").includes("mails"), "and in the lock file");
+    await eventually(() => verdict(two.pins, after) === "allow", "the quarantine is lifted");
+    await eventually(() => readFileSync(two.file, "utf8").includes("mails"), "and in the lock file");
   });
 
   it("an old lock file of a node that was away takes nothing back", async () => {
     const [one, two] = [await open("one"), await open("two")];
     one.pins.check("files", [before]);
     await one.pins.settled();
-    await until(() => two.pins.list().length === 1, "known at the other");
-    await until(() => readFileSync(two.file, "utf8").includes("Reads"), "written there");
+    await eventually(() => two.pins.list().length === 1, "known at the other");
+    await eventually(() => readFileSync(two.file, "utf8").includes("Reads"), "written there");
     await two.pins.close();
     one.pins.check("files", [after]);
     await one.pins.approve("files");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createHub, type HubOptions } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
-import { startRecord } from "../../../src/hub/call/record-call.ts";
+import { startRecord } from "../../../src/hub/call/call-pipeline.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
 import type { AskAnswer } from "../../../src/model/decision.ts";
 import { Session } from "../../../src/sessions/session.ts";
@@ -287,6 +287,7 @@ describe("[guard-18a] the audit of calls and answers", () => {
     const start = startRecord({
       callId: "call-1",
       session,
+      name: "files__send",
       use: { kind: "tool", name: "files__send", arguments: { to: "bob" } },
       startedAt: 0,
       target: undefined,

@@ -9,6 +9,7 @@ import { GcpSecretManagerDouble } from "../../doubles/gcp-secret-manager.ts";
 import { ILLS } from "../../doubles/http-double.ts";
 import { failureOf, Place } from "../support.ts";
 import { isMissing } from "../../support/skips.ts";
+import { eventually } from "../../support/eventually.ts";
 
 /** What Node throws for a package that is not installed. */
 function notInstalled(name: string): () => Promise<never> {
@@ -109,7 +110,7 @@ describe("[guard-09] secret://aws with the real SDK", () => {
     double.ill = () => "never";
     const controller = new AbortController();
     const failed = failureOf(place.value("secret://aws/plain", env, {}, { signal: controller.signal }));
-    while (double.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(() => double.asked.length !== 0);
     controller.abort();
     expect((await failed).code).toBe("cancelled");
   });
@@ -169,7 +170,7 @@ describe("[guard-09] secret://gcp with the real library", () => {
     double.ill = () => "never";
     const controller = new AbortController();
     const failed = failureOf(place.value("secret://gcp/project-a/token", env, {}, { signal: controller.signal }));
-    while (double.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(() => double.asked.length !== 0);
     controller.abort();
     expect((await failed).code).toBe("cancelled");
   });

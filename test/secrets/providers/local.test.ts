@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { userSecretFile } from "../../../src/secrets/providers/local.ts";
 import { failureOf, Place } from "../support.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const PIPE_MAKER = "mkfifo";
 
@@ -139,10 +140,10 @@ describe("[guard-07a] secret://exec", () => {
     );
     const controller = new AbortController();
     const failed = failureOf(place.value("secret://exec/alone", {}, { exec }, { signal: controller.signal }));
-    const pid = await until(() => Number(readIfThere(pidFile)) || undefined);
+    const pid = await eventually(() => Number(readIfThere(pidFile)) || undefined);
     controller.abort();
     expect((await failed).code).toBe("cancelled");
-    await until(() => (isRunning(pid) ? undefined : true));
+    await eventually(() => (isRunning(pid) ? undefined : true));
   });
 });
 
@@ -173,14 +174,6 @@ describe("[guard-07a] secret://user", () => {
     await failureOf(place.value("secret://user/TOKEN", {}, {}, { user: "" }));
   });
 });
-
-async function until<T>(look: () => T | undefined): Promise<T> {
-  for (;;) {
-    const found = look();
-    if (found !== undefined) return found;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
 
 function readIfThere(file: string): string {
   try {

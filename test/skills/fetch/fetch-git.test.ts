@@ -15,8 +15,13 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { fetchSkills, type Fetched } from "../../../src/skills/fetch/fetch-skills.ts";
-import { isGitSource, parseGitSource, formatGitSource } from "../../../src/skills/fetch/fetch-git.ts";
+import {
+  fetchSkills,
+  type Fetched,
+  isGitSource,
+  parseGitSource,
+  formatGitSource,
+} from "../../../src/skills/fetch/fetch-skills.ts";
 import { SKILL_TEXT } from "./archives.ts";
 
 const place = mkdtempSync(join(tmpdir(), "toolcrib-git-"));

@@ -5,8 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fetchSkills } from "../../../src/skills/fetch/fetch-skills.ts";
-import { parseNpmSource } from "../../../src/skills/fetch/fetch-npm.ts";
+import { fetchSkills, parseNpmSource } from "../../../src/skills/fetch/fetch-skills.ts";
 import { SKILL_TEXT, tgzOf } from "./archives.ts";
 
 const place = mkdtempSync(join(tmpdir(), "toolcrib-npm-"));

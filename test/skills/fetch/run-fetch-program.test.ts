@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { explainGitFailure, explainNpmFailure } from "../../../src/skills/fetch/run-fetch-program.ts";
+import { explainGitFailure, explainNpmFailure } from "../../../src/skills/fetch/fetch-skills.ts";
 
 const npm = (...lines: string[]): string => lines.map((line) => `npm error ${line}\n`).join("");
 

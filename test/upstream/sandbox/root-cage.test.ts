@@ -22,6 +22,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bubblewrapSandbox } from "../../../src/upstream/sandbox/bubblewrap-sandbox.ts";
 import { readSandbox } from "../../../src/upstream/sandbox/sandbox-settings.ts";
 import { missingBubblewrap, pidsWith } from "../../support/bubblewrap.ts";
+import { LIBRARY } from "../../support/main-program.ts";
 import { isMissing } from "../../support/skips.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -75,7 +76,8 @@ async function run(
   mkdirSync(home, { recursive: true, mode: 0o700 });
   if (user !== undefined) chownSync(home, user.uid, user.gid);
   const words = calls.flatMap(([tool, args]) => [tool, JSON.stringify(args)]);
-  const [program = "", ...args] = [...before, process.execPath, HUB, home, JSON.stringify({ mcpServers }), ...words];
+  const hub = [process.execPath, HUB, LIBRARY, home, JSON.stringify({ mcpServers })];
+  const [program = "", ...args] = [...before, ...hub, ...words];
   const child = spawn(program, args, {
     ...user,
     cwd: "/",

@@ -1,7 +1,7 @@
-/** A hub as a process, for another user to be: `run-hub.ts <home> <config> [<tool> <arguments>]…`. Prints and waits. */
-import { createHub } from "../../../src/hub/create/create-hub.ts";
-
-const [home = "", config = "{}", ...calls] = process.argv.slice(2);
+/** A hub as a process, for another user to be: `run-hub.ts <library> <home> <config> [<tool> <arguments>]…`. Prints and waits. */
+const [library = "", home = "", config = "{}", ...calls] = process.argv.slice(2);
+// LIBRARY of test/support/main-program.ts, whose hash of the sources a user who is not root need not be able to read.
+const { createHub } = (await import(library)) as typeof import("../../../src/index.ts");
 const hub = await createHub(JSON.parse(config), { home, store: false });
 const answers: unknown[] = [];
 for (let at = 0; at < calls.length; at += 2) {

@@ -16,7 +16,14 @@ import { type Outcome, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { CallToolResult, ReadResourceResult } from "../../../model/protocol.ts";
 import type { Session } from "../../../sessions/session.ts";
-import { type DeepReadonly, type Handler, type Handlers, type OperationContext, pageOf } from "./operation-handler.ts";
+import {
+  containsText,
+  type DeepReadonly,
+  type Handler,
+  handlersOf,
+  type OperationContext,
+  pageOf,
+} from "./operation-handler.ts";
 import { visibleServer } from "./visibility.ts";
 
 const callTool: Handler<"callTool"> = async (input, { session, signal, onProgress }, { hub }) => {
@@ -35,9 +42,8 @@ const callTool: Handler<"callTool"> = async (input, { session, signal, onProgres
 };
 
 function callTimeout(name: string, timeoutMs: number): ToolcribError {
-  return new ToolcribError("timeout", `${name} gave no result within ${timeoutMs} ms.`, {
-    hint: "A larger timeoutMs gives it more time.",
-  });
+  const hint = "A larger timeoutMs gives it more time.";
+  return new ToolcribError("timeout", `${name} gave no result within ${timeoutMs} ms.`, { hint });
 }
 
 /** A tool's own error is a result. Any other failure is thrown, with the call id of the audit log. */
@@ -67,9 +73,8 @@ async function publicName(hub: Hub, session: Session, serverId: string, toolName
     toolName,
     ofServer().map(({ own }) => own),
   );
-  throw new ToolcribError("not_found", `The server "${serverId}" has no tool "${toolName}".`, {
-    ...(near.length === 0 ? {} : { hint: `Did you mean ${near.join(", ")}?`, details: { nearMatches: near } }),
-  });
+  const help = near.length === 0 ? {} : { hint: `Did you mean ${near.join(", ")}?`, details: { nearMatches: near } };
+  throw new ToolcribError("not_found", `The server "${serverId}" has no tool "${toolName}".`, help);
 }
 
 /** A server that connects on demand connects with the first call. */
@@ -97,25 +102,26 @@ function findTools(view: View, query: string): ToolCapability[] {
   const ranked = index.search(query, view.tools.length).flatMap(({ name }) => byName.get(name) ?? []);
   const found = new Set(ranked);
   // People type the beginning of a word and expect to see it found.
-  const part = query.trim().toLowerCase();
-  for (const tool of view.tools) if (containsText(tool, part)) found.add(tool);
+  for (const tool of view.tools) {
+    const { title, description } = tool.definition;
+    if (containsText(query.trim(), [tool.name, title, description])) found.add(tool);
+  }
   return [...found];
 }
 
-function containsText({ name, definition: { title, description } }: ToolCapability, part: string): boolean {
-  return [name, title, description].some((text) => typeof text === "string" && text.toLowerCase().includes(part));
-}
-
-export const toolHandlers: Handlers<"listTools" | "callTool"> = {
+const toolHandlers = handlersOf({
   listTools(input, context, { hub }) {
     const { entries, total, next } = pageOf(matchingTools(hub, input, context), input, toolKey);
-    const tools = entries.map((tool) =>
-      isCapability(tool) ? toolInfo(tool, hub.pins, input.fields) : quarantinedTool(tool),
-    );
+    const tools = entries.map((tool): DeepReadonly<ToolInfo> => {
+      if (isCapability(tool)) return toolInfo(tool, hub.pins, input.fields);
+      // It has no public name, because it cannot be called.
+      const { source: server, name, reason } = tool;
+      return { name, server, tool: name, fingerprint: "", pin: "unknown", quarantined: reason };
+    });
     return { tools, total, ...next };
   },
   callTool,
-};
+});
 
 function matchingTools(
   hub: Hub,
@@ -155,19 +161,17 @@ interface PinStates {
   stateOf(source: string, tool: string): ToolInfo["pin"];
 }
 
-/** A null of a server counts as absent. */
 function toolInfo(
   { name, origin, definition, fingerprint }: ToolCapability,
   pins: PinStates,
   fields: "all" | "summary",
 ): DeepReadonly<ToolInfo> {
-  const { title, description, inputSchema, outputSchema, annotations } = definition;
+  const { inputSchema, outputSchema, annotations } = definition;
   return {
     name,
     server: origin.source,
     tool: origin.name,
-    ...(typeof title === "string" ? { title } : {}),
-    ...(typeof description === "string" ? { description } : {}),
+    ...titleAndDescription(definition),
     ...(fields === "all" ? { inputSchema } : {}),
     ...(fields === "all" && isJsonObject(outputSchema) ? { outputSchema } : {}),
     ...(isJsonObject(annotations) ? { annotations } : {}),
@@ -176,13 +180,7 @@ function toolInfo(
   };
 }
 
-/** It has no public name, because it cannot be called. */
-function quarantinedTool({ source, name, reason }: Quarantined): DeepReadonly<ToolInfo> {
-  return { name, server: source, tool: name, fingerprint: "", pin: "unknown", quarantined: reason };
-}
-
-/** Resources and prompts. */
-export const catalogHandlers: Handlers<"listResources" | "readResource" | "listPrompts"> = {
+const resourceHandlers = handlersOf({
   listResources(input, { session }, { hub }) {
     const { resources, templates } = hub.view(session);
     const matching = [...resources, ...templates].filter((capability) => matchesFilter(capability, input));
@@ -199,30 +197,18 @@ export const catalogHandlers: Handlers<"listResources" | "readResource" | "listP
     const { entries, total, next } = pageOf(matching, input, ({ name }) => name);
     return { prompts: entries.map(promptInfo), total, ...next };
   },
-};
-
-interface CatalogFilter {
-  readonly serverId?: string | undefined;
-  readonly q?: string | undefined;
-}
+});
 
 function matchesFilter(
   { name, origin, definition }: ResourceCapability | TemplateCapability | PromptCapability,
-  { serverId, q }: CatalogFilter,
+  { serverId, q }: CheckedInput<"listResources" | "listPrompts">,
 ): boolean {
   if (serverId !== undefined && origin.source !== serverId) return false;
-  if (q === undefined) return true;
-  const part = q.toLowerCase();
-  const texts: unknown[] = [name, definition.name, definition.title, definition.description];
-  return texts.some((text) => typeof text === "string" && text.toLowerCase().includes(part));
+  return containsText(q, [name, definition.name, definition.title, definition.description]);
 }
 
-function resourceInfo({
-  kind,
-  name,
-  origin,
-  definition,
-}: ResourceCapability | TemplateCapability): DeepReadonly<ResourceInfo> {
+function resourceInfo(resource: ResourceCapability | TemplateCapability): DeepReadonly<ResourceInfo> {
+  const { kind, name, origin, definition } = resource;
   const { mimeType } = definition;
   return {
     uri: name,
@@ -256,7 +242,7 @@ function titleAndDescription({ title, description }: { readonly title?: unknown;
   };
 }
 
-export const pinHandlers: Handlers<"listPins" | "changePins"> = {
+const pinHandlers = handlersOf({
   listPins(input, _context, { hub }) {
     const { serverId, kind, state } = input;
     const matching = hub.pins
@@ -277,4 +263,6 @@ export const pinHandlers: Handlers<"listPins" | "changePins"> = {
     const change = action === "approve" ? pins.approve(serverId, thing, by) : pins.reset(serverId, thing, by);
     return { changed: await change };
   },
-};
+});
+
+export const catalogHandlers = { ...toolHandlers, ...resourceHandlers, ...pinHandlers };

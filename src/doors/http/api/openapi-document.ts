@@ -200,7 +200,8 @@ function bodyOf(
       return { schema: closedObject({ arguments: named, args, ...others }, []), example: { arguments: input["args"] } };
     }
     default: {
-      const example = Object.fromEntries(Object.keys(members).flatMap((name) => exampleField(input, name)));
+      const given = Object.keys(members).filter((name) => input[name] !== undefined);
+      const example = Object.fromEntries(given.map((name) => [name, input[name]]));
       return { schema: closedObject(members, required), example };
     }
   }
@@ -213,10 +214,6 @@ function closedObject(properties: JsonObject, required: readonly string[]): Json
     ...(required.length === 0 ? {} : { required }),
     additionalProperties: false,
   };
-}
-
-function exampleField(input: JsonObject, name: string): [string, unknown][] {
-  return input[name] === undefined ? [] : [[name, input[name]]];
 }
 
 /** Routes that are not operations: streams, and the document itself. */
@@ -349,7 +346,7 @@ function errorResponse(status: number): JsonObject {
     description: codes.map((code) => `\`${code}\`: ${ERROR_TABLE[code].meaning}`).join(" "),
     content: {
       "application/json": {
-        schema: reference("Error"),
+        schema: { $ref: `${SCHEMA_PREFIX}Error` },
         examples: Object.fromEntries(codes.map((code) => [code, { value: { error: ERROR_EXAMPLES[code] } }])),
       },
     },
@@ -402,7 +399,6 @@ const SCHEMA_PREFIX = "#/components/schemas/";
 class Components {
   readonly schemas: Record<string, JsonObject> = {};
 
-  /** The schema of an input. */
   input(schema: z.ZodType): JsonObject {
     return this.#convert(schema, "input");
   }
@@ -429,10 +425,6 @@ class Components {
     if (known !== undefined && !isDeepStrictEqual(known, schema)) throw new Error(`Two schemas have the id ${id}.`);
     this.schemas[id] = schema;
   }
-}
-
-function reference(id: string): JsonObject {
-  return { $ref: SCHEMA_PREFIX + id };
 }
 
 /** Properties of the contract are never called `$ref`. Bounds of safe integers are left out. */

@@ -51,6 +51,11 @@ export type Handler<Name extends OperationName> = (
 
 export type Handlers<Names extends OperationName = OperationName> = { readonly [Name in Names]: Handler<Name> };
 
+/** Types the handlers of some operations by the names of the operations. */
+export function handlersOf<Names extends OperationName>(handlers: Handlers<Names>): Handlers<Names> {
+  return handlers;
+}
+
 /** A value of the contract that is only read. */
 export type DeepReadonly<Value> = Value extends readonly (infer Item)[]
   ? readonly DeepReadonly<Item>[]
@@ -74,7 +79,7 @@ export function checkInput<Name extends OperationName>(name: Name, input: unknow
 export function checkFields<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const checked = schema.safeParse(input);
   if (checked.success) return checked.data;
-  throw invalidInput(checked.error.issues.map(issueOf));
+  throw invalidInput(checked.error.issues.map((issue) => ({ path: issue.path.join("."), message: messageOf(issue) })));
 }
 
 export function invalidInput(issues: readonly Issue[]): ToolcribError {
@@ -83,10 +88,6 @@ export function invalidInput(issues: readonly Issue[]): ToolcribError {
     .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   const more = issues.length > MAX_SHOWN_ISSUES ? `; and ${issues.length - MAX_SHOWN_ISSUES} more` : "";
   return new ToolcribError("invalid_arguments", `${shown.join("; ")}${more}.`, { details: { issues } });
-}
-
-function issueOf(issue: z.core.$ZodIssue): Issue {
-  return { path: issue.path.join("."), message: messageOf(issue) };
 }
 
 /** Zod's messages begin with "Invalid input: "; a missing field is one of another type to it. */
@@ -114,6 +115,12 @@ export function missingScope(scope: Scope): ToolcribError {
   });
 }
 
+/** Whether one of the texts contains the wanted part, in whichever case; true if none is wanted. */
+export function containsText(part: string | undefined, texts: readonly unknown[]): boolean {
+  const wanted = part?.toLowerCase();
+  return wanted === undefined || texts.some((text) => typeof text === "string" && text.toLowerCase().includes(wanted));
+}
+
 interface PageInput {
   readonly limit: number;
   readonly cursor?: string | undefined;
@@ -137,7 +144,8 @@ export function pageOf<Entry>(
   const end = start + entries.length;
   const last = entries.at(-1);
   const isLast = end >= all.length || last === undefined;
-  return { entries, total: all.length, next: isLast ? {} : { nextCursor: writeCursor(end, keyOf(last)) } };
+  const nextCursor = isLast ? undefined : Buffer.from(JSON.stringify([end, keyOf(last)])).toString("base64url");
+  return { entries, total: all.length, next: isLast ? {} : { nextCursor } };
 }
 
 interface Position {
@@ -151,10 +159,6 @@ function pageStart<Entry>(all: readonly Entry[], { index, key }: Position, keyOf
   if (expected !== undefined && keyOf(expected) === key) return index;
   const found = all.findIndex((entry) => keyOf(entry) === key);
   return found === -1 ? Math.max(0, index - 1) : found + 1;
-}
-
-function writeCursor(index: number, key: string): string {
-  return Buffer.from(JSON.stringify([index, key])).toString("base64url");
 }
 
 function readCursor(cursor: string): Position {

@@ -4,7 +4,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { OPERATIONS } from "../../../contract/operations.ts";
-import { API_PATH, AUDIT_EXPORT_PATH, EXCLUDED_EXPORT_INPUTS, type RestRoute } from "../../../contract/rest.ts";
+import {
+  API_PATH,
+  AUDIT_EXPORT_PATH,
+  EXCLUDED_EXPORT_INPUTS,
+  REST_ROUTES,
+  type RestRoute,
+} from "../../../contract/rest.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { matchesEtag } from "../../../hub/servers/server-entry.ts";
@@ -21,7 +27,6 @@ import {
 } from "../http-responses.ts";
 import type { CallerSessions } from "./caller-sessions.ts";
 import { type ApiParts, checkInput, invalidInput } from "./operation-handler.ts";
-import { hasNonJsonBody, matchRoute, readInput, readQuery } from "./rest-input.ts";
 import type { Operations } from "./run-operation.ts";
 import { withClusterIds, toLocalSession } from "./session-ids.ts";
 
@@ -139,6 +144,144 @@ function serverIn(output: unknown): { readonly id: string; readonly etag: string
   return { id, etag: typeof etag === "string" ? etag : undefined };
 }
 
+export async function readInput(
+  exchange: HttpExchange,
+  { from, method }: RestRoute,
+  params: Readonly<Record<string, string>>,
+): Promise<JsonObject> {
+  const query = readQuery(exchange.query, params);
+  if (method === "GET" || method === "DELETE" || from === undefined) return { ...query, ...params };
+  const [stray] = Object.keys(query);
+  if (stray !== undefined) throw invalidInput([{ path: stray, message: "belongs in the body, not in the query" }]);
+  const body = await readJson(exchange);
+  return { ...fromBody(from, body), ...params };
+}
+
+function readQuery(query: URLSearchParams, params: Readonly<Record<string, string>> = {}): JsonObject {
+  const input: JsonObject = {};
+  for (const [key, value] of query) {
+    if (Object.hasOwn(input, key) || Object.hasOwn(params, key)) {
+      throw invalidInput([{ path: key, message: "was given more than once" }]);
+    }
+    if (key !== "__proto__") input[key] = value;
+  }
+  return input;
+}
+
+function fromBody(from: RestRoute["from"], body: unknown): JsonObject {
+  // No body is the same as an empty object.
+  const object = body === undefined ? {} : body;
+  if (!isJsonObject(object)) throw invalidInput([{ path: "", message: "The body must be a JSON object" }]);
+  switch (from) {
+    case "entry":
+      return entryInput(object);
+    case "updates":
+      return { updates: object };
+    case "arguments":
+      return argumentsInput(object);
+    default:
+      return object;
+  }
+}
+
+/** `{serverId, config}`, or the entry itself with its `id`. */
+function entryInput(body: JsonObject): JsonObject {
+  const { config, id, serverId, ...rest } = body;
+  if (isJsonObject(config) && rest["command"] === undefined && rest["url"] === undefined) {
+    return { config, serverId: serverId ?? id, ...rest };
+  }
+  return { config: { ...rest, ...(config === undefined ? {} : { config }) }, serverId: id ?? serverId };
+}
+
+const CALL_KEYS: ReadonlySet<string> = new Set(["arguments", ...Object.keys(OPERATIONS.callTool.input.shape)]);
+
+function argumentsInput({ arguments: named, ...body }: JsonObject): JsonObject {
+  const stray = Object.keys(body).filter((key) => !CALL_KEYS.has(key));
+  if (stray.length > 0) {
+    const { message, details } = invalidInput(stray.map((path) => ({ path, message: "is not known" })));
+    const hint = `Arguments of the tool go into \`arguments\`: {"arguments": {${JSON.stringify(stray[0])}: …}}.`;
+    throw new ToolcribError("invalid_arguments", message, { hint, details });
+  }
+  if (named === undefined) return body;
+  if (body["args"] !== undefined)
+    throw invalidInput([{ path: "args", message: "is the same as arguments; send only one" }]);
+  return { ...body, args: named };
+}
+
+/** A web page can send other types to any address without asking first; JSON it cannot. */
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+
+/** Whether there is a body that says it is something else. */
+function hasNonJsonBody({ headers }: IncomingMessage): boolean {
+  const type = headers["content-type"];
+  const hasBody = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+  return hasBody && type !== undefined && !JSON_TYPE.test(type);
+}
+
+async function readJson(exchange: HttpExchange): Promise<unknown> {
+  const body = await exchange.readBody();
+  if (body.length === 0) return undefined;
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    throw new ToolcribError("invalid_arguments", "The body is not valid JSON.");
+  }
+}
+
+type RouteMatch =
+  | { readonly route: RestRoute; readonly params: Readonly<Record<string, string>> }
+  /** Something is there, for other methods. */
+  | { readonly allowed: readonly string[] };
+
+interface Pattern {
+  readonly route: RestRoute;
+  readonly segments: readonly string[];
+}
+
+/** Routes with fewer parameters first: `/skills/places` is not a skill. */
+const PATTERNS: readonly Pattern[] = REST_ROUTES.map((route) => ({
+  route,
+  segments: route.path.slice(1).split("/"),
+})).toSorted((a, b) => parameterCount(a) - parameterCount(b));
+
+/**
+ * The operation behind a method and a path; undefined if nothing is there.
+ * @param path Below `/api/v1`, decoded.
+ */
+export function matchRoute(method: string, path: string): RouteMatch | undefined {
+  const given = path.slice(1).split("/");
+  const wanted = method === "HEAD" ? "GET" : method;
+  const allowed = new Set<string>();
+  for (const { route, segments } of PATTERNS) {
+    const params = paramsOf(segments, given);
+    if (params === undefined) continue;
+    if (route.method === wanted) return { route, params };
+    allowed.add(route.method);
+    if (route.method === "GET") allowed.add("HEAD");
+  }
+  return allowed.size === 0 ? undefined : { allowed: [...allowed] };
+}
+
+function paramsOf(segments: readonly string[], given: readonly string[]): Record<string, string> | undefined {
+  if (segments.length !== given.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, segment] of segments.entries()) {
+    const text = given[index] ?? "";
+    const name = parameterName(segment);
+    if (name !== undefined) params[name] = text;
+    else if (segment !== text) return undefined;
+  }
+  return params;
+}
+
+function parameterCount({ segments }: Pattern): number {
+  return segments.filter((segment) => parameterName(segment) !== undefined).length;
+}
+
+function parameterName(segment: string): string | undefined {
+  return /^\{(\w+)\}$/.exec(segment)?.[1];
+}
+
 type AuditLines = Pick<Hub["audit"], "exportLines">;
 
 /** The audit log as lines, as many as there are: nothing is gathered in memory, and a slow reader slows it down. */
@@ -235,17 +378,13 @@ function bodyEtag(body: string): string {
 function matchesIfNoneMatch({ headers }: IncomingMessage, tag: string): boolean {
   const given = headers["if-none-match"];
   if (given === undefined) return false;
-  return given.trim() === "*" || tagsIn(given).includes(bareTag(tag));
+  return given.trim() === "*" || given.split(",").map(bareTag).includes(bareTag(tag));
 }
 
 /** Also without quotes, as people type them. */
-function tagsIn(header: string): string[] {
-  return header
-    .split(",")
-    .map((tag) => bareTag(tag.trim()))
-    .filter((tag) => tag !== "");
-}
-
 function bareTag(tag: string): string {
-  return tag.replace(/^W\//, "").replace(/^"(.*)"$/, "$1");
+  return tag
+    .trim()
+    .replace(/^W\//, "")
+    .replace(/^"(.*)"$/, "$1");
 }

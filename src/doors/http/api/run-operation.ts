@@ -5,9 +5,9 @@ import type { Caller } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { EventRecord } from "../../../telemetry/audit/record.ts";
-import { approvalHandlers, auditHandlers, overviewHandlers, sessionHandlers } from "./activity-handlers.ts";
 import { namedSession, OpenedSessions } from "./caller-sessions.ts";
-import { catalogHandlers, pinHandlers, toolHandlers } from "./catalog-handlers.ts";
+import { catalogHandlers } from "./catalog-handlers.ts";
+import { hubHandlers } from "./hub-handlers.ts";
 import {
   type ApiParts,
   checkInput,
@@ -17,24 +17,9 @@ import {
   missingScope,
   type OperationContext,
 } from "./operation-handler.ts";
-import { serverHandlers } from "./server-handlers.ts";
-import { clientHandlers, configHandlers, policyHandlers } from "./settings-handlers.ts";
-import { skillHandlers } from "./skill-handlers.ts";
+import { settingsHandlers } from "./settings-handlers.ts";
 
-const HANDLERS: Handlers = {
-  ...overviewHandlers,
-  ...serverHandlers,
-  ...toolHandlers,
-  ...catalogHandlers,
-  ...skillHandlers,
-  ...sessionHandlers,
-  ...approvalHandlers,
-  ...pinHandlers,
-  ...policyHandlers,
-  ...configHandlers,
-  ...clientHandlers,
-  ...auditHandlers,
-};
+const HANDLERS: Handlers = { ...hubHandlers, ...catalogHandlers, ...settingsHandlers };
 
 /** Results of tools went through the guard, and must not be changed again. */
 const UNMASKED_OPERATIONS: ReadonlySet<OperationName> = new Set(["callTool", "readResource"]);

@@ -65,13 +65,9 @@ export function localSessionId(ids: SessionIdLookup | undefined, id: string): st
   const place = ids?.findAtOnce("rest", id);
   if (place === undefined) return id;
   if ("here" in place) return place.here;
-  throw new ToolcribError(
-    "not_found",
-    "This session is at another node; a WebSocket reaches only sessions of its own node.",
-    {
-      hint: "Use it over REST, which works at every node, or open a session on this connection.",
-    },
-  );
+  const message = "This session is at another node; a WebSocket reaches only sessions of its own node.";
+  const hint = "Use it over REST, which works at every node, or open a session on this connection.";
+  throw new ToolcribError("not_found", message, { hint });
 }
 
 /** Ids of sessions that REST gave out in a cluster, for sockets: a socket reaches the sessions of its own node. */

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
-import type { AgentClient, ClientEnvironment, WrittenServer } from "../../../clients/agent-client.ts";
+import type { AgentClient, ClientEnvironment } from "../../../clients/agent-client.ts";
 import { type ConfigDocument, formatPath, renderDiagnostic } from "../../../config/config-document.ts";
 import { detectDialect, parseConfigText } from "../../../config/dialects.ts";
 import { userHome } from "../../../config/find-config.ts";
@@ -19,11 +19,11 @@ import type { Explanation } from "../../../policy/decide.ts";
 import { isPlainText, isCredentialName } from "../../../secrets/credential-names.ts";
 import { MASK } from "../../../secrets/mask.ts";
 import { Session } from "../../../sessions/session.ts";
-import { type ApiParts, type DeepReadonly, type Handlers, missingScope } from "./operation-handler.ts";
+import { type ApiParts, type DeepReadonly, handlersOf, missingScope } from "./operation-handler.ts";
 
 /** Servers are listed one by one with their details; tokens are never shown. */
 const HIDDEN_KEYS = [/^mcpServers$/, /^roles\..*\.mcpServers$/, /^http\.auth\.tokens$/];
-export const configHandlers: Handlers<"getConfig"> = {
+const configHandlers = handlersOf({
   async getConfig(_input, _context, parts) {
     const { hub } = parts;
     const { config } = hub;
@@ -36,10 +36,11 @@ export const configHandlers: Handlers<"getConfig"> = {
       values: [...servers, ...values],
       warnings: config.warnings.map(renderDiagnostic),
       tokens: tokens.map(({ user = null, role = null, scopes }) => ({ user, role, scopes })),
-      roles: rolesOf(config),
+      // Also those that only servers name.
+      roles: [...new Set([...Object.keys(config.config.roles), ...config.servers.flatMap(({ roles = [] }) => roles)])],
     };
   },
-};
+});
 
 type Value = DeepReadonly<ConfigView["values"][number]>;
 
@@ -50,18 +51,10 @@ async function serverValues(hub: Hub): Promise<Value[]> {
     if (detail === undefined) return [];
     const { config: value, from, origin } = detail;
     const key = `mcpServers.${id}`;
-    switch (from) {
-      case "store":
-        return [{ key, value, origin: "store" }];
-      case "code":
-        return [{ key, value, origin: "code" }];
-      // It belongs to a skill and is not in a config.
-      case "skill":
-        return [];
-      case "file":
-      case "import":
-        return [{ key, value, origin: "file", where: serverOrigin(document, origin.file, id) }];
-    }
+    // A server of a skill is not in a config.
+    if (from === "skill") return [];
+    if (from === "store" || from === "code") return [{ key, value, origin: from }];
+    return [{ key, value, origin: "file", where: serverOrigin(document, origin.file, id) }];
   });
   return (await Promise.all(values)).flat();
 }
@@ -76,13 +69,7 @@ function serverOrigin(document: ConfigDocument | undefined, file: string, id: st
   return places.at(-1) ?? file;
 }
 
-/** Those of the config, and those that only servers name. */
-function rolesOf({ config, servers }: LoadedConfig): string[] {
-  return [...new Set([...Object.keys(config.roles), ...servers.flatMap(({ roles = [] }) => roles)])];
-}
-
 type ConfigValue = z.output<typeof ConfigValueSchema>;
-type ValueOrigin = Pick<ConfigValue, "origin" | "where">;
 
 interface Leaf {
   readonly path: readonly string[];
@@ -129,7 +116,7 @@ function valueOrigin(
   { inCode }: LoadedConfig,
   document: ConfigDocument | undefined,
   path: readonly string[],
-): ValueOrigin {
+): Pick<ConfigValue, "origin" | "where"> {
   if (inCode) return { origin: "code" };
   if (document === undefined || detectDialect(document.value, document.file) !== "toolcrib")
     return { origin: "default" };
@@ -161,7 +148,7 @@ const VERDICT_TEXT: Readonly<Record<Decision["verdict"], string>> = {
   deny: "It may not be used.",
   ask: "It needs approval first.",
 };
-export const policyHandlers: Handlers<"explainPolicy"> = {
+const policyHandlers = handlersOf({
   explainPolicy({ name, role }, { caller, session }, { hub }) {
     const who = role === undefined || role === session.role ? session : asRole(role, caller);
     const visible = canSee(hub, who, name);
@@ -173,7 +160,7 @@ export const policyHandlers: Handlers<"explainPolicy"> = {
     // The rule and its location are only for the operator.
     return { name, verdict, visible, rule: null, reasons: [VERDICT_TEXT[verdict]] };
   },
-};
+});
 
 /** Only for the explanation: nothing is opened. */
 function asRole(role: string, { scopes, owner }: Caller): Session {
@@ -190,12 +177,9 @@ function reasonsOf({ decision, steps }: Explanation): string[] {
   const others = steps.flatMap(({ verdict, rule }) =>
     rule === null || isDeepStrictEqual(rule, decision.rule) ? [] : [`Also ${verdict}: ${ruleText(rule)}.`],
   );
-  return [decidingReason(decision), ...others];
-}
-
-function decidingReason({ verdict, rule }: Decision): string {
-  if (rule === null) return "No rule applies to it, so it is allowed.";
-  return `${VERDICT_TEXT[verdict].slice(0, -1)}: ${ruleText(rule)}.`;
+  const { verdict, rule: deciding } = decision;
+  if (deciding === null) return ["No rule applies to it, so it is allowed.", ...others];
+  return [`${VERDICT_TEXT[verdict].slice(0, -1)}: ${ruleText(deciding)}.`, ...others];
 }
 
 function ruleText({ level, list, pattern, where }: Rule): string {
@@ -205,7 +189,7 @@ function ruleText({ level, list, pattern, where }: Rule): string {
 const CLIENT_ENTRY_ID = "toolcrib";
 const TOKEN_PLACEHOLDER = "Bearer <token>";
 
-export const clientHandlers: Handlers<"clientSnippets"> = {
+const clientHandlers = handlersOf({
   async clientSnippets(_input, { session, baseUrl }, { hub, env = process.env }) {
     // Loaded here: only this operation needs editors of all formats.
     const [{ CLIENTS }, { editorFor }, { gatewayCommand }] = await Promise.all([
@@ -215,16 +199,10 @@ export const clientHandlers: Handlers<"clientSnippets"> = {
     ]);
     const { config, file: configFile } = hub.config;
     const url = `${baseUrl}/mcp`;
-    const headers = config.http.auth === undefined ? {} : { headers: { Authorization: TOKEN_PLACEHOLDER } };
-    const place: ClientEnvironment = {
-      platform: process.platform,
-      home: userHome(env),
-      env,
-      projectDir: process.cwd(),
-    };
+    const headers = config.http.auth === undefined ? undefined : { Authorization: TOKEN_PLACEHOLDER };
+    const place = { platform: process.platform, home: userHome(env), env, projectDir: process.cwd() };
     const clients = CLIENTS.flatMap((client): ClientSnippet[] => {
-      const remote: WrittenServer = { url, transport: "http", ...headers };
-      const entry = client.write(CLIENT_ENTRY_ID, remote);
+      const entry = client.write(CLIENT_ENTRY_ID, { url, transport: "http", headers });
       if (entry !== undefined) {
         const command = `toolcrib connect ${client.id} --url ${url}`;
         return [snippetOf(client, entry, { place, command, editorFor, isHere: session.owner })];
@@ -237,7 +215,7 @@ export const clientHandlers: Handlers<"clientSnippets"> = {
     });
     return { clients };
   },
-};
+});
 
 interface SnippetOptions {
   readonly place: ClientEnvironment;
@@ -255,11 +233,8 @@ function snippetOf(
 ): ClientSnippet {
   const file = client.files(place).find(({ scope }) => scope === "user") ?? { scope: "user", path: "" };
   const { text } = editorFor(client.format).set(client.newFile ?? "", client.pathOf(CLIENT_ENTRY_ID, file), entry);
-  return {
-    id: client.id,
-    title: client.name,
-    file: isHere && file.path !== "" ? file.path : null,
-    snippet: text,
-    command,
-  };
+  const shown = isHere && file.path !== "" ? file.path : null;
+  return { id: client.id, title: client.name, file: shown, snippet: text, command };
 }
+
+export const settingsHandlers = { ...configHandlers, ...policyHandlers, ...clientHandlers };

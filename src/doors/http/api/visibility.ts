@@ -11,7 +11,7 @@ interface ServerSource {
   readonly servers: { list(): ServerInfo[] };
 }
 
-type SessionViewer = Pick<Session, "owner"> & { readonly role?: string | undefined };
+type Viewer = Pick<Session, "owner"> & { readonly role?: string };
 
 /** The hub's servers that the session may see, and its own. */
 export function visibleServers(hub: ServerSource, session: Session): ServerInfo[] {
@@ -34,7 +34,7 @@ export function visibleServer(hub: ServerSource, session: Session, id: string): 
 }
 
 /** By the same rules that decide on what the servers offer. */
-function serverVisibility({ config, servers }: LoadedConfig, { role, owner }: SessionViewer): (id: string) => boolean {
+function serverVisibility({ config, servers }: LoadedConfig, { role, owner }: Viewer): ServerPredicate {
   const named = new Map(servers.map((spec) => [spec.id, spec]));
   if (role === undefined) return (id) => owner || named.get(id)?.roles === undefined;
   const rules = config.roles[role];
@@ -55,16 +55,10 @@ export interface ServerSnapshot {
   readonly spec?: ServerSpec;
 }
 
-interface Viewer {
-  readonly role?: string;
-  readonly owner: boolean;
-}
-
 type ServerPredicate = (id: string) => boolean;
 
 export function serverSnapshot({ servers }: LoadedConfig, id: string): ServerSnapshot {
-  const spec = servers.find((each) => each.id === id);
-  return spec === undefined ? { id } : { id, spec };
+  return { id, spec: servers.find((each) => each.id === id) };
 }
 
 export function canSeeServer(config: LoadedConfig, viewer: Viewer, { id, spec }: ServerSnapshot): boolean {

@@ -2,12 +2,21 @@
 import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import type { Cluster } from "../../../cluster/cluster.ts";
+import type { LoadedConfig } from "../../../config/load-config.ts";
 import { type EventName, EVENTS, type Hello } from "../../../contract/websocket.ts";
+import type { View } from "../../../hub/view/view.ts";
+import type { Caller } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import { VERSION } from "../../../model/version.ts";
+import type { Session } from "../../../sessions/session.ts";
 import type { Masker } from "../api/operation-handler.ts";
+import { canSeeServer, canSeeSkill } from "../api/visibility.ts";
 import {
+  type Audience,
+  type FeedHub,
+  type Fields,
+  type Publish,
   publishApprovals,
   publishCalls,
   publishSessions,
@@ -16,17 +25,6 @@ import {
   ServerEvents,
   ToolEvents,
 } from "./event-sources.ts";
-import {
-  type Audience,
-  type EventViewer,
-  type FeedEvent,
-  type FeedHub,
-  type Fields,
-  Frame,
-  NumberedEvent,
-  type Publish,
-} from "./feed-event.ts";
-
 export interface Receiver extends EventViewer {
   readonly wants: EventFilter;
   /** Must not throw. */
@@ -90,10 +88,10 @@ export class EventFeed {
 
   publish<Name extends EventName>(type: Name, fields: Fields<Name>, audience: Audience = {}): void {
     // The types of this method keep the three together.
-    const event = { type, fields: this.#redactor.maskAll(fields), audience } as FeedEvent;
-    const numbered = new NumberedEvent(++this.#seq, event);
-    this.#ring.add(numbered);
-    this.#undelivered.push(numbered);
+    const event = new NumberedEvent(++this.#seq, { type, fields, audience } as FeedEvent, this.#redactor);
+    this.#ring.add(event);
+    if (this.#receivers.size === 0) return;
+    this.#undelivered.push(event);
     this.#deliver();
   }
 
@@ -193,7 +191,7 @@ export function eventId(epoch: string, seq: number): string {
 /** The last events, within a count and a size, for clients that resume. */
 interface SizedEvent {
   readonly seq: number;
-  /** In bytes. */
+  /** In bytes, about. */
   readonly size: number;
 }
 
@@ -215,7 +213,10 @@ class EventRing<Event extends SizedEvent> {
   add(event: Event): void {
     this.#events.push(event);
     this.#bytes += event.size;
-    while (this.#count > this.#most.events || (this.#bytes > this.#most.bytes && this.#count > 0)) this.#dropOldest();
+    for (let count = this.#events.length - this.#start; count > 0; count -= 1) {
+      if (count <= this.#most.events && this.#bytes <= this.#most.bytes) return;
+      this.#dropOldest();
+    }
   }
 
   /** Oldest first. */
@@ -227,10 +228,6 @@ class EventRing<Event extends SizedEvent> {
   /** Number of the oldest that is still known. */
   get first(): number | undefined {
     return this.#events[this.#start]?.seq;
-  }
-
-  get #count(): number {
-    return this.#events.length - this.#start;
   }
 
   #dropOldest(): void {
@@ -320,4 +317,157 @@ function toJson(value: object): JsonObject {
 function sessionAudience(audience: unknown): Audience {
   const session = isJsonObject(audience) ? audience["session"] : undefined;
   return typeof session === "string" ? { session } : {};
+}
+
+type FeedEvent<Name extends EventName = EventName> = {
+  [Each in Name]: { readonly type: Each; readonly fields: Fields<Each>; readonly audience: Audience };
+}[Name];
+
+/** One frame, ready for a wire. */
+export class Frame {
+  readonly type: EventName;
+  readonly text: string;
+  /** The number from which a receiver of this frame can resume. */
+  readonly position: number;
+  #bytes: Buffer | undefined;
+
+  private constructor(type: EventName, fields: object, position: number, seq?: number) {
+    this.type = type;
+    this.position = position;
+    this.text = JSON.stringify(seq === undefined ? { type, ...fields } : { seq, type, ...fields });
+  }
+
+  static numbered(seq: number, type: EventName, fields: object): Frame {
+    return new Frame(type, fields, seq, seq);
+  }
+
+  /** For one receiver, so it has no number of its own. */
+  static lost(from: number, to: number): Frame {
+    const fields: Fields<"events.lost"> = { from, to };
+    return new Frame("events.lost", fields, to);
+  }
+
+  /** The same bytes for every socket. */
+  get bytes(): Buffer {
+    return (this.#bytes ??= Buffer.from(this.text));
+  }
+}
+
+interface EventViewer {
+  readonly caller: Caller;
+  readonly session: Session;
+}
+
+interface ViewSource {
+  readonly config: LoadedConfig;
+  view(session: Session): View;
+}
+
+/** A numbered event, encoded once for all clients that get the same content. Usually no client listens: then it is not. */
+class NumberedEvent {
+  readonly seq: number;
+  readonly size: number;
+  readonly #redactor: Masker;
+  #event: FeedEvent;
+  #encoded: Frame | undefined;
+  readonly #parts = new Map<string, Frame>();
+  /** By view, which sessions that see the same share. */
+  readonly #byView = new WeakMap<View, Frame>();
+
+  constructor(seq: number, event: FeedEvent, redactor: Masker) {
+    this.seq = seq;
+    this.#event = event;
+    this.#redactor = redactor;
+    this.size = jsonSize(event.fields);
+  }
+
+  get type(): EventName {
+    return this.#event.type;
+  }
+
+  get #whole(): Frame {
+    if (this.#encoded === undefined) {
+      const fields = this.#redactor.maskAll(this.#event.fields);
+      // Masked fields are of the same type.
+      this.#event = { ...this.#event, fields } as FeedEvent;
+      this.#encoded = Frame.numbered(this.seq, this.#event.type, fields);
+    }
+    return this.#encoded;
+  }
+
+  /** The frame for a viewer; undefined if the event is not for it. */
+  for(beholder: EventViewer, sight: ViewSource): Frame | undefined {
+    const whole = this.#whole;
+    const { type, audience } = this.#event;
+    const { caller, session } = beholder;
+    const isOperator = caller.scopes.has("admin");
+    const { scope } = EVENTS[type];
+    if (scope !== "read") {
+      if (caller.scopes.has(scope)) return whole;
+      return audience.session === session.id ? this.#ofOwn(session, sight) : undefined;
+    }
+    if (!caller.scopes.has("read")) return undefined;
+    if (audience.server !== undefined && !canSeeServer(sight.config, session, audience.server)) return undefined;
+    if (audience.skill !== undefined && !canSeeSkill(sight.config, session, audience.skill)) return undefined;
+    if (type === "mcp.tools.discovered") return this.#ofTools(this.#event.fields, sight.view(session));
+    if (type === "skills.batch.imported" || type === "openclaw.batch.imported") {
+      return isOperator && session.role === undefined ? whole : this.#ofBatch(this.#event.fields, session, sight);
+    }
+    return whole;
+  }
+
+  /** A caller gets the same event for a call to a hidden tool as for a call to a missing one. */
+  #ofOwn(session: Session, { config }: ViewSource): Frame {
+    const event = this.#event;
+    if (event.type !== "call.started" && event.type !== "call.finished") return this.#whole;
+    const { fields } = event;
+    const isMissing = "outcome" in fields && fields.outcome === "not_found";
+    const spec = config.servers.find(({ id }) => id === fields.serverId);
+    const isHidden = spec !== undefined && !canSeeServer(config, session, { id: spec.id, spec });
+    if (!isHidden && !isMissing) return this.#whole;
+    const shown = { ...fields, serverId: null, ...("decision" in fields ? { decision: "none" } : {}) };
+    return Frame.numbered(this.seq, this.type, shown);
+  }
+
+  #ofTools(fields: Fields<"mcp.tools.discovered">, view: View): Frame {
+    let frame = this.#byView.get(view);
+    if (frame === undefined) {
+      const visible = toolNamesIn(view);
+      const tools = fields.tools.filter(({ name }) => visible.has(name));
+      frame =
+        tools.length === fields.tools.length ? this.#whole : Frame.numbered(this.seq, this.type, { ...fields, tools });
+      this.#byView.set(view, frame);
+    }
+    return frame;
+  }
+
+  /** Failures and paths are for the operator alone. */
+  #ofBatch(fields: Fields<"skills.batch.imported">, session: Session, { config }: ViewSource): Frame | undefined {
+    const imported = fields.imported.filter(({ name }) => canSeeSkill(config, session, name));
+    if (imported.length === 0) return undefined;
+    const key = JSON.stringify(imported.map(({ skillId }) => skillId));
+    let frame = this.#parts.get(key);
+    if (frame === undefined) {
+      const shown = { imported, failed: [], totalScanned: imported.length };
+      this.#parts.set(key, (frame = Frame.numbered(this.seq, this.type, shown)));
+    }
+    return frame;
+  }
+}
+
+/** About the size as JSON. The fields of an event are plain data. */
+function jsonSize(value: unknown): number {
+  if (typeof value === "string") return value.length + 3;
+  if (typeof value !== "object" || value === null) return 5;
+  let size = 2;
+  for (const [key, member] of Object.entries(value)) size += key.length + 3 + jsonSize(member);
+  return size;
+}
+
+const toolNames = new WeakMap<View, ReadonlySet<string>>();
+
+function toolNamesIn(view: View): ReadonlySet<string> {
+  let known = toolNames.get(view);
+  if (known === undefined) toolNames.set(view, (known = new Set(view.tools.map(({ name }) => name))));
+  return known;
 }

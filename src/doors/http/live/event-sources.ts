@@ -1,14 +1,36 @@
 /** Hub events as events of the contract: servers, tools, calls, approvals, sessions, skills, settings. */
 import type { Clock } from "../../../base/clock.ts";
+import type { EventName, FieldsOf } from "../../../contract/websocket.ts";
 import { summarizeApproval } from "../../../hub/activity/approval-records.ts";
 import type { HubEvents } from "../../../hub/hub-events.ts";
+import type { Hub } from "../../../hub/hub.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type { ToolCapability } from "../../../model/capability.ts";
 import type { AskRequest } from "../../../model/decision.ts";
 import type { ServerInfo, ServerState } from "../../../model/server-state.ts";
 import type { StartRecord } from "../../../telemetry/call-record.ts";
+import type { DeepReadonly } from "../api/operation-handler.ts";
 import { serverSnapshot, type ServerSnapshot } from "../api/visibility.ts";
-import type { Audience, FeedHub, Fields, Publish } from "./feed-event.ts";
+
+export type Fields<Name extends EventName> = DeepReadonly<FieldsOf<Name>>;
+
+export interface Audience {
+  /** Only for viewers who see this server, as it was then. */
+  readonly server?: ServerSnapshot;
+  /** Only for viewers who may see a skill of this name. */
+  readonly skill?: string;
+  /** Also for the session that caused it. */
+  readonly session?: string;
+}
+
+/** Publishes an event, in order. */
+export type Publish = <Name extends EventName>(type: Name, fields: Fields<Name>, audience?: Audience) => void;
+
+/** The parts of a hub that events come from; its own session sees everything that can be seen. */
+export type FeedHub = Pick<Hub, "session" | "config" | "on" | "view"> & {
+  readonly servers: Pick<Hub["servers"], "list">;
+  readonly pins: Pick<Hub["pins"], "stateOf">;
+};
 
 /** Nothing else makes a connected server idle. */
 const DISCONNECT_REASON = "disconnected by request";
@@ -155,16 +177,9 @@ export class ToolEvents {
   }
 
   #publishTools(serverId: string, tools: readonly ToolCapability[]): void {
-    const isCut = tools.length > MAX_TOOLS;
-    this.#publish(
-      "mcp.tools.discovered",
-      {
-        serverId,
-        tools: tools.slice(0, MAX_TOOLS).map((tool) => this.#summary(tool)),
-        ...(isCut ? { truncated: true } : {}),
-      },
-      { server: serverSnapshot(this.#hub.config, serverId) },
-    );
+    const shown = tools.slice(0, MAX_TOOLS).map((tool) => this.#summary(tool));
+    const fields = { serverId, tools: shown, truncated: tools.length > MAX_TOOLS ? true : undefined };
+    this.#publish("mcp.tools.discovered", fields, { server: serverSnapshot(this.#hub.config, serverId) });
   }
 
   #summary({ name, origin, definition, fingerprint }: ToolCapability): Tools[number] {
@@ -173,8 +188,8 @@ export class ToolEvents {
       name,
       server: origin.source,
       tool: origin.name,
-      ...(title === undefined ? {} : { title: truncate(title) }),
-      ...(description === undefined ? {} : { description: truncate(description) }),
+      title: title === undefined ? undefined : truncate(title),
+      description: description === undefined ? undefined : truncate(description),
       fingerprint,
       pin: this.#hub.pins.stateOf(origin.source, origin.name),
     };
@@ -186,15 +201,13 @@ function bySource({ tools }: View): Map<string, ToolCapability[]> {
 }
 
 function hasSameTools(a: readonly ToolCapability[], b: readonly ToolCapability[]): boolean {
-  return a.length === b.length && a.every((tool, index) => tool === b[index] || isEqual(tool, b[index]));
+  const isSame = (one: ToolCapability, other: ToolCapability | undefined): boolean =>
+    one === other || (one.name === other?.name && one.fingerprint === other.fingerprint);
+  return a.length === b.length && a.every((tool, index) => isSame(tool, b[index]));
 }
 
-function isEqual(a: ToolCapability, b: ToolCapability | undefined): boolean {
-  return a.name === b?.name && a.fingerprint === b.fingerprint;
-}
-
-function truncate(text: string): string {
-  return text.length <= MAX_DESCRIPTION_LENGTH ? text : `${text.slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed()}…`;
+function truncate(text: string, maxLength = MAX_DESCRIPTION_LENGTH): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength).toWellFormed()}…`;
 }
 
 /** Of a resource the name is a URI, which can be of any length. */
@@ -206,29 +219,16 @@ export function publishCalls(hub: FeedHub, publish: Publish): (() => void)[] {
     hub.on("call-start", (record) => publish("call.started", callStart(record), { session: record.session })),
     hub.on("call", (record) => {
       const { decision, outcome, durationMs, resultBytes, findings = [] } = record;
-      const codes = findings.map(({ code }) => code);
-      publish(
-        "call.finished",
-        { ...callStart(record), decision, outcome, durationMs, resultBytes, findings: codes },
-        { session: record.session },
-      );
+      const end = { decision, outcome, durationMs, resultBytes, findings: findings.map(({ code }) => code) };
+      publish("call.finished", { ...callStart(record), ...end }, { session: record.session });
     }),
   ];
 }
 
-function callStart({
-  callId,
-  time,
-  session,
-  door,
-  role,
-  user,
-  kind,
-  name,
-  origin,
-}: StartRecord): Fields<"call.started"> {
-  const shown = name.length <= MAX_NAME_LENGTH ? name : `${name.slice(0, MAX_NAME_LENGTH).toWellFormed()}…`;
-  return { callId, time, session, door, role, user: user ?? null, kind, name: shown, serverId: origin?.source ?? null };
+function callStart(record: StartRecord): Fields<"call.started"> {
+  const { callId, time, session, door, role, user = null, kind, origin } = record;
+  const name = truncate(record.name, MAX_NAME_LENGTH);
+  return { callId, time, session, door, role, user, kind, name, serverId: origin?.source ?? null };
 }
 
 export function publishApprovals(

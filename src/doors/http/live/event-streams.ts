@@ -1,29 +1,19 @@
 /** The events as server-sent events, for programs that only listen. */
-import type { ServerResponse } from "node:http";
 import { API_PATH } from "../../../contract/rest.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { type Clock, systemClock } from "../../../base/clock.ts";
-import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
+import { type CallerQuota, quotaError } from "../../../policy/quota.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { HttpExchange, HttpRoute } from "../http-exchange.ts";
 import { notFoundAt, refuseMethodUnless } from "../http-responses.ts";
+import { OpenStreams, SseConnection } from "../open-streams.ts";
 import { type EventFeed, eventId, filterOfQuery, parseResumePoint, type Receiver } from "./event-feed.ts";
-import type { Frame } from "./feed-event.ts";
 
 const EVENTS_PATH = `${API_PATH}/events`;
 
-/** The most that may wait for a client that does not read, plus one event. */
-const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
 const HEARTBEAT_MS = 15_000;
 /** How long a client waits before it reopens a cut stream. */
 const RETRY_MS = 1000;
-
-const HEADERS = {
-  "content-type": "text/event-stream",
-  "cache-control": "no-cache, no-transform",
-  "x-accel-buffering": "no",
-  "x-content-type-options": "nosniff",
-};
 
 interface StreamParts {
   readonly feed: EventFeed;
@@ -36,13 +26,11 @@ interface StreamParts {
 
 export class EventStreams {
   readonly #parts: StreamParts;
-  readonly #open = new Set<ServerResponse>();
-  readonly #quota: Quota;
-  #stopBeat: (() => void) | undefined;
+  readonly #streams: OpenStreams;
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
-    this.#quota = new Quota(parts.streams());
+    this.#streams = new OpenStreams(parts.clock ?? systemClock, HEARTBEAT_MS, parts.streams());
   }
 
   readonly routes: readonly HttpRoute[] = [
@@ -50,12 +38,11 @@ export class EventStreams {
   ];
 
   get size(): number {
-    return this.#open.size;
+    return this.#streams.size;
   }
 
   close(): void {
-    this.#stopBeat?.();
-    for (const response of this.#open) response.end(": the hub stops\n\n");
+    this.#streams.endAll("the hub stops");
   }
 
   #handle(exchange: HttpExchange): void {
@@ -63,48 +50,28 @@ export class EventStreams {
     if (path !== EVENTS_PATH) throw notFoundAt(path);
     if (refuseMethodUnless(exchange, ["GET"])) return;
     const { feed, sessionOf, streams } = this.#parts;
-    this.#quota.setLimits(streams());
-    const full = this.#quota.reachedFor(caller);
+    this.#streams.setLimits(streams());
+    const full = this.#streams.reachedFor(caller);
     if (full !== undefined) throw quotaError("event streams", full, "streams");
     const lastId = request.headers["last-event-id"];
     const from = parseResumePoint(query, typeof lastId === "string" && lastId !== "" ? lastId : undefined);
+    const wants = filterOfQuery(query);
+    const session = sessionOf(caller);
+    const connection = new SseConnection(response);
+    const idOf = (position: number): string => eventId(feed.epoch, position);
     const receiver: Receiver = {
       caller,
-      session: sessionOf(caller),
-      wants: filterOfQuery(query),
-      send: (frame) => this.#send(response, frame),
+      session,
+      wants,
+      send: ({ type, position, text }) => void connection.event({ event: type, id: idOf(position) }, [text]),
     };
-    response.writeHead(200, HEADERS);
-    const hello = JSON.stringify(feed.hello());
     // A new client can resume from here; one that resumes has a number of its own.
-    const id = from === undefined ? `id: ${eventId(feed.epoch, feed.seq)}\n` : "";
-    response.write(`retry: ${RETRY_MS}\n${id}event: hello\ndata: ${hello}\n\n`);
+    const id = from === undefined ? idOf(feed.seq) : undefined;
+    connection.event({ event: "hello", id, retryMs: RETRY_MS }, [JSON.stringify(feed.hello())]);
+    // The first heartbeat comes although there was a greeting.
+    connection.beat();
     if (from !== undefined) feed.replay(receiver, from);
-    const stop = feed.subscribe(receiver);
-    this.#open.add(response);
-    const giveBack = this.#quota.take(caller);
-    response.once("close", () => {
-      stop();
-      giveBack();
-      this.#open.delete(response);
-    });
-    this.#stopBeat ??= (this.#parts.clock ?? systemClock).after(HEARTBEAT_MS, () => this.#beat());
+    connection.onClose(feed.subscribe(receiver));
+    this.#streams.add(connection, caller);
   }
-
-  #send(response: ServerResponse, { type, position, text }: Frame): void {
-    write(response, `id: ${eventId(this.#parts.feed.epoch, position)}\nevent: ${type}\ndata: ${text}\n\n`);
-  }
-
-  /** Adds nothing while data waits: the listener's timeout must be able to notice a client that does not read. */
-  #beat(): void {
-    for (const response of this.#open) if (response.writableLength === 0) write(response, ":\n\n");
-    const clock = this.#parts.clock ?? systemClock;
-    this.#stopBeat = this.#open.size === 0 ? undefined : clock.after(HEARTBEAT_MS, () => this.#beat());
-  }
-}
-
-function write(response: ServerResponse, text: string): void {
-  if (response.destroyed || response.writableEnded) return;
-  if (response.writableLength > MAX_UNSENT_BYTES) response.destroy();
-  else response.write(text);
 }

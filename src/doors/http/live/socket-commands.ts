@@ -2,7 +2,7 @@
 import { InFlight } from "../../../base/async.ts";
 import { nearMatches } from "../../../base/near-matches.ts";
 import type { OperationName } from "../../../contract/operations.ts";
-import { type CommandName, COMMANDS, EXTRA_TOOL_COMMANDS, type SocketCommand } from "../../../contract/websocket.ts";
+import { COMMANDS, EXTRA_TOOL_COMMANDS, type SocketCommand } from "../../../contract/websocket.ts";
 import { asToolcribError, type ErrorObject, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import { invalidInput, type OperationContext } from "../api/operation-handler.ts";
@@ -139,8 +139,10 @@ export function commandId({ id }: JsonObject): CommandId | undefined {
 
 /** Under the names of the contract, or under that of the operation itself. */
 function findCommand(type: unknown): SocketCommand {
+  const known: Readonly<Record<string, SocketCommand>> = COMMANDS;
   if (typeof type === "string") {
-    if (isCommand(type)) return COMMANDS[type];
+    const command = Object.hasOwn(known, type) ? known[type] : undefined;
+    if (command !== undefined) return command;
     if (Operations.has(type)) return { operation: type };
   }
   const names = [...Object.keys(COMMANDS), ...Object.keys(EXTRA_TOOL_COMMANDS)];
@@ -151,10 +153,6 @@ function findCommand(type: unknown): SocketCommand {
         ? "Types: mcp.…, skills.…, openclaw.…, sessions.…, approvals.answer, and every operation's name."
         : `Did you mean ${near.join(", ")}?`,
   });
-}
-
-function isCommand(type: string): type is CommandName {
-  return Object.hasOwn(COMMANDS, type);
 }
 
 /** The operation's input: what the command says, under the operation's names. */
@@ -185,15 +183,9 @@ function isIssues(value: unknown): value is { path: string; message: string }[] 
 /** The list event for the client. Skills have the field names of events about one skill. */
 function listEvent(type: string, output: JsonObject): JsonObject {
   const { skills, ...rest } = output;
-  return {
-    ...rest,
-    ...(skills === undefined ? {} : { imports: Array.isArray(skills) ? skills.map(withSkillId) : skills }),
-    type,
-  };
-}
-
-function withSkillId(skill: unknown): unknown {
-  return isJsonObject(skill) ? { ...skill, skillId: skill["id"] } : skill;
+  if (!Array.isArray(skills)) return { ...output, type };
+  const imports = skills.map((skill: unknown) => (isJsonObject(skill) ? { ...skill, skillId: skill["id"] } : skill));
+  return { ...rest, imports, type };
 }
 
 /** Masked. An unexpected error goes to the log, not to the client. */

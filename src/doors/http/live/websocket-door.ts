@@ -22,12 +22,12 @@ import {
   type EventFilter,
   eventFilter,
   filterOfQuery,
+  type Frame,
   parseResumePoint,
   type Receiver,
   type ResumePoint,
 } from "./event-feed.ts";
 import { ExtraTools } from "./extra-tool-calls.ts";
-import type { Frame } from "./feed-event.ts";
 import { type CommandId, commandId, parseFrame, SocketCommands, toErrorObject } from "./socket-commands.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well.
@@ -281,7 +281,7 @@ class LiveSocket {
     this.#parts = parts;
     this.#socket = socket;
     this.#upgrade = upgrade;
-    this.#receiver = { caller, session, wants, send: (frame) => this.#sendEvent(frame) };
+    this.#receiver = { caller, session, wants, send: (frame: Frame) => this.#write(frame.bytes) };
     this.#commands = new SocketCommands({
       operations,
       context: { caller, session, baseUrl, tell: (type, fields) => this.#send({ type, ...fields }) },
@@ -302,9 +302,10 @@ class LiveSocket {
       });
     });
     socket.on("message", (data, isBinary) => {
-      if (isBinary) this.#refuseBinary();
       // Texts come as one Buffer, as `binaryType` is left at its default.
-      else this.#take((data as Buffer).toString("utf8"));
+      if (!isBinary) return this.#take((data as Buffer).toString("utf8"));
+      this.#fail(null, new ToolcribError("invalid_arguments", "Frames must be text."));
+      this.close(...CLOSE.noText);
     });
     socket.on("pong", () => (this.#isAlive = true));
     socket.on("ping", (data) => this.#pong(data));
@@ -389,7 +390,12 @@ class LiveSocket {
 
   #count(): void {
     const waitMs = this.#parts.rate();
-    if (waitMs > 0) throw tooManyCommands(waitMs);
+    if (waitMs === 0) return;
+    const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+    throw new ToolcribError("rate_limited", `Too many commands. Try again in ${seconds} s.`, {
+      hint: "http.limits.requestsPerMinute sets the limit.",
+      details: { retryAfterMs: seconds * 1000 },
+    });
   }
 
   #control(frame: JsonObject): boolean {
@@ -404,11 +410,9 @@ class LiveSocket {
       }
       case "subscribe": {
         const { id, after, epoch, events } = parseControl("subscribe", frame);
-        const wants = eventFilter(events);
-        this.#receiver.wants = wants;
+        this.#receiver.wants = eventFilter(events);
         this.#answer(id, this.#position());
-        const from = { after: after ?? 0, epoch };
-        if (after !== undefined) this.#parts.feed.replay(this.#receiver, from);
+        if (after !== undefined) this.#parts.feed.replay(this.#receiver, { after, epoch });
         return true;
       }
       default:
@@ -438,11 +442,6 @@ class LiveSocket {
     this.#send({ id, ok: false, error: toErrorObject(thrown, redactor, warn) });
   }
 
-  #refuseBinary(): void {
-    this.#fail(null, new ToolcribError("invalid_arguments", "Frames must be text."));
-    this.close(...CLOSE.noText);
-  }
-
   #send(frame: object): void {
     this.#write(JSON.stringify(frame));
   }
@@ -452,10 +451,6 @@ class LiveSocket {
     if (!this.#isOpen) return;
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.#socket.terminate();
     else if (this.#parts.rate() === 0) this.#socket.pong(data);
-  }
-
-  #sendEvent(frame: Frame): void {
-    this.#write(frame.bytes);
   }
 
   #write(frame: string | Buffer): void {
@@ -494,12 +489,4 @@ function parseControl<Name extends keyof typeof CONTROLS>(
     "invalid_arguments",
     `A frame "${name}" is invalid${where === "" ? "" : ` at ${where}`}: ${issue?.message ?? ""}`,
   );
-}
-
-function tooManyCommands(waitMs: number): ToolcribError {
-  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
-  return new ToolcribError("rate_limited", `Too many commands. Try again in ${seconds} s.`, {
-    hint: "http.limits.requestsPerMinute sets the limit.",
-    details: { retryAfterMs: seconds * 1000 },
-  });
 }

@@ -2,6 +2,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { ERROR_TABLE, type ErrorObject } from "../../../model/errors.ts";
 import type { RequestId, RpcError } from "../../../model/protocol.ts";
+import { textOf } from "../../http/open-streams.ts";
 import { type Encoded, encodeError, encodeToolcribError } from "../rpc-messages.ts";
 
 /** One write with its length where possible, so that a plain response is one packet. */
@@ -30,16 +31,6 @@ export function respondJson(
 function headersOf(length: number, headers: Readonly<OutgoingHttpHeaders> | undefined): OutgoingHttpHeaders {
   if (headers === undefined) return { "Content-Type": "application/json", "Content-Length": length };
   return { ...headers, "Content-Type": "application/json", "Content-Length": length };
-}
-
-/** The whole message as one string, if no part of it is bytes. */
-export function textOf(message: Encoded): string | undefined {
-  let text = "";
-  for (const part of message) {
-    if (typeof part !== "string") return undefined;
-    text += part;
-  }
-  return text;
 }
 
 export function bytesOf(message: Encoded): number {

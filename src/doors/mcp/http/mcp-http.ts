@@ -9,16 +9,24 @@ import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, MODERN_VERSION, PARSE_ERROR, type RequestId } from "../../../model/protocol.ts";
 import { type CallerQuota, quotaError, type QuotaReached } from "../../../policy/quota.ts";
-import type { HttpExchange } from "../../http/http-exchange.ts";
+import type { HttpExchange, HttpRoute } from "../../http/http-exchange.ts";
+import { OpenStreams, SseConnection } from "../../http/open-streams.ts";
 import { parseMessages } from "../rpc-messages.ts";
 import { requestedScope, type ViewScope } from "../view-scope.ts";
 import { acceptsOf, headerOf, isJson, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
-import { postBatch, postLegacy } from "./legacy-post.ts";
 import { postModern } from "./modern-post.ts";
-import { OpenStreams, SseConnection } from "./open-streams.ts";
-import { findSessionOrRefuse, forwardToOwner, isModern, SESSION_HEADER, VERSION_HEADER } from "./request-checks.ts";
-import { type Engine, type McpPost, SessionTable, type Transport } from "./session-table.ts";
 import { openSse, postToSse } from "./sse-transport.ts";
+import { findSessionOrRefuse, postBatch, postLegacy } from "./streamable-session.ts";
+import {
+  type Engine,
+  forwardToOwner,
+  isModern,
+  type McpPost,
+  SESSION_HEADER,
+  SessionTable,
+  type Transport,
+  VERSION_HEADER,
+} from "./transport.ts";
 
 export interface McpHttpLimits {
   readonly maxSessions: number;
@@ -54,12 +62,18 @@ const RESUME_GRACE_MS = 10_000;
 export class McpHttp {
   readonly #options: McpHttpOptions;
   readonly #transport: Transport & { isClosing: boolean };
+  readonly routes: readonly HttpRoute[];
   /** Limits that were reported already, so that each is reported once. */
   readonly #full = new Set<string>();
 
   constructor(options: McpHttpOptions) {
     const { door, clock, heartbeatMs = HEARTBEAT_MS, resumeGraceMs = RESUME_GRACE_MS } = options;
     this.#options = options;
+    this.routes = [
+      { path: options.basePath, access: "read", handle: (exchange) => this.#handleMcp(exchange) },
+      { path: options.ssePath, access: "read", handle: (exchange) => this.#handleSse(exchange) },
+      { path: options.messagesPath, access: "read", handle: (exchange) => this.#handleMessages(exchange) },
+    ];
     this.#transport = {
       door,
       clock,
@@ -88,7 +102,7 @@ export class McpHttp {
     this.#full.clear();
   }
 
-  handleMcp(exchange: HttpExchange): void | Promise<void> {
+  #handleMcp(exchange: HttpExchange): void | Promise<void> {
     const scope = this.#scopeOf(exchange, this.#options.basePath);
     if (scope === undefined) return;
     switch (exchange.request.method) {
@@ -103,13 +117,13 @@ export class McpHttp {
     }
   }
 
-  async handleSse(exchange: HttpExchange): Promise<void> {
+  async #handleSse(exchange: HttpExchange): Promise<void> {
     if (exchange.request.method !== "GET") return refuseMethod(exchange, "GET");
     const scope = this.#scopeOf(exchange, this.#options.ssePath);
     if (scope !== undefined) openSse(this.#transport, exchange, scope, this.#options.messagesPath);
   }
 
-  async handleMessages(exchange: HttpExchange): Promise<void> {
+  async #handleMessages(exchange: HttpExchange): Promise<void> {
     if (exchange.request.method !== "POST") return refuseMethod(exchange, "POST");
     const body = await readJson(exchange);
     if (body === undefined) return;

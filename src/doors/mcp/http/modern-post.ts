@@ -13,15 +13,14 @@ import {
 import { KeptResults } from "../../../sessions/kept-results.ts";
 import { mirroredParams } from "../../../upstream/http/mcp-headers.ts";
 import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
+import { MAX_SILENT_TICKS, type PendingReply, SseConnection } from "../../http/open-streams.ts";
 import { envelopeError } from "../mcp-handshake.ts";
 import { ParkedCalls } from "../parked-calls.ts";
 import { type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
 import { sharedMethod } from "../shared-requests.ts";
 import type { RequestOrigin } from "../view-scope.ts";
 import { decodeHeaderValue, headerOf, refuseRpc, respondJson } from "./http-messages.ts";
-import { MAX_SILENT_TICKS, type PendingReply, SseConnection } from "./open-streams.ts";
-import { admitOrRefuseRequests, answerOrError, forwardToOwner } from "./request-checks.ts";
-import type { McpPost, Transport } from "./session-table.ts";
+import { admitOrRefuseRequests, answerOrError, forwardToOwner, type McpPost, type Transport } from "./transport.ts";
 
 export async function postModern(post: McpPost, message: RpcRequest): Promise<void> {
   const { transport, exchange, accepts, scope } = post;

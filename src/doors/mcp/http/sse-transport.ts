@@ -5,12 +5,18 @@ import { type Caller, identityOf } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, type RpcRequest } from "../../../model/protocol.ts";
 import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
+import { type OpenStreams, type PendingReply, SseConnection } from "../../http/open-streams.ts";
 import { batchError, type Encoded, type MessageSink, type ParsedMessages } from "../rpc-messages.ts";
 import type { ViewScope } from "../view-scope.ts";
 import { acceptsOf, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
-import { type OpenStreams, type PendingReply, SseConnection } from "./open-streams.ts";
-import { admitOrRefuseRequests, answerOrError, refuseUnknownSession } from "./request-checks.ts";
-import type { EngineSession, OpenSession, Transport } from "./session-table.ts";
+import {
+  admitOrRefuseRequests,
+  answerOrError,
+  type EngineSession,
+  type OpenSession,
+  refuseUnknownSession,
+  type Transport,
+} from "./transport.ts";
 
 export function openSse(transport: Transport, exchange: HttpExchange, scope: ViewScope, messagesPath: string): void {
   const { request, response, caller } = exchange;
@@ -39,7 +45,7 @@ export function openSse(transport: Transport, exchange: HttpExchange, scope: Vie
 
 export function postToSse(transport: Transport, exchange: HttpExchange, posted: ParsedMessages): void {
   const { response, caller, query } = exchange;
-  const session = transport.sessions.find(query.get("sessionId") ?? "", identityOf(caller));
+  const session = transport.sessions.find(query.get("sessionId") ?? "", caller);
   if (!(session instanceof SseSession)) return refuseUnknownSession(exchange, null);
   const reason = posted.isBatch ? batchError(posted.batch, session.legacy.version) : undefined;
   if (reason !== undefined) return refuseRpc(response, 400, null, { code: INVALID_REQUEST, message: reason });
@@ -100,7 +106,7 @@ class SseSession implements OpenSession, MessageSink {
     this.legacy = open(this);
     this.#connection = new SseConnection(response);
     streams.add(this.#connection, caller);
-    this.#connection.named("endpoint", endpoint);
+    this.#connection.event({ event: "endpoint" }, [endpoint]);
   }
 
   get isOver(): boolean {

@@ -79,7 +79,8 @@ function* findCredentialTheft(text: ScannedText, subject: Subject): Generator<Si
 function inCommand(line: ScannedLine, subject: Subject): Sign | undefined {
   const { plain, text } = line;
   if (PASSWORD_DIALOG.test(text)) return theft(line, "A dialog asks for a password and gives it to the skill.", []);
-  const key = knownKeyIn(text);
+  // Of the service whose key is on the line, outside of a header.
+  const key = KNOWN_KEY.exec(withoutIdentity(text))?.[1];
   if (
     key !== undefined &&
     (sendsInCode(plain) || fetches(plain)) &&
@@ -88,7 +89,7 @@ function inCommand(line: ScannedLine, subject: Subject): Sign | undefined {
     const strange = addressesIn(plain).find((address) => isBad(address, subject) && !address.host.includes(key));
     if (strange !== undefined) return theft(line, `A key of ${key} is sent to ${strange.host}.`, [strange]);
   }
-  if (!sendsInCommand(plain)) return undefined;
+  if (!SEND_COMMAND.test(plain)) return undefined;
   const hard = hardSecretIn(plain) || hardSecretIn(text);
   if (!hard && !(softFileIn(plain) && /[@<|]|\$\(|`/.test(plain))) return undefined;
   const addresses = addressesIn(plain);
@@ -156,7 +157,7 @@ function inWords(text: ScannedText, index: number, line: ScannedLine, subject: S
     return theft(line, "The agent is instructed to gather secrets and to hide that it does.", []);
   const isHard = hardSecretIn(words);
   const isSeed = !isHard && SEED.test(words);
-  const isSoft = !isHard && !isSeed && softSecretIn(words);
+  const isSoft = !isHard && !isSeed && SOFT.test(withoutIdentity(words));
   if (!isHard && !isSeed && !isSoft) return undefined;
   const near = linesAround(text, index, isHard ? 1 : 0, isHard ? 3 : 2).filter(
     ({ fenced, frontmatter }) => !fenced && frontmatter === line.frontmatter,
@@ -215,15 +216,6 @@ function hardSecretIn(line: string): boolean {
   return HARD.some((pattern) => pattern.test(text)) || WHOLE_ENVIRONMENT.test(text);
 }
 
-function softSecretIn(line: string): boolean {
-  return SOFT.test(withoutIdentity(line));
-}
-
-/** The service whose key is on the line, outside of a header. */
-function knownKeyIn(line: string): string | undefined {
-  return KNOWN_KEY.exec(withoutIdentity(line))?.[1];
-}
-
 /** Whether the line names a file or store of secrets, not just the word. */
 function softFileIn(line: string): boolean {
   return /[./\\_-]/.test(SOFT.exec(withoutIdentity(line))?.[0] ?? "");
@@ -231,10 +223,6 @@ function softFileIn(line: string): boolean {
 
 function withoutIdentity(line: string): string {
   return line.includes("-") || line.includes("identityfile") ? line.replace(IDENTITY, " ") : line;
-}
-
-function sendsInCommand(plain: string): boolean {
-  return SEND_COMMAND.test(plain);
 }
 
 function sendsInCode(plain: string): boolean {

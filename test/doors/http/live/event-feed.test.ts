@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { EVENTS, type EventName } from "../../../../src/contract/websocket.ts";
-import { EventFeed, eventFilter } from "../../../../src/doors/http/live/event-feed.ts";
-import type { Frame } from "../../../../src/doors/http/live/feed-event.ts";
+import { EventFeed, eventFilter, type Frame } from "../../../../src/doors/http/live/event-feed.ts";
 import type { Caller } from "../../../../src/model/caller.ts";
 import { Redactor } from "../../../../src/secrets/redactor.ts";
 import { Session } from "../../../../src/sessions/session.ts";

@@ -1,7 +1,7 @@
 /** A hub in which a test makes things happen, and sockets and streams to it. */
 import { tmpdir } from "node:os";
 import type { LoadedConfig } from "../../../../src/config/load-config.ts";
-import type { FeedHub } from "../../../../src/doors/http/live/feed-event.ts";
+import type { FeedHub } from "../../../../src/doors/http/live/event-sources.ts";
 import { loadConfigFrom } from "../../../../src/hub/reload/config-source.ts";
 import type { HubEvents } from "../../../../src/hub/hub-events.ts";
 import type { View } from "../../../../src/hub/view/view.ts";

@@ -9,7 +9,7 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 import { McpHttp, type McpHttpOptions } from "../../../../src/doors/mcp/http/mcp-http.ts";
-import type { Engine } from "../../../../src/doors/mcp/http/session-table.ts";
+import type { Engine } from "../../../../src/doors/mcp/http/transport.ts";
 import type { Caller, Scope } from "../../../../src/model/caller.ts";
 import type { JsonObject } from "../../../../src/model/json.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
@@ -76,9 +76,8 @@ export class Bench {
       },
     };
     const [, first] = url.pathname.split("/");
-    if (first === "sse") void this.http.handleSse(exchange);
-    else if (first === "messages") void this.http.handleMessages(exchange);
-    else void this.http.handleMcp(exchange);
+    const route = this.http.routes.find(({ path }) => path === `/${first}`) ?? this.http.routes[0];
+    void route?.handle(exchange);
     this.handedOver += 1;
   }
 
@@ -263,11 +262,6 @@ function eventIn(block: string): SentEvent {
   );
   const data = fields["data"] ?? "";
   return { ...fields, message: data.startsWith("{") ? (JSON.parse(data) as JsonObject) : {} };
-}
-
-/** Waits until something holds, for as long as the test itself may take. */
-export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
 function readBody(incoming: IncomingMessage): Promise<Buffer> {

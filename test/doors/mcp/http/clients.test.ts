@@ -15,7 +15,8 @@ import { ToolRegistry } from "../../../../src/tools/tool-registry.ts";
 import { everything } from "../../../support/servers.ts";
 import { tool } from "../../../tools/support.ts";
 import { doorOn } from "../door-bench.ts";
-import { Bench, until } from "./bench.ts";
+import { Bench } from "./bench.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 let bench: Bench;
 let registry: ToolRegistry;
@@ -119,23 +120,23 @@ describe.each([
     });
     expect(textIn(asked)).toContain("sampled");
     registry.register(tool("later"));
-    await until(() => changes > 0);
+    await eventually(() => changes > 0);
   });
 
   it("[gate-11c] a call that is given up, or whose client is gone, is cancelled", async () => {
     const client = await legacyClient(transport());
     const gaveUp = new AbortController();
     const call = reasonOf(client.callTool({ name: "waits", arguments: {} }, undefined, { signal: gaveUp.signal }));
-    await until(() => started === 1);
+    await eventually(() => started === 1);
     gaveUp.abort();
     expect(await call).toContain("AbortError");
-    await until(() => aborted === 1);
+    await eventually(() => aborted === 1);
     const other = await legacyClient(transport());
     const cut = reasonOf(other.callTool({ name: "waits", arguments: {} }));
-    await until(() => started === 2);
+    await eventually(() => started === 2);
     await other.close();
     expect(await cut).toContain("Connection closed");
-    await until(() => aborted === 2);
+    await eventually(() => aborted === 2);
   });
 });
 
@@ -157,10 +158,10 @@ describe("[gate-17a] the SDK 2.x client", () => {
     const client = await modernClient("auto");
     const gaveUp = new AbortController();
     const call = reasonOf(client.callTool({ name: "waits", arguments: {} }, { signal: gaveUp.signal }));
-    await until(() => started === 1);
+    await eventually(() => started === 1);
     gaveUp.abort();
     expect(await call).toContain("AbortError");
-    await until(() => aborted === 1);
+    await eventually(() => aborted === 1);
   });
 
   it("[gate-01a] speaks the legacy era at the same address", async () => {

@@ -8,7 +8,7 @@ import {
   encodeResult,
   type MessageSink,
 } from "../../../../src/doors/mcp/rpc-messages.ts";
-import type { Engine, EngineSession } from "../../../../src/doors/mcp/http/session-table.ts";
+import type { Engine, EngineSession } from "../../../../src/doors/mcp/http/transport.ts";
 import type { JsonObject } from "../../../../src/model/json.ts";
 import {
   METHOD_NOT_FOUND,

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { settle } from "../../../support/fake-clock.ts";
-import { Bench, call, initializeRequest, modernHeaders, modernRequest, until } from "./bench.ts";
+import { Bench, call, initializeRequest, modernHeaders, modernRequest } from "./bench.ts";
 import { FakeEngine } from "./fake-engine.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 let engine: FakeEngine;
 let bench: Bench;
@@ -17,9 +18,9 @@ async function leave(path: string, headers: Record<string, string>, body?: unkno
   const before = bench.handedOver;
   bench.handsOverLate = true;
   const sent = bench.cut(path, headers, body);
-  await until(() => bench.arrived > before);
+  await eventually(() => bench.arrived > before);
   sent.cut();
-  await until(() => bench.handedOver > before);
+  await eventually(() => bench.handedOver > before);
   bench.handsOverLate = false;
   await settle();
 }
@@ -44,21 +45,21 @@ describe("a client that has left before its request is looked at", () => {
 
   it("[gate-08e] [gate-11c] leaves no session that it began", async () => {
     for (let times = 0; times < 5; times++) await leave("/mcp", {}, initializeRequest("2025-06-18"));
-    await until(() => bench.http.sessions === 0);
+    await eventually(() => bench.http.sessions === 0);
     expect((await bench.post(initializeRequest("2025-06-18"))).status).toBe(200);
   });
 
   it("[gate-11c] has its legacy call cancelled", async () => {
     const session = await bench.initialize("2025-06-18");
     await leave("/mcp", session, call("late", "hold"));
-    await until(() => engine.sessions[0]?.abandoned.length === 1);
+    await eventually(() => engine.sessions[0]?.abandoned.length === 1);
     expect(engine.sessions[0]?.abandoned).toEqual(["late"]);
   });
 
   it("[gate-08e] [gate-11c] has its modern call cancelled, and its listening ended", async () => {
     const params = { name: "hold" };
     await leave("/mcp", modernHeaders("tools/call", params), modernRequest("tools/call", params, "late"));
-    await until(() => engine.aborted.length === 1);
+    await eventually(() => engine.aborted.length === 1);
     const listen = { notifications: {} };
     const method = "subscriptions/listen";
     for (let times = 0; times < 5; times++) {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Bench, call, callerOf, initializeRequest, until } from "./bench.ts";
+import { Bench, call, callerOf, initializeRequest } from "./bench.ts";
 import { FakeEngine } from "./fake-engine.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 let engine: FakeEngine;
 let bench: Bench;
@@ -60,7 +61,7 @@ describe("sessions", () => {
   it("[gate-01a] DELETE ends a session, also in the middle of a call", async () => {
     const session = await bench.initialize();
     const running = bench.post(call(1, "hold"), session);
-    await until(() => engine.held.has(1));
+    await eventually(() => engine.held.has(1));
     expect((await bench.send("DELETE", "/mcp", session)).status).toBe(204);
     expect(engine.sessions[0]?.closed).toBe(true);
     const answer = await running;
@@ -253,10 +254,10 @@ describe("a client that goes away", () => {
   it("[gate-11c] cancels its call at once if nothing was sent yet", async () => {
     const session = await bench.initialize();
     const sent = bench.cut("/mcp", session, call("gone", "hold"));
-    await until(() => engine.held.has("gone"));
+    await eventually(() => engine.held.has("gone"));
     expect(engine.sessions[0]?.abandoned).toEqual([]);
     sent.cut();
-    await until(() => engine.sessions[0]?.abandoned.length === 1);
+    await eventually(() => engine.sessions[0]?.abandoned.length === 1);
     expect(engine.sessions[0]?.abandoned).toEqual(["gone"]);
   });
 
@@ -264,7 +265,7 @@ describe("a client that goes away", () => {
     const session = await bench.initialize();
     const stream = await startHeld("kept", session);
     stream.cut();
-    await until(() => bench.http.streams === 0);
+    await eventually(() => bench.http.streams === 0);
     await bench.clock.advance(9_999);
     expect(engine.sessions[0]?.abandoned).toEqual([]);
     await bench.clock.advance(1);
@@ -274,7 +275,7 @@ describe("a client that goes away", () => {
 
 async function startHeld(id: string, session: Record<string, string>): ReturnType<Bench["postStream"]> {
   const opening = bench.postStream(call(id, "hold"), session);
-  await until(() => engine.held.has(id));
+  await eventually(() => engine.held.has(id));
   engine.held.get(id)?.sink.send(['{"jsonrpc":"2.0","method":"notifications/progress","params":{}}']);
   return opening;
 }

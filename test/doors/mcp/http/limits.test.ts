@@ -3,8 +3,9 @@ import { encodeNotification, encodeResult } from "../../../../src/doors/mcp/rpc-
 import type { McpHttpOptions } from "../../../../src/doors/mcp/http/mcp-http.ts";
 import type { Scope } from "../../../../src/model/caller.ts";
 import { settle } from "../../../support/fake-clock.ts";
-import { Bench, call, callerOf, initializeRequest, modernHeaders, modernRequest, until } from "./bench.ts";
+import { Bench, call, callerOf, initializeRequest, modernHeaders, modernRequest } from "./bench.ts";
 import { FakeEngine } from "./fake-engine.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 let engine: FakeEngine;
 let bench: Bench;
@@ -37,13 +38,13 @@ describe("sessions", () => {
     const [listening, calling] = [await bench.initialize("2025-06-18"), await bench.initialize("2025-06-18")];
     const stream = await bench.getStream(listening);
     const running = bench.postStream(call("long", "hold"), calling);
-    await until(() => engine.held.has("long"));
+    await eventually(() => engine.held.has("long"));
     await bench.clock.advance(3 * IDLE_MS);
     expect(bench.http.sessions).toBe(2);
     engine.held.get("long")?.end(encodeResult("long", {}));
     expect((await (await running).rest()).at(-1)?.message["id"]).toBe("long");
     stream.cut();
-    await until(() => bench.http.streams === 0);
+    await eventually(() => bench.http.streams === 0);
     await bench.clock.advance(IDLE_MS + 60_000);
     expect(bench.http.sessions).toBe(0);
   });
@@ -119,7 +120,7 @@ describe("[trust-13a] quotas of callers", () => {
     expect(await listen(again)).toBe(503);
     await bench.getStream(others);
     stream.cut();
-    await until(() => bench.http.streams === 1);
+    await eventually(() => bench.http.streams === 1);
     await bench.getStream(again);
   });
 });
@@ -159,7 +160,7 @@ describe("closing", () => {
       modernRequest("subscriptions/listen", {}),
       modernHeaders("subscriptions/listen", {}),
     );
-    await until(() => engine.held.has("run") && bench.http.streams === 2);
+    await eventually(() => engine.held.has("run") && bench.http.streams === 2);
     const closing = bench.http.close(30_000);
     const refusals = [
       await bench.post(call(2, "echo"), session),
@@ -185,7 +186,7 @@ describe("closing", () => {
     await start();
     const session = await bench.initialize("2025-06-18");
     const opening = bench.postStream(call("never", "hold"), session);
-    await until(() => engine.held.has("never"));
+    await eventually(() => engine.held.has("never"));
     engine.held.get("never")?.sink.send(encodeNotification("notifications/progress", {}));
     const stream = await opening;
     let closed = false;

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { encodeNotification, encodeResult } from "../../../../src/doors/mcp/rpc-messages.ts";
-import { Bench, call, callerOf, ENVELOPE, modernHeaders, modernRequest, until } from "./bench.ts";
+import { Bench, call, callerOf, ENVELOPE, modernHeaders, modernRequest } from "./bench.ts";
 import { FakeEngine } from "./fake-engine.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 let engine: FakeEngine;
 let bench: Bench;
@@ -91,9 +92,9 @@ describe("streams", () => {
     const stream = await bench.postStream(modernRequest("subscriptions/listen", params), headers);
     expect((await stream.next())?.message["method"]).toBe("notifications/subscriptions/acknowledged");
     await bench.clock.advance(60_000);
-    await until(() => stream.comments.length > 0);
+    await eventually(() => stream.comments.length > 0);
     stream.cut();
-    await until(() => bench.http.streams === 0);
+    await eventually(() => bench.http.streams === 0);
     const json = { ...headers, accept: "application/json" };
     expect((await bench.post(modernRequest("subscriptions/listen", params), json)).status).toBe(406);
   });
@@ -102,21 +103,21 @@ describe("streams", () => {
     const params = { name: "hold" };
     const headers = modernHeaders("tools/call", params);
     const plain = bench.cut("/mcp", headers, modernRequest("tools/call", params, "plain"));
-    await until(() => engine.held.has("plain"));
+    await eventually(() => engine.held.has("plain"));
     plain.cut();
-    await until(() => engine.aborted.includes("plain"));
+    await eventually(() => engine.aborted.includes("plain"));
     const opening = bench.postStream(modernRequest("tools/call", params, "streaming"), headers);
-    await until(() => engine.held.has("streaming"));
+    await eventually(() => engine.held.has("streaming"));
     engine.held.get("streaming")?.sink.send(encodeNotification("notifications/progress", {}));
     (await opening).cut();
-    await until(() => engine.aborted.includes("streaming"));
+    await eventually(() => engine.aborted.includes("streaming"));
     expect(engine.aborted).toEqual(["plain", "streaming"]);
   });
 
   it("[gate-01b] a request that takes long becomes a stream", async () => {
     const params = { name: "hold" };
     const opening = bench.postStream(modernRequest("tools/call", params, "long"), modernHeaders("tools/call", params));
-    await until(() => engine.held.has("long"));
+    await eventually(() => engine.held.has("long"));
     await bench.clock.advance(30_000);
     const stream = await opening;
     engine.held.get("long")?.end(encodeResult("long", { done: true }));

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { encodeResult } from "../../../../src/doors/mcp/rpc-messages.ts";
-import { Bench, call, callerOf, type EventReader, initializeRequest, until } from "./bench.ts";
+import { Bench, call, callerOf, type EventReader, initializeRequest } from "./bench.ts";
 import { FakeEngine } from "./fake-engine.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 let engine: FakeEngine;
 let bench: Bench;
@@ -84,9 +85,9 @@ describe("HTTP+SSE", () => {
   it("[gate-01c] [gate-11c] the end of the stream ends the session and its calls", async () => {
     const [stream, endpoint] = await open();
     await bench.post(call("run", "hold"), {}, endpoint);
-    await until(() => engine.held.has("run"));
+    await eventually(() => engine.held.has("run"));
     stream.cut();
-    await until(() => bench.http.sessions === 0);
+    await eventually(() => bench.http.sessions === 0);
     expect(engine.sessions[0]?.closed).toBe(true);
     expect((await bench.post(call(1, "echo"), {}, endpoint)).status).toBe(404);
   });
@@ -108,7 +109,7 @@ describe("HTTP+SSE", () => {
   it("[gate-11a] a shutdown waits for its calls", async () => {
     const [stream, endpoint] = await open();
     await bench.post(call("run", "hold"), {}, endpoint);
-    await until(() => engine.held.has("run"));
+    await eventually(() => engine.held.has("run"));
     const closing = bench.http.close(10_000);
     engine.held.get("run")?.end(encodeResult("run", { done: true }));
     await closing;

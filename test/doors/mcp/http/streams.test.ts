@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { encodeNotification, encodeResult } from "../../../../src/doors/mcp/rpc-messages.ts";
 import { settle } from "../../../support/fake-clock.ts";
-import { Bench, call, type EventReader, until } from "./bench.ts";
+import { Bench, call, type EventReader } from "./bench.ts";
 import { FakeEngine, type FakeSession } from "./fake-engine.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const HEARTBEAT_MS = 15_000;
 
@@ -23,7 +24,7 @@ function session(): FakeSession {
 
 async function hold(id: string, headers: Record<string, string>): Promise<EventReader> {
   const opening = bench.postStream(call(id, "hold"), headers);
-  await until(() => engine.held.has(id));
+  await eventually(() => engine.held.has(id));
   progress(id, 1);
   return opening;
 }
@@ -67,7 +68,7 @@ describe("the answer as a stream", () => {
     const other = await hold("b", headers);
     const events = [await first.next(), await first.next()];
     first.cut();
-    await until(() => bench.http.streams === 1);
+    await eventually(() => bench.http.streams === 1);
     progress("a", 2);
     progress("b", 7);
     session().tell("notifications/message", {});
@@ -104,12 +105,12 @@ describe("the answer as a stream", () => {
   it("[gate-01a] an answer that came while nobody was there waits for whoever resumes", async () => {
     const headers = await bench.initialize("2025-11-25");
     const opening = bench.postStream(call("slow", "hold"), headers);
-    await until(() => engine.held.has("slow"));
+    await eventually(() => engine.held.has("slow"));
     await bench.clock.advance(500);
     const stream = await opening;
     expect(await stream.next()).toMatchObject({ id: "1-0", retry: "1000", data: "" });
     stream.cut();
-    await until(() => bench.http.streams === 0);
+    await eventually(() => bench.http.streams === 0);
     answer("slow");
     await settle();
     await bench.clock.advance(60_000);
@@ -121,13 +122,13 @@ describe("the answer as a stream", () => {
   it("[gate-01a] a call that takes its time becomes a stream to resume, which is kept alive", async () => {
     const headers = await bench.initialize("2025-11-25");
     const opening = bench.postStream(call("long", "hold"), headers);
-    await until(() => engine.held.has("long"));
+    await eventually(() => engine.held.has("long"));
     await bench.clock.advance(500);
     const stream = await opening;
     expect((await stream.next())?.data).toBe("");
     expect(stream.comments).toEqual([]);
     await bench.clock.advance(2 * HEARTBEAT_MS);
-    await until(() => stream.comments.length > 0);
+    await eventually(() => stream.comments.length > 0);
     answer("long");
     expect((await stream.rest()).at(-1)?.message["id"]).toBe("long");
   });
@@ -135,7 +136,7 @@ describe("the answer as a stream", () => {
   it("[gate-01a] a client that could not resume gets a stream only when the connection would fall silent", async () => {
     const headers = await bench.initialize("2025-06-18");
     const opening = bench.postStream(call("long", "hold"), headers);
-    await until(() => engine.held.has("long"));
+    await eventually(() => engine.held.has("long"));
     await bench.clock.advance(HEARTBEAT_MS - 500);
     expect(bench.http.streams).toBe(0);
     await bench.clock.advance(1000);
@@ -147,12 +148,12 @@ describe("the answer as a stream", () => {
   it("[gate-02c] a cancelled request ends without an answer", async () => {
     const headers = await bench.initialize();
     const opening = bench.postStream(call("c", "hold"), headers);
-    await until(() => engine.held.has("c"));
+    await eventually(() => engine.held.has("c"));
     engine.held.get("c")?.end(null);
     const stream = await opening;
     expect([stream.status, await stream.rest()]).toEqual([200, []]);
     const asJson = bench.post(call("d", "hold"), { ...headers, accept: "application/json" });
-    await until(() => engine.held.has("d"));
+    await eventually(() => engine.held.has("d"));
     engine.held.get("d")?.end(null);
     expect((await asJson).json).toMatchObject({ id: "d", error: { message: expect.stringContaining("cancelled") } });
   });
@@ -186,7 +187,7 @@ describe("the session's own stream", () => {
     expect(await first.next()).toBeUndefined();
     session().tell("notifications/message", { level: "info" });
     expect((await second.next())?.message["method"]).toBe("notifications/message");
-    await until(() => bench.http.streams === 1);
+    await eventually(() => bench.http.streams === 1);
   });
 
   it("[gate-01a] is resumed by Last-Event-ID with what was lost on the way", async () => {
@@ -197,7 +198,7 @@ describe("the session's own stream", () => {
     session().tell("notifications/message", { n: 2 });
     const one = await first.next();
     first.cut();
-    await until(() => bench.http.streams === 0);
+    await eventually(() => bench.http.streams === 0);
     session().tell("notifications/message", { n: 3 });
     const second = await bench.getStream({ ...headers, "last-event-id": one?.id ?? "" });
     const events = [await second.next(), await second.next(), await second.next()];

@@ -14,7 +14,6 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { chooseContainers } from "../../../../src/hub/skills/auto-start.ts";
 import { systemClock } from "../../../../src/base/clock.ts";
@@ -33,6 +32,7 @@ import { contextOf, depsOf, specOf } from "../../../support/connection-bench.ts"
 import { missingPodman, startEngine, type TestEngine } from "../../../support/containers.ts";
 import { startRegistry } from "../../../support/npm-registry.ts";
 import { isMissing } from "../../../support/skips.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const missing = missingPodman();
 isMissing("containers", missing);
@@ -185,7 +185,7 @@ describe.skipIf(missing !== undefined)("a server in a container", () => {
     expect(await failure(http("crash"))).toMatch(/ended with code 3.*the database is not there/s);
     expect(await failure(http("0", "none"))).toMatch(/only by a container with a network/);
     await attempt(server, "exit");
-    for (let turn = 0; turn < 100 && server.state.kind === "ready"; turn++) await delay(50);
+    await eventually(() => server.state.kind !== "ready");
     expect(server.info().lastError).toContain("the container ended with code 5");
     expect(isPublishedPort(Number(new URL(url).port))).toBe(false);
   });

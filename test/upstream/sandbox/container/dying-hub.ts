@@ -5,11 +5,11 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { containerEngine } from "../../../../src/upstream/sandbox/container-engine.ts";
 import { trackContainer } from "../../../../src/upstream/sandbox/live-containers.ts";
 import { makeNpmImage } from "../../../../src/upstream/sandbox/container-image.ts";
 import { PidRecords } from "../../../../src/upstream/stdio/pid-records.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const [home = "", npm = "", starter = "", ...programs] = process.argv.slice(2);
 const warn = (): void => {};
@@ -23,5 +23,5 @@ const launch = { name: "p", version: "1.2.3", bin: undefined, args: [], npm };
 const deps = { home, env: process.env, containers: {}, warn };
 const { signal } = new AbortController();
 void makeNpmImage({ launch, image: "localhost/p:1", base: "b", engine, deps, serverId: "two", signal });
-while (!existsSync(join(home, "npm"))) await delay(10);
+await eventually(() => existsSync(join(home, "npm")));
 process.stdout.write("ready\n");

@@ -1,12 +1,10 @@
 /** All open event streams and pending replies, with two timers for all of them. */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { Clock } from "../../../base/clock.ts";
-import { ChurnSet } from "../../../base/maps.ts";
-import type { Caller } from "../../../model/caller.ts";
-import { type CallerQuota, Quota, type QuotaReached } from "../../../policy/quota.ts";
-import { onceClosed } from "../../http/http-exchange.ts";
-import type { Encoded } from "../rpc-messages.ts";
-import { textOf } from "./http-messages.ts";
+import type { Clock } from "../../base/clock.ts";
+import { ChurnSet } from "../../base/maps.ts";
+import type { Caller } from "../../model/caller.ts";
+import { type CallerQuota, Quota, type QuotaReached } from "../../policy/quota.ts";
+import { onceClosed } from "./http-exchange.ts";
 
 /** A reply that may become a stream if it takes long. */
 export interface PendingReply {
@@ -98,6 +96,26 @@ export class OpenStreams {
   }
 }
 
+interface SseFields {
+  readonly event?: string;
+  readonly id?: string | undefined;
+  /** How long the client waits before it opens a cut stream again. */
+  readonly retryMs?: number;
+}
+
+/** One text without line breaks, in parts: text, and bytes that were encoded before. */
+export type SseData = readonly (string | Buffer)[];
+
+/** The whole as one string, if no part of it is bytes. */
+export function textOf(data: SseData): string | undefined {
+  let text = "";
+  for (const part of data) {
+    if (typeof part !== "string") return undefined;
+    text += part;
+  }
+  return text;
+}
+
 /** The most that may wait for a client that does not read, plus one message. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -105,6 +123,7 @@ const SSE_HEADERS: OutgoingHttpHeaders = {
   "Content-Type": "text/event-stream",
   "Cache-Control": "no-cache, no-transform",
   "X-Accel-Buffering": "no",
+  "X-Content-Type-Options": "nosniff",
 };
 
 /** One open response that carries server-sent events. */
@@ -133,18 +152,21 @@ export class SseConnection {
   }
 
   /** False if it could not be written. */
-  send(message: Encoded, id?: string): boolean {
-    const head = id === undefined ? "event: message\ndata: " : `id: ${id}\nevent: message\ndata: `;
-    return this.#write(head, message);
+  send(message: SseData, id?: string): boolean {
+    return this.event({ event: "message", id }, message);
   }
 
   /** An event without data: the client can resume from here, and knows how long to wait before it does. */
   prime(id: string, retryMs: number): void {
-    this.#write(`id: ${id}\nretry: ${retryMs}\ndata: `, []);
+    this.event({ id, retryMs }, []);
   }
 
-  named(event: string, data: string): void {
-    this.#write(`event: ${event}\ndata: `, [data]);
+  /** False if it could not be written. */
+  event({ event, id, retryMs }: SseFields, data: SseData): boolean {
+    let head = id === undefined ? "" : `id: ${id}\n`;
+    if (retryMs !== undefined) head += `retry: ${retryMs}\n`;
+    if (event !== undefined) head += `event: ${event}\n`;
+    return this.#write(`${head}data: `, data);
   }
 
   comment(text: string): void {
@@ -164,7 +186,7 @@ export class SseConnection {
     this.#response.end();
   }
 
-  #write(head: string, message: Encoded): boolean {
+  #write(head: string, data: SseData): boolean {
     const response = this.#response;
     if (!this.isOpen) return false;
     if (response.writableLength > this.#maxBuffered) {
@@ -172,14 +194,14 @@ export class SseConnection {
       return false;
     }
     this.#quiet = false;
-    const text = textOf(message);
+    const text = textOf(data);
     if (text !== undefined) {
       response.write(`${head}${text}\n\n`);
       return true;
     }
     response.cork();
     response.write(head);
-    for (const part of message) response.write(part);
+    for (const part of data) response.write(part);
     response.write("\n\n");
     response.uncork();
     return true;

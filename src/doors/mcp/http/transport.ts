@@ -1,19 +1,19 @@
-/** The state that all parts of MCP over HTTP share: the door, open sessions and open streams. */
+/** Shared by all parts of MCP over HTTP: the door, open sessions and streams, and the checks before a request is answered. */
 import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
-import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
-import type { Caller } from "../../../model/caller.ts";
-import type { RequestId } from "../../../model/protocol.ts";
+import type { IdKind, RoutableIds } from "../../../hub/cluster/routable-ids.ts";
+import { type Caller, identityOf, type Scope } from "../../../model/caller.ts";
+import { asToolcribError } from "../../../model/errors.ts";
+import { MODERN_VERSION, type RequestId, type RpcNotification, type RpcRequest } from "../../../model/protocol.ts";
 import { type CallerQuota, makesRoom, Quota, type QuotaReached } from "../../../policy/quota.ts";
 import type { HttpExchange } from "../../http/http-exchange.ts";
+import type { OpenStreams } from "../../http/open-streams.ts";
 import type { LegacySession } from "../legacy-session.ts";
 import type { McpDoor } from "../mcp-door.ts";
-import type { MessageSink } from "../rpc-messages.ts";
-import type { ViewScope } from "../view-scope.ts";
-import type { RequestOrigin } from "../view-scope.ts";
-import type { Accepts } from "./http-messages.ts";
-import type { OpenStreams } from "./open-streams.ts";
+import { claimsModern, type Encoded, encodeToolcribError, type MessageSink } from "../rpc-messages.ts";
+import type { RequestOrigin, ViewScope } from "../view-scope.ts";
+import { type Accepts, refuseWithError } from "./http-messages.ts";
 
 export type EngineSession = Pick<LegacySession, "version" | "request" | "notify" | "answer" | "abandon" | "close"> &
   Partial<Pick<LegacySession, "isOver">>;
@@ -116,9 +116,11 @@ export class SessionTable {
   }
 
   /** The session of another caller is not found. */
-  find(id: string, key: string): OpenSession | undefined {
+  find(id: string, caller: Caller): OpenSession | undefined {
     const session = this.#sessions.get(id);
-    if (session === undefined || session.key !== key) return undefined;
+    if (session === undefined) return undefined;
+    // Callers of known tokens are the same objects from request to request.
+    if (session.caller !== caller && session.key !== identityOf(caller)) return undefined;
     const now = this.#clock.now();
     if (session.isOver === true || (!session.isBusy && now - session.usedAt >= this.#limits.sessionIdleMs)) {
       this.end(session);
@@ -171,4 +173,85 @@ export class SessionTable {
 
 function quotaLimits({ maxSessions, perCaller }: SessionLimits): CallerQuota {
   return { ...perCaller, total: maxSessions };
+}
+
+export const SESSION_HEADER = "mcp-session-id";
+export const VERSION_HEADER = "mcp-protocol-version";
+
+export function refuseUnknownSession({ response }: HttpExchange, id: RequestId | null): void {
+  const hint = "It may have ended: start a new one with initialize.";
+  refuseWithError(response, id, { code: "not_found", message: "No such session.", hint });
+}
+
+/**
+ * Whether new requests are accepted, and these from this caller. If not, that is answered. A session of a node that shuts down
+ * counts as ended: the client opens a new one at another node.
+ */
+export function admitOrRefuseRequests(
+  { transport, exchange }: Pick<McpPost, "transport" | "exchange">,
+  requests: readonly RpcRequest[],
+  { ofSession = false }: { readonly ofSession?: boolean } = {},
+): boolean {
+  if (requests.length > 0 && transport.isClosing) {
+    const id = requests[0]?.id ?? null;
+    if (ofSession && transport.ids !== undefined) refuseUnknownSession(exchange, id);
+    else transport.refuseClosing(exchange.response, id);
+    return false;
+  }
+  for (const { method } of requests) {
+    const scope = requiredScope(method);
+    if (exchange.caller.scopes.has(scope)) continue;
+    exchange.refuseScope(scope);
+    return false;
+  }
+  return true;
+}
+
+/** The scope that a request of this method needs. */
+function requiredScope(method: string): Scope {
+  return method === "tools/call" ? "call" : "read";
+}
+
+/**
+ * True if it was answered: by the node that has it, or because that node cannot be reached. False if no live node has it: it is
+ * then looked up here, and not found.
+ */
+export async function forwardToOwner(
+  ids: RoutableIds | undefined,
+  exchange: HttpExchange,
+  kind: IdKind,
+  id: string | null | undefined,
+  request: RequestId | null,
+): Promise<boolean> {
+  if (ids === undefined || id === null || id === undefined || exchange.forwardTo === undefined) return false;
+  const place = await ids.find(kind, id);
+  if (place === undefined || !("node" in place)) return false;
+  switch (await exchange.forwardTo(place.node)) {
+    case "answered":
+      return true;
+    case "gone":
+      return false;
+    case "away":
+      // Not 404, after which clients drop a session that may be alive.
+      refuseWithError(exchange.response, request, {
+        code: "server_unavailable",
+        message: "The node that has this session cannot be reached at the moment.",
+        hint: "Try again soon.",
+      });
+      return true;
+  }
+}
+
+/** The door answers every request; an error that it throws is a bug and is answered as one. */
+export async function answerOrError(id: RequestId, ask: () => Promise<Encoded | null>): Promise<Encoded | null> {
+  try {
+    return await ask();
+  } catch (error) {
+    return encodeToolcribError(id, asToolcribError(error).toObject());
+  }
+}
+
+/** `initialize` opens a legacy session whatever the header says, unless the message itself claims the modern era. */
+export function isModern(message: RpcRequest | RpcNotification, versionHeader: string | undefined): boolean {
+  return claimsModern(message) || (versionHeader === MODERN_VERSION && message.method !== "initialize");
 }

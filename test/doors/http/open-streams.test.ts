@@ -1,9 +1,9 @@
 import { createServer, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, it } from "vitest";
-import { SseConnection } from "../../../../src/doors/mcp/http/open-streams.ts";
-import { settle } from "../../../support/fake-clock.ts";
-import { EventReader } from "./bench.ts";
+import { SseConnection } from "../../../src/doors/http/open-streams.ts";
+import { settle } from "../../support/fake-clock.ts";
+import { EventReader } from "../mcp/http/bench.ts";
 
 const cleanUp: (() => void)[] = [];
 afterEach(() => {
@@ -62,7 +62,7 @@ it("[gate-08f] a heartbeat adds nothing to what a client leaves unread", async (
 it("[gate-01a] bytes and text of one message are one event", async () => {
   const [connection, reader] = await connect(1024);
   connection.send(['{"a":', Buffer.from('"ü"'), "}"], "1-1");
-  connection.named("endpoint", "messages");
+  connection.event({ event: "endpoint" }, ["messages"]);
   connection.end();
   const events = await reader.rest();
   expect(events[0]).toMatchObject({ id: "1-1", event: "message", message: { a: "ü" } });
