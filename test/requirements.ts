@@ -511,4 +511,22 @@ export const REQUIREMENTS = {
   "house-12a": "ARCHITECTURE.md is one page and lists every folder.",
   "house-12b": "Files that a document names exist.",
   "house-12c": "Commands that CONTRIBUTING.md names exist.",
+  "counter-08a":
+    "Programs inherit proxies, certificate authorities and registries by default, and nothing else; the docs list them.",
+  "counter-08b":
+    "`env.inherit` of the config or of a server replaces the default list; `[]` passes none on; `env` wins.",
+  "counter-08c":
+    "A cage with network can read the inherited certificate files; one without network inherits nothing by default.",
+  "counter-08d":
+    "Passwords in inherited addresses are shown nowhere, and reach no server that the user did not describe.",
+  "counter-08e": "No project, client or skill widens what is inherited; a trusted project's list is shown first.",
+  "counter-08f":
+    "A package that cannot be installed fails the start at once, with the runner's words, a stable code and a hint.",
+  "counter-08g": "`doctor` names what servers inherit and what is missing.",
+  "counter-09a": "A first download is shown as progress, and does not count against `timeout`.",
+  "counter-09b": "It has its own time limit.",
+  "counter-09c": "A package that is there already is not reported as being installed.",
+  "counter-09d": "npx, npm exec, pnpm dlx, yarn dlx, bunx, uvx, uv tool run and pipx run are known, with their words.",
+  "counter-09e": "The README's first example works on the registry of this machine.",
+  "counter-09f": "The progress is in the CLI, `serve`, REST, events and the page.",
 } as const;

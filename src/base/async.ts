@@ -25,18 +25,68 @@ export async function endsWithin(
   }
 }
 
+interface TimeoutOptions {
+  readonly ms: number;
+  readonly late: () => Error;
+  readonly clock?: Clock;
+  /** Time that does not count. */
+  readonly pauses?: Pauses;
+}
+
 /** Rejects with `late()` if the work takes longer. The work is not stopped; its later outcome is dropped. */
 export async function withTimeout<Value>(
   work: Promise<Value>,
-  { ms, late, clock = systemClock }: { readonly ms: number; readonly late: () => Error; readonly clock?: Clock },
+  { ms, late, clock = systemClock, pauses }: TimeoutOptions,
 ): Promise<Value> {
   const { promise: over, reject } = Promise.withResolvers<never>();
-  const stopTimer = clock.after(ms, () => reject(late()));
+  const stopTimer = afterPauses(ms, { clock, pauses, run: () => reject(late()) });
   try {
     return await Promise.race([work, over]);
   } finally {
     stopTimer();
   }
+}
+
+/** Adds up the time in which work that has a time limit waits for something that has a limit of its own. */
+export class Pauses {
+  readonly #clock: Clock;
+  #since: number | undefined;
+  #ended = 0;
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  pause(): void {
+    this.#since ??= this.#clock.now();
+  }
+
+  resume(): void {
+    this.#ended = this.totalMs();
+    this.#since = undefined;
+  }
+
+  totalMs(): number {
+    return this.#ended + (this.#since === undefined ? 0 : this.#clock.now() - this.#since);
+  }
+}
+
+/** Runs it when the time is over, without the pauses from now on. The returned function takes it back. */
+export function afterPauses(
+  ms: number,
+  { clock, pauses, run }: { readonly clock: Clock; readonly pauses?: Pauses; readonly run: () => void },
+): () => void {
+  let paused = pauses?.totalMs() ?? 0;
+  const wait = (time: number): (() => void) =>
+    clock.after(time, () => {
+      const total = pauses?.totalMs() ?? 0;
+      if (total <= paused) return run();
+      const more = total - paused;
+      paused = total;
+      stop = wait(more);
+    });
+  let stop = wait(ms);
+  return () => stop();
 }
 
 /** Rejects with `reason()` as soon as the signal aborts, even if the work ignores it; its later outcome is dropped. */

@@ -114,8 +114,9 @@ export class RunningHub {
       .map((info) => ({ info, reason: info.lastError ?? this.#waitedFor(info) }));
   }
 
-  #waitedFor({ state }: ServerInfo): string {
-    return state === "connecting" ? `not connected within ${this.#timeout.ms} ms` : `it is ${state}`;
+  #waitedFor({ state, progress }: ServerInfo): string {
+    if (state !== "connecting") return `it is ${state}`;
+    return `not connected within ${this.#timeout.ms} ms${progress === undefined ? "" : `: ${progress}`}`;
   }
 }
 
@@ -157,6 +158,9 @@ export async function withHub(
     // Commands about skills show these themselves; for others they are irrelevant.
     for (const early of hub.warnings()) if (!early.message.startsWith(SKILLS_WARNING)) tell(early);
     hub.on("warning", tell);
+    hub.on("server", ({ info }) => {
+      if (info.progress !== undefined) invocation.out.note(`${info.id}: ${info.progress}`);
+    });
     const exitCode = await use(new RunningHub(hub, AbortSignal.any([signals.signal, timeout.signal]), timeout));
     return signals.exitCode ?? exitCode;
   } catch (error) {

@@ -22,6 +22,10 @@ export function renderConfigDocs(): string {
       ...authSections(entry.properties?.["auth"]),
       "### `tools` of a server",
       table(entry.properties?.["tools"]),
+      "## `env` of the file",
+      "A server's own `inherit`, which can also be written as a list under its `env`, takes precedence. The default list is in " +
+        "[servers.md](servers.md#what-a-child-process-gets).",
+      table(config.properties?.["env"]),
       "## `tools` of the file",
       table(config.properties?.["tools"]),
       "## `limits`",

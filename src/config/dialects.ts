@@ -17,7 +17,8 @@ const CLIENT_FILES = new Set(
 );
 
 /** Top-level keys by which a file with `mcpServers` is Toolcrib's own. */
-const OWN_KEYS = Object.keys(ConfigSchema.shape).filter((key) => key !== "mcpServers" && key !== "$schema");
+/** Not `env`, which Claude Code's settings have as well. */
+const OWN_KEYS = Object.keys(ConfigSchema.shape).filter((key) => !["mcpServers", "$schema", "env"].includes(key));
 
 const OWN_FILE = /^toolcrib(?:\..*)?\.jsonc?$/;
 
@@ -30,7 +31,8 @@ export function detectDialect(value: unknown, file: string): FileDialect {
   if (Array.isArray(value["servers"])) return "list";
   if (Array.isArray(value["mcpServers"])) return "acp";
   if (isJsonObject(value["mcpServers"])) {
-    return isClientFile(name) || !OWN_KEYS.some((key) => Object.hasOwn(value, key)) ? "claude" : "toolcrib";
+    const isOwn = OWN_KEYS.some((key) => Object.hasOwn(value, key)) || Array.isArray(objectAt(value, "env")["inherit"]);
+    return isClientFile(name) || !isOwn ? "claude" : "toolcrib";
   }
   if (isJsonObject(value["servers"])) return "vscode";
   if (isOpenclaw(value, name)) return "openclaw";

@@ -67,7 +67,8 @@ export class EntryReader {
 
   /** An entry with Toolcrib's own keys. */
   readOwn(id: string, path: ConfigPath, raw: unknown): ServerSpec | undefined {
-    const { output, problems, warnings } = validateConfig(this.document, path, raw, ServerEntrySchema, entryNode());
+    const value = withOwnInherit(raw);
+    const { output, problems, warnings } = validateConfig(this.document, path, value, ServerEntrySchema, entryNode());
     this.warnings.push(...warnings);
     this.problems.push(...problems);
     if (output === undefined) return undefined;
@@ -135,6 +136,13 @@ export class EntryReader {
     const { warnings, problems } = this;
     return { dialect: this.#dialect, servers, roleServers, warnings, problems, own: this.#own };
   }
+}
+
+/** `env.inherit` as a list is not a variable: the entry with it as a key of its own, which takes precedence. */
+export function withOwnInherit(entry: unknown): unknown {
+  if (!isJsonObject(entry) || !isJsonObject(entry["env"]) || !Array.isArray(entry["env"]["inherit"])) return entry;
+  const { inherit, ...env } = entry["env"];
+  return { inherit, ...entry, env };
 }
 
 // Other programs' names for the keys of a server entry, and other forms of their values.

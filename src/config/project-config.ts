@@ -10,7 +10,7 @@ import type { Diagnostic, LoadedConfig, ProjectReading } from "../model/loaded-c
 import type { ServerSpec } from "../model/server-spec.ts";
 import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK } from "../secrets/mask.ts";
-import { withSandbox } from "./sandbox-defaults.ts";
+import { withServerDefaults } from "./server-defaults.ts";
 import { mergeLayers, withHubSandbox } from "./read-config.ts";
 import { GUARD_ORDER } from "./project-trust.ts";
 
@@ -90,7 +90,7 @@ function unusedKeys(written: JsonObject): string[] {
 
 /** Others are reported as unknown keys already. */
 function isKnownKey(key: string): boolean {
-  return ["workspaceDir", "audit", "http", "hub", "sessions", "store", "containers", "cluster"].includes(key);
+  return ["workspaceDir", "audit", "env", "http", "hub", "sessions", "store", "containers", "cluster"].includes(key);
 }
 
 type Warn = (path: string, message: string) => void;
@@ -117,7 +117,8 @@ function projectServers(
       warn(place, "a role of your own config gets no server from a project; this server is left out");
       return [];
     }
-    const { trust, tags, ...rest } = spec;
+    // What the project's own `env.inherit` says does not count.
+    const { trust, tags, hubInherit: _hubInherit, ...rest } = spec;
     if (trust === "trusted") warn(`${place}.trust`, 'a project cannot call its servers "trusted"; it is "untrusted"');
     const keepsTags = tags !== undefined && !hasTagRules;
     if (tags !== undefined && !keepsTags) warn(`${place}.tags`, "not used, because rules of your own config name tags");
@@ -125,7 +126,7 @@ function projectServers(
   });
   const sandboxed = withHubSandbox({ file, servers: own }, base.config, warnings);
   const merged = mergeLayers([{ file: base.file ?? "library", servers: base.servers }, sandboxed], warnings);
-  const added = merged.filter((spec) => spec.fromProject === true).map((spec) => withSandbox(spec, base));
+  const added = merged.filter((spec) => spec.fromProject === true).map((spec) => withServerDefaults(spec, base));
   const room = base.config.limits.servers - base.servers.length;
   if (added.length <= room) return added;
   const late = added.slice(Math.max(0, room)).map(({ id }) => id);
@@ -231,6 +232,7 @@ export function describeProject({ loaded, failure }: ProjectReading): string[] {
 
 function describeStart(spec: ServerSpec): string {
   const { command, args = [], url, env = {}, headers = {}, auth = {}, cwd, sandbox, allowHttp, enabled } = spec;
+  const { inherit = [] } = spec;
   const target = url ?? (command === undefined ? `image ${JSON.stringify(sandbox)}` : commandLine([command, ...args]));
   const texts = Object.entries(auth).flatMap(([key, value]) =>
     typeof value === "string" ? [[`auth.${key}`, value] as const] : [],
@@ -243,6 +245,7 @@ function describeStart(spec: ServerSpec): string {
     target,
     ...(cwd === undefined ? [] : [`in ${quoted(cwd)}`]),
     ...(values.length === 0 ? [] : [`with ${values.join(" ")}`]),
+    ...(inherit.length === 0 ? [] : [`and from your environment ${inherit.map(quoted).join(" ")}`]),
     ...(sandbox === undefined || command === undefined ? [] : [`sandbox ${JSON.stringify(sandbox)}`]),
     ...(allowHttp === true ? ["(plain http)"] : []),
     ...(enabled ? [] : ["(disabled)"]),

@@ -5,7 +5,7 @@ import { findNearest } from "../base/near-matches.ts";
 import { CLIENT_IDS, type ClientId } from "../clients/agent-client.ts";
 import { type Config, type ConfigInput, ConfigSchema, type Limits } from "../model/config.ts";
 import { systemErrorCode, ToolcribError } from "../model/errors.ts";
-import { isJsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Diagnostic, LoadedConfig } from "../model/loaded-config.ts";
 import type { ServerEntry, ServerSpec } from "../model/server-spec.ts";
 import {
@@ -18,9 +18,10 @@ import {
 } from "./config-document.ts";
 import { configProblems, configWarnings, serverProblems, serverWarnings } from "./config-rules.ts";
 import { configNode } from "./config-schema.ts";
+import { withOwnInherit } from "./entry-reader.ts";
 import { detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
 import { expandTilde, localClientEnvironment, userHome } from "./find-config.ts";
-import { withImportedSandbox, withSandbox, withSkillFolder } from "./sandbox-defaults.ts";
+import { withImportedSandbox, withServerDefaults, withSkillFolder } from "./server-defaults.ts";
 import { describeAllowed, unknownKey, validateConfig } from "./validate-config.ts";
 
 interface ReadOptions {
@@ -75,7 +76,7 @@ export async function readConfig(
   const own = primary.servers.map((spec) => withSkillFolder(spec, home));
   const imported = imports.layers.map((layer) => (layer.own ? layer : withHubSandbox(layer, config, warnings)));
   const merged = mergeLayers([{ file: document.file, servers: own }, ...imported], warnings);
-  const servers = merged.map((spec) => withSandbox(spec, { config, baseDir }));
+  const servers = merged.map((spec) => withServerDefaults(spec, { config, baseDir }));
   if (servers.length > config.limits.servers) {
     const message = `found ${servers.length} servers in all; allowed are ${config.limits.servers}`;
     problems.push(document.report(["limits", "servers"], { severity: "error", code: "too_many_servers", message }));
@@ -111,7 +112,7 @@ function readOwnLayer(document: ConfigDocument, baseDir: string, user: string): 
 }
 
 function readToolcribFile(document: ConfigDocument, value: unknown, baseDir: string): OwnLayer {
-  const { output, problems, warnings } = validateConfig(document, [], value, ConfigSchema, configNode());
+  const { output, problems, warnings } = validateConfig(document, [], withInherits(value), ConfigSchema, configNode());
   if (output === undefined) return { config: defaults(), servers: [], problems, warnings };
   const found = {
     problems: [...problems, ...configProblems(document, output)],
@@ -129,6 +130,23 @@ function readToolcribFile(document: ConfigDocument, value: unknown, baseDir: str
     specsAt(["roles", role, "mcpServers"], mcpServers),
   ]);
   return { config: output, servers: [...shared, ...serversOfRoles(Object.fromEntries(ofRoles))], ...found };
+}
+
+/** A config in which every server entry has `inherit` as a key of its own. */
+function withInherits(value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  const config: JsonObject = { ...value };
+  const each = (map: unknown, change: (item: unknown) => unknown): unknown =>
+    isJsonObject(map) ? Object.fromEntries(Object.entries(map).map(([key, item]) => [key, change(item)])) : map;
+  if ("mcpServers" in config) config["mcpServers"] = each(config["mcpServers"], withOwnInherit);
+  if ("roles" in config) {
+    config["roles"] = each(config["roles"], (role) =>
+      isJsonObject(role) && "mcpServers" in role
+        ? { ...role, mcpServers: each(role["mcpServers"], withOwnInherit) }
+        : role,
+    );
+  }
+  return config;
 }
 
 /** Other keys of a client's own file are that client's; elsewhere they are likely a mistyped key of ours. */

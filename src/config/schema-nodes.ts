@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { ConfigSchema } from "../model/config.ts";
-import { ServerEntrySchema } from "../model/server-spec.ts";
+import { ServerEntrySchema, ServerEnvSchema } from "../model/server-spec.ts";
 
 /** The part of JSON Schema that the config schema uses. */
 export interface SchemaNode {
@@ -41,7 +41,10 @@ function nodeOf(schema: z.ZodType): SchemaNode {
   // What zod emits for the schemas in src/model is covered by SchemaNode; a test walks the whole of it.
   return z.toJSONSchema(schema, {
     io: "input",
-    override: ({ jsonSchema }) => tidy(jsonSchema as SchemaNode),
+    override: ({ zodSchema, jsonSchema }) => {
+      tidy(jsonSchema as SchemaNode);
+      if (zodSchema === ServerEnvSchema) allowInherit(jsonSchema as SchemaNode);
+    },
   }) as SchemaNode;
 }
 
@@ -49,4 +52,9 @@ function nodeOf(schema: z.ZodType): SchemaNode {
 function tidy(node: SchemaNode): void {
   if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
   if (node.propertyNames !== undefined && node.propertyNames.pattern === undefined) delete node.propertyNames;
+}
+
+/** As files may have it: reading moves it out of `env`. A variable of that name is a text. */
+function allowInherit(node: SchemaNode): void {
+  node.properties = { inherit: { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] } };
 }

@@ -27,6 +27,16 @@ export const ServerInfoSchema = z
     serverVersion: z.string().nullable(),
     lastError: z.string().nullable(),
     hint: z.string().optional(),
+    problem: z
+      .string()
+      .optional()
+      .describe(
+        "The cause of `lastError` as a code, if it is a known one: `registry_unreachable`, `registry_certificate`, `registry_refused`, `package_not_found` or `install_timeout`.",
+      ),
+    progress: z
+      .string()
+      .optional()
+      .describe("In state `connecting`: what the start waits for, such as `installing @scope/name …`."),
     connectedAt: z.string().nullable(),
     origin: z.object({ file: z.string(), dialect: z.string() }),
     tags: z.array(z.string()),

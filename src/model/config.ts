@@ -1,7 +1,14 @@
 /** The config file as one zod schema: types, JSON Schema and docs/config.md all come from here. */
 import { z } from "zod";
 import { SCOPES } from "./caller.ts";
-import { ContainersSchema, SandboxSchema, ServerEntrySchema, ServerIdSchema, ToolRulesSchema } from "./server-spec.ts";
+import {
+  ContainersSchema,
+  EnvSettingsSchema,
+  SandboxSchema,
+  ServerEntrySchema,
+  ServerIdSchema,
+  ToolRulesSchema,
+} from "./server-spec.ts";
 
 const Count = z.int().positive();
 const Milliseconds = z.int().positive();
@@ -468,6 +475,7 @@ export const ConfigSchema = z.strictObject({
     .describe(
       "Where to store state: `sqlite` (in the home), or the address of a PostgreSQL database, which may contain references. `sqlite` if absent; nothing is stored for a config given in code that does not set it.",
     ),
+  env: EnvSettingsSchema.prefault({}).describe("The environment that programs of servers get."),
   sandbox: SandboxSchema.optional().describe("The sandbox of servers that do not set their own; `none` if absent."),
   containers: ContainersSchema.prefault({}).describe("How containers are run."),
   cluster: ClusterSchema.optional().describe(

@@ -171,6 +171,18 @@ const RootSchema = SystemText.min(1).regex(/^(?!.*(?:\$\{|secret:\/\/))/s, "a fo
 
 const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._@ -]{0,63}$/;
 
+/** Names of environment variables. */
+const InheritSchema = z.array(SystemText.regex(/^[^=]+$/, "the name of an environment variable").max(256));
+
+export const EnvSettingsSchema = z.strictObject({
+  inherit: InheritSchema.optional().describe(
+    "Names of variables of Toolcrib's own environment that programs of servers get in addition to the minimal environment. Replaces the default list: proxies, certificate authorities and package registries, see [servers.md](servers.md#what-a-child-process-gets). `[]` passes none on.",
+  ),
+});
+
+/** The variables of an entry. In a file it may also contain `inherit`, as a list, which becomes a key of the entry. */
+export const ServerEnvSchema = z.record(SystemText, SystemText);
+
 export const ServerIdSchema = z
   .string()
   .regex(ID_PATTERN, "a letter or digit, then up to 63 letters, digits, spaces or any of . _ @ -")
@@ -184,10 +196,12 @@ export const ServerEntrySchema = z.strictObject({
     .array(SystemText)
     .optional()
     .describe("Its arguments. Other users of the machine can see them: do not put secrets here."),
-  env: z
-    .record(SystemText, SystemText)
-    .optional()
-    .describe("Environment variables for the program, added to a minimal environment. Values may contain references."),
+  env: ServerEnvSchema.optional().describe(
+    "Environment variables for the program, added to a minimal environment. Values may contain references. A list under `inherit` is read as the key `inherit`.",
+  ),
+  inherit: InheritSchema.optional().describe(
+    "Names of variables of Toolcrib's own environment that the program gets as well; `env.inherit` of the file if absent. `[]` passes none on.",
+  ),
   cwd: SystemText.optional().describe(
     "Working directory of the program, relative to the config file. The folder of the config file if absent; your home folder for the config in Toolcrib's home.",
   ),
@@ -204,6 +218,11 @@ export const ServerEntrySchema = z.strictObject({
   enabled: z.boolean().default(true).describe("false keeps the entry but never connects it."),
   autoConnect: z.boolean().default(true).describe("false connects it only on request."),
   timeout: Milliseconds.default(30_000).describe("Milliseconds that connecting may take."),
+  installTimeout: Milliseconds.max(MAX_TIMER_MS)
+    .default(300_000)
+    .describe(
+      "Milliseconds that `npx`, `uvx` and the like may take to fetch the program before it starts; not part of `timeout`.",
+    ),
   toolTimeout: Milliseconds.default(60_000).describe(
     "Milliseconds that a call may take; each progress report restarts it, up to ten times this in all.",
   ),
@@ -293,6 +312,8 @@ export interface ServerSpec extends ServerEntry {
   readonly replaces?: string;
   /** Set if `sandbox` is a default and not the entry's own: whose. It is never written back. */
   readonly sandboxFrom?: "hub" | "skills";
+  /** `env.inherit` of the config, if it is set. The entry's own `inherit` takes precedence. It is never written back. */
+  readonly hubInherit?: readonly string[];
   /** Set for a server of a project config: servers of the home take precedence over it in everything. */
   readonly fromProject?: true;
 }

@@ -9,7 +9,8 @@ export type ServerState =
   | { readonly kind: "disabled" }
   /** Known, and not asked to connect yet. */
   | { readonly kind: "idle" }
-  | { readonly kind: "connecting" }
+  /** `progress`: what the start waits for, such as a package that is being installed. */
+  | { readonly kind: "connecting"; readonly progress?: string }
   | { readonly kind: "ready"; readonly since: number }
   /** A ping was missed; the third in a row reconnects. */
   | { readonly kind: "degraded"; readonly since: number; readonly missedPings: number; readonly reason: string }
@@ -19,8 +20,10 @@ export type ServerState =
       readonly nextAt: number;
       readonly reason: string;
       readonly hint?: string;
+      readonly problem?: string;
     }
-  | { readonly kind: "failed"; readonly reason: string; readonly hint?: string }
+  /** `problem`: a code for programs, where the cause is known as one of several. */
+  | { readonly kind: "failed"; readonly reason: string; readonly hint?: string; readonly problem?: string }
   | { readonly kind: "closed" };
 
 /** The coarse word that programs which only want a traffic light use. */
@@ -59,6 +62,10 @@ export interface ServerInfo {
   readonly lastError: string | null;
   /** How to fix `lastError`, if that is known. */
   readonly hint?: string;
+  /** The cause of `lastError` as a code that stays the same, such as `registry_certificate`, if it is a known one. */
+  readonly problem?: string;
+  /** In state `connecting`: what the start waits for, such as `installing @scope/name …`. */
+  readonly progress?: string;
   /** ISO time of the current connection, or null. */
   readonly connectedAt: string | null;
   readonly origin: SpecOrigin;

@@ -1,6 +1,6 @@
 /** Reads the servers that a client brings. Entries that cannot be used are left out, and reported. */
 import { homedir } from "node:os";
-import { type SandboxDefaults, withSandbox } from "../config/sandbox-defaults.ts";
+import { type ServerDefaults, withServerDefaults } from "../config/server-defaults.ts";
 import { readServerEntry } from "../config/server-entry.ts";
 import { fingerprint } from "../guard/fingerprint.ts";
 import { asToolcribError } from "../model/errors.ts";
@@ -32,7 +32,7 @@ export interface ReadServersOptions {
    */
   readonly references: "any" | ReadonlySet<string>;
   /** The hub's: a client does not choose the sandbox of its programs. */
-  readonly sandboxDefaults: SandboxDefaults;
+  readonly serverDefaults: ServerDefaults;
   readonly tell: (notice: SessionNotice) => void;
   /** Gets the entries that the client wants and that are not used. */
   readonly onLeftOut?: (entry: LeftOutServer) => void;
@@ -45,6 +45,7 @@ const MAX_ID_LENGTH = 48;
 /** Keys of an entry by which the operator grants something, or arranges servers. */
 const OPERATOR_KEYS = [
   "allowHttp",
+  "inherit",
   "isolation",
   "replicas",
   "roles",
@@ -147,7 +148,7 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
     const message = `No one can log in to the server "${name}": only servers of the config support logins.`;
     tell({ level: "warning", server: name, message, hint: "Send a token in `headers`." });
   }
-  const own = withSandbox(sessionSpec(spec, name, workspaceDir), reading.sandboxDefaults);
+  const own = withServerDefaults(sessionSpec(spec, name, workspaceDir), reading.serverDefaults);
   return { name, spec: own, key: fingerprint(own), resolvesReferences };
 }
 
@@ -159,6 +160,7 @@ function sessionSpec(spec: ServerSpec, name: string, workspaceDir: string | unde
     tags: _tags,
     toolPrefix: _prefix,
     allowHttp: _allowHttp,
+    inherit: _inherit,
     sandbox: _sandbox,
     skill: _skill,
     replicas: _replicas,

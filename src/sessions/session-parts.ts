@@ -1,7 +1,7 @@
 /** Servers and tools that a session brings for itself alone: the interfaces of session and hub. */
 import type { Emitter } from "../base/emitter.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import type { SandboxDefaults } from "../config/sandbox-defaults.ts";
+import type { ServerDefaults } from "../config/server-defaults.ts";
 import type { Capability } from "../model/capability.ts";
 import type { SessionsConfig } from "../model/config.ts";
 import { ToolcribError } from "../model/errors.ts";
@@ -96,7 +96,7 @@ export interface SessionHost {
     readonly servers: number;
     readonly tools: number;
     /** A client's programs run in the hub's sandbox, whatever the client says. */
-    readonly sandboxDefaults: SandboxDefaults;
+    readonly serverDefaults: ServerDefaults;
   };
   /** Whether the port of this machine is a hub's, or one that a sandbox published. */
   isOwnPort(port: number): boolean;

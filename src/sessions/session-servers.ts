@@ -103,12 +103,12 @@ export class SessionServerSet {
   #read(given: SessionServers, leftOut: LeftOutServer[]): SessionServerEntry[] {
     const { session, tell } = this.#options;
     const { context, mayRunCommands, fromProgram } = session;
-    const { sandboxDefaults, allowReferences } = this.#options.host.settings();
+    const { serverDefaults, allowReferences } = this.#options.host.settings();
     return readSessionServers(given, {
       workspaceDir: context.workspaceDir,
       mayRunCommands,
       references: fromProgram ? "any" : new Set(mayRunCommands ? allowReferences : []),
-      sandboxDefaults,
+      serverDefaults,
       tell,
       onLeftOut: (entry) => leftOut.push(entry),
     });
@@ -278,9 +278,11 @@ export class SessionServer {
   /** Reports that it is still connecting. */
   reportLate(waitedMs: number): void {
     const { kind } = this.connection.state;
+    const { progress } = this.connection.info();
     if (this.#told !== "nothing" || (kind !== "connecting" && kind !== "idle")) return;
     this.#told = "late";
-    this.#tell("info", `is still connecting after ${waitedMs / 1000} s. Its tools are added when it is ready.`);
+    const what = progress === undefined ? "" : ` (${progress})`;
+    this.#tell("info", `is still connecting after ${waitedMs / 1000} s${what}. Its tools are added when it is ready.`);
   }
 
   setCap(cap: number): void {

@@ -14,7 +14,11 @@ export function unavailableError({ id, auth }: ServerInfo, state: ServerState, u
   const hint = ("hint" in state ? state.hint : undefined) ?? STATE_HINTS[state.kind];
   const reason = "reason" in state ? `: ${state.reason}` : "";
   const message = `Server ${JSON.stringify(id)} is ${state.kind}${reason}`;
-  return notSent("server_unavailable", message, hint, { server: id, state: state.kind });
+  const problem = "problem" in state ? state.problem : undefined;
+  return notSent("server_unavailable", message, hint, {
+    ...{ server: id, state: state.kind },
+    ...(problem === undefined ? {} : { problem }),
+  });
 }
 
 /** For a call that came after the server was taken out of service. */
@@ -88,6 +92,8 @@ function isRepeatable(use: Use, tool: ToolDefinition | undefined): boolean {
 export interface Failure {
   readonly reason: string;
   readonly hint?: string;
+  /** The cause as a code for programs, if it is a known one. */
+  readonly problem?: string;
   /** False where another attempt would fail the same way, such as a program that is not installed. */
   readonly heals: boolean;
 }
@@ -99,9 +105,16 @@ const TRANSIENT_STATUS = new Set([408, 421, 425, 429]);
 
 /** @param mask Takes secrets out of what is shown: messages may quote a server. */
 export function describeFailure(thrown: unknown, mask: (text: string) => string): Failure {
-  const failure = describeError(asToolcribError(thrown));
+  const error = asToolcribError(thrown);
+  const failure = describeError(error);
   const { reason, hint } = failure;
-  return { ...failure, reason: mask(reason), hint: hint === undefined ? undefined : mask(hint) };
+  const problem = error.details?.["problem"];
+  return {
+    ...failure,
+    reason: mask(reason),
+    hint: hint === undefined ? undefined : mask(hint),
+    problem: typeof problem === "string" ? problem : undefined,
+  };
 }
 
 /** Why a connection failed, in words a person can act on, and whether waiting can help. */

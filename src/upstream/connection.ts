@@ -1,5 +1,5 @@
 /** Connection: the link to one MCP server over its whole life, with its state, its lists and its calls. */
-import { endsWithin, InFlight, withAbort, withTimeout } from "../base/async.ts";
+import { endsWithin, InFlight, Pauses, withAbort, withTimeout } from "../base/async.ts";
 import { Emitter, type Listeners } from "../base/emitter.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -34,6 +34,8 @@ const MAX_WARNINGS = 20;
 
 interface Attempt {
   readonly controller: AbortController;
+  /** Time that is not part of the attempt's own. */
+  readonly pauses: Pauses;
   /** Never rejects: resolves when the attempt is over, whichever way. */
   readonly done: Promise<void>;
 }
@@ -225,14 +227,15 @@ export class Connection implements Source {
     this.#grace.hold();
     this.#warnings = [];
     const controller = new AbortController();
-    const done = this.#open(controller.signal, this.#attempt?.done);
-    this.#attempt = { controller, done };
+    const pauses = new Pauses(this.#deps.clock);
+    const done = this.#open(controller.signal, pauses, this.#attempt?.done);
+    this.#attempt = { controller, done, pauses };
     // Emitted last: a listener may close the connection, and must find the attempt that it ends.
     this.#setState({ kind: "connecting" });
     return done;
   }
 
-  async #open(signal: AbortSignal, previous: Promise<void> | undefined): Promise<void> {
+  async #open(signal: AbortSignal, pauses: Pauses, previous: Promise<void> | undefined): Promise<void> {
     let link: Link | undefined;
     const endRequests = (): void => link?.peer.end(new ToolcribError("cancelled", "the connection was closed"));
     try {
@@ -243,6 +246,8 @@ export class Connection implements Source {
         spec: this.#spec,
         deps: this.#logLevel === undefined ? this.#deps : { ...this.#deps, logLevel: this.#logLevel },
         signal,
+        pauses,
+        onProgress: (text) => this.#progressed(text, signal),
         peerOptions: {
           clock: this.#deps.clock,
           onRequest: (method, params, incoming) => this.#answer(link, method, params, incoming),
@@ -267,6 +272,13 @@ export class Connection implements Source {
       // From here on the requests are those of callers, who did not cancel them.
       signal.removeEventListener("abort", endRequests);
     }
+  }
+
+  #progressed(text: string | null, { aborted }: AbortSignal): void {
+    if (aborted || this.#state.kind !== "connecting") return;
+    const progress = text === null ? undefined : this.#mask(text);
+    if (this.#state.progress === progress) return;
+    this.#setState(progress === undefined ? { kind: "connecting" } : { kind: "connecting", progress });
   }
 
   #answer(link: Link | undefined, method: string, params: JsonObject, incoming: IncomingContext): Promise<JsonObject> {
@@ -458,6 +470,7 @@ export class Connection implements Source {
         ms: this.#spec.timeout,
         late: notReadyInTime,
         clock: this.#deps.clock,
+        pauses: this.#attempt?.pauses,
       });
       await withAbort(ready, signal, cancelledByCaller);
     }

@@ -1,4 +1,5 @@
 /** How each protocol era opens: `initialize` in the legacy one, `server/discover` in the modern one. */
+import type { Pauses } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -27,6 +28,7 @@ export interface Agreement {
 interface HandshakeOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
+  readonly pauses: Pauses;
 }
 
 function performHandshake(era: Era, peer: Peer, offer: ClientOffer, options: HandshakeOptions): Promise<Agreement> {
@@ -129,6 +131,8 @@ interface Detection {
   readonly deadline: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** They move the deadline. */
+  readonly pauses: Pauses;
 }
 
 /**
@@ -144,15 +148,15 @@ export function eraOrder(transport: TransportKind, remembered: Era | undefined):
 /** Finds out which protocol era a server speaks, on a channel that is already open. */
 export async function agreeOnProtocol(peer: Peer, offer: ClientOffer, detection: Detection): Promise<Agreement> {
   const [first = "legacy", second] = detection.order;
-  const left = (): number => Math.max(detection.deadline - detection.clock.now(), 1);
-  const { signal } = detection;
+  const { signal, pauses } = detection;
+  const left = (): number => Math.max(detection.deadline + pauses.totalMs() - detection.clock.now(), 1);
   const firstTime = first === "modern" && second !== undefined ? Math.min(MAX_PROBE_MS, left() / 2) : left();
   try {
-    return await performHandshake(first, peer, offer, { signal, timeoutMs: firstTime });
+    return await performHandshake(first, peer, offer, { signal, pauses, timeoutMs: firstTime });
   } catch (firstError) {
     if (second === undefined || !maySpeakOtherEra(firstError, first, peer.wire.transport)) throw firstError;
     try {
-      return await performHandshake(second, peer, offer, { signal, timeoutMs: left() });
+      return await performHandshake(second, peer, offer, { signal, pauses, timeoutMs: left() });
     } catch (secondError) {
       // Most servers are legacy ones, so their refusal of `initialize` says more than that of a probe.
       throw first === "modern" || isUnauthorized(secondError) ? secondError : firstError;

@@ -2,9 +2,10 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, parse, resolve, sep } from "node:path";
+import type { Pauses } from "../base/async.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { type Era, METHOD_NOT_FOUND } from "../model/protocol.ts";
-import { type ServerSpec, SESSION_ORIGIN } from "../model/server-spec.ts";
+import { type SandboxKind, type ServerSpec, SESSION_ORIGIN } from "../model/server-spec.ts";
 import type { TransportKind } from "../model/server-state.ts";
 import { offersOAuth } from "../secrets/oauth/authorization-server.ts";
 import { loginNeededError } from "../secrets/oauth/login-errors.ts";
@@ -22,6 +23,13 @@ import { isModernErrorCode, rpcOf } from "./rpc-error.ts";
 import { ContainerHttpWire } from "./sandbox/container-http-wire.ts";
 import { type SpecSandbox, specSandbox } from "./sandbox/open-sandbox.ts";
 import { capabilitiesFor, type ClientOffer } from "./server-requests.ts";
+import {
+  childEnvironment,
+  credentialsInVariable,
+  DEFAULT_INHERITED,
+  inheritedVariables,
+} from "./stdio/child-environment.ts";
+import { packageRun, runnerEnvironment } from "./stdio/package-runner.ts";
 import { StdioWire } from "./stdio/stdio-wire.ts";
 import type { Wire } from "./wire.ts";
 
@@ -36,14 +44,18 @@ interface LinkRequest {
   readonly deps: ConnectionDeps;
   readonly peerOptions: PeerOptions;
   readonly signal: AbortSignal;
+  /** Counts what is not part of the time that connecting may take: making an image, fetching a package. */
+  readonly pauses: Pauses;
+  /** Gets the reason why the start takes longer, for a person; null when that is over. */
+  readonly onProgress: (text: string | null) => void;
 }
 
 /** Opening one link, with all that is tried for it. */
 interface Opening extends LinkRequest {
   readonly resolved: ResolvedSpec;
   readonly credentials: WireCredentials | undefined;
-  /** By when all attempts together must be over; `makeReady` moves it. */
-  deadline: number;
+  /** By when all attempts together must be over; pauses move it. */
+  readonly deadline: number;
 }
 
 /** Resolves references, opens a channel and shakes hands. Leaves nothing open when it rejects. */
@@ -90,15 +102,18 @@ export function firstTransport(spec: ServerSpec): TransportKind {
 }
 
 async function openOn(opening: Opening, kind: TransportKind, remembered: Era | undefined): Promise<Link> {
-  const { spec, deps, peerOptions, signal, resolved, credentials } = opening;
+  const { spec, deps, peerOptions, signal, resolved, credentials, deadline, pauses } = opening;
   const wire = (deps.openWire ?? openWire)(kind, spec, resolved, deps, credentials);
   const peer = new Peer(wire, peerOptions);
+  const stopListening = wire.listen({
+    installing: (isInstalling) => (isInstalling ? pauses.pause() : pauses.resume()),
+    progress: (text) => opening.onProgress(text),
+  });
   try {
-    const begun = deps.clock.now();
-    if (wire.makeReady !== undefined) await wire.makeReady(signal);
-    opening.deadline += deps.clock.now() - begun;
-    const { deadline } = opening;
-    await openInTime(wire, deadline, deps, signal);
+    pauses.pause();
+    await wire.makeReady?.(signal);
+    pauses.resume();
+    await openInTime(wire, deadline + pauses.totalMs(), deps, signal);
     const offer: ClientOffer = {
       clientInfo: { name: "toolcrib", version: deps.clientVersion },
       offers: capabilitiesFor(deps.offers, spec),
@@ -109,12 +124,17 @@ async function openOn(opening: Opening, kind: TransportKind, remembered: Era | u
       deadline,
       clock: deps.clock,
       signal,
+      pauses,
     });
     return { wire, peer, agreement };
   } catch (error) {
     peer.end(new ToolcribError("server_unavailable", "The connection could not be made."));
     await wire.close();
     throw error;
+  } finally {
+    stopListening();
+    pauses.resume();
+    opening.onProgress(null);
   }
 }
 
@@ -198,12 +218,18 @@ export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wir
   if (kind === "sse") return new SseWire({ url, headers, clock, credentials, reach });
   deps.stderr?.begin(spec.id);
   const folder = resolved.cwd ?? (sandbox === undefined ? startFolder(spec, deps) : undefined);
+  const { command = "", args } = resolved;
+  const { env, inherited, withheld } = programEnvironment(spec, resolved, deps, sandbox);
+  const depth = sandbox === undefined ? 0 : RUNNER_DEPTHS[sandbox.settings.kind];
+  const run = depth === undefined ? undefined : packageRun(command, args);
   return new StdioWire({
     serverId: spec.id,
     onStderr: (chunk) => deps.stderr?.push(spec.id, chunk),
-    command: resolved.command ?? "",
-    args: resolved.args,
-    env: childEnvironment(deps.env, resolved.env),
+    command,
+    args,
+    env: run === undefined ? env : runnerEnvironment(run, env),
+    inherited,
+    runner: run === undefined ? undefined : { run, env, withheld, depth: depth ?? 0, limitMs: spec.installTimeout },
     cwd: folder,
     // Asked when it is closed.
     get closeGraceMs() {
@@ -214,6 +240,32 @@ export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wir
     clock,
   });
 };
+
+/** How many processes a sandbox puts above the program. Those of a container are not among ours. */
+const RUNNER_DEPTHS: Partial<Record<SandboxKind, number>> = { none: 0, bubblewrap: 2 };
+
+interface ProgramEnvironment {
+  readonly env: Record<string, string>;
+  /** The names of the inherited variables. */
+  readonly inherited: readonly string[];
+  /** Those that the hub has, and that this program would inherit by default. */
+  readonly withheld: readonly string[];
+}
+
+function programEnvironment(
+  spec: ServerSpec,
+  { env: named }: ResolvedSpec,
+  { env: base, redactor }: ConnectionDeps,
+  sandbox: SpecSandbox | undefined,
+): ProgramEnvironment {
+  const inherited = inheritedVariables(spec, { base, named, sandboxNetwork: sandbox?.settings.network });
+  for (const value of Object.values(inherited)) {
+    for (const credential of credentialsInVariable(value)) redactor.addCredential(credential);
+  }
+  const env = childEnvironment(base, { ...inherited, ...named });
+  const usual = inheritedVariables({ origin: spec.origin, inherit: DEFAULT_INHERITED.slice() }, { base, named });
+  return { env, inherited: Object.keys(inherited), withheld: Object.keys(usual).filter((name) => !(name in env)) };
+}
 
 /**
  * Where a program without a `cwd` starts: in the folder of the config that names it, or in the user's home if that is Toolcrib's
@@ -231,6 +283,7 @@ function containerWire(spec: ServerSpec, resolved: ResolvedSpec, deps: Connectio
   const { id: serverId } = spec;
   const { command = "", args, cwd, headers } = resolved;
   const { settings, baseDir } = sandbox;
+  const { env, inherited } = programEnvironment(spec, resolved, deps, sandbox);
   if (settings.kind !== "container") {
     throw new ToolcribError(
       "invalid_config",
@@ -243,7 +296,7 @@ function containerWire(spec: ServerSpec, resolved: ResolvedSpec, deps: Connectio
   }
   deps.stderr?.begin(serverId);
   return new ContainerHttpWire({
-    program: { serverId, command, args, env: childEnvironment(deps.env, resolved.env), cwd, baseDir },
+    program: { serverId, command, args, env, inherited, cwd, baseDir },
     settings,
     deps: sandbox.deps,
     headers,
@@ -254,54 +307,4 @@ function containerWire(spec: ServerSpec, resolved: ResolvedSpec, deps: Connectio
       return deps.closeGraceMs?.();
     },
   });
-}
-
-/**
- * The environment of a stdio server: a minimum to run at all, plus what its spec names. The hub's own environment
- * holds other servers' secrets, and variables such as NODE_OPTIONS or LD_PRELOAD would run foreign code in the child.
- */
-const POSIX_NAMES = new Set(["PATH", "HOME", "LANG", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ"]);
-
-/** Without these, Windows programs fail to find the system, their profile or a place for temporary files. */
-const WINDOWS_NAMES = new Set([
-  "APPDATA",
-  "COMSPEC",
-  "HOMEDRIVE",
-  "HOMEPATH",
-  "LOCALAPPDATA",
-  "NUMBER_OF_PROCESSORS",
-  "OS",
-  "PATH",
-  "PATHEXT",
-  "PROCESSOR_ARCHITECTURE",
-  "PROGRAMDATA",
-  "PROGRAMFILES",
-  "PROGRAMFILES(X86)",
-  "PROGRAMW6432",
-  "SYSTEMDRIVE",
-  "SYSTEMROOT",
-  "TEMP",
-  "TMP",
-  "USERDOMAIN",
-  "USERNAME",
-  "USERPROFILE",
-  "WINDIR",
-]);
-
-/** `named` wins over `base`, on Windows without regard to case, as the system itself does. */
-export function childEnvironment(
-  base: NodeJS.ProcessEnv,
-  named: Readonly<Record<string, string>>,
-  platform: NodeJS.Platform = process.platform,
-): Record<string, string> {
-  const windows = platform === "win32";
-  const environment: Record<string, string> = {};
-  const taken = new Set(Object.keys(named).map((name) => (windows ? name.toUpperCase() : name)));
-  for (const [name, value] of Object.entries(base)) {
-    const key = windows ? name.toUpperCase() : name;
-    const wanted = windows ? WINDOWS_NAMES.has(key) : POSIX_NAMES.has(key) || key.startsWith("LC_");
-    // Exported shell functions ("() { …") are code, whatever the name.
-    if (value !== undefined && wanted && !taken.has(key) && !value.startsWith("()")) environment[name] = value;
-  }
-  return { ...environment, ...named };
 }

@@ -4,7 +4,7 @@
  * The SDK's Client is not used here: it drops fields it does not know, one bad tool fails a whole list, a call costs
  * three to five times a plain pipe, and it does not initialise again after a lost HTTP session.
  */
-import { CancelController } from "../base/async.ts";
+import { afterPauses, CancelController, type Pauses } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { ChurnMap } from "../base/maps.ts";
 import { ToolcribError } from "../model/errors.ts";
@@ -239,11 +239,13 @@ export class Peer {
   }
 
   #startTimer(id: RequestId, pending: Pending, spent: number): void {
-    const { timeoutMs, maxTotalMs } = pending.options;
+    const { timeoutMs, maxTotalMs, pauses } = pending.options;
+    const { clock } = this.#options;
     if (timeoutMs === undefined) return;
     pending.stopTimer?.();
-    const wait = maxTotalMs === undefined ? timeoutMs : Math.min(timeoutMs, maxTotalMs - spent);
-    pending.stopTimer = this.#options.clock.after(Math.max(wait, 0), () => this.#timeOut(id, pending));
+    const wait = Math.max(maxTotalMs === undefined ? timeoutMs : Math.min(timeoutMs, maxTotalMs - spent), 0);
+    const run = (): void => this.#timeOut(id, pending);
+    pending.stopTimer = pauses === undefined ? clock.after(wait, run) : afterPauses(wait, { clock, pauses, run });
   }
 
   #timeOut(id: RequestId, pending: Pending): void {
@@ -251,7 +253,8 @@ export class Peer {
     const ceiling = pending.options.maxTotalMs;
     // A server that waits for our own answer, perhaps from a person, is not late.
     if (this.#served.busy && ceiling !== undefined && spent < ceiling) return this.#startTimer(id, pending, spent);
-    const seconds = Math.round(spent / 100) / 10;
+    const paused = pending.options.pauses?.totalMs() ?? 0;
+    const seconds = Math.round((spent - Math.min(paused, spent)) / 100) / 10;
     const text = `${pending.method} got no answer within ${seconds} s.`;
     const hint =
       "Raise the server's `toolTimeout` (calls) or `timeout` (connecting), or look at what the server is doing.";
@@ -351,6 +354,8 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** Silence after which the request is given up; absent for requests that stay open. */
   readonly timeoutMs?: number | undefined;
+  /** Time that does not count as silence. */
+  readonly pauses?: Pauses | undefined;
   /** Progress restarts the timeout, but never beyond this. */
   readonly maxTotalMs?: number | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;

@@ -19,6 +19,10 @@ export interface WireEvents {
   lost: ToolcribError;
   /** Something odd that the channel survived: junk on stdout, an oversized line, a bad event. */
   warning: string;
+  /** Whether a package runner is fetching the program: that is not part of the time that connecting may take. */
+  installing: boolean;
+  /** The reason why the start takes longer, for a person; null when that is over. */
+  progress: string | null;
 }
 
 export interface Wire {

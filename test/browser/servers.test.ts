@@ -1,6 +1,8 @@
 /** Servers on the page: adding one by the dialog, changing it, breaking it. */
+import { resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { filesystem, memory } from "../support/servers.ts";
+import { startRegistry } from "../support/npm-registry.ts";
 import { BrowserBench, missingBrowser, type OpenPage } from "./page.ts";
 import { Stage } from "./stage.ts";
 import { isMissing } from "../support/skips.ts";
@@ -89,6 +91,21 @@ describe.skipIf(missing !== undefined)("servers in a browser", () => {
     const history = page.getByRole("list", { name: /Changes of state/ });
     await history.getByText("Failed").first().waitFor();
     await expect.poll(() => history.innerText()).toMatch(/no-such-program-here/);
+  });
+
+  it("[counter-09f] shows that a package is being installed, in the list and in the detail", async () => {
+    const program = resolve(import.meta.dirname, "../fixtures/environment-server.mjs");
+    const registry = await startRegistry("toolcrib-small-server", "1.2.3", program, { delayMs: 60_000 });
+    const env = { npm_config_registry: registry.url, npm_config_cache: `${stage.dir}/npm` };
+    await bench.api("POST", "/mcp/servers", { id: "slow", command: "npx", args: ["-y", "toolcrib-small-server"], env });
+    const page = await opened.open("/servers");
+    const line = page.getByRole("list", { name: "Servers" }).getByRole("listitem").filter({ hasText: "slow" });
+    await line.getByText("installing toolcrib-small-server …").waitFor();
+    await line.getByRole("link", { name: "slow" }).click();
+    const detail = page.getByRole("status").getByText("installing toolcrib-small-server …").last();
+    await expect.poll(() => detail.isVisible()).toBe(true);
+    await bench.api("DELETE", "/mcp/servers/slow");
+    registry.stop();
   });
 
   it("[oper-09b] [oper-10a] disconnects, connects, disables and removes, and the list follows", async () => {

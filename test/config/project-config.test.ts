@@ -47,6 +47,16 @@ describe("[trust-01f] a trusted project config", () => {
     expect(said(config)).toEqual([]);
   });
 
+  it("[counter-08e] has no say in what servers inherit by default", async () => {
+    const inherit = ["AWS_SECRET_ACCESS_KEY"];
+    const config = await both({ mcpServers: { own: run } }, { env: { inherit }, mcpServers: { app: run } });
+    expect(config.config.env).toEqual({});
+    for (const spec of config.servers) expect(spec).not.toHaveProperty("hubInherit");
+    expect(said(config).join()).toContain("not read from a project config: env");
+    const other = await both({ env: { inherit: [] }, mcpServers: {} }, { mcpServers: { app: run } });
+    expect(other.servers).toMatchObject([{ id: "app", hubInherit: [] }]);
+  });
+
   it("works without a config in the home", async () => {
     const config = await both(null, {
       mcpServers: { app: run },

@@ -18,7 +18,7 @@ function read(
     workspaceDir: "/work",
     mayRunCommands: true,
     references: new Set(),
-    sandboxDefaults: { config: ConfigSchema.parse({}), baseDir: "/config" },
+    serverDefaults: { config: ConfigSchema.parse({}), baseDir: "/config" },
     tell: (notice) => told.push(notice),
     ...options,
   });
@@ -40,6 +40,16 @@ describe("[agent-03b] entries that a client sends", () => {
       expect(servers).toMatchObject([{ name: "a", spec: { name: "a", command: "prog", cwd: "/work" } }]);
       expect(told).toEqual([]);
     }
+  });
+
+  it("[counter-08e] have no say in what they inherit", () => {
+    for (const wish of [{ inherit: ["SECRET"] }, { env: { inherit: ["SECRET"] } }]) {
+      const { servers, told } = read([{ name: "a", command: "p", ...wish }]);
+      expect(servers[0]?.spec).not.toHaveProperty("inherit");
+      expect(said(told)).toContain("not used: inherit");
+    }
+    const serverDefaults = { config: ConfigSchema.parse({ env: { inherit: ["X"] } }), baseDir: "/config" };
+    expect(read([{ name: "a", command: "p" }], { serverDefaults }).servers[0]?.spec.hubInherit).toEqual(["X"]);
   });
 
   it("may have any name, also one that the config keeps for itself", () => {
@@ -88,28 +98,28 @@ describe("[agent-03b] entries that a client sends", () => {
   });
 
   it("[cage-01a] a client's program is in the hub's cage, whatever the client says", () => {
-    const sandboxDefaults = { config: ConfigSchema.parse({ sandbox: { read: ["data"] } }), baseDir: "/config" };
+    const serverDefaults = { config: ConfigSchema.parse({ sandbox: { read: ["data"] } }), baseDir: "/config" };
     const given = { a: { command: "prog", sandbox: "none" }, b: { url: "https://h.test/mcp" } };
-    const { servers, told } = read(given, { sandboxDefaults });
+    const { servers, told } = read(given, { serverDefaults });
     expect(servers.map(({ spec }) => spec.sandbox)).toEqual([{ read: ["/config/data"], network: "none" }, undefined]);
     expect(said(told)).toContain("not used: sandbox");
     const image = { c: { sandbox: { image: "thing" } } };
-    const none = read(image, { sandboxDefaults });
+    const none = read(image, { serverDefaults });
     expect(none.servers).toEqual([]);
     expect(said(none.told)).toContain("neither a command nor a url");
   });
 
   it("[cage-01a] [cage-02a] a client calls none a skill's, and its folders are those of its workspace", () => {
-    const sandboxDefaults = {
+    const serverDefaults = {
       config: ConfigSchema.parse({ sandbox: "bubblewrap", skills: { sandbox: "none" } }),
       baseDir: "/c",
     };
     const given = { a: { command: "prog", skill: "skill-x", cwd: "/elsewhere" } };
-    const { servers, told } = read(given, { sandboxDefaults, workspaceDir: "/work" });
+    const { servers, told } = read(given, { serverDefaults, workspaceDir: "/work" });
     expect(servers[0]?.spec).toMatchObject({ sandbox: "bubblewrap", cwd: "/elsewhere", ownFolder: "/work" });
     expect(servers[0]?.spec).not.toHaveProperty("skill");
     expect(said(told)).toContain("not used: skill");
-    expect(read(given, { sandboxDefaults, workspaceDir: undefined }).servers[0]?.spec.ownFolder).toBeNull();
+    expect(read(given, { serverDefaults, workspaceDir: undefined }).servers[0]?.spec.ownFolder).toBeNull();
   });
 
   it("with one name are told apart, and names are made fit to be shown", () => {

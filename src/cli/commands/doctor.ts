@@ -1,7 +1,7 @@
 /** `toolcrib doctor`: checks the machine, the config and every server. */
 import { randomBytes } from "node:crypto";
 import { accessSync, constants, existsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { delimiter, dirname, join, resolve } from "node:path";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { toolcribHome } from "../../config/find-config.ts";
 import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../guard/shadowing.ts";
@@ -17,6 +17,8 @@ import type { ServerInfo } from "../../model/server-state.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { Secrets } from "../../secrets/secrets.ts";
 import { type AvailableSandbox, availableSandboxes } from "../../upstream/sandbox/open-sandbox.ts";
+import { CERTIFICATE_NAMES, inheritedVariables } from "../../upstream/stdio/child-environment.ts";
+import { packageRun } from "../../upstream/stdio/package-runner.ts";
 import { loadCommandConfigQuietly } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
 import { loginExpiryNote, type RunningHub, withHub } from "../running-hub.ts";
@@ -56,7 +58,7 @@ async function surroundingChecks({ env, out }: Invocation, config: LoadedConfig)
   const home = toolcribHome(env);
   const parts = { secrets: new Secrets({ env, home, redactor: out.redactor, ...secrets }), redactor: out.redactor };
   const [cages, cluster] = await Promise.all([availableSandboxes({ env, containers }), clusterChecks(config, parts)]);
-  return [...cageChecks(cages, config.servers), ...cluster];
+  return [...networkChecks(config, env), ...cageChecks(cages, config.servers), ...cluster];
 }
 
 async function checkServers(invocation: Invocation, config: LoadedConfig, checks: Check[]): Promise<void> {
@@ -104,7 +106,7 @@ function subjectOf(check: Check): string {
 }
 
 export interface Check {
-  readonly area: "node" | "home" | "cages" | "config" | "cluster" | "store" | "skills" | "hub" | "server";
+  readonly area: "node" | "home" | "network" | "cages" | "config" | "cluster" | "store" | "skills" | "hub" | "server";
   readonly status: "ok" | "warn" | "fail";
   readonly message: string;
   readonly hint?: string;
@@ -184,6 +186,70 @@ function configErrorCheck(error: ToolcribError): Check[] {
 function wordsOf(diagnostic: Diagnostic): { message: string; hint?: string } {
   const { hint, ...rest } = diagnostic;
   return { message: renderDiagnostic(rest), hint };
+}
+
+/** Names the variables that programs of servers inherit to reach the network, and those that cannot work. */
+export function networkChecks(
+  { config, servers }: Pick<LoadedConfig, "config" | "servers">,
+  env: NodeJS.ProcessEnv,
+): Check[] {
+  const programs = servers.filter(({ enabled, command }) => enabled && command !== undefined);
+  if (programs.length === 0) return [];
+  const anyone = { origin: { file: "", dialect: "toolcrib" } };
+  const passed = inheritedVariables({ ...anyone, hubInherit: config.env.inherit }, { base: env, named: {} });
+  const usual = inheritedVariables(anyone, { base: env, named: {} });
+  const names = Object.keys(passed).toSorted();
+  const kept = Object.keys(usual).filter((name) => !Object.hasOwn(passed, name));
+  const listed = names.length === 0 ? "no proxy, certificate authority or registry" : names.join(", ");
+  const without = kept.length === 0 ? "" : `; not passed on, because of env.inherit: ${kept.toSorted().join(", ")}`;
+  return [
+    {
+      area: "network",
+      status: "ok",
+      message: `servers inherit ${listed}${without}`,
+      details: { inherited: names, notPassedOn: kept },
+    },
+    ...Object.entries(passed).flatMap(([name, value]) => variableChecks(name, value)),
+    ...programs.flatMap(runnerChecks),
+  ];
+}
+
+/** Never shows a value that may contain credentials. */
+function variableChecks(name: string, value: string): Check[] {
+  const warn = (message: string, hint: string): Check[] => [{ area: "network", status: "warn", message, hint }];
+  if (CERTIFICATE_NAMES.some((each) => each.toLowerCase() === name.toLowerCase())) {
+    const paths = name === "SSL_CERT_DIR" ? value.split(delimiter) : [value];
+    return paths
+      .filter((path) => !isReadable(path))
+      .flatMap((path) => warn(`${name} names ${path}, which cannot be read.`, "Correct the path, or unset it."));
+  }
+  const isProxy = /^(?:https?|all)_proxy$|^npm_config_(?:https_)?proxy$/i.test(name);
+  if (!isProxy || URL.canParse(value.includes("://") ? value : `http://${value}`)) return [];
+  return warn(`${name} is not an address.`, "Write it as in http://proxy.example.com:3128.");
+}
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A bubblewrap sandbox starts with an empty home, so that a package is fetched at every start. */
+function runnerChecks({ id, command = "", args = [], sandbox }: ServerSpec): Check[] {
+  if (sandbox === undefined || sandboxKindOf(sandbox) !== "bubblewrap") return [];
+  if ((typeof sandbox === "object" && sandbox.network === "host") || packageRun(command, args) === undefined) return [];
+  return [
+    {
+      area: "server",
+      server: id,
+      status: "warn",
+      message: `${command} fetches its package when it starts, and its sandbox has no network.`,
+      hint: 'Set `sandbox.network` to "host", or install the package and name its program as `command`.',
+    },
+  ];
 }
 
 /** bubblewrap is tested; a container would need an image, and there may be none. */
@@ -298,7 +364,7 @@ function failedCheck(info: ServerInfo, reason: string, spec: ServerSpec | undefi
     status: "fail",
     message: reason,
     hint,
-    details: { state: info.state, transport: info.transport, origin: info.origin.file },
+    details: { state: info.state, transport: info.transport, origin: info.origin.file, problem: info.problem },
   };
 }
 

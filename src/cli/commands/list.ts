@@ -63,8 +63,10 @@ function assertSomethingAnswered(running: RunningHub): void {
   if (down.length === 0 || running.hub.servers.list().some(({ status }) => status === "connected")) return;
   running.assertTime();
   const reasons = down.map(({ info, reason }) => `${info.id}: ${reason}`).join("; ");
+  const [only, another] = down;
+  const advice = another === undefined ? only?.info.hint : undefined;
   throw new ToolcribError("server_unavailable", `No server is connected: ${reasons}`, {
-    hint: "Run toolcrib doctor to check them.",
+    hint: `${advice === undefined ? "" : `${advice} `}Run toolcrib doctor to check them.`,
   });
 }
 

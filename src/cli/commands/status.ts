@@ -38,5 +38,6 @@ function originOf({ file, dialect }: ServerInfo["origin"]): string {
 function reasonOf(info: ServerInfo): string {
   if (info.status === "connected") return loginExpiryNote(info)?.message ?? info.warnings[0] ?? "";
   if (info.state === "idle") return "connects on demand";
+  if (info.progress !== undefined) return info.progress;
   return info.lastError ?? "";
 }

@@ -29,9 +29,10 @@ function oneOf<Value extends string>(flag: string, value: string, allowed: reado
   throw new ToolcribError("invalid_arguments", `--${flag} must be one of ${allowed.join(", ")}, not "${value}".`);
 }
 
-export function logServer(log: Log, { id, state, lastError, toolCount }: ServerInfo): void {
+export function logServer(log: Log, { id, state, lastError, problem, progress, toolCount }: ServerInfo): void {
   if (state === "failed" || state === "restarting")
-    log.warn(`server ${state}`, { server: id, reason: lastError ?? "" });
+    log.warn(`server ${state}`, { server: id, problem, reason: lastError ?? "" });
+  else if (progress !== undefined) log.info(`server ${state}`, { server: id, progress });
   else log.info(`server ${state}`, { server: id, tools: toolCount });
 }
 

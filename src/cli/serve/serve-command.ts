@@ -166,6 +166,10 @@ async function showServers(hub: Hub, { out, flags }: Invocation, log: Log, signa
   const isQuiet = out.json || flags.has("background");
   const shown = new Set<string>();
   const show = (info: ServerInfo): void => {
+    if (info.progress !== undefined && !shown.has(info.id)) {
+      if (out.json || log.format === "json") logServer(log, info);
+      else out.line(`  ${out.paint("yellow", "wait  ")}  ${info.id.padEnd(14)} ${info.progress}`);
+    }
     const line = serverLine(out, info);
     if (line === undefined || shown.has(info.id)) return;
     shown.add(info.id);

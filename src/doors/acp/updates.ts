@@ -182,7 +182,7 @@ export class HubServerNotices {
         this.#say(
           "info",
           info,
-          `is still connecting after ${waitedMs / 1000} s; its tools are added when it is ready.`,
+          `is still connecting after ${waitedMs / 1000} s${info.progress === undefined ? "" : ` (${info.progress})`}; its tools are added when it is ready.`,
         );
       } else {
         this.#follow(info);

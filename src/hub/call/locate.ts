@@ -172,12 +172,15 @@ export class UnavailableServers {
   explain(session: Session, use: Use): ToolcribError | undefined {
     const [down] = this.#candidates(session, use);
     if (down === undefined) return undefined;
-    const { id, name, lastError, hint, state } = down.info();
+    const { id, name, lastError, hint, problem, progress, state } = down.info();
     const shown = this.#options.sessionSources.get(id) === undefined ? id : name;
     return new ToolcribError(
       "server_unavailable",
-      `The server "${shown}" is not connected: ${lastError ?? `it is ${state}`}`,
-      { hint: hint ?? "`toolcrib doctor` checks it.", details: { server: id } },
+      `The server "${shown}" is not connected: ${lastError ?? progress ?? `it is ${state}`}`,
+      {
+        hint: hint ?? "`toolcrib doctor` checks it.",
+        details: { server: id, ...(problem === undefined ? {} : { problem }) },
+      },
     );
   }
 

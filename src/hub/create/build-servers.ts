@@ -90,7 +90,7 @@ export async function buildServers(
         ...settings.sessions,
         servers: sessionServers,
         tools: sessionTools,
-        sandboxDefaults: { config: settings, baseDir },
+        serverDefaults: { config: settings, baseDir },
       };
     },
     isOwnPort: (port) => isPublishedPort(port) || hubPorts(home).has(port),

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import { findServerLine } from "../../config/edit-config.ts";
-import { withSandbox } from "../../config/sandbox-defaults.ts";
+import { withServerDefaults } from "../../config/server-defaults.ts";
 import { toServerEntry } from "../../config/server-entry.ts";
 import type { ServerDetail, TestedServer } from "../../contract/server-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -187,7 +187,7 @@ export class ServerRegistry {
     const { stored, secrets, deps, current } = this.#options;
     const { spec, entry } = stored.check(id ?? "test", config);
     secrets.refusePlain(entry);
-    return testServer(withSandbox(spec, current.config), deps, signal);
+    return testServer(withServerDefaults(spec, current.config), deps, signal);
   }
 
   #changed(id: string, warnings: readonly string[]): ServerInfo {
@@ -312,12 +312,13 @@ class ServerHistory {
     for (const stop of this.#stops) stop();
   }
 
-  #add({ id, state, lastError }: ServerInfo, at: string): void {
+  #add({ id, state, lastError, progress }: ServerInfo, at: string): void {
     // A removed server ends its last calls first, and its history is no longer needed.
     if (state === "closed") return;
     const events = this.#events.get(id) ?? [];
     const isDown = state === "failed" || state === "restarting" || state === "degraded";
-    events.push({ at, state, ...(isDown && lastError !== null ? { reason: lastError } : {}) });
+    const reason = isDown ? (lastError ?? undefined) : progress;
+    events.push({ at, state, ...(reason === undefined ? {} : { reason }) });
     if (events.length > MAX_EVENTS) events.shift();
     this.#events.set(id, events);
   }

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
-import { withSandbox } from "../../config/sandbox-defaults.ts";
+import { withServerDefaults } from "../../config/server-defaults.ts";
 import {
   type EntryContext,
   type ReadEntry,
@@ -83,7 +83,7 @@ export class StoredServerConfigs {
       try {
         const spec = this.#specOf(server);
         if (added.length >= room) throw new ToolcribError("conflict", "limits.servers is reached.");
-        added.push(withSandbox(spec, config));
+        added.push(withServerDefaults(spec, config));
       } catch (error) {
         const reason = asToolcribError(error).message;
         unusable.set(server.id, { server, origin: this.#placeOf(server).origin, reason });

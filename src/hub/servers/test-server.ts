@@ -49,13 +49,13 @@ export async function testServer(
       stderr: stderr.lines(spec.id).map(redactor.mask),
     };
   } finally {
-    limit.stop();
     await connection.close();
+    limit.stop();
     session.close();
   }
 }
 
-/** The time that connecting may take, without that for what is made once, such as an image: see Wire.makeReady. */
+/** The time that connecting may take, without that for what is made once, such as an image or a package: see Wire. */
 class ConnectLimit {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
@@ -74,6 +74,7 @@ class ConnectLimit {
   }
 
   startWhenReady(wire: Wire): Wire {
+    wire.listen({ installing: (isInstalling) => (isInstalling ? this.stop() : this.#start()) });
     const makeReady = wire.makeReady?.bind(wire);
     if (makeReady === undefined) return wire;
     wire.makeReady = async (signal) => {

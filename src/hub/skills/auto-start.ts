@@ -4,7 +4,7 @@
  */
 import { resolve } from "node:path";
 import { userHome } from "../../config/find-config.ts";
-import { withSandbox } from "../../config/sandbox-defaults.ts";
+import { withServerDefaults } from "../../config/server-defaults.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import {
@@ -95,7 +95,7 @@ export async function withAutoStartedServers(
       baseDir,
       ownFolder: skill.dir ?? null,
     };
-    return withSandbox(spec, config);
+    return withServerDefaults(spec, config);
   };
 
   for (const skill of imported) {

@@ -170,9 +170,9 @@ export class LocalServer {
 
 /** The state of a connection that had no listener so far. */
 function stateOf(connection: ServerConnection): ServerState {
-  const { state, connectedAt, lastError, hint } = connection.info();
+  const { state, connectedAt, lastError, hint, problem } = connection.info();
   const reason = lastError ?? "it did not become ready";
-  const why = { reason, hint };
+  const why = { reason, hint, problem };
   switch (state) {
     case "ready":
       return { kind: state, since: Date.parse(connectedAt ?? "") };

@@ -4,7 +4,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ToolcribError } from "../../model/errors.ts";
 import { startError } from "../stdio/child-processes.ts";
 import { notSent } from "../wire.ts";
-import { checkedMounts, findCommand, isWithin, type NamedPath, namedPaths, realPath } from "./named-mounts.ts";
+import {
+  certificateMounts,
+  checkedMounts,
+  findCommand,
+  isWithin,
+  type NamedPath,
+  namedPaths,
+  realPath,
+} from "./named-mounts.ts";
 import { type LimitMeans, limitMeans, planLimits } from "./resource-limits.ts";
 import {
   refuseNul,
@@ -19,6 +27,7 @@ import { giveEmptyFolders, makeSkillsReadable, type SandboxUser, sandboxUser, us
 import { systemCallFilter } from "./system-call-filter.ts";
 import {
   generatedFiles,
+  isOfSystem,
   namespaceOptions,
   parentFolders,
   programMounts,
@@ -89,7 +98,13 @@ async function prepare(
   const owner: SandboxOwner = user?.mountsAs === "root" ? { kind: "root", ...user } : { kind: "namespace" };
   const files = generatedFiles(settings.network, owner);
   const seen = mounts.map(({ path }) => path);
-  const inside = sandboxEnvironment(env, deps.env, seen);
+  const certificates = certificateMounts(program, {
+    isVisible: (path) => isOfSystem(path) || seen.some((each) => isWithin(path, each)),
+    asOther: user !== undefined,
+    mountable: "all",
+    home: deps.home,
+  });
+  const inside = sandboxEnvironment(certificates.env, deps.env, seen);
   const handed = user === undefined ? undefined : shellEnvironment(inside);
   const first = handed === undefined ? [] : [Buffer.from(handed.lines)];
   const pipes = [...first, ...files.map(({ text }) => Buffer.from(text)), systemCallFilter()];
@@ -102,7 +117,7 @@ async function prepare(
       owner,
     ),
     ...files.flatMap(({ path }, at) => ["--perms", "0444", "--ro-bind-data", String(filesFd + at), path]),
-    ...mounts.flatMap(({ path, source, writable }) => [
+    ...[...certificates.mounts, ...mounts].flatMap(({ path, source, writable }) => [
       ...parentFolders(path, owner),
       ...[writable ? "--bind" : "--ro-bind", source, path],
     ]),

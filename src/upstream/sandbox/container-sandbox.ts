@@ -14,6 +14,7 @@ import {
   trackContainer,
 } from "./live-containers.ts";
 import {
+  certificateMounts,
   checkedMounts,
   isReadableByAll,
   namedPaths,
@@ -74,10 +75,18 @@ export function containerSandbox(settings: SandboxSettings, deps: SandboxDeps): 
       ready = await makeReady(program, signal);
     },
     async prepare(program, signal) {
-      const mounts = check(program);
+      const named = check(program);
       const { engine, image: chosen } = ready ?? (await makeReady(program, signal));
       const { image, entrypoint, args } = chosen;
-      const environment = passEnvironment(program.env, deps.env);
+      const certificates = certificateMounts(program, {
+        isVisible: () => false,
+        asOther: true,
+        // Elsewhere the engine runs in a virtual machine, which sees few folders of this one.
+        mountable: process.platform === "linux" ? "files" : "none",
+        home: deps.home,
+      });
+      const mounts = [...named, ...certificates.mounts.filter(({ path }) => !named.some((each) => each.path === path))];
+      const environment = passEnvironment(passable(certificates.env, program.inherited), deps.env);
       const { serverId, cwd } = program;
       const name = containerName(serverId);
       const flags = runFlags({
@@ -276,6 +285,18 @@ export function passEnvironment(
     }
   }
   return { file: lines.join(""), byName: Object.keys(launcher), launcher, names: Object.keys(carried) };
+}
+
+/** Without inherited variables that would be an error: the program can do without. */
+function passable(
+  env: Readonly<Record<string, string>>,
+  inherited: readonly string[] = [],
+): Readonly<Record<string, string>> {
+  const canPass = (name: string, value: string): boolean =>
+    NAME.test(name) && (PLAIN_VALUE.test(value) || isSafeByName(name, true));
+  return Object.fromEntries(
+    Object.entries(env).filter(([name, value]) => !inherited.includes(name) || canPass(name, value)),
+  );
 }
 
 /** A shell reads it too where a pipe is made for the others. */

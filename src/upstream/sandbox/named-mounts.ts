@@ -1,7 +1,9 @@
 /** The paths that a sandbox of any kind lets in: named by the operator, existing, and without our secrets. */
-import { existsSync, lstatSync, readlinkSync, realpathSync, type Stats } from "node:fs";
+import { existsSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { ToolcribError } from "../../model/errors.ts";
+import { CERTIFICATE_NAMES } from "../stdio/child-environment.ts";
 import { notSent } from "../wire.ts";
 import type { SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
 import { findProgram, isExecutable } from "../../base/programs.ts";
@@ -111,6 +113,67 @@ function checkNamedPath({ path, key }: Omit<NamedPath, "writable">, home: string
 
 function mountRefused(message: string, hint: string): ToolcribError {
   return notSent("invalid_config", message, hint);
+}
+
+interface Certificates {
+  readonly mounts: readonly SandboxMount[];
+  /** The program's environment, without inherited variables that name what it cannot see: OpenSSL trusts no one then. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+interface CertificateOptions {
+  /** Whether it is there in the sandbox anyway. */
+  readonly isVisible: (path: string) => boolean;
+  /** The program runs as another user. */
+  readonly asOther: boolean;
+  /** The kinds that can be let in. Folders contain links, which may lead nowhere in an image. */
+  readonly mountable: "all" | "files" | "none";
+  /** Toolcrib's own folder. */
+  readonly home: string;
+}
+
+/** The certificate authorities that inherited variables name. Never a folder that the user's own or Toolcrib's is in. */
+export function certificateMounts(
+  { env, inherited = [] }: Pick<SandboxedProgram, "env" | "inherited">,
+  { isVisible, ...options }: CertificateOptions,
+): Certificates {
+  const inside: Record<string, string> = { ...env };
+  const mounts = new Map<string, SandboxMount>();
+  const names = inherited.filter((name) => CERTIFICATE_NAMES.some((each) => isSameName(each, name)));
+  for (const name of names) {
+    const paths = (env[name] ?? "").split(name === "SSL_CERT_DIR" ? ":" : "\0");
+    const found = paths.map((path): SandboxMount | undefined => {
+      if (!isVisible(path) && !canBeLetIn(path, options)) return undefined;
+      return { path, source: realPath(path), writable: false };
+    });
+    if (found.includes(undefined)) delete inside[name];
+    else for (const mount of found) if (mount !== undefined && !isVisible(mount.path)) mounts.set(mount.path, mount);
+  }
+  return { mounts: [...mounts.values()], env: inside };
+}
+
+function isSameName(one: string, other: string): boolean {
+  return one === other || (one.startsWith("npm_") && one === other.toLowerCase());
+}
+
+function canBeLetIn(path: string, { mountable, asOther, home }: Omit<CertificateOptions, "isVisible">): boolean {
+  if (mountable === "none") return false;
+  const real = realPath(path);
+  const found = path.startsWith("/") ? statSync(real, { throwIfNoEntry: false }) : undefined;
+  if (found === undefined || !(found.isFile() || (found.isDirectory() && mountable === "all"))) return false;
+  const isPrivate = [realPath(home), realPath(homedir())].some((each) => isWithin(each, real));
+  if (isPrivate || isWithin(real, realPath(home)) || isWithin(real, "/proc")) return false;
+  return !asOther || isOpenToAll(real);
+}
+
+/** Every user may get to it and read it. */
+function isOpenToAll(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined || !isReadableByAll(found)) return false;
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    if (((statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & 0o001) === 0) return false;
+    if (folder === dirname(folder)) return true;
+  }
 }
 
 /** As many as the kernel follows. */

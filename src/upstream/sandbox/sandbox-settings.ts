@@ -23,6 +23,8 @@ export interface SandboxedProgram {
   readonly args: readonly string[];
   /** Complete: the minimal environment and what the spec names. */
   readonly env: Readonly<Record<string, string>>;
+  /** Names of the variables in it that it inherits from the hub, and could do without. */
+  readonly inherited?: readonly string[];
   readonly cwd: string | undefined;
   /** The folder that relative paths of the spec start from. */
   readonly baseDir: string;
@@ -131,7 +133,12 @@ function expandHome(path: string, env: NodeJS.ProcessEnv): string {
  * A NUL ends a text for the system, and for bubblewrap one option: what follows it would be read as options of their
  * own. Configs cannot contain one, but the value of a reference can. Throws without the text.
  */
-export function refuseNul({ command, args, env, cwd }: Omit<SandboxedProgram, "serverId" | "baseDir">): void {
+export function refuseNul({
+  command,
+  args,
+  env,
+  cwd,
+}: Omit<SandboxedProgram, "serverId" | "baseDir" | "inherited">): void {
   const places: (readonly [string, string])[] = [
     ["`command`", command],
     ["`cwd`", cwd ?? ""],

@@ -37,6 +37,11 @@ const SYSTEM_SETTINGS = [
   "/etc/timezone",
 ];
 
+/** Whether every sandbox has it. */
+export function isOfSystem(path: string): boolean {
+  return ["/usr", "/nix/store", ...SYSTEM_SETTINGS].some((each) => isWithin(path, each));
+}
+
 /** A file whose text we make up; `text` goes in through a descriptor. */
 interface GeneratedFile {
   readonly path: string;

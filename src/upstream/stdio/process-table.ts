@@ -21,6 +21,8 @@ export interface ProcessTable {
   readonly place: string;
   find(pid: number): ProcessFacts | null;
   group(pgid: number): ProcessFacts[];
+  /** The pids of its direct children; of all in its group where the system does not say whose they are. */
+  children(pid: number): number[];
   /** The process's direct children, and theirs, as far as they are in its group. */
   descendants(pid: number): ProcessFacts[];
 }
@@ -47,6 +49,7 @@ function linuxTable(): ProcessTable {
         .filter((name) => readStat(Number(name))?.pgid === pgid)
         .map((name) => find(Number(name)))
         .filter((facts) => facts !== null),
+    children: linuxChildren,
     descendants(pid) {
       const found: ProcessFacts[] = [];
       const queue = [pid];
@@ -61,6 +64,20 @@ function linuxTable(): ProcessTable {
       return found;
     },
   };
+}
+
+/** Each thread has its own: programs with several start children from any of them. */
+function linuxChildren(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+      (readProc(`${pid}/task/${task}/children`) ?? "")
+        .split(" ")
+        .filter((text) => text !== "")
+        .map(Number),
+    );
+  } catch {
+    return [];
+  }
 }
 
 function readStat(pid: number): Omit<ProcessFacts, "command"> | null {
@@ -97,6 +114,7 @@ function psTable(): ProcessTable {
     place: hostname(),
     find: (pid) => runPs(["-p", String(pid)])[0] ?? null,
     group: (pgid) => runPs(["-ax"]).filter((facts) => facts.pgid === pgid),
+    children: (pid) => runPs(["-ax"]).flatMap((facts) => (facts.pgid === pid && facts.pid !== pid ? [facts.pid] : [])),
     descendants: (pid) => runPs(["-ax"]).filter((facts) => facts.pgid === pid && facts.pid !== pid),
   };
 }

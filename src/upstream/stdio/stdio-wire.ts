@@ -23,6 +23,7 @@ import {
 } from "../wire.ts";
 import { startError, trackChild, type TrackedChild, workingFolderError, writeToPipe } from "./child-processes.ts";
 import { LineSplitter, LineWriter } from "./line-framing.ts";
+import { registryFailure, RunnerWatch, type StartedRunner } from "./package-runner.ts";
 import type { PidRecords } from "./pid-records.ts";
 import { StderrTail } from "./stderr-log.ts";
 import { environmentValue, findProgram } from "../../base/programs.ts";
@@ -33,6 +34,10 @@ export interface StdioOptions {
   readonly args: readonly string[];
   /** The complete environment of the child. */
   readonly env: Readonly<Record<string, string>>;
+  /** Names of the variables in it that it inherits, and could do without. */
+  readonly inherited?: readonly string[];
+  /** If the command is a package runner, which fetches the program before it starts it. */
+  readonly runner?: StartedRunner;
   readonly cwd?: string;
   /** The sandbox it runs in, if any. */
   readonly sandbox?: StdioSandbox;
@@ -81,6 +86,7 @@ export class StdioWire implements Wire {
   #ending: Promise<void> | undefined;
   #tracked: TrackedChild | undefined;
   #stopTimer: () => void = () => {};
+  #runner: RunnerWatch | undefined;
 
   constructor(options: StdioOptions) {
     this.#options = options;
@@ -110,6 +116,7 @@ export class StdioWire implements Wire {
     this.#child = this.#spawn(this.#launch);
     this.#input = new LineWriter(this.#child.stdin, (error) => notSent("the server has closed its input", error));
     await this.#started(this.#child);
+    this.#runner = this.#watchRunner(this.#child);
     this.#listen(this.#child);
     this.#limitRun(this.#options.sandbox?.settings.timeout);
     if (!signal.aborted) return;
@@ -149,8 +156,8 @@ export class StdioWire implements Wire {
   }
 
   #program(): SandboxedProgram {
-    const { serverId, command, args, env, cwd, sandbox } = this.#options;
-    return { serverId, command, args, env, cwd, baseDir: sandbox?.baseDir ?? "/" };
+    const { serverId, command, args, env, inherited, cwd, sandbox } = this.#options;
+    return { serverId, command, args, env, inherited, cwd, baseDir: sandbox?.baseDir ?? "/" };
   }
 
   #limitRun(timeout: number | undefined): void {
@@ -212,10 +219,7 @@ export class StdioWire implements Wire {
     });
     child.stdout.on("data", (chunk: Buffer) => splitter.push(chunk));
     child.stdout.on("end", () => splitter.end());
-    child.stderr.on("data", (chunk: Buffer) => {
-      this.#stderr.push(chunk);
-      this.#options.onStderr?.(chunk);
-    });
+    child.stderr.on("data", (chunk: Buffer) => this.#keepStderr(this.#runner?.read(chunk) ?? chunk));
     // Broken pipes show in send() and in the exit.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", () => {});
 
@@ -227,6 +231,31 @@ export class StdioWire implements Wire {
       .then(() => this.#lose(child));
   }
 
+  #keepStderr(chunk: Buffer): void {
+    if (chunk.length === 0) return;
+    this.#stderr.push(chunk);
+    this.#options.onStderr?.(chunk);
+  }
+
+  #watchRunner({ pid }: ChildProcessWithoutNullStreams): RunnerWatch | undefined {
+    const { runner, clock = systemClock } = this.#options;
+    if (runner === undefined || pid === undefined) return undefined;
+    return new RunnerWatch({
+      ...runner,
+      pid,
+      clock,
+      onInstalling: (isInstalling) => this.#events.emit("installing", isInstalling),
+      onProgress: (text) => this.#events.emit("progress", text),
+      onFailure: (error) => this.#giveUp(error),
+    });
+  }
+
+  #stopRunnerWatch(): void {
+    const watch = this.#runner;
+    this.#runner = undefined;
+    if (watch !== undefined) this.#keepStderr(watch.stop());
+  }
+
   #receive(line: string): void {
     if (this.#state !== "open") return;
     const messages = decodeMessages(line);
@@ -236,6 +265,7 @@ export class StdioWire implements Wire {
     }
     if (!this.#heard) {
       this.#heard = true;
+      this.#stopRunnerWatch();
       if (this.#child?.pid !== undefined) this.#options.pids.update(this.#child.pid);
     }
     for (const message of messages) {
@@ -247,6 +277,13 @@ export class StdioWire implements Wire {
   #lose(child: ChildProcessWithoutNullStreams): void {
     if (this.#state !== "open") return;
     const { exitCode, signalCode } = child;
+    const { runner } = this.#options;
+    const wasInstalling = this.#runner?.hasProgram === false;
+    this.#stopRunnerWatch();
+    if (runner !== undefined && wasInstalling && exitCode !== 0) {
+      const failure = registryFailure(runner, this.#stderr.text());
+      if (failure !== undefined) return this.#giveUp(failure);
+    }
     const stderr = this.#stderr.text(MAX_REASON_LINES);
     const end = { exitCode, signal: signalCode, stderr, heard: this.#heard };
     const explained = this.#launch.explain?.(end);
@@ -280,6 +317,7 @@ export class StdioWire implements Wire {
 
   async #endGroup(stdinMs: number): Promise<void> {
     this.#stopTimer();
+    this.#stopRunnerWatch();
     const launch = this.#launch;
     const pid = this.#child?.pid;
     const ask = pid === undefined || launch.stop === undefined ? undefined : async () => launch.stop?.(pid);

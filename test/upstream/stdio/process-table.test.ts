@@ -50,6 +50,7 @@ function tableOf(...processes: ProcessFacts[]): ProcessTable {
     place: "here",
     find: (pid) => processes.find((facts) => facts.pid === pid) ?? null,
     group: (pgid) => processes.filter((facts) => facts.pgid === pgid),
+    children: () => [],
     descendants: () => [],
   };
 }

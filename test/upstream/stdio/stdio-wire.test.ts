@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { childEnvironment } from "../../../src/upstream/link.ts";
+import { childEnvironment } from "../../../src/upstream/stdio/child-environment.ts";
 import { isAlive } from "../../support/processes.ts";
 import { openOn, wireOn } from "./stdio-bench.ts";
 

@@ -142,6 +142,11 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
           , not here.
         </p>
       )}
+      {server.progress !== undefined && (
+        <p className="text-sm text-soft" role="status">
+          {server.progress}
+        </p>
+      )}
       {server.lastError !== null && <FailureBox error={{ code: "", message: server.lastError, hint: server.hint }} />}
       {server.warnings.map((warning) => (
         <p key={warning} className="rounded-md bg-warn-wash px-3 py-2 text-sm text-warn">

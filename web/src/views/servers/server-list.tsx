@@ -86,6 +86,11 @@ function ServerLine({ server, chosen, narrow }: LineProps) {
           </span>
         )}
       </div>
+      {server.progress !== undefined && (
+        <p className={`w-full text-sm break-words text-soft ${narrow ? "pl-7" : "sm:pl-30"}`} role="status">
+          {server.progress}
+        </p>
+      )}
       {server.lastError !== null && (
         <div className={`w-full text-sm ${narrow ? "pl-7" : "sm:pl-30"}`}>
           <p className="line-clamp-3 break-words text-bad">{server.lastError}</p>

@@ -1,16 +1,16 @@
-/** The sandbox of a server: its own, or the default that applies to it. */
+/** Defaults for a server whose entry does not say: its sandbox, and the variables that it inherits from the hub. */
 import { isAbsolute, join, resolve } from "node:path";
 import type { Config } from "../model/config.ts";
 import { type SandboxEntry, sandboxKindOf, type ServerSpec, type SpecOrigin } from "../model/server-spec.ts";
 import { workspaceOf } from "./dialects.ts";
 
-export interface SandboxDefaults {
-  readonly config: Pick<Config, "sandbox" | "skills">;
+export interface ServerDefaults {
+  readonly config: Pick<Config, "env" | "sandbox" | "skills">;
   /** The folder that relative paths of the config start from. */
   readonly baseDir: string;
 }
 
-interface Sandboxed {
+interface DefaultedSpec {
   readonly url?: string | undefined;
   readonly sandbox?: SandboxEntry | undefined;
   readonly skill?: string | undefined;
@@ -18,11 +18,20 @@ interface Sandboxed {
 }
 
 /** A remote server runs elsewhere: no default applies to it. */
-export function withSandbox<Spec extends Sandboxed>(
+export function withServerDefaults<Spec extends DefaultedSpec>(
   spec: Spec,
-  defaults: SandboxDefaults,
+  defaults: ServerDefaults,
+): Spec & Pick<ServerSpec, "sandbox" | "sandboxFrom" | "hubInherit"> {
+  if (spec.url !== undefined) return spec;
+  const { inherit } = defaults.config.env;
+  return withSandbox(inherit === undefined ? spec : { ...spec, hubInherit: inherit }, defaults);
+}
+
+function withSandbox<Spec extends DefaultedSpec>(
+  spec: Spec,
+  defaults: ServerDefaults,
 ): Spec & Pick<ServerSpec, "sandbox" | "sandboxFrom"> {
-  if (spec.sandbox !== undefined || spec.url !== undefined) return spec;
+  if (spec.sandbox !== undefined) return spec;
   const { sandbox, skills } = defaults.config;
   const isOfSkill = spec.origin.dialect === "skill" || spec.skill !== undefined;
   if (isOfSkill && skills.sandbox !== undefined) {
@@ -43,7 +52,7 @@ export function withSkillFolder(spec: ServerSpec, home: string): ServerSpec {
  */
 export function withImportedSandbox(
   spec: ServerSpec,
-  { config }: Pick<SandboxDefaults, "config">,
+  { config }: Pick<ServerDefaults, "config">,
 ): { readonly spec: ServerSpec; readonly ignored: boolean } {
   const { skill: _skill, ...foreign } = spec;
   if (config.sandbox === undefined || sandboxKindOf(config.sandbox) === "none")

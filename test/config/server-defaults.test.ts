@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withSandbox } from "../../src/config/sandbox-defaults.ts";
+import { withServerDefaults } from "../../src/config/server-defaults.ts";
 import { toServerEntry } from "../../src/config/server-entry.ts";
 import { ConfigSchema } from "../../src/model/config.ts";
 import { sandboxImageOf, sandboxKindOf, ServerEntrySchema, type ServerSpec } from "../../src/model/server-spec.ts";
@@ -51,21 +51,23 @@ describe("the cage that a server is in", () => {
   });
 
   it("[cage-01a] of a server that a skill brings is skills.sandbox, else the hub's", () => {
-    const defaults = (config: object): Parameters<typeof withSandbox>[1] => ({
+    const defaults = (config: object): Parameters<typeof withServerDefaults>[1] => ({
       config: ConfigSchema.parse(config),
       baseDir: "/config",
     });
     const both = defaults({ sandbox: "none", skills: { sandbox: { write: ["out"] } } });
-    expect(withSandbox(skillServer(), both)).toMatchObject({
+    expect(withServerDefaults(skillServer(), both)).toMatchObject({
       sandbox: { write: ["/config/out"] },
       sandboxFrom: "skills",
     });
-    expect(withSandbox(skillServer(), defaults({ sandbox: "bubblewrap" }))).toMatchObject({
+    expect(withServerDefaults(skillServer(), defaults({ sandbox: "bubblewrap" }))).toMatchObject({
       sandbox: "bubblewrap",
       sandboxFrom: "hub",
     });
-    expect(withSandbox(skillServer({ sandbox: "container" }), both)).toEqual(skillServer({ sandbox: "container" }));
-    expect(withSandbox(skillServer(), defaults({}))).toEqual(skillServer());
+    expect(withServerDefaults(skillServer({ sandbox: "container" }), both)).toEqual(
+      skillServer({ sandbox: "container" }),
+    );
+    expect(withServerDefaults(skillServer(), defaults({}))).toEqual(skillServer());
   });
 
   it("[cage-01a] of a server that a skill brought into the config is skills.sandbox too, whatever it is by then", async () => {
