@@ -151,7 +151,7 @@ export async function runCommand(
   }
 }
 
-/** What the program of a cloud prints, used where its library is not installed. */
+/** The output of the program of a cloud, used where its library is not installed. */
 export async function askCloudProgram(
   program: string,
   args: readonly string[],
