@@ -1,5 +1,4 @@
 import type { ErrorCode, ErrorObject } from "../model/errors.ts";
-import { isJsonObject } from "../model/json.ts";
 
 /** An error from the hub. `status` is 0 if there was no HTTP response. */
 export class ToolcribApiError extends Error {
@@ -20,7 +19,7 @@ export class ToolcribApiError extends Error {
 
 /** The error in a response body. A proxy may have answered instead of the hub. */
 export function errorFromResponse(status: number, body: unknown): ToolcribApiError {
-  const error = isJsonObject(body) ? body["error"] : undefined;
+  const error = isObject(body) ? body["error"] : undefined;
   if (isErrorObject(error)) return new ToolcribApiError(error, status);
   const code = CODES[status] ?? (status >= 500 ? "server_unavailable" : "internal");
   return new ToolcribApiError(
@@ -50,7 +49,10 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   504: "timeout",
 };
 
-/** A newer hub may have codes that are not known here. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 function isErrorObject(value: unknown): value is ErrorObject {
-  return isJsonObject(value) && typeof value["code"] === "string" && typeof value["message"] === "string";
+  return isObject(value) && typeof value["code"] === "string" && typeof value["message"] === "string";
 }

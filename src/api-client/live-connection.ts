@@ -8,11 +8,10 @@ import type {
   ProgressFrame,
 } from "../contract/websocket.ts";
 import type { ErrorObject } from "../model/errors.ts";
-import { cancelledError, ToolcribApiError } from "./api-error.ts";
+import { cancelledError, isObject, ToolcribApiError } from "./api-error.ts";
 import { type ExtraTool, ExtraToolHost, type ExtraToolsOptions } from "./extra-tool-host.ts";
 import { reconnectDelay, type Socket } from "./hub-socket.ts";
 import { queryOf } from "./rest-operations.ts";
-import { isJsonObject, parseJsonObject } from "../model/json.ts";
 
 /** `lost`: disconnected, and retried unless the token was refused. `closed`: closed by this side, for good. */
 export type LiveStatus = "connecting" | "open" | "lost" | "closed";
@@ -137,7 +136,7 @@ export class LiveConnection {
   }
 
   #take(data: unknown): void {
-    const frame = typeof data === "string" ? parseJsonObject(data) : undefined;
+    const frame = typeof data === "string" ? parsed(data) : undefined;
     if (frame === undefined) return;
     if (frame["type"] === "hello") this.#welcome(frame);
     // Outputs may have a type of their own, events never have `ok` or a progress.
@@ -263,6 +262,15 @@ function runLater(ms: number, task: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export interface CommandOptions {
   readonly onProgress?: (progress: ProgressFrame["progress"]) => void;
   /** Stops waiting for the reply. A command that changes the hub still finishes. */
@@ -321,5 +329,5 @@ class PendingCommands {
 }
 
 function isProgress(value: unknown): value is ProgressFrame["progress"] {
-  return isJsonObject(value) && typeof value["progress"] === "number";
+  return isObject(value) && typeof value["progress"] === "number";
 }

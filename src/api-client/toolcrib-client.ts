@@ -1,7 +1,7 @@
 /** A typed client of a running hub, for browsers and Node. */
 import type { InputOf, OperationName, OutputOf } from "../contract/operations.ts";
 import { API_PATH } from "../contract/rest.ts";
-import { errorFromResponse, cancelledError, ToolcribApiError, unreachableError } from "./api-error.ts";
+import { errorFromResponse, cancelledError, isObject, ToolcribApiError, unreachableError } from "./api-error.ts";
 import { LiveConnection, type LiveOptions } from "./live-connection.ts";
 import {
   type CallOptions,
@@ -13,7 +13,6 @@ import {
   restRequest,
 } from "./rest-operations.ts";
 import { type Socket, socketAddress, type SocketMaker, socketProtocols } from "./hub-socket.ts";
-import { isJsonObject, parseJson } from "../model/json.ts";
 
 export interface FetchInit {
   readonly method: string;
@@ -122,7 +121,7 @@ export class ToolcribClient extends OperationCaller {
   async exportAudit(filters: AuditFilters = {}, options: CallOptions = {}): Promise<Blob> {
     const request: RestRequest = { method: "GET", path: auditExportPath(filters), headers: {} };
     return this.#ask(request, options, async (answer) => {
-      if (!answer.ok) throw errorFromResponse(answer.status, parseJson(await answer.text()));
+      if (!answer.ok) throw errorFromResponse(answer.status, parsed(await answer.text()));
       return answer.blob?.() ?? new Blob([await answer.text()], { type: "application/x-ndjson" });
     });
   }
@@ -146,8 +145,8 @@ export class ToolcribClient extends OperationCaller {
     return this.#ask(request, options, async (answer) => {
       const { status } = answer;
       const text = await answer.text();
-      const value = parseJson(text);
-      if (status >= 200 && status < 300 && (isJsonObject(value) || text === "")) return value ?? {};
+      const value = parsed(text);
+      if (status >= 200 && status < 300 && (isObject(value) || text === "")) return value ?? {};
       throw errorFromResponse(status, value);
     });
   }
@@ -189,6 +188,14 @@ export class ToolcribClient extends OperationCaller {
 
 function auditExportPath(filters: AuditFilters): string {
   return `${API_PATH}/audit/export${queryOf(Object.entries(filters))}`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Browsers require it to be called on the global object. */
