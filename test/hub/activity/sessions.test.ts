@@ -13,6 +13,7 @@ function leftOver(changes: Partial<StoredSession> = {}): StoredSession {
     door: "mcp",
     role: null,
     user: null,
+    client: null,
     owner: false,
     openedAt: "1970-01-01T00:10:00.000Z",
     closedAt: null,
