@@ -507,6 +507,8 @@ export const REQUIREMENTS = {
   "counter-02a": "The bridge carries messages unchanged.",
   "counter-02b": "The bridge opens the session again at the next hub.",
   "counter-02c": "A call that the hub's end interrupts says whether it may have run.",
+  "counter-04a": "The client's name and version are with its session, its calls and approvals, and can be asked for.",
+  "counter-04b": "Names of clients are cut, shown without hidden characters, and bounded in metrics.",
   "counter-03a": "With http.auth a stdio client is not the owner.",
   "house-12a": "ARCHITECTURE.md is one page and lists every folder.",
   "house-12b": "Files that a document names exist.",

@@ -419,6 +419,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--until <time>", summary: "only records before this time" },
       { flags: "--tool <glob>", summary: "only tools with matching names" },
       { flags: "--server <id>", summary: "only tools of this server" },
+      { flags: "--client <name>", summary: "only calls of the program that calls itself this" },
       { flags: "--session <id>", summary: "only this session; a prefix of its id is enough" },
       { flags: "--denied", summary: "only calls that policy or the guard refused" },
       { flags: "--limit <n>", summary: "show the newest n records; 0 shows all" },

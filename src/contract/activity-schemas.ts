@@ -5,12 +5,26 @@ import { ServerInfoSchema } from "./server-schemas.ts";
 const Origin = z.object({ source: z.string(), name: z.string() });
 const RuleSchema = z.looseObject({}).describe("Level, list, pattern and location of the rule.");
 
+export const ClientInfoSchema = z
+  .object({
+    name: z.string(),
+    version: z.string().optional(),
+    title: z.string().optional(),
+    transport: z.string().optional(),
+    pid: z.int().optional(),
+    program: z.string().optional(),
+    cwd: z.string().optional(),
+  })
+  .describe("The program, in its own words; transport, process and program as the hub sees them.")
+  .meta({ id: "ClientInfo" });
+
 export const SessionInfoSchema = z
   .object({
     id: z.string(),
     door: z.string(),
     role: z.string().nullable(),
     user: z.string().nullable(),
+    client: ClientInfoSchema.nullable(),
     owner: z.boolean(),
     openedAt: z.string(),
     closedAt: z.string().nullable(),
@@ -51,6 +65,7 @@ export const ApprovalSchema = z
       door: z.string(),
       role: z.string().optional(),
       user: z.string().optional(),
+      client: ClientInfoSchema.optional(),
     }),
     kind: z.string(),
     name: z.string(),
@@ -86,6 +101,7 @@ export const AuditEntrySchema = z
     session: z.string().nullable().optional(),
     role: z.string().nullable().optional(),
     user: z.string().nullable().optional(),
+    client: z.object({ name: z.string(), version: z.string().optional() }).optional(),
     door: z.string().optional(),
     kind: z.string().optional(),
     name: z.string().optional(),

@@ -105,6 +105,7 @@ const SESSION: SessionInfo = {
   door: "mcp",
   role: "reviewer",
   user: "ada",
+  client: { name: "cursor", version: "2.4.1", transport: "http" },
   owner: false,
   openedAt: "2026-11-16T08:00:00.000Z",
   closedAt: null,

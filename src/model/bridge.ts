@@ -12,5 +12,7 @@ export interface BridgeHello {
   readonly server?: string | undefined;
   /** Of the bridge. */
   readonly pid?: number | undefined;
+  /** The program that started it, where the system says. */
+  readonly program?: string | undefined;
   readonly cwd?: string | undefined;
 }

@@ -1,3 +1,4 @@
+import type { ClientInfo } from "./client-info.ts";
 import type { CapabilityOrigin } from "./capability.ts";
 import type { JsonObject } from "./json.ts";
 
@@ -43,7 +44,13 @@ export interface AskRequest {
    */
   readonly held: boolean;
   readonly callId: string;
-  readonly session: { readonly id: string; readonly door: string; readonly role?: string; readonly user?: string };
+  readonly session: {
+    readonly id: string;
+    readonly door: string;
+    readonly role?: string;
+    readonly user?: string;
+    readonly client?: ClientInfo;
+  };
   /** `tool`, `resource`, `prompt` … */
   readonly kind: string;
   /** Public name or URI. */

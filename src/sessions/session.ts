@@ -3,6 +3,7 @@ import { setMaxListeners } from "node:events";
 import { resolve } from "node:path";
 import { Emitter } from "../base/emitter.ts";
 import { ChurnSet } from "../base/maps.ts";
+import type { ClientInfo } from "../model/client-info.ts";
 import type { AskCallback } from "../model/decision.ts";
 import type { Root } from "../model/protocol.ts";
 import type { SessionRules } from "../model/server-spec.ts";
@@ -30,6 +31,8 @@ export interface SessionOptions {
   readonly role?: string;
   /** The authenticated user; servers with `isolation: "user"` are held once for each. */
   readonly user?: string;
+  /** The program behind it, in its own words. */
+  readonly clientInfo?: ClientInfo;
   /** True for the user who runs the hub. Sessions opened in-process are, unless they name a user or say otherwise. */
   readonly owner?: boolean;
   /** Whether an answer "always" from this session's client applies to all sessions; true for owners if absent. */
@@ -91,6 +94,7 @@ export class Session implements SessionContext {
   readonly fromProgram: boolean;
   declare readonly role?: string;
   declare readonly user?: string;
+  declare readonly clientInfo?: ClientInfo;
   declare readonly sharedKey?: string;
   declare readonly workspaceDir?: string;
   declare readonly onSample?: SamplingCallback;

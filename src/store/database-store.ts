@@ -300,12 +300,14 @@ function storedSessions({ db }: DatabaseEngine): StoredSessions {
   };
 }
 
-function rowOfSession({ owner, taint, ...rest }: StoredSession): Tables["sessions"] {
-  return { ...rest, owner: owner ? 1 : 0, taint: taint === null ? null : JSON.stringify(taint) };
+function rowOfSession({ owner, taint, client, ...rest }: StoredSession): Tables["sessions"] {
+  const text = (value: JsonObject | null): string | null => (value === null ? null : JSON.stringify(value));
+  return { ...rest, owner: owner ? 1 : 0, taint: text(taint), client: text(client) };
 }
 
-function sessionOfRow({ owner, taint, ...rest }: Tables["sessions"]): StoredSession {
-  return { ...rest, owner: owner === 1, taint: taint === null ? null : parseObject(taint) };
+function sessionOfRow({ owner, taint, client, ...rest }: Tables["sessions"]): StoredSession {
+  const object = (text: string | null): JsonObject | null => (text === null ? null : parseObject(text));
+  return { ...rest, owner: owner === 1, taint: object(taint), client: object(client) };
 }
 
 function storedApprovals({ db }: DatabaseEngine, outbox: Outbox): StoredApprovals {

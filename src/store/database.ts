@@ -74,7 +74,7 @@ export interface Tables {
   skills: { id: string; manifest: string };
   pins: Row<StoredPin, "definition"> & { scope: string };
   approvals: Row<StoredApproval, "request">;
-  sessions: Row<Omit<StoredSession, "owner">, "taint"> & { owner: number };
+  sessions: Row<Omit<StoredSession, "owner">, "taint" | "client"> & { owner: number };
   audit: StoredAuditLine;
   /** Sums over `audit`, so that it need not be read as a whole. */
   auditFiles: StoredAuditFile;

@@ -150,7 +150,17 @@ const pinAllKinds: Migration = {
   },
 };
 
+/** The programs behind sessions and calls. */
+const addClients: Migration = {
+  version: 5,
+  name: "clients",
+  async up({ schema }, types) {
+    for (const table of ["sessions", "audit"]) await schema.alterTable(table).addColumn("client", types.text).execute();
+    await schema.createIndex("audit_by_client").on("audit").columns(["client", "time"]).execute();
+  },
+};
+
 /** In their order. A list and no folder listing, because the package is one bundle. */
-const MIGRATIONS: readonly Migration[] = [createFirstTables, addConversations, addClusters, pinAllKinds];
+const MIGRATIONS: readonly Migration[] = [createFirstTables, addConversations, addClusters, pinAllKinds, addClients];
 
 const CURRENT_VERSION = MIGRATIONS.length;

@@ -119,6 +119,7 @@ export interface StoredSession {
   readonly door: string;
   readonly role: string | null;
   readonly user: string | null;
+  readonly client: JsonObject | null;
   readonly owner: boolean;
   readonly openedAt: string;
   readonly closedAt: string | null;
@@ -155,6 +156,8 @@ export interface StoredAuditLine {
   readonly callId: string | null;
   readonly session: string | null;
   readonly user: string | null;
+  /** Its name. */
+  readonly client: string | null;
   readonly role: string | null;
   readonly door: string | null;
   readonly name: string | null;
@@ -172,11 +175,12 @@ export interface AuditQuery extends PageOptions {
   readonly name?: string;
   readonly session?: string;
   readonly user?: string;
+  readonly client?: string;
   readonly door?: string;
   /** `failed` for everything but ok. */
   readonly outcome?: string;
   readonly callId?: string;
-  /** Part of a name, event, user or call id. */
+  /** Part of a name, event, user, client or call id. */
   readonly text?: string;
   readonly order?: "newest" | "oldest";
 }

@@ -1,3 +1,4 @@
+import type { ClientName } from "../model/client-info.ts";
 import type { Decision, Rule } from "../model/decision.ts";
 import type { ErrorCode } from "../model/errors.ts";
 import type { Finding } from "../model/finding.ts";
@@ -12,6 +13,8 @@ export interface CallRecord {
   readonly role: string | null;
   /** Who is behind the session, where the door knows. */
   readonly user?: string | null;
+  /** The program that called, in its own words. */
+  readonly client?: ClientName | undefined;
   readonly kind: string;
   /** The public name as it was asked for. */
   readonly name: string;

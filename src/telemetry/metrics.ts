@@ -39,6 +39,8 @@ const DURATION_BOUNDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Calls to further servers share one label, so that the number of series is bounded. */
 export const MAX_SERVER_LABELS = 200;
 
+const MAX_CLIENT_LABELS = 30;
+
 export class HubMetrics {
   readonly #hub: MeasuredHub;
   readonly #version: string;
@@ -48,6 +50,8 @@ export class HubMetrics {
   /** By severity, then code. */
   readonly #findings = new Map<string, Map<string, number>>();
   readonly #labels = new Set<string>();
+  /** Calls by the name of the program. */
+  readonly #clients = new Map<string, number>();
   readonly #stops: readonly (() => void)[];
   #registry: Promise<Registry> | undefined;
 
@@ -77,7 +81,8 @@ export class HubMetrics {
     for (const stop of this.#stops) stop();
   }
 
-  #countCall({ origin, outcome, durationMs, resultBytes, findings = [] }: CallRecord): void {
+  #countCall({ origin, outcome, durationMs, resultBytes, client, findings = [] }: CallRecord): void {
+    increment(this.#clients, this.#clientLabel(client?.name));
     const server = this.#label(origin?.source ?? null);
     let counters = this.#servers.get(server);
     if (counters === undefined) {
@@ -110,6 +115,12 @@ export class HubMetrics {
     if (this.#labels.size >= MAX_SERVER_LABELS || !isServer()) return "other";
     this.#labels.add(source);
     return source;
+  }
+
+  /** A client can call itself anything, so the number of names is bounded. */
+  #clientLabel(name: string | undefined): string {
+    if (name === undefined) return "unknown";
+    return this.#clients.has(name) || this.#clients.size < MAX_CLIENT_LABELS ? name : "other";
   }
 
   #open(): Promise<Registry> {
@@ -162,6 +173,9 @@ export class HubMetrics {
       [...servers].flatMap(([server, { outcomes }]) =>
         Array.from(outcomes, ([outcome, value]) => [{ server, outcome }, value] as const),
       ),
+    );
+    counter("toolcrib_client_calls_total", "Calls by the name that the client gave itself.", ["client"], () =>
+      Array.from(this.#clients, ([client, value]) => [{ client }, value] as const),
     );
     registry.registerMetric(durations(servers));
     gauge("toolcrib_calls_running", "Calls in progress.", ["server"], () =>

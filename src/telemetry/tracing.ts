@@ -2,6 +2,7 @@
  * Spans for calls, where the operator has set up an OpenTelemetry SDK. Nothing is loaded until then: the API keeps what is
  * registered in one global place, and a look there is all that a call pays.
  */
+import { clientLabel, type ClientName } from "../model/client-info.ts";
 import type * as Otel from "@opentelemetry/api";
 import type { Context, PropagationAPI, TextMapGetter, TextMapSetter } from "@opentelemetry/api";
 import { asToolcribError } from "../model/errors.ts";
@@ -66,6 +67,7 @@ interface TracedCall {
   readonly callId: string;
   readonly session: string;
   readonly door: string;
+  readonly client: ClientName | undefined;
   /** In public names. */
   readonly use: Use;
   /** Holds the caller's trace context, if it sent one. */
@@ -105,7 +107,7 @@ export class CallSpan {
   readonly #context: Otel.Context;
 
   constructor(otel: typeof Otel, tracer: Otel.Tracer, mask: (text: string) => string, call: TracedCall) {
-    const { callId, session, door, use, meta } = call;
+    const { callId, session, door, client, use, meta } = call;
     this.#otel = otel;
     this.#tracer = tracer;
     this.#mask = mask;
@@ -122,6 +124,7 @@ export class CallSpan {
           "mcp.session.id": session,
           "toolcrib.call_id": callId,
           "toolcrib.door": door,
+          ...(client === undefined ? {} : { "toolcrib.client": this.#mask(clientLabel(client)) }),
         },
         links: this.#links(active, parent),
       },

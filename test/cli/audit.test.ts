@@ -55,7 +55,7 @@ describe("[guard-18c] toolcrib audit", () => {
     const table = await place.run(["audit"]);
     expect(table).toMatchObject({ code: 0, stderr: "" });
     const lines = table.stdout.trimEnd().split("\n");
-    expect(lines[0]).toMatch(/^TIME +SESSION +ROLE +DOOR +NAME +DECISION +OUTCOME/);
+    expect(lines[0]).toMatch(/^TIME +SESSION +CLIENT +ROLE +DOOR +NAME +DECISION +OUTCOME/);
     expect(lines[3]).toMatch(/files__delete +deny +denied .*deny "\*__delete" in toolcrib\.json$/);
     const records = (await place.run(["audit", "--json"])).json<StoredRecord[]>();
     expect(records[0]).toMatchObject({

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { readHubRecords } from "../../src/hub/activity/hub-records.ts";
 import { MAIN } from "../support/main-program.ts";
 import { type Run, runProgram } from "../support/run-program.ts";
 
@@ -47,7 +48,11 @@ export class ClonedFolder {
     for (const folder of [this.home, this.dir, this.#canaries]) mkdirSync(folder);
     chmodSync(this.dir, 0o755);
     this.write("server.mjs", SERVER, this.root);
-    onTestFinished(() => rmSync(this.root, { recursive: true, force: true }));
+    onTestFinished(() => {
+      for (const { pid, background } of readHubRecords(this.home))
+        if (background === true) process.kill(pid, "SIGKILL");
+      rmSync(this.root, { recursive: true, force: true });
+    });
   }
 
   write(name: string, content: unknown, folder = this.dir): string {

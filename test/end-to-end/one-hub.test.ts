@@ -120,6 +120,35 @@ describe("one hub on a home", () => {
     expect(childrenOf(hub.pid)).toHaveLength(1);
   });
 
+  it("[counter-04a] each call is attributed to the client that made it", async () => {
+    configure({ mcpServers: { e: everything() }, http: { port: 0 } });
+    const [one, two] = await Promise.all([stdioClient(), stdioClient()]);
+    await say(one, "a");
+    await say(two, "b");
+    await say(two, "c");
+    const { url, token } = onlyHub();
+    const ask = async <Answer>(path: string): Promise<Answer> => {
+      const answer = await fetch(`${url}/api/v1/${path}`, { headers: { authorization: `Bearer ${token}` } });
+      return (await answer.json()) as Answer;
+    };
+    const callsOf = async (client: string): Promise<number> => {
+      const { entries } = await ask<{ entries: { client?: object }[] }>(`audit?type=call&client=${client}`);
+      for (const entry of entries) expect(entry.client).toEqual({ name: client, version: "1" });
+      return entries.length;
+    };
+    await vi.waitFor(
+      async () => expect([await callsOf("client-0"), await callsOf("client-1")]).toEqual([1, 2]),
+      WITHIN,
+    );
+    const { sessions } = await ask<{ sessions: { client: { name: string; pid?: number } | null }[] }>("sessions");
+    const ours = sessions.flatMap(({ client }) => client ?? []).toSorted((a, b) => a.name.localeCompare(b.name));
+    expect(ours).toMatchObject([
+      { name: "client-0", version: "1", transport: "stdio", cwd: home },
+      { name: "client-1", version: "1", transport: "stdio", cwd: home },
+    ]);
+    expect(new Set(ours.map(({ pid }) => pid)).size).toBe(2);
+  });
+
   it("[counter-01b] twenty that start at the same moment make one hub", async () => {
     configure({ mcpServers: {}, http: { port: 0 } });
     const all = Array.from({ length: 20 }, () => {

@@ -5,7 +5,7 @@ import Sqlite from "better-sqlite3";
 import { afterAll, describe, expect, it } from "vitest";
 import { openStore } from "../../src/store/open-store.ts";
 import { storeBehaviour } from "./behaviour.ts";
-import { conversation, pin } from "./samples.ts";
+import { conversation, pin, session } from "./samples.ts";
 
 const root = mkdtempSync(join(tmpdir(), "toolcrib-store-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -26,6 +26,9 @@ describe("the store on SQLite", () => {
       "drop table conversations; drop table conversation_messages; drop table limit_spans; drop table skill_files; delete from migrations where version > 1",
     );
     db.exec(
+      "drop index audit_by_client; alter table audit drop column client; alter table sessions drop column client",
+    );
+    db.exec(
       `drop table pins;
        create table pins (scope text not null, server text not null, tool text not null, fingerprint text not null,
          definition text not null, pinned_at text not null, constraint pins_key primary key (scope, server, tool));
@@ -38,6 +41,8 @@ describe("the store on SQLite", () => {
     expect(await after?.pins.list("/lock")).toEqual([pin("files", "read")]);
     await after?.pins.change("/lock", [{ ...pin("files", "read"), kind: "prompt" }], []);
     expect((await after?.pins.list("/lock"))?.map(({ kind }) => kind)).toEqual(["prompt", "tool"]);
+    await after?.sessions.put([session("s", { client: { name: "cursor" } })]);
+    expect((await after?.sessions.get("s"))?.client).toEqual({ name: "cursor" });
     await after?.conversations.put(conversation("a"));
     expect((await after?.conversations.list({ limit: 5 }))?.total).toBe(1);
     await after?.close();

@@ -38,6 +38,18 @@ function missing(lines: readonly string[], expected: readonly string[]): string[
 }
 
 describe("[oper-12a] the metrics", () => {
+  it("[counter-04b] count calls by client, with a bounded number of names", async () => {
+    const { events, text } = scene();
+    for (let each = 0; each < 40; each++) events.emit("call", call({ client: { name: `client-${each}` } }));
+    events.emit("call", call({ client: { name: "client-0", version: "2" } }));
+    events.emit("call", call());
+    const lines = (await text()).split("\n").filter((line) => line.startsWith("toolcrib_client_calls_total{"));
+    expect(lines).toContain('toolcrib_client_calls_total{client="client-0"} 2');
+    expect(lines).toContain('toolcrib_client_calls_total{client="other"} 10');
+    expect(lines).toContain('toolcrib_client_calls_total{client="unknown"} 1');
+    expect(lines).toHaveLength(32);
+  });
+
   it("count calls by outcome, with durations, bytes, findings and limits", async () => {
     const { events, text } = scene();
     events.emit("call", call());

@@ -2,6 +2,7 @@
  * `toolcrib mcp`, before anything else is loaded: attaches to the hub that runs on the home, or starts one. Options that it does
  * not know, and a hub that cannot be reached, lead to the command itself.
  */
+import { readFileSync } from "node:fs";
 import { configFiles, toolcribHome } from "../../config/find-config.ts";
 import { assertSafeHome } from "../../files/path-safety.ts";
 import { findHub, type HubRecord } from "../../hub/activity/hub-records.ts";
@@ -32,7 +33,7 @@ async function attach(): Promise<number | undefined> {
     assertSafeHome(home, env);
     const files = configFiles({ config: flags.config, env, cwd, home });
     const { server, role } = flags;
-    const hello: BridgeHello = { version: VERSION, server, role, pid: process.pid, cwd };
+    const hello: BridgeHello = { version: VERSION, server, role, pid: process.pid, program: parentProgram(), cwd };
     const connect = async (): ReturnType<typeof openHubLink> => {
       const hub = findHub(home, files) ?? (await start());
       if (hub.version !== undefined && hub.version !== VERSION) {
@@ -49,6 +50,15 @@ async function attach(): Promise<number | undefined> {
     const reason = error instanceof Error ? error.message : String(error);
     tell(`${reason} This client gets a hub of its own.`);
     process.argv.push("--standalone");
+    return undefined;
+  }
+}
+
+/** Linux says; elsewhere another program would have to be run for it. */
+function parentProgram(): string | undefined {
+  try {
+    return readFileSync(`/proc/${process.ppid}/comm`, "utf8").trim();
+  } catch {
     return undefined;
   }
 }

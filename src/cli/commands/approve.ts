@@ -46,7 +46,10 @@ function requireToken({ flags, env }: Invocation): void {
 const COLUMNS: readonly Column<AskRequest>[] = [
   { title: "ID", cell: ({ id }) => id },
   { title: "NAME", cell: ({ name }) => showHidden(name) },
-  { title: "REQUESTED BY", cell: ({ session }) => session.user ?? session.role ?? session.door },
+  {
+    title: "REQUESTED BY",
+    cell: ({ session }) => session.user ?? session.client?.name ?? session.role ?? session.door,
+  },
   { title: "CALL", cell: ({ held }) => (held ? "refused for now" : "waiting") },
   { title: "UNTIL", cell: ({ expiresAt }) => expiresAt },
   { title: "ARGUMENTS", cell: ({ arguments: args }) => showHidden(JSON.stringify(args)), shrink: true },

@@ -96,6 +96,7 @@ function filterOf(flags: Flags): AuditFilter {
     tool: tool === undefined ? undefined : compileGlob(tool),
     session: flags.text("session"),
     server: flags.text("server"),
+    client: flags.text("client"),
     denied: flags.has("denied"),
   };
 }
@@ -150,6 +151,7 @@ const SESSION_LENGTH = 8;
 const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: "TIME", cell: ({ record }) => record.time },
   { title: "SESSION", cell: ({ record }) => (record.session ?? "-").slice(0, SESSION_LENGTH) },
+  { title: "CLIENT", cell: ({ record }) => record.client?.name ?? "-" },
   { title: "ROLE", cell: ({ record }) => record.role ?? "-" },
   { title: "DOOR", cell: ({ record }) => record.door ?? "-" },
   { title: "NAME", cell: ({ record }) => nameOf(record) },

@@ -1,5 +1,6 @@
 /** The log of `serve`, `mcp` and `acp`, and the hub events that it records. */
 import type { Hub } from "../../hub/hub.ts";
+import { clientLabel } from "../../model/client-info.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { CallRecord } from "../../telemetry/call-record.ts";
@@ -51,7 +52,14 @@ export function logHubEvents(hub: Hub, log: Log, url?: string): void {
   );
   hub.on("ask", ({ id, callId, name, session, held }) => {
     const how = held && url !== undefined ? { approve: `toolcrib approve ${id} --hub ${url}` } : {};
-    log.warn("a call needs approval", { callId, approval: id, tool: name, user: session.user, ...how });
+    log.warn("a call needs approval", {
+      callId,
+      approval: id,
+      tool: name,
+      user: session.user,
+      client: session.client && clientLabel(session.client),
+      ...how,
+    });
   });
   hub.on("answer", ({ request: { id, callId, name }, answer }) =>
     log.info("an approval was answered", { callId, approval: id, tool: name, answer }),
@@ -66,8 +74,17 @@ export function logHubEvents(hub: Hub, log: Log, url?: string): void {
 }
 
 /** Successful calls at debug level, failures at info, and internal errors as errors. */
-function logCall(log: Log, { callId, name, origin, outcome, durationMs, door, user }: CallRecord): void {
-  const fields = { callId, tool: name, server: origin?.source, outcome, durationMs, door, user: user ?? undefined };
+function logCall(log: Log, { callId, name, origin, outcome, durationMs, door, user, client }: CallRecord): void {
+  const fields = {
+    callId,
+    tool: name,
+    server: origin?.source,
+    outcome,
+    durationMs,
+    door,
+    user: user ?? undefined,
+    client: client && clientLabel(client),
+  };
   if (outcome === "ok") log.debug("call", fields);
   else if (outcome === "internal") log.error("call failed", fields);
   else log.info(outcome === "denied" || outcome === "blocked" ? "call refused" : "call failed", fields);

@@ -32,7 +32,11 @@ export async function run(invocation: Invocation): Promise<number> {
   const scope = { role, servers: server === undefined ? undefined : [server] };
   // The process that starts it acts for its owner.
   const caller = { key: "stdio", owner: true, scopes: new Set(SCOPES) };
-  const stdio = new StdioDoor(door, { caller, scope }, { input: stdin, output: process.stdout });
+  const stdio = new StdioDoor(
+    door,
+    { caller, scope, peer: { transport: "stdio", pid: process.ppid } },
+    { input: stdin, output: process.stdout },
+  );
   try {
     await stdio.run();
     return 0;

@@ -1,4 +1,5 @@
 /** The requests of one ACP client: opening, loading, configuring and ending sessions. */
+import { type ClientInfo, clientInfoOf } from "../../model/client-info.ts";
 import { basename, isAbsolute, resolve } from "node:path";
 import {
   type AgentContext,
@@ -54,6 +55,7 @@ export class AcpDoor {
   readonly #config: ConfigFollower | undefined;
   #client: AgentContext | undefined;
   #offer: ClientFeatures = NO_FEATURES;
+  #clientInfo: ClientInfo | undefined;
   #closed = false;
 
   constructor(options: AcpDoorOptions, mcp: McpOverAcp) {
@@ -75,6 +77,8 @@ export class AcpDoor {
 
   async initialize(request: InitializeRequest): Promise<InitializeResponse> {
     this.#offer = clientFeatures(request);
+    const client = clientInfoOf(request.clientInfo);
+    this.#clientInfo = client && { ...client, transport: "stdio", pid: process.ppid };
     const unusable = await this.#models.unusable();
     const isUsable = !unusable.some(({ id }) => id === undefined);
     const seesImages = isUsable && (await this.#models.open(this.#models.first)).images;
@@ -239,6 +243,7 @@ export class AcpDoor {
       hub,
       client,
       offer: this.#offer,
+      clientInfo: this.#clientInfo,
       models: this.#models,
       conversation,
       workspace,

@@ -1,4 +1,5 @@
 /** One session of a client: the hub session with the client's servers, the agent, and the updates that report both. */
+import type { ClientInfo } from "../../model/client-info.ts";
 import type {
   AgentContext,
   ContentBlock as AcpBlock,
@@ -46,6 +47,7 @@ interface AcpSessionOptions {
   readonly hub: Hub;
   readonly client: AgentContext;
   readonly offer: ClientFeatures;
+  readonly clientInfo: ClientInfo | undefined;
   readonly models: ModelChoices;
   readonly conversation: Conversation;
   readonly workspace: Workspace;
@@ -90,6 +92,7 @@ export class AcpSession {
       // The program on stdin has started this process, so it can start others.
       mayRunCommands: true,
       role,
+      clientInfo: options.clientInfo,
       ...(offer.forms ? { onElicit: elicitationCallback(client, this.id) } : {}),
       ...samplingOptions(hub, { client, sessionId: this.id, model: () => options.models.open(this.model) }),
     });

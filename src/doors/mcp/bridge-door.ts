@@ -28,6 +28,7 @@ const HelloSchema = z.object({
   role: Text.optional(),
   server: Text.optional(),
   pid: z.int().optional(),
+  program: Text.optional(),
   cwd: Text.optional(),
 });
 
@@ -73,13 +74,14 @@ export class BridgeDoor {
     try {
       const hello = readHello(upgrade);
       const { door, hasServer, onHello } = this.#options;
-      const { server, role } = hello;
+      const { server, role, pid, program, cwd } = hello;
       if (server !== undefined && !hasServer(server)) {
         throw new ToolcribError("not_found", `There is no server "${server}".`);
       }
       onHello?.(hello);
       const scope = { role, servers: server === undefined ? undefined : [server] };
-      stdio = new StdioDoor(door, { caller: this.#callerOf(sender), scope }, { input: socket, output: socket });
+      const peer = { transport: "stdio", pid, program, cwd };
+      stdio = new StdioDoor(door, { caller: this.#callerOf(sender), scope, peer }, { input: socket, output: socket });
     } catch (error) {
       refuseUpgrade(upgrade, asToolcribError(error));
       return;

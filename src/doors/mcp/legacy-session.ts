@@ -38,7 +38,7 @@ import {
   TrackedSink,
 } from "./rpc-messages.ts";
 import { encodeOutcome, type IncomingRequest, sharedMethod } from "./shared-requests.ts";
-import type { RequestOrigin } from "./view-scope.ts";
+import { clientOf, type RequestOrigin } from "./view-scope.ts";
 
 export class LegacySession {
   readonly #door: DoorContext;
@@ -175,7 +175,10 @@ export class LegacySession {
         sampling: isJsonObject(capabilities["sampling"]),
         elicitation: isJsonObject(capabilities["elicitation"]),
       };
-      const session = (this.#session = hub.openSession(this.#door.sessionOptions(this.#origin)));
+      const session = (this.#session = hub.openSession({
+        ...this.#door.sessionOptions(this.#origin),
+        clientInfo: clientOf(this.#origin, params["clientInfo"]),
+      }));
       session.closing.addEventListener("abort", () => (this.isOver = true), { once: true });
       this.version = negotiateVersion(params["protocolVersion"]);
       const instructions = await instructionsFor(hub, session);

@@ -1,10 +1,12 @@
 /** Requests of the modern era: each is independent and declares its client's capabilities. */
+import type { ClientInfo } from "../../model/client-info.ts";
 import type { Clock } from "../../base/clock.ts";
 import { identityOf } from "../../model/caller.ts";
 import { asToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import {
   CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
   LOG_LEVEL_KEY,
   METHOD_NOT_FOUND,
   type RequestId,
@@ -41,7 +43,7 @@ import {
   withRequestId,
 } from "./rpc-messages.ts";
 import { type IncomingRequest, sharedMethod } from "./shared-requests.ts";
-import type { RequestOrigin } from "./view-scope.ts";
+import { clientOf, type RequestOrigin } from "./view-scope.ts";
 
 /** The requests that a server may answer with questions. */
 const INTERRUPTIBLE_METHODS: ReadonlySet<string> = new Set(["tools/call", "resources/read", "prompts/get"]);
@@ -112,7 +114,8 @@ export class ModernRequests {
     const level = parseLogLevel(meta[LOG_LEVEL_KEY]);
     if (level !== undefined) this.#door.wantsLevel(level);
     const capabilities = forwardedCapabilities(meta[CLIENT_CAPABILITIES_KEY]);
-    const call = { id, method, params, meta, level, capabilities, session, sink: watched, signal };
+    const clientInfo = clientOf(origin, meta[CLIENT_INFO_KEY]);
+    const call = { id, method, params, meta, level, capabilities, clientInfo, session, sink: watched, signal };
     const answer = await (INTERRUPTIBLE_METHODS.has(method)
       ? this.#inRounds(run, call, origin)
       : run(this.#door.hub, toIncomingRequest(call, silentClient(call))));
@@ -172,6 +175,7 @@ interface ModernCall {
   readonly level: LogLevel | undefined;
   /** Those of its client that are forwarded. */
   readonly capabilities: JsonObject;
+  readonly clientInfo: ClientInfo | undefined;
   readonly session: Session;
   readonly sink: MessageSink;
   readonly signal: AbortSignal;
@@ -183,9 +187,9 @@ function silentClient({ session, capabilities }: ModernCall): ClientSide {
 }
 
 function toIncomingRequest(call: ModernCall, client: ClientSide): IncomingRequest {
-  const { id, method, params, meta, level, session, sink, signal } = call;
+  const { id, method, params, meta, level, clientInfo, session, sink, signal } = call;
   return {
-    ...{ id, method, params, meta, session, sink, signal },
+    ...{ id, method, params, meta, clientInfo, session, sink, signal },
     era: "modern",
     client,
     onAsk: approvalCallback(client, session),

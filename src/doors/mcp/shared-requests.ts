@@ -1,4 +1,5 @@
 /** The requests that both eras have: from MCP params to the hub, and from its Outcome to a response. */
+import type { ClientInfo } from "../../model/client-info.ts";
 import type { CancelSignal } from "../../base/async.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { Capability } from "../../model/capability.ts";
@@ -156,11 +157,12 @@ function otherParams(params: JsonObject, known: readonly string[]): JsonObject |
 type Options = Omit<Parameters<Hub["read"]>[0], "uri" | "session">;
 
 function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): Options {
-  const { meta, sink, signal, client, onAsk, onNotice, logLevel, input } = incoming;
+  const { meta, sink, signal, client, clientInfo, onAsk, onNotice, logLevel, input } = incoming;
   const token = progressTokenOf(meta);
   return {
     signal,
     client,
+    clientInfo,
     onAsk,
     onNotice,
     logLevel,
@@ -218,6 +220,8 @@ export interface IncomingRequest {
   readonly era: Era;
   readonly session: Session;
   readonly client: ClientSide;
+  /** The program that asks, if it is not that of the session. */
+  readonly clientInfo?: ClientInfo | undefined;
   readonly onAsk?: AskCallback | undefined;
   readonly sink: MessageSink;
   readonly signal: CancelSignal;

@@ -1,5 +1,6 @@
 /** The part of the catalog that a client asked for: by its URL, and in canonical form, so that equivalent scopes are equal. */
 import type { Caller } from "../../model/caller.ts";
+import { type ClientInfo, clientInfoOf } from "../../model/client-info.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 
 /** The part of the catalog that a client asked for. */
@@ -13,6 +14,14 @@ export interface ViewScope {
 export interface RequestOrigin {
   readonly caller: Caller;
   readonly scope: ViewScope;
+  /** The client as its transport knows it. */
+  readonly peer?: Omit<ClientInfo, "name">;
+}
+
+/** @param said Its `clientInfo`. */
+export function clientOf({ peer }: RequestOrigin, said: unknown): ClientInfo | undefined {
+  const client = clientInfoOf(said);
+  return client && { ...client, ...peer };
 }
 
 /** Equal for equal scopes. */

@@ -1,5 +1,5 @@
 /** Records of sessions: who opened them through which door, and their calls. Written in batches, because calls are many. */
-import type { SessionInfo } from "../../contract/activity-schemas.ts";
+import { ClientInfoSchema, type SessionInfo } from "../../contract/activity-schemas.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -128,6 +128,7 @@ export class SessionRecords {
       door: session.door,
       role: session.role ?? null,
       user: session.user ?? null,
+      client: session.clientInfo === undefined ? null : { ...session.clientInfo },
       owner: session.owner,
       openedAt,
       closedAt: null,
@@ -144,11 +145,16 @@ export class SessionRecords {
 
 /** @param live Only for a session that is open in this hub. */
 export function sessionInfo(
-  { hub: _hub, taint, ...rest }: StoredSession,
+  { hub: _hub, taint, client, ...rest }: StoredSession,
   live?: { readonly running: number; readonly toolCount: number },
 ): SessionInfo {
   const unseen = { running: 0, toolCount: rest.closedAt === null ? null : 0 };
-  return { ...rest, ...(live ?? unseen), taint: taintOf(taint) };
+  return { ...rest, client: clientOf(client), ...(live ?? unseen), taint: taintOf(taint) };
+}
+
+/** Null if another version of Toolcrib wrote it in another form. */
+function clientOf(client: JsonObject | null): SessionInfo["client"] {
+  return ClientInfoSchema.safeParse(client).data ?? null;
 }
 
 function taintOf(taint: JsonObject | null): SessionInfo["taint"] {

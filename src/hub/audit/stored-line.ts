@@ -16,6 +16,7 @@ const NOTHING = {
   callId: null,
   session: null,
   user: null,
+  client: null,
   role: null,
   door: null,
   name: null,
@@ -38,7 +39,7 @@ export function storedLine(
   const { type } = record;
   const time = record.time.slice(0, LONGEST_KEY);
   if (!isStored(record)) return { ...place, type, time, ...NOTHING };
-  const { callId, session, user, role, door, name, origin, outcome, event } = record;
+  const { callId, session, user, client, role, door, name, origin, outcome, event } = record;
   return {
     ...place,
     type,
@@ -46,6 +47,7 @@ export function storedLine(
     callId: text(callId)?.slice(0, LONGEST_KEY) ?? null,
     session: text(session)?.slice(0, LONGEST_KEY) ?? null,
     user: text(user),
+    client: text(client?.name),
     role: text(role),
     door: text(door),
     name: text(name),

@@ -15,7 +15,7 @@ const EQUAL = ["session", "user", "door", "callId"] as const;
 const TYPES = ["start", "call", "decision", "event"] as const;
 
 export function wishOf(input: Partial<AuditInput>, now: number): AuditWish {
-  const { since, until, type, server, name, session, user, door, outcome, callId, q } = input;
+  const { since, until, type, server, name, session, user, client, door, outcome, callId, q } = input;
   return {
     ...(since === undefined ? {} : { since: isoTime("since", since, now) }),
     ...(until === undefined ? {} : { until: isoTime("until", until, now) }),
@@ -24,6 +24,7 @@ export function wishOf(input: Partial<AuditInput>, now: number): AuditWish {
     ...(name === undefined ? {} : { name }),
     ...(session === undefined ? {} : { session }),
     ...(user === undefined ? {} : { user }),
+    ...(client === undefined ? {} : { client }),
     ...(door === undefined ? {} : { door }),
     ...(outcome === undefined || outcome === UNFINISHED ? {} : { outcome }),
     ...(callId === undefined ? {} : { callId }),
@@ -42,8 +43,9 @@ export function matcher(wish: AuditWish): (record: StoredRecord) => boolean {
     if (wish.server !== undefined && record.origin?.source !== wish.server) return false;
     if (named !== undefined && (record.name === undefined || !named(record.name))) return false;
     if (EQUAL.some((key) => wish[key] !== undefined && record[key] !== wish[key])) return false;
+    if (wish.client !== undefined && record.client?.name !== wish.client) return false;
     if (!hasOutcome(record, wish.outcome)) return false;
-    const searched = [record.name, record.event, record.user, record.callId];
+    const searched = [record.name, record.event, record.user, record.client?.name, record.callId];
     return text === "" || searched.some((each) => each?.toLowerCase().includes(text) === true);
   };
 }

@@ -214,6 +214,7 @@ export class Approvals {
       door: session.door,
       role: session.role ?? null,
       user: session.user ?? null,
+      client: session.client && { name: session.client.name, version: session.client.version },
       kind: "ask",
       name,
       origin,
@@ -244,6 +245,7 @@ export class Approvals {
         door: session.door,
         role: session.role,
         user: session.user,
+        client: session.clientInfo,
       },
       expiresAt: new Date(this.#options.clock.now() + this.#timeoutMs).toISOString(),
     };

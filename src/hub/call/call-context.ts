@@ -7,6 +7,7 @@ import type { GuardRules, Limits as LimitValues } from "../../model/config.ts";
 import type { AskCallback, Decision } from "../../model/decision.ts";
 import type { Finding } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { ClientInfo } from "../../model/client-info.ts";
 import type { Use, UseContext, UseOptions } from "../../model/source.ts";
 import type { CallLimits } from "../../policy/call-limits.ts";
 import type { Provider } from "../../schemas/normalize.ts";
@@ -23,6 +24,8 @@ export interface CallOptions extends UseOptions {
   readonly signal?: CancelSignal | undefined;
   /** The capability that the name has to lead to: if it means another one by now, nothing is called. */
   readonly origin?: CapabilityOrigin | undefined;
+  /** The program that calls, if it is not that of the session. */
+  readonly clientInfo?: ClientInfo | undefined;
 }
 
 /** The parts that a call passes, in the order in which it does. */
@@ -63,6 +66,7 @@ export interface CallContext extends UseContext {
   readonly path: CallPath;
   readonly session: Session;
   readonly origin?: CapabilityOrigin | undefined;
+  readonly clientInfo: ClientInfo | undefined;
   readonly startedAt: number;
   /** The public name or URI. */
   readonly name: string;

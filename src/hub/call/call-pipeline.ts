@@ -31,6 +31,7 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     callId: call.callId,
     session: session.id,
     door: session.door,
+    client: call.clientInfo,
     use,
     meta: call.meta,
   }));
@@ -83,7 +84,7 @@ function callContext(
   options: CallOptions,
   signal: AbortSignal,
 ): CallContext {
-  const { client = session.client, onProgress, onNotice } = options;
+  const { client = session.client, clientInfo = session.clientInfo, onProgress, onNotice } = options;
   const call: CallContext = {
     ...options,
     path,
@@ -93,6 +94,7 @@ function callContext(
     use,
     signal,
     client,
+    clientInfo,
     onProgress: onProgress && ((report) => onProgress(guardedProgress(call, report))),
     onNotice: onNotice && ((method, params) => onNotice(method, path.mask(params))),
     startedAt: path.clock.now(),
@@ -112,10 +114,20 @@ function runTraced(call: CallContext, source: Source, use: Use, span: CallSpan |
   return span.run(source, use, call.meta, (meta) => source.run(use, { ...call, meta }));
 }
 
-type StartedCall = Pick<CallContext, "callId" | "session" | "name" | "use" | "startedAt" | "target" | "decision">;
+type StartedCall = Partial<Pick<CallContext, "clientInfo">> &
+  Pick<CallContext, "callId" | "session" | "name" | "use" | "startedAt" | "target" | "decision">;
 
 /** The record of a call that is about to reach its source. */
-export function startRecord({ callId, session, name, use, startedAt, target, decision }: StartedCall): StartRecord {
+export function startRecord({
+  callId,
+  session,
+  clientInfo,
+  name,
+  use,
+  startedAt,
+  target,
+  decision,
+}: StartedCall): StartRecord {
   return {
     callId,
     time: isoTime(startedAt),
@@ -123,6 +135,7 @@ export function startRecord({ callId, session, name, use, startedAt, target, dec
     door: session.door,
     role: session.role ?? null,
     user: session.user ?? null,
+    client: clientInfo && { name: clientInfo.name, version: clientInfo.version },
     kind: use.kind,
     name,
     origin: target?.capability.origin ?? null,

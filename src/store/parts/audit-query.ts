@@ -4,9 +4,9 @@ import type { DatabaseEngine } from "../database.ts";
 import { makeCursor, readCursor } from "../page-cursor.ts";
 import type { AuditQuery, StoredAudit } from "../store.ts";
 
-const EQUAL = ["server", "session", "user", "door", "callId"] as const;
+const EQUAL = ["server", "session", "user", "client", "door", "callId"] as const;
 /** Columns in which a text is searched for. */
-const SEARCHED = ["name", "event", "user", "callId"] as const;
+const SEARCHED = ["name", "event", "user", "client", "callId"] as const;
 
 export async function queryAudit(engine: DatabaseEngine, wanted: AuditQuery): ReturnType<StoredAudit["query"]> {
   const { limit, cursor, since, until, types, name, outcome, text } = wanted;

@@ -75,6 +75,7 @@ function isSameSubject(a: StartRecord, b: StartRecord): boolean {
     a.session === b.session &&
     a.role === b.role &&
     a.user === b.user &&
+    a.client === b.client &&
     a.door === b.door &&
     a.kind === b.kind &&
     a.name === b.name &&
@@ -98,6 +99,7 @@ export function decisionBody(record: DecisionRecord, { redact, node }: BodyOptio
     ...record,
     role: short(record.role ?? null),
     user: short(record.user ?? null),
+    ...(record.client === undefined ? {} : { client: record.client }),
     name: redact(clip(record.name)),
     origin: originOf(record.origin, redact),
     rule: ruleOf(record.rule),
@@ -127,6 +129,7 @@ function subjectOf(record: StartRecord, redact: (text: string) => string): objec
     session: record.session,
     role: short(record.role),
     user: short(record.user ?? null),
+    ...(record.client === undefined ? {} : { client: record.client }),
     door: record.door,
     kind: record.kind,
     name: redact(clip(record.name)),

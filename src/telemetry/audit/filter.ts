@@ -10,6 +10,8 @@ export interface AuditFilter {
   /** The beginning of a session's id is enough. */
   readonly session?: string;
   readonly server?: string;
+  /** The name of the program that called. */
+  readonly client?: string;
   /** Only what policy or the guard refused. */
   readonly denied?: boolean;
 }
@@ -21,6 +23,7 @@ export function matchesFilter(record: StoredRecord, filter: AuditFilter): boolea
   if (filter.tool !== undefined && (record.name === undefined || !filter.tool(record.name))) return false;
   if (filter.session !== undefined && record.session?.startsWith(filter.session) !== true) return false;
   if (filter.server !== undefined && record.origin?.source !== filter.server) return false;
+  if (filter.client !== undefined && record.client?.name !== filter.client) return false;
   return filter.denied !== true || isRefusal(record);
 }
 

@@ -1,4 +1,5 @@
 /** What one line of the audit log is. */
+import type { ClientName } from "../../model/client-info.ts";
 import type { Decision, Rule } from "../../model/decision.ts";
 import type { ErrorCode } from "../../model/errors.ts";
 
@@ -10,6 +11,7 @@ export interface DecisionRecord {
   readonly door: string;
   readonly role?: string | null;
   readonly user?: string | null;
+  readonly client?: ClientName | undefined;
   readonly kind: string;
   readonly name: string;
   readonly origin: { readonly source: string; readonly name: string } | null;
@@ -66,6 +68,7 @@ export interface StoredRecord extends Link {
   readonly session?: string | null;
   readonly role?: string | null;
   readonly user?: string | null;
+  readonly client?: ClientName;
   readonly door?: string;
   /** Of a cluster: the node that wrote it. */
   readonly node?: string;

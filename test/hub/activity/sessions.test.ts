@@ -13,6 +13,7 @@ function leftOver(changes: Partial<StoredSession> = {}): StoredSession {
     door: "mcp",
     role: null,
     user: null,
+    client: null,
     owner: false,
     openedAt: "1970-01-01T00:10:00.000Z",
     closedAt: null,
@@ -31,7 +32,10 @@ describe("[oper-09f] sessions", () => {
       where === "in memory" ? { store: false } : {},
     );
     await clock.advance(1000);
-    const session = hub.openSession({ door: "mcp", role: "narrow", user: "ann" });
+    const session = hub.openSession({
+      ...{ door: "mcp", role: "narrow", user: "ann" },
+      clientInfo: { name: "a-client", version: "2" },
+    });
     await clock.advance(1000);
     await hub.call({ session, name: "look" });
     await hub.call({ session, name: "pay" });
@@ -44,6 +48,7 @@ describe("[oper-09f] sessions", () => {
       door: "mcp",
       role: "narrow",
       user: "ann",
+      client: { name: "a-client", version: "2" },
       owner: false,
       openedAt: "1970-01-01T00:16:41.000Z",
       closedAt: null,

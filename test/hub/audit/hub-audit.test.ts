@@ -29,7 +29,7 @@ describe("[oper-02c] [oper-03b] the audit of a hub with a store", () => {
       import { openStore } from ${module("store/open-store.ts")};
       import { AuditIntake } from ${module("hub/audit/intake.ts")};
       import { AuditLog } from ${module("telemetry/audit/log.ts")};
-      import { systemClock as clock } from ${module("model/clock.ts")};
+      import { systemClock as clock } from ${module("base/clock.ts")};
       const store = await openStore({ home: ${JSON.stringify(place.root)} });
       const audit = { ...store.audit, append: async (lines) => { await store.audit.append(lines); console.log(lines.length); } };
       const dir = ${JSON.stringify(place.dir)};
@@ -50,6 +50,7 @@ describe("[oper-02c] [oper-03b] the audit of a hub with a store", () => {
       if (told > 2500) child.kill("SIGKILL");
     });
     await once(child, "exit");
+    expect(told).toBeGreaterThan(2500);
     const taken = (await place.store.audit.files()).reduce((sum, { lines }) => sum + lines, 0);
     expect(taken).toBeGreaterThanOrEqual(told);
     expect(taken).toBeLessThan(6006);

@@ -29,7 +29,7 @@ export async function postModern(post: McpPost, message: RpcRequest): Promise<vo
   if (error !== undefined) return refuseRpc(response, 400, message.id, error);
   if (transport.ids !== undefined && (await forwardToCallOwner(transport, exchange, message))) return;
   if (!admitOrRefuseRequests(post, [message])) return;
-  const origin: RequestOrigin = { caller, scope };
+  const origin: RequestOrigin = { caller, scope, peer: { transport: "http" } };
   const mismatch = message.method === "tools/call" ? paramHeaderError(transport, origin, message, exchange) : undefined;
   if (mismatch !== undefined) return refuseRpc(response, 400, message.id, mismatch);
   const { streams } = transport;

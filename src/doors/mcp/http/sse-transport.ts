@@ -31,7 +31,7 @@ export function openSse(transport: Transport, exchange: HttpExchange, scope: Vie
   const make = (id: string): SseSession =>
     new SseSession({
       ...{ id, caller, clock, streams, response },
-      open: (sink) => door.openSession({ caller, scope }, sink),
+      open: (sink) => door.openSession({ caller, scope, peer: { transport: "sse" } }, sink),
       endpoint: endpointFor(request.url ?? "/", messagesPath, id),
     });
   try {

@@ -72,7 +72,8 @@ function openStreamableSession({
   scope,
 }: McpPost): { readonly session: StreamableSession } | { readonly reached: QuotaReached } {
   const { sessions, clock, resumeGraceMs: graceMs, door, ids } = transport;
-  const open = (stream: SessionStream): EngineSession => door.openSession({ caller, scope }, stream);
+  const open = (stream: SessionStream): EngineSession =>
+    door.openSession({ caller, scope, peer: { transport: "http" } }, stream);
   const make = (id: string): StreamableSession => new StreamableSession({ id, caller, scope, clock, graceMs, open });
   return sessions.open(caller, make, ids?.issue("mcp"));
 }

@@ -14,6 +14,6 @@ export const ANSWERED_WORDS: Readonly<Record<AnswerWord | "timeout" | "withdrawn
 };
 
 export function sessionText(session: Approval["session"]): string {
-  const who = session.user ?? session.role ?? "a client";
+  const who = session.user ?? session.client?.name ?? session.role ?? "a client";
   return `${who} through ${doorWord(session.door)}`;
 }

@@ -10,6 +10,7 @@ export const FILTER_KEYS = [
   "server",
   "name",
   "user",
+  "client",
   "door",
   "session",
   "callId",
@@ -22,7 +23,7 @@ export type AuditInput = Omit<InputOf<"listAudit">, "limit" | "cursor" | "order"
 export const NO_FILTER: AuditFilter = Object.fromEntries(FILTER_KEYS.map((key) => [key, undefined]));
 
 /** Those that have no place in the first row. */
-const FURTHER: readonly FilterKey[] = ["server", "name", "user", "door", "until"];
+const FURTHER: readonly FilterKey[] = ["server", "name", "user", "client", "door", "until"];
 
 export const TYPES = [
   ["call", "Calls"],

@@ -40,7 +40,7 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
       <Toolbar label="Filters">
         <SearchBox
           label="Find in the log"
-          placeholder="Name, event, user or call id"
+          placeholder="Name, event, user, client or call id"
           value={filter.q ?? ""}
           onChange={(q) => onChange({ q: orNone(q) })}
           className="min-w-44 flex-1 basis-full sm:max-w-80 sm:basis-auto"
@@ -113,6 +113,7 @@ function Further({ filter, onChange }: FiltersProps) {
       </Field>
       <Paused label="Tool" placeholder="files__*" value={filter.name} onChange={(name) => onChange({ name })} />
       <Paused label="User" value={filter.user} onChange={(user) => onChange({ user })} />
+      <Paused label="Client" placeholder="cursor" value={filter.client} onChange={(client) => onChange({ client })} />
       <Field label="Door">
         {(attributes) => (
           <Select

@@ -39,8 +39,8 @@ function decisionTone(decision: string | undefined): Tone {
   return decision === "ask" ? "warn" : "ok";
 }
 
-export function whoOf({ user, role }: AuditEntry): string {
-  const name = user ?? undefined;
+export function whoOf({ user, role, client }: AuditEntry): string {
+  const name = user ?? client?.name;
   const part = role ?? undefined;
   if (name === undefined) return part === undefined ? "" : `as ${part}`;
   return part === undefined ? name : `${name} as ${part}`;

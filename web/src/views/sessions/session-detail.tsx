@@ -14,7 +14,7 @@ import { toast } from "../../components/toast.tsx";
 import { failureOf } from "../../failure.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
 import { SkillsTab, ToolsTab } from "./session-tabs.tsx";
-import { doorWord, taintText, whoText } from "./session-words.ts";
+import { clientText, doorWord, taintText, whoText } from "./session-words.ts";
 
 interface DetailProps {
   readonly sessionId: string;
@@ -103,6 +103,7 @@ function DetailHeader({ session, onClose }: { readonly session: SessionDetail; r
         rows={[
           ["Session", <span className="font-mono text-sm break-all">{session.id}</span>],
           ["User", session.user ?? "unknown"],
+          ...(session.client === null ? [] : [["Client", clientText(session.client)] as const]),
           ["Role", session.role ?? "none"],
           ["Owner", session.owner ? "yes, it has all rights of its user" : "no"],
           ["Opened", <Time at={session.openedAt} />],

@@ -15,8 +15,11 @@ export function doorWord(door: string): string {
 }
 
 /** Who is behind a session, as far as that is known. */
-export function whoText({ user, role, owner }: Pick<SessionInfo, "user" | "role" | "owner">): string {
+type Named = Pick<SessionInfo, "user" | "role" | "owner"> & Partial<Pick<SessionInfo, "client">>;
+
+export function whoText({ user, role, owner, client = null }: Named): string {
   if (user !== null) return user;
+  if (client !== null) return client.title ?? client.name;
   if (role !== null) return `Unknown user as ${role}`;
   return owner ? "The hub's user" : "Unknown user";
 }
@@ -49,4 +52,12 @@ export function doorOptions(
   const doors = new Set(["mcp", "rest", "websocket", ...sessions.map(({ door }) => door)]);
   if (asked !== undefined) doors.add(asked);
   return [...doors].map((door) => [door, doorWord(door)] as const);
+}
+
+/** Name and version are the client's own words. */
+export function clientText({ name, version, transport, program, pid }: NonNullable<SessionInfo["client"]>): string {
+  const process = pid === undefined ? undefined : `process ${pid}${program === undefined ? "" : ` of ${program}`}`;
+  const facts = [transport, process].filter((fact) => fact !== undefined).join(", ");
+  const said = [name, version].filter((word) => word !== undefined).join(" ");
+  return facts === "" ? `calls itself ${said}` : `calls itself ${said} (${facts})`;
 }
