@@ -509,6 +509,7 @@ export const REQUIREMENTS = {
   "counter-02c": "A call that the hub's end interrupts says whether it may have run.",
   "counter-04a": "The client's name and version are with its session, its calls and approvals, and can be asked for.",
   "counter-04b": "Names of clients are cut, shown without hidden characters, and bounded in metrics.",
+  "counter-02d": "Only the token of the hub's own file opens a bridge.",
   "counter-03a": "With http.auth a stdio client is not the owner.",
   "house-12a": "ARCHITECTURE.md is one page and lists every folder.",
   "house-12b": "Files that a document names exist.",

@@ -50,7 +50,7 @@ export class BridgeDoor {
 
   readonly route: HttpRoute = {
     path: BRIDGE_PATH,
-    access: "read",
+    access: "admin",
     protocol: BRIDGE_PROTOCOL,
     handle({ response }) {
       const error = new ToolcribError("invalid_arguments", "This address is for toolcrib mcp.");
@@ -69,9 +69,15 @@ export class BridgeDoor {
   }
 
   async #take(upgrade: HttpUpgrade): Promise<void> {
-    const { socket, head, caller: sender } = upgrade;
+    const { socket, head } = upgrade;
     let stdio: StdioDoor;
     try {
+      // Requests on this connection pass no rate limit and no quota: it is for this user's own programs.
+      if (upgrade.caller.key !== OWN_KEY) {
+        throw new ToolcribError("denied", "Only the token in the hub's own file opens a bridge.", {
+          hint: "Use /mcp.",
+        });
+      }
       const hello = readHello(upgrade);
       const { door, hasServer, onHello } = this.#options;
       const { server, role, pid, program, cwd } = hello;
@@ -81,7 +87,7 @@ export class BridgeDoor {
       onHello?.(hello);
       const scope = { role, servers: server === undefined ? undefined : [server] };
       const peer = { transport: "stdio", pid, program, cwd };
-      stdio = new StdioDoor(door, { caller: this.#callerOf(sender), scope, peer }, { input: socket, output: socket });
+      stdio = new StdioDoor(door, { caller: this.#newCaller(), scope, peer }, { input: socket, output: socket });
     } catch (error) {
       refuseUpgrade(upgrade, asToolcribError(error));
       return;
@@ -105,8 +111,7 @@ export class BridgeDoor {
   }
 
   /** Each connection is a caller of its own: what one client began, another must not continue. */
-  #callerOf(sender: Caller): Caller {
-    if (sender.key !== OWN_KEY) return sender;
+  #newCaller(): Caller {
     const key = `stdio-${++this.#opened}`;
     return this.#options.needsAuth()
       ? { key, owner: false, scopes: CLIENT_SCOPES }
