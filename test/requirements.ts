@@ -504,6 +504,7 @@ export const REQUIREMENTS = {
   "counter-01d": "A hub in the background ends when it is not used, with its servers.",
   "counter-01e": "A client that cannot share a hub gets its own, with a warning.",
   "counter-01f": "Clients with different configs have different hubs.",
+  "counter-01g": "Single commands run at the hub of their config, with their own input, output and exit code.",
   "counter-02a": "The bridge carries messages unchanged.",
   "counter-02b": "The bridge opens the session again at the next hub.",
   "counter-02c": "A call that the hub's end interrupts says whether it may have run.",

@@ -1,4 +1,5 @@
 /** The types of the command table, and of what a handler gets. */
+import type { Hub } from "../hub/hub.ts";
 import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../model/errors.ts";
 import type { Output } from "./output.ts";
 
@@ -18,6 +19,8 @@ export interface CommandEntry {
   readonly options: readonly OptionEntry[];
   /** Lines under the help. */
   readonly examples?: readonly string[];
+  /** Runs at the hub that serves the same config, if there is one. */
+  readonly attaches?: boolean;
   /** Handlers are loaded when they run, so that `--help` stays fast. */
   readonly load: () => Promise<CommandHandler>;
 }
@@ -37,7 +40,15 @@ export interface Surroundings {
   readonly stdin: NodeJS.ReadStream;
 }
 
+/** The hub that a command runs at. */
+export interface AttachedHub {
+  readonly hub: Hub;
+  /** The process of the command has ended. */
+  readonly signal: AbortSignal;
+}
+
 export interface Invocation extends Surroundings {
+  readonly attached?: AttachedHub | undefined;
   /** Positional arguments; a variadic one is spread at the end. */
   readonly args: readonly string[];
   /** Whether the arguments contain `--`; `add` needs to know. */

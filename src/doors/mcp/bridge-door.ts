@@ -37,7 +37,7 @@ const CREDENTIALS_MS = 15_000;
 const OWNER_SCOPES: ReadonlySet<Scope> = new Set(SCOPES);
 const CLIENT_SCOPES: ReadonlySet<Scope> = new Set(["read", "call"]);
 /** The caller of the token in the hub's own file. */
-const OWN_KEY = "hub";
+export const OWN_KEY = "hub";
 
 export class BridgeDoor {
   readonly #options: BridgeDoorOptions;
@@ -69,7 +69,7 @@ export class BridgeDoor {
   }
 
   async #take(upgrade: HttpUpgrade): Promise<void> {
-    const { socket, head } = upgrade;
+    const { socket } = upgrade;
     let stdio: StdioDoor;
     try {
       // Requests on this connection pass no rate limit and no quota: it is for this user's own programs.
@@ -93,10 +93,7 @@ export class BridgeDoor {
       return;
     }
     this.#open.add(socket);
-    if ("setTimeout" in socket && typeof socket.setTimeout === "function") socket.setTimeout(0);
-    if ("setNoDelay" in socket && typeof socket.setNoDelay === "function") socket.setNoDelay(true);
-    socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${BRIDGE_PROTOCOL}\r\n\r\n`);
-    if (head.length > 0) socket.unshift(head);
+    switchProtocol(upgrade, BRIDGE_PROTOCOL);
     const check = setInterval(() => {
       if (!upgrade.stillAdmitted()) socket.destroy();
     }, CREDENTIALS_MS).unref();
@@ -117,6 +114,14 @@ export class BridgeDoor {
       ? { key, owner: false, scopes: CLIENT_SCOPES }
       : { key, owner: true, scopes: OWNER_SCOPES };
   }
+}
+
+/** From here on the connection is not HTTP, and may be silent. */
+export function switchProtocol({ socket, head }: HttpUpgrade, protocol: string): void {
+  if ("setTimeout" in socket && typeof socket.setTimeout === "function") socket.setTimeout(0);
+  if ("setNoDelay" in socket && typeof socket.setNoDelay === "function") socket.setNoDelay(true);
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`);
+  if (head.length > 0) socket.unshift(head);
 }
 
 function readHello({ request }: HttpUpgrade): BridgeHello {
