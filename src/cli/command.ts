@@ -1,7 +1,8 @@
 /** The types of the command table, and of what a handler gets. */
 import type { Hub } from "../hub/hub.ts";
 import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../model/errors.ts";
-import type { Output } from "./output.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import type { Output, Sink } from "./output.ts";
 
 export interface OptionEntry {
   /** As commander writes it: `--args <json>`. */
@@ -47,8 +48,20 @@ export interface AttachedHub {
   readonly signal: AbortSignal;
 }
 
+/** The surroundings of a whole command line. */
+export interface Terminal extends Surroundings {
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  /** The hub that it runs at. */
+  readonly attached?: AttachedHub;
+  /** Knows the secrets of the command, for messages after it has ended. */
+  readonly redactor?: Redactor;
+}
+
 export interface Invocation extends Surroundings {
   readonly attached?: AttachedHub | undefined;
+  /** For a command that runs others, such as a hub does for commands of other processes. */
+  readonly runCommandLine: (argv: readonly string[], terminal: Terminal) => Promise<number>;
   /** Positional arguments; a variadic one is spread at the end. */
   readonly args: readonly string[];
   /** Whether the arguments contain `--`; `add` needs to know. */

@@ -2,28 +2,11 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
-import type { Redactor } from "../secrets/redactor.ts";
-import {
-  type AttachedHub,
-  type CommandEntry,
-  exitCodeOf,
-  Flags,
-  type OptionEntry,
-  type Surroundings,
-} from "./command.ts";
+import { type CommandEntry, exitCodeOf, Flags, type OptionEntry, type Terminal } from "./command.ts";
 import { COMMANDS } from "./command-table.ts";
 import { Output, type Sink } from "./output.ts";
 
 const USAGE_EXIT = exitCodeOf("invalid_arguments");
-
-interface Terminal extends Surroundings {
-  readonly stdout: Sink;
-  readonly stderr: Sink;
-  /** The hub that it runs at. */
-  readonly attached?: AttachedHub;
-  /** Knows the secrets of the command, for messages after it has ended. */
-  readonly redactor?: Redactor;
-}
 
 /** Runs the command line `argv` (without node and script) and resolves with the exit code. Never rejects. */
 export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
@@ -60,7 +43,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
       throw new ToolcribError("invalid_arguments", `toolcrib ${entry.name} does not run at a hub.`);
     }
     const run = await entry.load();
-    exitCode = await run({ args, flags, dashes: dashesAt !== -1, out, env, cwd, stdin, attached });
+    exitCode = await run({ args, flags, dashes: dashesAt !== -1, out, env, cwd, stdin, attached, runCommandLine });
   });
   try {
     await program.parseAsync([...argv], { from: "user" });

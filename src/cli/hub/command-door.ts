@@ -9,8 +9,8 @@ import { isJsonObject } from "../../model/json.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { LineSplitter } from "../../upstream/stdio/line-framing.ts";
+import type { Invocation } from "../command.ts";
 import type { Sink } from "../output.ts";
-import { runCommandLine } from "../program.ts";
 import {
   COMMAND_PATH,
   COMMAND_PROTOCOL,
@@ -19,7 +19,7 @@ import {
   type OutputFrame,
 } from "./command-frames.ts";
 
-interface CommandDoorOptions {
+interface CommandDoorOptions extends Pick<Invocation, "runCommandLine"> {
   readonly hub: Hub;
   readonly redactor: Redactor;
   readonly env: NodeJS.ProcessEnv;
@@ -36,7 +36,7 @@ export function commandRoute(options: CommandDoorOptions): HttpRoute {
       const error = new ToolcribError("invalid_arguments", "This address is for commands of toolcrib.");
       sendError(response, error, { status: 426, headers: { upgrade: COMMAND_PROTOCOL } });
     },
-    upgrade: (upgrade) => void take(upgrade, options),
+    upgrade: (upgrade) => take(upgrade, options),
   };
 }
 
@@ -86,7 +86,10 @@ interface RunOptions extends CommandDoorOptions {
 }
 
 /** Never rejects. */
-function run(start: CommandStart, { hub, redactor, env, stdin, send, signal }: RunOptions): Promise<number> {
+function run(
+  start: CommandStart,
+  { hub, redactor, env, stdin, send, signal, runCommandLine }: RunOptions,
+): Promise<number> {
   const { argv, cwd } = start;
   return runCommandLine(argv, {
     env: { ...env, ...start.env },

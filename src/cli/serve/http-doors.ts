@@ -1,4 +1,5 @@
 /** All HTTP doors of a hub behind one listener, and how they open, change and end together. */
+import type { Invocation } from "../command.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -30,7 +31,7 @@ import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { HubMetrics } from "../../telemetry/metrics.ts";
 
-interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
+interface HttpDoorsOptions extends Pick<ApiParts, "commandLine">, Pick<Invocation, "runCommandLine"> {
   /** Part of the file in the home by which commands find the hub. */
   readonly record?: ListenerOptions["record"];
   /** A client of another process introduced itself. */
@@ -105,7 +106,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     listener = await openListener({
       http: http(),
       callsPerMinute: hub.config.config.limits.callsPerMinute,
-      routes: [...mcp.routes, bridge.route, commandRoute({ hub, redactor, env: options.env }), ...operator.routes],
+      routes: [...mcp.routes, bridge.route, commandRoute(options), ...operator.routes],
       resolve: (text) => hub.internals.resolve(text),
       redactor,
       warn,
