@@ -102,7 +102,7 @@ export function withoutBuiltinNamespaces(code) {
   let done = 0;
   for (const statement of parseSync("chunk.js", code).program.body) {
     if (statement.type !== "ImportDeclaration" || !statement.source.value.startsWith("node:")) continue;
-    const builtin = `process.getBuiltinModule(${JSON.stringify(statement.source.value)})`;
+    const builtin = `globalThis.process.getBuiltinModule(${JSON.stringify(statement.source.value)})`;
     const names = [];
     const wholes = [];
     for (const { type, local, ...specifier } of statement.specifiers) {

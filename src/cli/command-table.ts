@@ -20,6 +20,7 @@ const timeout: OptionEntry = {
   summary: "time limit of the command in milliseconds",
   kind: "milliseconds",
 };
+const standalone: OptionEntry = { flags: "--standalone", summary: "use no running hub" };
 const role: OptionEntry = { flags: "--role <name>", summary: "act as this role" };
 const yes: OptionEntry = { flags: "--yes", summary: "approve calls that need approval, once each; only on a terminal" };
 const logOptions: readonly OptionEntry[] = [
@@ -45,12 +46,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "mcp",
     summary: "serve the catalog, or a single server, as an MCP server over stdio",
     arguments: [],
-    options: [
-      { flags: "--server <id>", summary: "serve only this server" },
-      role,
-      { flags: "--standalone", summary: "run a hub of its own instead of using the shared one" },
-      ...logOptions,
-    ],
+    options: [{ flags: "--server <id>", summary: "serve only this server" }, role, standalone, ...logOptions],
     examples: ["toolcrib mcp", "toolcrib mcp --server files"],
     load: async () => (await import("./serve/mcp-command.ts")).run,
   },
@@ -111,7 +107,9 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--schema", summary: "show the arguments of each tool" },
       role,
       timeout,
+      standalone,
     ],
+    attaches: true,
     load: async () => (await import("./commands/list.ts")).run,
   },
   {
@@ -129,19 +127,29 @@ export const COMMANDS: readonly CommandEntry[] = [
       role,
       yes,
       timeout,
+      standalone,
     ],
     examples: [
       "toolcrib call files__read_text_file path=notes.txt head=10",
       "toolcrib call memory__open_nodes names=Ada names=Grace",
       'echo \'{"a": 1, "b": 2}\' | toolcrib call everything__get-sum --args -',
     ],
+    attaches: true,
     load: async () => (await import("./commands/call.ts")).runCall,
   },
   {
     name: "read",
     summary: "read a resource",
     arguments: [{ syntax: "<uri>", summary: "resource URI, as shown by `toolcrib list --resources`" }],
-    options: [{ ...out, summary: "save the content to this file or folder" }, overwrite, role, yes, timeout],
+    options: [
+      { ...out, summary: "save the content to this file or folder" },
+      overwrite,
+      role,
+      yes,
+      timeout,
+      standalone,
+    ],
+    attaches: true,
     load: async () => (await import("./commands/call.ts")).runRead,
   },
   {
@@ -151,7 +159,8 @@ export const COMMANDS: readonly CommandEntry[] = [
       { syntax: "<name>", summary: "prompt name, as shown by `toolcrib list --prompts`" },
       { syntax: "[arguments...]", summary: "key=value or key=@file" },
     ],
-    options: [out, overwrite, role, yes, timeout],
+    options: [out, overwrite, role, yes, timeout, standalone],
+    attaches: true,
     load: async () => (await import("./commands/call.ts")).runPrompt,
   },
   {
@@ -205,7 +214,8 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "status",
     summary: "connect to every server and show its state",
     arguments: [],
-    options: [timeout],
+    options: [timeout, standalone],
+    attaches: true,
     load: async () => (await import("./commands/status.ts")).run,
   },
   {
@@ -363,8 +373,9 @@ export const COMMANDS: readonly CommandEntry[] = [
       { syntax: "<action>", summary: "explain" },
       { syntax: "<name>", summary: "name of a tool or prompt, or URI of a resource" },
     ],
-    options: [role, timeout],
+    options: [role, timeout, standalone],
     examples: ["toolcrib policy explain files__write_file --role reviewer"],
+    attaches: true,
     load: async () => (await import("./commands/policy.ts")).run,
   },
   {

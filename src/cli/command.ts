@@ -1,6 +1,8 @@
 /** The types of the command table, and of what a handler gets. */
+import type { Hub } from "../hub/hub.ts";
 import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../model/errors.ts";
-import type { Output } from "./output.ts";
+import type { Redactor } from "../secrets/redactor.ts";
+import type { Output, Sink } from "./output.ts";
 
 export interface OptionEntry {
   /** As commander writes it: `--args <json>`. */
@@ -18,6 +20,8 @@ export interface CommandEntry {
   readonly options: readonly OptionEntry[];
   /** Lines under the help. */
   readonly examples?: readonly string[];
+  /** Runs at the hub that serves the same config, if there is one. */
+  readonly attaches?: boolean;
   /** Handlers are loaded when they run, so that `--help` stays fast. */
   readonly load: () => Promise<CommandHandler>;
 }
@@ -37,7 +41,27 @@ export interface Surroundings {
   readonly stdin: NodeJS.ReadStream;
 }
 
+/** The hub that a command runs at. */
+export interface AttachedHub {
+  readonly hub: Hub;
+  /** The process of the command has ended. */
+  readonly signal: AbortSignal;
+}
+
+/** The surroundings of a whole command line. */
+export interface Terminal extends Surroundings {
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  /** The hub that it runs at. */
+  readonly attached?: AttachedHub;
+  /** Knows the secrets of the command, for messages after it has ended. */
+  readonly redactor?: Redactor;
+}
+
 export interface Invocation extends Surroundings {
+  readonly attached?: AttachedHub | undefined;
+  /** For a command that runs others, such as a hub does for commands of other processes. */
+  readonly runCommandLine: (argv: readonly string[], terminal: Terminal) => Promise<number>;
   /** Positional arguments; a variadic one is spread at the end. */
   readonly args: readonly string[];
   /** Whether the arguments contain `--`; `add` needs to know. */

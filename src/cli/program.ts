@@ -2,19 +2,11 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
-import type { Redactor } from "../secrets/redactor.ts";
-import { type CommandEntry, exitCodeOf, Flags, type OptionEntry, type Surroundings } from "./command.ts";
+import { type CommandEntry, exitCodeOf, Flags, type OptionEntry, type Terminal } from "./command.ts";
 import { COMMANDS } from "./command-table.ts";
 import { Output, type Sink } from "./output.ts";
 
 const USAGE_EXIT = exitCodeOf("invalid_arguments");
-
-interface Terminal extends Surroundings {
-  readonly stdout: Sink;
-  readonly stderr: Sink;
-  /** Knows the secrets of the command, for messages after it has ended. */
-  readonly redactor?: Redactor;
-}
 
 /** Runs the command line `argv` (without node and script) and resolves with the exit code. Never rejects. */
 export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
@@ -31,15 +23,27 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
   });
   let exitCode = 0;
   const program = buildProgram(terminal.stdout, async (entry, args, options) => {
-    const run = await entry.load();
-    const { env, cwd, stdin } = terminal;
+    const { env, cwd, stdin, attached } = terminal;
+    const flags = new Flags(options);
     // Loaded here, because help needs no home.
     const [{ toolcribHome }, { assertSafeHome }] = await Promise.all([
       import("../config/find-config.ts"),
       import("../files/path-safety.ts"),
     ]);
     assertSafeHome(toolcribHome(env), env);
-    exitCode = await run({ args, flags: new Flags(options), dashes: dashesAt !== -1, out, env, cwd, stdin });
+    if (entry.attaches === true && attached === undefined) {
+      const { runAtHub } = await import("./hub/run-at-hub.ts");
+      const done = await runAtHub(argv, flags, terminal);
+      if (done !== undefined) {
+        exitCode = done;
+        return;
+      }
+    }
+    if (entry.attaches !== true && attached !== undefined) {
+      throw new ToolcribError("invalid_arguments", `toolcrib ${entry.name} does not run at a hub.`);
+    }
+    const run = await entry.load();
+    exitCode = await run({ args, flags, dashes: dashesAt !== -1, out, env, cwd, stdin, attached, runCommandLine });
   });
   try {
     await program.parseAsync([...argv], { from: "user" });

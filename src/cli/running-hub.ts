@@ -7,18 +7,22 @@ import { SKILLS_WARNING } from "../hub/skills/user-skills.ts";
 import type { View } from "../hub/view/view.ts";
 import type { Capability } from "../model/capability.ts";
 import { ToolcribError } from "../model/errors.ts";
+import { VERSION } from "../model/version.ts";
+import type { Session } from "../sessions/session.ts";
 import type { LoadedConfig } from "../model/loaded-config.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import { loginCommand } from "../secrets/oauth/login-errors.ts";
 import { closeOnSignals } from "../upstream/stdio/child-processes.ts";
 import { loadCommandConfig } from "./command-config.ts";
-import type { Invocation } from "./command.ts";
+import type { AttachedHub, Invocation } from "./command.ts";
 import { CommandTimeout, listenForStopSignals } from "./signals.ts";
 import { askOnTerminal } from "./terminal-input.ts";
 import type { HubEvents } from "../hub/hub-events.ts";
 
 export class RunningHub {
   readonly hub: Hub;
+  /** That of the command. */
+  readonly session: Session;
   /** Aborts on Ctrl-C and when `--timeout` is over. */
   readonly signal: AbortSignal;
   /** Milliseconds that connecting took, by server. */
@@ -26,10 +30,15 @@ export class RunningHub {
   /** Problems with the user's own skills, found while the hub was created. */
   readonly skillWarnings: readonly string[];
   readonly #timeout: CommandTimeout;
-  readonly #attempts = new Map<string, Promise<ServerInfo>>();
+  readonly #attempts = new Map<string, Promise<unknown>>();
 
-  constructor(hub: Hub, signal: AbortSignal, timeout: CommandTimeout) {
+  /** Whether the hub was there before the command and stays when it ends. */
+  readonly #isShared: boolean;
+
+  constructor(hub: Hub, signal: AbortSignal, timeout: CommandTimeout, session?: Session) {
     this.hub = hub;
+    this.session = session ?? hub.session;
+    this.#isShared = session !== undefined;
     this.skillWarnings = hub
       .warnings()
       .filter(({ message }) => message.startsWith(SKILLS_WARNING))
@@ -64,9 +73,12 @@ export class RunningHub {
     });
   }
 
-  /** Connects the servers that connect automatically. */
+  /** Connects the servers that connect automatically. A hub that was there before has done so. */
   connectAuto(): void {
-    this.connect(this.hub.config.servers.filter((spec) => spec.enabled && spec.autoConnect).map((spec) => spec.id));
+    const ids = this.hub.config.servers.filter((spec) => spec.enabled && spec.autoConnect).map((spec) => spec.id);
+    if (!this.#isShared) return this.connect(ids);
+    const settled = this.hub.servers.settled();
+    for (const id of ids) if (!this.#attempts.has(id)) this.#attempts.set(id, settled);
   }
 
   /** Resolves when every attempt has ended or the time is up. */
@@ -132,6 +144,7 @@ export async function withHub(
   use: (running: RunningHub) => Promise<number>,
   needs: HubNeeds = {},
 ): Promise<number> {
+  if (invocation.attached !== undefined) return withAttachedHub(invocation, invocation.attached, use);
   const config = needs.config ?? (await loadCommandConfig(invocation));
   const onWarning = needs.onWarning ?? ((text: string) => invocation.out.warn(text));
   const timeout = new CommandTimeout(invocation.flags.number("timeout"));
@@ -176,6 +189,28 @@ export async function withHub(
   }
 }
 
+/** On a hub that other clients use as well: nothing of it is created or closed here. */
+async function withAttachedHub(
+  invocation: Invocation,
+  { hub, signal }: AttachedHub,
+  use: (running: RunningHub) => Promise<number>,
+): Promise<number> {
+  const timeout = new CommandTimeout(invocation.flags.number("timeout"));
+  const session = hub.openSession({
+    door: "cli",
+    owner: true,
+    role: invocation.flags.text("role"),
+    onAsk: askOnTerminal(invocation),
+    clientInfo: { name: "toolcrib", version: VERSION },
+  });
+  try {
+    return await use(new RunningHub(hub, AbortSignal.any([signal, timeout.signal]), timeout, session));
+  } finally {
+    timeout.stop();
+    session.close();
+  }
+}
+
 /** How long to wait for servers whose prefix does not match the name: names can be truncated and hashed. */
 const UNLIKELY_SERVER_WAIT_MS = 3000;
 
@@ -189,7 +224,7 @@ export async function findCapability<C extends Capability>(
   among: (view: View) => readonly C[],
 ): Promise<C | undefined> {
   const { hub } = running;
-  const find = (): C | undefined => among(hub.view(hub.session)).find((capability) => capability.name === name);
+  const find = (): C | undefined => among(hub.view(running.session)).find((capability) => capability.name === name);
   const template = hub.config.config.tools.naming;
   const candidates = hub.config.servers.filter(
     (spec) => spec.enabled && new NamePattern(template, spec.id, spec.toolPrefix).canProduce(name),
@@ -205,7 +240,9 @@ export async function findCapability<C extends Capability>(
 export async function findResource(running: RunningHub, uri: string, tell: (text: string) => void): Promise<void> {
   const { hub } = running;
   running.connectAuto();
-  const found = await running.until(() => hub.view(hub.session).resources.find((resource) => resource.name === uri));
+  const found = await running.until(() =>
+    hub.view(running.session).resources.find((resource) => resource.name === uri),
+  );
   if (found !== undefined) return;
   for (const { info, reason } of running.unreachable()) tell(`not connected: ${info.id}: ${reason}`);
 }

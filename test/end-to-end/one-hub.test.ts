@@ -19,6 +19,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { MAIN } from "../support/main-program.ts";
+import { type Run, runProgram } from "../support/run-program.ts";
 import { isAlive } from "../support/processes.ts";
 import { everything } from "../support/servers.ts";
 
@@ -147,6 +148,44 @@ describe("one hub on a home", () => {
       { name: "client-1", version: "1", transport: "stdio", cwd: home },
     ]);
     expect(new Set(ours.map(({ pid }) => pid)).size).toBe(2);
+  });
+
+  it("[counter-01g] commands run at the hub, and see what its clients see", async () => {
+    configure({ mcpServers: { e: everything() }, http: { port: 0 }, tools: { deny: ["e__get-env"] } });
+    await stdioClient();
+    const { pid, url, token } = onlyHub();
+    await vi.waitFor(() => expect(childrenOf(pid)).toHaveLength(1), WITHIN);
+    const run = (args: string[], input = ""): Promise<Run> =>
+      runProgram(process.execPath, [MAIN, ...args], { cwd: home, env, input });
+    const [listed, called, piped, status, unknown, refused, explained] = await Promise.all([
+      run(["list", "--json"]),
+      run(["call", "e__echo", "message=hello"]),
+      run(["call", "e__echo", "--args", "-", "--json"], '{"message":"ä from stdin"}'),
+      run(["status", "--json"]),
+      run(["call", "e__nothing"]),
+      run(["call", "e__get-env"]),
+      run(["policy", "explain", "e__get-env", "--json"]),
+    ]);
+    expect(JSON.parse(listed.stdout)).toContainEqual(expect.objectContaining({ name: "e__echo", server: "e" }));
+    expect(called).toMatchObject({ code: 0, stdout: "Echo: hello\n" });
+    expect(JSON.parse(piped.stdout)).toMatchObject({ content: [{ text: "Echo: ä from stdin" }] });
+    expect(JSON.parse(status.stdout)).toMatchObject([{ id: "e", state: "ready" }]);
+    expect(unknown).toMatchObject({ code: 1, stdout: "" });
+    expect(unknown.stderr).toContain("e__nothing");
+    expect([refused.code, JSON.parse(explained.stdout)]).toMatchObject([3, { decision: { verdict: "deny" } }]);
+    // No second process of the server was started, and the hub has the sessions.
+    expect(childrenOf(pid)).toHaveLength(1);
+    const sessionsOfCommands = async (): Promise<number> => {
+      const answer = await fetch(`${url}/api/v1/sessions?state=all&door=cli`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      return ((await answer.json()) as { total: number }).total;
+    };
+    expect(await sessionsOfCommands()).toBe(7);
+    const alone = await run(["call", "e__echo", "message=alone", "--standalone"]);
+    expect(alone).toMatchObject({ code: 0, stdout: "Echo: alone\n" });
+    expect(await sessionsOfCommands()).toBe(7);
+    onlyHub();
   });
 
   it("[counter-01b] twenty that start at the same moment make one hub", async () => {

@@ -6,16 +6,16 @@ describe("imports of Node's own modules", () => {
   it("become plain look-ups, whatever is imported and by what name", () => {
     const code = `import{readFileSync,existsSync as there}from"node:fs";import os from"node:os";import*as path from"node:path";import"node:net";import{z}from"./z.js";work()`;
     expect(withoutBuiltinNamespaces(code)).toBe(
-      `const{readFileSync,existsSync:there}=process.getBuiltinModule("node:fs");` +
-        `const os=process.getBuiltinModule("node:os");` +
-        `const path=process.getBuiltinModule("node:path");` +
+      `const{readFileSync,existsSync:there}=globalThis.process.getBuiltinModule("node:fs");` +
+        `const os=globalThis.process.getBuiltinModule("node:os");` +
+        `const path=globalThis.process.getBuiltinModule("node:path");` +
         `import{z}from"./z.js";work()`,
     );
   });
 
   it("take the default together with names", () => {
     const code = `import process$1,{argv}from"node:process";`;
-    const lookup = `process.getBuiltinModule("node:process")`;
+    const lookup = `globalThis.process.getBuiltinModule("node:process")`;
     expect(withoutBuiltinNamespaces(code)).toBe(`const process$1=${lookup};const{argv}=${lookup};`);
   });
 

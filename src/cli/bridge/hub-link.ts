@@ -14,7 +14,11 @@ const CONNECT_MS = 10_000;
 const MAX_HEAD_BYTES = 64 * 1024;
 
 /** Rejects with the hub's own error, or with `server_unavailable` if there is no hub. */
-export async function openHubLink({ url, token }: HubAddress, hello: BridgeHello): Promise<Duplex> {
+export async function openHubLink(
+  { url, token }: HubAddress,
+  hello: BridgeHello,
+  { path, protocol: upgrade } = { path: BRIDGE_PATH, protocol: BRIDGE_PROTOCOL },
+): Promise<Duplex> {
   const { protocol, hostname, host, port, pathname } = new URL(url);
   const isSecure = protocol === "https:";
   const place = { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || (isSecure ? 443 : 80)) };
@@ -22,10 +26,10 @@ export async function openHubLink({ url, token }: HubAddress, hello: BridgeHello
     ? (await import("node:tls")).connect({ ...place, servername: place.host })
     : process.getBuiltinModule("node:net").connect({ ...place, noDelay: true });
   const lines = [
-    `GET ${pathname.replace(/\/$/, "")}${BRIDGE_PATH} HTTP/1.1`,
+    `GET ${pathname.replace(/\/$/, "")}${path} HTTP/1.1`,
     `Host: ${host}`,
     "Connection: Upgrade",
-    `Upgrade: ${BRIDGE_PROTOCOL}`,
+    `Upgrade: ${upgrade}`,
     ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
     `${HELLO_HEADER}: ${Buffer.from(JSON.stringify(hello)).toString("base64url")}`,
   ];

@@ -28,10 +28,11 @@ export async function runCall(invocation: Invocation): Promise<number> {
     const { hub, signal } = running;
     const tool = await findCapability(running, name, (view) => view.tools);
     if (invocation.flags.has("schema")) {
-      if (tool === undefined) throw hub.internals.missing(hub.session, name);
+      if (tool === undefined) throw hub.internals.missing(running.session, name);
       return showSchema(invocation, tool);
     }
     const outcome = await hub.call({
+      session: running.session,
       name,
       arguments: fitToSchema(invocation, given, tool),
       signal,
@@ -93,8 +94,8 @@ export async function runRead(invocation: Invocation): Promise<number> {
   const target = saveTarget(invocation);
   return withHub(invocation, async (running) => {
     await findResource(running, uri, (text) => invocation.out.note(text));
-    const { hub, signal } = running;
-    const outcome = await hub.read({ uri, signal });
+    const { hub, session, signal } = running;
+    const outcome = await hub.read({ session, uri, signal });
     return showOutcome(invocation, running, outcome, {
       show: (result) => {
         // With --out the content goes to the file only.
@@ -117,9 +118,9 @@ export async function runPrompt(invocation: Invocation): Promise<number> {
   const assignments = typed.map((each) => parseAssignment(each, invocation.cwd));
   const target = saveTarget(invocation);
   return withHub(invocation, async (running) => {
-    const { hub, signal } = running;
+    const { hub, session, signal } = running;
     const prompt = await findCapability(running, name, (view) => view.prompts);
-    const outcome = await hub.prompt({ name, arguments: promptArguments(assignments, prompt), signal });
+    const outcome = await hub.prompt({ session, name, arguments: promptArguments(assignments, prompt), signal });
     return showOutcome(invocation, running, outcome, {
       show: (result) => {
         for (const { role, content } of result.messages) invocation.out.line(`${role}: ${describeBlock(content)}`);

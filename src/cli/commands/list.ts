@@ -21,7 +21,7 @@ export function run(invocation: Invocation): Promise<number> {
     }
     await connect(invocation, running, source);
     // A server includes the skills that it offers.
-    const shown = chosen(running.hub.view(running.hub.session), invocation.flags).filter(
+    const shown = chosen(running.hub.view(running.session), invocation.flags).filter(
       ({ origin }) => source === undefined || origin.source === source || origin.source === serverSkills(source),
     );
     if (shown.length === 0) assertSomethingAnswered(running);

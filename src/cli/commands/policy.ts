@@ -12,8 +12,8 @@ export async function run(invocation: Invocation): Promise<number> {
     // A denied capability is in no view, so the catalog itself is asked once the servers are connected.
     if (name.includes("://")) running.connectAuto();
     else await findCapability(running, name, (view) => [...view.tools, ...view.prompts]);
-    const explanation = await running.until(() => hub.explain(name));
-    if (explanation === undefined) throw hub.internals.missing(hub.session, name);
+    const explanation = await running.until(() => hub.explain(name, running.session));
+    if (explanation === undefined) throw hub.internals.missing(running.session, name);
     const role = invocation.flags.text("role") ?? null;
     if (invocation.out.json) invocation.out.value({ tool: name, role, ...explanation });
     else show(invocation, name, role, explanation);

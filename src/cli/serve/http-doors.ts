@@ -1,4 +1,5 @@
 /** All HTTP doors of a hub behind one listener, and how they open, change and end together. */
+import type { Invocation } from "../command.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -16,6 +17,7 @@ import { EventStreams } from "../../doors/http/live/event-streams.ts";
 import { WebSocketDoor, type SocketLimits } from "../../doors/http/live/websocket-door.ts";
 import { metricsRoute } from "../../doors/http/status-routes.ts";
 import { PageFiles, pageRoutes } from "../../doors/http/web-page.ts";
+import { commandRoute } from "../hub/command-door.ts";
 import { BridgeDoor } from "../../doors/mcp/bridge-door.ts";
 import { McpHttp, type McpHttpLimits } from "../../doors/mcp/http/mcp-http.ts";
 import { McpDoor } from "../../doors/mcp/mcp-door.ts";
@@ -29,7 +31,7 @@ import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { HubMetrics } from "../../telemetry/metrics.ts";
 
-interface HttpDoorsOptions extends Pick<ApiParts, "commandLine"> {
+interface HttpDoorsOptions extends Pick<ApiParts, "commandLine">, Pick<Invocation, "runCommandLine"> {
   /** Part of the file in the home by which commands find the hub. */
   readonly record?: ListenerOptions["record"];
   /** A client of another process introduced itself. */
@@ -104,7 +106,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     listener = await openListener({
       http: http(),
       callsPerMinute: hub.config.config.limits.callsPerMinute,
-      routes: [...mcp.routes, bridge.route, ...operator.routes],
+      routes: [...mcp.routes, bridge.route, commandRoute(options), ...operator.routes],
       resolve: (text) => hub.internals.resolve(text),
       redactor,
       warn,

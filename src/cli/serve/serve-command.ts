@@ -62,6 +62,7 @@ export async function run(invocation: Invocation): Promise<number> {
       indexText: INDEX,
       warn: (message) => log.warn(message),
       commandLine: overriddenKeys(invocation),
+      runCommandLine: invocation.runCommandLine,
       record: { config: files, background },
       onBridge: ({ version }) => life?.clientCame(version),
     });

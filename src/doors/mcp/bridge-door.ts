@@ -37,7 +37,7 @@ const CREDENTIALS_MS = 15_000;
 const OWNER_SCOPES: ReadonlySet<Scope> = new Set(SCOPES);
 const CLIENT_SCOPES: ReadonlySet<Scope> = new Set(["read", "call"]);
 /** The caller of the token in the hub's own file. */
-const OWN_KEY = "hub";
+export const OWN_KEY = "hub";
 
 export class BridgeDoor {
   readonly #options: BridgeDoorOptions;
@@ -50,7 +50,7 @@ export class BridgeDoor {
 
   readonly route: HttpRoute = {
     path: BRIDGE_PATH,
-    access: "read",
+    access: "admin",
     protocol: BRIDGE_PROTOCOL,
     handle({ response }) {
       const error = new ToolcribError("invalid_arguments", "This address is for toolcrib mcp.");
@@ -69,9 +69,15 @@ export class BridgeDoor {
   }
 
   async #take(upgrade: HttpUpgrade): Promise<void> {
-    const { socket, head, caller: sender } = upgrade;
+    const { socket } = upgrade;
     let stdio: StdioDoor;
     try {
+      // Requests on this connection pass no rate limit and no quota: it is for this user's own programs.
+      if (upgrade.caller.key !== OWN_KEY) {
+        throw new ToolcribError("denied", "Only the token in the hub's own file opens a bridge.", {
+          hint: "Use /mcp.",
+        });
+      }
       const hello = readHello(upgrade);
       const { door, hasServer, onHello } = this.#options;
       const { server, role, pid, program, cwd } = hello;
@@ -81,16 +87,13 @@ export class BridgeDoor {
       onHello?.(hello);
       const scope = { role, servers: server === undefined ? undefined : [server] };
       const peer = { transport: "stdio", pid, program, cwd };
-      stdio = new StdioDoor(door, { caller: this.#callerOf(sender), scope, peer }, { input: socket, output: socket });
+      stdio = new StdioDoor(door, { caller: this.#newCaller(), scope, peer }, { input: socket, output: socket });
     } catch (error) {
       refuseUpgrade(upgrade, asToolcribError(error));
       return;
     }
     this.#open.add(socket);
-    if ("setTimeout" in socket && typeof socket.setTimeout === "function") socket.setTimeout(0);
-    if ("setNoDelay" in socket && typeof socket.setNoDelay === "function") socket.setNoDelay(true);
-    socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${BRIDGE_PROTOCOL}\r\n\r\n`);
-    if (head.length > 0) socket.unshift(head);
+    switchProtocol(upgrade, BRIDGE_PROTOCOL);
     const check = setInterval(() => {
       if (!upgrade.stillAdmitted()) socket.destroy();
     }, CREDENTIALS_MS).unref();
@@ -105,13 +108,20 @@ export class BridgeDoor {
   }
 
   /** Each connection is a caller of its own: what one client began, another must not continue. */
-  #callerOf(sender: Caller): Caller {
-    if (sender.key !== OWN_KEY) return sender;
+  #newCaller(): Caller {
     const key = `stdio-${++this.#opened}`;
     return this.#options.needsAuth()
       ? { key, owner: false, scopes: CLIENT_SCOPES }
       : { key, owner: true, scopes: OWNER_SCOPES };
   }
+}
+
+/** From here on the connection is not HTTP, and may be silent. */
+export function switchProtocol({ socket, head }: HttpUpgrade, protocol: string): void {
+  if ("setTimeout" in socket && typeof socket.setTimeout === "function") socket.setTimeout(0);
+  if ("setNoDelay" in socket && typeof socket.setNoDelay === "function") socket.setNoDelay(true);
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`);
+  if (head.length > 0) socket.unshift(head);
 }
 
 function readHello({ request }: HttpUpgrade): BridgeHello {

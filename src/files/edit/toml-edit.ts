@@ -35,7 +35,7 @@ import {
   pastLineComments,
   splice,
 } from "./text-lines.ts";
-import { TextSyntaxError } from "./text-syntax.ts";
+import { TextSyntaxError, TOO_DEEP_MESSAGE, tooDeepAt } from "./text-syntax.ts";
 
 /** Includes one empty line before the table, as new ones are written; at the top, the one after it. */
 const tableRange: RangeOf = (text, table) => {
@@ -59,8 +59,8 @@ function readToml(text: string): unknown {
   try {
     return parse(text);
   } catch (error) {
-    // The stack ran out.
-    if (error instanceof RangeError) throw error;
+    // The stack ran out; the package reports some of these cases as an error of syntax.
+    if (error instanceof RangeError || tooDeepAt(text) !== undefined) throw new RangeError(TOO_DEEP_MESSAGE);
     const { line, column, message } = error as { line?: unknown; column?: unknown; message?: unknown };
     throw new TextSyntaxError(messageFor(String(message)), Number(line ?? 1), Number(column ?? 0) + 1);
   }

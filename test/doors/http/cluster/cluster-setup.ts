@@ -1,4 +1,5 @@
 /** Nodes of one cluster with all their HTTP doors, in this process, on a real NATS and a real PostgreSQL. */
+import { runCommandLine } from "../../../../src/cli/program.ts";
 import { join } from "node:path";
 import { type HttpDoors, openHttpDoors } from "../../../../src/cli/serve/http-doors.ts";
 import { createHub } from "../../../../src/hub/create/create-hub.ts";
@@ -66,6 +67,7 @@ export async function openScene(ground: Ground): Promise<Scene> {
       const hub = await createHub(config, { home, cluster: true, registry, redactor, wait: false });
       hub.on("warning", ({ message }) => warnings.push(message));
       const doors = await openHttpDoors({
+        runCommandLine,
         hub,
         http: () => HttpSchema.parse(hub.config.config.http),
         redactor,
