@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import { Output } from "../../src/cli/output.ts";
-import { printBanner, type Served } from "../../src/cli/serve/serve-command.ts";
+import { printBanner, type Served } from "../../src/cli/serve/banner.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 
 async function bannerOf(more: Partial<Served>, isTTY = false): Promise<string> {

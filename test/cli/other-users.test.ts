@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { otherUsers, sharedMachineWarning } from "../../src/cli/serve/serve-command.ts";
+import { otherUsers, sharedMachineWarning } from "../../src/cli/serve/banner.ts";
 
 const PASSWD = `root:x:0:0:root:/root:/bin/bash
 daemon:x:1:1::/:/usr/sbin/nologin

@@ -32,7 +32,12 @@ export async function runAtHub(
   if (flags.has("standalone")) return undefined;
   const home = toolcribHome(env);
   const hub = findHub(home, configFiles({ config: flags.text("config"), env, cwd, home }));
-  if (hub === undefined || hub.version !== VERSION) return undefined;
+  if (hub === undefined) return undefined;
+  if (hub.version !== VERSION) {
+    const found = `The hub that runs is version ${hub.version ?? "unknown"}, this is ${VERSION}`;
+    if (!flags.has("quiet")) terminal.stderr.write(`note: ${found}; this command works alone.\n`);
+    return undefined;
+  }
   const hello = { version: VERSION, pid: process.pid, cwd };
   const link = await openHubLink(hub, hello, { path: COMMAND_PATH, protocol: COMMAND_PROTOCOL }).catch(() => undefined);
   if (link === undefined) return undefined;

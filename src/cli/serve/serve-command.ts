@@ -1,7 +1,7 @@
 /** `toolcrib serve`: the hub with its HTTP doors, until a signal stops it. */
-import { delimiter, dirname, join, relative } from "node:path";
-import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { once } from "node:events";
+import { realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { configFiles, toolcribHome } from "../../config/find-config.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
 import type { Hub } from "../../hub/hub.ts";
@@ -16,15 +16,17 @@ import { listenForStopSignals } from "../signals.ts";
 import { type HttpDoors, openHttpDoors } from "./http-doors.ts";
 import { stopBackgroundHub } from "../hub/stop-hub.ts";
 import { BackgroundHub } from "./background-hub.ts";
+import {
+  addresses,
+  machineFacts,
+  printBanner,
+  type Served,
+  serverLine,
+  sharedMachineWarning,
+  shellCommand,
+} from "./banner.ts";
 import { logFor, logHubEvents, logServer, logWarnings } from "./hub-log.ts";
-import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
-import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
-import { claudeDesktop, cursor, vscode } from "../../clients/json-clients.ts";
-import type { Cluster } from "../../cluster/cluster.ts";
-import type { HttpListener } from "../../doors/http/listener.ts";
-import { gatewayCommand, ownBin } from "../../hub/clients/gateway-command.ts";
-import type { Output } from "../output.ts";
 
 const INDEX = `This is Toolcrib.
 
@@ -184,190 +186,5 @@ async function showServers(hub: Hub, { out, flags }: Invocation, log: Log, signa
   for (const { id, state } of hub.servers.list()) {
     const isLate = !shown.has(id) && state !== "disabled" && state !== "idle";
     if (isLate && !isQuiet) out.line(`  ${out.paint("yellow", "late  ")}  ${id.padEnd(14)} not ready yet`);
-  }
-}
-
-// The output of `serve` at its start: addresses, client configs, and a warning on shared machines.
-
-export interface Served {
-  readonly listener: Pick<HttpListener, "url" | "loginLink">;
-  readonly config: LoadedConfig;
-  readonly needsToken: boolean;
-  /** That this hub is a node of. */
-  readonly cluster?: Pick<Cluster, "name" | "node"> | undefined;
-  readonly command: string;
-}
-
-export function addresses({ listener: { url } }: Served): Record<string, string> {
-  return {
-    page: `${url}/`,
-    mcp: `${url}/mcp`,
-    sse: `${url}/sse`,
-    api: `${url}/api/v1`,
-    ws: `${url.replace(/^http/, "ws")}/ws`,
-    approvals: `${url}/api/v1/approvals`,
-    metrics: `${url}/metrics`,
-    health: `${url}/healthz`,
-  };
-}
-
-export function printBanner(out: Output, served: Served): void {
-  const { listener, config, needsToken, cluster, command } = served;
-  const { mcp = "", sse = "", health = "", metrics = "" } = addresses(served);
-  const row = (name: string, text: string): void => out.line(`  ${name.padEnd(10)} ${text}`);
-  out.line(`${out.paint("bold", `Toolcrib ${VERSION}`)} at ${listener.url}`);
-  out.line("");
-  // Not into a log, whose readers would get full access.
-  if (out.isLive) {
-    row("Page", `${listener.loginLink()}   (works once)`);
-    row("", `${command} login   prints a new link`);
-  } else row("Page", `${listener.url}/   (${command} login   prints a link that opens it)`);
-  row("MCP", `${mcp}   (one role: ${mcp}/<role>)`);
-  row("MCP, SSE", sse);
-  row("API", `${listener.url}/api/docs`);
-  row("Health", `${health}, ${listener.url}/readyz, ${metrics}`);
-  row("Approve", `${command} approve`);
-  row("Config", config.file === null ? "none found; toolcrib add creates one" : `${config.file} (changes are applied)`);
-  if (config.project !== undefined) row("Project", `${config.project.file} (changes are applied once trusted)`);
-  if (cluster !== undefined) row("Cluster", `${cluster.name}; this node is ${cluster.node.name}`);
-  if (needsToken) row("Access", "clients need a token of http.auth");
-  out.line("");
-  out.line("Paste into your client:");
-  const mayStart = cluster === undefined;
-  for (const { client, text } of clientSnippets({ url: mcp, needsToken, configFile: config.file, mayStart })) {
-    out.line("");
-    out.line(`  ${out.paint("dim", client)}`);
-    out.line(`  ${text}`);
-  }
-  out.line("");
-}
-
-/** Undefined while the server is connecting. */
-export function serverLine(out: Output, { id, state, toolCount, lastError, hint }: ServerInfo): string | undefined {
-  const name = id.padEnd(14);
-  if (state === "ready")
-    return `  ${out.paint("green", "ready ")}  ${name} ${toolCount} ${toolCount === 1 ? "tool" : "tools"}`;
-  if (state === "failed") {
-    const advice = hint === undefined ? "" : ` ${hint}`;
-    return `  ${out.paint("red", "failed")}  ${name} ${lastError ?? ""}${advice}`.replaceAll("\n", " ");
-  }
-  return undefined;
-}
-
-interface HubAddress {
-  readonly url: string;
-  readonly needsToken: boolean;
-  /** The config file of the hub, for clients that start their servers themselves. */
-  readonly configFile: string | null;
-  /** Whether a client may start a hub with that file. Beside a cluster node it would be a separate hub outside the cluster. */
-  readonly mayStart?: boolean;
-}
-
-interface ClientSnippet {
-  readonly client: string;
-  readonly text: string;
-}
-
-const ID = "toolcrib";
-const TOKEN = "Bearer <token>";
-
-function clientSnippets({ url, needsToken, configFile, mayStart = true }: HubAddress): ClientSnippet[] {
-  const headers = needsToken ? { headers: { Authorization: TOKEN } } : {};
-  const hub: WrittenServer = { url, transport: "http", ...headers };
-  const claudeCode = [
-    `claude mcp add --transport http ${ID}`,
-    url,
-    ...(needsToken ? [`--header "Authorization: ${TOKEN}"`] : []),
-  ];
-  const desktop = {
-    client: "Claude Desktop (claude_desktop_config.json)",
-    text: fileWith(claudeDesktop, gatewayCommand({ configFile })),
-  };
-  return [
-    { client: "Claude Code", text: claudeCode.join(" ") },
-    { client: "Cursor (mcp.json)", text: fileWith(cursor, hub) },
-    { client: "VS Code (.vscode/mcp.json)", text: fileWith(vscode, hub) },
-    ...(mayStart ? [desktop] : []),
-  ];
-}
-
-/** A complete file with only this server. */
-function fileWith(client: AgentClient, server: WrittenServer): string {
-  const path = client.pathOf(ID, { scope: "user", path: "" }).filter((step) => typeof step === "string");
-  const entry: unknown = client.write(ID, server);
-  return JSON.stringify(path.reduceRight((inner, key) => ({ [key]: inner }), entry));
-}
-
-/** The shell command that starts this Toolcrib with this home, ready to be copied. */
-export function shellCommand(env: NodeJS.ProcessEnv): string {
-  const home = toolcribHome(env);
-  const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
-  const isInstalled = (env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, "toolcrib")));
-  const program = isInstalled ? "toolcrib" : `node ${shellQuoted(shortestPath(ownBin()))}`;
-  return isDefaultHome ? program : `TOOLCRIB_HOME=${shellQuoted(home)} ${program}`;
-}
-
-function shortestPath(path: string): string {
-  const fromHere = relative(process.cwd(), path);
-  return fromHere.startsWith("..") ? path : fromHere;
-}
-
-function shellQuoted(text: string): string {
-  return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-interface MachineFacts {
-  /** Of this process; undefined on systems without user ids. */
-  readonly uid: number | undefined;
-  /** The text of `/etc/passwd`. */
-  readonly passwd: string;
-  /** The names in `/run/user`: ids of logged-in users, including those of a directory service. */
-  readonly loggedIn: readonly string[];
-}
-
-/** Lower ids are service accounts, higher ones include `nobody`. */
-const FIRST_UID = 1000;
-const LAST_UID = 60_000;
-const NO_SHELL = /(?:^|\/)(?:nologin|false|sync|halt|shutdown)$/;
-const MAX_NAMED_USERS = 3;
-
-/** Users who can log in, besides root and the user of this process. Without `http.auth` they can use a hub on loopback. */
-export function otherUsers({ uid, passwd, loggedIn }: MachineFacts): string[] {
-  if (uid === undefined) return [];
-  const isOther = (id: number): boolean => id >= FIRST_UID && id <= LAST_UID && id !== uid;
-  const accounts = passwd.split("\n").map((line) => line.split(":"));
-  const named = new Map(accounts.map(([name = "", , id = ""]) => [Number(id), name]));
-  const people = accounts.flatMap(([name = "", , id = "", , , , shell = ""]) =>
-    isOther(Number(id)) && !NO_SHELL.test(shell) ? [name] : [],
-  );
-  const present = loggedIn.flatMap((id) => (isOther(Number(id)) ? [named.get(Number(id)) ?? `user ${id}`] : []));
-  return [...new Set([...people, ...present])];
-}
-
-export function machineFacts(): MachineFacts {
-  return {
-    uid: process.getuid?.(),
-    passwd: tryRead(() => readFileSync("/etc/passwd", "utf8")) ?? "",
-    loggedIn: tryRead(() => readdirSync("/run/user")) ?? [],
-  };
-}
-
-/** For a hub without `http.auth`; undefined if there are no other users. */
-export function sharedMachineWarning(facts: MachineFacts): string | undefined {
-  const users = otherUsers(facts);
-  if (users.length === 0) return undefined;
-  const more = users.length > MAX_NAMED_USERS ? ` and ${users.length - MAX_NAMED_USERS} more` : "";
-  const named = `${users.slice(0, MAX_NAMED_USERS).join(", ")}${more}`;
-  return (
-    `Other users of this machine (${named}) can use this hub, because it does not require a token. ` +
-    'To require one, add this to the config: "http": { "auth": { "tokens": [{ "token": "secret://env/TOOLCRIB_TOKEN" }] } }'
-  );
-}
-
-function tryRead<Value>(read: () => Value): Value | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
   }
 }
