@@ -91,8 +91,8 @@ async function expectAll(home: string, acknowledged: ReadonlyMap<string, readonl
   expect(db.pragma("integrity_check", { simple: true })).toBe("ok");
   const counter = db.prepare("select value from counter").pluck().get();
   const outbox = db.prepare("select count(*) as n, max(revision) as last from outbox").get();
-  // No revision was given twice, and none was left out.
-  expect(outbox).toEqual({ n: counter, last: counter });
+  // No revision was given twice, and none was left out. A writer may be killed before its first.
+  expect(outbox).toEqual({ n: counter, last: counter === 0 ? null : counter });
   db.close();
 }
 
