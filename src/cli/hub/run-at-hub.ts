@@ -1,11 +1,11 @@
 /** Runs a command at the hub that serves its config, if one runs: it sees what the hub's clients see and starts no server. */
 import { configFiles, toolcribHome } from "../../config/find-config.ts";
 import { findHub } from "../../hub/activity/hub-records.ts";
+import { ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import { LineSplitter } from "../../upstream/stdio/line-framing.ts";
 import { openHubLink } from "../bridge/hub-link.ts";
-import type { Flags, Surroundings } from "../command.ts";
-import type { Sink } from "../output.ts";
+import type { Flags, Terminal } from "../command.ts";
 import {
   COMMAND_PATH,
   COMMAND_PROTOCOL,
@@ -15,19 +15,10 @@ import {
   SHOWN_VARIABLES,
 } from "./command-frames.ts";
 
-interface CommandTerminal extends Surroundings {
-  readonly stdout: Sink;
-  readonly stderr: Sink;
-}
-
 const MAX_LINE_BYTES = 256 * 1024 * 1024;
 
 /** The exit code; undefined if no hub serves this config, or none of this version. */
-export async function runAtHub(
-  argv: readonly string[],
-  flags: Flags,
-  terminal: CommandTerminal,
-): Promise<number | undefined> {
+export async function runAtHub(argv: readonly string[], flags: Flags, terminal: Terminal): Promise<number | undefined> {
   const { env, cwd } = terminal;
   if (flags.has("standalone")) return undefined;
   const home = toolcribHome(env);
@@ -66,11 +57,12 @@ export async function runAtHub(
   await new Promise((resolve) => link.once("close", resolve));
   stdin.off("data", onInput).off("end", onEnd).pause();
   if (exitCode !== undefined) return exitCode;
-  stderr.write("error: The hub ended while the command was running. A tool that it called may have run.\n");
-  return 4;
+  throw new ToolcribError("server_unavailable", "The hub ended while the command was running.", {
+    hint: "A tool that it called may have run: look before you call it again.",
+  });
 }
 
-function startOf(argv: readonly string[], { env, cwd, stdin, stdout, stderr }: CommandTerminal): CommandStart {
+function startOf(argv: readonly string[], { env, cwd, stdin, stdout, stderr }: Terminal): CommandStart {
   const shown = SHOWN_VARIABLES.flatMap((name): [string, string][] => {
     const value = env[name];
     return value === undefined ? [] : [[name, value]];
