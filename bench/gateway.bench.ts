@@ -2,11 +2,13 @@
 import { judge, type Aim } from "./aims.ts";
 import { measureLargeResult, measureList } from "./measures/answers.ts";
 import { measureCalls } from "./measures/calls.ts";
+import { measureCluster } from "./measures/cluster.ts";
 import type { Figures } from "./measures/figures.ts";
 import { measureScale, type ScaleFigures, type Size } from "./measures/scale.ts";
 import { measureMemory, measureStart } from "./measures/start.ts";
+import type { Durations } from "./measures/sustained.ts";
 import type { BenchOptions, Extent, Measure } from "./options.ts";
-import { directHttp, directPipe, relay } from "./subjects/floor.ts";
+import { directHttp, relay } from "./subjects/floor.ts";
 import { installPeers } from "./subjects/install-peers.ts";
 import { NOT_MEASURED, PEER_PACKAGES, peerSubjects } from "./subjects/peers.ts";
 import type { Subject } from "./subjects/subject.ts";
@@ -21,11 +23,10 @@ export interface GatewayReport {
 }
 
 interface Counts {
-  readonly rounds: number;
-  readonly warmup: number;
-  readonly calls: number;
-  readonly callsAtOnce: number;
-  readonly largeRounds: number;
+  /** One at a time and many at once, each this long. */
+  readonly calls: Durations;
+  /** Each kind of a large answer. */
+  readonly answers: Durations;
   readonly tools: number;
   readonly startRounds: number;
   readonly idleMs: number;
@@ -36,38 +37,28 @@ interface Counts {
 
 const COUNTS: Readonly<Record<Extent, Counts>> = {
   full: {
-    rounds: 60,
-    // A program with much code needs some thousand calls until it is compiled; a relay needs a few hundred.
-    warmup: 20,
-    calls: 100,
-    callsAtOnce: 320,
-    largeRounds: 25,
+    calls: { seconds: 10, bareSeconds: 1, warmupSeconds: 1.5, quietMs: 500 },
+    answers: { seconds: 3.5, bareSeconds: 0.7, warmupSeconds: 0.7, quietMs: 500 },
     tools: 1000,
-    startRounds: 5,
-    idleMs: 10_000,
+    startRounds: 3,
+    idleMs: 3000,
     servers: [1, 10, 30],
     memoryServers: 10,
-    sizes: { sessions: [0, 100, 1000], servers: [1, 10, 100], tools: [100, 1000, 10_000] },
+    sizes: { sessions: [0, 100, 1000, 5000], servers: [1, 10, 100], tools: [100, 1000, 10_000] },
   },
   quick: {
-    rounds: 12,
-    warmup: 10,
-    calls: 60,
-    callsAtOnce: 192,
-    largeRounds: 5,
+    calls: { seconds: 3, bareSeconds: 0.5, warmupSeconds: 2, quietMs: 500 },
+    answers: { seconds: 1, bareSeconds: 0.5, warmupSeconds: 1, quietMs: 500 },
     tools: 1000,
     startRounds: 1,
     idleMs: 2000,
     servers: [1, 10],
     memoryServers: 10,
-    sizes: { sessions: [0, 100, 1000], servers: [1, 10], tools: [100, 1000] },
+    sizes: { sessions: [0, 1000], servers: [1, 10], tools: [100, 1000] },
   },
   smoke: {
-    rounds: 1,
-    warmup: 0,
-    calls: 3,
-    callsAtOnce: 32,
-    largeRounds: 1,
+    calls: { seconds: 0.05, bareSeconds: 0.02, warmupSeconds: 0, quietMs: 30 },
+    answers: { seconds: 0.02, bareSeconds: 0.02, warmupSeconds: 0, quietMs: 30 },
     tools: 10,
     startRounds: 1,
     idleMs: 10,
@@ -78,62 +69,61 @@ const COUNTS: Readonly<Record<Extent, Counts>> = {
 };
 
 const MIB = 1024 * 1024;
+type Say = (line: string) => void;
 
-export async function measureGateway(options: BenchOptions, say: (line: string) => void): Promise<GatewayReport> {
+export async function measureGateway(options: BenchOptions, say: Say): Promise<GatewayReport> {
   const counts = COUNTS[options.extent];
   const peers = options.peers ? installPeers(PEER_PACKAGES, say) : { installed: [], missing: {} };
   const others = [
     ...(options.versus === undefined ? [] : [otherToolcrib(options.versus)]),
     ...peerSubjects(peers.installed),
   ];
-  const gateways = [directHttp, relay, toolcrib(), ...others];
-  // The modern era and the bare pipe are for calls only: elsewhere they would show the same.
-  const forCalls = [directPipe, directHttp, relay, toolcrib(), toolcrib("modern"), ...others];
   const figures: Figures[] = [];
   const scale: ScaleFigures[] = [];
-
-  for (const [measure, run] of Object.entries(steps(counts, gateways, forCalls))) {
+  for (const [measure, parts] of Object.entries(steps(counts, others, say))) {
     // The keys of `steps` are the measures.
     if (!options.measures.includes(measure as Measure)) continue;
-    for (const part of run) {
-      const done = await part(say);
+    for (const [title, run] of parts) {
+      say(`${title} …`);
+      const done = await run();
       if ("dimension" in done) scale.push(done);
-      else figures.push(...done.figures);
+      else figures.push(...done);
     }
   }
   const leftOut = options.peers ? { ...NOT_MEASURED, ...peers.missing } : { peers: "--no-peers" };
   return { figures, scale, aims: judge(figures, scale), leftOut };
 }
 
-type Part = (say: (line: string) => void) => Promise<{ readonly figures: readonly Figures[] } | ScaleFigures>;
+type Part = readonly [title: string, run: () => Promise<readonly Figures[] | ScaleFigures>];
 
-function steps(counts: Counts, gateways: readonly Subject[], forCalls: readonly Subject[]): Record<Measure, Part[]> {
-  const large = { rounds: counts.largeRounds, warmup: Math.ceil(counts.largeRounds / 3), calls: 2 };
-  const upstreams = ["stdio", "http"] as const;
-  const figures =
-    (what: string, run: () => Promise<Figures[]>): Part =>
-    async (say) => {
-      say(`${what} …`);
-      return { figures: await run() };
-    };
+function steps(counts: Counts, others: readonly Subject[], say: Say): Record<Measure, Part[]> {
+  // The bare server runs beside each of them.
+  const gateways = [relay, toolcrib(), ...others];
+  const withFloor = [directHttp, ...gateways];
+  const dimensions = ["sessions", "servers", "tools"] as const;
   return {
-    calls: upstreams.map((upstream) =>
-      figures(`calls, ${upstream} server`, () => measureCalls(forCalls, { upstream, servers: 1, tools: 1 }, counts)),
-    ),
-    list: [figures("list", () => measureList(gateways, "stdio", counts.tools, large))],
-    large: upstreams.map((upstream) =>
-      figures(`1 MiB results, ${upstream} server`, () => measureLargeResult(gateways, upstream, MIB, large)),
-    ),
-    start: counts.servers.map((servers) =>
-      figures(`start with ${servers} servers`, () => measureStart(gateways, servers, counts.startRounds)),
-    ),
-    memory: [figures("memory", () => measureMemory(gateways, counts.memoryServers, counts.idleMs))],
-    scale: (["sessions", "servers", "tools"] as const).map((dimension) => (say) => {
-      say(`scale: ${dimension} …`);
-      const rounds = { rounds: Math.ceil(counts.rounds / 2), warmup: counts.warmup, idleMs: counts.idleMs };
-      return measureScale(dimension, sizesOf(dimension, counts.sizes[dimension]), { ...counts, ...rounds });
-    }),
+    calls: [
+      // The modern era is for calls to one kind of server only: elsewhere it would show the same.
+      ["calls, stdio server", () => calls("stdio", [relay, toolcrib(), toolcrib("modern"), ...others])],
+      ["calls, http server", () => calls("http", gateways)],
+    ],
+    list: [["list", () => measureList(gateways, counts.tools, counts.answers, say)]],
+    large: [["1 MiB results", () => measureLargeResult(gateways, MIB, counts.answers, say)]],
+    start: counts.servers.map((servers) => [
+      `start with ${servers} servers`,
+      () => measureStart(withFloor, servers, counts.startRounds),
+    ]),
+    memory: [["memory", () => measureMemory(withFloor, counts.memoryServers, counts.idleMs)]],
+    scale: dimensions.map((dimension) => [
+      `scale: ${dimension}`,
+      () => measureScale(dimension, sizesOf(dimension, counts.sizes[dimension]), { ...counts.calls, ...counts }, say),
+    ]),
+    cluster: [["cluster", () => measureCluster(counts.calls, say)]],
   };
+
+  function calls(upstream: "stdio" | "http", subjects: readonly Subject[]): Promise<Figures[]> {
+    return measureCalls(subjects, { upstream, servers: 1, tools: 1 }, counts.calls, say);
+  }
 }
 
 /** Sizes that differ in one thing only. */

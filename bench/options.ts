@@ -1,7 +1,7 @@
 /** What `npm run bench` is told on the command line. */
 import { parseArgs } from "node:util";
 
-export const MEASURES = ["calls", "list", "large", "start", "memory", "scale"] as const;
+export const MEASURES = ["calls", "list", "large", "start", "memory", "scale", "cluster"] as const;
 export type Measure = (typeof MEASURES)[number];
 
 /** How long it may take: `full` for numbers that are published, `quick` for a look, `smoke` to see that it works. */
@@ -23,8 +23,8 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [bench …] [options]
 
-benches: gateway (calls through Toolcrib, a bare relay and peers), search, skills (CPU of reading one)
-  --quick          about a minute, without peers' slower measures; the spread is larger
+benches: gateway (calls through Toolcrib, a bare relay and peers), hub (five clients, ten servers), search, skills (CPU of reading one)
+  --quick          a few minutes; the spread is larger
   --smoke          seconds: only shows that everything runs
   --only <list>    measures of the gateway bench: ${MEASURES.join(", ")}
   --no-peers       installs and measures no peers

@@ -53,8 +53,9 @@ function renderScale({ dimension, rows, failures }: ScaleFigures): string {
     "tools",
     "calls/s",
     "× smallest",
-    "half of the rounds",
-    "MB",
+    "half of the seconds",
+    "idle MB",
+    "MB under load",
   ];
   const cells = rows.map((row) => [
     `${count(row[dimension])} ${dimension}`,
@@ -65,6 +66,7 @@ function renderScale({ dimension, rows, failures }: ScaleFigures): string {
     number(row.ratio.median),
     range(row.ratio),
     number(row.rssMb),
+    number(row.loadedMb),
   ]);
   const failed = Object.entries(failures).map(([name, reason]) => `- ${name} failed: ${reason}`);
   return [renderTable(head, cells), ...failed].join("\n");

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** `sysconf(_SC_CLK_TCK)` is 100 on every Linux that Node runs on. */
 const MS_PER_TICK = 10;
 const PATIENCE_MS = 5000;
+const PROBE = new URL("servers/loop-probe.mjs", import.meta.url).href;
 const OUTPUT_KEPT = 4000;
 /** Below what Linux, macOS and Windows use for outgoing connections. */
 const LOWEST_PORT = 12_000;
@@ -30,6 +31,8 @@ export interface Started {
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Socket of bench/servers/loop-probe.mjs, which is loaded into the process. */
+  readonly probe?: string | undefined;
 }
 
 /** What a child needs and no more: `NODE_EXTRA_CA_CERTS` alone would cost every Node 45 ms at its start. */
@@ -39,8 +42,9 @@ export function plainEnvironment(extra: Readonly<Record<string, string>> = {}): 
 }
 
 /** Starts Node with a script, in a process group of its own. */
-export function startNode(args: readonly string[], { env = {}, cwd }: StartOptions = {}): Started {
-  const child = spawn(process.execPath, args, {
+export function startNode(args: readonly string[], { env = {}, cwd, probe }: StartOptions = {}): Started {
+  const loaded = probe === undefined ? [] : ["--import", `${PROBE}?${encodeURIComponent(probe)}`];
+  const child = spawn(process.execPath, [...loaded, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: plainEnvironment(env),
     detached: true,

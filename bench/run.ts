@@ -19,6 +19,11 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<Finish
     if (options.docs !== undefined) putIntoDocument(options.docs, `${machineLine()}\n\n${renderOutcome(report)}`);
     return { text: renderGateway(report), json: { extent: options.extent, ...report } };
   },
+  async hub(options) {
+    const { measureHub, renderHub } = await import("./hub.bench.ts");
+    const report = await measureHub(options, say);
+    return { text: renderHub(report), json: report };
+  },
   async search({ extent }) {
     const { measureSearch, SEARCH_SIZE } = await import("./search.bench.ts");
     say("search …");
@@ -67,6 +72,7 @@ function renderReport({ title, baseline, rows }: Report): string {
   return renderTable([title, `× ${baseline}`, "p50 µs", "p95 µs"], cells);
 }
 
+/** With the seconds since the start: the whole is to end within 20 minutes. */
 function say(line: string): void {
-  process.stderr.write(`${line}\n`);
+  process.stderr.write(`${Math.round(performance.now() / 1000)} s ${line}\n`);
 }

@@ -1,14 +1,11 @@
 /** For a Node that cannot run Toolcrib: another one does it, where the bootstrap of a checkout has installed one. */
-import { spawn } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
-import { constants } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-
-const folder = dirname(fileURLToPath(import.meta.url));
+const { spawn } = require("node:child_process");
+const { existsSync, readdirSync } = require("node:fs");
+const { constants } = require("node:os");
+const { dirname, join } = require("node:path");
 
 /** @param {string} complaint What to say if there is none. */
-export function runElsewhere(complaint) {
+exports.runElsewhere = function runElsewhere(complaint) {
   const newer = process.env.TOOLCRIB_REEXECUTED ? undefined : bundledNode();
   if (newer !== undefined) {
     reexecute(newer);
@@ -16,10 +13,10 @@ export function runElsewhere(complaint) {
   }
   process.stderr.write(`${complaint}\n`);
   process.exitCode = 1;
-}
+};
 
 function bundledNode() {
-  const modules = join(dirname(folder), ".dev", "node", "node_modules");
+  const modules = join(dirname(__dirname), ".dev", "node", "node_modules");
   if (!existsSync(modules)) return undefined;
   return readdirSync(modules)
     .filter((name) => name.startsWith("node-"))
@@ -28,7 +25,7 @@ function bundledNode() {
 }
 
 function reexecute(node) {
-  const child = spawn(node, [join(folder, "toolcrib.js"), ...process.argv.slice(2)], {
+  const child = spawn(node, [join(__dirname, "toolcrib.js"), ...process.argv.slice(2)], {
     stdio: "inherit",
     env: { ...process.env, TOOLCRIB_REEXECUTED: "1" },
   });

@@ -1,157 +1,179 @@
 /**
- * Measures the detectors on the corpus of test/corpus and writes docs/detectors.md.
- * Run: node scripts/measure-detectors.ts
+ * Measures the guard and writes docs/detectors.md.
+ *
+ *     node scripts/measure-detectors.ts            on the repo's own texts in test/corpus
+ *     node scripts/measure-detectors.ts <folder>   on JSON Lines with text, label, source, kind and lang
+ *
+ * A folder's sources are divided in two by a hash of their names. The rules were worked on with one half; the figures are
+ * those of the other. The texts stay where they are: the page has only figures and the names of sources.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { DETECTOR_NAMES, detect } from "../src/guard/detect/detect.ts";
+import { scanText } from "../src/guard/scan-text.ts";
 import { isAtLeast } from "../src/model/finding.ts";
 
 const root = join(import.meta.dirname, "..");
 export const REPORT_FILE = join(root, "docs", "detectors.md");
 
-type Split = "tuning" | "held-out";
-
 interface Sample {
-  readonly group: string;
-  readonly split: Split;
   readonly text: string;
+  readonly isAttack: boolean;
+  readonly source: string;
+  readonly kind: string;
+  readonly lang: string;
 }
 
 export interface Rate {
   readonly total: number;
   /** Texts with a finding of at least medium severity. */
   readonly flagged: number;
-  readonly high: number;
 }
 
-export interface Measurement {
-  readonly attacks: Readonly<Record<Split, ReadonlyMap<string, Rate>>>;
-  readonly benign: Readonly<Record<Split, ReadonlyMap<string, Rate>>>;
+export function ownSamples(): Sample[] {
+  const of = (file: string, key: string, isAttack: boolean): Sample[] =>
+    rowsOf(join(root, "test", "corpus", file)).map((row) => ({
+      text: String(row["text"]),
+      isAttack,
+      source: "own",
+      kind: String(row[key]).replaceAll("_", " "),
+      lang: "",
+    }));
+  return [...of("attacks.jsonl", "kind", true), ...of("benign.jsonl", "category", false)];
 }
 
-export function measure(): Measurement {
-  return { attacks: ratesOf(samples("attacks.jsonl", "kind")), benign: ratesOf(samples("benign.jsonl", "category")) };
+/** True for the half that the rules were worked on with. */
+function isWorkedOn(source: string): boolean {
+  return Number.parseInt(createHash("sha256").update(source).digest("hex").slice(0, 8), 16) % 2 === 0;
 }
 
-export function sum(rates: ReadonlyMap<string, Rate>): Rate {
-  let [total, flagged, high] = [0, 0, 0];
-  for (const rate of rates.values()) {
-    total += rate.total;
-    flagged += rate.flagged;
-    high += rate.high;
+function unseenSamples(folder: string): Sample[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".jsonl"))
+    .flatMap((file) => rowsOf(join(folder, file)))
+    .filter((row) => row["label"] !== "quoting" && !isWorkedOn(String(row["source"])))
+    .map((row) => ({
+      text: String(row["text"]),
+      isAttack: row["label"] === "attack",
+      source: String(row["source"]),
+      kind: String(row["kind"]),
+      lang: String(row["lang"]),
+    }));
+}
+
+function rowsOf(file: string): Record<string, unknown>[] {
+  const lines = readFileSync(file, "utf8").split("\n");
+  return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+export function rates(samples: readonly Sample[], groupOf: (sample: Sample) => string): Map<string, Rate> {
+  const found = new Map<string, Rate>();
+  for (const sample of samples) {
+    const { total, flagged } = found.get(groupOf(sample)) ?? { total: 0, flagged: 0 };
+    found.set(groupOf(sample), { total: total + 1, flagged: flagged + (isFlagged(sample) ? 1 : 0) });
   }
-  return { total, flagged, high };
+  return found;
 }
 
-function samples(file: string, groupKey: "kind" | "category"): Sample[] {
-  const lines = readFileSync(join(root, "test", "corpus", file), "utf8").split("\n");
-  return lines.filter((line) => line !== "").map((line) => sample(JSON.parse(line), groupKey));
-}
+const flags = new WeakMap<Sample, boolean>();
 
-function sample(row: Record<string, unknown>, groupKey: string): Sample {
-  const split = row["split"] === "held-out" ? "held-out" : "tuning";
-  return { group: String(row[groupKey]), split, text: String(row["text"]) };
-}
-
-function ratesOf(all: readonly Sample[]): Record<Split, Map<string, Rate>> {
-  const rates = { tuning: new Map<string, Rate>(), "held-out": new Map<string, Rate>() };
-  for (const { group, split, text } of all) {
-    const findings = detect(text);
-    const rate = rates[split].get(group) ?? { total: 0, flagged: 0, high: 0 };
-    rates[split].set(group, {
-      total: rate.total + 1,
-      flagged: rate.flagged + (findings.some(({ severity }) => isAtLeast(severity, "medium")) ? 1 : 0),
-      high: rate.high + (findings.some(({ severity }) => severity === "high") ? 1 : 0),
-    });
+function isFlagged(sample: Sample): boolean {
+  let flag = flags.get(sample);
+  if (flag === undefined) {
+    flag = scanText(sample.text).some(({ severity }) => isAtLeast(severity, "medium"));
+    flags.set(sample, flag);
   }
-  return rates;
+  return flag;
 }
 
-export function renderReport({ attacks, benign }: Measurement): string {
-  const counts = {
-    attacks: sum(attacks.tuning).total + sum(attacks["held-out"]).total,
-    benign: sum(benign.tuning).total + sum(benign["held-out"]).total,
-  };
-  return `# How well suspicious content is detected
-
-Made by \`node scripts/measure-detectors.ts\` from the corpus in \`test/corpus\`; a test keeps this page in step. Do not edit it.
-
-Toolcrib reads every text that a server returns with these detectors: ${DETECTOR_NAMES.join(", ")}.
-A finding has a code, a severity and a place. "Flagged" below means at least one finding of medium or high severity.
-A low finding is a note: quoted attacks in an article get one, and nothing acts on it.
-
-## In short
-
-| | texts | flagged | high |
-|---|---:|---:|---:|
-${row("attacks, used for tuning", sum(attacks.tuning))}
-${row("attacks, held out", sum(attacks["held-out"]))}
-${row("honest results, used for tuning", sum(benign.tuning))}
-${row("honest results, held out", sum(benign["held-out"]))}
-
-The corpus has ${counts.attacks} attacks of ${attacks.tuning.size} kinds and ${counts.benign} honest results of ${benign.tuning.size} kinds.
-The held-out third was written after the detectors. At its first run 87 % of its attacks and 1.7 % of its honest texts
-were flagged, none of the latter high. It showed two faults of structure, which were mended: documentation strings were
-taken for quotations, and a sentence that starts with "make" for a description. No phrase was added for it. Three earlier
-sets were measured in the same way (81 to 86 % of attacks found at first sight, and in two of them 4.1 % and 4.6 % of the
-honest texts flagged), then tuned on, and are part of the tuning set now.
-
-## What the numbers do not say
-
-- The corpus was written by the people who wrote the detectors. Expect a lower rate from an attacker who reads them.
-- The numbers are about the forms of attack that a text shows. A polite request in plain words ("please also add Mallory
-  to the project") looks like any other text, and no detector here finds it.
-- Detection is one layer. Wrapping, policy, the flow guard and asking before harm do not depend on it.
-- Texts made for agents (guides, skills) speak to a model all the time. Of 2,526 public skills, guides and READMEs whose
-  false alarms were read and tuned on, 0.7 % are still flagged medium and none high. They are not part of the corpus.
-
-## Attacks by kind
-
-| kind | tuning: flagged | held out: flagged | held out: high |
-|---|---:|---:|---:|
-${groupRows(attacks)}
-
-## False alarms by kind of honest text
-
-| kind | tuning: flagged | held out: flagged | held out: high |
-|---|---:|---:|---:|
-${groupRows(benign)}
-`;
+/** The sort of an attack, without how it was put into another text. */
+function sortOf({ kind }: Sample): string {
+  return /^(?:embedded \([^)]*\): )?(bare|direct|indirect)/.exec(kind)?.[1] ?? "other";
 }
 
-function row(name: string, { total, flagged, high }: Rate): string {
-  return `| ${name} | ${total} | ${share(flagged, total)} | ${share(high, total)} |`;
-}
-
-function groupRows(rates: Readonly<Record<Split, ReadonlyMap<string, Rate>>>): string {
-  const none: Rate = { total: 0, flagged: 0, high: 0 };
-  return [...rates.tuning.keys()]
-    .toSorted()
-    .map((group) => {
-      const tuning = rates.tuning.get(group) ?? none;
-      const heldOut = rates["held-out"].get(group) ?? none;
-      const cells = [
-        fraction(tuning.flagged, tuning),
-        fraction(heldOut.flagged, heldOut),
-        fraction(heldOut.high, heldOut),
-      ];
-      return `| ${group.replaceAll("_", " ")} | ${cells.join(" | ")} |`;
-    })
-    .join("\n");
-}
-
-function fraction(part: number, { total }: Rate): string {
-  return `${part} of ${total}`;
+function table(name: string, found: ReadonlyMap<string, Rate>, least = 1): string {
+  const rows = [...found]
+    .filter(([, { total }]) => total >= least)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([group, { total, flagged }]) => `| ${group} | ${total} | ${share(flagged, total)} |`);
+  return [`| ${name} | texts | flagged |`, "|---|---:|---:|", ...rows].join("\n");
 }
 
 function share(part: number, total: number): string {
-  return `${((100 * part) / total).toFixed(1)} %`;
+  return total === 0 ? "" : `${((100 * part) / total).toFixed(1)} %`;
+}
+
+export function ownSection(): string {
+  const samples = ownSamples();
+  const attacks = samples.filter(({ isAttack }) => isAttack);
+  const honest = samples.filter(({ isAttack }) => !isAttack);
+  return `${table(
+    "all",
+    rates(samples, ({ isAttack }) => (isAttack ? "attacks" : "honest texts made to look like attacks")),
+  )}
+
+${table(
+  "attacks by kind",
+  rates(attacks, ({ kind }) => kind),
+)}
+
+${table(
+  "honest texts by kind",
+  rates(honest, ({ kind }) => kind),
+)}`;
+}
+
+function unseenSection(folder: string): string {
+  const samples = unseenSamples(folder);
+  const attacks = samples.filter(({ isAttack }) => isAttack);
+  const honest = samples.filter(({ isAttack }) => !isAttack);
+  const sorts: readonly (readonly [string, (sample: Sample) => boolean])[] = [
+    [
+      "indirect: attacks written into what a tool returns",
+      (sample) => sample.isAttack && sortOf(sample) === "indirect",
+    ],
+    ["direct: a user who attacks the model", (sample) => sample.isAttack && sortOf(sample) === "direct"],
+    ["bare: an order without any mark of an attack", (sample) => sample.isAttack && sortOf(sample) === "bare"],
+    ["marked: indirect and direct", (sample) => sample.isAttack && sortOf(sample) !== "bare"],
+    ["all attacks", (sample) => sample.isAttack],
+    ["honest texts", (sample) => !sample.isAttack],
+  ];
+  const overview = new Map(
+    sorts.map(([name, has]) => [
+      name,
+      [...rates(samples.filter(has), () => "").values()][0] ?? { total: 0, flagged: 0 },
+    ]),
+  );
+  return `${table("sources that were not worked on", overview)}
+
+${table(
+  "attacks by source",
+  rates(attacks, (sample) => `${sample.source}, ${sortOf(sample)}`),
+)}
+
+${table(
+  "honest texts by source",
+  rates(honest, ({ source }) => source),
+)}
+
+${table(
+  "honest texts by language, from 50 texts on",
+  rates(honest, ({ lang }) => lang),
+  50,
+)}`;
+}
+
+/** The part of the page between two marks. */
+export function withSection(page: string, name: "own" | "unseen", section: string): string {
+  const [start, end] = [`<!-- ${name}: made by scripts/measure-detectors.ts -->`, `<!-- end of ${name} -->`];
+  return `${page.slice(0, page.indexOf(start) + start.length)}\n\n${section}\n\n${page.slice(page.indexOf(end))}`;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const report = renderReport(measure());
-  writeFileSync(REPORT_FILE, report);
-  process.stdout.write(report);
+  const folder = process.argv[2];
+  const page = readFileSync(REPORT_FILE, "utf8");
+  const next =
+    folder === undefined ? withSection(page, "own", ownSection()) : withSection(page, "unseen", unseenSection(folder));
+  writeFileSync(REPORT_FILE, next);
 }

@@ -1,19 +1,15 @@
 /** How the bench reaches what it measures. */
 import { HttpSseClient } from "./http-sse.ts";
-import { PipeClient } from "./pipe.ts";
 import type { Era, McpClient } from "./protocol.ts";
 import { StreamableClient } from "./streamable.ts";
 
 export type Endpoint =
-  | { readonly kind: "pipe"; readonly args: readonly string[] }
   | { readonly kind: "streamable"; readonly url: string; readonly era?: Era; readonly token?: string }
   | { readonly kind: "sse"; readonly url: string };
 
 /** Connects and does the handshake of its era. */
 export function connect(endpoint: Endpoint): Promise<McpClient> {
   switch (endpoint.kind) {
-    case "pipe":
-      return PipeClient.open(endpoint.args);
     case "streamable":
       return StreamableClient.open(endpoint);
     case "sse":

@@ -1,135 +1,95 @@
-/** What one call costs: one at a time (p50, p99, CPU), and many at once. */
-import { cpuMsOf } from "../processes.ts";
-import { median, quantile } from "../stats.ts";
-import { gatewayPids, type Load, type Subject } from "../subjects/subject.ts";
-import { type Entrant, inRounds, openField, type Rounds } from "./field.ts";
-import { type Figures, figuresOf } from "./figures.ts";
-
-export interface CallCounts extends Rounds {
-  /** Calls of one burst, one after the other. */
-  readonly calls: number;
-  /** Calls of one burst, `IN_FLIGHT` at once. */
-  readonly callsAtOnce: number;
-}
+/** What one call costs under sustained load, one at a time and many at once. */
+import { directHttp } from "../subjects/floor.ts";
+import type { Load, Subject } from "../subjects/subject.ts";
+import { type Figures, figuresOf, type Sampled } from "./figures.ts";
+import { type Durations, type Entrant, type Paired, type Pick, samplesOf, underLoad } from "./sustained.ts";
 
 export const IN_FLIGHT = 32;
-const ROUNDS_PER_TAIL = 5;
 const TEXT = "The quick brown fox jumps over the lazy dog.";
 
-export async function measureCalls(subjects: readonly Subject[], load: Load, counts: CallCounts): Promise<Figures[]> {
-  const field = await openField(subjects, load);
-  try {
-    // Many at once comes first: it also warms every subject up for what is timed call by call.
-    const parallel = await inRounds(field, counts, (entrant) => callsPerSecond(entrant, counts.callsAtOnce));
-    const sequential = await inRounds(field, counts, (entrant) => sequentialCalls(entrant, counts.calls));
-    const over = `${load.upstream} server`;
-    const common = { subjects, floor: "direct HTTP" } as const;
-    const each = (pick: (sample: Sequential) => number): Map<string, number[]> =>
-      new Map([...sequential.samples].map(([name, samples]) => [name, samples.map(pick)]));
-    return [
-      figuresOf({
-        ...common,
-        measure: `p50-${load.upstream}`,
-        title: `tools/call one at a time, p50, ${over}`,
-        unit: "µs",
-        better: "lower",
-        samples: each(({ times }) => median(times)),
-        failures: sequential.failures,
-      }),
-      figuresOf({
-        ...common,
-        measure: `p99-${load.upstream}`,
-        title: `tools/call one at a time, p99, ${over}`,
-        unit: "µs",
-        better: "lower",
-        samples: new Map([...sequential.samples].map(([name, samples]) => [name, tails(samples)])),
-      }),
-      figuresOf({
-        ...common,
-        measure: `throughput-${load.upstream}`,
-        title: `tools/call, ${IN_FLIGHT} in flight, ${over}`,
-        unit: "calls/s",
-        better: "higher",
-        samples: new Map(
-          [...parallel.samples].map(([name, samples]) => [name, samples.map(({ perSecond }) => perSecond)]),
-        ),
-        failures: parallel.failures,
-      }),
-      figuresOf({
-        ...common,
-        measure: `cpu-${load.upstream}`,
-        title: `CPU of the gateway per call, ${IN_FLIGHT} in flight, ${over}`,
-        unit: "µs",
-        better: "lower",
-        // The clock of the system is too coarse for one burst, so all bursts count as one.
-        samples: new Map([...parallel.samples].map(([name, samples]) => [name, meanCpu(samples, counts.callsAtOnce)])),
-      }),
-    ];
-  } finally {
-    await field.close();
-  }
+export const PATTERNS = {
+  sequential: { inFlight: 1, once: echo },
+  atOnce: { inFlight: IN_FLIGHT, once: echo },
+} as const;
+
+type Pattern = keyof typeof PATTERNS;
+
+export async function measureCalls(
+  subjects: readonly Subject[],
+  load: Load,
+  durations: Durations,
+  say: (line: string) => void,
+): Promise<Figures[]> {
+  const { phases, failures } = await underLoad({ subjects, load: () => load, patterns: PATTERNS, durations, say });
+  return callFigures(subjects, load.upstream, phases, failures);
 }
 
-interface Sequential {
-  /** In microseconds. */
-  readonly times: readonly number[];
-}
-
-/** The p99 of several rounds together: one round has too few calls to have one. */
-function tails(samples: readonly Sequential[]): number[] {
-  const groups = Math.ceil(samples.length / ROUNDS_PER_TAIL);
-  return Array.from({ length: groups }, (_, group) => {
-    const some = samples.slice(group * ROUNDS_PER_TAIL, (group + 1) * ROUNDS_PER_TAIL);
-    return quantile(
-      some.flatMap(({ times }) => times),
-      0.99,
-    );
-  });
-}
-
-async function sequentialCalls(entrant: Entrant, calls: number): Promise<Sequential> {
-  const times: number[] = [];
-  for (let call = 0; call < calls; call += 1) {
-    const start = performance.now();
-    await echo(entrant, TEXT);
-    times.push((performance.now() - start) * 1000);
-  }
-  return { times };
-}
-
-export interface Parallel {
-  readonly perSecond: number;
-  readonly cpuMs: number;
-}
-
-export async function callsPerSecond(entrant: Entrant, calls: number): Promise<Parallel> {
-  const pids = gatewayPids(entrant.running);
-  const cpu = (): number => pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0);
-  const before = cpu();
-  const start = performance.now();
-  let left = calls;
-  const worker = async (): Promise<void> => {
-    while (left > 0) {
-      left -= 1;
-      await echo(entrant, TEXT);
-    }
-  };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
-  const seconds = (performance.now() - start) / 1000;
-  return { perSecond: calls / seconds, cpuMs: cpu() - before };
+/** @param where What the measures are called after, such as `stdio`. */
+export function callFigures(
+  subjects: readonly Subject[],
+  where: string,
+  phases: ReadonlyMap<string, Readonly<Record<Pattern, Paired>>>,
+  failures: Readonly<Record<string, string>>,
+): Figures[] {
+  const sampled = (pattern: Pattern, pick: Pick): Map<string, Sampled> => samplesOf(phases, pattern, pick);
+  const over = `${where} server`;
+  const common = { subjects: [directHttp, ...subjects], better: "lower", unit: "µs", floor: directHttp.name } as const;
+  return [
+    figuresOf({
+      ...common,
+      measure: `p50-${where}`,
+      title: `tools/call one at a time, p50, ${over}`,
+      samples: sampled("sequential", ({ windows }) => windows.map(({ p50Us }) => p50Us)),
+      failures,
+    }),
+    figuresOf({
+      ...common,
+      measure: `p99-${where}`,
+      title: `tools/call one at a time, p99, ${over}`,
+      samples: sampled("sequential", ({ p99Us }) => p99Us),
+    }),
+    figuresOf({
+      ...common,
+      measure: `tail-${where}`,
+      title: `p99 of tools/call one at a time, in its own p50s, ${over}`,
+      unit: "× p50",
+      samples: sampled("sequential", ({ p99Us, p50Us }) => p99Us / p50Us),
+    }),
+    figuresOf({
+      ...common,
+      measure: `throughput-${where}`,
+      title: `tools/call, ${IN_FLIGHT} in flight, ${over}`,
+      unit: "calls/s",
+      better: "higher",
+      samples: sampled("atOnce", ({ windows }) => windows.map(({ perSecond }) => perSecond)),
+    }),
+    figuresOf({
+      ...common,
+      measure: `cpu1-${where}`,
+      title: `CPU of the gateway per call, one at a time, until it is idle again, ${over}`,
+      samples: sampled("sequential", ({ cpuUs }) => cpuUs),
+    }),
+    figuresOf({
+      ...common,
+      measure: `cpu${IN_FLIGHT}-${where}`,
+      title: `CPU of the gateway per call, ${IN_FLIGHT} in flight, until it is idle again, ${over}`,
+      samples: sampled("atOnce", ({ cpuUs }) => cpuUs),
+    }),
+    figuresOf({
+      ...common,
+      measure: `loop-${where}`,
+      title: `Event-loop delay of the gateway, p99, ${IN_FLIGHT} in flight, ${over}`,
+      unit: "ms",
+      samples: sampled("atOnce", ({ loop }) => loop?.p99Ms),
+    }),
+  ];
 }
 
 /** The answer is looked at: a gateway that fails quickly must not win. */
-export async function echo({ client, tools }: Entrant, text: string): Promise<void> {
-  const { result, error } = await client.request("tools/call", { name: tools[0] ?? "", arguments: { text } });
+async function echo({ client, tools }: Entrant): Promise<void> {
+  const { result, error } = await client.request("tools/call", { name: tools[0] ?? "", arguments: { text: TEXT } });
   // What the echo server answers.
   const content = result?.["content"] as readonly { text?: string }[] | undefined;
-  if (content?.[0]?.text !== text)
+  if (content?.[0]?.text !== TEXT)
     throw new Error(error?.message ?? `an answer that is not the echo: ${JSON.stringify(result)}`);
-}
-
-function meanCpu(samples: readonly Parallel[], calls: number): number[] {
-  // A pipe has no process in between.
-  if (!samples.some(({ cpuMs }) => cpuMs > 0)) return [];
-  return [(samples.reduce((sum, { cpuMs }) => sum + cpuMs, 0) * 1000) / (samples.length * calls)];
 }

@@ -21,6 +21,12 @@ export interface Figures {
   readonly failures: Readonly<Record<string, string>>;
 }
 
+/** One number for each round, and what the floor did in the same one. */
+export interface Sampled {
+  readonly values: readonly number[];
+  readonly floor?: readonly number[];
+}
+
 export interface FiguresOf {
   readonly measure: string;
   readonly title: string;
@@ -28,17 +34,16 @@ export interface FiguresOf {
   readonly better: "lower" | "higher";
   readonly floor?: string;
   readonly subjects: readonly Subject[];
-  /** By name of the subject, one number for each round. */
-  readonly samples: ReadonlyMap<string, readonly number[]>;
+  /** By name of the subject. */
+  readonly samples: ReadonlyMap<string, Sampled>;
   readonly failures?: Readonly<Record<string, string>>;
 }
 
 export function figuresOf({ subjects, samples, failures = {}, ...what }: FiguresOf): Figures {
-  const base = what.floor === undefined ? undefined : samples.get(what.floor);
   const rows = subjects.flatMap(({ name, kind }): Row[] => {
-    const values = samples.get(name);
-    if (values === undefined || values.length === 0) return [];
-    return [{ subject: name, kind, value: spreadOf(values), ...(base && { ratio: pairedRatio(values, base) }) }];
+    const { values = [], floor } = samples.get(name) ?? {};
+    if (values.length === 0) return [];
+    return [{ subject: name, kind, value: spreadOf(values), ...(floor && { ratio: pairedRatio(values, floor) }) }];
   });
   return { ...what, rows, failures };
 }

@@ -2,12 +2,11 @@
 import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StreamableClient } from "../client/streamable.ts";
-import { memoryOf } from "../processes.ts";
-import { median, pairedRatio, type Spread } from "../stats.ts";
-import { gatewayPids, type Load, type Subject } from "../subjects/subject.ts";
+import { pairedRatio, type Spread } from "../stats.ts";
+import type { Load, Subject } from "../subjects/subject.ts";
 import { startToolcrib } from "../subjects/toolcrib.ts";
-import { callsPerSecond, type Parallel } from "./calls.ts";
-import { type Entrant, type Field, inRounds, openField, type Rounds } from "./field.ts";
+import { PATTERNS } from "./calls.ts";
+import { type Durations, type Entrant, rssOf, underLoad } from "./sustained.ts";
 
 export interface Size {
   readonly sessions: number;
@@ -18,9 +17,12 @@ export interface Size {
 
 export interface SizeRow extends Size {
   readonly callsPerSecond: number;
-  /** To the smallest of the same dimension, paired by rounds. */
+  /** To the smallest of the same dimension, each first to the bare server of its own minute. */
   readonly ratio: Spread;
+  /** Idle, before the load. */
   readonly rssMb: number;
+  /** At the end of the load. */
+  readonly loadedMb: number;
 }
 
 export interface ScaleFigures {
@@ -29,60 +31,60 @@ export interface ScaleFigures {
   readonly failures: Readonly<Record<string, string>>;
 }
 
-export interface ScaleCounts extends Rounds {
-  readonly callsAtOnce: number;
-  readonly idleMs: number;
-}
-
 const OPENED_AT_ONCE = 50;
 
 export async function measureScale(
   dimension: keyof Size,
   sizes: readonly Size[],
-  counts: ScaleCounts,
+  { idleMs, ...durations }: Durations & { readonly idleMs: number },
+  say: (line: string) => void,
 ): Promise<ScaleFigures> {
-  const rows: SizeRow[] = [];
-  const opened: { field: Field; close(): Promise<void> }[] = [];
-  const failures: Record<string, string> = {};
-  try {
-    for (const size of sizes) {
-      const subject = toolcribOfSize(size, dimension);
-      const load: Load = { upstream: "stdio", servers: size.servers, tools: Math.ceil(size.tools / size.servers) };
-      const field = await openField([subject], load);
-      Object.assign(failures, field.failures);
-      const sessions = await openSessions(field.entrants[0], size.sessions);
-      opened.push({
-        field,
-        async close() {
-          sessions.destroy();
-          await field.close();
-        },
-      });
-    }
-    const entrants = opened.flatMap(({ field }) => field.entrants);
-    await sleep(counts.idleMs);
-    const memory = new Map(entrants.map(({ subject, running }) => [subject.name, rssOf(running)]));
-    const together: Field = { entrants, failures, close: async () => {} };
-    const timed = await inRounds(together, counts, (entrant) => callsPerSecond(entrant, counts.callsAtOnce));
-    const rates = (size: Size): number[] => (timed.samples.get(nameOf(size, dimension)) ?? []).map(perSecond);
-    const [smallest] = sizes;
-    for (const size of sizes) {
-      const own = rates(size);
-      if (own.length === 0 || smallest === undefined) continue;
-      rows.push({
+  const bySubject = new Map(sizes.map((size) => [toolcribOfSize(size, dimension), size]));
+  const sizeOf = (subject: Subject): Size => bySubject.get(subject) ?? { sessions: 0, servers: 1, tools: 1 };
+  const idle = new Map<string, number>();
+  const { phases, failures } = await underLoad({
+    subjects: [...bySubject.keys()],
+    load(subject): Load {
+      const { servers, tools } = sizeOf(subject);
+      return { upstream: "stdio", servers, tools: Math.ceil(tools / servers) };
+    },
+    patterns: { atOnce: PATTERNS.atOnce },
+    durations,
+    say,
+    async prepare(entrant) {
+      const agent = await openSessions(entrant, sizeOf(entrant.subject).sessions);
+      await sleep(idleMs);
+      idle.set(entrant.subject.name, rssOf(entrant.running));
+      return () => agent.destroy();
+    },
+  });
+  const shares = (size: Size): number[] => {
+    const paired = phases.get(nameOf(size, dimension))?.atOnce;
+    return paired?.own.windows.map(({ perSecond }) => perSecond / paired.bare.perSecond) ?? [];
+  };
+  const [smallest] = sizes;
+  const base = smallest === undefined ? [] : shares(smallest);
+  const mean = base.reduce((sum, share) => sum + share, 0) / base.length;
+  const rows = sizes.flatMap((size): SizeRow[] => {
+    const paired = phases.get(nameOf(size, dimension))?.atOnce;
+    if (paired === undefined) return [];
+    const own = shares(size);
+    return [
+      {
         ...size,
-        callsPerSecond: median(own),
-        ratio: pairedRatio(own, rates(smallest)),
-        rssMb: memory.get(nameOf(size, dimension)) ?? Number.NaN,
-      });
-    }
-    return { dimension, rows, failures: timed.failures };
-  } finally {
-    for (const one of opened) await one.close();
-  }
+        callsPerSecond: paired.own.perSecond,
+        ratio: pairedRatio(
+          own,
+          own.map(() => mean),
+        ),
+        rssMb: idle.get(nameOf(size, dimension)) ?? Number.NaN,
+        loadedMb: paired.own.rssMb,
+      },
+    ];
+  });
+  return { dimension, rows, failures };
 }
 
-const perSecond = (sample: Parallel): number => sample.perSecond;
 const nameOf = (size: Size, dimension: keyof Size): string => `${size[dimension]} ${dimension}`;
 
 function toolcribOfSize(size: Size, dimension: keyof Size): Subject {
@@ -95,18 +97,13 @@ function toolcribOfSize(size: Size, dimension: keyof Size): Subject {
 }
 
 /** Opens sessions and leaves them alone, as clients do that an editor keeps open. */
-async function openSessions(entrant: Entrant | undefined, count: number): Promise<Agent> {
+async function openSessions({ running }: Entrant, count: number): Promise<Agent> {
   const agent = new Agent({ keepAlive: false });
-  if (entrant === undefined || !("url" in entrant.running.endpoint)) return agent;
-  const { url } = entrant.running.endpoint;
+  const { url } = running.endpoint;
   for (let done = 0; done < count; done += OPENED_AT_ONCE) {
     const some = Math.min(OPENED_AT_ONCE, count - done);
     const clients = await Promise.all(Array.from({ length: some }, () => StreamableClient.open({ url, agent })));
     await Promise.all(clients.map((client) => client.request("tools/list")));
   }
   return agent;
-}
-
-function rssOf(running: Entrant["running"]): number {
-  return gatewayPids(running).reduce((sum, pid) => sum + memoryOf(pid).rssMb, 0);
 }

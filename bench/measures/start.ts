@@ -1,8 +1,9 @@
 /** How long it takes from the start of the process until every tool of every server is listed, and what it holds then. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { memoryOf } from "../processes.ts";
+import { directHttp } from "../subjects/floor.ts";
 import { gatewayPids, type Load, type Subject, whenComplete } from "../subjects/subject.ts";
-import { type Figures, figuresOf } from "./figures.ts";
+import { type Figures, figuresOf, type Sampled } from "./figures.ts";
 
 export async function measureStart(subjects: readonly Subject[], servers: number, rounds: number): Promise<Figures[]> {
   const load: Load = { upstream: "stdio", servers, tools: 1 };
@@ -25,6 +26,7 @@ export async function measureStart(subjects: readonly Subject[], servers: number
       await running.stop();
     }
   }
+  const floor = servers === 1 ? samples.get(directHttp.name) : undefined;
   const title = `From spawn to a complete list, ${servers} stdio ${servers === 1 ? "server" : "servers"}`;
   return [
     figuresOf({
@@ -32,17 +34,17 @@ export async function measureStart(subjects: readonly Subject[], servers: number
       title,
       unit: "ms",
       better: "lower",
-      ...(servers === 1 ? { floor: "direct HTTP" } : {}),
+      ...(floor && { floor: directHttp.name }),
       subjects,
-      samples,
+      samples: new Map([...samples].map(([name, values]) => [name, { values, ...(floor && { floor }) }])),
       failures,
     }),
   ];
 }
 
 export async function measureMemory(subjects: readonly Subject[], servers: number, idleMs: number): Promise<Figures[]> {
-  const rss = new Map<string, number[]>();
-  const anon = new Map<string, number[]>();
+  const rss = new Map<string, Sampled>();
+  const anon = new Map<string, Sampled>();
   const failures: Record<string, string> = {};
   for (const subject of subjects) {
     // Who fronts one server only is shown with one, which flatters it.
@@ -54,8 +56,8 @@ export async function measureMemory(subjects: readonly Subject[], servers: numbe
       await sleep(idleMs);
       const each = gatewayPids(running).map(memoryOf);
       if (each.length > 0) {
-        rss.set(subject.name, [each.reduce((sum, { rssMb }) => sum + rssMb, 0)]);
-        anon.set(subject.name, [each.reduce((sum, { anonMb }) => sum + anonMb, 0)]);
+        rss.set(subject.name, { values: [each.reduce((sum, { rssMb }) => sum + rssMb, 0)] });
+        anon.set(subject.name, { values: [each.reduce((sum, { anonMb }) => sum + anonMb, 0)] });
       }
       await client.close();
     } catch (error) {

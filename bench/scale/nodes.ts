@@ -3,7 +3,7 @@ import { startRig, type Rig } from "../../test/cluster/rig/rig.ts";
 import type { McpClient } from "../client/protocol.ts";
 import { cpuMsOf } from "../processes.ts";
 import { median, pairedRatio, type Spread } from "../stats.ts";
-import { startUpstreams } from "../measures/field.ts";
+import { startUpstreams } from "../measures/sustained.ts";
 import { ECHO_STDIO } from "../subjects/subject.ts";
 import { callsPerSecond, clientsOf } from "./burst.ts";
 import { type CpuShare, cpuShare } from "./cpu-share.ts";

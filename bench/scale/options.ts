@@ -1,7 +1,7 @@
 /** What `npm run bench:scale` is told on the command line. */
 import { parseArgs } from "node:util";
 
-export const MEASURES = ["nodes", "forwarding", "failover", "sessions", "processes", "catalog"] as const;
+export const MEASURES = ["nodes", "failover", "sessions", "processes", "catalog"] as const;
 export type Measure = (typeof MEASURES)[number];
 
 /** `smoke` shows that everything runs, with sizes that mean nothing. */

@@ -1,14 +1,12 @@
 /** The scale bench as tables. */
 import { count, number, renderTable } from "../table.ts";
 import type { FailoverRow } from "./failover.ts";
-import type { ForwardingRow } from "./forwarding.ts";
 import type { NodesFigures } from "./nodes.ts";
 import type { ServersFigures } from "./servers.ts";
 import type { SessionsRow } from "./sessions.ts";
 
 export interface ScaleReport {
   readonly nodes?: NodesFigures;
-  readonly forwarding?: readonly ForwardingRow[];
   readonly failover?: readonly FailoverRow[];
   readonly sessions?: readonly SessionsRow[];
   readonly processes?: ServersFigures;
@@ -27,7 +25,6 @@ const FAULT_WORDS = {
 export function renderScale(report: ScaleReport): string {
   const parts = [
     report.nodes && renderNodes(report.nodes),
-    report.forwarding && renderForwarding(report.forwarding),
     report.failover && renderFailover(report.failover),
     report.sessions && renderSessions(report.sessions),
     renderServers([report.processes, report.catalog].filter((figures) => figures !== undefined)),
@@ -46,19 +43,6 @@ function renderNodes({ share, rows }: NodesFigures): string {
       number(ratio.median),
       `${number(ratio.low)}–${number(ratio.high)}`,
       number(cpuMsPerCall),
-    ]),
-  );
-}
-
-function renderForwarding(rows: readonly ForwardingRow[]): string {
-  return renderTable(
-    ["One call at a time", "p50 ms", "p95 ms", "p50 ×", "p95 ×"],
-    rows.map(({ what, p50Ms, p95Ms, p50Ratio, p95Ratio }) => [
-      what,
-      number(p50Ms.median),
-      number(p95Ms.median),
-      number(p50Ratio.median),
-      number(p95Ratio.median),
     ]),
   );
 }

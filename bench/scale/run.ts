@@ -4,7 +4,6 @@ import { missingForCluster } from "../../test/cluster/rig/rig.ts";
 import { keep, putIntoDocument } from "../keep.ts";
 import { machineFacts, machineLine } from "../machine.ts";
 import { FAULTS, measureFailover } from "./failover.ts";
-import { measureForwarding } from "./forwarding.ts";
 import { measureNodes } from "./nodes.ts";
 import { type Extent, type Measure, parseOptions, type ScaleOptions } from "./options.ts";
 import { renderScale, type ScaleReport } from "./print.ts";
@@ -12,7 +11,7 @@ import { measureCatalog, measureProcesses } from "./servers.ts";
 import { measureSessions } from "./sessions.ts";
 
 const missing = missingForCluster();
-const NEEDS_CLUSTER: readonly Measure[] = ["nodes", "forwarding", "failover"];
+const NEEDS_CLUSTER: readonly Measure[] = ["nodes", "failover"];
 
 /** By how long it may take. */
 const MEASURES: { readonly [Name in Measure]: (extent: Extent) => Promise<NonNullable<ScaleReport[Name]>> } = {
@@ -20,7 +19,6 @@ const MEASURES: { readonly [Name in Measure]: (extent: Extent) => Promise<NonNul
     measureNodes(
       extent === "full" ? { rounds: 7, burstMs: 2000, inFlight: 32 } : { rounds: 1, burstMs: 200, inFlight: 8 },
     ),
-  forwarding: (extent) => measureForwarding(extent === "full" ? { rounds: 15, calls: 300 } : { rounds: 1, calls: 10 }),
   failover: (extent) =>
     measureFailover(
       extent === "full"

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Rig, startRig } from "../../test/cluster/rig/rig.ts";
 import { listTools } from "../client/connect.ts";
 import { StreamableClient } from "../client/streamable.ts";
-import { startUpstreams } from "../measures/field.ts";
+import { startUpstreams } from "../measures/sustained.ts";
 import { memoryOf } from "../processes.ts";
 import { quantile } from "../stats.ts";
 import { ECHO_STDIO } from "../subjects/subject.ts";

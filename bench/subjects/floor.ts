@@ -5,17 +5,6 @@ import { ECHO_HTTP, ECHO_STDIO, type Subject } from "./subject.ts";
 
 const RELAY = join(import.meta.dirname, "../servers/relay.mjs");
 
-export const directPipe: Subject = {
-  name: "direct pipe",
-  kind: "floor",
-  can: ({ upstream, servers }) => upstream === "stdio" && servers === 1,
-  start: async ({ tools }) => ({
-    endpoint: { kind: "pipe", args: [ECHO_STDIO, `--tools=${tools}`] },
-    process: undefined,
-    stop: async () => {},
-  }),
-};
-
 /** What all ratios are in relation to, also for stdio servers: clients of a gateway speak HTTP. */
 export const directHttp: Subject = {
   name: "direct HTTP",
@@ -36,11 +25,12 @@ export const relay: Subject = {
   name: "bare relay",
   kind: "relay",
   can: ({ servers }) => servers === 1,
-  async start({ upstream, tools }, urls) {
+  async start({ upstream, tools, probe }, urls) {
     const port = await freePort();
     const behind = upstream === "http" ? [`--http=${urls[0] ?? ""}`] : [`--stdio=${ECHO_STDIO}`, `--tools=${tools}`];
-    const process = startNode([RELAY, `--port=${port}`, ...behind]);
+    const process = startNode([RELAY, `--port=${port}`, ...behind], { probe });
     return {
+      probe,
       endpoint: { kind: "streamable", url: `http://127.0.0.1:${port}/mcp` },
       process,
       stop: () => process.stop(),

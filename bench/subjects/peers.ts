@@ -18,23 +18,23 @@ const oneStdioServer = ({ upstream, servers }: Load): boolean => upstream === "s
 const mcpProxy: Peer = {
   name: "mcp-proxy",
   can: oneStdioServer,
-  async start({ tools }, _urls, { bin }) {
+  async start({ tools, probe }, _urls, { bin }) {
     const port = await freePort();
     const echo = [process.execPath, ECHO_STDIO, `--tools=${tools}`];
-    const started = startNode([bin, "--host", "127.0.0.1", "--port", `${port}`, "--server", "stream", "--", ...echo]);
-    return streamable(port, started);
+    const options = ["--host", "127.0.0.1", "--port", `${port}`, "--server", "stream", "--", ...echo];
+    return streamable(port, startNode([bin, ...options], { probe }), probe);
   },
 };
 
 const supergateway: Peer = {
   name: "supergateway",
   can: oneStdioServer,
-  async start({ tools }, _urls, { bin }) {
+  async start({ tools, probe }, _urls, { bin }) {
     const port = await freePort();
     const echo = `${process.execPath} ${ECHO_STDIO} --tools=${tools}`;
     // Without `--stateful` it would start a server for each request.
     const options = ["--outputTransport", "streamableHttp", "--stateful", "--logLevel", "none", "--port", `${port}`];
-    return streamable(port, startNode([bin, "--stdio", echo, ...options]));
+    return streamable(port, startNode([bin, "--stdio", echo, ...options], { probe }), probe);
   },
 };
 
@@ -47,8 +47,10 @@ const mcpHub: Peer = {
     const config = join(folder.dir, "servers.json");
     writeFileSync(config, JSON.stringify({ mcpServers: mcpServers(load, urls) }));
     // It keeps state in the home folder.
-    const started = startNode([bin, "--port", `${port}`, "--config", config], { env: { HOME: folder.dir } });
+    const { probe } = load;
+    const started = startNode([bin, "--port", `${port}`, "--config", config], { env: { HOME: folder.dir }, probe });
     return {
+      probe,
       endpoint: { kind: "sse", url: `http://127.0.0.1:${port}/mcp` },
       process: started,
       async stop() {
@@ -74,8 +76,10 @@ const mcporter: Peer = {
     writeFileSync(config, JSON.stringify({ mcpServers: Object.fromEntries(servers) }));
     const env = { HOME: folder.dir };
     const daemon = startNode([bin, "--config", config, "daemon", "start", "--foreground"], { env, cwd: folder.dir });
-    const started = startNode([bin, "--config", config, "serve", "--http", `${port}`], { env, cwd: folder.dir });
+    const { probe } = load;
+    const started = startNode([bin, "--config", config, "serve", "--http", `${port}`], { env, cwd: folder.dir, probe });
     return {
+      probe,
       endpoint: { kind: "streamable", url: `http://127.0.0.1:${port}/mcp` },
       process: started,
       companions: () => [daemon.pid, ...descendantsOf(daemon.pid)],
@@ -114,8 +118,9 @@ export function peerSubjects(installed: readonly Installed[]): Subject[] {
   });
 }
 
-function streamable(port: number, started: Started): Running {
+function streamable(port: number, started: Started, probe: string | undefined): Running {
   return {
+    probe,
     endpoint: { kind: "streamable", url: `http://127.0.0.1:${port}/mcp` },
     process: started,
     stop: () => started.stop(),

@@ -16,6 +16,8 @@ export interface Load {
   readonly servers: number;
   /** Of each server. */
   readonly tools: number;
+  /** Socket on which the gateway is to say how late its event loop is; see bench/servers/loop-probe.mjs. */
+  readonly probe?: string;
 }
 
 export type Kind = "floor" | "relay" | "toolcrib" | "other" | "peer";
@@ -33,6 +35,8 @@ export interface Running {
   readonly process: Started | undefined;
   /** Started beside the main process and not below it, such as a daemon. */
   readonly companions?: () => readonly number[];
+  /** Where the probe of the load answers, if it was loaded. */
+  readonly probe?: string | undefined;
   stop(): Promise<void>;
 }
 
@@ -71,10 +75,9 @@ export async function whenComplete(running: Running, load: Load): Promise<Ready>
 
 /** The processes that are the gateway: itself and its helpers, not the servers behind it. */
 export function gatewayPids(running: Running): number[] {
-  if (running.process === undefined) return [];
-  const { pid } = running.process;
-  const all = [pid, ...descendantsOf(pid), ...(running.companions?.() ?? [])];
-  return all.filter((one) => one === pid || !isEcho(commandOf(one)));
+  const { process: main, companions = () => [] } = running;
+  const all = [...(main === undefined ? [] : [main.pid, ...descendantsOf(main.pid)]), ...companions()];
+  return all.filter((pid) => pid === main?.pid || !isEcho(commandOf(pid)));
 }
 
 function isEcho(command: string): boolean {

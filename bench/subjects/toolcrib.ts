@@ -48,11 +48,15 @@ export async function startToolcrib(
   const port = await freePort();
   const folder = scratch();
   const config = join(folder.dir, "toolcrib.json");
-  const http = { port, limits: { requestsPerMinute: PLENTY } };
-  writeFileSync(config, JSON.stringify({ mcpServers: { ...mcpServers(load, urls), ...servers }, http }));
+  const limits = { requestsPerMinute: PLENTY, sessions: PLENTY, connections: PLENTY, streams: PLENTY };
+  writeFileSync(
+    config,
+    JSON.stringify({ mcpServers: { ...mcpServers(load, urls), ...servers }, http: { port, limits } }),
+  );
   const home = join(folder.dir, "home");
   const started = startNode([entry, "serve", "--config", config], {
     cwd: folder.dir,
+    probe: load.probe,
     env: {
       TOOLCRIB_HOME: home,
       TOOLCRIB_LIMITS_CALLS_PER_MINUTE: String(PLENTY),
@@ -64,6 +68,7 @@ export async function startToolcrib(
   return {
     url,
     home,
+    probe: load.probe,
     endpoint: { kind: "streamable", url, era },
     process: started,
     async stop() {

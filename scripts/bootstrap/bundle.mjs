@@ -23,7 +23,7 @@ export async function bundle({ root, out }) {
     input: {
       index: "src/index.ts",
       "cli/main": "src/cli/main.ts",
-      "cli/bridge/main": "src/cli/bridge/main.ts",
+      "cli/bridge/remote-link": "src/cli/bridge/remote-link.ts",
       "agent/index": "src/agent/index.ts",
       "agent/adapters/index": "src/agent/adapters/index.ts",
       "api-client/index": "src/api-client/index.ts",
@@ -41,6 +41,58 @@ export async function bundle({ root, out }) {
   const chunks = output.filter((item) => item.type === "chunk");
   for (const { fileName, code } of chunks) write(join(out, fileName), toAscii(withoutBuiltinNamespaces(code)));
   write(join(out, "THIRD-PARTY-LICENSES"), licences(chunks));
+  await bundleBridge(options, out);
+}
+
+/**
+ * The bridge of a stdio client is one CommonJS file: Node starts it with less than a module, and it needs no other file, which an
+ * upgrade of the package could take away while it runs.
+ * @param {InputOptions} options @param {string} out
+ */
+async function bundleBridge(options, out) {
+  const rest = new Map([
+    ["../main.ts", "../main.js"],
+    ["./remote-link.ts", "./remote-link.js"],
+  ]);
+  const build = await rolldown({
+    ...options,
+    input: { "cli/bridge/main": "src/cli/bridge/main.ts" },
+    plugins: [
+      {
+        name: "rest",
+        resolveId: (id) => (rest.has(id) ? { id: String(rest.get(id)), external: true } : null),
+      },
+    ],
+  });
+  const { output } = await build.generate({
+    format: "cjs",
+    entryFileNames: "[name].cjs",
+    codeSplitting: false,
+    minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
+  });
+  await build.close();
+  const [{ fileName, code }] = output;
+  write(join(out, fileName), toAscii(withLazyBuiltins(code)));
+}
+
+/**
+ * Loads each builtin where it is first used: child processes and cryptography are 3 MB, and only a bridge that starts a hub
+ * needs them.
+ * @param {string} code Of a CommonJS file.
+ */
+export function withLazyBuiltins(code) {
+  /** @type {Map<string, string>} */
+  const names = new Map();
+  const declarations = /\b(?:let|const|var) (\w+=require\("node:[\w/]+"\)(?:,\w+=require\("node:[\w/]+"\))*);/g;
+  const rest = code.replace(declarations, (_, list) => {
+    for (const [, name, id] of list.matchAll(/(\w+)=require\("([^"]+)"\)/g)) names.set(name, id);
+    return "";
+  });
+  if (names.size === 0) throw new Error("The bridge's builtins are not where they were expected.");
+  return [...names].reduce(
+    (text, [name, id]) => text.replaceAll(new RegExp(`\\b${name}\\.`, "g"), `require(${JSON.stringify(id)}).`),
+    rest,
+  );
 }
 
 /** @param {string} root @returns {InputOptions} */

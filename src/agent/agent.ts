@@ -38,6 +38,7 @@ export function createAgent(options: AgentOptions): Agent {
       cwd: session.workspaceDir,
       user: session.user,
     });
+  hub.internals.taints.join(session, conversation.id);
   return new BuiltInAgent({ ...options, model, session, conversation, ownsSession: mounted !== undefined, mounted });
 }
 

@@ -12,6 +12,7 @@ import {
   type RestRequest,
   restRequest,
 } from "./rest-operations.ts";
+import { CLIENT_HEADER, CLIENT_PARAM } from "../contract/rest.ts";
 import { type Socket, socketAddress, type SocketMaker, socketProtocols } from "./hub-socket.ts";
 
 export interface FetchInit {
@@ -42,6 +43,8 @@ export interface ToolcribClientOptions {
   readonly url: string;
   /** Without a token the page's cookie is sent, if any. */
   readonly token?: string;
+  /** How the program names itself to the hub, as `name/version`. */
+  readonly name?: string;
   /** The key that `login` returned. The cookie is valid only with it. */
   readonly pageKey?: string | (() => string | undefined);
   readonly fetch?: Fetch;
@@ -98,7 +101,7 @@ export class ToolcribClient extends OperationCaller {
     const maker = given ?? builtInSocket();
     socketProtocols(token, undefined);
     const open = (query: string): Socket =>
-      new maker(socketAddress(this.#url, query), socketProtocols(token, this.#pageKey()));
+      new maker(socketAddress(this.#url, this.#withName(query)), socketProtocols(token, this.#pageKey()));
     return new LiveConnection({ open, refusal: () => this.#refusal(), refusedForGood: token !== undefined }, options);
   }
 
@@ -159,7 +162,7 @@ export class ToolcribClient extends OperationCaller {
     const { fetch: given = builtInFetch } = this.#options;
     const init: FetchInit = {
       method,
-      headers: { ...headers, ...this.#credentials(method) },
+      headers: { ...headers, [CLIENT_HEADER]: this.#name, ...this.#credentials(method) },
       credentials: "same-origin",
       body,
       signal,
@@ -170,6 +173,14 @@ export class ToolcribClient extends OperationCaller {
       if (error instanceof ToolcribApiError) throw error;
       throw signal?.aborted === true ? cancelledError(error) : unreachableError(error);
     }
+  }
+
+  #withName(query: string): string {
+    return `${query}${query === "" ? "?" : "&"}${CLIENT_PARAM}=${encodeURIComponent(this.#name)}`;
+  }
+
+  get #name(): string {
+    return this.#options.name ?? "toolcrib-client";
   }
 
   /** A page of another site cannot send this header without a CORS preflight, and does not know the key. */

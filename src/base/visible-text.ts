@@ -85,3 +85,13 @@ function isNeeded(character: string, offset: number, whole: string): boolean {
 function codePointText(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}}`;
 }
+
+const EXCERPT_LENGTH = 160;
+
+/** The span on one line, shortened in the middle of nothing: its start is what a reader recognises. */
+export function excerptOf(text: string, start: number, end: number): string {
+  const cut = end - start > EXCERPT_LENGTH;
+  const shown = showHidden(text.slice(start, cut ? start + EXCERPT_LENGTH : end)).replace(/\s+/g, " ");
+  if (shown.length <= EXCERPT_LENGTH) return cut ? `${shown}…` : shown;
+  return `${shown.slice(0, EXCERPT_LENGTH)}…`;
+}

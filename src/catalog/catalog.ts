@@ -16,7 +16,7 @@ import {
 } from "./kind-table.ts";
 import { type NamedServer, Naming, type TakenNames } from "./naming.ts";
 import { mappedUri, PublicUris, splitMappedUri } from "./public-uris.ts";
-import type { Quarantined } from "./quarantine.ts";
+import { describeQuarantined, type Quarantined } from "./quarantine.ts";
 import { type CatalogChange, compareTables, type ResourceRoute, Snapshot, type Tables } from "./snapshot.ts";
 
 interface CatalogOptions {
@@ -40,7 +40,7 @@ interface BaseState {
 }
 
 interface CatalogEvents {
-  /** Once for every version, in a microtask after it came about. */
+  /** Once for every version, in a microtask after it came about; for in-process tools, in a later turn of the event loop. */
   change: CatalogChange;
   warning: { readonly source: string; readonly message: string };
   /** The inputs of naming changed. Emitted immediately, before there is a version with the new names. */
@@ -53,6 +53,16 @@ interface Entry {
   view: SourceView | undefined;
   isDirty: boolean;
 }
+
+/**
+ * Programs register in-process tools one by one, often with an `await` in between. What follows a version takes time in
+ * proportion to the size of the catalog, so that a version for each tool would take the square of it. Their changes
+ * therefore wait for the next turn, and while versions come faster than that, until publishing takes this share of the time.
+ */
+const PUBLISHING_SHARE = 1 / 5;
+const MAX_DELAY_MS = 250;
+/** How many definitions of one source are named when they are left out together. */
+const MAX_WARNED = 5;
 
 /**
  * Changes of sources are applied lazily: in a microtask, so that a burst makes one version, or when the catalog is
@@ -81,6 +91,9 @@ export class Catalog implements CatalogReader {
   #quarantined: readonly Quarantined[] = [];
   #isStale = false;
   #isScheduled = false;
+  #stopWaiting: (() => void) | undefined;
+  /** When the next change of in-process tools may be published, by `performance.now`. */
+  #nextAt = 0;
   #changes: CatalogChange[] = [];
   #warnings: CatalogEvents["warning"][] = [];
 
@@ -208,6 +221,7 @@ export class Catalog implements CatalogReader {
   close(): void {
     this.#emitter.clear();
     this.#stopBase();
+    this.#stopWaiting?.();
     for (const entry of this.#entries.values()) entry.stopListening();
   }
 
@@ -217,7 +231,8 @@ export class Catalog implements CatalogReader {
     this.#entries.set(source.id, entry);
     entry.stopListening = source.onChange(() => {
       entry.isDirty = true;
-      this.#schedule();
+      if (source.kind === "local") this.#scheduleLater();
+      else this.#schedule();
     });
     this.#schedule();
   }
@@ -226,15 +241,35 @@ export class Catalog implements CatalogReader {
     this.#isStale = true;
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    queueMicrotask(() => {
-      this.#isScheduled = false;
-      this.#refresh();
-      const [warnings, changes] = [this.#warnings, this.#changes];
-      this.#warnings = [];
-      this.#changes = [];
-      for (const warning of warnings) this.#emitter.emit("warning", warning);
-      for (const change of changes) this.#emitter.emit("change", change);
-    });
+    queueMicrotask(() => this.#publish());
+  }
+
+  #scheduleLater(): void {
+    this.#isStale = true;
+    if (this.#isScheduled || this.#stopWaiting !== undefined) return;
+    const ms = Math.min(this.#nextAt - performance.now(), MAX_DELAY_MS);
+    if (ms > 0) {
+      const timer = setTimeout(() => this.#publish(), ms);
+      this.#stopWaiting = () => clearTimeout(timer);
+    } else {
+      const turn = setImmediate(() => this.#publish());
+      this.#stopWaiting = () => clearImmediate(turn);
+    }
+  }
+
+  #publish(): void {
+    const begun = performance.now();
+    this.#isScheduled = false;
+    this.#stopWaiting?.();
+    this.#stopWaiting = undefined;
+    this.#refresh();
+    const [warnings, changes] = [this.#warnings, this.#changes];
+    this.#warnings = [];
+    this.#changes = [];
+    for (const warning of warnings) this.#emitter.emit("warning", warning);
+    for (const change of changes) this.#emitter.emit("change", change);
+    const now = performance.now();
+    this.#nextAt = now + (now - begun) * (1 / PUBLISHING_SHARE - 1);
   }
 
   #refresh(): void {
@@ -304,13 +339,25 @@ export class Catalog implements CatalogReader {
         this.#promptNames.of(offersOf("prompt", entries), this.#naming, taken?.prompt),
       ),
     };
+    const before = new Set(this.#quarantined.map(quarantineKey));
     this.#quarantined = Object.freeze(
       KINDS.flatMap((kind) => [
         ...entries.flatMap(({ view }) => view?.[kind].quarantined ?? []),
         ...this.#builders[kind].clashes,
       ]),
     );
+    const fresh = this.#quarantined.filter((each) => !before.has(quarantineKey(each)));
+    for (const [source, leftOut] of Map.groupBy(fresh, (each) => each.source)) this.#warnLeftOut(source, leftOut);
     return tables;
+  }
+
+  #warnLeftOut(source: string, leftOut: readonly Quarantined[]): void {
+    for (const each of leftOut.slice(0, MAX_WARNED)) {
+      this.#warnings.push({ source, message: describeQuarantined(each) });
+    }
+    const rest = leftOut.length - MAX_WARNED;
+    if (rest > 0)
+      this.#warnings.push({ source, message: `${rest} more definitions are not offered; see toolcrib doctor.` });
   }
 
   /** Servers as configured, then in-process sources. */
@@ -318,6 +365,10 @@ export class Catalog implements CatalogReader {
     const servers = this.#basis.servers.map(({ id }) => this.#entries.get(id)).filter((entry) => entry !== undefined);
     return [...servers, ...[...this.#entries.values()].filter((entry) => entry.source.kind !== "server")];
   }
+}
+
+function quarantineKey({ source, kind, name, reason }: Quarantined): string {
+  return JSON.stringify([source, kind, name, reason]);
 }
 
 function offersOf<K extends Kind>(kind: K, entries: readonly Entry[]): SourceOffer<K>[] {

@@ -58,7 +58,9 @@ function readOffer<K extends Kind>(
       quarantined.push({ source: source.id, kind, name: verdict.name, reason });
     } else {
       if (accepted.delete(verdict.name)) duplicates.add(verdict.name);
-      accepted.set(verdict.name, { name: verdict.name, definition, fingerprint: verdict.fingerprint });
+      // It was checked as one of this kind.
+      const offered = verdict.definition as DefinitionOf<K>;
+      accepted.set(verdict.name, { name: verdict.name, definition: offered, fingerprint: verdict.fingerprint });
     }
   }
   return { given, accepted: [...accepted.values()], quarantined, duplicates: [...duplicates] };

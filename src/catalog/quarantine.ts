@@ -7,6 +7,11 @@ import { schemaSize } from "../schemas/schema-size.ts";
 import { MASK } from "../secrets/mask.ts";
 import { UriTemplate } from "./uri-template.ts";
 
+/** For people. */
+export function describeQuarantined({ kind, name, reason }: Quarantined): string {
+  return `The ${kind} ${name === "" ? "without a name" : `"${name}"`} is not offered: ${reason}`;
+}
+
 export interface Quarantined {
   readonly source: string;
   readonly kind: Capability["kind"];
@@ -16,7 +21,13 @@ export interface Quarantined {
 }
 
 type Verdict =
-  | { readonly ok: true; readonly name: string; readonly fingerprint: string }
+  | {
+      readonly ok: true;
+      readonly name: string;
+      readonly fingerprint: string;
+      /** The definition, with an input schema that clients can use. */
+      readonly definition: JsonObject;
+    }
   | { readonly ok: false; readonly name: string; readonly reason: string };
 
 const MAX_DEFINITION_BYTES = 1024 * 1024;
@@ -41,14 +52,15 @@ export function checkDefinition(kind: Capability["kind"], definition: unknown): 
   return verdict;
 }
 
-function checkUncached(kind: Capability["kind"], definition: JsonObject): Verdict {
+function checkUncached(kind: Capability["kind"], original: JsonObject): Verdict {
+  const definition = kind === "tool" ? withObjectSchema(original) : original;
   const key = NAME_KEY[kind];
   const given = definition[key];
   const name = typeof given === "string" ? given : "";
   try {
     const reason = faultOfName(key, given) ?? faultOfSize(definition) ?? faultOfShape(kind, definition);
     if (reason !== undefined) return { ok: false, name: name.slice(0, MAX_NAME_LENGTH), reason };
-    return { ok: true, name, fingerprint: fingerprint(definition) };
+    return { ok: true, name, fingerprint: fingerprint(definition), definition };
   } catch (error) {
     const message = error instanceof Error ? error.message : "unknown fault";
     return { ok: false, name, reason: `the definition cannot be read: ${message}` };
@@ -93,7 +105,7 @@ function faultOfShape(kind: Capability["kind"], definition: JsonObject): string 
   }
   switch (kind) {
     case "tool":
-      return faultOfInputSchema(definition.inputSchema) ?? faultOfOutputSchema(definition.outputSchema);
+      return faultOfSchema("inputSchema", definition) ?? faultOfSchema("outputSchema", definition);
     case "template":
       return UriTemplate.parse(String(definition.uriTemplate)) === undefined
         ? "uriTemplate is not a URI template (RFC 6570)"
@@ -105,21 +117,30 @@ function faultOfShape(kind: Capability["kind"], definition: JsonObject): string 
   }
 }
 
-/** A schema without `type` is left alone: it takes an object too. A missing schema would have to be made up. */
-function faultOfInputSchema(schema: unknown): string | undefined {
-  if (schema === undefined) return "inputSchema is missing";
-  if (!isJsonObject(schema)) return `inputSchema is ${typeName(schema)}, not an object`;
-  if (schema.type !== undefined && schema.type !== "object") {
-    return `inputSchema has type ${JSON.stringify(schema.type)?.slice(0, 80)}; arguments are always an object`;
-  }
-  const { fault } = schemaSize(schema);
-  return fault === undefined ? undefined : `inputSchema ${fault}`;
+/** Under this key `_meta` has the server's own input schema, where another one is offered in its place; null for none. */
+const ORIGINAL_SCHEMA = "toolcrib/inputSchema";
+
+/**
+ * Arguments are always an object, and one tool without an object schema makes clients refuse the whole list. A schema
+ * without `type` is left alone: it takes an object too.
+ */
+function withObjectSchema(definition: JsonObject): JsonObject {
+  const { inputSchema: schema, _meta: meta } = definition;
+  if (isJsonObject(schema) && (schema.type === undefined || schema.type === "object")) return definition;
+  const takesObject = isJsonObject(schema) && Array.isArray(schema.type) && schema.type.includes("object");
+  return {
+    ...definition,
+    inputSchema: takesObject ? { ...schema, type: "object" } : { type: "object" },
+    // Any other `_meta` is a fault that is found later.
+    ...(meta === undefined || meta === null || isJsonObject(meta)
+      ? { _meta: { ...meta, [ORIGINAL_SCHEMA]: schema ?? null } }
+      : {}),
+  };
 }
 
-function faultOfOutputSchema(schema: unknown): string | undefined {
-  if (schema === undefined || !isJsonObject(schema)) return undefined;
-  const { fault } = schemaSize(schema);
-  return fault === undefined ? undefined : `outputSchema ${fault}`;
+function faultOfSchema(key: "inputSchema" | "outputSchema", { [key]: schema }: JsonObject): string | undefined {
+  const { fault } = isJsonObject(schema) ? schemaSize(schema) : {};
+  return fault === undefined ? undefined : `${key} ${fault}`;
 }
 
 function faultOfArguments(given: unknown): string | undefined {

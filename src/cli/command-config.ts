@@ -31,7 +31,8 @@ const MAX_RECOVERY_WAIT_MS = 5000;
  * is left alone.
  */
 export async function recoverInterruptedInstall(invocation: Invocation): Promise<void> {
-  const { env, out } = invocation;
+  const { env, out, attached } = invocation;
+  if (attached !== undefined) return;
   const home = toolcribHome(env);
   if (!mayNeedRecovery(home)) return;
   try {

@@ -2,7 +2,7 @@
 import type { LoadedConfig } from "../model/loaded-config.ts";
 import { systemClock } from "../base/clock.ts";
 import { toolcribHome } from "../config/find-config.ts";
-import { lookUpAuditKeys } from "../hub/audit/open-audit.ts";
+import { lookUpAuditKeys } from "../hub/audit/hub-audit.ts";
 import { type HubHome, openHome } from "../hub/create/open-home.ts";
 import { ServerSecrets } from "../hub/servers/server-secrets.ts";
 import { StoredServerConfigs } from "../hub/servers/stored-servers.ts";

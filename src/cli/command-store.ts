@@ -18,11 +18,16 @@ export interface CommandStoreOptions {
   readonly readOnly?: boolean;
 }
 
+type CommandStore = Pick<LazyStore, "open" | "close">;
+
 /**
  * Opened on first use, and created on the first write. Without a config file it is the store of the home. A config that cannot
  * be used is an error, because it may name another store.
  */
-export function commandStore(invocation: ConfigInvocation, options: CommandStoreOptions = {}): LazyStore {
+export function commandStore(invocation: ConfigInvocation, options: CommandStoreOptions = {}): CommandStore {
+  const { attached } = invocation;
+  // The hub closes its own.
+  if (attached !== undefined) return { open: async () => attached.hub.internals.store, close: async () => {} };
   return new LazyStore(({ create }) => openForCommand(invocation, create, options));
 }
 

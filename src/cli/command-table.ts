@@ -21,6 +21,11 @@ const timeout: OptionEntry = {
   kind: "milliseconds",
 };
 const standalone: OptionEntry = { flags: "--standalone", summary: "use no running hub" };
+const atHub: readonly OptionEntry[] = [
+  standalone,
+  { flags: "--hub <url>", summary: "URL of another hub to use (default: the hub that serves this config)" },
+  { flags: "--token <token>", summary: "token for that hub; prefer $TOOLCRIB_TOKEN" },
+];
 const role: OptionEntry = { flags: "--role <name>", summary: "act as this role" };
 const yes: OptionEntry = { flags: "--yes", summary: "approve calls that need approval, once each; only on a terminal" };
 const logOptions: readonly OptionEntry[] = [
@@ -46,7 +51,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "mcp",
     summary: "serve the catalog, or a single server, as an MCP server over stdio",
     arguments: [],
-    options: [{ flags: "--server <id>", summary: "serve only this server" }, role, standalone, ...logOptions],
+    options: [{ flags: "--server <id>", summary: "serve only this server" }, role, ...atHub, ...logOptions],
     examples: ["toolcrib mcp", "toolcrib mcp --server files"],
     load: async () => (await import("./serve/mcp-command.ts")).run,
   },
@@ -107,9 +112,9 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--schema", summary: "show the arguments of each tool" },
       role,
       timeout,
-      standalone,
+      ...atHub,
     ],
-    attaches: true,
+    atHub: "read",
     load: async () => (await import("./commands/list.ts")).run,
   },
   {
@@ -127,29 +132,22 @@ export const COMMANDS: readonly CommandEntry[] = [
       role,
       yes,
       timeout,
-      standalone,
+      ...atHub,
     ],
     examples: [
       "toolcrib call files__read_text_file path=notes.txt head=10",
       "toolcrib call memory__open_nodes names=Ada names=Grace",
       'echo \'{"a": 1, "b": 2}\' | toolcrib call everything__get-sum --args -',
     ],
-    attaches: true,
+    atHub: "call",
     load: async () => (await import("./commands/call.ts")).runCall,
   },
   {
     name: "read",
     summary: "read a resource",
     arguments: [{ syntax: "<uri>", summary: "resource URI, as shown by `toolcrib list --resources`" }],
-    options: [
-      { ...out, summary: "save the content to this file or folder" },
-      overwrite,
-      role,
-      yes,
-      timeout,
-      standalone,
-    ],
-    attaches: true,
+    options: [{ ...out, summary: "save the content to this file or folder" }, overwrite, role, yes, timeout, ...atHub],
+    atHub: "read",
     load: async () => (await import("./commands/call.ts")).runRead,
   },
   {
@@ -159,8 +157,8 @@ export const COMMANDS: readonly CommandEntry[] = [
       { syntax: "<name>", summary: "prompt name, as shown by `toolcrib list --prompts`" },
       { syntax: "[arguments...]", summary: "key=value or key=@file" },
     ],
-    options: [out, overwrite, role, yes, timeout, standalone],
-    attaches: true,
+    options: [out, overwrite, role, yes, timeout, ...atHub],
+    atHub: "read",
     load: async () => (await import("./commands/call.ts")).runPrompt,
   },
   {
@@ -212,17 +210,18 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "status",
-    summary: "connect to every server and show its state",
+    summary: "show every server with its state, and the clients of the hub that runs",
     arguments: [],
-    options: [timeout, standalone],
-    attaches: true,
+    options: [{ flags: "--clients", summary: "show only the clients that are connected" }, timeout, ...atHub],
+    atHub: "read",
     load: async () => (await import("./commands/status.ts")).run,
   },
   {
     name: "doctor",
     summary: "check Node, the config and every server, and suggest fixes",
     arguments: [],
-    options: [timeout],
+    options: [timeout, ...atHub],
+    atHub: "admin",
     load: async () => (await import("./commands/doctor.ts")).run,
   },
   {
@@ -235,8 +234,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       { flags: "--user <user>", summary: "user to log in, for servers with one login per user" },
       { flags: "--no-browser", summary: "print the login URL without opening a browser" },
+      ...atHub,
     ],
     examples: ["toolcrib auth login linear", "toolcrib auth status --json"],
+    atHub: ([action]) => (action === "status" ? "admin" : undefined),
     load: async () => (await import("./commands/auth.ts")).run,
   },
   {
@@ -312,7 +313,16 @@ export const COMMANDS: readonly CommandEntry[] = [
         summary: "add only this server instead of the whole catalog; repeatable",
         kind: "list",
       },
-      { flags: "--url <url>", summary: "URL of a running hub; without it, the client starts Toolcrib with a command" },
+      {
+        flags: "--url <url>",
+        summary: "write the URL of this hub, instead of what fits the client and the hub that runs",
+      },
+      { flags: "--stdio", summary: "write the command that starts the bridge, even if a hub with a URL runs" },
+      { flags: "--token-env <name>", summary: "with --url: the client finds the hub's token in this variable" },
+      {
+        flags: "--token-stdin",
+        summary: "with --url: read the hub's token from stdin and write it into the client's file",
+      },
       { flags: "--role <name>", summary: "what the client may see and do" },
       scope,
       force("replace an entry with the same name that Toolcrib did not write"),
@@ -358,12 +368,14 @@ export const COMMANDS: readonly CommandEntry[] = [
         "import, install, update: accept skills that the scan refuses, and replace others; remove: also remove changed files",
       ),
       dryRun,
+      ...atHub,
     ],
     examples: [
       "toolcrib skill import ~/.openclaw/skills --dry-run",
       "toolcrib skill install ./notes --with-mcp --client cursor,codex --set ROOT=~/notes",
       "toolcrib skill validate ./notes --strict",
     ],
+    atHub: ([action]) => (action === "list" || action === "show" ? "admin" : undefined),
     load: async () => (await import("./skill/skill-command.ts")).run,
   },
   {
@@ -373,10 +385,27 @@ export const COMMANDS: readonly CommandEntry[] = [
       { syntax: "<action>", summary: "explain" },
       { syntax: "<name>", summary: "name of a tool or prompt, or URI of a resource" },
     ],
-    options: [role, timeout, standalone],
+    options: [role, timeout, ...atHub],
     examples: ["toolcrib policy explain files__write_file --role reviewer"],
-    attaches: true,
+    atHub: "admin",
     load: async () => (await import("./commands/policy.ts")).run,
+  },
+  {
+    name: "guard",
+    summary: "show how the guard judges a text, and which rules match",
+    arguments: [
+      { syntax: "<action>", summary: "test" },
+      { syntax: "<file>", summary: "a text file, or - for standard input" },
+    ],
+    options: [
+      {
+        flags: "--place <place>",
+        summary: "where a server would have put it: result, definition, error … (default: result)",
+      },
+      { flags: "--sensitivity <level>", summary: "low, normal or high (default: normal)" },
+    ],
+    examples: ["toolcrib guard test page.html", "curl -s https://example.com | toolcrib guard test - --json"],
+    load: async () => (await import("./commands/guard.ts")).run,
   },
   {
     name: "pins",
@@ -385,8 +414,9 @@ export const COMMANDS: readonly CommandEntry[] = [
       { syntax: "<action>", summary: "list, diff, approve or reset" },
       { syntax: "[names...]", summary: "names, URIs or server ids; for reset, one server id" },
     ],
-    options: [{ flags: "--all", summary: "approve everything that is new or has changed" }, timeout],
+    options: [{ flags: "--all", summary: "approve everything that is new or has changed" }, timeout, ...atHub],
     examples: ["toolcrib pins diff", "toolcrib pins approve files__read_file"],
+    atHub: "admin",
     load: async () => (await import("./commands/pins.ts")).run,
   },
   {
@@ -419,6 +449,21 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/approve.ts")).run,
   },
   {
+    name: "taint",
+    summary:
+      "list what sessions and memory-like servers of a running hub hold that anyone may have written, or clear it",
+    arguments: [
+      { syntax: "[action]", summary: "clear" },
+      { syntax: "[what]", summary: "id of a session, or a prefix of it; or id of a memory-like server" },
+    ],
+    options: [
+      { flags: "--hub <url>", summary: "URL of the hub (default: the hub that this user runs)" },
+      { flags: "--token <token>", summary: "token with the scope admin, required in scripts; prefer $TOOLCRIB_TOKEN" },
+    ],
+    examples: ["toolcrib taint", "toolcrib taint clear 3f2a", "toolcrib taint clear memory"],
+    load: async () => (await import("./commands/taint.ts")).run,
+  },
+  {
     name: "audit",
     summary: "show audit records, or verify that they were not changed",
     arguments: [{ syntax: "[action]", summary: "verify" }],
@@ -435,8 +480,10 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--denied", summary: "only calls that policy or the guard refused" },
       { flags: "--limit <n>", summary: "show the newest n records; 0 shows all" },
       { flags: "-f, --follow", summary: "keep showing records as they are written" },
+      ...atHub,
     ],
     examples: ["toolcrib audit --since 2h --denied", "toolcrib audit -f --tool 'files__*'", "toolcrib audit verify"],
+    atHub: "admin",
     load: async () => (await import("./commands/audit.ts")).run,
   },
   {

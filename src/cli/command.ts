@@ -1,7 +1,10 @@
 /** The types of the command table, and of what a handler gets. */
 import type { Hub } from "../hub/hub.ts";
+import type { Caller, Scope } from "../model/caller.ts";
+import type { ClientInfo } from "../model/client-info.ts";
 import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../model/errors.ts";
 import type { Redactor } from "../secrets/redactor.ts";
+import type { Session } from "../sessions/session.ts";
 import type { Output, Sink } from "./output.ts";
 
 export interface OptionEntry {
@@ -20,8 +23,11 @@ export interface CommandEntry {
   readonly options: readonly OptionEntry[];
   /** Lines under the help. */
   readonly examples?: readonly string[];
-  /** Runs at the hub that serves the same config, if there is one. */
-  readonly attaches?: boolean;
+  /**
+   * The scope that it needs to run at a hub: the one that serves the same config, or that of `--hub`. Undefined for arguments
+   * that use this machine instead.
+   */
+  readonly atHub?: Scope | ((args: readonly string[]) => Scope | undefined);
   /** Handlers are loaded when they run, so that `--help` stays fast. */
   readonly load: () => Promise<CommandHandler>;
 }
@@ -41,11 +47,33 @@ export interface Surroundings {
   readonly stdin: NodeJS.ReadStream;
 }
 
-/** The hub that a command runs at. */
+/** The hub that a command runs at, and on whose behalf. */
 export interface AttachedHub {
   readonly hub: Hub;
-  /** The process of the command has ended. */
+  readonly caller: Caller;
+  /** The process of the command. */
+  readonly peer: Omit<ClientInfo, "name" | "version">;
+  /** The caller's session between commands: what one command has read counts in the next. */
+  readonly parent?: () => Session;
+  /** That process has ended. */
   readonly signal: AbortSignal;
+  /** The files of a command on another machine are there, not here. */
+  readonly files?: RemoteFiles;
+}
+
+export interface RemoteFiles {
+  /** Undefined if it was not sent along. */
+  read(path: string): Buffer | undefined;
+  /** Sends content for `--out`. */
+  save(parts: readonly SavedPart[]): void;
+}
+
+/** Content for a file. */
+export interface SavedPart {
+  readonly bytes: Buffer;
+  readonly mimeType: string;
+  /** A name without extension for a part that goes into a folder. */
+  readonly name: string;
 }
 
 /** The surroundings of a whole command line. */

@@ -8,7 +8,8 @@ import type { Invocation } from "./command.ts";
 import { readLine } from "./terminal-input.ts";
 
 /** The part of a command that loading a config needs. */
-export type ConfigInvocation = Pick<Invocation, "env" | "cwd" | "flags" | "out"> & Partial<Pick<Invocation, "stdin">>;
+export type ConfigInvocation = Pick<Invocation, "env" | "cwd" | "flags" | "out"> &
+  Partial<Pick<Invocation, "stdin" | "attached">>;
 
 export interface LoadingOptions {
   /** False if stdin belongs to a protocol. */
@@ -33,7 +34,9 @@ export function loadWithTrustPrompt(
   invocation: ConfigInvocation,
   { asks = true }: LoadingOptions = {},
 ): Promise<LoadedConfig> {
-  const { flags, env, cwd } = invocation;
+  const { flags, env, cwd, attached } = invocation;
+  // The hub has said what there is to say about it.
+  if (attached !== undefined) return Promise.resolve({ ...attached.hub.config, warnings: [] });
   const question = asks ? trustPrompt(invocation) : undefined;
   return loadConfig({ env, cwd, file: flags.text("config"), onUntrusted: question });
 }

@@ -164,6 +164,19 @@ export class Output {
   }
 }
 
+/** The styles that an output writes, and the start of a line that the next one overwrites. */
+// oxlint-disable-next-line no-control-regex
+const WRITTEN = /(\u001b\[(?:0|1|2|22|31|32|33|39)m|\r\u001b\[K)/;
+
+/** The output of a command in a process that is not trusted: its styles stay, anything else hidden is shown. */
+export function writtenElsewhere(text: string): string {
+  // split() puts what is captured at the odd places.
+  return text
+    .split(WRITTEN)
+    .map((part, index) => (index % 2 === 1 ? part : terminalText(part)))
+    .join("");
+}
+
 /** A terminal of unknown size reports 0. */
 function widthOf(sink: Sink): number | undefined {
   return sink.columns === undefined || sink.columns <= 0 ? undefined : sink.columns;

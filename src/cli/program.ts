@@ -1,8 +1,9 @@
 /** Builds the program from the command table, runs one command and returns its exit code. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import type { Scope } from "../model/caller.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
-import { type CommandEntry, exitCodeOf, Flags, type OptionEntry, type Terminal } from "./command.ts";
+import { type AttachedHub, type CommandEntry, exitCodeOf, Flags, type OptionEntry, type Terminal } from "./command.ts";
 import { COMMANDS } from "./command-table.ts";
 import { Output, type Sink } from "./output.ts";
 
@@ -31,16 +32,17 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
       import("../files/path-safety.ts"),
     ]);
     assertSafeHome(toolcribHome(env), env);
-    if (entry.attaches === true && attached === undefined) {
+    const scope = typeof entry.atHub === "function" ? entry.atHub(args) : entry.atHub;
+    if (attached !== undefined) assertMayRun(entry, scope, attached, flags);
+    else if (scope !== undefined) {
       const { runAtHub } = await import("./hub/run-at-hub.ts");
-      const done = await runAtHub(argv, flags, terminal);
+      const done = await runAtHub({ argv, args, flags, scope }, terminal);
       if (done !== undefined) {
         exitCode = done;
         return;
       }
-    }
-    if (entry.attaches !== true && attached !== undefined) {
-      throw new ToolcribError("invalid_arguments", `toolcrib ${entry.name} does not run at a hub.`);
+    } else if (entry.atHub !== undefined && flags.text("hub") !== undefined) {
+      throw notAtHub(`toolcrib ${entry.name} ${args[0] ?? ""}`.trim());
     }
     const run = await entry.load();
     exitCode = await run({ args, flags, dashes: dashesAt !== -1, out, env, cwd, stdin, attached, runCommandLine });
@@ -52,6 +54,31 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
   }
   await out.flush();
   return exitCode;
+}
+
+/** At the hub nothing but this says what a command line may do there. */
+function assertMayRun(
+  entry: CommandEntry,
+  scope: Scope | undefined,
+  { caller, files }: AttachedHub,
+  flags: Flags,
+): void {
+  if (scope === undefined)
+    throw new ToolcribError("invalid_arguments", `toolcrib ${entry.name} does not run at a hub.`);
+  if (!caller.scopes.has(scope)) {
+    throw new ToolcribError("denied", `toolcrib ${entry.name} needs the scope "${scope}" at this hub.`, {
+      hint: "http.auth says which scopes a token has.",
+    });
+  }
+  if (files !== undefined && flags.text("config") !== undefined) {
+    throw new ToolcribError("invalid_arguments", "A hub on another machine has its own config: omit --config.");
+  }
+}
+
+function notAtHub(command: string): ToolcribError {
+  return new ToolcribError("invalid_arguments", `${command} does not work on another hub.`, {
+    hint: "It uses files of the machine that it runs on. Run it on the hub's machine, or use the web page.",
+  });
 }
 
 type Start = (entry: CommandEntry, args: string[], options: Record<string, unknown>) => Promise<void>;
@@ -114,6 +141,7 @@ function report(thrown: unknown, out: Output, program: Command): number {
 
 /** Commander writes `error: …`, and a suggestion in parentheses on a second line. */
 function usageError(error: CommanderError): ToolcribError {
+  if (/unknown option '--(?:hub|token)/.test(error.message)) return notAtHub("This command");
   const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
   const hint = rest.join(" ").replace(/^\((.*)\)$/, "$1");
   return new ToolcribError("invalid_arguments", first.charAt(0).toUpperCase() + first.slice(1), {

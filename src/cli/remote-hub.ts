@@ -1,15 +1,23 @@
 /** A hub in another process or on another machine: finding it and sending requests to it. */
+import type { Readable } from "node:stream";
 import { toolcribHome } from "../config/find-config.ts";
 import { type HubRecord, readHubRecords } from "../hub/activity/hub-records.ts";
+import { VERSION_HEADER } from "../model/bridge.ts";
 import { ToolcribError, isErrorObject } from "../model/errors.ts";
 import { type JsonObject, parseJsonObject } from "../model/json.ts";
 import { isLoopback } from "../base/network-address.ts";
-import { HttpClient } from "../upstream/http/http-client.ts";
+import { HttpClient, type HttpResponse } from "../upstream/http/http-client.ts";
 import type { Invocation } from "./command.ts";
 import { readBytes } from "../base/read-bytes.ts";
 
 const TIMEOUT_MS = 30_000;
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
+
+interface OpenResponse {
+  readonly body: Readable;
+  /** Of Toolcrib there. */
+  readonly version: string | undefined;
+}
 
 export class RemoteHub {
   /** Without a slash at its end. */
@@ -22,28 +30,14 @@ export class RemoteHub {
   }
 
   /** Rejects with the hub's own error, or with `server_unavailable` if there is no hub. */
-  async request(method: "GET" | "POST", path: string, body?: JsonObject): Promise<JsonObject> {
+  async request(method: "GET" | "POST" | "DELETE", path: string, body?: JsonObject): Promise<JsonObject> {
     const client = new HttpClient();
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     try {
-      const answer = await client.request({
-        method,
-        url: new URL(this.url + path),
-        headers: {
-          accept: "application/json",
-          ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
-        },
-        body: body && JSON.stringify(body),
-        signal,
-      });
-      const tooLarge = (): Error =>
-        new ToolcribError("too_large", `The hub's response is larger than ${MAX_RESPONSE_BYTES} bytes.`);
-      const value = parseJsonObject((await readBytes(answer.body, MAX_RESPONSE_BYTES, tooLarge)).toString("utf8"));
-      if (answer.status === 200 && value !== undefined) return value;
-      const error = value?.["error"];
-      if (!isErrorObject(error)) throw this.#noHub(answer.status);
-      throw new ToolcribError(error.code, error.message, { hint: error.hint });
+      const { status, body: answer } = await this.#send(client, method, path, body, signal);
+      const value = await jsonOf(answer);
+      if (status >= 200 && status < 300 && value !== undefined) return value;
+      throw this.#refusal(status, value);
     } catch (error) {
       if (signal.aborted) throw new ToolcribError("timeout", `${this.url} did not respond within ${TIMEOUT_MS} ms.`);
       throw error;
@@ -52,10 +46,71 @@ export class RemoteHub {
     }
   }
 
+  /** The body of a response that may take for ever. Rejects as `request` does. */
+  async open(method: "POST", path: string, body: JsonObject): Promise<OpenResponse> {
+    const client = new HttpClient();
+    try {
+      const response = await this.#send(client, method, path, body);
+      if (response.status !== 200) throw this.#refusal(response.status, await jsonOf(response.body));
+      response.body.once("close", () => client.destroy());
+      const version = response.headers[VERSION_HEADER];
+      return { body: response.body, version: typeof version === "string" ? version : undefined };
+    } catch (error) {
+      client.destroy();
+      throw error;
+    }
+  }
+
+  #send(
+    client: HttpClient,
+    method: "GET" | "POST" | "DELETE",
+    path: string,
+    body?: JsonObject,
+    signal?: AbortSignal,
+  ): Promise<HttpResponse> {
+    return client.request({
+      method,
+      url: new URL(this.url + path),
+      headers: {
+        accept: "application/json",
+        ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      body: body && JSON.stringify(body),
+      signal,
+    });
+  }
+
+  #refusal(status: number, value: JsonObject | undefined): ToolcribError {
+    const error = value?.["error"];
+    return isErrorObject(error)
+      ? new ToolcribError(error.code, error.message, { hint: error.hint })
+      : this.#noHub(status);
+  }
+
   #noHub(status: number): ToolcribError {
     const message = `The server at ${this.url} is not a Toolcrib hub (HTTP ${status}).`;
     return new ToolcribError("server_unavailable", message, { hint: "Check --hub." });
   }
+}
+
+async function jsonOf(body: Readable): Promise<JsonObject | undefined> {
+  const tooLarge = (): Error =>
+    new ToolcribError("too_large", `The hub's response is larger than ${MAX_RESPONSE_BYTES} bytes.`);
+  const bytes = await readBytes(body, MAX_RESPONSE_BYTES, tooLarge);
+  return bytes.length === 0 ? {} : parseJsonObject(bytes.toString("utf8"));
+}
+
+/** The hub of `--hub`; `own` if it is one that this user runs. */
+export function namedHub(
+  home: string,
+  wanted: string,
+  token: string | undefined,
+): { readonly own: HubRecord | undefined; readonly hub: RemoteHub } {
+  const running = readHubRecords(home);
+  const known = addressOf(running, wanted);
+  const own = running.find(({ token: each }) => each === known?.token);
+  return { own, hub: new RemoteHub(checkedUrl(wanted, token !== undefined), token) };
 }
 
 interface FindOptions {
@@ -123,7 +178,8 @@ function isSameAddress(known: string, wanted: string, nameOf = (hostname: string
   return nameOf(a.hostname) === nameOf(b.hostname);
 }
 
-function checkedUrl(address: string, hasToken: boolean): string {
+/** Without a slash at its end. Throws for plain HTTP to another machine if there is a token to send. */
+export function checkedUrl(address: string, hasToken: boolean): string {
   const url = URL.parse(address);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new ToolcribError("invalid_arguments", "--hub must be a URL such as http://127.0.0.1:4700.");

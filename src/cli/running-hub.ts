@@ -1,6 +1,7 @@
 /** A hub for one command: loads the config, shows warnings, connects servers as needed and closes everything. */
 import { endsWithin } from "../base/async.ts";
 import { NamePattern } from "../catalog/naming.ts";
+import { visibleServers } from "../doors/http/api/visibility.ts";
 import { createHub } from "../hub/create/create-hub.ts";
 import type { Hub } from "../hub/hub.ts";
 import { SKILLS_WARNING } from "../hub/skills/user-skills.ts";
@@ -33,24 +34,34 @@ export class RunningHub {
   readonly #attempts = new Map<string, Promise<unknown>>();
 
   /** Whether the hub was there before the command and stays when it ends. */
-  readonly #isShared: boolean;
+  readonly isShared: boolean;
+  readonly #isOperator: boolean;
 
   constructor(hub: Hub, signal: AbortSignal, timeout: CommandTimeout, session?: Session) {
     this.hub = hub;
     this.session = session ?? hub.session;
-    this.#isShared = session !== undefined;
-    this.skillWarnings = hub
-      .warnings()
+    this.isShared = session !== undefined;
+    this.#isOperator = this.session.decidesForAll;
+    this.skillWarnings = (this.#isOperator ? hub.warnings() : [])
       .filter(({ message }) => message.startsWith(SKILLS_WARNING))
       .map(({ message }) => message.slice(SKILLS_WARNING.length));
     this.signal = signal;
     this.#timeout = timeout;
   }
 
-  /** Starts connecting these servers, all at once. */
+  /** Those that the command may know of. */
+  servers(): ServerInfo[] {
+    return visibleServers(this.hub, this.session);
+  }
+
+  /** Starts connecting these servers, all at once. At a shared hub only its operator does; others wait for its own attempts. */
   connect(ids: readonly string[]): void {
     for (const id of ids) {
       if (this.#attempts.has(id)) continue;
+      if (!this.#isOperator) {
+        this.#attempts.set(id, this.hub.servers.settled());
+        continue;
+      }
       const started = performance.now();
       const attempt = this.hub.servers.connect(id).then((info) => {
         this.took.set(id, Math.round(performance.now() - started));
@@ -75,10 +86,18 @@ export class RunningHub {
 
   /** Connects the servers that connect automatically. A hub that was there before has done so. */
   connectAuto(): void {
-    const ids = this.hub.config.servers.filter((spec) => spec.enabled && spec.autoConnect).map((spec) => spec.id);
-    if (!this.#isShared) return this.connect(ids);
+    const sleeping = this.sleeping();
+    const ids = this.hub.config.servers
+      .filter(({ id, enabled, autoConnect }) => enabled && autoConnect && !sleeping.includes(id))
+      .map(({ id }) => id);
+    if (!this.isShared) return this.connect(ids);
     const settled = this.hub.servers.settled();
     for (const id of ids) if (!this.#attempts.has(id)) this.#attempts.set(id, settled);
+  }
+
+  /** Ids of servers that are listed and wait for their next use. */
+  sleeping(): string[] {
+    return this.hub.servers.list().flatMap(({ id, sleeping }) => (sleeping === true ? [id] : []));
   }
 
   /** Resolves when every attempt has ended or the time is up. */
@@ -120,9 +139,8 @@ export class RunningHub {
 
   /** The servers that failed to connect, with the reason. */
   unreachable(): { info: ServerInfo; reason: string }[] {
-    return this.hub.servers
-      .list()
-      .filter(({ id, status }) => this.#attempts.has(id) && status !== "connected")
+    return this.servers()
+      .filter(({ id, status, sleeping }) => this.#attempts.has(id) && status !== "connected" && sleeping !== true)
       .map((info) => ({ info, reason: info.lastError ?? this.#waitedFor(info) }));
   }
 
@@ -144,7 +162,7 @@ export async function withHub(
   use: (running: RunningHub) => Promise<number>,
   needs: HubNeeds = {},
 ): Promise<number> {
-  if (invocation.attached !== undefined) return withAttachedHub(invocation, invocation.attached, use);
+  if (invocation.attached !== undefined) return withAttachedHub(invocation, invocation.attached, use, needs);
   const config = needs.config ?? (await loadCommandConfig(invocation));
   const onWarning = needs.onWarning ?? ((text: string) => invocation.out.warn(text));
   const timeout = new CommandTimeout(invocation.flags.number("timeout"));
@@ -192,17 +210,31 @@ export async function withHub(
 /** On a hub that other clients use as well: nothing of it is created or closed here. */
 async function withAttachedHub(
   invocation: Invocation,
-  { hub, signal }: AttachedHub,
+  { hub, signal, caller, peer, parent }: AttachedHub,
   use: (running: RunningHub) => Promise<number>,
+  { onWarning }: HubNeeds,
 ): Promise<number> {
   const timeout = new CommandTimeout(invocation.flags.number("timeout"));
+  const role = invocation.flags.text("role");
+  if (caller.role !== undefined && role !== undefined && role !== caller.role) {
+    throw new ToolcribError("denied", `This token is for the role ${caller.role}.`, { hint: "Omit --role." });
+  }
+  const isOperator = caller.scopes.has("admin");
   const session = hub.openSession({
     door: "cli",
-    owner: true,
-    role: invocation.flags.text("role"),
+    owner: caller.owner,
+    decidesForAll: isOperator,
+    mayRunCommands: isOperator,
+    user: caller.user,
+    role: caller.role ?? role,
+    caller: caller.key,
+    parent: parent?.(),
     onAsk: askOnTerminal(invocation),
-    clientInfo: { name: "toolcrib", version: VERSION },
+    clientInfo: { name: "toolcrib", version: VERSION, ...peer },
   });
+  if (isOperator && onWarning !== undefined) {
+    for (const { message } of hub.warnings()) if (!message.startsWith(SKILLS_WARNING)) onWarning(message);
+  }
   try {
     return await use(new RunningHub(hub, AbortSignal.any([signal, timeout.signal]), timeout, session));
   } finally {
@@ -229,7 +261,9 @@ export async function findCapability<C extends Capability>(
   const candidates = hub.config.servers.filter(
     (spec) => spec.enabled && new NamePattern(template, spec.id, spec.toolPrefix).canProduce(name),
   );
-  running.connect(candidates.map((spec) => spec.id));
+  // The use of a sleeping one starts it.
+  const sleeping = running.sleeping();
+  running.connect(candidates.flatMap(({ id }) => (sleeping.includes(id) ? [] : [id])));
   const found = await running.until(find);
   if (found !== undefined) return found;
   running.connectAuto();

@@ -7,6 +7,8 @@ export interface StopSignals {
   /** The first signal; undefined before there was one. */
   readonly name: NodeJS.Signals | undefined;
   readonly exitCode: number | undefined;
+  /** Ends the command as SIGTERM would; Windows has no such signal. */
+  stop(): void;
   dispose(): void;
 }
 
@@ -33,6 +35,7 @@ export function listenForStopSignals({ names = ["SIGINT", "SIGTERM"], onSecond }
     get exitCode() {
       return first && signalExitCode(first);
     },
+    stop: () => onSignal("SIGTERM"),
     dispose() {
       for (const name of names) process.off(name, onSignal);
     },

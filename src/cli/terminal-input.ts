@@ -1,7 +1,7 @@
 /** Questions on the terminal: one line, a secret, and the approval of a call. */
 import { createInterface } from "node:readline";
 import { terminalLine } from "../base/visible-text.ts";
-import { showHidden } from "../guard/detect/show-hidden.ts";
+import { showHidden } from "../base/visible-text.ts";
 import type { AskAnswer, AskCallback, AskRequest } from "../model/decision.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { MAX_SECRET_BYTES, withoutFinalNewline } from "../secrets/provider.ts";

@@ -224,7 +224,19 @@ export type Assignment =
   /** Bytes of a file: text, or base64 if the schema says so. */
   | { readonly key: string; readonly kind: "file"; readonly bytes: Buffer };
 
-export function parseAssignment(typed: string, cwd: string): Assignment {
+/** The files of `key=@file`. */
+export type ReadFile = (path: string) => Buffer;
+
+export function filesIn(cwd: string): ReadFile {
+  return (path) => readFileSync(resolve(cwd, path));
+}
+
+/** The file that an argument names, if it does. */
+export function fileOf(typed: string): string | undefined {
+  return /^[^=]+=@(?!@)(.*)$/s.exec(typed)?.[1];
+}
+
+export function parseAssignment(typed: string, readFile: ReadFile): Assignment {
   const at = typed.indexOf("=");
   if (at <= 0 || typed.startsWith(":=")) {
     throw new ToolcribError("invalid_arguments", `"${typed}" is not key=value.`, {
@@ -236,7 +248,7 @@ export function parseAssignment(typed: string, cwd: string): Assignment {
   const text = typed.slice(at + 1);
   if (text.startsWith("@@")) return fromText(key, text.slice(1), isJson);
   if (!text.startsWith("@")) return fromText(key, text, isJson);
-  const bytes = readBytes(key, text.slice(1), cwd);
+  const bytes = readBytes(key, text.slice(1), readFile);
   return isJson ? fromText(key, bytes.toString("utf8"), true) : { key, kind: "file", bytes };
 }
 
@@ -252,9 +264,9 @@ function fromText(key: string, text: string, isJson: boolean): Assignment {
   }
 }
 
-function readBytes(key: string, path: string, cwd: string): Buffer {
+function readBytes(key: string, path: string, readFile: ReadFile): Buffer {
   try {
-    return readFileSync(resolve(cwd, path));
+    return readFile(path);
   } catch (error) {
     throw new ToolcribError("invalid_arguments", `Argument "${key}": the file "${path}" cannot be read.`, {
       hint: `For a text that begins with @, write ${key}=@@${path}`,

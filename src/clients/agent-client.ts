@@ -21,6 +21,12 @@ export const CLIENT_IDS = [
   "continue",
   "openclaw",
   "copilot-cli",
+  "qwen-code",
+  "kilo",
+  "droid",
+  "kimi",
+  "pi",
+  "grok",
 ] as const;
 
 export type ClientId = (typeof CLIENT_IDS)[number];
@@ -50,11 +56,15 @@ export type WrittenServer =
       readonly args: readonly string[];
       readonly env?: Readonly<Record<string, string>>;
       readonly cwd?: string;
+      /** Variables of the user that it needs, for clients that pass on only a part of their environment. */
+      readonly envNames?: readonly string[];
     }
   | {
       readonly url: string;
       readonly transport: "http" | "sse";
       readonly headers?: Readonly<Record<string, string>>;
+      /** The bearer token: the variable in which the client finds it, or the text that the user entered for this file. */
+      readonly token?: { readonly env: string } | { readonly text: string };
     };
 
 export interface ClientProblem {
@@ -86,6 +96,12 @@ export interface AgentClient {
   read(document: unknown, file: ClientFile): ClientRead;
   /** Undefined if the client cannot express it, such as a URL in Claude Desktop, or a working directory in many. */
   write(serverId: string, server: WrittenServer): JsonObject | undefined;
+  /** Matches the name that the client gives itself (`clientInfo.name`). For display: anyone can use any name. */
+  readonly saysName: RegExp;
+  /** The key that names the variable of a bearer token, if the client has one. */
+  readonly bearerVariable?: string;
+  /** The client starts servers with only a part of its environment. */
+  readonly reducesEnvironment?: true;
   /** The client's syntax for environment variables in env and headers, if it has one, such as `${env:NAME}`. */
   readonly envReference?: (name: string) => string;
   /** Folders that the client reads skills from, if any. Skills are written to the first. */

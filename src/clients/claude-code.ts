@@ -19,6 +19,7 @@ import {
 export const claudeCode: AgentClient = {
   id: "claude-code",
   name: "Claude Code",
+  saysName: /^claude-code/i,
   format: "jsonc",
   files: (machine) => [
     ...filesAt({ user: [ownFile], project: [".mcp.json"] })(machine),

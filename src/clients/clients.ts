@@ -19,6 +19,7 @@ import { continueDev, goose } from "./yaml-clients.ts";
 import { claudeCode } from "./claude-code.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { codex } from "./codex.ts";
+import { droid, grok, kilo, kimi, pi, qwenCode } from "./terminal-clients.ts";
 
 export const CLIENTS: readonly AgentClient[] = [
   claudeDesktop,
@@ -39,6 +40,12 @@ export const CLIENTS: readonly AgentClient[] = [
   continueDev,
   openclaw,
   copilotCli,
+  qwenCode,
+  kilo,
+  droid,
+  kimi,
+  pi,
+  grok,
 ];
 
 export function clientById(id: string): AgentClient | undefined {

@@ -18,6 +18,9 @@ import {
 export const codex: AgentClient = {
   id: "codex",
   name: "Codex CLI",
+  saysName: /^codex/i,
+  bearerVariable: "bearer_token_env_var",
+  reducesEnvironment: true,
   format: "toml",
   // Codex reads the project's file only in folders that the user trusts.
   files: filesAt({ user: [below(home, "config.toml")], project: [".codex/config.toml"] }),
@@ -25,7 +28,10 @@ export const codex: AgentClient = {
   pathOf: (serverId) => ["mcp_servers", serverId],
   read: (document) => readMapAt(document, ["mcp_servers"], { adapt }),
   write(_serverId, server) {
-    if (isCommand(server)) return commandEntryWithCwd(server);
+    if (isCommand(server)) {
+      const { envNames = [] } = server;
+      return { ...commandEntryWithCwd(server), ...(envNames.length === 0 ? {} : { env_vars: [...envNames] }) };
+    }
     if (server.transport === "sse") return undefined;
     return { url: server.url, ...someOf("http_headers", server.headers) };
   },

@@ -45,7 +45,12 @@ interface JsonClient extends Omit<AgentClient, "format" | "pathOf" | "read" | "w
   readonly write?: (server: WrittenServer) => JsonObject | undefined;
 }
 
-function jsonClient({ container = ["mcpServers"], rules, write = commandOrUrl, ...client }: JsonClient): AgentClient {
+export function jsonClient({
+  container = ["mcpServers"],
+  rules,
+  write = commandOrUrl,
+  ...client
+}: JsonClient): AgentClient {
   return {
     format: "jsonc",
     ...client,
@@ -70,6 +75,7 @@ const CURSOR_SKILLS = [".cursor/skills", ".agents/skills", ".claude/skills", ".c
 export const cursor = jsonClient({
   id: "cursor",
   name: "Cursor",
+  saysName: /^cursor/i,
   files: filesAt({ user: [".cursor/mcp.json"], project: [".cursor/mcp.json"] }),
   traces: (machine) => [inHome(machine, ".cursor")],
   rules: { text: envColon },
@@ -89,6 +95,7 @@ function claudeFolders(machine: ClientEnvironment): string[] {
 export const claudeDesktop = jsonClient({
   id: "claude-desktop",
   name: "Claude Desktop",
+  saysName: /^claude-(?:ai|desktop)/i,
   files: filesAt({
     user: [(machine) => claudeFolders(machine).map((dir) => pathsOf(machine).join(dir, "claude_desktop_config.json"))],
   }),
@@ -101,6 +108,7 @@ export const claudeDesktop = jsonClient({
 export const windsurf = jsonClient({
   id: "windsurf",
   name: "Windsurf",
+  saysName: /^windsurf/i,
   files: filesAt({
     user: [
       ".codeium/windsurf/mcp_config.json",
@@ -129,6 +137,7 @@ export const windsurf = jsonClient({
 export const kiro = jsonClient({
   id: "kiro",
   name: "Kiro",
+  saysName: /^(?:kiro|q-dev-cli)/i,
   files: filesAt({ user: [".kiro/settings/mcp.json"], project: [".kiro/settings/mcp.json"] }),
   traces: (machine) => [inHome(machine, ".kiro")],
   rules: { keys: ["disabledTools"], timeout: "call-milliseconds" },
@@ -146,6 +155,7 @@ export const kiro = jsonClient({
 export const junie = jsonClient({
   id: "junie",
   name: "Junie",
+  saysName: /^junie|jetbrains/i,
   files: filesAt({ user: [".junie/mcp/mcp.json"], project: [".junie/mcp/mcp.json"] }),
   traces: (machine) => [inHome(machine, ".junie")],
   write: withoutSse,
@@ -157,6 +167,7 @@ export const junie = jsonClient({
 export const lmStudio = jsonClient({
   id: "lm-studio",
   name: "LM Studio",
+  saysName: /^lm-?studio/i,
   // Older versions created the second folder, and it stays in use.
   files: filesAt({ user: [".lmstudio/mcp.json", ".cache/lm-studio/mcp.json"] }),
   traces: (machine) => [inHome(machine, ".lmstudio"), inHome(machine, ".cache", "lm-studio")],
@@ -168,6 +179,7 @@ export const lmStudio = jsonClient({
 export const amp = jsonClient({
   id: "amp",
   name: "Amp",
+  saysName: /^amp(?:-|$)/i,
   // Servers of a project run only after the user has approved them.
   files: filesAt({
     user: [
@@ -196,15 +208,12 @@ export const amp = jsonClient({
 export const geminiCli = jsonClient({
   id: "gemini-cli",
   name: "Gemini CLI",
+  reducesEnvironment: true,
+  saysName: /^gemini-cli/i,
   files: filesAt({ user: [below(geminiFolder, "settings.json")], project: [".gemini/settings.json"] }),
   traces: (machine) => [geminiFolder(machine)],
   rules: geminiRules,
-  // `url` means SSE, `httpUrl` Streamable HTTP.
-  write(server) {
-    if (isCommand(server)) return commandEntryWithCwd(server);
-    if (server.transport === "sse") return addressEntry(server);
-    return { httpUrl: server.url, ...someOf("headers", server.headers) };
-  },
+  write: writeGemini,
   envReference: (name) => `\${${name}}`,
   skillDirs: skillsAt({
     user: [below(geminiFolder, "skills"), ".agents/skills"],
@@ -218,7 +227,14 @@ function geminiFolder(machine: ClientEnvironment): string {
   return home === undefined ? inHome(machine, ".gemini") : pathsOf(machine).join(home, ".gemini");
 }
 
-function geminiRules(document: unknown): EntryRules {
+/** `url` means SSE, `httpUrl` Streamable HTTP. */
+export function writeGemini(server: WrittenServer): JsonObject {
+  if (isCommand(server)) return commandEntryWithCwd(server);
+  if (server.transport === "sse") return addressEntry(server);
+  return { httpUrl: server.url, ...someOf("headers", server.headers) };
+}
+
+export function geminiRules(document: unknown): EntryRules {
   const { allowed, excluded } = objectAt(document, "mcp");
   return {
     keys: ["httpUrl", "excludeTools"],
@@ -238,6 +254,7 @@ const COPILOT_FILE = "mcp-config.json";
 export const copilotCli = jsonClient({
   id: "copilot-cli",
   name: "Copilot CLI",
+  saysName: /^(?:github-)?copilot/i,
   files: filesAt({
     user: [below(copilotFolder, COPILOT_FILE), olderCopilotFile],
     project: [".mcp.json", ".github/mcp.json"],
@@ -272,6 +289,7 @@ const CLINE_FILE = "cline_mcp_settings.json";
 export const cline = jsonClient({
   id: "cline",
   name: "Cline",
+  saysName: /^cline/i,
   files: filesAt({
     user: [
       (machine) =>
@@ -317,6 +335,7 @@ function clineExtensionFolders(machine: ClientEnvironment): string[] {
 export const zed = jsonClient({
   id: "zed",
   name: "Zed",
+  saysName: /^zed/i,
   files: filesAt({ user: [below(zedFolder, "settings.json")], project: [".zed/settings.json"] }),
   traces: (machine) => [zedFolder(machine)],
   container: ["context_servers"],
@@ -353,6 +372,7 @@ const INPUT = /\$\{input:([^{}]{1,200})\}/g;
 export const vscode = jsonClient({
   id: "vscode",
   name: "VS Code",
+  saysName: /^(?:visual studio code|vscode)/i,
   files: filesAt({
     user: [(machine) => vscodeUserFolders(machine).map((folder) => pathsOf(machine).join(folder, "mcp.json"))],
     project: [".vscode/mcp.json"],
@@ -403,6 +423,8 @@ function vscodeRules(): EntryRules {
 export const openclaw = jsonClient({
   id: "openclaw",
   name: "OpenClaw",
+  reducesEnvironment: true,
+  saysName: /^openclaw/i,
   format: "json5",
   files: filesAt({
     user: [(machine) => fromEnv(machine, "OPENCLAW_CONFIG_PATH") ?? below(openclawFolder, "openclaw.json")(machine)],
@@ -474,6 +496,7 @@ const OPENCODE_FILES = ["opencode.json", "opencode.jsonc"];
 export const opencode: AgentClient = {
   id: "opencode",
   name: "OpenCode",
+  saysName: /^opencode/i,
   format: "jsonc",
   files: filesAt({
     user: [
@@ -485,12 +508,7 @@ export const opencode: AgentClient = {
   traces: (machine) => [inConfigHome(machine, "opencode")],
   pathOf: (serverId) => ["mcp", serverId],
   read: readOpencode,
-  write(_serverId, server) {
-    if (!isCommand(server)) return { type: "remote", ...addressEntry(server), enabled: true };
-    if (server.cwd !== undefined) return undefined;
-    const command = [server.command, ...server.args];
-    return { type: "local", command, ...someOf("environment", server.env), enabled: true };
-  },
+  write: (_serverId, server) => writeOpencode(server),
   envReference: (name) => `{env:${name}}`,
   skillDirs: skillsAt({
     user: [(machine) => inConfigHome(machine, "opencode", "skills"), ".claude/skills", ".agents/skills"],
@@ -499,7 +517,14 @@ export const opencode: AgentClient = {
   afterChange: "Restart OpenCode.",
 };
 
-function readOpencode(document: unknown): ClientRead {
+export function writeOpencode(server: WrittenServer): JsonObject | undefined {
+  if (!isCommand(server)) return { type: "remote", ...addressEntry(server), enabled: true };
+  if (server.cwd !== undefined) return undefined;
+  const command = [server.command, ...server.args];
+  return { type: "local", command, ...someOf("environment", server.env), enabled: true };
+}
+
+export function readOpencode(document: unknown): ClientRead {
   const mcp = objectAt(document, "mcp");
   const collector = new ServerCollector({
     keys: ["environment"],

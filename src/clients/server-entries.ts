@@ -1,6 +1,6 @@
 /** Reads the entries of clients into the form that `import` understands, and writes the entries that clients share. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { ClientProblem, ClientRead, WrittenServer } from "./agent-client.ts";
+import type { AgentClient, ClientProblem, ClientRead, WrittenServer } from "./agent-client.ts";
 
 type Path = readonly (string | number)[];
 
@@ -208,6 +208,33 @@ type AddressServer = Extract<WrittenServer, { readonly url: string }>;
 
 export function isCommand(server: WrittenServer): server is CommandServer {
   return "command" in server;
+}
+
+/** The entry as the client writes it, with its token and its variables in the client's own form; undefined if it has none. */
+export function writeServer(client: AgentClient, id: string, server: WrittenServer): JsonObject | undefined {
+  if (isCommand(server)) return client.write(id, withReferences(client, server));
+  const { token, ...address } = server;
+  if (token === undefined) return client.write(id, address);
+  const withHeader = (value: string): JsonObject | undefined =>
+    client.write(id, { ...address, headers: { ...address.headers, Authorization: `Bearer ${value}` } });
+  if ("text" in token) return withHeader(token.text);
+  if (client.bearerVariable !== undefined) {
+    const entry = client.write(id, address);
+    return entry && { ...entry, [client.bearerVariable]: token.env };
+  }
+  return client.envReference === undefined ? undefined : withHeader(client.envReference(token.env));
+}
+
+/** Whether an entry can name the variable that a token is in. */
+export function canReadToken({ bearerVariable, envReference }: AgentClient): boolean {
+  return bearerVariable !== undefined || envReference !== undefined;
+}
+
+function withReferences({ reducesEnvironment, envReference }: AgentClient, server: CommandServer): CommandServer {
+  const { envNames = [] } = server;
+  if (reducesEnvironment === undefined || envReference === undefined || envNames.length === 0) return server;
+  const references = Object.fromEntries(envNames.map((name) => [name, envReference(name)]));
+  return { ...server, env: { ...references, ...server.env } };
 }
 
 /** `{command, args, env?}`; undefined for a server with a working directory, which would start in the wrong folder. */

@@ -22,6 +22,7 @@ import {
 export const continueDev: AgentClient = {
   id: "continue",
   name: "Continue",
+  saysName: /^continue/i,
   format: "yaml",
   files: filesAt({ user: [below(continueFolder, "config.yaml")] }),
   traces: (machine) => [continueFolder(machine)],
@@ -83,6 +84,7 @@ const SECONDS = 300;
 export const goose: AgentClient = {
   id: "goose",
   name: "goose",
+  saysName: /^goose/i,
   format: "yaml",
   files: filesAt({ user: [below(gooseFolder, "config.yaml")] }),
   traces: (machine) => [gooseFolder(machine)],

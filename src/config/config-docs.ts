@@ -1,4 +1,5 @@
 /** Renders docs/config.md from the schema, so that the page cannot say anything else than the code. */
+import { GUARD_PROFILES } from "../model/config.ts";
 import { configNode, entryNode, type SchemaNode } from "./config-schema.ts";
 import { limitVariable } from "./read-config.ts";
 import { describeAllowed } from "./validate-config.ts";
@@ -39,10 +40,12 @@ export function renderConfigDocs(): string {
       "Each key is the name of a role. A role only narrows: see [policy.md](policy.md).",
       table(valuesOf(config.properties?.["roles"])),
       "## `guard`",
-      "See [security.md](security.md), [pins.md](pins.md) and [policy.md](policy.md).",
-      table(config.properties?.["guard"]),
+      'A profile, such as `"guard": "balanced"`, or an object that may name one and change single keys of it. See ' +
+        "[security.md](security.md), [pins.md](pins.md) and [policy.md](policy.md).",
+      profileTable(),
+      table(objectOption(config.properties?.["guard"])),
       "### `guard.classes`",
-      table(config.properties?.["guard"]?.properties?.["classes"]),
+      table(objectOption(config.properties?.["guard"])?.properties?.["classes"]),
       "## `agent`",
       "The built-in agent: see [agents.md](agents.md).",
       table(config.properties?.["agent"]),
@@ -93,6 +96,17 @@ export function renderConfigDocs(): string {
   );
 }
 
+/** The keys that each profile of the guard sets. */
+function profileTable(): string {
+  const profiles = Object.entries(GUARD_PROFILES);
+  const keys = Object.keys(GUARD_PROFILES.off) as (keyof typeof GUARD_PROFILES.off)[];
+  return [
+    `| key | ${profiles.map(([name]) => `\`${name}\``).join(" | ")} |`,
+    `|---|${"---|".repeat(profiles.length)}`,
+    ...keys.map((key) => `| \`${key}\` | ${profiles.map(([, set]) => set[key]).join(" | ")} |`),
+  ].join("\n");
+}
+
 const INTRODUCTION = `# Config
 
 Toolcrib reads \`toolcrib.json\`, which is JSON with comments and trailing commas. A file that is named counts alone:
@@ -127,7 +141,7 @@ it is an error.
 In the file of another program, a bad entry is left out with a warning, as it is there; only if nothing usable is left
 is it an error.
 
-An unknown key is ignored with a warning.`;
+An unknown key is ignored with a warning; in the entry of a server it stops that server.`;
 
 const REFERENCES = `## References
 
@@ -156,17 +170,23 @@ A config of these programs can be given with \`--config\` or listed in \`import\
 
 | dialect | recognised by | notes |
 |---|---|---|
-| \`toolcrib\` | the name \`toolcrib.json\`, or a key of this page beside \`mcpServers\` | checked strictly |
+| \`toolcrib\` | the name \`toolcrib.json\`, or a key of this page beside \`mcpServers\` | checked strictly; snippets for other programs are valid |
 | \`claude\` | \`mcpServers\` as an object | Claude Desktop, Claude Code, Cursor, Windsurf, Cline, Gemini CLI and others. Other keys of a client's own file are left alone. With Cline's keys \`timeout\` is seconds for a call |
 | \`vscode\` | \`servers\` as an object, or \`mcp.servers\` in a settings.json | \`\${input:my-id}\` becomes \`secret://env/MY_ID\`, and a warning names the variable to set; \`\${env:X}\`, \`\${workspaceFolder}\` and \`\${userHome}\` work |
 | \`list\` | \`servers\` as a list | entries with \`id\`; \`transport\` is a word or an object |
-| \`openclaw\` | \`mcp.servers\`, \`agents\` | JSON5. \`agents.defaults.mcp.servers\` count for all; servers of single agents become those of the role of that name |
+| \`openclaw\` | \`mcp.servers\`, \`agents\` | JSON5. \`agents.defaults.mcp.servers\` count for all; every agent is a role, with its own servers and \`tools\`. \`tools\` and \`gateway.tools\` are rules of all servers |
 | \`acp\` | a list, or \`mcpServers\` as a list | \`env\` and \`headers\` as lists of name and value |
 
-Accepted in the files of other programs only: \`type\`, \`streamable-http\` and \`streamableHttp\`, \`serverUrl\`, \`httpUrl\`,
-\`workingDir\`, \`workingDirectory\`, \`connectionTimeoutMs\`, \`requestTimeoutMs\`, \`allowedAgentRoles\`, \`restartOnCrash\`,
-\`maxRestarts\`, \`disabled\`, \`disabledTools\`, \`includeTools\`, \`excludeTools\`, a \`command\` as a list, and \`env\` and
-\`headers\` as lists of name and value. An id that is not valid here is changed, with a warning.`;
+Server entries may have other programs' keys, in \`toolcrib.json\` too: \`type\`, \`streamable-http\` and \`streamableHttp\`,
+\`serverUrl\`, \`httpUrl\`, \`baseUrl\`, \`workingDir\`, \`workingDirectory\`, \`connectionTimeoutMs\`, \`requestTimeoutMs\`,
+\`allowedAgentRoles\`, \`restartOnCrash\`, \`maxRestarts\`, \`disabled\`, \`isActive\`, \`disabledTools\`, \`includeTools\`,
+\`excludeTools\`, a list under \`tools\`, \`\${env:X}\`, a \`command\` as a list, \`servers\` with \`inputs\`, and \`env\` and
+\`headers\` as lists of name and value. Tools in \`autoApprove\` or \`alwaysAllow\` run without a question, the server's other tools ask; an
+empty list says nothing. With keys of Cline or Gemini CLI beside it, \`timeout\` is that of a call, as it is there. In the files of other
+programs an id that is not valid here is changed, with a warning.
+
+A server of \`toolcrib.json\` whose entry has a key that is not known is not started, and \`toolcrib status\` says why: the key may have been
+meant to narrow what the server does. Other servers are not affected.`;
 
 const CHECKS = `## What is warned about
 

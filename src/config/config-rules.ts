@@ -245,8 +245,20 @@ function isHostPattern(entry: string): boolean {
 const LIBRARY_FILE = "library";
 
 /** A store that is a reference is judged when it is known; one that a program passes to the hub is seen only there. */
-function clusterProblems(problems: Findings, { file }: ConfigDocument, { cluster, store }: Config): void {
-  if (cluster === undefined || cluster === null || (file === LIBRARY_FILE && store === undefined)) return;
+function clusterProblems(problems: Findings, { file }: ConfigDocument, config: Config): void {
+  const { cluster, store, start, mcpServers } = config;
+  if (cluster === undefined || cluster === null) return;
+  const where: ConfigPath[] = start === "lazy" ? [["start"]] : [];
+  for (const [id, entry] of Object.entries(mcpServers)) {
+    if (entry.url !== undefined) continue;
+    if (entry.start === "lazy") where.push(["mcpServers", id, "start"]);
+    if (entry.idle !== undefined) where.push(["mcpServers", id, "idle"]);
+  }
+  for (const path of where) {
+    const message = "the nodes of a cluster keep its programs running; one that starts on demand is not possible there";
+    problems.add(path, "wrong_cluster", message, "remove it; servers with a url can have it");
+  }
+  if (file === LIBRARY_FILE && store === undefined) return;
   if (store !== undefined && (/^postgres(?:ql)?:\/\//i.test(store) || findReferences(store).length > 0)) return;
   const found = store === undefined ? "no store" : "a store that is a file of this machine";
   const message = `found a cluster with ${found}; its nodes share their state in PostgreSQL`;

@@ -4,10 +4,10 @@ import { basename, dirname } from "node:path";
 import { translateVscodeSandbox } from "../clients/server-entries.ts";
 import { ConfigSchema } from "../model/config.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { ServerSpec } from "../model/server-spec.ts";
+import type { ServerSpec, ToolRules } from "../model/server-spec.ts";
 import { ConfigDocument, type ConfigPath } from "./config-document.ts";
 import { expandVariables, VscodeInputs } from "./editor-variables.ts";
-import { type DialectRead, EntryReader, type FileDialect } from "./entry-reader.ts";
+import { ALL_TOOLS, type DialectRead, EntryReader, type FileDialect } from "./entry-reader.ts";
 import { describeFound } from "./validate-config.ts";
 
 /** Files that belong to a client: everything else in them is that client's business. */
@@ -115,7 +115,8 @@ function readToolcrib(value: JsonObject, reader: EntryReader): DialectRead {
   const servers: ServerSpec[] = [];
   for (const [key, raw] of Object.entries(map)) {
     const at = ["mcpServers", key];
-    const spec = reader.readOwn(reader.validId(key, at, new Set(Object.keys(map))), at, raw);
+    const entry = isJsonObject(raw) ? adaptOwnEntry(raw, at, reader) : raw;
+    const spec = reader.readOwn(reader.validId(key, at, new Set(Object.keys(map))), at, entry);
     if (spec !== undefined) servers.push(spec);
   }
   return reader.finish(servers);
@@ -146,13 +147,22 @@ export function readClaudeEntry(
   return reader.finish(spec === undefined ? [] : [spec]);
 }
 
+/** An entry of Toolcrib's own file, in which people paste what other programs' documentation prints. */
+export function adaptOwnEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader, inputs?: VscodeInputs): JsonObject {
+  return reader.withOwnKeys(adaptClaudeEntry(raw, at, reader, inputs), at);
+}
+
 /** The folder that a settings folder belongs to. */
 export function workspaceOf(folder: string): string {
   return SETTINGS_FOLDERS.has(basename(folder)) ? dirname(folder) : folder;
 }
 
-function adaptClaudeEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader): JsonObject {
-  const entry = expandVariables(raw, { workspaceFolder: workspaceOf(reader.baseDir), userHome: reader.userHome });
+function adaptClaudeEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader, inputs?: VscodeInputs): JsonObject {
+  const entry = expandVariables(raw, {
+    workspaceFolder: workspaceOf(reader.baseDir),
+    userHome: reader.userHome,
+    input: inputs && ((id) => inputs.reference(id)),
+  });
   adaptTimeout(entry, at, reader);
   // Gemini CLI's switch for its own confirmations.
   if (typeof entry["trust"] === "boolean") delete entry["trust"];
@@ -221,36 +231,87 @@ function adaptVscodeEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader):
     reader.warn([...at, "sandboxEnabled"], "adapted", message);
   }
   // VS Code tries Streamable HTTP and then SSE for it, which is what no transport means here.
-  if (entry["type"] === "http") delete entry["type"];
-  if (typeof entry["command"] === "string" && entry["cwd"] === undefined) entry["cwd"] = workspaceOf(reader.baseDir);
+  if (/^(?:streamable-?)?http$/i.test(String(entry["type"]))) delete entry["type"];
+  const hasFolder = ["cwd", "workingDir", "workingDirectory"].some((key) => entry[key] !== undefined);
+  if (typeof entry["command"] === "string" && !hasFolder) entry["cwd"] = workspaceOf(reader.baseDir);
   return entry;
 }
 
 /**
  * OpenClaw's openclaw.json: `mcp.servers`, over them `agents.defaults.mcp.servers`, and per agent
- * `agents.list[].mcp.servers`, whose entries change single keys of the shared entry of the same id.
+ * `agents.list[].mcp.servers`, whose entries change single keys of the shared entry of the same id. Every agent is a role.
+ * The file's own rules about tools apply to all of its servers.
  */
 function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
   const agents = objectAt(value, "agents");
   const defaults: ConfigPath = ["agents", "defaults", "mcp", "servers"];
-  const prepare = (raw: JsonObject, at: ConfigPath): JsonObject | undefined => adaptOpenclawEntry(raw, at, reader);
+  const rules = joinRules(
+    openclawRules(objectAt(value, "tools")),
+    openclawRules(objectAt(objectAt(value, "gateway"), "tools")),
+  );
+  const readMap = (at: ConfigPath, map: JsonObject): ServerSpec[] =>
+    reader
+      .readMap(at, map, (raw, where) => adaptOpenclawEntry(raw, where, reader))
+      .map((spec) => (rules === undefined ? spec : { ...spec, tools: joinRules(spec.tools, rules) }));
 
   const shared = serversAt(value);
   const ofDefaults = serversAt(objectAt(agents, "defaults"));
-  const top = reader.readMap(["mcp", "servers"], withoutIds(shared, ofDefaults), prepare);
-  const servers = [...top, ...reader.readMap(defaults, overlay(shared, ofDefaults), prepare)];
+  const top = readMap(["mcp", "servers"], withoutIds(shared, ofDefaults));
+  const servers = [...top, ...readMap(defaults, overlay(shared, ofDefaults))];
 
   const all = { ...shared, ...overlay(shared, ofDefaults) };
   const roleServers: Record<string, ServerSpec[]> = {};
+  const roles: Record<string, { tools?: ToolRules }> = {};
   const list: unknown[] = Array.isArray(agents["list"]) ? agents["list"] : [];
   for (const [index, agent] of list.entries()) {
-    if (!isJsonObject(agent) || typeof agent["id"] !== "string") continue;
+    if (!isJsonObject(agent) || typeof agent["id"] !== "string" || agent["id"] === "") continue;
+    const tools = openclawRules(objectAt(agent, "tools"));
+    roles[agent["id"]] = tools === undefined ? {} : { tools };
     const own = serversAt(agent);
     if (Object.keys(own).length === 0) continue;
-    const at = ["agents", "list", index, "mcp", "servers"];
-    roleServers[agent["id"]] = reader.readMap(at, overlay(all, own), prepare);
+    roleServers[agent["id"]] = readMap(["agents", "list", index, "mcp", "servers"], overlay(all, own));
   }
-  return reader.finish(servers, roleServers);
+  return reader.finish(servers, { roleServers, roles });
+}
+
+/** Words that mean all tools of MCP servers. */
+const OPENCLAW_MCP_TOOLS = new Set(["group:plugins", "bundle-mcp", "*"]);
+
+/**
+ * Lists of tools of OpenClaw. Its own tools and groups of them are not here: an `allow` that names only those allows no tool of a
+ * server.
+ */
+function openclawRules({ allow, deny }: JsonObject): ToolRules | undefined {
+  const patternsOf = (list: readonly unknown[], isMeant: (name: string) => boolean): string[] =>
+    list.flatMap((name) => {
+      if (typeof name !== "string" || name === "") return [];
+      if (OPENCLAW_MCP_TOOLS.has(name)) return ["*"];
+      return !name.startsWith("group:") && isMeant(name) ? [name] : [];
+    });
+  const rules: ToolRules = {
+    ...(Array.isArray(allow) ? { allow: patternsOf(allow, (name) => /__|[*?]/.test(name)) } : {}),
+    ...(Array.isArray(deny) ? { deny: patternsOf(deny, () => true) } : {}),
+  };
+  return Object.keys(rules).length === 0 ? undefined : rules;
+}
+
+/** The rules that allow only what both allow: of two lists of names those in both. */
+function joinRules(one: ToolRules | undefined, other: ToolRules | undefined): ToolRules | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const deny = [...(one.deny ?? []), ...(other.deny ?? [])];
+  const [a, b] = [one.allow, other.allow];
+  const allow =
+    a === undefined || b === undefined
+      ? (a ?? b)
+      : a.includes("*")
+        ? b
+        : b.includes("*")
+          ? a
+          : a.filter((name) => b.includes(name));
+  // What asks is offered, whatever is allowed.
+  const ask =
+    allow && one.ask?.flatMap((name) => (name === ALL_TOOLS[0] ? allow : ALL_TOOLS.includes(name) ? [] : [name]));
+  return { ...one, ...other, ...(ask && { ask }), ...(allow && { allow }), ...(deny.length > 0 && { deny }) };
 }
 
 function objectAt(value: JsonObject, key: string): JsonObject {
@@ -302,6 +363,9 @@ function adaptOpenclawEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader
   delete entry["oauth"];
   delete entry["codex"];
   if (typeof entry["auth"] === "string") entry["auth"] = { type: entry["auth"] };
+  // Its separator is not part of it there.
+  const prefix = entry["toolPrefix"];
+  if (typeof prefix === "string" && /[A-Za-z0-9]$/.test(prefix)) entry["toolPrefix"] = `${prefix}__`;
   for (const key of ["env", "headers"]) if (isJsonObject(entry[key])) entry[key] = withoutRefs(entry[key]);
   return entry;
 }

@@ -29,6 +29,8 @@ interface EditOptions {
 interface AddOptions extends EditOptions {
   /** Overwrite an entry of the same id instead of refusing. */
   readonly replace?: boolean;
+  /** The role that it is a server of; all if absent. */
+  readonly role?: string | undefined;
 }
 
 const BYTE_ORDER_MARK = "\uFEFF";
@@ -50,7 +52,7 @@ export function textWithServer(
   before: string | null,
   id: string,
   entry: ServerEntryInput,
-  options: Pick<AddOptions, "replace"> = {},
+  options: Omit<AddOptions, "dryRun"> = {},
 ): string {
   return plan(file, before, additionOf(file, id, entry, options)).after;
 }
@@ -59,9 +61,11 @@ function additionOf(
   file: string,
   id: string,
   entry: ServerEntryInput,
-  { replace }: Pick<AddOptions, "replace">,
+  { replace, role }: Omit<AddOptions, "dryRun">,
 ): Change {
   checkEntry(id, entry);
+  // Whoever names a role has looked at its servers.
+  if (role !== undefined) return (text) => setProperty(text, ["roles", role, "mcpServers", id], entry);
   return (text, servers) => {
     if (Object.hasOwn(servers, id) && replace !== true) {
       throw new ToolcribError("conflict", `${file} already has a server ${JSON.stringify(id)}`, {

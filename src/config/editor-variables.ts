@@ -8,7 +8,7 @@ interface Variables {
   readonly workspaceFolder?: string;
   readonly userHome?: string;
   /** The reference for `${input:id}`; undefined leaves it, and connecting then fails by its name. */
-  readonly input?: (id: string) => string | undefined;
+  readonly input?: ((id: string) => string | undefined) | undefined;
 }
 
 const EXPANDED = [
@@ -20,6 +20,9 @@ const EXPANDED = [
   "url",
   "serverUrl",
   "httpUrl",
+  "baseUrl",
+  "workingDir",
+  "workingDirectory",
   "headers",
   "transport",
   "sandbox",

@@ -3,7 +3,7 @@ import { dirname, posix } from "node:path";
 import type { ClientId } from "../clients/agent-client.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Diagnostic } from "../model/loaded-config.ts";
-import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../model/server-spec.ts";
+import { ServerEntrySchema, ServerIdSchema, type ServerSpec, type ToolRules } from "../model/server-spec.ts";
 import type { ConfigDocument, ConfigPath } from "./config-document.ts";
 import { serverProblems, serverWarnings } from "./config-rules.ts";
 import { entryNode } from "./config-schema.ts";
@@ -20,6 +20,8 @@ export interface DialectRead {
   readonly servers: ServerSpec[];
   /** Servers that only one agent of the file's program has, by its id. */
   readonly roleServers: Record<string, ServerSpec[]>;
+  /** The agents of the file's program by id, with the rules of each. */
+  readonly roles: Readonly<Record<string, { readonly tools?: ToolRules }>>;
   readonly warnings: Diagnostic[];
   /** Entries that could not be read, and are not among the servers. */
   readonly problems: Diagnostic[];
@@ -61,17 +63,23 @@ export class EntryReader {
       this.warn(path, "own_entry", "this entry starts Toolcrib itself; it is left out");
       return undefined;
     }
-    const draft = renameKeys(raw, (key, message) => this.warn([...path, ...key], "adapted", message));
-    return this.readOwn(id, path, draft);
+    return this.readOwn(id, path, this.withOwnKeys(raw, path));
+  }
+
+  /** The entry with Toolcrib's own names. Unknown keys stay, so that they are reported as unknown. */
+  withOwnKeys(raw: JsonObject, path: ConfigPath): JsonObject {
+    const { inherit, entry } = withOwnInherit(raw);
+    const draft = renameKeys(entry, (key, message) => this.warn([...path, ...key], "adapted", message));
+    return inherit === undefined ? draft : { inherit, ...draft };
   }
 
   /** An entry with Toolcrib's own keys. */
-  readOwn(id: string, path: ConfigPath, raw: unknown): ServerSpec | undefined {
-    const value = withOwnInherit(raw);
+  readOwn(id: string, path: ConfigPath, value: unknown): ServerSpec | undefined {
     const { output, problems, warnings } = validateConfig(this.document, path, value, ServerEntrySchema, entryNode());
-    this.warnings.push(...warnings);
-    this.problems.push(...problems);
-    if (output === undefined) return undefined;
+    const unknown = this.#dialect === "toolcrib" ? warnings.filter(({ code }) => code === "unknown_key") : [];
+    this.warnings.push(...warnings.filter((warning) => !unknown.includes(warning)));
+    this.problems.push(...problems, ...unknown.map(asUnusable));
+    if (output === undefined || unknown.length > 0) return undefined;
     const wrong = serverProblems(this.document, path, output);
     this.problems.push(...wrong);
     if (wrong.length > 0) return undefined;
@@ -132,17 +140,25 @@ export class EntryReader {
     return [...byId.values()];
   }
 
-  finish(servers: ServerSpec[], roleServers: Record<string, ServerSpec[]> = {}): DialectRead {
+  finish(
+    servers: ServerSpec[],
+    { roleServers = {}, roles = {} }: Partial<Pick<DialectRead, "roleServers" | "roles">> = {},
+  ): DialectRead {
     const { warnings, problems } = this;
-    return { dialect: this.#dialect, servers, roleServers, warnings, problems, own: this.#own };
+    return { dialect: this.#dialect, servers, roleServers, roles, warnings, problems, own: this.#own };
   }
 }
 
-/** `env.inherit` as a list is not a variable: the entry with it as a key of its own, which takes precedence. */
-export function withOwnInherit(entry: unknown): unknown {
-  if (!isJsonObject(entry) || !isJsonObject(entry["env"]) || !Array.isArray(entry["env"]["inherit"])) return entry;
+/** A key that is not acted on may have been meant to narrow what the server does. */
+export function asUnusable(unknown: Diagnostic): Diagnostic {
+  return { ...unknown, severity: "error", message: unknown.message.replace(/ is ignored$/, "") };
+}
+
+/** `env.inherit` as a list is not a variable but a key of the entry. */
+function withOwnInherit(entry: JsonObject): { readonly entry: JsonObject; readonly inherit?: unknown } {
+  if (!isJsonObject(entry["env"]) || !Array.isArray(entry["env"]["inherit"])) return { entry };
   const { inherit, ...env } = entry["env"];
-  return { inherit, ...entry, env };
+  return { entry: { ...entry, env }, inherit };
 }
 
 // Other programs' names for the keys of a server entry, and other forms of their values.
@@ -150,12 +166,16 @@ export function withOwnInherit(entry: unknown): unknown {
 /** Reports a change; the path is inside the entry. */
 type Note = (path: (string | number)[], message: string) => void;
 
+/** Patterns that together match every tool, and nothing else. */
+export const ALL_TOOLS: readonly string[] = ["readOnly", "writes"];
+
 type Rename = (draft: JsonObject, value: unknown, note: Note) => void;
 
-/** Keys with no meaning here: display, approval habits of the client, editor features. */
+/** Keys with no meaning here: display, features of editors and shops. */
 const IGNORED_KEYS = new Set(
-  `alwaysAllow approvalMode autoApprove autoStart category comment _comment description dev displayName
-  extensionName gallery icon iconUrl icons id note source supportsParallelToolCalls title version`.split(/\s+/),
+  `$schema approvalMode autoStart category comment _comment description dev disabledReason displayName extensionName
+  faviconUrl gallery homepage icon iconPath iconUrl icons id installSource logoUrl note notes provider providerUrl
+  registryUrl repository source supportsParallelToolCalls title version`.split(/\s+/),
 );
 
 const TRANSPORTS: Readonly<Record<string, "stdio" | "http" | "sse" | "">> = {
@@ -175,9 +195,15 @@ const KEY_ALIASES: Readonly<Record<string, Rename>> = {
   transportType: setTransport,
   transport: setTransport,
   serverUrl: (draft, value) => setDefault(draft, "url", value),
+  baseUrl: (draft, value) => setDefault(draft, "url", value),
   httpUrl(draft, value) {
     setDefault(draft, "url", value);
     setDefault(draft, "transport", "http");
+  },
+  tools(draft, value) {
+    // Copilot CLI: a list of the tools that are offered.
+    if (!Array.isArray(value)) setDefault(draft, "tools", value);
+    else if (!value.includes("*")) draft["tools"] = { allow: value };
   },
   workingDir: (draft, value) => setDefault(draft, "cwd", value),
   workingDirectory: (draft, value) => setDefault(draft, "cwd", value),
@@ -198,7 +224,12 @@ const KEY_ALIASES: Readonly<Record<string, Rename>> = {
   maxRestarts: (draft, value) => setRestart(draft, "max", value),
   restartDelayMs: (draft, value) => setRestart(draft, "initialDelay", value),
   disabled: (draft, value) => setDefault(draft, "enabled", typeof value === "boolean" ? !value : value),
+  isActive: (draft, value) => setDefault(draft, "enabled", value),
+  // Read when all other rules are there.
+  autoApprove: () => {},
+  alwaysAllow: () => {},
   disabledTools: (draft, value) => addRules(draft, "deny", value),
+  disabled_tools: (draft, value) => addRules(draft, "deny", value),
   excludeTools: (draft, value) => addRules(draft, "deny", value),
   includeTools: (draft, value) => addRules(draft, "allow", value),
   enabledTools: (draft, value) => addRules(draft, "allow", value),
@@ -210,13 +241,13 @@ export function findIgnoredKeys(raw: JsonObject): string[] {
   return Object.keys(raw).filter((key) => (IGNORED_KEYS.has(key) && key !== "id") || isTrust(key));
 }
 
-/** The entry with Toolcrib's own names. Unknown keys stay, so that they are reported as unknown. */
 export function renameKeys(raw: JsonObject, note: Note): JsonObject {
   const draft: JsonObject = {};
   // Own names first: where a file has both, the foreign one does not override.
   const entries = Object.entries(raw).filter(([key, value]) => value !== null && !IGNORED_KEYS.has(key));
   for (const [key, value] of entries) if (!Object.hasOwn(KEY_ALIASES, key)) draft[key] = value;
   for (const [key, value] of entries) if (Object.hasOwn(KEY_ALIASES, key)) KEY_ALIASES[key]?.(draft, value, note);
+  setApproved(draft, [raw["autoApprove"], raw["alwaysAllow"]].flat());
   splitCommand(draft);
   return draft;
 }
@@ -242,7 +273,19 @@ function setRestart(draft: JsonObject, key: string, value: unknown): void {
   draft["restart"] = { [key]: value, ...(isJsonObject(draft["restart"]) ? draft["restart"] : {}) };
 }
 
-function addRules(draft: JsonObject, list: "allow" | "deny", value: unknown): void {
+/**
+ * Tools that run without a question: the server's other tools ask, as far as they are allowed. A list of none is what programs
+ * write by themselves.
+ */
+function setApproved(draft: JsonObject, approved: readonly unknown[]): void {
+  const names = approved.filter((name) => typeof name === "string");
+  if (names.length === 0 || names.includes("*")) return;
+  const tools = isJsonObject(draft["tools"]) ? draft["tools"] : {};
+  const others: readonly unknown[] = Array.isArray(tools["allow"]) ? tools["allow"] : ALL_TOOLS;
+  addRules(draft, "ask", [...others, ...names.map((name) => `!${name}`)]);
+}
+
+function addRules(draft: JsonObject, list: "allow" | "ask" | "deny", value: unknown): void {
   // An empty list of the other program means "no rule"; an empty allow list here would forbid everything.
   if (!Array.isArray(value) || value.length === 0) return;
   const tools = isJsonObject(draft["tools"]) ? draft["tools"] : {};
@@ -250,9 +293,14 @@ function addRules(draft: JsonObject, list: "allow" | "deny", value: unknown): vo
   draft["tools"] = { ...tools, [list]: [...before, ...value] };
 }
 
-/** `command: ["npx", "-y", "x"]` in one list. */
+/** `command: ["npx", "-y", "x"]` in one list, or `{"path", "args", "env"}` in one object. */
 function splitCommand(draft: JsonObject): void {
   const command = draft["command"];
+  if (isJsonObject(command) && typeof command["path"] === "string") {
+    draft["command"] = command["path"];
+    for (const key of ["args", "env"]) if (command[key] !== undefined) setDefault(draft, key, command[key]);
+    return;
+  }
   if (!Array.isArray(command) || command.length === 0) return;
   const [program, ...args]: unknown[] = command;
   draft["command"] = program;

@@ -3,7 +3,7 @@
  * home's, and keys that would affect the home's servers and data are not read from it.
  */
 import { resolve } from "node:path";
-import { showHidden } from "../guard/detect/show-hidden.ts";
+import { showHidden } from "../base/visible-text.ts";
 import type { Config } from "../model/config.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Diagnostic, LoadedConfig, ProjectReading } from "../model/loaded-config.ts";
@@ -12,7 +12,7 @@ import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK } from "../secrets/mask.ts";
 import { withServerDefaults } from "./server-defaults.ts";
 import { mergeLayers, withHubSandbox } from "./read-config.ts";
-import { GUARD_ORDER } from "./project-trust.ts";
+import { GUARD_ORDER, writtenGuard } from "./project-trust.ts";
 
 type Keys = Readonly<Record<string, true | readonly string[]>>;
 
@@ -117,8 +117,8 @@ function projectServers(
       warn(place, "a role of your own config gets no server from a project; this server is left out");
       return [];
     }
-    // What the project's own `env.inherit` says does not count.
-    const { trust, tags, hubInherit: _hubInherit, ...rest } = spec;
+    // What the project's own `env.inherit` and `start` say does not count.
+    const { trust, tags, hubInherit: _hubInherit, hubStart: _hubStart, ...rest } = spec;
     if (trust === "trusted") warn(`${place}.trust`, 'a project cannot call its servers "trusted"; it is "untrusted"');
     const keepsTags = tags !== undefined && !hasTagRules;
     if (tags !== undefined && !keepsTags) warn(`${place}.tags`, "not used, because rules of your own config name tags");
@@ -165,9 +165,9 @@ function smallerLimits(limits: Config["limits"], written: unknown): Config["limi
   return Object.fromEntries(entries) as Config["limits"];
 }
 
-function stricterGuard(base: LoadedConfig, written: unknown, warn: Warn): Config["guard"] {
+function stricterGuard(base: LoadedConfig, entry: unknown, warn: Warn): Config["guard"] {
   const { guard } = base.config;
-  if (!isJsonObject(written)) return guard;
+  const written = writtenGuard(entry);
   const before: Readonly<Record<string, unknown>> = { ...guard, pins: guard.pins ?? "warn" };
   const stricter = Object.entries(GUARD_ORDER).flatMap(([key, order]) => {
     const wanted = String(written[key]);

@@ -10,7 +10,8 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { withLock } from "../files/lock-file.ts";
 import { writeAtomic } from "../files/write-atomic.ts";
-import { showHidden } from "../guard/detect/show-hidden.ts";
+import { showHidden } from "../base/visible-text.ts";
+import { GUARD_PROFILES, GuardProfileSchema } from "../model/config.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 import type { TrustSubject } from "../model/loaded-config.ts";
 import { ToolcribError } from "../model/errors.ts";
@@ -138,7 +139,7 @@ export function onlyNarrows(before: JsonObject, after: JsonObject): boolean {
   return (
     narrowsLists(part(before, "tools"), part(after, "tools")) &&
     narrowsLimits(part(before, "limits"), part(after, "limits")) &&
-    narrowsGuard(part(before, "guard"), part(after, "guard")) &&
+    narrowsGuard(writtenGuard(before["guard"]), writtenGuard(after["guard"])) &&
     Object.entries(part(after, "servers")).every(([id, lists]) =>
       narrowsLists(part(servers, id), isJsonObject(lists) ? lists : {}),
     )
@@ -199,9 +200,19 @@ export const GUARD_ORDER: Readonly<Record<string, readonly string[]>> = {
   taint: ["off", "ask", "deny"],
 };
 
+/** The keys that a guard sets, by its profile or by itself. */
+export function writtenGuard(guard: unknown): JsonObject {
+  if (typeof guard === "string") return writtenGuard({ profile: guard });
+  if (!isJsonObject(guard)) return {};
+  const profile = GuardProfileSchema.safeParse(guard["profile"]).data;
+  return profile === undefined ? guard : { ...GUARD_PROFILES[profile], ...guard };
+}
+
 function narrowsGuard(before: JsonObject, after: JsonObject): boolean {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].every((key) => {
     const [was, is] = [before[key], after[key]];
+    // What it sets was compared with the other keys.
+    if (key === "profile") return true;
     if (key === "classes") return narrowsClasses(was, is);
     const order = GUARD_ORDER[key];
     // A new key cannot loosen: the home's value counts where it is the stricter one.

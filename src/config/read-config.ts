@@ -14,12 +14,15 @@ import {
   type ConfigPath,
   duplicateServer,
   fileDiagnostic,
+  formatPath,
   invalidConfigError,
+  renderDiagnostic,
 } from "./config-document.ts";
 import { configProblems, configWarnings, serverProblems, serverWarnings } from "./config-rules.ts";
 import { configNode } from "./config-schema.ts";
-import { withOwnInherit } from "./entry-reader.ts";
-import { detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
+import { adaptOwnEntry, detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
+import { asUnusable, EntryReader } from "./entry-reader.ts";
+import { VscodeInputs } from "./editor-variables.ts";
 import { expandTilde, localClientEnvironment, userHome } from "./find-config.ts";
 import { withImportedSandbox, withServerDefaults, withSkillFolder } from "./server-defaults.ts";
 import { describeAllowed, unknownKey, validateConfig } from "./validate-config.ts";
@@ -60,18 +63,23 @@ export async function readConfig(
   const problems = [...document.errors, ...primary.problems, ...fromEnv.problems];
   const warnings = [...document.warnings, ...primary.warnings, ...fromEnv.warnings];
 
-  const config: Config = { ...primary.config, limits: { ...primary.config.limits, ...fromEnv.limits } };
   const imports = await readImports({
     document,
     file,
     baseDir,
     home: options.config === undefined && !isProject ? home : null,
-    list: config.import,
+    list: primary.config.import,
     userHome: userHome(env),
     env,
     read: options.read ?? ((path) => readFile(path, "utf8")),
   });
   warnings.push(...imports.warnings);
+  const config: Config = {
+    ...primary.config,
+    limits: { ...primary.config.limits, ...fromEnv.limits },
+    // A project defines no roles for the home by importing another program's agents.
+    roles: isProject ? primary.config.roles : { ...imports.roles, ...primary.config.roles },
+  };
 
   const own = primary.servers.map((spec) => withSkillFolder(spec, home));
   const imported = imports.layers.map((layer) => (layer.own ? layer : withHubSandbox(layer, config, warnings)));
@@ -98,11 +106,12 @@ function readOwnLayer(document: ConfigDocument, baseDir: string, user: string): 
   // After a syntax error the rest of the text cannot be relied on.
   if (document.errors.length > 0) return { config: defaults(), servers: [], problems: [], warnings: [] };
   const value = document.value === undefined ? {} : document.value;
-  if (detectDialect(value, document.file) === "toolcrib") return readToolcribFile(document, value, baseDir);
+  if (detectDialect(value, document.file) === "toolcrib") return readToolcribFile(document, value, baseDir, user);
   const read = readDialect(value, { file: document.file, document, baseDir, userHome: user });
   const config = {
     ...defaults(),
     mcpServers: Object.fromEntries(read.servers.map((spec) => [spec.id, entryOf(spec)])),
+    roles: read.roles,
   };
   const warnings = [...(read.dialect === "claude" ? unknownTopKeys(document, value) : []), ...read.warnings];
   const servers = [...read.servers, ...serversOfRoles(read.roleServers)];
@@ -111,39 +120,68 @@ function readOwnLayer(document: ConfigDocument, baseDir: string, user: string): 
   return { config, servers, problems: [], warnings: [...warnings, ...skipped] };
 }
 
-function readToolcribFile(document: ConfigDocument, value: unknown, baseDir: string): OwnLayer {
-  const { output, problems, warnings } = validateConfig(document, [], withInherits(value), ConfigSchema, configNode());
+function readToolcribFile(document: ConfigDocument, value: unknown, baseDir: string, user: string): OwnLayer {
+  const reader = new EntryReader(document, "toolcrib", { baseDir, userHome: user });
+  const own = withOwnKeys(value, reader);
+  const { output, problems, warnings } = validateConfig(document, [], own, ConfigSchema, configNode());
   if (output === undefined) return { config: defaults(), servers: [], problems, warnings };
   const found = {
     problems: [...problems, ...configProblems(document, output)],
-    warnings: [...warnings, ...configWarnings(document, output)],
+    warnings: [...reader.warnings, ...configWarnings(document, output)],
   };
+  const ofServers = new Set<Diagnostic>();
   const specsAt = (path: ConfigPath, entries: Readonly<Record<string, ServerEntry>>): ServerSpec[] =>
     Object.entries(entries).map(([id, entry]) => {
-      found.problems.push(...serverProblems(document, [...path, id], entry));
-      found.warnings.push(...serverWarnings(document, [...path, id], entry));
-      return { ...entry, id, origin: { file: document.file, dialect: "toolcrib" }, baseDir };
+      const at = [...path, id];
+      found.problems.push(...serverProblems(document, at, entry));
+      found.warnings.push(...serverWarnings(document, at, entry));
+      const spec: ServerSpec = { ...entry, id, origin: { file: document.file, dialect: "toolcrib" }, baseDir };
+      const inEntry = [`${formatPath(at)}.`, `${formatPath(at)}[`];
+      const unknown = warnings.filter(({ path: where }) => inEntry.some((start) => where.startsWith(start)));
+      if (unknown.length === 0) return spec;
+      for (const warning of unknown) ofServers.add(warning);
+      const wrong = unknown.map(asUnusable);
+      found.warnings.push(...wrong.map((problem) => asSkipped(problem, "this server is not started")));
+      return { ...spec, problem: wrong.map(renderDiagnostic).join("; ") };
     });
   const shared = specsAt(["mcpServers"], output.mcpServers);
   const ofRoles = Object.entries(output.roles).map(([role, { mcpServers = {} }]): [string, ServerSpec[]] => [
     role,
     specsAt(["roles", role, "mcpServers"], mcpServers),
   ]);
+  found.warnings.push(...warnings.filter((warning) => !ofServers.has(warning)));
   return { config: output, servers: [...shared, ...serversOfRoles(Object.fromEntries(ofRoles))], ...found };
 }
 
-/** A config in which every server entry has `inherit` as a key of its own. */
-function withInherits(value: unknown): unknown {
+/**
+ * A config whose server entries have Toolcrib's own keys. The `servers` and `inputs` of a snippet for VS Code are read as well;
+ * of two entries with one id that of `mcpServers` counts.
+ */
+function withOwnKeys(value: unknown, reader: EntryReader): unknown {
   if (!isJsonObject(value)) return value;
-  const config: JsonObject = { ...value };
-  const each = (map: unknown, change: (item: unknown) => unknown): unknown =>
-    isJsonObject(map) ? Object.fromEntries(Object.entries(map).map(([key, item]) => [key, change(item)])) : map;
-  if ("mcpServers" in config) config["mcpServers"] = each(config["mcpServers"], withOwnInherit);
-  if ("roles" in config) {
-    config["roles"] = each(config["roles"], (role) =>
-      isJsonObject(role) && "mcpServers" in role
-        ? { ...role, mcpServers: each(role["mcpServers"], withOwnInherit) }
-        : role,
+  const { servers, inputs, ...rest } = value;
+  const config: JsonObject = isJsonObject(servers) ? rest : { ...value };
+  const known = new VscodeInputs(inputs, ["inputs"], reader);
+  if (Array.isArray(inputs)) delete config["inputs"];
+  const adapted = (map: JsonObject, path: ConfigPath): JsonObject =>
+    Object.fromEntries(
+      Object.entries(map).map(([id, entry]) => [
+        id,
+        isJsonObject(entry) ? adaptOwnEntry(entry, [...path, id], reader, known) : entry,
+      ]),
+    );
+  const own = config["mcpServers"] ?? {};
+  if (isJsonObject(own) && ("mcpServers" in config || isJsonObject(servers))) {
+    const foreign = isJsonObject(servers) ? adapted(servers, ["servers"]) : {};
+    config["mcpServers"] = { ...foreign, ...adapted(own, ["mcpServers"]) };
+  }
+  if (isJsonObject(config["roles"])) {
+    config["roles"] = Object.fromEntries(
+      Object.entries(config["roles"]).map(([id, role]) =>
+        isJsonObject(role) && isJsonObject(role["mcpServers"])
+          ? [id, { ...role, mcpServers: adapted(role["mcpServers"], ["roles", id, "mcpServers"]) }]
+          : [id, role],
+      ),
     );
   }
   return config;
@@ -197,6 +235,8 @@ interface Imports {
   /** In the order in which they win. */
   readonly layers: ServerLayer[];
   readonly warnings: Diagnostic[];
+  /** Agents of the imported files; a role of the same name in the config counts instead. */
+  readonly roles: Record<string, Config["roles"][string]>;
   /** All that were looked for, there or not. */
   readonly files: string[];
 }
@@ -204,7 +244,7 @@ interface Imports {
 /** A file that is missing or broken is a warning: it belongs to another program and must not stop this one. */
 async function readImports(options: ImportOptions): Promise<Imports> {
   const { document, baseDir, home, list, userHome } = options;
-  const imports: Imports = { layers: [], warnings: [], files: [] };
+  const imports: Imports = { layers: [], warnings: [], roles: {}, files: [] };
   const seen = new Set(options.file === null ? [] : [options.file]);
   const report = (index: number, reason: string | undefined): void => {
     if (reason === undefined) return;
@@ -241,10 +281,11 @@ function isClientId(item: string): item is ClientId {
 /** Why there is nothing to read, if so. */
 async function importClient(
   id: ClientId,
-  { baseDir, env, read }: ImportOptions,
+  options: ImportOptions,
   seen: Set<string>,
   imports: Imports,
 ): Promise<string | undefined> {
+  const { baseDir, env, read } = options;
   // Loaded when a config names a client: readers of YAML and TOML are large.
   const [{ clientById }, { isInstalled, readServersOfClient }] = await Promise.all([
     import("../clients/clients.ts"),
@@ -253,6 +294,18 @@ async function importClient(
   const client = clientById(id);
   if (client === undefined) return `there is no client ${id}`;
   const place = localClientEnvironment(env, baseDir);
+  if (id === "openclaw") {
+    // Its agents have servers and rules of their own, which only the reader of the whole file knows.
+    const paths = client.files(place).map(({ path }) => path);
+    const fresh = paths.filter((path) => !seen.has(path));
+    for (const path of fresh) {
+      seen.add(path);
+      imports.files.push(path);
+      const reason = await importFile(path, options, imports);
+      if (reason !== undefined && reason !== MISSING) return `the file ${path} ${reason}`;
+    }
+    return isInstalled(client, place) ? undefined : `${client.name} is not installed here`;
+  }
   const { layers, warnings, broken, files } = await readServersOfClient(client, place, { readProject: read });
   imports.layers.push(...layers.filter(({ file }) => !seen.has(file)));
   imports.warnings.push(...warnings, ...broken.map((problem) => asSkipped(problem, "the file is skipped")));
@@ -286,6 +339,7 @@ async function importFile(
   const value = document.value === undefined ? {} : document.value;
   const read = readDialect(value, { file, document, userHome });
   imports.layers.push({ file, servers: [...read.servers, ...serversOfRoles(read.roleServers)], own });
+  for (const [role, rules] of Object.entries(read.roles)) imports.roles[role] ??= rules;
   imports.warnings.push(
     ...read.warnings,
     ...read.problems.map((problem) => asSkipped(problem, "this server is skipped")),

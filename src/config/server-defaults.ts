@@ -1,11 +1,11 @@
-/** Defaults for a server whose entry does not say: its sandbox, and the variables that it inherits from the hub. */
+/** Defaults for a server whose entry does not say: when it starts, its sandbox, and the variables that it inherits. */
 import { isAbsolute, join, resolve } from "node:path";
 import type { Config } from "../model/config.ts";
 import { type SandboxEntry, sandboxKindOf, type ServerSpec, type SpecOrigin } from "../model/server-spec.ts";
 import { workspaceOf } from "./dialects.ts";
 
 export interface ServerDefaults {
-  readonly config: Pick<Config, "env" | "sandbox" | "skills">;
+  readonly config: Pick<Config, "env" | "sandbox" | "skills" | "start">;
   /** The folder that relative paths of the config start from. */
   readonly baseDir: string;
 }
@@ -17,14 +17,15 @@ interface DefaultedSpec {
   readonly origin: SpecOrigin;
 }
 
-/** A remote server runs elsewhere: no default applies to it. */
+/** A remote server runs elsewhere: no sandbox and no environment apply to it. */
 export function withServerDefaults<Spec extends DefaultedSpec>(
-  spec: Spec,
+  entry: Spec,
   defaults: ServerDefaults,
-): Spec & Pick<ServerSpec, "sandbox" | "sandboxFrom" | "hubInherit"> {
+): Spec & Pick<ServerSpec, "sandbox" | "sandboxFrom" | "hubInherit" | "hubStart"> {
+  const { env, start } = defaults.config;
+  const spec = start === undefined ? entry : { ...entry, hubStart: start };
   if (spec.url !== undefined) return spec;
-  const { inherit } = defaults.config.env;
-  return withSandbox(inherit === undefined ? spec : { ...spec, hubInherit: inherit }, defaults);
+  return withSandbox(env.inherit === undefined ? spec : { ...spec, hubInherit: env.inherit }, defaults);
 }
 
 function withSandbox<Spec extends DefaultedSpec>(

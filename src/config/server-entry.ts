@@ -63,7 +63,8 @@ const IGNORED_KEY = {
 /** Without what is the default anyway. */
 export function toServerEntry(spec: ServerSpec): JsonObject {
   const { id: _id, origin: _origin, baseDir: _baseDir, ownFolder: _own, replaces: _replaces, ...rest } = spec;
-  const { sandboxFrom, sandbox, fromProject: _fromProject, hubInherit: _inherit, ...entry } = rest;
+  const { sandboxFrom, sandbox, fromProject: _project, hubInherit: _inherit, hubStart: _start, ...other } = rest;
+  const { problem: _problem, ...entry } = other;
   const own = sandbox === undefined || sandboxFrom !== undefined ? {} : { sandbox };
   return withoutDefaults({ ...entry, ...own }, defaultsOfEntry());
 }

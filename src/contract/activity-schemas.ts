@@ -18,6 +18,22 @@ export const ClientInfoSchema = z
   .describe("The program, in its own words; transport, process and program as the hub sees them.")
   .meta({ id: "ClientInfo" });
 
+export const TaintOriginSchema = z
+  .object({
+    server: z.string(),
+    name: z.string().describe("The tool, prompt or resource that brought it in first."),
+    read: z.array(z.string()).describe("The latest things that were read, the newest first."),
+    callId: z.string(),
+    at: z.string(),
+    via: z.string().optional().describe("The memory-like server that it was read back from."),
+  })
+  .describe("A server whose content was read, and which anyone may have written.")
+  .meta({ id: "TaintOrigin" });
+
+export const TaintSchema = TaintOriginSchema.extend({ origins: z.array(TaintOriginSchema) })
+  .describe("The first origin, and all of them.")
+  .meta({ id: "Taint" });
+
 export const SessionInfoSchema = z
   .object({
     id: z.string(),
@@ -32,7 +48,7 @@ export const SessionInfoSchema = z
     calls: z.int().min(0),
     running: z.int().min(0).describe("Calls in progress."),
     toolCount: z.int().min(0).nullable().describe("Tools that it sees; null if another hub or node has the session."),
-    taint: z.object({ callId: z.string(), name: z.string(), at: z.string() }).nullable(),
+    taint: TaintSchema.nullable(),
   })
   .meta({ id: "Session" });
 

@@ -21,6 +21,7 @@ const FILES: OutputOf<"connectServer">["server"] = {
   status: "connected",
   capabilities: { tools: {} },
   toolCount: 14,
+  serverName: "secure-filesystem-server",
   serverVersion: "0.2.0",
   lastError: null,
   connectedAt: "2026-11-16T08:00:01.412Z",
@@ -37,6 +38,7 @@ const DETAIL: ServerDetail = {
   editable: true,
   enabled: true,
   autoConnect: true,
+  start: "eager",
   config: CONFIG,
   etag: '"3-9f86d081884c7d65"',
   stderr: ["Secure MCP Filesystem Server running on stdio"],
@@ -99,6 +101,14 @@ const WEATHER: SkillInfo = {
 };
 
 const INSTRUCTIONS = "# Weather\n\nAsk wttr.in for the place and say what it answers.";
+
+const TAINT_ORIGIN = {
+  server: "web",
+  name: "web__fetch",
+  read: ["https://example.com/article"],
+  callId: "1b0f3a52-5a55-4a83-9a0c-0e6b8a6f2f11",
+  at: "2026-01-05T09:31:02.000Z",
+};
 
 const SESSION: SessionInfo = {
   id: "5f0c2e9e-3a60-4a1b-9a53-0a6f3f1f2b11",
@@ -381,6 +391,7 @@ export const EXAMPLES: Examples = {
           state: "failed",
           status: "error",
           toolCount: 0,
+          serverName: null,
           serverVersion: null,
           connectedAt: null,
           lastError: "wiki.example.com answered with status 401",
@@ -397,6 +408,16 @@ export const EXAMPLES: Examples = {
     output: { session: { ...SESSION, tools: ["files__read_text_file"], activeSkills: [], servers: [], notices: [] } },
   },
   closeSession: { input: { sessionId: SESSION.id }, output: { sessionId: SESSION.id } },
+  listTaint: {
+    input: {},
+    output: {
+      sessions: [
+        { id: SESSION.id, door: SESSION.door, user: SESSION.user, taint: { ...TAINT_ORIGIN, origins: [TAINT_ORIGIN] } },
+      ],
+      memories: [{ server: "memory", origins: [TAINT_ORIGIN] }],
+    },
+  },
+  clearTaint: { input: { sessionId: SESSION.id }, output: { sessionId: SESSION.id } },
   listApprovals: { input: {}, output: { approvals: [APPROVAL], total: 1 } },
   getApproval: { input: { approvalId: APPROVAL.id }, output: { approval: APPROVAL } },
   answerApproval: {

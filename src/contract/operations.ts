@@ -15,6 +15,8 @@ import {
   SessionDetailSchema,
   SessionInfoSchema,
   SessionNoticeSchema,
+  TaintOriginSchema,
+  TaintSchema,
 } from "./activity-schemas.ts";
 import {
   PinKindSchema,
@@ -265,6 +267,17 @@ export const OPERATIONS = {
           "Entries by name, as under `mcpServers`, or a list of entries with names. Entries with a command need `admin`.",
         ),
       role: z.string().optional().describe("The caller's own; others need `admin` and a caller without a role."),
+      conversation: z
+        .string()
+        .min(1)
+        .max(200)
+        .optional()
+        .describe(
+          "An id of the caller's own: sessions with the same one share what they have read that anyone may have written.",
+        ),
+      parent: Id.optional().describe(
+        "A session of the caller that this one belongs to, as a sub-agent's does; they share the same.",
+      ),
       workspaceDir: z.string().min(1).max(4096).optional().describe("A folder on the hub's machine; needs `admin`."),
       waitMs: z
         .int()
@@ -293,6 +306,28 @@ export const OPERATIONS = {
     summary: "Ends a session, its calls and its own servers. Sessions of other callers need `admin`.",
     input: z.strictObject({ sessionId: Id }),
     output: z.object({ sessionId: z.string() }),
+  }),
+
+  listTaint: operation({
+    scope: "admin",
+    summary: "Open sessions that have read what anyone may have written, and memory-like servers that hold some of it.",
+    input: z.strictObject({}),
+    output: z.object({
+      sessions: z.array(
+        z.object({ id: z.string(), door: z.string(), user: z.string().nullable(), taint: TaintSchema }),
+      ),
+      memories: z.array(z.object({ server: z.string(), origins: z.array(TaintOriginSchema) })),
+    }),
+  }),
+  clearTaint: operation({
+    scope: "admin",
+    summary:
+      '"I have read it": what a session and others of its conversation have read, or what is in a memory-like server, counts no more.',
+    input: z.strictObject({
+      sessionId: Id.optional().describe("An open session. Either this or `memory`."),
+      memory: Id.optional().describe("The id of a memory-like server."),
+    }),
+    output: z.object({ sessionId: z.string().optional(), memory: z.string().optional() }),
   }),
 
   listApprovals: operation({

@@ -1,6 +1,10 @@
 /** The operations over HTTP. Where an operation has a path parameter, it is the input of that name. */
 import type { OperationName } from "./operations.ts";
 
+/** How a program names itself: `name/version`. */
+export const CLIENT_HEADER = "x-toolcrib-client";
+/** The same in the query of a WebSocket, where browsers can set no header. */
+export const CLIENT_PARAM = "client";
 export const API_PATH = "/api/v1";
 /** Below `API_PATH`: the records of `listAudit` as lines. It takes the same inputs, except those of one page. */
 export const AUDIT_EXPORT_PATH = "/audit/export";
@@ -48,6 +52,8 @@ export const REST_ROUTES = [
   { operation: "openSession", method: "POST", path: "/sessions", from: "body", status: 201 },
   { operation: "getSession", method: "GET", path: "/sessions/{sessionId}" },
   { operation: "closeSession", method: "DELETE", path: "/sessions/{sessionId}" },
+  { operation: "listTaint", method: "GET", path: "/taint" },
+  { operation: "clearTaint", method: "POST", path: "/taint/clear", from: "body" },
   { operation: "listApprovals", method: "GET", path: "/approvals", from: "query" },
   { operation: "getApproval", method: "GET", path: "/approvals/{approvalId}" },
   { operation: "answerApproval", method: "POST", path: "/approvals/{approvalId}", from: "body" },

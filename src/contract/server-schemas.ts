@@ -1,6 +1,6 @@
 /** Servers as the HTTP contract shows and takes them. */
 import { z } from "zod";
-import { ServerIdSchema } from "../model/server-spec.ts";
+import { ServerIdSchema, StartSchema } from "../model/server-spec.ts";
 
 export const SERVER_STATES = [
   "disabled",
@@ -24,6 +24,7 @@ export const ServerInfoSchema = z
     status: z.enum(["connecting", "connected", "disconnected", "error"]),
     capabilities: JsonObjectSchema,
     toolCount: z.int().min(0),
+    serverName: z.string().nullable().describe("What the server calls itself."),
     serverVersion: z.string().nullable(),
     lastError: z.string().nullable(),
     hint: z.string().optional(),
@@ -37,6 +38,10 @@ export const ServerInfoSchema = z
       .string()
       .optional()
       .describe("In state `connecting`: what the start waits for, such as `installing @scope/name …`."),
+    sleeping: z
+      .literal(true)
+      .optional()
+      .describe("In state `idle`: its lists are shown, and the next use, or `connect`, starts it."),
     connectedAt: z.string().nullable(),
     origin: z.object({ file: z.string(), dialect: z.string() }),
     tags: z.array(z.string()),
@@ -71,6 +76,7 @@ export const ServerDetailSchema = ServerInfoSchema.extend({
   editable: z.boolean().describe("Whether PATCH and DELETE work; a server of the user's file is changed there."),
   enabled: z.boolean(),
   autoConnect: z.boolean(),
+  start: StartSchema.describe("When it is connected: with the hub, or when it is first used."),
   config: JsonObjectSchema.describe("Its entry with references as written, and plain secrets masked."),
   etag: z.string().describe("Changes with the entry. Send it as `If-Match`."),
   stderr: z.array(z.string()).describe("The last lines that its program wrote to stderr, masked."),

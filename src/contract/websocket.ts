@@ -137,6 +137,8 @@ export const COMMANDS = {
   "approvals.answer": { operation: "answerApproval" },
   "sessions.open": { operation: "openSession" },
   "sessions.close": { operation: "closeSession" },
+  "taint.list": { operation: "listTaint" },
+  "taint.clear": { operation: "clearTaint" },
 } as const satisfies Readonly<Record<string, SocketCommand>>;
 
 const CallStarted = z.object({
@@ -186,7 +188,11 @@ function event<Fields extends z.ZodType>(scope: EventScope, summary: string, fie
 export const EVENTS = {
   "mcp.server.added": event("read", "A server was added.", z.object({ server: ServerInfoSchema })),
   "mcp.server.removed": event("read", "A server was removed.", z.object({ serverId: z.string() })),
-  "mcp.server.changed": event("read", "A server's entry or state has changed.", ServerChange),
+  "mcp.server.changed": event(
+    "read",
+    "A server's entry or state has changed.",
+    ServerChange.extend({ state: ServerInfoSchema.shape.state }),
+  ),
   "mcp.server.connected": event("read", "A server is connected.", ServerChange),
   "mcp.server.disconnected": event(
     "read",

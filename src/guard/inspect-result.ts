@@ -5,7 +5,8 @@ import { type Finding, isAtLeast } from "../model/finding.ts";
 import type { Result } from "../model/protocol.ts";
 import { resultBytes } from "./result-size.ts";
 import { mapTexts, type ResultTexts, rewriteTexts, textsOf } from "./result-texts.ts";
-import { scanTexts, scanTextsInTurns, type TextFindings, type YieldNow } from "./scan-texts.ts";
+import type { Place, Sensitivity } from "./scan-text.ts";
+import { scanLargeTexts, scanTexts, type TextFindings } from "./scan-texts.ts";
 import { findingKinds, withUntrustedMark, wrapUntrusted } from "./wrap-untrusted.ts";
 
 /** The verdict of the guard on a result. */
@@ -39,6 +40,8 @@ export interface UntrustedOrigin {
   readonly boundary: string;
   readonly wrap: boolean;
   readonly onSuspicious: GuardRules["onSuspicious"];
+  readonly place: Place;
+  readonly sensitivity: Sensitivity;
 }
 
 /** Reported findings of one result, the worst first. */
@@ -47,19 +50,15 @@ const MAX_FINDINGS = 200;
 const MAX_WRAPPED_TEXTS = 5_000;
 const NO_FINDINGS: TextFindings = new Map();
 
-/** Fails closed: a detector that throws rejects the result. Others get their turn while it is read. */
-export async function inspectResult(
-  result: Result,
-  options: InspectionOptions,
-  yieldNow: YieldNow = async () => {},
-): Promise<Inspection> {
+/** Fails closed: a scan that throws rejects the result. A large one is read off the main thread. */
+export async function inspectResult(result: Result, options: InspectionOptions): Promise<Inspection> {
   try {
     const { untrusted } = options;
     const bytes = resultBytes(result, options.resultBytes);
     if (!(bytes <= options.resultBytes)) return tooLarge(options.resultBytes);
     if (untrusted === undefined) return { verdict: "pass", bytes, findings: [] };
     const texts = textsOf(result);
-    const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : await scanTextsInTurns(texts.texts, yieldNow);
+    const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : await scanLargeTexts(texts.texts, untrusted);
     return applyGuardRules({ result, bytes, texts, found }, untrusted);
   } catch (error) {
     return inspectionFailed(error);
@@ -70,7 +69,7 @@ export async function inspectResult(
 export function inspectShortResult(result: Result, untrusted: UntrustedOrigin): Inspection {
   try {
     const texts = textsOf(result);
-    const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : scanTexts(texts.texts);
+    const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : scanTexts(texts.texts, untrusted);
     return applyGuardRules({ result, bytes: 0, texts, found }, untrusted);
   } catch (error) {
     return inspectionFailed(error);
@@ -106,6 +105,7 @@ function applyGuardRules({ result, bytes, texts, found }: Scanned, source: Untru
     wrapped: source.wrap,
     ...(source.wrap ? { boundary: source.boundary } : {}),
     findings: findingKinds(serious),
+    ...(serious.length === 0 ? {} : { place: source.place, score: Math.max(...serious.map(({ score }) => score)) }),
   };
   return { verdict: "changed", bytes, findings, result: withUntrustedMark(wrapped, mark) };
 }

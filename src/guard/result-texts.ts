@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Result } from "../model/protocol.ts";
-import { characterSet, runEnd } from "./detect/runs.ts";
+import { characterSet, runEnd } from "./decode.ts";
 import { hasReservedKeys, withoutReservedKeys } from "./wrap-untrusted.ts";
 
 /** Given a text, its replacement; the same text leaves it as it is. */

@@ -1,11 +1,9 @@
 /** Scans definitions: every model that is offered a tool reads its definition before any call. */
-import type { Finding, Severity } from "../model/finding.ts";
+import type { Finding, FindingCode, Severity } from "../model/finding.ts";
 import type { JsonObject } from "../model/json.ts";
-import { detect } from "./detect/detect.ts";
-import { showHidden } from "./detect/show-hidden.ts";
+import { showHidden } from "../base/visible-text.ts";
+import { scanText, type Sensitivity } from "./scan-text.ts";
 import { scanTexts } from "./scan-texts.ts";
-
-export { showHidden };
 
 export interface DefinitionFinding {
   /** Where in the definition, as keys joined by dots: `inputSchema.properties.note.description`. */
@@ -28,9 +26,9 @@ const HARMLESS = /^[\w.$-]{0,20}$/;
  * Suspicious texts of one definition: of a tool, a prompt, a resource or a template. All strings and all keys are read,
  * also enum texts, defaults and examples, since all of them reach the model.
  */
-export function scanDefinition(definition: JsonObject): DefinitionFinding[] {
+export function scanDefinition(definition: JsonObject, sensitivity?: Sensitivity): DefinitionFinding[] {
   const { texts, isWhole } = textsOf(definition);
-  const found = scanTexts(new Set(texts.map(readAs)));
+  const found = scanTexts(new Set(texts.map(readAs)), { place: "definition", sensitivity });
   const findings: DefinitionFinding[] = [];
   for (const text of texts) {
     const raw = found.get(readAs(text)) ?? [];
@@ -48,18 +46,21 @@ const UNREADABLE: Finding = {
   start: 0,
   end: 0,
   excerpt: "The definition is nested too deeply or is too large to be read.",
+  score: 5,
+  rules: ["unreadable"],
+  place: "definition",
 };
 
 /** Scans the `instructions` of a server. */
-export function scanInstructions(text: string): Finding[] {
-  return gradeText(detect(text));
+export function scanInstructions(text: string, sensitivity?: Sensitivity): Finding[] {
+  return gradeText(scanText(text, { place: "instructions", sensitivity }));
 }
 
 /**
  * Definitions speak to the model by their nature ("you must call X first", "ask the user for the key"), so what is
  * only directed speech counts less than in a result.
  */
-const EXPECTED = new Set(["agent_directive", "tool_call_forging", "exfiltration_link"]);
+const EXPECTED = new Set<FindingCode>(["agent_directive", "tool_directive", "tool_call_forging", "exfiltration_link"]);
 
 function gradeText(findings: readonly Finding[]): Finding[] {
   const alone = findings.every(({ code }) => EXPECTED.has(code));
@@ -75,7 +76,19 @@ function gradeName(name: string, found: readonly Finding[]): Finding[] {
   const excerpt = (): string => showHidden(name.slice(0, 160)).slice(0, 160);
   const findings = found.map((finding) => ({ ...finding, excerpt: excerpt() }));
   if (!HIDDEN_IN_NAME.test(name) || findings.some(({ code }) => code === "hidden_text")) return findings;
-  return [...findings, { code: "hidden_text", severity: "medium", start: 0, end: name.length, excerpt: excerpt() }];
+  return [
+    ...findings,
+    {
+      code: "hidden_text",
+      severity: "medium",
+      start: 0,
+      end: name.length,
+      excerpt: excerpt(),
+      score: 5,
+      rules: ["hidden-in-name"],
+      place: "definition",
+    },
+  ];
 }
 
 interface Text {

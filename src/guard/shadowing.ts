@@ -2,7 +2,7 @@
 import { isOneEditAway } from "../base/near-matches.ts";
 import type { ToolCapability } from "../model/capability.ts";
 import type { Severity } from "../model/finding.ts";
-import { normalise } from "./detect/normalise.ts";
+import { normalise } from "./normalise.ts";
 
 /** A tool as the search for shadowing sees it: its names, and everything in its definition that a model reads. */
 export interface ListedTool {

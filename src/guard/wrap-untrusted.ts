@@ -6,7 +6,7 @@ import { describeBlock, isEmptyResultText, modelContent, resultText, truncateMid
 import { type Finding, FINDING_CODES, SEVERITIES } from "../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { CallToolResult, ContentBlock, Result } from "../model/protocol.ts";
-import { normalise, type NormalText } from "./detect/normalise.ts";
+import { normalise, type NormalText } from "./normalise.ts";
 
 export const MARKER = "UNTRUSTED_TOOL_RESULT";
 
@@ -154,6 +154,9 @@ export interface UntrustedMark {
   /** The id of the boundary, where texts are wrapped. */
   readonly boundary?: string;
   readonly findings: readonly FindingKind[];
+  /** With findings: where the server put the text, and the highest score, of 10. */
+  readonly place?: string;
+  readonly score?: number;
 }
 
 export function withUntrustedMark(result: Result, mark: UntrustedMark): Result {

@@ -1,4 +1,5 @@
 /** The parts of a hub that doors and commands need and programs do not. */
+import type { Snapshot } from "../catalog/snapshot.ts";
 import type { Quarantined } from "../catalog/quarantine.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
@@ -12,12 +13,14 @@ import type { HubActivity } from "./activity/hub-activity.ts";
 import type { HubAudit } from "./audit/hub-audit.ts";
 import type { CompleteRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 import { notFoundError } from "./call/locate.ts";
+import type { Taints } from "./call/taints.ts";
 import type { ConnectionSettings } from "./create/build-servers.ts";
 import type { HubSessions } from "./create/hub-sessions.ts";
 import type { CurrentWiring, HubParts, Wiring } from "./create/wiring.ts";
 import type { HubEvents } from "./hub-events.ts";
 import type { IdleClient } from "./hub-options.ts";
 import type { HubPins } from "./pins/hub-pins.ts";
+import type { Pins } from "./pins/pins.ts";
 import type { Reloader } from "./reload/reloader.ts";
 import { watchConfig } from "./reload/watch-config.ts";
 import type { ServerRegistry } from "./servers/server-registry.ts";
@@ -79,6 +82,11 @@ export class HubInternals {
     return this.#deps.sessions.all();
   }
 
+  /** Who shares what was read from strangers, and how a person clears it. */
+  get taints(): Taints {
+    return this.#deps.sessions.taints;
+  }
+
   complete(session: Session, { ref, argument, context, ...options }: CompleteRequest): Promise<Outcome> {
     const use: Use = { kind: "completion", ref, argument, context };
     return this.#deps.current.run(session, use, options);
@@ -108,6 +116,11 @@ export class HubInternals {
     return this.#wiring.offered.of(session, options);
   }
 
+  /** Those that the session sees and that fit the query, best first. */
+  search(session: Session, query: string, limit: number): ToolCapability[] {
+    return this.#wiring.search.find(session, query, limit);
+  }
+
   /** The lists of a client: all that the session sees, and of the tools those that it is offered. */
   lists(session: Session): { readonly view: View; readonly tools: readonly ToolCapability[] } {
     const { views, offered } = this.#wiring;
@@ -125,6 +138,16 @@ export class HubInternals {
   /** Numbers for metrics that are kept nowhere else: calls in progress by source, and audit records that were lost. */
   measures(): { readonly underWay: Iterable<readonly [string, number]>; readonly auditLost: number } {
     return { underWay: this.#deps.parts.limits.inFlight(), auditLost: this.#deps.parts.audit.lost ?? 0 };
+  }
+
+  /** The current pins; `hub.pins` is for operators. */
+  get pins(): Pins {
+    return this.#deps.parts.definitions.pins;
+  }
+
+  /** All that servers offer, whatever the rules say about it. */
+  catalog(): Snapshot {
+    return this.#deps.parts.catalog.snapshot();
   }
 
   quarantined(): readonly Quarantined[] {

@@ -4,6 +4,9 @@ export const BRIDGE_PROTOCOL = "toolcrib-bridge";
 /** Has the hello as base64url of JSON. */
 export const HELLO_HEADER = "x-toolcrib-hello";
 
+/** Of responses: the version of the hub. */
+export const VERSION_HEADER = "x-toolcrib-version";
+
 export interface BridgeHello {
   /** Of Toolcrib on the client's side. */
   readonly version: string;
@@ -15,4 +18,8 @@ export interface BridgeHello {
   /** The program that started it, where the system says. */
   readonly program?: string | undefined;
   readonly cwd?: string | undefined;
+  /** The program file of the bridge: of a newer version it takes the hub's place. */
+  readonly entry?: string | undefined;
+  /** Variables that `hub.clientEnv` names. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }

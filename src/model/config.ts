@@ -7,6 +7,7 @@ import {
   SandboxSchema,
   ServerEntrySchema,
   ServerIdSchema,
+  StartSchema,
   ToolRulesSchema,
 } from "./server-spec.ts";
 
@@ -274,7 +275,7 @@ const LimitsSchema = z.strictObject({
   graceMs: z
     .int()
     .min(0)
-    .default(300_000)
+    .default(30_000)
     .describe("Milliseconds for which the tools of a disconnected server stay listed."),
 });
 
@@ -284,6 +285,10 @@ const HubToolsSchema = ToolRulesSchema.extend({
   naming: z
     .string()
     .regex(/\{tool\}/, "a template that contains {tool}")
+    .regex(
+      /^(?:[A-Za-z0-9_-]|\{server\}|\{tool\})*$/,
+      "a template of {server}, {tool}, letters, digits, _ and -: model providers accept no other character in a name",
+    )
     .default(DEFAULT_NAMING)
     .describe("Template of public names, with `{server}` and `{tool}`."),
   askTimeout: Count.default(300_000).describe(
@@ -333,40 +338,85 @@ const SkillsSchema = z.strictObject({
     ),
 });
 
-const GuardSchema = z.strictObject({
+/** The keys that each profile sets. `watch` is what applies without `guard`, apart from pins of a config given in code. */
+export const GUARD_PROFILES = {
+  off: { wrap: "none", onSuspicious: "ignore", definitions: "ignore", pins: "off", taint: "off" },
+  watch: { wrap: "agents", onSuspicious: "warn", definitions: "warn", pins: "warn", taint: "off" },
+  balanced: { wrap: "agents", onSuspicious: "warn", definitions: "warn", pins: "ask", taint: "ask" },
+  strict: { wrap: "all", onSuspicious: "block", definitions: "quarantine", pins: "block", taint: "deny" },
+} as const;
+
+export const GuardProfileSchema = z.enum(["off", "watch", "balanced", "strict"]);
+
+const GuardObjectSchema = z.strictObject({
+  profile: GuardProfileSchema.optional().describe(
+    "The profile that the keys below change; what applies without `guard` if absent.",
+  ),
   wrap: z
     .enum(["all", "agents", "none"])
-    .default("agents")
-    .describe("Who gets untrusted text between boundary markers."),
+    .optional()
+    .describe("Who gets untrusted text between boundary markers: `agents` without a profile."),
   onSuspicious: z
     .enum(["ignore", "warn", "redact", "block"])
-    .default("warn")
-    .describe("How to handle a result that looks like an attack."),
+    .optional()
+    .describe("How to handle a result that looks like an attack: `warn` without a profile."),
+  sensitivity: z
+    .enum(["low", "normal", "high"])
+    .default("normal")
+    .describe("How much it takes for a text to look like an attack: `high` finds more and has more false alarms."),
   definitions: z
     .enum(["ignore", "warn", "quarantine"])
-    .default("warn")
-    .describe("How to handle a tool whose description looks like an attack."),
+    .optional()
+    .describe("How to handle a tool whose description looks like an attack: `warn` without a profile."),
   pins: z
     .enum(["off", "warn", "ask", "block"])
     .optional()
     .describe(
-      "How to handle tools, prompts, resources, templates and instructions that changed or are new since their server was first seen: `warn` if absent, `off` for a config given in code.",
+      "How to handle tools, prompts, resources, templates and instructions that changed or are new since their server was first seen. Without a profile `warn`, and `off` for a config given in code.",
     ),
   taint: z
     .enum(["off", "ask", "deny"])
-    .default("off")
+    .optional()
     .describe(
-      "How to handle tools that destroy or send out data after a session has read untrusted open-world content.",
+      "How to handle tools that destroy or send out data after a session has read untrusted open-world content: `off` without a profile.",
     ),
   classes: z
     .strictObject({
       openWorld: Texts.optional().describe("Tools that bring in content from anywhere."),
       destructive: Texts.optional().describe("Tools that can destroy data."),
-      sendsOut: Texts.optional().describe("Tools that can send data out; open-world tools always count."),
+      sendsOut: Texts.optional().describe("Tools that can send data out."),
+      memory: Texts.optional().describe(
+        "Tools that keep notes for later sessions: what a tainted session writes there taints who reads it.",
+      ),
     })
     .prefault({})
-    .describe("Corrects the classes that tools declare: patterns to add, with `!` in front to remove."),
+    .describe(
+      "Corrects the classes of tools, which come from their hints and from the list of well-known servers: patterns to add, with `!` in front to remove.",
+    ),
 });
+
+const GuardSchema = z.union([GuardProfileSchema, GuardObjectSchema]).transform(guardOf);
+
+/** The full form of a guard: what its profile sets, changed by its own keys. */
+function guardOf(entry: GuardEntry): GuardRules {
+  const given = typeof entry === "string" ? GuardObjectSchema.parse({ profile: entry }) : entry;
+  const set = GUARD_PROFILES[given.profile ?? "watch"];
+  return {
+    ...given,
+    wrap: given.wrap ?? set.wrap,
+    onSuspicious: given.onSuspicious ?? set.onSuspicious,
+    definitions: given.definitions ?? set.definitions,
+    // Without a profile, whether there are pins depends on where the config comes from.
+    pins: given.pins ?? (given.profile && set.pins),
+    taint: given.taint ?? set.taint,
+  };
+}
+
+type GuardObject = z.output<typeof GuardObjectSchema>;
+type GuardEntry = GuardObject | z.output<typeof GuardProfileSchema>;
+type GuardMode = "wrap" | "onSuspicious" | "definitions" | "taint";
+/** With everything that its profile sets. */
+export type GuardRules = Omit<GuardObject, GuardMode> & Required<Pick<GuardObject, GuardMode>>;
 
 const KeyReference = z
   .string()
@@ -427,8 +477,6 @@ const SecretsSchema = z.strictObject({
   ),
 });
 
-export type GuardRules = z.output<typeof GuardSchema>;
-
 const HubSchema = z.strictObject({
   idleMinutes: z
     .number()
@@ -436,6 +484,13 @@ const HubSchema = z.strictObject({
     .max(100_000)
     .default(30)
     .describe("A hub that a client started in the background ends after this time without clients; 0 for never."),
+  clientEnv: z
+    .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/))
+    .max(100)
+    .default([])
+    .describe(
+      'Environment variables that stdio clients pass on: in a server with isolation "session", references use them before those of the hub.',
+    ),
 });
 
 export const ConfigSchema = z.strictObject({
@@ -461,7 +516,9 @@ export const ConfigSchema = z.strictObject({
     .record(z.string().min(1), RoleSchema)
     .prefault({})
     .describe("Subsets of servers and tools, by name of the role."),
-  guard: GuardSchema.prefault({}).describe("How to handle untrusted content."),
+  guard: GuardSchema.prefault({}).describe(
+    "How to handle untrusted content: a profile (`off`, `watch`, `balanced` or `strict`), or an object.",
+  ),
   audit: AuditSchema.prefault({}).describe("The audit log."),
   secrets: SecretsSchema.prefault({}).describe("How `secret://` references are resolved."),
   hub: HubSchema.prefault({}).describe("The hub that clients share in the background."),
@@ -477,6 +534,9 @@ export const ConfigSchema = z.strictObject({
     ),
   env: EnvSettingsSchema.prefault({}).describe("The environment that programs of servers get."),
   sandbox: SandboxSchema.optional().describe("The sandbox of servers that do not set their own; `none` if absent."),
+  start: StartSchema.optional().describe(
+    "When servers that do not say so themselves are connected: with the hub (`eager`) or when they are first used (`lazy`); `eager` if absent.",
+  ),
   containers: ContainersSchema.prefault({}).describe("How containers are run."),
   cluster: ClusterSchema.optional().describe(
     "Runs several hubs as one: the address of a NATS server with JetStream. `store` must be a PostgreSQL database.",

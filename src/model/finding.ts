@@ -2,6 +2,10 @@
 export const FINDING_CODES = [
   "instruction_override",
   "agent_directive",
+  "task_switch",
+  "authority_claim",
+  "prompt_theft",
+  "tool_directive",
   "concealment",
   "role_forging",
   "tool_call_forging",
@@ -32,6 +36,12 @@ export interface Finding {
   readonly end: number;
   /** Short and printable: hidden characters are written as `\u{…}`. */
   readonly excerpt: string;
+  /** Of 10, for the passage that it belongs to. */
+  readonly score: number;
+  /** The rules that matched. */
+  readonly rules: readonly string[];
+  /** Where the server put the text: `result`, `definition`, `error` … */
+  readonly place: string;
 }
 
 export function isAtLeast(severity: Severity, least: Severity): boolean {

@@ -188,6 +188,10 @@ export const ServerIdSchema = z
   .regex(ID_PATTERN, "a letter or digit, then up to 63 letters, digits, spaces or any of . _ @ -")
   .refine((id) => id !== "local", 'an id other than "local", which is the source id of in-process tools');
 
+export const StartSchema = z.enum(["eager", "lazy"]);
+
+const DURATION = /^[1-9]\d{0,3}[smh]$/;
+
 /** One entry under `mcpServers`. */
 export const ServerEntrySchema = z.strictObject({
   name: z.string().min(1).optional().describe("Display name; the id if absent."),
@@ -217,6 +221,16 @@ export const ServerEntrySchema = z.strictObject({
     .describe("Inferred if absent: stdio for a command; a url tries Streamable HTTP, then SSE."),
   enabled: z.boolean().default(true).describe("false keeps the entry but never connects it."),
   autoConnect: z.boolean().default(true).describe("false connects it only on request."),
+  start: StartSchema.optional().describe(
+    "When it is connected: with the hub (`eager`), or when it is first used (`lazy`), until when the lists that it last gave are shown. The hub's `start` if absent.",
+  ),
+  idle: z
+    .string()
+    .regex(DURATION, "a time such as 90s, 15m or 2h")
+    .optional()
+    .describe(
+      "Stops it after this time without use, such as `15m`; the next use starts it again. Never if absent: a server may keep state.",
+    ),
   timeout: Milliseconds.default(30_000).describe("Milliseconds that connecting may take."),
   installTimeout: Milliseconds.max(MAX_TIMER_MS)
     .default(300_000)
@@ -314,6 +328,22 @@ export interface ServerSpec extends ServerEntry {
   readonly sandboxFrom?: "hub" | "skills";
   /** `env.inherit` of the config, if it is set. The entry's own `inherit` takes precedence. It is never written back. */
   readonly hubInherit?: readonly string[];
+  /** `start` of the config, if it is set. The entry's own takes precedence. It is never written back. */
+  readonly hubStart?: ServerEntry["start"];
+  /** Set if the entry says something that cannot be done: what and where. The server is not started. Never written back. */
+  readonly problem?: string;
   /** Set for a server of a project config: servers of the home take precedence over it in everything. */
   readonly fromProject?: true;
+}
+
+/** Whether it waits for its first use, once its lists are known. */
+export function isLazy({ start, hubStart }: Pick<ServerSpec, "start" | "hubStart">): boolean {
+  return (start ?? hubStart) === "lazy";
+}
+
+/** Milliseconds without use after which it is stopped; undefined for never. */
+export function idleMsOf({ idle }: Pick<ServerSpec, "idle">): number | undefined {
+  if (idle === undefined || !DURATION.test(idle)) return undefined;
+  const unitMs = idle.endsWith("s") ? 1000 : idle.endsWith("m") ? 60_000 : 3_600_000;
+  return Math.min(Number.parseInt(idle, 10) * unitMs, MAX_TIMER_MS);
 }

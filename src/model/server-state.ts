@@ -7,7 +7,7 @@ export type TransportKind = "stdio" | "http" | "sse";
 /** Every state a server can be in; nothing else is a state. */
 export type ServerState =
   | { readonly kind: "disabled" }
-  /** Known, and not asked to connect yet. */
+  /** Known, and not asked to connect yet, or put to sleep. */
   | { readonly kind: "idle" }
   /** `progress`: what the start waits for, such as a package that is being installed. */
   | { readonly kind: "connecting"; readonly progress?: string }
@@ -58,6 +58,8 @@ export interface ServerInfo {
   readonly status: ServerStatus;
   readonly capabilities: JsonObject;
   readonly toolCount: number;
+  /** Its own name for itself. */
+  readonly serverName: string | null;
   readonly serverVersion: string | null;
   readonly lastError: string | null;
   /** How to fix `lastError`, if that is known. */
@@ -66,6 +68,8 @@ export interface ServerInfo {
   readonly problem?: string;
   /** In state `connecting`: what the start waits for, such as `installing @scope/name …`. */
   readonly progress?: string;
+  /** In state `idle`: its lists are shown, and the next use of one of them starts it. */
+  readonly sleeping?: true | undefined;
   /** ISO time of the current connection, or null. */
   readonly connectedAt: string | null;
   readonly origin: SpecOrigin;

@@ -143,10 +143,14 @@ export interface SkillFacts {
   readonly warnings: readonly SkillWarning[];
 }
 
-/** Frozen. */
-export interface Skill extends SkillFacts {
+/** A skill and where it is, without the text. */
+export interface LocatedSkill extends SkillFacts {
   /** Absolute. */
   readonly dir: string;
+}
+
+/** Frozen. */
+export interface Skill extends LocatedSkill {
   /** The markdown after the frontmatter. */
   readonly body: string;
   /** SKILL.md as it is on disk. */

@@ -76,6 +76,8 @@ export interface UseContext extends UseOptions {
   readonly session: SessionContext;
   readonly signal: AbortSignal;
   readonly client: ClientSide;
+  /** For a source that had to be started first, which may list other things now: rejects if this may no longer run. */
+  readonly confirm?: () => Promise<void>;
 }
 
 /** Anything that lists and runs capabilities: a Connection, the in-process registry, the skills. */
@@ -123,6 +125,8 @@ export interface ClientSide {
 }
 
 /** The part of a session that a Source may know and use. */
+export type ClientEnv = Readonly<Record<string, string>>;
+
 export interface SessionContext {
   readonly id: string;
   /** The door that opened it: `library`, `cli`, … */
@@ -132,6 +136,8 @@ export interface SessionContext {
   readonly user?: string;
   /** True for a session of the user who runs the hub. */
   readonly owner: boolean;
+  /** Variables of its client that `hub.clientEnv` names: references of its own connections use them first. */
+  readonly clientEnv?: ClientEnv;
   readonly workspaceDir?: string;
   /** Answers servers, for calls without their own client. */
   readonly client: ClientSide;

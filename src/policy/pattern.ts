@@ -3,6 +3,7 @@ import type { Capability } from "../model/capability.ts";
 import type { ToolAnnotations } from "../model/protocol.ts";
 import { canonicalPatterns, couldNameUri, spellingsOf } from "./canonical-uri.ts";
 import { compileGlob } from "./glob.ts";
+import type { Effect, KnownTool } from "./well-known-servers.ts";
 
 export interface Matchable {
   /** A tool if absent. */
@@ -14,6 +15,10 @@ export interface Matchable {
   readonly ownNames?: readonly string[] | undefined;
   readonly annotations?: ToolAnnotations | undefined;
   readonly tags?: readonly string[] | undefined;
+  /** The entry of a tool in the table of well-known servers. */
+  readonly known?: KnownTool | undefined;
+  /** Effects that the name of a tool gives away, where its server's hints are not believed. */
+  readonly byName?: ReadonlySet<Effect> | undefined;
   /** Works out the spellings of a URI, where several rules are matched against the same names; done for each if absent. */
   readonly spellings?: typeof spellingsOf | undefined;
 }
@@ -143,26 +148,64 @@ interface ClassRules {
   readonly openWorld?: readonly string[] | undefined;
   readonly destructive?: readonly string[] | undefined;
   readonly sendsOut?: readonly string[] | undefined;
+  readonly memory?: readonly string[] | undefined;
 }
 
-type ToolClass = "openWorld" | "destructive" | "sendsOut";
+type ToolClass = keyof ClassRules;
 
-const CLAIMED = {
-  openWorld: compilePattern("openWorld"),
-  destructive: compilePattern("destructive"),
-  // A tool of the open world can carry data out in what it asks for, even when it only reads.
-  sendsOut: compilePattern("openWorld"),
-} as const;
+interface ClassSource {
+  /** Whether a tool is taken for one by its hints, and by MCP's defaults for those it does not give. */
+  readonly byHints: (annotations: ToolAnnotations | undefined) => boolean;
+  /** Of a well-known tool: whether its hints say so outright. */
+  readonly adds: (annotations: ToolAnnotations | undefined) => boolean;
+  readonly effects: readonly Effect[];
+}
 
-/** The classes that a tool claims, corrected by the config: patterns add, exceptions remove. */
+const CLASS_SOURCES: Readonly<Record<ToolClass, ClassSource>> = {
+  openWorld: {
+    byHints: (annotations) => annotations?.openWorldHint !== false,
+    adds: (annotations) => annotations?.openWorldHint === true,
+    effects: ["brings", "fetches"],
+  },
+  destructive: {
+    byHints: (annotations) => annotations?.readOnlyHint !== true && annotations?.destructiveHint !== false,
+    adds: (annotations) => annotations?.readOnlyHint !== true && annotations?.destructiveHint === true,
+    effects: ["destroys"],
+  },
+  sendsOut: {
+    // A tool of the open world can carry data out in what it asks for, even when it only reads.
+    byHints: (annotations) => annotations?.openWorldHint !== false,
+    adds: () => false,
+    effects: ["sends"],
+  },
+  memory: { byHints: () => false, adds: () => false, effects: ["remembers", "recalls"] },
+};
+
+/** A tool as the flow guard sees it. */
+export interface ToolFlow {
+  /** It returns what anyone may have written. */
+  readonly openWorld: boolean;
+  /** Why it is held back in a tainted session. */
+  readonly risk: "destructive" | "sendsOut" | undefined;
+  /** It sends data out if its arguments have an address that carries some. */
+  readonly fetches: boolean;
+  /** Whether it writes notes for later, or only reads them. */
+  readonly memory: "writes" | "reads" | undefined;
+}
+
+/**
+ * The classes of tools: by the table of well-known servers, else by their hints, and of servers that are not trusted by their
+ * names as well; corrected by the config, whose patterns add and whose exceptions remove.
+ */
 export class ToolClasses {
   readonly #lists: Readonly<Record<ToolClass, PatternList>>;
 
-  constructor({ openWorld = [], destructive = [], sendsOut = [] }: ClassRules) {
+  constructor({ openWorld = [], destructive = [], sendsOut = [], memory = [] }: ClassRules) {
     this.#lists = {
       openWorld: new PatternList(openWorld),
       destructive: new PatternList(destructive),
       sendsOut: new PatternList(sendsOut),
+      memory: new PatternList(memory),
     };
   }
 
@@ -170,8 +213,26 @@ export class ToolClasses {
     const list = this.#lists[name];
     if (list.match(subject) !== undefined) return true;
     // The content of a resource or a prompt may come from anyone, too.
-    const claimed =
-      subject.kind === undefined || subject.kind === "tool" ? CLAIMED[name].names(subject) : name === "openWorld";
-    return claimed && !list.excepts(subject);
+    const isTool = subject.kind === undefined || subject.kind === "tool";
+    const isTaken = isTool ? isTakenFor(subject, CLASS_SOURCES[name]) : name === "openWorld";
+    return isTaken && !list.excepts(subject);
   }
+
+  flowOf(subject: Matchable): ToolFlow {
+    const isMemory = this.has(subject, "memory");
+    const { known, annotations } = subject;
+    const writes = known?.isSure === true ? known.effects.has("remembers") : annotations?.readOnlyHint !== true;
+    return {
+      openWorld: this.has(subject, "openWorld"),
+      risk: (["destructive", "sendsOut"] as const).find((name) => this.has(subject, name)),
+      fetches: known?.effects.has("fetches") === true && !this.#lists.sendsOut.excepts(subject),
+      memory: isMemory ? (writes ? "writes" : "reads") : undefined,
+    };
+  }
+}
+
+function isTakenFor({ known, byName, annotations }: Matchable, { byHints, adds, effects }: ClassSource): boolean {
+  const isListed = effects.some((effect) => known?.effects.has(effect));
+  if (known?.isSure === true) return isListed || adds(annotations);
+  return isListed || byHints(annotations) || effects.some((effect) => byName?.has(effect));
 }

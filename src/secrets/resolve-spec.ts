@@ -28,6 +28,8 @@ interface ResolveOptions {
   readonly signal?: AbortSignal;
   /** Whose connection it is, for `secret://user/…`. */
   readonly user?: string;
+  /** Variables that come before those of the hub. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Common variables for paths that are not secret; masking them would make every message unreadable. */

@@ -47,6 +47,8 @@ export interface LookUpOptions {
   readonly signal?: AbortSignal | undefined;
   /** The user whose values `secret://user/…` are. */
   readonly user?: string | undefined;
+  /** Variables that come before those of the hub. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Values that were read up to this mark are read again: see `mark`. */
   readonly newerThan?: number | undefined;
   readonly warn?: ((message: string) => void) | undefined;
@@ -127,11 +129,12 @@ export class Secrets {
   /** The value; undefined where the default of the file counts. */
   async #part(part: Part, options: LookUpOptions): Promise<string | undefined> {
     if (typeof part === "string") return part;
-    return part.kind === "variable" ? this.#variable(part) : this.#secret(part, options);
+    return part.kind === "variable" ? this.#variable(part, options) : this.#secret(part, options);
   }
 
-  #variable(reference: VariableReference): string | undefined {
-    const value = this.env[reference.name];
+  #variable(reference: VariableReference, { env }: LookUpOptions): string | undefined {
+    const own = this.#given(reference.name, env);
+    const value = own ?? this.env[reference.name];
     // Like a shell: `:-` counts an empty variable as unset, plain `${VAR}` does not.
     if (reference.fallback !== undefined && (value === undefined || value === "")) return undefined;
     if (value !== undefined) {
@@ -144,7 +147,15 @@ export class Secrets {
     );
   }
 
+  #given(name: string, env: LookUpOptions["env"]): string | undefined {
+    const value = env !== undefined && Object.hasOwn(env, name) ? env[name] : undefined;
+    if (value !== undefined) this.redactor.addCredential(value);
+    return value;
+  }
+
   async #secret(secret: SecretReference, options: LookUpOptions): Promise<string> {
+    const given = secret.provider === "env" ? this.#given(secret.path, options.env) : undefined;
+    if (given !== undefined) return given;
     const provider = this.#providers.get(secret.provider);
     if (provider === undefined) throw lookupError(secret, new SecretFailure("names a provider that is not here"));
     try {

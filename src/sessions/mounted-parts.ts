@@ -268,7 +268,7 @@ const AGENT_GROUP = "agent";
 
 /** In-process tools of one session, in groups that are replaced as a whole. */
 class ToolGroups implements LocalTools {
-  readonly #events = new Emitter<{ change: undefined }>();
+  readonly #events = new Emitter<{ local: undefined }>();
   readonly #groups = new Map<string, readonly Tool[]>();
   #byName: ReadonlyMap<string, Tool> = new Map();
 
@@ -301,7 +301,7 @@ class ToolGroups implements LocalTools {
     }
     if (kept.length > 0) this.#groups.set(group, kept);
     this.#byName = new Map([...this.#groups.values()].flat().map((tool) => [tool.name, tool]));
-    this.#events.emit("change", undefined);
+    this.#events.emit("local", undefined);
     return { taken, tooMany };
   }
 
@@ -313,7 +313,7 @@ class ToolGroups implements LocalTools {
     return this.#byName.get(name);
   }
 
-  on(event: "change", listener: () => void): () => void {
+  on(event: "local", listener: () => void): () => void {
     return this.#events.on(event, listener);
   }
 

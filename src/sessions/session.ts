@@ -7,11 +7,12 @@ import type { ClientInfo } from "../model/client-info.ts";
 import type { AskCallback } from "../model/decision.ts";
 import type { Root } from "../model/protocol.ts";
 import type { SessionRules } from "../model/server-spec.ts";
-import type { ClientSide, ElicitationCallback, SamplingCallback, SessionContext } from "../model/source.ts";
+import type { ClientEnv, ClientSide, ElicitationCallback, SamplingCallback, SessionContext } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
 import { rootFor } from "../upstream/server-requests.ts";
 import { KeptResults } from "./kept-results.ts";
 import { MountedParts } from "./mounted-parts.ts";
+import { type ClearedBy, type Taint, type TaintOrigin, TaintScope } from "./taint.ts";
 import {
   NO_PARTS,
   type SessionHost,
@@ -33,6 +34,8 @@ export interface SessionOptions {
   readonly user?: string;
   /** The program behind it, in its own words. */
   readonly clientInfo?: ClientInfo;
+  /** Variables of that program's environment, for servers with `isolation: "session"`. */
+  readonly clientEnv?: ClientEnv;
   /** True for the user who runs the hub. Sessions opened in-process are, unless they name a user or say otherwise. */
   readonly owner?: boolean;
   /** Whether an answer "always" from this session's client applies to all sessions; true for owners if absent. */
@@ -56,6 +59,13 @@ export interface SessionOptions {
   readonly caller?: string;
   /** The same for sessions at other hubs of a cluster that stand for the same caller: what one may do, all may. */
   readonly sharedKey?: string;
+  /**
+   * The id of a conversation: sessions of one conversation of one user share what they have read that anyone may have written,
+   * also after a restart and at other hubs.
+   */
+  readonly conversation?: string;
+  /** A session that it belongs to, as that of a sub-agent does: they share the same. */
+  readonly parent?: Session;
   /** Those of another session of the same client: what one was given links to, both can read. */
   readonly links?: ResourceLinks;
   /** The name of a kept result in its URI, by the id of its call; that id if absent. */
@@ -75,13 +85,6 @@ export interface SessionOptions {
   readonly fromProgram?: boolean;
 }
 
-/** The call that brought untrusted open-world content into a session. */
-export interface Taint {
-  readonly callId: string;
-  readonly name: string;
-  readonly at: number;
-}
-
 const LIBRARY_DOOR = "library";
 
 /** The scope of one client: its role, rules, own servers and tools, calls and taint. */
@@ -94,8 +97,11 @@ export class Session implements SessionContext {
   readonly fromProgram: boolean;
   declare readonly role?: string;
   declare readonly user?: string;
-  declare readonly clientInfo?: ClientInfo;
+  /** More may become known of it later, such as its process. */
+  declare clientInfo?: ClientInfo;
+  declare readonly clientEnv?: ClientEnv;
   declare readonly sharedKey?: string;
+  declare readonly conversation?: string;
   declare readonly workspaceDir?: string;
   declare readonly onSample?: SamplingCallback;
   declare readonly onElicit?: ElicitationCallback;
@@ -113,9 +119,7 @@ export class Session implements SessionContext {
   readonly running = new ChurnSet<AbortController>();
   /** Those of `own`, for who listens to sessions that may never bring anything. */
   readonly ownEvents = new Emitter<SessionPartEvents>();
-  /** Reports it to other hubs of a cluster. */
-  onTainted: ((taint: Taint) => void) | undefined;
-  #taint: Taint | null = null;
+  #taintScope = new TaintScope();
   #telling: Promise<void> | undefined;
   readonly #closed = new AbortController();
   readonly #onClose: (session: Session) => void;
@@ -140,6 +144,7 @@ export class Session implements SessionContext {
       rules,
       resultName,
       rootsOnRequest: _rootsOnRequest,
+      parent: _parent,
       servers: _servers,
       tools: _tools,
       ...given
@@ -217,20 +222,30 @@ export class Session implements SessionContext {
     return this.#closed.signal;
   }
 
-  /** The call that first brought in untrusted open-world content. It stays for the life of the session. */
+  /** The origins of what it has read and anyone may have written, until a person clears it; shared in its conversation. */
   get taint(): Taint | null {
-    return this.#taint;
+    return this.#taintScope.taint;
   }
 
-  markTainted(taint: Taint): void {
-    if (this.#taint !== null) return;
-    this.#taint = taint;
-    this.onTainted?.(taint);
+  get taintScope(): TaintScope {
+    return this.#taintScope;
   }
 
-  /** The same caller's session at another hub has become tainted. */
-  taintedElsewhere(taint: Taint): void {
-    this.#taint ??= taint;
+  /** Shares what is known there from now on, and brings along what it knows itself. */
+  shareTaint(scope: TaintScope): void {
+    const own = this.taint?.origins ?? [];
+    this.#taintScope = scope;
+    for (const origin of own) this.markTainted(origin);
+  }
+
+  markTainted(origin: TaintOrigin): void {
+    const telling = this.#taintScope.add(origin);
+    if (telling !== undefined) this.tell(telling);
+  }
+
+  /** "I have read it": a person knows what the session and those of its conversation have read until now. */
+  async clearTaint(by: ClearedBy = {}, at: number = Date.now()): Promise<void> {
+    await this.#taintScope.clear(at, { ...by, session: this.id });
   }
 
   /** Results of its calls wait until other hubs have its taint. Never rejects. */

@@ -3,12 +3,13 @@ import { randomUUID } from "node:crypto";
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from "kysely";
 import type { Clock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
-import type { JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../model/json.ts";
 import { chunks, type DatabaseEngine, parseObject, type Tables, upsert } from "./database.ts";
 import { ANY_SUBJECT, ChangeFeed, Outbox, type Trx } from "./outbox.ts";
 import { makeCursor, readCursor } from "./page-cursor.ts";
 import { storedAudit } from "./parts/audit.ts";
 import {
+  type BusyStore,
   conversationConflictError,
   conversationNotFoundError,
   mergeFacts,
@@ -22,6 +23,8 @@ import {
   type StoredConversation,
   type StoredConversations,
   type StoredLimits,
+  type StoredList,
+  type StoredLists,
   type StoredPins,
   type StoredServer,
   type StoredServers,
@@ -29,6 +32,8 @@ import {
   type StoredSessions,
   type StoredSkillFiles,
   type StoredSkills,
+  type StoredTaint,
+  type StoredTaints,
 } from "./store.ts";
 
 /** For those who wait until a program has ended. */
@@ -41,7 +46,7 @@ interface DatabaseStoreOptions {
 
 /** The engine's tables must be of the current version. */
 export async function databaseStore(engine: DatabaseEngine, { clock, warn }: DatabaseStoreOptions): Promise<Store> {
-  const { db, kind, place } = engine;
+  const { db, kind, place, address } = engine;
   const id = randomUUID();
   const outbox = new Outbox(engine, id, clock);
   const { value: seen } = await db.selectFrom("counter").select("value").executeTakeFirstOrThrow();
@@ -64,6 +69,7 @@ export async function databaseStore(engine: DatabaseEngine, { clock, warn }: Dat
     kind,
     id,
     place,
+    address,
     get trouble() {
       return engine.trouble;
     },
@@ -71,11 +77,13 @@ export async function databaseStore(engine: DatabaseEngine, { clock, warn }: Dat
     skills: storedSkills(engine, outbox),
     skillFiles: storedSkillFiles(engine, () => outbox.now()),
     pins: storedPins(engine, outbox),
+    lists: storedLists(engine, () => outbox.now()),
     approvals: storedApprovals(engine, outbox),
     sessions: storedSessions(engine),
     audit: storedAudit(engine),
     sealed: sealedValues(engine),
     conversations: storedConversations(engine, () => outbox.now()),
+    taints: storedTaints(engine, outbox),
     settings: storedSettings(engine, outbox),
     limits: storedLimits(engine),
     follow: (listener) => feed.add(listener),
@@ -83,6 +91,10 @@ export async function databaseStore(engine: DatabaseEngine, { clock, warn }: Dat
     endSoon,
     close: () => (closing ??= close()),
   };
+}
+
+export function busyStore(engine: DatabaseEngine): BusyStore {
+  return { audit: storedAudit(engine), sessions: storedSessions(engine), close: () => engine.close() };
 }
 
 /** The revision of a server is that of the whole store when it was last written: one that comes back is never mistaken. */
@@ -172,6 +184,31 @@ function storedSkills({ db }: DatabaseEngine, outbox: Outbox): StoredSkills {
         const subjects = [...new Set([...remove, ...put.map(({ id }) => id)])];
         return { result: undefined, subjects, stamp: ALL };
       });
+    },
+  };
+}
+
+function storedLists({ db }: DatabaseEngine, now: () => string): StoredLists {
+  return {
+    async get(keys) {
+      const found: StoredList[] = [];
+      for (const some of chunks(keys)) {
+        const specs = some.map(({ spec }) => spec);
+        found.push(
+          ...(await db
+            .selectFrom("serverLists")
+            .select(["server", "spec", "lists"])
+            .where("spec", "in", specs)
+            .execute()),
+        );
+      }
+      return found.filter(({ server, spec }) => keys.some((key) => key.server === server && key.spec === spec));
+    },
+    async put(entry) {
+      await upsert(db, "serverLists", ["server", "spec"], [{ ...entry, seenAt: now() }]);
+    },
+    async prune(before) {
+      await db.deleteFrom("serverLists").where("seenAt", "<", before).execute();
     },
   };
 }
@@ -440,6 +477,42 @@ function storedConversations({ db }: DatabaseEngine, now: () => string): StoredC
 
 function conversationOfRow({ facts, ...rest }: Tables["conversations"]): StoredConversation {
   return { ...rest, facts: parseObject(facts) };
+}
+
+function storedTaints({ db }: DatabaseEngine, outbox: Outbox): StoredTaints {
+  const get = async (key: string, within: Kysely<Tables> = db): Promise<StoredTaint | undefined> => {
+    const row = await within.selectFrom("taints").selectAll().where("key", "=", key).executeTakeFirst();
+    return row && taintOfRow(row);
+  };
+  return {
+    get: (key) => get(key),
+    async list(prefix) {
+      const rows = await db
+        .selectFrom("taints")
+        .selectAll()
+        .where("key", "like", `${prefix}%`)
+        .orderBy("key")
+        .execute();
+      return rows.map(taintOfRow);
+    },
+    change: (key, change) =>
+      outbox.write("taints", async (trx) => {
+        const { origins, clearedAt } = change(await get(key, trx));
+        const row = { key, origins: JSON.stringify(origins), clearedAt, updatedAt: outbox.now() };
+        await upsert(trx, "taints", ["key"], [row]);
+        return { result: undefined, subjects: [key] };
+      }),
+    remove: async (key) => void (await db.deleteFrom("taints").where("key", "=", key).execute()),
+    async prune(prefix, before) {
+      const old = db.deleteFrom("taints").where("key", "like", `${prefix}%`).where("updatedAt", "<", before);
+      return Number((await old.executeTakeFirst()).numDeletedRows);
+    },
+  };
+}
+
+function taintOfRow({ origins, ...rest }: Tables["taints"]): StoredTaint {
+  const parsed = parseJson(origins);
+  return { ...rest, origins: Array.isArray(parsed) ? parsed.filter(isJsonObject) : [] };
 }
 
 function storedSettings({ db }: DatabaseEngine, outbox: Outbox): Settings {

@@ -4,13 +4,16 @@ import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type {
   ChangedTopic,
   SealedValue,
+  StoreAddress,
   StoredApproval,
   StoredAuditFile,
   StoredAuditLine,
   StoredConversation,
+  StoredList,
   StoredPin,
   StoredServer,
   StoredSession,
+  StoredTaint,
 } from "./store.ts";
 
 export type TableName = (typeof COPIED_TABLES)[number];
@@ -20,6 +23,7 @@ export interface DatabaseEngine {
   readonly kind: "sqlite" | "postgres";
   /** A path or an address without its password, for messages. */
   readonly place: string;
+  readonly address: StoreAddress;
   /** Why it cannot be reached, by its last response. Absent if it always can. */
   readonly trouble?: string | undefined;
   readonly db: Kysely<Tables>;
@@ -73,6 +77,8 @@ export interface Tables {
   servers: Row<StoredServer, "entry"> & { enabled: number; autoConnect: number };
   skills: { id: string; manifest: string };
   pins: Row<StoredPin, "definition"> & { scope: string };
+  /** Only what can be learned again. */
+  serverLists: StoredList & { seenAt: string };
   approvals: Row<StoredApproval, "request">;
   sessions: Row<Omit<StoredSession, "owner">, "taint" | "client"> & { owner: number };
   audit: StoredAuditLine;
@@ -82,6 +88,7 @@ export interface Tables {
   conversations: Row<StoredConversation, "facts">;
   /** `seq` counts from 0 in each conversation, without gaps. */
   conversationMessages: { conversation: string; seq: number; message: string };
+  taints: Row<StoredTaint, "origins">;
   settings: { key: string; value: string };
   /** The use of a limit in one span of time, and what was granted last. */
   limitSpans: { key: string; span: number; used: number; given: number };
@@ -100,7 +107,7 @@ type Row<Entry, Json extends keyof Entry> = Omit<Entry, Json> & {
   readonly [Column in Json]: string | Extract<Entry[Column], null>;
 };
 
-/** In the order in which a copy is written. Without `migrations`, short-lived rows, and copies of files of the homes. */
+/** In the order in which a copy is written. Without `migrations`, short-lived rows, what is learned again, and copies of files of the homes. */
 export const COPIED_TABLES = [
   "servers",
   "skills",
@@ -112,6 +119,7 @@ export const COPIED_TABLES = [
   "sealedValues",
   "conversations",
   "conversationMessages",
+  "taints",
   "settings",
   "outbox",
   "stamps",

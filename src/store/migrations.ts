@@ -160,7 +160,33 @@ const addClients: Migration = {
   },
 };
 
+/** The lists of servers that are started when they are used. */
+const addServerLists: Migration = {
+  version: 6,
+  name: "server lists",
+  async up(db, types) {
+    await tableCreator(db, types)("server_lists", "server spec lists seen_at", ["server", "spec"]);
+  },
+};
+
+/** Origins of content that anyone may have written, for conversations, callers and memory-like servers. */
+const addTaints: Migration = {
+  version: 7,
+  name: "taints",
+  async up(db, types) {
+    await tableCreator(db, types)("taints", "key origins cleared_at# updated_at", ["key"]);
+  },
+};
+
 /** In their order. A list and no folder listing, because the package is one bundle. */
-const MIGRATIONS: readonly Migration[] = [createFirstTables, addConversations, addClusters, pinAllKinds, addClients];
+const MIGRATIONS: readonly Migration[] = [
+  createFirstTables,
+  addConversations,
+  addClusters,
+  pinAllKinds,
+  addClients,
+  addServerLists,
+  addTaints,
+];
 
 const CURRENT_VERSION = MIGRATIONS.length;

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { DatabaseEngine } from "./database.ts";
-import type { Store } from "./store.ts";
+import type { BusyStore, Store, StoreAddress } from "./store.ts";
 
 export interface OpenStoreOptions {
   /** `$TOOLCRIB_HOME`; without a URL the database is the file `toolcrib.db` in it. */
@@ -43,6 +43,20 @@ export async function openStore(options: OpenStoreOptions): Promise<Store | unde
     await engine.close().catch(() => {});
     throw error;
   }
+}
+
+/** Through a connection of its own, to a store that is open in another thread. */
+export async function openBusyStore(
+  address: StoreAddress,
+  options: Pick<Required<OpenStoreOptions>, "clock" | "warn">,
+): Promise<BusyStore> {
+  const { busyStore } = await import("./database-store.ts");
+  if ("url" in address) {
+    const { postgresEngine } = await import("./postgres-engine.ts");
+    return busyStore(await postgresEngine(address.url, options));
+  }
+  const { sqliteEngine } = await import("./sqlite-engine.ts");
+  return busyStore(await sqliteEngine(address.file, { ...options, isSecond: true }));
 }
 
 async function openEngine(

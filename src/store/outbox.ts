@@ -81,7 +81,7 @@ export class Outbox {
   }
 }
 
-const TOPICS: readonly ChangedTopic[] = ["servers", "skills", "pins", "approvals", "settings"];
+const TOPICS: readonly ChangedTopic[] = ["servers", "skills", "pins", "approvals", "settings", "taints"];
 const FEED_BATCH_ROWS = 1000;
 
 type Listener = (change: StoreChange) => void;

@@ -49,6 +49,7 @@ export async function postgresEngine(url: string, { clock, warn, answerMs }: Pos
   const engine: DatabaseEngine = {
     kind: "postgres",
     place,
+    address: { url },
     get trouble() {
       return trouble;
     },

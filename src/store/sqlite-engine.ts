@@ -12,6 +12,7 @@ import {
   copyDatabase,
   corruptDatabase,
   FULL_CHECK_BYTES,
+  openAgain,
   openFile,
   retryWhileBusy,
   sizeOf,
@@ -29,18 +30,21 @@ const PAGES_AT_ONCE = 200;
 interface SqliteOptions {
   readonly clock: Clock;
   readonly warn: (message: string) => void;
+  /** Another handle of this process has the file open, has checked it and goes on checking it. */
+  readonly isSecond?: boolean;
 }
 
 export async function sqliteEngine(file: string, options: SqliteOptions): Promise<DatabaseEngine> {
-  return engineOf(await openFile(file, options.warn), file, options);
+  const opened = options.isSecond === true ? openAgain(file) : openFile(file, options.warn);
+  return engineOf(await opened, file, options);
 }
 
 export function engineOf(database: Database, file: string, options: SqliteOptions): DatabaseEngine {
   const { clock } = options;
-  const pages = new PageCheck(database, file, options);
+  const pages = options.isSecond === true ? undefined : new PageCheck(database, file, options);
   const dialect = exactDialect(new SqliteDialect({ database }), {
     translate: (error) =>
-      sqliteCode(error).startsWith("SQLITE_READONLY") && pages.found !== undefined
+      sqliteCode(error).startsWith("SQLITE_READONLY") && pages?.found !== undefined
         ? pages.found
         : sqliteFailure(file, error),
     attempt: retryWhileBusy,
@@ -53,6 +57,7 @@ export function engineOf(database: Database, file: string, options: SqliteOption
   return {
     kind: "sqlite",
     place: file,
+    address: { file },
     db,
     types: { text: sql`text`, integer: sql`integer` },
     // Every transaction begins as the only one that writes.
@@ -70,7 +75,7 @@ export function engineOf(database: Database, file: string, options: SqliteOption
     copyTo: (target) => copyDatabase(file, target),
     giveBackSpace: () => giveBackSpace(database, db),
     async close() {
-      pages.stop();
+      pages?.stop();
       // Statements wait for each other before they reach the driver; this one comes behind all of them.
       if (database.open) await db.connection().execute(async () => {});
       await db.destroy();

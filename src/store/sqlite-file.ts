@@ -41,6 +41,17 @@ async function openOne(file: string, isOpen: boolean, warn: (message: string) =>
   }
 }
 
+/** A second handle of this process, in a thread of its own, on a file that another one has checked and set up. */
+export async function openAgain(file: string): Promise<Database> {
+  try {
+    const db = new Sqlite(file, { timeout: SECOND_TIMEOUT_MS, fileMustExist: true });
+    setPragmas(db);
+    return db;
+  } catch (error) {
+    throw fileFailure(file, error);
+  }
+}
+
 /** Throws for what must not be opened. */
 export async function checkFile(file: string): Promise<void> {
   await checkHeader(file);
@@ -76,6 +87,12 @@ function configure(db: Database, file: string, warn: (message: string) => void):
   const mode = db.pragma("journal_mode = WAL", { simple: true });
   if (mode !== "wal")
     warn(`The database ${file} cannot use a write-ahead log here; several processes will wait for each other.`);
+  setPragmas(db);
+  // The second handle, in its thread, does it sooner: it takes as long as writing all those pages to the disk.
+  db.pragma("wal_autocheckpoint = 4000");
+}
+
+function setPragmas(db: Database): void {
   // NORMAL would survive a killed process, but not a power cut: a commit is only a commit once it is on the disk.
   db.pragma("synchronous = FULL");
   db.pragma("foreign_keys = ON");
@@ -277,7 +294,10 @@ function registeredHubs(file: string): number[] {
   }
 }
 
-const BUSY_TIMEOUT_MS = 100;
+/** The event loop stands still meanwhile. */
+const BUSY_TIMEOUT_MS = 5;
+/** In a thread that does nothing else. */
+const SECOND_TIMEOUT_MS = 1000;
 const MAX_BUSY_WAIT_MS = 20_000;
 const MAX_TURN_MS = 10;
 

@@ -76,6 +76,21 @@ export interface StoredPins {
   ): Promise<void>;
 }
 
+/** The lists of a server as it last gave them: a text of whoever put it, without secrets. */
+export interface StoredList {
+  readonly server: string;
+  /** A digest of the spec that it was started from. */
+  readonly spec: string;
+  readonly lists: string;
+}
+
+export interface StoredLists {
+  get(keys: readonly Omit<StoredList, "lists">[]): Promise<StoredList[]>;
+  put(entry: StoredList): Promise<void>;
+  /** Forgets those that were last put before. */
+  prune(before: string): Promise<void>;
+}
+
 export type ApprovalStatus = "pending" | "answered" | "expired";
 
 export interface StoredApproval {
@@ -270,6 +285,30 @@ export interface StoredConversations {
   prune(before: string): Promise<number>;
 }
 
+/** The origins of what a conversation or caller has read and anyone may have written, or of what is in a memory-like server. */
+export interface StoredTaint {
+  /** Such as `conversation …`, `caller …` or `memory …`. */
+  readonly key: string;
+  readonly origins: readonly JsonObject[];
+  /** Milliseconds since 1970; what was read before counts no more. */
+  readonly clearedAt: number;
+  readonly updatedAt: string;
+}
+
+export interface StoredTaints {
+  get(key: string): Promise<StoredTaint | undefined>;
+  /** Those whose key begins like this. */
+  list(prefix: string): Promise<StoredTaint[]>;
+  /** In one transaction: what it was becomes what it is now. */
+  change(
+    key: string,
+    change: (before: StoredTaint | undefined) => Pick<StoredTaint, "origins" | "clearedAt">,
+  ): Promise<void>;
+  remove(key: string): Promise<void>;
+  /** Forgets those with such a key that were last changed before. */
+  prune(prefix: string, before: string): Promise<number>;
+}
+
 export interface Settings {
   get(key: string): Promise<string | undefined>;
   set(key: string, value: string): Promise<void>;
@@ -306,7 +345,7 @@ interface GivenTokens {
   readonly oldest: number;
 }
 
-export type ChangedTopic = "servers" | "skills" | "pins" | "approvals" | "settings";
+export type ChangedTopic = "servers" | "skills" | "pins" | "approvals" | "settings" | "taints";
 
 /** Written in the same transaction as the change itself. */
 export interface StoreChange {
@@ -318,23 +357,29 @@ export interface StoreChange {
   readonly writer: string;
 }
 
+/** Where a database is: what another thread needs to open it too. The URL has its password, and is shown to no one. */
+export type StoreAddress = { readonly file: string } | { readonly url: string };
+
 export interface Store {
   readonly kind: "sqlite" | "postgres";
   /** Of this object, random. */
   readonly id: string;
   /** A path or an address without its password, for messages. */
   readonly place: string;
+  readonly address: StoreAddress;
   /** Why the database cannot be reached, by its last response; undefined if it can. */
   readonly trouble?: string | undefined;
   readonly servers: StoredServers;
   readonly skills: StoredSkills;
   readonly skillFiles: StoredSkillFiles;
   readonly pins: StoredPins;
+  readonly lists: StoredLists;
   readonly approvals: StoredApprovals;
   readonly sessions: StoredSessions;
   readonly audit: StoredAudit;
   readonly sealed: SealedValues;
   readonly conversations: StoredConversations;
+  readonly taints: StoredTaints;
   readonly settings: Settings;
   readonly limits: StoredLimits;
   /**
@@ -347,6 +392,11 @@ export interface Store {
   /** It will be closed soon: from a few seconds on, a database that does not answer is waited for no longer. */
   endSoon?(): void;
   close(): Promise<void>;
+}
+
+/** The parts of a store that many calls write to. */
+export interface BusyStore extends Pick<Store, "audit" | "close"> {
+  readonly sessions: Pick<StoredSessions, "put">;
 }
 
 // For every implementation that keeps conversations.

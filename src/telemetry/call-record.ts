@@ -25,7 +25,7 @@ export interface CallRecord {
   readonly durationMs: number;
   readonly resultBytes: number;
   /** Findings of the guard in the result, without the text. */
-  readonly findings?: readonly Pick<Finding, "code" | "severity">[];
+  readonly findings?: readonly (Pick<Finding, "code" | "severity"> & Partial<Pick<Finding, "place" | "score">>)[];
   /** Notes of hooks. */
   readonly notes: Readonly<Record<string, unknown>>;
 }
@@ -44,7 +44,8 @@ export interface AuditSink {
   begin?(record: StartRecord, sent?: SentArguments): Promise<void> | undefined;
   /** A call that began will have no record, because a hook withholds it. */
   withhold?(callId: string): void;
-  write(record: CallRecord, sent?: SentArguments): void;
+  /** The answer to the call waits until its record is on the disk's way too. */
+  write(record: CallRecord, sent?: SentArguments): Promise<void> | undefined | void;
   /** How many records could not be written. */
   readonly lost?: number;
 }

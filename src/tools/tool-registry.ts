@@ -23,8 +23,10 @@ export interface ToolContext {
 export type ToolFactory = (context: ToolContext) => Tool | readonly Tool[] | null | undefined;
 
 interface RegistryEvents {
-  /** Names that are new or gone, in the default context. */
+  /** Names that are new or gone, in the default context; a name that another tool takes over is in both lists. */
   change: { readonly added: readonly string[]; readonly removed: readonly string[] };
+  /** As `change`, unless only tools mirrored in from MCP servers are concerned. */
+  local: undefined;
   /** Something was left out, such as a tool of a factory that failed. */
   warning: { readonly message: string };
 }
@@ -44,7 +46,12 @@ interface Listed {
   readonly origin: "local" | "mcp";
 }
 
-type Entry = (Listed & { readonly kind: "tool" }) | { readonly kind: "factory"; readonly tools: FactoryTools };
+/** `place` counts up with every registration: of two tools with one name, which only factories can cause, the first is used. */
+type Entry = { readonly place: number } & (
+  | (Listed & { readonly kind: "tool" })
+  | { readonly kind: "factory"; readonly tools: FactoryTools }
+);
+type FactoryEntry = Extract<Entry, { kind: "factory" }>;
 
 const DEFAULT_CONTEXT: ToolContext = { owner: true };
 
@@ -57,6 +64,10 @@ const DEFAULT_CONTEXT: ToolContext = { owner: true };
 export class ToolRegistry {
   readonly #events = new Emitter<RegistryEvents>();
   readonly #entries = new Set<Entry>();
+  readonly #factories = new Set<FactoryEntry>();
+  /** In the default context, whose tools are made once: the entries that have a tool of each name, in their order. */
+  readonly #claims = new Map<string, readonly Entry[]>();
+  #places = 0;
 
   on<Name extends keyof RegistryEvents>(name: Name, listener: (event: RegistryEvents[Name]) => void): () => void {
     return this.#events.on(name, listener);
@@ -72,7 +83,7 @@ export class ToolRegistry {
         hint: "Unregister it first, or choose another name.",
       });
     }
-    return this.#add({ kind: "tool", tool, origin });
+    return this.#add({ kind: "tool", place: this.#places++, tool, origin });
   }
 
   /** Registers a factory that makes tools for each context, so that they can know their session. */
@@ -82,18 +93,16 @@ export class ToolRegistry {
     const label = options.label ?? "A tool factory";
     const warn = (message: string): void => this.#events.emit("warning", { message });
     const tools = new FactoryTools(factory, label, warn);
-    for (const { name } of tools.for(DEFAULT_CONTEXT)) {
+    for (const name of tools.for(DEFAULT_CONTEXT).keys()) {
       if (this.get(name) !== undefined) warn(`${label}: the name "${name}" is taken; its tool is left out.`);
     }
-    return this.#add({ kind: "factory", tools });
+    return this.#add({ kind: "factory", place: this.#places++, tools });
   }
 
   /** False if no tool of that name was registered by itself; tools of a factory go with their factory. */
   unregister(name: string): boolean {
-    for (const entry of this.#entries) {
-      if (entry.kind === "tool" && entry.tool.name === name) return this.#remove(entry);
-    }
-    return false;
+    const entry = this.#claims.get(name)?.find(({ kind }) => kind === "tool");
+    return entry !== undefined && this.#remove(entry);
   }
 
   get(name: string, context: ToolContext = DEFAULT_CONTEXT): Tool | undefined {
@@ -116,7 +125,7 @@ export class ToolRegistry {
   }
 
   get size(): number {
-    return this.#resolved(DEFAULT_CONTEXT).length;
+    return this.#claims.size;
   }
 
   isOwnerOnly(name: string): boolean {
@@ -125,7 +134,7 @@ export class ToolRegistry {
 
   /** Drops what factories made for a session that has ended. */
   forgetContext(sessionId: string): void {
-    for (const entry of this.#entries) if (entry.kind === "factory") entry.tools.forget(sessionId);
+    for (const { tools } of this.#factories) tools.forget(sessionId);
   }
 
   /** The registry as the catalog sees it. */
@@ -134,44 +143,65 @@ export class ToolRegistry {
   }
 
   #add(entry: Entry): () => void {
-    const before = this.#names();
     this.#entries.add(entry);
-    this.#announce(before);
+    if (entry.kind === "factory") this.#factories.add(entry);
+    const added: string[] = [];
+    for (const name of namesOf(entry)) {
+      const others = this.#claims.get(name) ?? [];
+      this.#claims.set(name, [...others, entry]);
+      if (others.length === 0) added.push(name);
+    }
+    this.#announce(entry, added, []);
     return () => void this.#remove(entry);
   }
 
   #remove(entry: Entry): boolean {
-    const before = this.#names();
     if (!this.#entries.delete(entry)) return false;
-    this.#announce(before);
+    if (entry.kind === "factory") this.#factories.delete(entry);
+    const added: string[] = [];
+    const removed: string[] = [];
+    for (const name of namesOf(entry)) {
+      const claims = this.#claims.get(name) ?? [];
+      const others = claims.filter((each) => each !== entry);
+      if (others.length === 0) this.#claims.delete(name);
+      else this.#claims.set(name, others);
+      if (claims[0] !== entry) continue;
+      removed.push(name);
+      if (others.length > 0) added.push(name);
+    }
+    this.#announce(entry, added, removed);
     return true;
   }
 
-  #announce(before: ReadonlySet<string>): void {
-    const after = this.#names();
-    const added = [...after].filter((name) => !before.has(name));
-    const removed = [...before].filter((name) => !after.has(name));
-    if (added.length > 0 || removed.length > 0) this.#events.emit("change", { added, removed });
-  }
-
-  #names(): Set<string> {
-    return new Set(this.#resolved(DEFAULT_CONTEXT).map(({ tool }) => tool.name));
+  #announce(entry: Entry, added: readonly string[], removed: readonly string[]): void {
+    if (added.length + removed.length === 0) return;
+    this.#events.emit("change", { added, removed });
+    const isMirrored = entry.kind === "tool" && entry.origin === "mcp";
+    // A mirrored tool that goes may make room for one of a factory.
+    if (!isMirrored || (added.length > 0 && removed.length > 0)) this.#events.emit("local", undefined);
   }
 
   #find(name: string, context: ToolContext): Listed | undefined {
-    for (const entry of this.#entries) {
-      for (const listed of toolsOf(entry, context)) if (listed.tool.name === name) return listed;
+    const [first] = this.#claims.get(name) ?? [];
+    if (context === DEFAULT_CONTEXT) return first && listedOf(first, name, context);
+    const own = this.#claims.get(name)?.find(({ kind }) => kind === "tool");
+    for (const factory of this.#factories) {
+      if (own !== undefined && own.place < factory.place) break;
+      const made = listedOf(factory, name, context);
+      if (made !== undefined) return made;
     }
-    return undefined;
+    return own && listedOf(own, name, context);
   }
 
-  /** If two tools have the same name, which only factories can cause, the first one is used. */
   #resolved(context: ToolContext): Listed[] {
     const byName = new Map<string, Listed>();
     for (const entry of this.#entries) {
-      for (const listed of toolsOf(entry, context)) {
-        if (!byName.has(listed.tool.name)) byName.set(listed.tool.name, listed);
+      if (entry.kind === "tool") {
+        if (!byName.has(entry.tool.name)) byName.set(entry.tool.name, entry);
+        continue;
       }
+      for (const [name, tool] of entry.tools.for(context))
+        if (!byName.has(name)) byName.set(name, { tool, origin: "local" });
     }
     return [...byName.values()];
   }
@@ -183,17 +213,26 @@ function checkLocalTool(tool: unknown): asserts tool is Tool {
   checkParameters(tool);
 }
 
-function toolsOf(entry: Entry, context: ToolContext): readonly Listed[] {
-  return entry.kind === "tool" ? [entry] : entry.tools.for(context).map((tool) => ({ tool, origin: "local" }));
+/** In the default context. */
+function namesOf(entry: Entry): Iterable<string> {
+  return entry.kind === "tool" ? [entry.tool.name] : entry.tools.for(DEFAULT_CONTEXT).keys();
 }
+
+function listedOf(entry: Entry, name: string, context: ToolContext): Listed | undefined {
+  if (entry.kind === "tool") return entry;
+  const tool = entry.tools.for(context).get(name);
+  return tool && { tool, origin: "local" };
+}
+
+type ToolsByName = ReadonlyMap<string, Tool>;
 
 /** A tool factory and the tools that it made, kept for each context until that context is forgotten. */
 class FactoryTools {
   readonly #factory: ToolFactory;
   readonly #label: string;
   readonly #warn: (message: string) => void;
-  readonly #bySession = new Map<string, readonly Tool[]>();
-  readonly #byContext = new WeakMap<ToolContext, readonly Tool[]>();
+  readonly #bySession = new Map<string, ToolsByName>();
+  readonly #byContext = new WeakMap<ToolContext, ToolsByName>();
 
   constructor(factory: ToolFactory, label: string, warn: (message: string) => void) {
     this.#factory = factory;
@@ -201,11 +240,12 @@ class FactoryTools {
     this.#warn = warn;
   }
 
-  for(context: ToolContext): readonly Tool[] {
+  for(context: ToolContext): ToolsByName {
     const { sessionId } = context;
     const kept = sessionId === undefined ? this.#byContext.get(context) : this.#bySession.get(sessionId);
     if (kept !== undefined) return kept;
-    const tools = this.#make(context);
+    const tools = new Map<string, Tool>();
+    for (const tool of this.#make(context)) if (!tools.has(tool.name)) tools.set(tool.name, tool);
     if (sessionId === undefined) this.#byContext.set(context, tools);
     else this.#bySession.set(sessionId, tools);
     return tools;
@@ -247,7 +287,8 @@ class FactoryTools {
 export interface LocalTools {
   localTools(): Tool[];
   getLocal(name: string, context: ToolContext): Tool | undefined;
-  on(event: "change", listener: () => void): () => void;
+  /** Called after `localTools()` changed. */
+  on(event: "local", listener: () => void): () => void;
 }
 
 /** The in-process tools as a Source. It lists the tools of the default context and runs those of the caller's own. */
@@ -255,8 +296,6 @@ export class LocalToolSource implements Source {
   readonly id: string;
   readonly kind = "local";
   readonly #tools: LocalTools;
-  /** The tools behind `#definitions`: a change of mirrored tools only does not count. */
-  #known: readonly Tool[] = [];
   #definitions: Definitions = NO_DEFINITIONS;
 
   constructor(tools: LocalTools, id: string = LOCAL_SOURCE) {
@@ -265,12 +304,10 @@ export class LocalToolSource implements Source {
   }
 
   definitions(): Definitions {
-    const tools = this.#tools.localTools();
-    const changed = tools.length !== this.#known.length || tools.some((tool, index) => tool !== this.#known[index]);
-    if (changed) {
-      this.#known = tools;
-      this.#definitions = { ...NO_DEFINITIONS, tools: tools.map(definitionOf) };
-    }
+    const before = this.#definitions.tools;
+    const tools = this.#tools.localTools().map(definitionOf);
+    const isSame = tools.length === before.length && tools.every((definition, index) => definition === before[index]);
+    if (!isSame) this.#definitions = { ...NO_DEFINITIONS, tools };
     return this.#definitions;
   }
 
@@ -288,18 +325,19 @@ export class LocalToolSource implements Source {
   }
 
   onChange(listener: () => void): () => void {
-    let seen = this.definitions();
-    return this.#tools.on("change", () => {
-      const now = this.definitions();
-      if (now === seen) return;
-      seen = now;
-      listener();
-    });
+    return this.#tools.on("local", listener);
   }
 }
 
-function definitionOf({ name, label, description, parameters, annotations }: Tool): ToolDefinition {
-  return {
+/** A tool keeps its definition, so that what is known of the definition need not be found out again for each version. */
+const definitionsByTool = new WeakMap<Tool, { readonly of: Tool; readonly definition: ToolDefinition }>();
+
+function definitionOf(tool: Tool): ToolDefinition {
+  const { name, label, description, parameters, annotations } = tool;
+  const known = definitionsByTool.get(tool);
+  // Tools are not frozen: one that was changed and registered again has another definition.
+  if (known !== undefined && DEFINING.every((key) => known.of[key] === tool[key])) return known.definition;
+  const definition = {
     name,
     title: label,
     description,
@@ -307,4 +345,8 @@ function definitionOf({ name, label, description, parameters, annotations }: Too
     inputSchema: parameters["type"] === undefined ? { type: "object", ...parameters } : parameters,
     annotations,
   };
+  definitionsByTool.set(tool, { of: { ...tool }, definition });
+  return definition;
 }
+
+const DEFINING = ["name", "label", "description", "parameters", "annotations"] as const satisfies (keyof Tool)[];

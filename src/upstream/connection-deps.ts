@@ -4,7 +4,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { LogMessage, Root } from "../model/protocol.ts";
 import type { ContainersConfig, ServerSpec } from "../model/server-spec.ts";
 import type { ServerState, TransportKind } from "../model/server-state.ts";
-import type { ClientSide, SessionContext } from "../model/source.ts";
+import type { ClientEnv, ClientSide, SessionContext } from "../model/source.ts";
 import type { OAuth } from "../secrets/oauth/oauth.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { ResolvedSpec } from "../secrets/resolve-spec.ts";
@@ -55,6 +55,8 @@ export interface ConnectionDeps {
   readonly session?: string;
   /** The user of that session, whose `secret://user/…` values it gets. */
   readonly secretsUser?: string;
+  /** Variables of the session's client, which references use first. */
+  readonly clientEnv?: ClientEnv | undefined;
   /** How many sessions may have a connection of their own at one server; any number if absent. */
   readonly maxSessionConnections?: () => number;
 }

@@ -8,6 +8,7 @@ import {
   STATUS_OF,
   type TransportKind,
 } from "../model/server-state.ts";
+import { type Definitions, NO_DEFINITIONS } from "../model/source.ts";
 import type { Agreement } from "./handshake.ts";
 
 interface ServerFacts {
@@ -16,14 +17,15 @@ interface ServerFacts {
   readonly transport: TransportKind;
   readonly agreement: Agreement | null;
   readonly toolCount: number;
+  readonly sleeping?: true | undefined;
   readonly lastError: string | null;
   readonly warnings: readonly string[];
   readonly auth: AuthInfo | undefined;
 }
 
 export function serverInfo(facts: ServerFacts): ServerInfo {
-  const { spec, state, transport, agreement, toolCount, lastError, warnings, auth } = facts;
-  const version = agreement?.serverInfo?.["version"];
+  const { spec, state, transport, agreement, toolCount, sleeping, lastError, warnings, auth } = facts;
+  const { name, version } = agreement?.serverInfo ?? {};
   return {
     id: spec.id,
     name: spec.name ?? spec.id,
@@ -31,7 +33,9 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
     state: state.kind,
     status: STATUS_OF[state.kind],
     capabilities: agreement?.capabilities ?? {},
-    toolCount,
+    toolCount: countedTools(state.kind, toolCount),
+    sleeping,
+    serverName: typeof name === "string" ? name : null,
     serverVersion: typeof version === "string" ? version : null,
     lastError: state.kind === "degraded" ? state.reason : lastError,
     hint: "hint" in state ? state.hint : undefined,
@@ -51,7 +55,17 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
   };
 }
 
-export const DEFAULT_GRACE_MS = 5 * 60_000;
+/** A server that is down has no tools that could be called, even while they are still listed. */
+export function countedTools(state: ServerState["kind"], toolCount: number): number {
+  return ["failed", "restarting", "closed", "disabled"].includes(state) ? 0 : toolCount;
+}
+
+/** True for a server that is listed and waits for its next use; undefined otherwise, as `ServerInfo` has it. */
+export function asleep(state: ServerState, definitions: Definitions): true | undefined {
+  return state.kind === "idle" && definitions !== NO_DEFINITIONS ? true : undefined;
+}
+
+export const DEFAULT_GRACE_MS = 30_000;
 
 /** How long a server that has failed for good is still listed. */
 export class GracePeriod {
@@ -154,6 +168,9 @@ const CHANGEABLE: ReadonlySet<string> = new Set<keyof ServerSpec>([
   "pinResources",
   "toolPrefix",
   "autoConnect",
+  "start",
+  "hubStart",
+  "idle",
   "timeout",
   "installTimeout",
   "toolTimeout",

@@ -4,7 +4,7 @@ import { Emitter, type Listeners } from "../base/emitter.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { LogMessage, Result } from "../model/protocol.ts";
-import { serverDisplayName, type ServerSpec } from "../model/server-spec.ts";
+import { idleMsOf, isLazy, serverDisplayName, type ServerSpec } from "../model/server-spec.ts";
 import type { AuthInfo, ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
 import type { Definitions, SessionContext, Source, Use, UseContext } from "../model/source.ts";
 import { isLoginNeeded, loginNeededError } from "../secrets/oauth/login-errors.ts";
@@ -20,8 +20,9 @@ import {
   removedError,
   unavailableError,
 } from "./connection-failures.ts";
-import { DEFAULT_GRACE_MS, GracePeriod, isSameLink, Restarts, serverInfo } from "./connection-state.ts";
+import { asleep, DEFAULT_GRACE_MS, GracePeriod, isSameLink, Restarts, serverInfo } from "./connection-state.ts";
 import type { Agreement } from "./handshake.ts";
+import { type ListMemory, offersAnything, type ServerLists } from "./known-lists.ts";
 import { LinkMaintenance, ResourceSubscriptions } from "./link-maintenance.ts";
 import { firstTransport, type Link, openLink } from "./link.ts";
 import { LIST_KINDS, LiveLists, type SkillOffer, skillOffer } from "./live-lists.ts";
@@ -51,6 +52,7 @@ export class Connection implements Source {
   readonly #restarts: Restarts;
   readonly #subscriptions = new ResourceSubscriptions();
   readonly #closingLinks = new ClosingLinks();
+  readonly #memory: ListMemory | undefined;
   #warnings: readonly string[] = [];
   #spec: ServerSpec;
   #state: ServerState;
@@ -64,11 +66,14 @@ export class Connection implements Source {
   #logLevel: string | undefined;
   #retiring: Promise<void> | undefined;
   #stopTimer: () => void = () => {};
+  #stopIdleTimer: () => void = () => {};
 
-  constructor(spec: ServerSpec, deps: ConnectionDeps) {
+  /** @param memory Of what a lazy server lists; without it, it is not listed before it is connected. */
+  constructor(spec: ServerSpec, deps: ConnectionDeps, memory?: ListMemory) {
     this.id = spec.id;
     this.#spec = spec;
     this.#deps = deps;
+    this.#memory = memory;
     this.#state = spec.enabled ? { kind: "idle" } : { kind: "disabled" };
     this.#transport = firstTransport(spec);
     this.#restarts = new Restarts(() => this.#spec.restart, deps.clock);
@@ -78,9 +83,14 @@ export class Connection implements Source {
       timeoutMs: () => this.#spec.timeout,
       warn: (text) => this.#warn(text),
       mask: (lists) => deps.redactor.maskContent(lists),
-      onChange: () => this.#events.emit("changed", undefined),
+      onChange: () => {
+        this.#remember();
+        this.#events.emit("changed", undefined);
+      },
     });
     this.#grace = new GracePeriod(deps.clock, deps.graceMs ?? DEFAULT_GRACE_MS, () => this.#lists.clear());
+    const known = spec.enabled && isLazy(spec) ? memory?.known : undefined;
+    if (known !== undefined) this.#recall(known);
   }
 
   get spec(): ServerSpec {
@@ -119,6 +129,7 @@ export class Connection implements Source {
       transport: this.#transport,
       agreement: this.#agreement,
       toolCount: this.#lists.definitions.tools.length,
+      sleeping: asleep(this.#state, this.#lists.definitions),
       lastError: this.#lastError,
       warnings: this.#warnings,
       auth: this.#auth(),
@@ -143,15 +154,16 @@ export class Connection implements Source {
     }
   }
 
-  /** Ends the link; `connect()` may make a new one. */
+  /** Ends the link; `connect()` may make a new one. A lazy server stays listed, and its next use makes one. */
   async disconnect(): Promise<void> {
     if (this.#state.kind === "disabled" || this.#state.kind === "closed") return;
-    await this.#stop({ kind: "idle" });
+    if (isLazy(this.#spec)) await this.#sleep();
+    else await this.#end({ kind: "idle" });
   }
 
   /** Ends the link for good. */
   async close(): Promise<void> {
-    if (this.#state.kind !== "closed") await this.#stop({ kind: "closed" });
+    if (this.#state.kind !== "closed") await this.#end({ kind: "closed" });
     await this.#closingLinks.closeAll();
   }
 
@@ -166,6 +178,8 @@ export class Connection implements Source {
   respec(spec: ServerSpec): boolean {
     if (!isSameLink(this.#spec, spec)) return false;
     this.#spec = spec;
+    this.#remember();
+    this.#awaitIdle();
     return true;
   }
 
@@ -192,7 +206,7 @@ export class Connection implements Source {
     if (this.#retiring !== undefined) throw removedError(this.id);
     this.#calls.start();
     try {
-      const link = this.#link ?? (await this.#usableLink(context.signal));
+      const link = this.#link ?? (await this.#awaitLink(context));
       try {
         return await this.#runOn(link, use, context);
       } catch (error) {
@@ -202,11 +216,13 @@ export class Connection implements Source {
       throw maskError(error, this.id, this.#mask);
     } finally {
       this.#calls.end();
+      this.#awaitIdle();
     }
   }
 
   endSession(sessionId: string): void {
     this.#subscriptions.drop(sessionId, this.#maintenance);
+    this.#awaitIdle();
   }
 
   resume(session: SessionContext, uris: readonly string[]): void {
@@ -340,7 +356,46 @@ export class Connection implements Source {
     this.#lastError = null;
     this.#restarts.up();
     this.#grace.earn();
+    this.#remember();
+    this.#awaitIdle();
     this.#setState({ kind: "ready", since: this.#deps.clock.now() });
+  }
+
+  #recall({ transport, agreement, definitions }: ServerLists): void {
+    this.#lists.recall(definitions);
+    this.#agreement = agreement;
+    this.#transport = transport;
+    this.#grace.earn();
+  }
+
+  /** Before the link is ready, and when a list could not be read, what was known before is better. */
+  #remember(): void {
+    if (this.#link === undefined || this.#agreement === null || !isLazy(this.#spec) || !this.#lists.isComplete) return;
+    const { definitions } = this.#lists;
+    this.#memory?.save({ transport: this.#transport, agreement: this.#agreement, definitions });
+  }
+
+  /** Puts it to sleep when it has not been used for the time that its spec allows. */
+  #awaitIdle(): void {
+    this.#stopIdleTimer();
+    const ms = idleMsOf(this.#spec);
+    if (ms === undefined || !this.#isUnused()) return;
+    this.#stopIdleTimer = this.#deps.clock.after(ms, () => {
+      if (this.#isUnused()) void this.#sleep();
+    });
+  }
+
+  /** A server that lists nothing is excepted: no use could wake it. */
+  #isUnused(): boolean {
+    if (this.#link === undefined || this.#calls.count > 0 || this.#subscriptions.uris.length > 0) return false;
+    return offersAnything(this.#lists.definitions);
+  }
+
+  /** Ends the link; what is listed stays, and the next use starts it again. */
+  async #sleep(): Promise<void> {
+    const stopped = this.#stop({ kind: "idle" });
+    this.#grace.earn();
+    await stopped;
   }
 
   #linkLost(error: ToolcribError): void {
@@ -384,20 +439,27 @@ export class Connection implements Source {
 
   /** Lets go of the link in use; what is listed stays. */
   #detach(): void {
+    this.#stopIdleTimer();
     this.#maintenance?.stop();
     this.#maintenance = undefined;
     this.#link = undefined;
     this.#lists.release();
   }
 
-  async #stop(state: ServerState): Promise<void> {
+  async #end(state: ServerState): Promise<void> {
+    await this.#stop(state, () => this.#lists.clear());
+  }
+
+  /** @param forget Before the state is told: an idle server that still lists something is taken for a sleeping one. */
+  async #stop(state: ServerState, forget?: () => void): Promise<void> {
     this.#stopTimer();
     this.#restarts.reset();
     this.#grace.forget();
     this.#attempt?.controller.abort();
     if (this.#link !== undefined) this.#discard(this.#link);
+    this.#lists.release();
+    forget?.();
     this.#setState(state);
-    this.#lists.clear();
     await this.#attempt?.done;
     await this.#closingLinks.closeAll();
   }
@@ -461,10 +523,21 @@ export class Connection implements Source {
     return recovery.reconnect || this.#link === link ? this.#link : undefined;
   }
 
-  /** Waits for an attempt in progress, but not for a server that is down or pauses between restarts. */
+  async #awaitLink({ signal, confirm }: UseContext): Promise<Link> {
+    await this.#usableLink(signal);
+    await confirm?.();
+    return this.#link ?? this.#usableLink(signal);
+  }
+
+  /**
+   * Waits for an attempt in progress, but not for a server that is down or pauses between restarts. A lazy one that failed is
+   * tried again: that no one did so since is its nature.
+   */
   async #usableLink(signal: AbortSignal): Promise<Link> {
     const { kind } = this.#state;
-    const mended = kind === "failed" && (await this.#deps.oauth?.loggedInSince(this.id, this.#deps.user)) === true;
+    const mended =
+      kind === "failed" &&
+      (isLazy(this.#spec) || (await this.#deps.oauth?.loggedInSince(this.id, this.#deps.user)) === true);
     if (kind === "idle" || kind === "connecting" || mended) {
       const ready = withTimeout(this.connect(), {
         ms: this.#spec.timeout,

@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import { Emitter, type Listeners } from "../base/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Result } from "../model/protocol.ts";
-import type { ServerSpec } from "../model/server-spec.ts";
+import { isLazy, type ServerSpec } from "../model/server-spec.ts";
 import type { ServerInfo, ServerState } from "../model/server-state.ts";
 import {
   type Definitions,
@@ -18,8 +18,9 @@ import {
 } from "../model/source.ts";
 import type { ConnectionDeps, ConnectionEvents } from "./connection-deps.ts";
 import { removedError } from "./connection-failures.ts";
-import { isSameLink } from "./connection-state.ts";
+import { asleep, countedTools, isSameLink } from "./connection-state.ts";
 import { Connection } from "./connection.ts";
+import type { ListMemory } from "./known-lists.ts";
 import { notSent } from "./wire.ts";
 
 export class IsolatedConnections implements Source {
@@ -29,6 +30,7 @@ export class IsolatedConnections implements Source {
   readonly #deps: ConnectionDeps;
   readonly #events = new Emitter<ConnectionEvents>();
   readonly #isolation: Isolation;
+  readonly #memory: ListMemory | undefined;
   /** Of the user who runs the hub; only the hub's own session uses it. */
   readonly #own: Connection;
   readonly #isolated = new Map<string, IsolatedConnection>();
@@ -42,13 +44,15 @@ export class IsolatedConnections implements Source {
   #logLevel: string | undefined;
   #retiring: Promise<void> | undefined;
 
-  constructor(spec: ServerSpec, deps: ConnectionDeps) {
+  constructor(spec: ServerSpec, deps: ConnectionDeps, memory?: ListMemory) {
     this.id = spec.id;
     this.#spec = spec;
     this.#deps = deps;
+    this.#memory = memory;
     this.#isolation = spec.isolation === "session" ? SESSION_ISOLATION : USER_ISOLATION;
-    this.#own = this.#listenTo(new Connection(spec, deps), this.#isolation.ownAudience(deps.hubSession));
+    this.#own = this.#listenTo(new Connection(spec, deps, memory), this.#isolation.ownAudience(deps.hubSession));
     this.#state = this.#own.state;
+    this.#definitions = this.#own.definitions();
     if (this.#isolation === USER_ISOLATION) this.connectUser = (user) => this.#connectUser(user);
   }
 
@@ -87,7 +91,8 @@ export class IsolatedConnections implements Source {
     const ownAuth = this.#own.info().auth;
     return {
       ...info,
-      toolCount: this.#definitions.tools.length,
+      toolCount: countedTools(info.state, this.#definitions.tools.length),
+      sleeping: asleep(this.#state, this.#definitions),
       ...(ownAuth === undefined ? {} : { auth: ownAuth }),
       ...(this.#isolation.by === "user" ? { users: taken } : { sessions: taken }),
     };
@@ -101,7 +106,7 @@ export class IsolatedConnections implements Source {
   async disconnect(): Promise<void> {
     this.#closeAll();
     await Promise.all([this.#own.disconnect(), ...this.#closing]);
-    this.#forget();
+    if (!isLazy(this.#spec)) this.#forget();
   }
 
   async close(): Promise<void> {
@@ -143,7 +148,7 @@ export class IsolatedConnections implements Source {
   instructions(user?: string, session?: string): string | null {
     const key = this.#isolation.by === "user" ? user : session;
     const isolated = key === undefined ? undefined : this.#isolated.get(key);
-    return isolated?.connection.instructions() ?? this.#own.instructions();
+    return isolated?.connection.instructions() ?? (this.#knowsPrivate ? null : this.#own.instructions());
   }
 
   async run(use: Use, context: UseContext): Promise<Result> {
@@ -178,6 +183,11 @@ export class IsolatedConnections implements Source {
   endSession(sessionId: string): void {
     this.#own.endSession(sessionId);
     for (const isolated of this.#isolated.values()) isolated.leave(sessionId);
+  }
+
+  /** Whether the owner's connection has nothing but what was once said to someone else. */
+  get #knowsPrivate(): boolean {
+    return this.#memory?.known?.isPrivate === true && this.#own.state.kind === "idle";
   }
 
   #all(): Connection[] {
@@ -218,13 +228,23 @@ export class IsolatedConnections implements Source {
       );
     }
     const level = this.#logLevel === undefined ? {} : { logLevel: this.#logLevel };
-    const connection = new Connection(this.#spec, { ...this.#deps, ...level, ...owner.deps });
+    const connection = new Connection(this.#spec, { ...this.#deps, ...level, ...owner.deps }, this.#privateMemory());
     const { terms } = this.#isolation;
     const isolated = new IsolatedConnection(this.#listenTo(connection, audience, label), terms, this.#deps.clock, () =>
       this.#leave(key, isolated),
     );
     this.#isolated.set(key, isolated);
     return isolated;
+  }
+
+  /** The lists of the owner's connection are for everyone; those of another one are kept only while it is not there. */
+  #privateMemory(): ListMemory {
+    return {
+      known: undefined,
+      save: (lists) => {
+        if (!isUp(this.#own)) this.#memory?.save({ ...lists, isPrivate: true });
+      },
+    };
   }
 
   #leave(key: string, isolated: IsolatedConnection): void {
@@ -338,7 +358,10 @@ const SESSION_ISOLATION: Isolation = {
     label: "a session",
     audience: { session: session.id },
     // There is one client only that the server can mean, whether a call is in flight or not.
-    deps: { hubSession: session, session: session.id, ...(session.user ? { secretsUser: session.user } : {}) },
+    deps: {
+      ...{ hubSession: session, session: session.id, clientEnv: session.clientEnv },
+      ...(session.user ? { secretsUser: session.user } : {}),
+    },
   }),
   refusal: (server) =>
     new ToolcribError("internal", `Server ${JSON.stringify(server)} has no connection for the session.`),

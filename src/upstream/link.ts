@@ -61,8 +61,17 @@ interface Opening extends LinkRequest {
 /** Resolves references, opens a channel and shakes hands. Leaves nothing open when it rejects. */
 export async function openLink(request: LinkRequest): Promise<Link> {
   const { spec, deps, signal } = request;
+  if (spec.problem !== undefined) {
+    throw new ToolcribError("invalid_config", spec.problem, {
+      hint: "Remove the key, or write it as it is known here.",
+    });
+  }
   const { env, clock, redactor, secrets = new Secrets({ env, clock, redactor }) } = deps;
-  const resolved = await resolveSpec(spec, secrets, { signal, user: deps.secretsUser ?? deps.user });
+  const resolved = await resolveSpec(spec, secrets, {
+    signal,
+    user: deps.secretsUser ?? deps.user,
+    env: deps.clientEnv,
+  });
   for (const warning of resolved.warnings) request.peerOptions.onWarning?.(warning);
   if (resolved.url !== undefined) checkRemoteAddress(resolved.url, deps.reach, spec.allowHttp);
   const credentials = await credentialsFor(spec, resolved, deps);

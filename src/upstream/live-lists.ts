@@ -35,6 +35,8 @@ export class LiveLists {
   /** While all lists are read together, one change is reported for all of them. */
   #together = 0;
   #changed = false;
+  /** The kinds whose last reading failed. */
+  readonly #unread = new Set<ListKind>();
   /** The kinds for which it was said that they contain a secret. */
   readonly #leaky = new Set<ListKind>();
 
@@ -54,9 +56,20 @@ export class LiveLists {
     return this.#definitions.tools.findLast((tool) => tool.name === name);
   }
 
+  /** Whether every list of the link could be read. */
+  get isComplete(): boolean {
+    return this.#unread.size === 0;
+  }
+
+  /** Lists what the server gave before it was stopped. */
+  recall(definitions: Definitions): void {
+    this.#definitions = definitions;
+  }
+
   /** Reads everything from a new link; what is listed stays until then. */
   async adopt(link: Link): Promise<void> {
     this.#link = link;
+    this.#unread.clear();
     await this.readAll();
   }
 
@@ -101,6 +114,8 @@ export class LiveLists {
     });
     // Meanwhile another link may have taken over.
     if (link !== this.#link) return;
+    if (Object.keys(read).length < Object.keys(emptyOf(kind)).length) this.#unread.add(kind);
+    else this.#unread.delete(kind);
     const lists = mask(read);
     if (lists !== read && !this.#leaky.has(kind)) {
       this.#leaky.add(kind);

@@ -199,6 +199,8 @@ export class Peer {
     if (pending === undefined) return this.#unexpected(response);
     if ("error" in response) return pending.reject(errorFromRpc(response.error));
     if (isJsonObject(response.result)) return pending.resolve(response.result);
+    // A tool may have nothing to say. Any other answer without a result lacks what was asked for.
+    if (pending.method === "tools/call" && (response.result ?? null) === null) return pending.resolve({});
     pending.reject(
       new ToolcribError("tool_error", `The server answered ${pending.method} with something that is not an object.`),
     );

@@ -5,6 +5,7 @@ import type { ServerInfo } from "../model/server-state.ts";
 import type { SessionContext, Source } from "../model/source.ts";
 import { Connection } from "./connection.ts";
 import type { ConnectionDeps, ConnectionEvents } from "./connection-deps.ts";
+import type { ListMemory } from "./known-lists.ts";
 import type { SkillOffer } from "./live-lists.ts";
 import { IsolatedConnections } from "./isolated-connections.ts";
 
@@ -44,6 +45,6 @@ export interface ServerConnection extends Source {
   connectUser?(user: string): Promise<ServerInfo>;
 }
 
-export function serverConnection(spec: ServerSpec, deps: ConnectionDeps): ServerConnection {
-  return spec.isolation === "shared" ? new Connection(spec, deps) : new IsolatedConnections(spec, deps);
+export function serverConnection(spec: ServerSpec, deps: ConnectionDeps, memory?: ListMemory): ServerConnection {
+  return spec.isolation === "shared" ? new Connection(spec, deps, memory) : new IsolatedConnections(spec, deps, memory);
 }

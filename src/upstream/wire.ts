@@ -82,7 +82,9 @@ export function decodeMessages(text: string): RpcMessage[] | null {
 function isMessage(value: unknown): value is RpcMessage {
   if (!isJsonObject(value)) return false;
   if (typeof value["method"] === "string") return true;
-  return "id" in value && ("result" in value || isJsonObject(value["error"]));
+  if (!("id" in value)) return false;
+  // Some servers leave an empty result out.
+  return "result" in value || ("error" in value ? isJsonObject(value["error"]) : value["jsonrpc"] === "2.0");
 }
 
 export function isRequest(message: RpcMessage): message is Extract<RpcMessage, { id: RequestId; method: string }> {

@@ -63,6 +63,8 @@ const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   openSession: { servers: { wiki: { url: "https://wiki.example.com/mcp" } } },
   getSession: { sessionId: "s" },
   closeSession: { sessionId: "s" },
+  listTaint: {},
+  clearTaint: { sessionId: "s" },
   listApprovals: { status: "all" },
   getApproval: { approvalId: "a" },
   answerApproval: { approvalId: "a", answer: "once" },
@@ -167,7 +169,12 @@ describe("[oper-06a] the client over REST", () => {
     };
     const page = new ToolcribClient({ url: "https://hub.example", fetch: answering, pageKey: "key" });
     expect(await (await page.exportAudit({ type: "call" })).text()).toBe("{}\n");
-    expect(sent).toEqual([["https://hub.example/api/v1/audit/export?type=call", { "x-toolcrib": "key" }]]);
+    expect(sent).toEqual([
+      [
+        "https://hub.example/api/v1/audit/export?type=call",
+        { "x-toolcrib": "key", "x-toolcrib-client": "toolcrib-client" },
+      ],
+    ]);
     refusal = JSON.stringify({ error: { code: "denied", message: "No." } });
     await expect(page.exportAudit()).rejects.toMatchObject({ code: "denied", status: 403 });
 

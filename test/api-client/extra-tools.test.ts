@@ -161,14 +161,20 @@ describe("[agent-02b] calls that the client answers", () => {
 
   it("are there again after a reconnect, with a session of its own that is new", async () => {
     const { live, client, sockets, statuses } = seat();
-    const aborted = Promise.withResolvers<void>();
+    const [begun, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const tools = [
       tool("count", () => "one"),
-      tool("waits", (_, { signal }) => new Promise(() => signal.addEventListener("abort", () => aborted.resolve()))),
+      tool("waits", (_, { signal }) => {
+        signal.addEventListener("abort", () => aborted.resolve());
+        begun.resolve();
+        return new Promise(() => {});
+      }),
     ];
     const { session } = await live.setExtraTools(tools);
     const waiting = client.callTool({ toolName: "waits", session }).catch((error: unknown) => error);
     await expect.poll(() => scene.hub.internals.sessions().find(({ id }) => id === session)?.running.size).toBe(1);
+    // The hub writes the call down before it sends it.
+    await begun.promise;
     sockets[0]?.terminate();
     await aborted.promise;
     expect(await waiting).toHaveProperty("code", expect.stringMatching(/cancelled|server_unavailable/));

@@ -140,7 +140,7 @@ describe("[oper-06a] the client over the WebSocket", () => {
     await expect.poll(() => live.status).toBe("lost");
     await clock.advance(1000);
     await expect.poll(() => live.status).toBe("open");
-    expect(new URL(sockets[2]?.url ?? "").search).toBe(`?after=3&epoch=${second.feed.epoch}`);
+    expect(new URL(sockets[2]?.url ?? "").search).toBe(`?after=3&epoch=${second.feed.epoch}&client=toolcrib-client`);
     expect(missed).toHaveLength(1);
   });
 

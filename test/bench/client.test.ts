@@ -5,13 +5,13 @@ import { EventText } from "../../bench/client/answer-text.ts";
 import { connect, listTools } from "../../bench/client/connect.ts";
 import type { Answer } from "../../bench/client/protocol.ts";
 import { StreamableClient } from "../../bench/client/streamable.ts";
-import { directHttp, directPipe, relay } from "../../bench/subjects/floor.ts";
+import { directHttp, relay } from "../../bench/subjects/floor.ts";
 import { whenComplete } from "../../bench/subjects/subject.ts";
 
 describe("the load client", () => {
   const one = { upstream: "stdio", servers: 1, tools: 3 } as const;
 
-  it.each([directPipe, directHttp, relay])("[gate-12a] reaches $name", async (subject) => {
+  it.each([directHttp, relay])("[gate-12a] reaches $name", async (subject) => {
     const running = await subject.start(one, []);
     try {
       const { client, tools } = await whenComplete(running, one);
@@ -31,7 +31,7 @@ describe("the load client", () => {
   it("[gate-12a] relays to an HTTP server too", async () => {
     const load = { upstream: "http", servers: 1, tools: 2 } as const;
     const upstream = await directHttp.start(load, []);
-    const url = "url" in upstream.endpoint ? upstream.endpoint.url : "";
+    const url = upstream.endpoint.url;
     await (await whenComplete(upstream, load)).client.close();
     const running = await relay.start(load, [url]);
     try {

@@ -28,7 +28,7 @@ describe.skipIf(missing !== undefined)("npm run bench:scale", () => {
     expect(Object.keys(kept)).toEqual(expect.arrayContaining([...MEASURES]));
   });
 
-  it("[scale-11a] compares one node with three, and local calls with forwarded ones, as ratios", () => {
+  it("[scale-11a] compares one node with three as ratios", () => {
     const rows = kept.nodes?.rows ?? [];
     expect(rows.map(({ upstream, nodes }) => `${upstream} ${nodes}`)).toEqual(
       ["stdio", "http"].flatMap((upstream) => [1, 1, 3].map((nodes) => `${upstream} ${nodes}`)),
@@ -38,9 +38,6 @@ describe.skipIf(missing !== undefined)("npm run bench:scale", () => {
       if (what.includes("alone")) expect([nodes, ratio.median]).toEqual([1, 1]);
       else expect(ratio.median).toBeGreaterThan(0);
     }
-    const [local, other] = kept.forwarding ?? [];
-    expect([local?.p50Ratio.median, local?.p95Ratio.median]).toEqual([1, 1]);
-    expect(other?.p50Ratio.median).toBeGreaterThan(0);
   });
 
   it("[scale-11a] counts during a failover, and measures sessions, processes and a catalog", () => {

@@ -132,6 +132,17 @@ describe.skipIf(missing !== undefined)("operating a hub in a browser", () => {
     expect(await details.getByText("memory__delete_entities").count()).toBe(0);
   });
 
+  it("[guard-20d] clears the taint when a person says that it was read", async () => {
+    const tainted = async (): Promise<unknown> => (await bench.api("GET", "/taint")).body["sessions"];
+    expect(await tainted()).toHaveLength(1);
+    const details = opened.page.getByRole("region", { name: "Details of the session" });
+    await details.getByRole("button", { name: "I have read it" }).click();
+    await expect.poll(tainted).toEqual([]);
+    await expect.poll(() => details.getByText("brought in content").count()).toBe(0);
+    const list = opened.page.getByRole("list", { name: "Sessions" });
+    await expect.poll(() => list.getByRole("link").filter({ hasText: "Tainted" }).count()).toBe(0);
+  });
+
   it("[oper-11a] [oper-09d] imports skills from a folder, without those for another system", async () => {
     const page = await opened.go("Skills");
     await page.getByRole("button", { name: "Scan a folder" }).first().click();

@@ -124,6 +124,25 @@ describe.skipIf(missing !== undefined)("servers in a browser", () => {
     expect((await bench.api("GET", "/mcp/servers")).body["total"]).toBe(1);
   });
 
+  it("[counter-07a] shows a lazy server as asleep, with its tools, and wakes it", async () => {
+    const entry = { ...memory(`${stage.dir}/lazy.json`), start: "lazy" };
+    await bench.api("POST", "/mcp/servers", { id: "sleepy", ...entry });
+    const page = await opened.open("/servers");
+    const line = page.getByRole("list", { name: "Servers" }).getByRole("listitem").filter({ hasText: "sleepy" });
+    await line.getByRole("button", { name: "Disconnect sleepy" }).click();
+    await line.getByText("Asleep", { exact: true }).waitFor();
+    await line.getByText("9 tools").waitFor();
+    await line.getByRole("link", { name: "sleepy" }).click();
+    const details = page.getByRole("region", { name: "Details of the server" });
+    await details.getByText("Asleep", { exact: true }).waitFor();
+    await details.getByRole("link", { name: "read_graph" }).waitFor();
+    await details.getByRole("button", { name: "Wake sleepy" }).click();
+    await details.getByText("Ready", { exact: true }).waitFor();
+    const { body } = await bench.api("GET", "/mcp/servers/sleepy");
+    expect(body["server"]).toMatchObject({ state: "ready", start: "lazy" });
+    await bench.api("DELETE", "/mcp/servers/sleepy");
+  });
+
   it("[oper-08c] is used by keyboard alone: navigation, dialog, Escape, and the focus comes back", async () => {
     const page = await opened.open("/");
     const focused = (): Promise<string> =>

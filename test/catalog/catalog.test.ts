@@ -186,7 +186,7 @@ describe("names in the catalog", () => {
     local.set(tools("a__x"));
     expect(catalog.find("a__x")?.origin.source).toBe("local");
     expect(names(catalog)).toEqual([expect.stringMatching(/^a__x-[0-9a-f]{10}$/), "a__x"]);
-    await settle();
+    await expect.poll(() => seen.changes[0]).toBeDefined();
     expect(seen.changes[0]).toMatchObject({ added: [names(catalog)[0]], changed: ["a__x"], removed: [] });
     local.set({});
     expect(catalog.find("a__x")?.origin.source).toBe("a");

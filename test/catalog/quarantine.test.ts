@@ -33,10 +33,6 @@ describe("quarantine", () => {
     ["a name with terminal codes", { name: "a\u001b[2J", inputSchema: {} }, /control characters/],
     ["half a character", { name: "a\ud83d", inputSchema: {} }, /not valid Unicode/],
     ["an endless name", { name: "x".repeat(2000), inputSchema: {} }, /longer than 1024/],
-    ["no inputSchema", { name: "x" }, /inputSchema is missing/],
-    ["null as inputSchema", { name: "x", inputSchema: null }, /inputSchema is null/],
-    ["a schema that is a list", { name: "x", inputSchema: [] }, /inputSchema is a list/],
-    ["a schema of another type", { name: "x", inputSchema: { type: "string" } }, /type "string"/],
     [
       "a description that is no text",
       { name: "x", inputSchema: {}, description: { a: 1 } },
@@ -68,6 +64,29 @@ describe("quarantine", () => {
         reason: expect.stringMatching(reason) as string,
       },
     ]);
+  });
+
+  it.each<[string, unknown, object, unknown]>([
+    ["no inputSchema", undefined, { type: "object" }, null],
+    ["null as inputSchema", null, { type: "object" }, null],
+    ["true as inputSchema", true, { type: "object" }, true],
+    ["a schema that is a list", [], { type: "object" }, []],
+    ["a schema of another type", { type: "string" }, { type: "object" }, { type: "string" }],
+    [
+      "a schema of several types",
+      { type: ["object", "null"], properties: { a: {} } },
+      { type: "object", properties: { a: {} } },
+      { type: ["object", "null"], properties: { a: {} } },
+    ],
+  ])("[whole-06a] a tool with %s is offered with an object schema", (_, inputSchema, offered, original) => {
+    const given = { name: "x", inputSchema, _meta: { "example.com/kept": 1 } };
+    const catalog = catalogOf({ tools: [asTool(given)] });
+    expect(catalog.quarantined()).toEqual([]);
+    expect(catalog.snapshot().tools[0]?.definition).toEqual({
+      name: "x",
+      inputSchema: offered,
+      _meta: { "example.com/kept": 1, "toolcrib/inputSchema": original },
+    });
   });
 
   it("takes what is unusual but usable", () => {
@@ -116,7 +135,7 @@ describe("quarantine", () => {
   });
 
   it("[spine-14c] is lifted when the server mends the definition", () => {
-    const source = new FakeSource("a", { tools: [asTool({ name: "x" })] });
+    const source = new FakeSource("a", { tools: [asTool({ name: "x", description: 7 })] });
     const catalog = new Catalog({ servers: [{ id: "a" }] });
     catalog.addSource(source);
     expect(catalog.quarantined()).toHaveLength(1);

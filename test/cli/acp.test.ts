@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -150,7 +150,9 @@ describe("[acp-13a] toolcrib acp", () => {
       for (const way of [...ways, ...ofFiles]) expect(stderr).toContain(`noise by ${way}\n`);
       expect(stderr).not.toContain("took too long");
     }
-    expect(existsSync(join(dir, "acp.log"))).toBe(true);
+    // [guard-20g] once, and where the log goes.
+    const logs = [await programs[0].stderr, await programs[1].stderr, readFileSync(join(dir, "acp.log"), "utf8")];
+    expect(logs.join("").split('Consider "guard": "balanced"')).toHaveLength(2);
   }, 60_000);
 
   it("tells a client why it cannot start, and ends", async () => {

@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { AuditIntake } from "../../src/hub/audit/intake.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { databaseFile, openStore } from "../../src/store/open-store.ts";
-import { parseTime } from "../../src/telemetry/audit/time.ts";
+import { parseTime } from "../../src/telemetry/audit/read.ts";
 import { AuditLog } from "../../src/telemetry/audit/log.ts";
 import type { StoredRecord } from "../../src/telemetry/audit/record.ts";
 import type { AuditReport } from "../../src/telemetry/audit/verify.ts";
@@ -29,8 +29,8 @@ function filled(): Workspace {
   const place = workspace();
   place.configure({});
   const log = new AuditLog({ dir: auditDir(place) });
-  log.write(callRecord({ name: "files__read", time: minutesAgo(60) }), { arguments: { path: "x" } });
-  log.write(
+  void log.write(callRecord({ name: "files__read", time: minutesAgo(60) }), { arguments: { path: "x" } });
+  void log.write(
     callRecord({
       name: "git__push",
       session: "abcdef-2",
@@ -38,7 +38,7 @@ function filled(): Workspace {
       time: minutesAgo(1),
     }),
   );
-  log.write(callRecord({ name: "files__delete", time: minutesAgo(0), ...denial }));
+  void log.write(callRecord({ name: "files__delete", time: minutesAgo(0), ...denial }));
   log.close();
   return place;
 }
@@ -103,8 +103,8 @@ describe("[guard-18c] toolcrib audit", () => {
     child.stdout?.on("data", (chunk: Buffer) => (shown += chunk.toString()));
     await vi.waitFor(() => expect(shown).toContain("files__delete"), { timeout: 20_000, interval: 20 });
     const log = new AuditLog({ dir: auditDir(place) });
-    log.write(callRecord({ name: "files__later", time: minutesAgo(0) }));
-    log.write(callRecord({ name: "git__later", time: minutesAgo(0) }));
+    void log.write(callRecord({ name: "files__later", time: minutesAgo(0) }));
+    void log.write(callRecord({ name: "git__later", time: minutesAgo(0) }));
     log.flush();
     await vi.waitFor(() => expect(shown).toContain("files__later"), { timeout: 20_000, interval: 20 });
     child.kill("SIGINT");
@@ -184,7 +184,7 @@ describe("[oper-02c] [oper-03b] a log that is in the store", () => {
     expect(readdirSync(auditDir(place))).toEqual(["heads.json"]);
     // What other processes write meanwhile is still in the folder.
     const log = new AuditLog({ dir: auditDir(place) });
-    log.write(callRecord({ name: "files__later", time: minutesAgo(0) }));
+    void log.write(callRecord({ name: "files__later", time: minutesAgo(0) }));
     log.close();
     return place;
   }

@@ -19,7 +19,7 @@ import { describe, expect, it } from "vitest";
 import { makeBackup } from "../../src/cli/commands/backup.ts";
 import { withLock } from "../../src/files/lock-file.ts";
 import type { HubAudit } from "../../src/hub/audit/hub-audit.ts";
-import { openAudit } from "../../src/hub/audit/open-audit.ts";
+import { openAudit } from "../../src/hub/audit/hub-audit.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { ConfigSchema } from "../../src/model/config.ts";
 import { registryLock } from "../../src/skills/registry/manifest-store.ts";

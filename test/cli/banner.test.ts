@@ -29,3 +29,19 @@ it("[scale-05a] a node says of which cluster it is, and offers no client a hub o
   expect(node).toContain("Claude Code");
   expect(node).not.toContain("Claude Desktop");
 });
+
+it("[counter-03b] snippets name the variable of the token, and the role of a client that starts Toolcrib", async () => {
+  const http = { auth: { tokens: [{ token: "secret://env/CRIB_TOKEN", role: "reader" }] } };
+  const config = await loadConfig({ config: { roles: { reader: {} }, http }, env: {}, cwd: "/" });
+  const text = await bannerOf({ config, needsToken: true });
+  expect(text).toContain("--header 'Authorization: Bearer ${CRIB_TOKEN}'");
+  expect(text).toContain('"Authorization":"Bearer ${env:CRIB_TOKEN}"');
+  expect(text).toContain('"mcp","--role","reader"');
+  const plain = { auth: { tokens: [{ token: "tok-5f0e2c6b9d1f4a7c" }] } };
+  const other = await bannerOf({
+    config: await loadConfig({ config: { http: plain }, env: {}, cwd: "/" }),
+    needsToken: true,
+  });
+  expect(other).toContain('"Authorization":"Bearer <token>"');
+  expect(other).not.toContain("tok-5f0e2c6b9d1f4a7c");
+});

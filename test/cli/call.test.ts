@@ -55,6 +55,11 @@ describe("[spine-19b] --out", () => {
       partsOfBlocks([image], "../../../etc/passwd"),
     );
     expect(outside).toBe(join(cwd, "folder", "passwd.png"));
+    // Whoever made the part.
+    const [made] = new SaveTarget("folder/", { cwd, force: true }).save([
+      { bytes: Buffer.from("x"), mimeType: "__proto__", name: "../.config/evil" },
+    ]);
+    expect(made).toBe(join(cwd, "folder", "evil.bin"));
   });
 
   it("saves a resource whole, text included", () => {

@@ -37,8 +37,11 @@ describe("[skill-14b] clients", () => {
       ],
       servers: ["github", "docs"],
       connected: false,
+      via: [],
+      lastCall: null,
     });
     expect(by["codex"]).toMatchObject({ installed: true, servers: ["memory", "toolcrib"], connected: true });
+    expect(by["codex"]?.via).toEqual([{ server: "toolcrib", by: "bridge" }]);
     expect(by["goose"]).toMatchObject({ servers: ["memory"] });
     expect(by["continue"]).toMatchObject({ servers: ["memory"] });
     expect(by["openclaw"]).toMatchObject({ servers: ["memory"] });
@@ -54,7 +57,7 @@ describe("[skill-14b] clients", () => {
     const codex = giveFile(place, "codex", "[mcp_servers.x]\ncommand = \n");
     const { code, stdout, stderr } = await place.runHere(["clients"]);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^cursor +Cursor +yes +- +github, docs +.*\.cursor\/mcp\.json$/m);
+    expect(stdout).toMatch(/^cursor +Cursor +yes +- +- +github, docs +.*\.cursor\/mcp\.json$/m);
     expect(stdout).toMatch(/^codex +\S.* yes .*\(cannot be read\)$/m);
     expect(stdout).toMatch(/^amp +\S+ +no /m);
     expect(stderr).toContain(`warning: ${codex}:2:`);

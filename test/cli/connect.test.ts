@@ -61,7 +61,7 @@ describe("[skill-14d] connect and disconnect", () => {
     expect(Object.keys(mcpServers)).toEqual(["memory", "toolcrib", "one"]);
     for (const [id, tools] of [
       ["toolcrib", ["one__echo", "two__echo"]],
-      ["one", ["one__echo"]],
+      ["one", ["echo"]],
     ] as const) {
       const entry = mcpServers[id];
       if (entry === undefined) throw new Error(`${id} is missing`);
@@ -71,7 +71,7 @@ describe("[skill-14d] connect and disconnect", () => {
         const listed = (await client.listTools()).tools.map(({ name }) => name);
         return tools.every((tool) => listed.includes(tool)) && listed;
       });
-      expect(names.filter((name) => name.endsWith("__echo")).toSorted()).toEqual(tools);
+      expect(names.filter((name) => name.endsWith("echo")).toSorted()).toEqual(tools);
       await client.close();
     }
     expect((await place.run(["disconnect", "claude-desktop"])).code).toBe(0);

@@ -96,7 +96,7 @@ describe("[spine-19d] doctor", () => {
     expect(broken).toMatchObject({ status: "fail", message: expect.stringContaining("toolcrib-no-such-program") });
     expect(broken?.hint).toMatch(/command/);
     const odd = checks.filter((check) => check.server === "odd");
-    expect(odd.some((check) => check.status === "warn" && check.message.includes("no-schema"))).toBe(true);
+    expect(odd.some((check) => check.status === "warn" && check.message.includes("no-text"))).toBe(true);
     // What a server warns of is told once, with the server.
     const told = checks.map(({ server, message }) => (server === undefined ? message : `${server}: ${message}`));
     expect(told).toEqual([...new Set(told)]);

@@ -256,6 +256,31 @@ describe("[spine-19f] import", () => {
     expect(place.read("toolcrib.json")).toContain("other-files");
   });
 
+  it("[whole-02d] brings the servers of OpenClaw's defaults, and those of single agents to their roles", async () => {
+    const place = workspace();
+    const agents = {
+      defaults: { mcp: { servers: { notes: { command: "notes-mcp" } } } },
+      list: [{ id: "ops", mcp: { servers: { files: { env: { LEVEL: "9" } } } } }],
+    };
+    const mcp = { servers: { files: { command: "files-mcp" } } };
+    place.write("openclaw.json", JSON.stringify({ mcp, agents }));
+    const env = { OPENCLAW_CONFIG_PATH: join(place.dir, "openclaw.json") };
+    const first = await place.run(["import", "openclaw", "--json"], { env });
+    expect(first.json()).toMatchObject({ added: ["files", "notes", "files@ops"] });
+    expect(JSON.parse(place.read("home/toolcrib.json"))).toEqual({
+      mcpServers: { files: { command: "files-mcp" }, notes: { command: "notes-mcp" } },
+      roles: { ops: { mcpServers: { files: { command: "files-mcp", env: { LEVEL: "9" } } } } },
+    });
+    const again = await place.runHere(["import", "openclaw.json", "--json"]);
+    expect(again.json()).toMatchObject({ added: [], skipped: ["files", "notes", "files"] });
+    mcp.servers.files.command = "other-mcp";
+    place.write("openclaw.json", JSON.stringify({ mcp, agents }));
+    expect((await place.runHere(["import", "openclaw.json", "--json"])).json<ErrorOutput>().error).toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("files, files@ops"),
+    });
+  });
+
   it("tells of what cannot be imported", async () => {
     const place = workspace();
     place.write("half.json", JSON.stringify({ mcpServers: { good: { command: "true" }, bad: { args: ["x"] } } }));

@@ -106,7 +106,7 @@ describe("[gate-15a] serve", () => {
 
   it("prints one object with --json", async () => {
     const served = new Served(ok, ["--json"]);
-    await served.until("}");
+    await served.until('Consider "guard": "balanced"', "stderr");
     const { mcp, sse, pid } = JSON.parse(served.stdout) as { mcp: string; sse: string; pid: number };
     expect([mcp.endsWith("/mcp"), sse.endsWith("/sse"), pid]).toEqual([true, true, served.child.pid]);
   });

@@ -6,6 +6,7 @@ import {
   buildArguments,
   missingArguments,
   parseArgumentsObject,
+  filesIn,
   parseAssignment,
 } from "../../src/cli/tool-arguments.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -17,7 +18,7 @@ afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 function build(typed: readonly string[], properties: JsonObject, rest: JsonObject = {}): JsonObject {
   const schema = { type: "object", properties, ...rest };
   return buildArguments(
-    typed.map((each) => parseAssignment(each, cwd)),
+    typed.map((each) => parseAssignment(each, filesIn(cwd))),
     schema,
   ).arguments;
 }
@@ -166,19 +167,22 @@ describe("[spine-19b] what does not fit is refused with what is allowed", () => 
 
   it("passes an unknown key on where the schema allows it, and warns if it looks mistyped", () => {
     const schema = { type: "object", properties: { message: { type: "string" } } };
-    const built = buildArguments([parseAssignment("messge=7", cwd), parseAssignment("other=1", cwd)], schema);
+    const built = buildArguments(
+      [parseAssignment("messge=7", filesIn(cwd)), parseAssignment("other=1", filesIn(cwd))],
+      schema,
+    );
     expect(built.arguments).toEqual({ messge: 7, other: 1 });
     expect(built.warnings).toEqual([expect.stringMatching(/"messge".*did you mean "message"/)]);
     expect(build(["any=1"], {}, { additionalProperties: { type: "string" } })).toEqual({ any: "1" });
   });
 
   it.each(["novalue", "=x", ":=1", ""])("%j is no assignment", (typed) => {
-    expect(refusal(() => parseAssignment(typed, cwd)).code).toBe("invalid_arguments");
+    expect(refusal(() => parseAssignment(typed, filesIn(cwd))).code).toBe("invalid_arguments");
   });
 
   it("says how to write a text that begins with @, and what is no JSON", () => {
-    expect(refusal(() => parseAssignment("to=@ada", cwd)).hint).toContain("to=@@ada");
-    expect(refusal(() => parseAssignment("v:=nope", cwd)).message).toContain("not valid JSON");
+    expect(refusal(() => parseAssignment("to=@ada", filesIn(cwd))).hint).toContain("to=@@ada");
+    expect(refusal(() => parseAssignment("v:=nope", filesIn(cwd))).message).toContain("not valid JSON");
   });
 });
 

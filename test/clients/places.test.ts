@@ -53,6 +53,12 @@ const WRITTEN: Readonly<Record<ClientId, Files>> = {
   continue: [".continue/config.yaml", ".continue/config.yaml", ".continue/config.yaml"],
   openclaw: [".openclaw/openclaw.json", ".openclaw/openclaw.json", ".openclaw/openclaw.json"],
   "copilot-cli": [".copilot/mcp-config.json", ".copilot/mcp-config.json", ".copilot/mcp-config.json", ".mcp.json"],
+  "qwen-code": [".qwen/settings.json", ".qwen/settings.json", ".qwen/settings.json", ".qwen/settings.json"],
+  kilo: [".config/kilo/kilo.json", ".config/kilo/kilo.json", ".config/kilo/kilo.json", ".kilo/kilo.json"],
+  droid: [".factory/mcp.json", ".factory/mcp.json", ".factory/mcp.json", ".factory/mcp.json"],
+  kimi: [".kimi-code/mcp.json", ".kimi-code/mcp.json", ".kimi-code/mcp.json", ".kimi-code/mcp.json"],
+  pi: [".pi/agent/mcp.json", ".pi/agent/mcp.json", ".pi/agent/mcp.json", ".pi/mcp.json"],
+  grok: [".grok/config.toml", ".grok/config.toml", ".grok/config.toml", ".grok/config.toml"],
 };
 
 function written(id: string, place: ClientEnvironment, scope: "user" | "project" = "user"): string | undefined {
@@ -90,13 +96,14 @@ describe("where the clients' files are", () => {
 
   it("[skill-14a] XDG_CONFIG_HOME counts where the client heeds it, and only as an absolute path", () => {
     const moved = withEnv(LINUX, { XDG_CONFIG_HOME: "/xdg" });
-    const heeding = ["claude-desktop", "vscode", "zed", "opencode", "goose", "amp"];
+    const heeding = ["claude-desktop", "vscode", "zed", "opencode", "goose", "amp", "kilo"];
     for (const { id } of CLIENTS) expect(written(id, moved)?.startsWith("/xdg/")).toBe(heeding.includes(id));
     const onMac = withEnv(MAC, { XDG_CONFIG_HOME: "/xdg" });
     expect(CLIENTS.map(({ id }) => id).filter((id) => written(id, onMac)?.startsWith("/xdg/"))).toEqual([
       "opencode",
       "goose",
       "amp",
+      "kilo",
     ]);
     const relative = withEnv(LINUX, { XDG_CONFIG_HOME: "xdg" });
     for (const id of heeding) expect(written(id, relative)).toBe(written(id, LINUX));
@@ -188,6 +195,12 @@ const SKILLS: Readonly<Record<ClientId, readonly [user?: string, project?: strin
   continue: [".continue/skills", ".continue/skills"],
   openclaw: [".openclaw/skills", "skills"],
   "copilot-cli": [".copilot/skills", ".github/skills"],
+  "qwen-code": [".qwen/skills", ".qwen/skills"],
+  kilo: [".config/kilo/skills", ".kilo/skills"],
+  droid: [".factory/skills", ".factory/skills"],
+  kimi: [".kimi-code/skills", ".kimi-code/skills"],
+  pi: [".pi/agent/skills", ".pi/skills"],
+  grok: [".grok/skills", ".grok/skills"],
 };
 
 describe("where the clients read skills", () => {

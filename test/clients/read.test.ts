@@ -197,6 +197,72 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, JsonObject>>>> =
     docs: { type: "http", url: "https://docs.example.test/mcp", headers: {}, toolTimeout: 30_000 },
     off: { type: "sse", url: "https://off.example.test/sse", enabled: false },
   },
+  "qwen-code": {
+    docs: { httpUrl: "https://docs.example.test/mcp", headers: { Authorization: "Bearer ${DOCS_TOKEN}" } },
+    stream: { url: "https://docs.example.test/sse", type: "sse" },
+    build: {
+      command: "build-mcp",
+      args: ["--stdio"],
+      env: { KEY: "${BUILD_KEY}" },
+      toolTimeout: 20_000,
+      includeTools: ["compile"],
+    },
+  },
+  kilo: {
+    files: {
+      type: "local",
+      command: ["npx", "-y", "files-mcp", "."],
+      environment: { KEY: "${FILES_KEY}" },
+      enabled: true,
+    },
+    search: { type: "remote", url: "https://search.example.test/mcp", enabled: false },
+  },
+  droid: {
+    linear: {
+      type: "http",
+      url: "https://linear.example.test/mcp",
+      headers: { Authorization: "Bearer ${LINEAR_TOKEN}" },
+      disabled: false,
+    },
+    two: { type: "stdio", command: "two-mcp", args: ["serve"], env: { A: "1" }, disabled: true },
+  },
+  kimi: {
+    docs: {
+      url: "https://docs.example.test/mcp",
+      headers: { Authorization: "Bearer ${DOCS_TOKEN}" },
+      timeout: 15_000,
+      includeTools: ["search"],
+    },
+    stream: { type: "sse", url: "https://docs.example.test/sse", enabled: false },
+    disk: {
+      command: "local-mcp",
+      args: ["--stdio"],
+      cwd: "/srv/local",
+      toolTimeout: 90_000,
+      disabledTools: ["wipe"],
+    },
+  },
+  pi: {
+    browser: { command: "npx", args: ["-y", "browser-mcp"], env: { KEY: "${BROWSER_KEY}" } },
+    docs: { url: "https://docs.example.test/mcp", headers: { Authorization: "Bearer ${DOCS_TOKEN}" } },
+    off: { url: "https://off.example.test/${TENANT}/mcp", disabled: true },
+  },
+  grok: {
+    docs: {
+      url: "https://docs.example.test/mcp",
+      headers: { Authorization: "Bearer ${DOCS_TOKEN}" },
+      enabled: true,
+    },
+    stream: { url: "https://docs.example.test/sse", type: "sse" },
+    old: {
+      command: "old-mcp",
+      args: ["serve"],
+      env: { LEVEL: "debug" },
+      timeout: 10_000,
+      toolTimeout: 120_000,
+      enabled: false,
+    },
+  },
 };
 
 /** Where something is told of, by client. */

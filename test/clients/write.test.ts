@@ -98,6 +98,24 @@ const FORMS: Readonly<Record<ClientId, Forms>> = {
     http: { type: "http", ...URL_ENTRY, tools: ["*"] },
     sse: { type: "sse", ...URL_ENTRY, tools: ["*"] },
   },
+  "qwen-code": {
+    command: { ...BARE, env: ENV },
+    http: { httpUrl: "https://x.test/mcp", headers: HEADERS },
+    sse: URL_ENTRY,
+  },
+  kilo: {
+    command: { type: "local", command: ["npx", "-y", "a"], environment: ENV, enabled: true },
+    http: { type: "remote", ...URL_ENTRY, enabled: true },
+    sse: { type: "remote", ...URL_ENTRY, enabled: true },
+  },
+  droid: {
+    command: { type: "stdio", ...BARE, env: ENV, disabled: false },
+    http: { type: "http", ...URL_ENTRY, disabled: false },
+    sse: { type: "sse", ...URL_ENTRY, disabled: false },
+  },
+  kimi: { command: { ...BARE, env: ENV }, http: URL_ENTRY, sse: { transport: "sse", ...URL_ENTRY } },
+  pi: { command: { ...BARE, env: ENV }, http: URL_ENTRY, sse: URL_ENTRY },
+  grok: { command: { ...BARE, env: ENV }, http: URL_ENTRY, sse: { type: "sse", ...URL_ENTRY } },
 };
 
 describe("what is written for a client", () => {
@@ -110,7 +128,18 @@ describe("what is written for a client", () => {
   });
 
   it("[skill-14a] a working directory is written where the client has a word for it, and refused elsewhere", () => {
-    const able = ["vscode", "cline", "codex", "gemini-cli", "continue", "openclaw", "copilot-cli"];
+    const able = [
+      "vscode",
+      "cline",
+      "codex",
+      "gemini-cli",
+      "continue",
+      "openclaw",
+      "copilot-cli",
+      "qwen-code",
+      "kimi",
+      "pi",
+    ];
     for (const { id, write } of CLIENTS) {
       const entry = write("x", { ...BARE, cwd: "/srv" });
       expect([id, entry?.["cwd"]]).toEqual([id, able.includes(id) ? "/srv" : undefined]);
@@ -175,6 +204,12 @@ describe("what is written for a client", () => {
       continue: "${{ secrets.NAME }}",
       openclaw: "${NAME}",
       "copilot-cli": "${NAME}",
+      "qwen-code": "${NAME}",
+      kilo: "{env:NAME}",
+      droid: "${NAME}",
+      kimi: undefined,
+      pi: "${NAME}",
+      grok: "${NAME}",
     });
   });
 

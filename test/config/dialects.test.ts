@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { detectDialect, parseConfigText, readDialect } from "../../src/config/dialects.ts";
 import type { DialectRead } from "../../src/config/entry-reader.ts";
+import type { JsonObject } from "../../src/model/json.ts";
 import type { ServerSpec } from "../../src/model/server-spec.ts";
 import { codes, FIXTURES, Workplace } from "./support.ts";
 
@@ -279,11 +280,69 @@ describe("[spine-05d] OpenClaw", () => {
     expect(problems[0]?.code).toBe("syntax");
   });
 
+  it("[whole-02a] its lists of tools are rules of its servers", () => {
+    const mcp = { servers: { files: { command: "x", toolFilter: { exclude: ["rm"] } } } };
+    const rulesOf = (rest: JsonObject): unknown => readValue({ mcp, ...rest }, "/x/openclaw.json").servers[0]?.tools;
+    expect(rulesOf({})).toEqual({ deny: ["rm"] });
+    expect(rulesOf({ tools: { deny: ["files__write_*", "group:web"] } })).toEqual({ deny: ["rm", "files__write_*"] });
+    const both = {
+      tools: { allow: ["read", "files__*"] },
+      gateway: { tools: { allow: ["files__*", "b__x"], deny: ["c"] } },
+    };
+    expect(rulesOf(both)).toEqual({ allow: ["files__*"], deny: ["rm", "c"] });
+    // Only tools of its own.
+    expect(rulesOf({ tools: { allow: ["read", "group:fs"] } })).toEqual({ allow: [], deny: ["rm"] });
+    expect(rulesOf({ tools: { allow: ["bundle-mcp"] } })).toEqual({ allow: ["*"], deny: ["rm"] });
+  });
+
+  it("[whole-02b] every agent is a role, which has the shared servers, and rules of its own", async () => {
+    const { config, servers } = await new Workplace().load({ file: join(FIXTURES, "openclaw.json") });
+    expect(Object.keys(config.roles)).toEqual(["main", "ops"]);
+    expect(servers.find(({ id }) => id === "notes")?.roles).toBeUndefined();
+    const agents = { list: [{ id: "shy", tools: { deny: ["notes__*"] } }] };
+    const read = readValue({ mcp: { servers: {} }, agents }, "/x/openclaw.json");
+    expect(read.roles).toEqual({ shy: { tools: { deny: ["notes__*"] } } });
+  });
+
+  it("[whole-02b] as an import too, unless the config has a role of that name", async () => {
+    const place = new Workplace();
+    const file = place.write("toolcrib.json", {
+      import: [join(FIXTURES, "openclaw.json")],
+      roles: { ops: { tools: { deny: ["x"] } } },
+    });
+    const { config, servers } = await place.load({ file });
+    expect(config.roles).toEqual({ main: {}, ops: { tools: { deny: ["x"] } } });
+    expect(servers.map(({ id }) => id)).toContain("pager@ops");
+  });
+
+  it("[whole-02c] a prefix of tools does not have the separator in it", () => {
+    const servers = {
+      a: { command: "x", toolPrefix: "fs" },
+      b: { command: "x", toolPrefix: "" },
+      c: { command: "x", toolPrefix: "g_" },
+    };
+    const read = readValue({ mcp: { servers } }, "/x/openclaw.json");
+    expect(read.servers.map(({ toolPrefix }) => toolPrefix)).toEqual(["fs__", "", "g_"]);
+  });
+
   it("takes logins, and refuses certificates, which are not built", () => {
     const servers = { a: { url: "https://h", auth: "oauth" }, b: { url: "https://h", clientCert: "/c" } };
     const read = readValue({ mcp: { servers } }, "/x/openclaw.json");
     expect(codes(read.problems)).toEqual(["not_supported mcp.servers.b.clientCert"]);
     expect(read.servers[0]?.auth).toEqual({ type: "oauth" });
+  });
+});
+
+describe("the form of the library", () => {
+  it("[whole-03a] has workingDir, and HTTP that may turn out to be SSE", () => {
+    const servers = {
+      a: { command: "x", workingDir: "/srv" },
+      b: { type: "streamable-http", url: "https://h.example/mcp" },
+      c: { type: "sse", url: "https://h.example/sse" },
+    };
+    const { servers: read } = readValue({ servers });
+    expect(read).toMatchObject([{ cwd: "/srv" }, { url: "https://h.example/mcp" }, { transport: "sse" }]);
+    expect(read[1]?.transport).toBeUndefined();
   });
 });
 

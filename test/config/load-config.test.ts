@@ -65,7 +65,7 @@ describe("errors", () => {
     "a": {
       "command": "x",
       "timeout": -5,
-      "args": ["-y", 7],
+      "args": ["-y", [7]],
       "transport": "tcp"
     },
     "b": { "url": "https://h", "auth": { "type": "basic" }, "restart": { "max": "two" } }
@@ -79,7 +79,7 @@ describe("errors", () => {
     expect(error.code).toBe("invalid_config");
     expect(error.message.split("\n")).toEqual([
       `${file}:5:18: mcpServers.a.timeout: found -5; allowed is a whole number above 0`,
-      `${file}:6:22: mcpServers.a.args[1]: found a number; allowed is a text`,
+      `${file}:6:22: mcpServers.a.args[1]: found a list; allowed is a text`,
       `${file}:7:20: mcpServers.a.transport: found "tcp"; allowed is "stdio", "http" or "sse"`,
       `${file}:9:50: mcpServers.b.auth.type: found "basic"; allowed is "bearer", "api-key", "oauth" or "client-credentials"`,
       `${file}:9:81: mcpServers.b.restart.max: found "two"; allowed is a whole number from 0`,
@@ -105,8 +105,8 @@ describe("errors", () => {
   it("never show a value that may be a secret", async () => {
     const place = new Workplace();
     const entry = {
-      command: ["sk-live-1"],
-      env: { KEY: 123456 },
+      command: { key: "sk-live-1" },
+      env: { KEY: ["123456"] },
       headers: "sk-live-2",
       args: "sk-live-3",
       auth: { type: "bearer", token: 9876 },
@@ -177,8 +177,22 @@ describe("errors", () => {
   });
 });
 
+describe("a template of names", () => {
+  it.each(["{server}:{tool}", "{server}/{tool}", "{server}.{tool}", "{ server }__{tool}"])(
+    "[whole-03b] whose separator no provider accepts is refused with the reason: %s",
+    async (naming) => {
+      const place = new Workplace();
+      const [problem] = await place.problems({ file: place.write("toolcrib.json", { tools: { naming } }) });
+      expect(problem).toMatchObject({
+        path: "tools.naming",
+        message: expect.stringContaining("model providers accept no other"),
+      });
+    },
+  );
+});
+
 describe("unknown keys", () => {
-  it("[spine-04c] are warnings with the nearest known key, and are dropped", async () => {
+  it("[spine-04c] are warnings with the nearest known key; a server whose entry has one is not started", async () => {
     const place = new Workplace();
     const file = place.write(
       "toolcrib.json",
@@ -186,14 +200,14 @@ describe("unknown keys", () => {
     );
     const { warnings, servers } = await place.load({ file });
     expect(warnings.map(renderDiagnostic)).toEqual([
-      `${file}:3:12: mcpServers.a.comand: unknown key "comand" is ignored (did you mean "command"?)`,
-      `${file}:3:43: mcpServers.a.disabled: unknown key "disabled" is ignored (did you mean "enabled"?)`,
-      `${file}:3:74: mcpServers.a.restart.maxx: unknown key "maxx" is ignored (did you mean "max"?)`,
+      `${file}:3:12: mcpServers.a.comand: unknown key "comand"; this server is not started (did you mean "command"?)`,
+      `${file}:3:74: mcpServers.a.restart.maxx: unknown key "maxx"; this server is not started (did you mean "max"?)`,
       `${file}:5:3: limts: unknown key "limts" is ignored (did you mean "limits"?)`,
       `${file}:6:14: tools.dney: unknown key "dney" is ignored (did you mean "deny"?)`,
       expect.stringContaining('qqqqqqqqqq: unknown key "qqqqqqqqqq" is ignored (known keys here: $schema, mcpServers'),
     ]);
     expect(servers[0]).not.toHaveProperty("comand");
+    expect(servers[0]).toMatchObject({ enabled: false, problem: expect.stringContaining('unknown key "comand"') });
   });
 
   it("in a file of another name are told of too, but not in a client's own file", async () => {

@@ -128,6 +128,25 @@ describe("[trust-01f] a trusted project config", () => {
     expect(stricter.config.guard.classes).toEqual({ destructive: ["app__*"] });
   });
 
+  it("[guard-20e] can choose a stricter profile of the guard, and no more lenient one", async () => {
+    const strict = await both({ guard: "balanced" }, { guard: "strict" });
+    expect(strict.config.guard).toMatchObject({ taint: "deny", pins: "block", wrap: "all", onSuspicious: "block" });
+    const off = await both({ guard: "balanced" }, { guard: "off" });
+    expect(off.config.guard).toMatchObject({ taint: "ask", pins: "ask", wrap: "agents", onSuspicious: "warn" });
+    expect(said(off).join()).toContain("guard.taint");
+  });
+
+  it("[guard-20e] changes single keys of a profile; without one everything is as it was", async () => {
+    const changed = await both({ guard: { profile: "strict", taint: "ask" } }, {});
+    expect(changed.config.guard).toMatchObject({ profile: "strict", taint: "ask", pins: "block", wrap: "all" });
+    const plain = await both({}, {});
+    expect(plain.config.guard).not.toHaveProperty("profile");
+    expect(plain.config.guard.pins).toBeUndefined();
+    expect(plain.config.guard).toMatchObject({
+      ...{ wrap: "agents", onSuspicious: "warn", definitions: "warn", taint: "off", classes: {} },
+    });
+  });
+
   it("cannot vouch for its servers, nor give them a tag that a rule of the home names", async () => {
     const entry = { ...run, trust: "trusted", tags: ["safe"] };
     const config = await both({ tools: { ask: ["*", "!tag:safe"] } }, { mcpServers: { app: entry } });

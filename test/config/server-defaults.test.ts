@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import { withServerDefaults } from "../../src/config/server-defaults.ts";
 import { toServerEntry } from "../../src/config/server-entry.ts";
 import { ConfigSchema } from "../../src/model/config.ts";
-import { sandboxImageOf, sandboxKindOf, ServerEntrySchema, type ServerSpec } from "../../src/model/server-spec.ts";
+import {
+  idleMsOf,
+  isLazy,
+  sandboxImageOf,
+  sandboxKindOf,
+  ServerEntrySchema,
+  type ServerSpec,
+} from "../../src/model/server-spec.ts";
 import { codes, Workplace } from "./support.ts";
 
 function skillServer(entry: object = {}): ServerSpec {
@@ -193,6 +200,30 @@ describe("cages that cannot be", () => {
   });
 });
 
+describe("when a server starts and stops", () => {
+  it("[counter-06d] is its own `start`, else the config's, for remote servers too", async () => {
+    const place = new Workplace();
+    const mcpServers = { a: { command: "x" }, b: { command: "x", start: "eager" }, c: { url: "https://h/mcp" } };
+    const { servers } = await place.load({ file: place.write("toolcrib.json", { start: "lazy", mcpServers }) });
+    expect(servers.map(isLazy)).toEqual([true, false, true]);
+    expect(servers.map(toServerEntry)[0]).toEqual({ command: "x" });
+    const plain = await place.load({ file: place.write("toolcrib.json", { mcpServers }) });
+    expect(plain.servers.map(isLazy)).toEqual([false, false, false]);
+  });
+
+  it("[counter-06e] is a text with a unit", async () => {
+    const place = new Workplace();
+    for (const idle of ["15", "0m", "-1s", "1d", "soon", "15 m", 900_000]) {
+      const mcpServers = { a: { command: "x", idle } };
+      const [problem] = await place.problems({ file: place.write("toolcrib.json", { mcpServers }) });
+      expect(problem).toMatchObject({ path: "mcpServers.a.idle" });
+    }
+    const times = { "1s": 1000, "15m": 900_000, "2h": 7_200_000, "9999h": 2 ** 31 - 1 };
+    for (const [idle, ms] of Object.entries(times)) expect(idleMsOf({ idle })).toBe(ms);
+    expect(idleMsOf({})).toBeUndefined();
+  });
+});
+
 describe("a cluster", () => {
   const url = "nats://127.0.0.1:4222";
 
@@ -216,6 +247,26 @@ describe("a cluster", () => {
     expect(codes(await place.problems({ config: { cluster: url, store: "sqlite" } }))).toEqual([
       "wrong_cluster cluster",
     ]);
+  });
+
+  it("[counter-06h] does not start its programs on demand", async () => {
+    const place = new Workplace();
+    const shared = { cluster: url, store: "postgres://h/db" };
+    const remote = { url: "https://h/mcp", start: "lazy", idle: "5m" };
+    const mcpServers = { a: { command: "x", start: "lazy" }, b: { command: "x", idle: "5m" }, c: remote };
+    const found = await place.problems({
+      file: place.write("toolcrib.json", { ...shared, start: "lazy", mcpServers }),
+    });
+    expect(codes(found)).toEqual([
+      "wrong_cluster start",
+      "wrong_cluster mcpServers.a.start",
+      "wrong_cluster mcpServers.b.idle",
+    ]);
+    expect(found[0]?.hint).toContain("url");
+    const { servers } = await place.load({
+      file: place.write("toolcrib.json", { ...shared, mcpServers: { c: remote } }),
+    });
+    expect(servers[0]).toMatchObject({ start: "lazy", idle: "5m" });
   });
 
   it("[scale-05b] credentials in its address are told of and not shown", async () => {

@@ -1,119 +1,69 @@
 /** One hub for all clients of a home: real processes, real stdio and HTTP clients. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { dirname, extname, join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { MAIN } from "../support/main-program.ts";
-import { type Run, runProgram } from "../support/run-program.ts";
+import { describe, expect, it, vi } from "vitest";
+import { ToolcribClient } from "../../src/api-client/index.ts";
 import { isAlive } from "../support/processes.ts";
+import { isMissing } from "../support/skips.ts";
 import { everything } from "../support/servers.ts";
+import {
+  ask,
+  BRIDGE,
+  childrenOf,
+  clients,
+  command,
+  configure,
+  env,
+  freePort,
+  home,
+  httpClient,
+  hubs,
+  onlyHub,
+  rawBridge,
+  say,
+  stdioClient,
+  useSharedHome,
+  WITHIN,
+} from "../support/shared-hub.ts";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 90_000 });
+useSharedHome();
 
-const BRIDGE = join(dirname(MAIN), "bridge", `main${extname(MAIN)}`);
-const WITHIN = { timeout: 60_000, interval: 50 };
+/** What stands before the bridge's own command line; undefined where this machine cannot do it. */
+const FALLBACKS: readonly (readonly [string, () => string[] | undefined])[] = [
+  [
+    "a file is in the place of the folder",
+    () => {
+      writeFileSync(join(home, "hubs"), "");
+      return [];
+    },
+  ],
+  [
+    "the home is on a disk that cannot be written to",
+    () => usable("a read-only home", ["bwrap", "--dev-bind", "/", "/", "--ro-bind", home, home]),
+  ],
+  ["there is no loopback", () => usable("a machine without loopback", ["unshare", "-n"])],
+];
 
-interface HubFile {
-  readonly pid: number;
-  readonly url: string;
-  readonly token: string;
+function usable(what: string, prefix: string[]): string[] | undefined {
+  const [program = "", ...args] = prefix;
+  const works = spawnSync(program, [...args, "true"]).status === 0;
+  return isMissing(what, works ? undefined : `${program} cannot be used.`) ? undefined : prefix;
 }
 
-let home: string;
-let env: Record<string, string>;
-const clients: Client[] = [];
-const children: ChildProcess[] = [];
-const hubPids = new Set<number>();
-
-beforeEach(() => {
-  home = realpathSync(mkdtempSync(join(tmpdir(), "toolcrib-one-")));
-  env = { PATH: process.env["PATH"] ?? "", HOME: home, TOOLCRIB_HOME: home };
-});
-
-afterEach(async () => {
-  await Promise.all(clients.splice(0).map((client) => client.close().catch(() => {})));
-  for (const child of children.splice(0)) child.kill("SIGKILL");
-  for (const { pid } of hubs()) hubPids.add(pid);
-  for (const pid of hubPids) if (isAlive(pid)) process.kill(pid, "SIGTERM");
-  await vi.waitFor(() => expect([...hubPids].filter(isAlive)).toEqual([]), WITHIN);
-  hubPids.clear();
-  rmSync(home, { recursive: true, force: true });
-});
-
-function configure(config: object): void {
-  writeFileSync(join(home, "toolcrib.json"), JSON.stringify({ guard: { pins: "off" }, ...config }));
+/** As a part of an object, and of the object in it. */
+function objectWith({ client, ...rest }: { readonly client: object; readonly calls: number }): unknown {
+  return expect.objectContaining({ ...rest, client: expect.objectContaining(client) as unknown });
 }
 
-function hubs(): HubFile[] {
-  const folder = join(home, "hubs");
-  const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
-  const names = isFolder ? readdirSync(folder).filter((name) => /^\d+\.json$/.test(name)) : [];
-  return names
-    .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as HubFile)
-    .filter(({ pid }) => isAlive(pid));
-}
-
-function onlyHub(): HubFile {
-  const [hub, ...others] = hubs();
-  expect(others).toEqual([]);
-  if (hub === undefined) throw new Error("no hub runs");
-  hubPids.add(hub.pid);
-  return hub;
-}
-
-/** The processes that a process has started. */
-function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
-}
-
-async function stdioClient(...args: string[]): Promise<Client> {
-  const client = new Client({ name: `client-${clients.length}`, version: "1" });
-  clients.push(client);
-  const command = {
-    command: process.execPath,
-    args: [BRIDGE, "mcp", ...args],
-    env,
-    stderr: "ignore" as const,
-    cwd: home,
-  };
-  await client.connect(new StdioClientTransport(command));
-  return client;
-}
-
-async function say(client: Client, message: string): Promise<string> {
-  const result = await client.callTool({ name: "e__echo", arguments: { message } });
-  return (result.content as { text: string }[])[0]?.text ?? "";
-}
-
-/** Below those that the system gives out: another test must not get it while the hub restarts. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000);
-    const server = createServer().listen(port, "127.0.0.1");
-    const isFree = await once(server, "listening").then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
-    server.close();
-    await once(server, "close");
-    return port;
-  }
+async function endSession(client: Client): Promise<void> {
+  const { transport } = client;
+  if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession();
+  await client.close();
 }
 
 describe("one hub on a home", () => {
@@ -121,9 +71,7 @@ describe("one hub on a home", () => {
     configure({ mcpServers: { e: everything() }, http: { port: 0 } });
     const [one, two] = await Promise.all([stdioClient(), stdioClient()]);
     const hub = onlyHub();
-    const web = new Client({ name: "web", version: "1" });
-    clients.push(web);
-    await web.connect(new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`)));
+    const web = await httpClient(hub.url);
     expect(await Promise.all([say(one, "a"), say(two, "b"), say(web, "c")])).toEqual(["Echo: a", "Echo: b", "Echo: c"]);
     expect(childrenOf(hub.pid)).toHaveLength(1);
   });
@@ -134,11 +82,6 @@ describe("one hub on a home", () => {
     await say(one, "a");
     await say(two, "b");
     await say(two, "c");
-    const { url, token } = onlyHub();
-    const ask = async <Answer>(path: string): Promise<Answer> => {
-      const answer = await fetch(`${url}/api/v1/${path}`, { headers: { authorization: `Bearer ${token}` } });
-      return (await answer.json()) as Answer;
-    };
     const callsOf = async (client: string): Promise<number> => {
       const { entries } = await ask<{ entries: { client?: object }[] }>(`audit?type=call&client=${client}`);
       for (const entry of entries) expect(entry.client).toEqual({ name: client, version: "1" });
@@ -148,8 +91,12 @@ describe("one hub on a home", () => {
       async () => expect([await callsOf("client-0"), await callsOf("client-1")]).toEqual([1, 2]),
       WITHIN,
     );
-    const { sessions } = await ask<{ sessions: { client: { name: string; pid?: number } | null }[] }>("sessions");
-    const ours = sessions.flatMap(({ client }) => client ?? []).toSorted((a, b) => a.name.localeCompare(b.name));
+    const { sessions } = await ask<{
+      sessions: { client: { name: string; pid?: number; transport?: string } | null }[];
+    }>("sessions");
+    const ours = sessions
+      .flatMap(({ client }) => (client?.transport === "stdio" ? [client] : []))
+      .toSorted((a, b) => a.name.localeCompare(b.name));
     expect(ours).toMatchObject([
       { name: "client-0", version: "1", transport: "stdio", cwd: home },
       { name: "client-1", version: "1", transport: "stdio", cwd: home },
@@ -160,10 +107,9 @@ describe("one hub on a home", () => {
   it("[counter-01g] commands run at the hub, and see what its clients see", async () => {
     configure({ mcpServers: { e: everything() }, http: { port: 0 }, tools: { deny: ["e__get-env"] } });
     await stdioClient();
-    const { pid, url, token } = onlyHub();
+    const { pid } = onlyHub();
     await vi.waitFor(() => expect(childrenOf(pid)).toHaveLength(1), WITHIN);
-    const run = (args: string[], input = ""): Promise<Run> =>
-      runProgram(process.execPath, [MAIN, ...args], { cwd: home, env, input });
+    const run = command;
     const [listed, called, piped, status, unknown, refused, explained] = await Promise.all([
       run(["list", "--json"]),
       run(["call", "e__echo", "message=hello"]),
@@ -182,12 +128,8 @@ describe("one hub on a home", () => {
     expect([refused.code, JSON.parse(explained.stdout)]).toMatchObject([3, { decision: { verdict: "deny" } }]);
     // No second process of the server was started, and the hub has the sessions.
     expect(childrenOf(pid)).toHaveLength(1);
-    const sessionsOfCommands = async (): Promise<number> => {
-      const answer = await fetch(`${url}/api/v1/sessions?state=all&door=cli`, {
-        headers: { authorization: `Bearer ${token}` },
-      });
-      return ((await answer.json()) as { total: number }).total;
-    };
+    const sessionsOfCommands = async (): Promise<number> =>
+      (await ask<{ total: number }>("sessions?state=all&door=cli")).total;
     expect(await sessionsOfCommands()).toBe(7);
     const alone = await run(["call", "e__echo", "message=alone", "--standalone"]);
     expect(alone).toMatchObject({ code: 0, stdout: "Echo: alone\n" });
@@ -195,16 +137,106 @@ describe("one hub on a home", () => {
     onlyHub();
   });
 
+  it("[counter-01h] doctor, pins, audit, skills and logins run at the hub too", async () => {
+    configure({ mcpServers: { e: everything() }, http: { port: 0 }, guard: { pins: "warn" } });
+    const client = await stdioClient();
+    expect(await say(client, "x")).toBe("Echo: x");
+    const { pid } = onlyHub();
+    const [doctor, pins, diff, skills, logins] = await Promise.all([
+      command(["doctor", "--json"]),
+      command(["pins", "list", "--json"]),
+      command(["pins", "diff", "e__echo", "--json"]),
+      command(["skill", "list", "--json"]),
+      command(["auth", "status", "--json"]),
+    ]);
+    const { ok, checks } = JSON.parse(doctor.stdout) as { ok: boolean; checks: { area: string; message: string }[] };
+    expect(ok).toBe(true);
+    expect(checks).toContainEqual(expect.objectContaining({ area: "hub", message: expect.stringContaining(`${pid}`) }));
+    expect(JSON.parse(pins.stdout)).toContainEqual(expect.objectContaining({ server: "e", tool: "echo" }));
+    expect([diff.stdout, skills.stdout, logins.stdout].map((text) => JSON.parse(text) as unknown)).toEqual([
+      [],
+      [],
+      [],
+    ]);
+    const audit = await command(["audit", "--client", "client-0", "--json"]);
+    expect(JSON.parse(audit.stdout)).toMatchObject([{ name: "e__echo", client: { name: "client-0" } }]);
+    expect(await command(["audit", "verify"])).toMatchObject({ code: 0 });
+    expect(childrenOf(pid)).toHaveLength(1);
+  });
+
+  it("[counter-04d] status shows the clients that are connected, and --clients only them", async () => {
+    configure({ mcpServers: { e: everything() }, http: { port: 0 } });
+    const client = await stdioClient();
+    const { url } = onlyHub();
+    const web = await httpClient(url, undefined, "a web client");
+    await Promise.all([say(client, "a"), say(web, "b")]);
+    const listed = async (): Promise<unknown> => JSON.parse((await command(["status", "--clients", "--json"])).stdout);
+    const both = [
+      { client: { name: "client-0", transport: "stdio", cwd: home }, calls: 1 },
+      // The process at the other end of the connection is this one.
+      { client: { name: "a web client", transport: "http", pid: process.pid }, calls: 1 },
+    ];
+    await vi.waitFor(
+      async () => expect(await listed()).toEqual(expect.arrayContaining(both.map((each) => objectWith(each)))),
+      WITHIN,
+    );
+    const shown = await command(["status"]);
+    expect(shown.stdout).toMatch(/^ID +STATE[^]*CLIENT +BY[^]*client-0 1 +stdio/);
+    expect(JSON.parse((await command(["status", "--json"])).stdout)).toMatchObject([{ id: "e", state: "ready" }]);
+  });
+
+  it("[counter-04c] calls over REST and a WebSocket have the name of their program", async () => {
+    configure({ mcpServers: { e: everything() }, http: { port: 0 } });
+    await command(["hub", "start"]);
+    const { url, token } = onlyHub();
+    const [reports, panel] = ["reports/1.2", "panel/3"].map((name) => new ToolcribClient({ url, token, name }));
+    const call = { toolName: "e__echo", args: { message: "x" } };
+    await vi.waitFor(async () => expect(await reports?.call("callTool", call)).toBeDefined(), WITHIN);
+    await panel?.call("callTool", call);
+    const live = panel?.live();
+    await live?.command("mcp.callTool", call);
+    const callersOf = async (client: string): Promise<unknown[]> => {
+      const { entries } = await ask<{ entries: { client?: object; door: string }[] }>(
+        `audit?type=call&client=${client}`,
+      );
+      return entries.map(({ client: named, door }) => ({ named, door })).toSorted((a, b) => (a.door < b.door ? -1 : 1));
+    };
+    const named = { name: "panel", version: "3" };
+    await vi.waitFor(async () => {
+      expect(await callersOf("reports")).toContainEqual({ named: { name: "reports", version: "1.2" }, door: "rest" });
+      // The session is shared by programs with one token, and so bears the first one's name: each call has its own.
+      expect(await callersOf("panel")).toEqual([
+        { named, door: "rest" },
+        { named, door: "websocket" },
+      ]);
+    }, WITHIN);
+    live?.close();
+  });
+
+  it("[counter-01m] hub stop ends it over its own connection, after calls in progress", async () => {
+    configure({ mcpServers: { e: everything() }, http: { port: 0 } });
+    await command(["hub", "start"]);
+    const { pid, url, token } = onlyHub();
+    const refused = await fetch(`${url}/command`, { method: "DELETE" });
+    expect(refused.status).toBe(403);
+    const ended = fetch(`${url}/command`, { method: "DELETE", headers: { authorization: `Bearer ${token}` } });
+    expect((await ended).status).toBe(202);
+    await vi.waitFor(() => expect(isAlive(pid)).toBe(false), WITHIN);
+    expect(hubs()).toEqual([]);
+    await command(["hub", "start"]);
+    const second = onlyHub().pid;
+    const stopped = await command(["hub", "stop"]);
+    expect(stopped.stdout).toContain(`${second}`);
+    expect(isAlive(second)).toBe(false);
+  });
+
   it("[counter-01b] twenty that start at the same moment make one hub", async () => {
     configure({ mcpServers: {}, http: { port: 0 } });
+    const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "many", version: "1" } };
     const all = Array.from({ length: 20 }, () => {
-      const child = spawn(process.execPath, [BRIDGE, "mcp"], { env, cwd: home, stdio: ["pipe", "pipe", "pipe"] });
-      children.push(child);
-      let said = "";
-      child.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
-      const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "many", version: "1" } };
-      child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })}\n`);
-      return { said: () => said };
+      const bridge = rawBridge();
+      bridge.child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })}\n`);
+      return bridge;
     });
     await vi.waitFor(() => expect(all.filter(({ said }) => said().includes('"result"'))).toHaveLength(20), {
       ...WITHIN,
@@ -216,7 +248,7 @@ describe("one hub on a home", () => {
 
   it("[counter-01c] killed under load, it comes back for all its clients", async () => {
     const port = await freePort();
-    configure({ mcpServers: { e: everything() }, http: { port } });
+    configure({ mcpServers: { e: everything() }, http: { port }, limits: { callsPerMinute: 100_000 } });
     const [one, two] = await Promise.all([stdioClient(), stdioClient()]);
     const first = onlyHub();
     const outcomes: string[] = [];
@@ -229,51 +261,58 @@ describe("one hub on a home", () => {
         );
       }
     });
-    await vi.waitFor(() => expect(outcomes.length).toBeGreaterThan(50), WITHIN);
+    // An HTTP client opens its own session again.
+    let web = await httpClient(first.url);
+    const ofWeb: string[] = [];
+    const webLoad = (async () => {
+      while (!ended.signal.aborted) {
+        try {
+          ofWeb.push(await say(web, "w"));
+        } catch {
+          await new Promise((resolve) => setTimeout(resolve, 50));
+          web = await httpClient(first.url).catch(() => web);
+        }
+      }
+    })();
+    await vi.waitFor(() => expect(Math.min(outcomes.length, ofWeb.length)).toBeGreaterThan(20), WITHIN);
     process.kill(first.pid, "SIGKILL");
     await vi.waitFor(() => expect(hubs().map(({ pid }) => pid)).not.toEqual([]), WITHIN);
-    const before = outcomes.length;
+    const [before, webBefore] = [outcomes.length, ofWeb.length];
     await vi.waitFor(() => expect(outcomes.length).toBeGreaterThan(before + 50), WITHIN);
+    await vi.waitFor(() => expect(ofWeb.length).toBeGreaterThan(webBefore + 20), WITHIN);
     ended.abort();
-    await Promise.all(load);
+    await Promise.all([...load, webLoad]);
     const failed = outcomes.filter((text) => text !== "Echo: x");
     const interrupted = failed.filter((text) => text.includes("may have run"));
     // Each client had one call in progress. On a busy machine the next hub answers before its server has started.
     expect(interrupted.length).toBeLessThanOrEqual(2);
     expect(failed.filter((text) => !/may have run|connect|no tool/i.test(text))).toEqual([]);
     expect(await Promise.all([say(one, "a"), say(two, "b")])).toEqual(["Echo: a", "Echo: b"]);
-    const web = new Client({ name: "web", version: "1" });
-    clients.push(web);
-    await web.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/mcp`)));
     expect(await say(web, "c")).toBe("Echo: c");
     expect(onlyHub().pid).not.toBe(first.pid);
   });
 
   it("[counter-01d] it ends by itself when its last client has left, and leaves no process behind", async () => {
     configure({ mcpServers: { e: everything() }, http: { port: 0 }, hub: { idleMinutes: 0.02 } });
-    const client = await stdioClient();
-    const { pid } = onlyHub();
+    const [client, other] = await Promise.all([stdioClient(), stdioClient()]);
+    const { pid, url } = onlyHub();
+    const web = await httpClient(url);
     await vi.waitFor(() => expect(childrenOf(pid)).toHaveLength(1), WITHIN);
     const started = [pid, ...childrenOf(pid)];
     // It does not end while a client is there.
     await new Promise((resolve) => setTimeout(resolve, 3000));
     expect(await say(client, "still")).toBe("Echo: still");
-    await client.close();
+    await Promise.all([client.close(), other.close(), endSession(web)]);
     await vi.waitFor(() => expect(started.filter(isAlive)).toEqual([]), WITHIN);
     expect(hubs()).toEqual([]);
   });
 
-  it("[counter-01e] where no hub can be shared, a client gets its own and a warning", async () => {
+  it.each(FALLBACKS)("[counter-01e] a client gets its own hub, and a warning: %s", async (_name, wrap) => {
+    const prefix = wrap();
+    if (prefix === undefined) return;
     configure({ mcpServers: { e: everything() }, http: { port: 0 } });
-    // In the place of the folder: nothing can be written there.
-    writeFileSync(join(home, "hubs"), "");
-    const transport = new StdioClientTransport({
-      command: process.execPath,
-      args: [BRIDGE, "mcp"],
-      env,
-      cwd: home,
-      stderr: "pipe",
-    });
+    const [program, ...args] = [...prefix, process.execPath, BRIDGE, "mcp"];
+    const transport = new StdioClientTransport({ command: program, args, env, cwd: home, stderr: "pipe" });
     let said = "";
     transport.stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()));
     const client = new Client({ name: "alone", version: "1" });
@@ -292,7 +331,7 @@ describe("one hub on a home", () => {
     );
     try {
       await stdioClient();
-      const named = await stdioClient("--config", other);
+      const named = await stdioClient(["--config", other]);
       expect(await say(named, "n")).toBe("Echo: n");
       expect(hubs()).toHaveLength(2);
     } finally {
@@ -307,14 +346,10 @@ describe("one hub on a home", () => {
       http: { port: 0, auth: { tokens: [{ token: "a-token-of-sixteen-characters" }] } },
       roles: { quiet: { tools: { deny: ["e__*"] } } },
     });
-    const [plain, quiet] = await Promise.all([stdioClient(), stdioClient("--role", "quiet")]);
+    const [plain, quiet] = await Promise.all([stdioClient(), stdioClient(["--role", "quiet"])]);
     expect(await say(plain, "x")).toBe("Echo: x");
     expect((await quiet.listTools()).tools.filter(({ name }) => name.startsWith("e__"))).toEqual([]);
-    const { url, token } = onlyHub();
-    const answer = await fetch(`${url}/api/v1/sessions`, { headers: { authorization: `Bearer ${token}` } });
-    const { sessions } = (await answer.json()) as {
-      sessions: { door: string; role: string | null; owner: boolean }[];
-    };
+    const { sessions } = await ask<{ sessions: { door: string; role: string | null; owner: boolean }[] }>("sessions");
     const ours = sessions.filter(({ door }) => door === "mcp");
     expect(ours.map(({ role }) => role)).toEqual(expect.arrayContaining([null, "quiet"]));
     expect(ours.map(({ owner }) => owner)).toEqual([false, false]);

@@ -77,13 +77,11 @@ describe("inspectResult of untrusted content", () => {
     boundary: "k3v9x2m7",
     wrap: false,
     onSuspicious: "redact",
+    place: "result",
+    sensitivity: "normal",
   };
-  const inspect = async (result: JsonObject, change: Partial<UntrustedOrigin> = {}, yieldNow?: () => Promise<void>) => {
-    const inspection = await inspectResult(
-      result,
-      { resultBytes: 1e8, untrusted: { ...untrusted, ...change } },
-      yieldNow,
-    );
+  const inspect = async (result: JsonObject, change: Partial<UntrustedOrigin> = {}) => {
+    const inspection = await inspectResult(result, { resultBytes: 1e8, untrusted: { ...untrusted, ...change } });
     if (inspection.verdict !== "changed") throw new Error(inspection.verdict);
     return inspection;
   };
@@ -201,30 +199,22 @@ describe("inspectResult of untrusted content", () => {
       }
     });
 
-    it("takes turns with others when it is large, and what is too large is refused as ever", async () => {
-      let turns = 0;
-      const large = embedded(base64("A line of honest text.\n".repeat(100_000)), "text/plain");
-      await inspect(large, {}, async () => {
-        turns += 1;
-      });
-      expect(turns).toBeGreaterThan(0);
+    it("is inspected when it is large, and what is too large is refused as ever", async () => {
+      const large = embedded(base64(`${"A line of honest text.\n".repeat(100_000)}${ATTACK}`), "text/plain");
+      expect((await inspect(large)).findings.map(({ code }) => code)).toContain("instruction_override");
       expect(await inspectResult(large, { resultBytes: 1e6, untrusted })).toMatchObject({ code: "too_large" });
     });
   });
 
-  it("gives others their turn, however many or long the texts are", async () => {
+  it("[detect-03b] reads large results in a thread, while others have their turns", async () => {
     let turns = 0;
-    const yieldNow = async (): Promise<void> => {
-      turns += 1;
-    };
-    await inspect({ content: [{ type: "text", text: "short" }] }, {}, yieldNow);
-    expect(turns).toBe(0);
-    await inspect(
-      { content: Array.from({ length: 20_000 }, (_, index) => `Word number ${index}, and more.`) },
-      {},
-      yieldNow,
-    );
-    expect(turns).toBeGreaterThan(5);
+    const timer = setInterval(() => (turns += 1), 1);
+    const text = `${"Word after word, and more. ".repeat(80_000)}${ATTACK}`;
+    const { findings } = await inspect({ content: [{ type: "text", text }] });
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(3);
+    const start = findings.find(({ code }) => code === "instruction_override")?.start;
+    expect(start).toBe(text.length - ATTACK.length);
   });
 
   it("survives any depth, and forged marks at any depth of content", async () => {
@@ -247,6 +237,13 @@ describe("inspectResult of untrusted content", () => {
     expect(findings).toHaveLength(200);
     const { findings: kinds } = untrustedMarkOf(result) ?? { findings: [] };
     expect(new Set(kinds.map(({ code, severity }) => `${code} ${severity}`)).size).toBe(kinds.length);
+  });
+
+  it("[detect-04b] marks the result with the place and the highest score, and no text", async () => {
+    const { result } = await inspect({ content: [{ type: "text", text: ATTACK }] }, { place: "error" });
+    const mark = (result["_meta"] as JsonObject)["toolcrib/untrusted"] as JsonObject;
+    expect(mark).toMatchObject({ place: "error", score: expect.any(Number) });
+    expect(JSON.stringify(mark)).not.toContain("previous");
   });
 
   it("does the same for a short one at once", async () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Finding } from "../../src/model/finding.ts";
-import { normalise } from "../../src/guard/detect/normalise.ts";
+import { normalise } from "../../src/guard/normalise.ts";
 import {
   isWrappedWith,
   MARKER,
@@ -20,6 +20,9 @@ const finding = (code: Finding["code"], start: number, end: number): Finding => 
   start,
   end,
   excerpt: "",
+  score: 8,
+  rules: [],
+  place: "result",
 });
 
 describe("[guard-12a] a wrapped result", () => {

@@ -11,7 +11,7 @@ const FIELD = `
   Cache Cancel Cancellable Canonical Chain Change Chat Check Choice Churn Class Clock Cluster Clustered Coalescer Collector Command Component
   Config Container Context Contribution Control Controller Conversation Count Counter Credential Current Cursor Definition Delivery Document Driver Editor
   Emitter Entry Env Error Event Exact Exceeded Exchange Extra Failure Feed Field File Filter Flag Flight Folder Form Forwarder Frame
-  Frontmatter Grace Grant Guard Handshake Head Heartbeat Held Histogram History Hook Host Housekeeping Http Id Import In Incoming Index Input Install
+  Frontmatter Grace Grant Guard Handshake Head Heartbeat Held Histogram History Hook Host Housekeeping Http Id Import In Incoming Index Input Install Intake
   Internal Interrupt Interrupted Isolated Journal Keeper Kept Key Known Label Latency Layered Lazy Legacy Limit Line Link List Listener Literal Live
   Liveness Local Log Login Lookup Lru Maintenance Maker Manual Map Mark Markup Masked Mcp Memory Message Meter Metric Mismatch Model Modern
   Mounted Name Named Naming Nat Not Note Notice Number Numbered OAuth Offer Offered Open Opened Operation Outbox Outgoing Output Over Page Parked
@@ -19,13 +19,13 @@ const FIELD = `
   Reachability Read Reader Receiver Recent Record Redactor Registry Rejected Reloader Remote Renewal Replay Report Request Requested Resource
   Response Restart Result Retention Routable Route Run Runner Running Save Scanned Scenario Schema Scope Sealed Search Secret Sender Set
   Shared Signer Single Sink Slicer Snapshot Socket Source Span Splitter Sse Started State Stderr Stdio Store Stored Stream Streamable Streamed
-  Subscription Supervisor Syntax Table Tail Target Template Text Throttled Time Timeout Timer Token Tokeniser Tool Toolcrib Tracing Tracked
+  Subscription Supervisor Surplus Syntax Table Tail Target Template Text Thread Throttled Time Timeout Timer Token Tokeniser Tool Toolcrib Tracing Tracked
   Unavailable Undeclared Unlisted Update Upgrade Uri User Value Variable View Vocabulary Vscode Waiting Warning Watch Watcher Web Window Wiring Word
   Work Writer Yaml
 `;
 
 /** Replaced by a later issue, with their words. */
-const LEFT_OUT = /^src\/(?:guard\/detect|telemetry\/audit|hub\/audit)\//;
+const LEFT_OUT = /^src\/guard\/detect\//;
 
 it("[house-09a] exported classes are named with words of the glossary or of the field", () => {
   const allowed = new Set([...FIELD.trim().split(/\s+/), ...glossaryWords()].map(singular));

@@ -136,6 +136,24 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
       expect(await store.pins.list("/c")).toEqual([]);
     });
 
+    it("[counter-06f] lists of servers belong to a server and its spec, come back as written, and are forgotten", async () => {
+      const text = '{"b":1,"a":"\\u0000","long":"' + "x".repeat(100_000) + '"}';
+      await store.lists.put({ server: "files", spec: "one", lists: "old" });
+      await store.lists.put({ server: "files", spec: "one", lists: text });
+      await store.lists.put({ server: "files", spec: "two", lists: "{}" });
+      await store.lists.put({ server: "git", spec: "one", lists: "{}" });
+      const keys = [
+        { server: "files", spec: "one" },
+        { server: "git", spec: "two" },
+      ];
+      expect(await store.lists.get(keys)).toEqual([{ server: "files", spec: "one", lists: text }]);
+      expect(await store.lists.get([])).toEqual([]);
+      await store.lists.prune("2000-01-01T00:00:00.000Z");
+      expect(await store.lists.get(keys)).toHaveLength(1);
+      await store.lists.prune("3000-01-01T00:00:00.000Z");
+      expect(await store.lists.get(keys)).toEqual([]);
+    });
+
     it("[oper-01a] names that are no proper text stay apart and come back exactly", async () => {
       const names = ["a\0b", "\ud800", "\udfff", "\u0001x", '\u0001"x"', "'; drop table pins; --", "%", "日本", ""];
       await store.pins.change(
@@ -317,6 +335,27 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
       expect(await other.limits.take({ ...want, span: 98 })).toMatchObject({ given: 0 });
     });
 
+    it("[guard-20d] taints are changed from what is there, listed by the beginning of their key, and pruned", async () => {
+      const store = await open();
+      const other = await open();
+      const origin = { server: "web", at: 1_700_000_000_000 };
+      await Promise.all(
+        [store, other].map((each, n) =>
+          each.taints.change("memory notes", (before) => {
+            return { origins: [...(before?.origins ?? []), { ...origin, n }], clearedAt: 1_700_000_000_000 };
+          }),
+        ),
+      );
+      expect((await store.taints.get("memory notes"))?.origins).toHaveLength(2);
+      expect(await store.taints.get("memory notes")).toMatchObject({ clearedAt: 1_700_000_000_000 });
+      await other.taints.change("caller ann", () => ({ origins: [], clearedAt: 0 }));
+      expect((await store.taints.list("memory ")).map(({ key }) => key)).toEqual(["memory notes"]);
+      expect(await store.taints.prune("caller ", "9999")).toBe(1);
+      expect(await other.taints.get("caller ann")).toBeUndefined();
+      await store.taints.remove("memory notes");
+      expect(await other.taints.list("")).toEqual([]);
+    });
+
     it("[oper-01a] settings are set, set once, and removed", async () => {
       const other = await open();
       const raced = await Promise.all([store.settings.setOnce("id", "a"), other.settings.setOnce("id", "b")]);
@@ -419,13 +458,14 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
       for (let n = 0; n < 23; n++) await writer.skills.change(batch, []);
       const told: StoreChange[] = [];
       sleeper.follow((change) => told.push(change));
-      await eventually(() => told.length >= 5);
+      await eventually(() => told.length >= 6);
       expect(told.map(({ topic, subject }) => `${topic} ${subject}`)).toEqual([
         "servers *",
         "skills *",
         "pins *",
         "approvals *",
         "settings *",
+        "taints *",
       ]);
       const before = told.length;
       await delay(50);

@@ -17,6 +17,7 @@ export async function fill(store: Store): Promise<void> {
     0,
     Array.from({ length: 40 }, (_, n) => ({ role: "user", content: [{ type: "text", text: `\0 ${n}` }] })),
   );
+  await store.taints.change("memory notes", () => ({ origins: [{ server: "web", read: ["\0 é"] }], clearedAt: 1 }));
   await store.settings.set("audit.days", "30");
 }
 
@@ -32,6 +33,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
     sealed: await store.sealed.get("T"),
     conversations: await store.conversations.list({ limit: 100 }),
     messages: await store.conversations.messages("talk"),
+    taints: await store.taints.list("memory "),
     setting: await store.settings.get("audit.days"),
   };
 }

@@ -195,7 +195,8 @@ describe("a large database", () => {
     await first?.close();
     const file = join(home, "toolcrib.db");
     const handle = openSync(file, "r+");
-    writeSync(handle, Buffer.alloc(4096, 0xa5), 0, 4096, 10 * 1024 * 1024);
+    // As many pages as a line takes: of its last one alone, reading would not notice.
+    writeSync(handle, Buffer.alloc(5 * 4096, 0xa5), 0, 5 * 4096, 10 * 1024 * 1024);
     closeSync(handle);
     const store = await openStore({ home, clock, warn: (message) => warned.push(message) });
     await store?.settings.set("before", "1");

@@ -21,7 +21,7 @@ describe("[guard-18a] a record per call and per decision", () => {
       findings: [{ code: "hidden_text", severity: "high" }],
       notes: { ticket: 7 },
     });
-    log.write(record, { arguments: { path: "ä" } });
+    void log.write(record, { arguments: { path: "ä" } });
     log.close();
     const [entry] = await place.read();
     expect(entry?.record).toMatchObject({ ...record, type: "call", argumentBytes: 13 });
@@ -40,7 +40,7 @@ describe("[guard-18a] a record per call and per decision", () => {
     ];
     for (const end of ends) {
       void log.begin(begun, { arguments: { a: 1 } });
-      log.write(end, { arguments: { a: 2 } });
+      void log.write(end, { arguments: { a: 2 } });
     }
     log.close();
     const lines = place.lines().flatMap((line) => {
@@ -93,7 +93,7 @@ describe("[guard-18a] a record per call and per decision", () => {
       [ended, hanging, kept].map(({ callId }) => callId),
     );
     // Whatever became of the arguments meanwhile: these were sent.
-    log.write(callRecord({ callId: ended.callId }), { arguments: { path: "changed" } });
+    void log.write(callRecord({ callId: ended.callId }), { arguments: { path: "changed" } });
     log.withhold(kept.callId);
     log.close();
     const records = (await place.read()).map(({ record }) => record);
@@ -109,15 +109,15 @@ describe("[guard-18a] a record per call and per decision", () => {
         argumentBytes: 12,
       },
     ]);
-    expect(verifyAudit(place.dir)).toMatchObject({ ok: true, chains: [{ problems: [] }] });
+    expect(await verifyAudit(place.dir)).toMatchObject({ ok: true, chains: [{ problems: [] }] });
   });
 
   it("hashes arguments by value, differently in each chain", async () => {
     const place = new AuditPlace();
     for (const log of [place.log(), place.log()]) {
-      log.write(callRecord(), { arguments: { a: 1, b: [2] } });
-      log.write(callRecord(), { arguments: { b: [2], a: 1 } });
-      log.write(callRecord(), { arguments: { a: 1, b: [3] } });
+      void log.write(callRecord(), { arguments: { a: 1, b: [2] } });
+      void log.write(callRecord(), { arguments: { b: [2], a: 1 } });
+      void log.write(callRecord(), { arguments: { a: 1, b: [3] } });
       log.close();
     }
     const hashes = Map.groupBy(await place.read(), (entry) => entry.chain);
@@ -130,10 +130,12 @@ describe("[guard-18a] a record per call and per decision", () => {
   it("keeps arguments as masked text, cut at 4 KiB, only when told to", async () => {
     const place = new AuditPlace();
     const log = place.log({ keepArguments: true, redact: (text) => text.replaceAll("hunter2", "[redacted]") });
-    log.write(callRecord({ name: "call hunter2", notes: { said: "hunter2" } }), { arguments: { password: "hunter2" } });
+    void log.write(callRecord({ name: "call hunter2", notes: { said: "hunter2" } }), {
+      arguments: { password: "hunter2" },
+    });
     // The secret stands across the place where the text is cut.
-    log.write(callRecord(), { arguments: { text: `${"x".repeat(4096 - 12)}hunter2` } });
-    log.write(callRecord(), { arguments: { text: "y".repeat(2_000_000) } });
+    void log.write(callRecord(), { arguments: { text: `${"x".repeat(4096 - 12)}hunter2` } });
+    void log.write(callRecord(), { arguments: { text: "y".repeat(2_000_000) } });
     log.close();
     const records = (await place.read()).map(({ record }) => record);
     expect(records[0]).toMatchObject({
@@ -151,8 +153,8 @@ describe("[guard-18a] a record per call and per decision", () => {
     const log = place.log({ keepArguments: true });
     const deep = JSON.parse(`${"[".repeat(100_000)}${"]".repeat(100_000)}`) as unknown;
     const huge = "\u0000".repeat(1_000_000);
-    log.write(callRecord({ name: huge, notes: { huge }, role: huge }), { arguments: { huge } });
-    log.write(callRecord({ notes: { number: 1n } }), { arguments: deep });
+    void log.write(callRecord({ name: huge, notes: { huge }, role: huge }), { arguments: { huge } });
+    void log.write(callRecord({ notes: { number: 1n } }), { arguments: deep });
     log.close();
     expect(await place.read()).toHaveLength(2);
     expect(Math.max(...place.lines().map((line) => line.length))).toBeLessThan(128 * 1024);
@@ -194,14 +196,14 @@ describe("[guard-18a] a record per call and per decision", () => {
     expect(bytes).toBeLessThanOrEqual(64 * 1024);
     expect(bytes).toBeGreaterThan(40 * 1024);
     log.close();
-    const report = verifyAudit(place.dir);
+    const report = await verifyAudit(place.dir);
     expect(report).toMatchObject({ ok: true, chains: [{ state: "closed", problems: [] }] });
     const names = await place.names();
     expect(names.at(-1)).toBe("round39-10");
     expect(names).not.toContain("round0-1");
   });
 
-  it("bounds the number of files that many short processes leave", () => {
+  it("bounds the number of files that many short processes leave", async () => {
     const place = new AuditPlace();
     for (let number = 0; number < 20; number += 1) {
       const log = place.log({ maxFiles: 5 });
@@ -209,7 +211,7 @@ describe("[guard-18a] a record per call and per decision", () => {
       log.close();
     }
     expect(place.files()).toHaveLength(5);
-    expect(verifyAudit(place.dir).ok).toBe(true);
+    expect((await verifyAudit(place.dir)).ok).toBe(true);
   });
 });
 
@@ -226,7 +228,7 @@ describe("[guard-18a] trouble with the disk stops no call", () => {
     expect(place.problems).toHaveLength(1);
     expect(place.problems[0]).toContain(place.dir);
     const long = "x".repeat(1000);
-    for (let number = 0; number < 6000; number += 1) log.write(callRecord({ name: long }));
+    for (let number = 0; number < 6000; number += 1) void log.write(callRecord({ name: long }));
     expect(log.lost).toBeGreaterThan(0);
 
     rmSync(place.dir);
@@ -237,7 +239,7 @@ describe("[guard-18a] trouble with the disk stops no call", () => {
     expect(records[0]).toMatchObject({ event: "audit.lost", details: { count: log.lost } });
     expect(records.at(-1)).toMatchObject({ name: "after1" });
     expect(records).toHaveLength(6000 + 3 + 1 - log.lost + 1);
-    expect(verifyAudit(place.dir).ok).toBe(true);
+    expect((await verifyAudit(place.dir)).ok).toBe(true);
   });
 
   it.skipIf(process.getuid?.() === 0)("survives a folder that it may not write to", () => {
@@ -251,7 +253,7 @@ describe("[guard-18a] trouble with the disk stops no call", () => {
     expect(log.lost).toBe(1);
   });
 
-  it("leaves no half line behind when the disk takes only part of a batch", () => {
+  it("leaves no half line behind when the disk takes only part of a batch", async () => {
     const place = new AuditPlace();
     const main = resolve(import.meta.dirname, "../fixtures/audit-writer.mjs");
     // A limit on the size of files is what a full disk looks like from inside.
@@ -263,7 +265,7 @@ describe("[guard-18a] trouble with the disk stops no call", () => {
       },
     );
     expect(done.stderr).toContain("cannot be written");
-    const report = verifyAudit(place.dir);
+    const report = await verifyAudit(place.dir);
     expect(report.ok).toBe(true);
     expect(report.chains[0]?.records).toBeGreaterThan(5);
     expect(statSync(join(place.dir, place.files()[0] ?? "")).size).toBeLessThanOrEqual(8 * 1024);
@@ -279,7 +281,7 @@ describe("[guard-18a] trouble with the disk stops no call", () => {
     log.close();
     expect(place.problems).toHaveLength(1);
     expect(await place.names()).toEqual(["kept1", "kept2"]);
-    expect(verifyAudit(place.dir).chains[0]?.problems).toMatchObject([{ what: "removed", severity: "error" }]);
+    expect((await verifyAudit(place.dir)).chains[0]?.problems).toMatchObject([{ what: "removed", severity: "error" }]);
   });
 
   it("[gate-13a] writes again what went into a removed file since it was last looked at", async () => {
@@ -299,7 +301,7 @@ describe("[guard-18a] trouble with the disk stops no call", () => {
     log.close();
     expect(await place.names()).toEqual(["ended1", "later1", "began"]);
     expect(place.problems).toHaveLength(1);
-    const { problems, records } = verifyAudit(place.dir).chains[0] ?? {};
+    const { problems, records } = (await verifyAudit(place.dir)).chains[0] ?? {};
     expect(problems).toMatchObject([{ what: "removed", severity: "error" }]);
     // With the header and the end.
     expect(records).toBe(5);
@@ -330,7 +332,7 @@ describe("[guard-18d] several processes, and processes that end badly", () => {
     const place = new AuditPlace();
     expect(run(place, "kill", "25").signal).toBe("SIGKILL");
     expect(await place.names()).toHaveLength(25);
-    const report = verifyAudit(place.dir);
+    const report = await verifyAudit(place.dir);
     expect(report.ok).toBe(true);
     expect(report.chains[0]).toMatchObject({
       state: "unclosed",
@@ -340,7 +342,7 @@ describe("[guard-18d] several processes, and processes that end badly", () => {
     const log = place.log();
     numbered(log, "later", 1);
     log.close();
-    expect(verifyAudit(place.dir).ok).toBe(true);
+    expect((await verifyAudit(place.dir)).ok).toBe(true);
   });
 
   it("a process that is killed during a call leaves that the call began", async () => {
@@ -355,17 +357,20 @@ describe("[guard-18d] several processes, and processes that end badly", () => {
       argumentBytes: 12,
     });
     expect(entry?.record.argumentsHash).toMatch(/^[0-9a-f]{64}$/);
-    expect(verifyAudit(place.dir).ok).toBe(true);
+    expect((await verifyAudit(place.dir)).ok).toBe(true);
     // What shows that the call began cannot be cut off again without a trace.
     place.rewrite((lines) => lines.slice(0, -1));
-    expect(verifyAudit(place.dir)).toMatchObject({ ok: false, chains: [{ problems: [{ what: "truncated" }, {}] }] });
+    expect(await verifyAudit(place.dir)).toMatchObject({
+      ok: false,
+      chains: [{ problems: [{ what: "truncated" }, {}] }],
+    });
   });
 
   it("process.exit without closing loses nothing and closes the chain", async () => {
     const place = new AuditPlace();
     expect(run(place, "exit", "25").status).toBe(3);
     expect(await place.names()).toHaveLength(25);
-    expect(verifyAudit(place.dir).chains[0]).toMatchObject({ state: "closed", problems: [] });
+    expect((await verifyAudit(place.dir)).chains[0]).toMatchObject({ state: "closed", problems: [] });
   });
 
   it("processes write at once, each its own chain, and their records are read in the order of time", async () => {
@@ -374,12 +379,12 @@ describe("[guard-18d] several processes, and processes that end badly", () => {
     const logs = [place.log({ clock }), place.log({ clock }), place.log({ clock })];
     for (let number = 0; number < 30; number += 1) {
       const time = new Date(clock.now() + number * 1000).toISOString();
-      logs[number % 3]?.write(callRecord({ name: `n${number}`, time, durationMs: 1 }));
+      void logs[number % 3]?.write(callRecord({ name: `n${number}`, time, durationMs: 1 }));
     }
     for (const log of logs) log.close();
     expect(place.files()).toHaveLength(3);
     expect(await place.names()).toEqual(Array.from({ length: 30 }, (_, number) => `n${number}`));
-    expect(verifyAudit(place.dir)).toMatchObject({ ok: true, chains: { length: 3 } });
+    expect(await verifyAudit(place.dir)).toMatchObject({ ok: true, chains: { length: 3 } });
   });
 
   it("never removes the file that a living process writes to", async () => {
@@ -398,6 +403,6 @@ describe("[guard-18d] several processes, and processes that end badly", () => {
     const names = await place.names();
     expect(names.filter((name) => name?.startsWith("living") === true)).toHaveLength(20);
     expect(names).toContain("later1");
-    expect(verifyAudit(place.dir).ok).toBe(true);
+    expect((await verifyAudit(place.dir)).ok).toBe(true);
   });
 });

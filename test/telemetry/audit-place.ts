@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
 import { AuditLog, type AuditLogOptions } from "../../src/telemetry/audit/log.ts";
-import { type AuditEntry, readAudit } from "../../src/telemetry/audit/read.ts";
-import type { AuditFilter } from "../../src/telemetry/audit/filter.ts";
+import { type AuditEntry, type AuditFilter, readAudit } from "../../src/telemetry/audit/read.ts";
+
 import type { StartRecord } from "../../src/telemetry/call-record.ts";
 import { callRecord } from "../support/call-record.ts";
 
@@ -62,5 +62,5 @@ export function startRecord(change: Partial<StartRecord> = {}): StartRecord {
 
 /** Records with the names `prefix1`, `prefix2` …, as text that is easy to find. */
 export function numbered(log: AuditLog, prefix: string, amount: number): void {
-  for (let number = 1; number <= amount; number += 1) log.write(callRecord({ name: `${prefix}${number}` }));
+  for (let number = 1; number <= amount; number += 1) void log.write(callRecord({ name: `${prefix}${number}` }));
 }

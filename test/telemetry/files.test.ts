@@ -3,9 +3,16 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type AuditFile, fileName, headerOf, isInUse, lastRecord, listFiles } from "../../src/telemetry/audit/files.ts";
+import {
+  type AuditFile,
+  fileName,
+  filesToPrune,
+  headerOf,
+  isInUse,
+  lastRecord,
+  listFiles,
+} from "../../src/telemetry/audit/files.ts";
 import { openLine, parseLine, sealLine } from "../../src/telemetry/audit/line.ts";
-import { filesToPrune } from "../../src/telemetry/audit/prune.ts";
 import { AuditPlace, numbered } from "./audit-place.ts";
 
 const DEAD_PID = 4_194_999;

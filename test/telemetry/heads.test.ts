@@ -76,7 +76,7 @@ describe("[guard-18b] the heads of chains", () => {
     expect(readdirSync(place.dir).toSorted()).toEqual([...place.files(), "heads.json"]);
   });
 
-  it("show that the newest file was cut, emptied, removed, or put under another name", () => {
+  it("show that the newest file was cut, emptied, removed, or put under another name", async () => {
     const damage: [string, (path: string) => void][] = [
       [
         "truncated",
@@ -92,19 +92,19 @@ describe("[guard-18b] the heads of chains", () => {
     for (const [what, change] of damage) {
       const place = threeChains();
       const newest = place.files().at(-1) ?? "";
-      expect(errors(verifyAudit(place.dir))).toEqual([]);
+      expect(errors(await verifyAudit(place.dir))).toEqual([]);
       change(join(place.dir, newest));
-      const report = verifyAudit(place.dir);
+      const report = await verifyAudit(place.dir);
       expect(report.ok).toBe(false);
       expect(errors(report)).toEqual([`${what} ${newest}`]);
     }
   });
 
-  it("show that all files were removed", () => {
+  it("show that all files were removed", async () => {
     const place = threeChains();
     const files = place.files();
     for (const file of files) rmSync(join(place.dir, file));
-    const report = verifyAudit(place.dir);
+    const report = await verifyAudit(place.dir);
     expect(errors(report).toSorted()).toEqual(files.map((file) => `removed ${file}`));
     expect(report.chains.map(({ state }) => state)).toEqual(["missing", "missing", "missing"]);
   });
@@ -112,9 +112,9 @@ describe("[guard-18b] the heads of chains", () => {
   it("are missed themselves: by verify, and by the next process, which leaves a record of it", async () => {
     const place = threeChains();
     rmSync(join(place.dir, "heads.json"));
-    expect(verifyAudit(place.dir).ok).toBe(true);
+    expect((await verifyAudit(place.dir)).ok).toBe(true);
     age(place);
-    expect(errors(verifyAudit(place.dir))).toEqual(["removed heads.json"]);
+    expect(errors(await verifyAudit(place.dir))).toEqual(["removed heads.json"]);
     const log = place.log();
     numbered(log, "next", 1);
     log.flush();
@@ -126,10 +126,10 @@ describe("[guard-18b] the heads of chains", () => {
     });
 
     writeFileSync(join(place.dir, "heads.json"), '{"version":1,"chains":{"x":1}}');
-    expect(errors(verifyAudit(place.dir))).toContain("changed heads.json");
+    expect(errors(await verifyAudit(place.dir))).toContain("changed heads.json");
   });
 
-  it("[trust-16a] are missed by a process that writes once and ends, and by one that ends within the second", () => {
+  it("[trust-16a] are missed by a process that writes once and ends, and by one that ends within the second", async () => {
     for (const flushes of [false, true]) {
       const place = threeChains();
       age(place);
@@ -141,7 +141,7 @@ describe("[guard-18b] the heads of chains", () => {
         rmSync(join(place.dir, "heads.json"));
       }
       log.close();
-      expect(errors(verifyAudit(place.dir))).toContainEqual(expect.stringMatching(/^removed .*jsonl$/));
+      expect(errors(await verifyAudit(place.dir))).toContainEqual(expect.stringMatching(/^removed .*jsonl$/));
     }
   });
 
@@ -158,7 +158,7 @@ describe("[guard-18b] the heads of chains", () => {
     expect(place.problems).toHaveLength(1);
     expect((await place.read()).at(-1)?.record).toMatchObject({ event: "audit.heads_lost" });
     log.close();
-    expect(verifyAudit(place.dir)).toMatchObject({
+    expect(await verifyAudit(place.dir)).toMatchObject({
       ok: false,
       problems: [{ what: "removed", message: expect.stringContaining("heads.json was removed or damaged") as string }],
     });
@@ -179,7 +179,7 @@ describe("[guard-18b] the heads of chains", () => {
         log.close();
         await clock.advance(61_000);
       }
-      const problems = verifyAudit(place.dir, keys).problems.map(({ message }) => message);
+      const problems = (await verifyAudit(place.dir, { keys })).problems.map(({ message }) => message);
       expect(problems).toEqual([expect.stringContaining(said)]);
     }
   });
@@ -233,6 +233,6 @@ describe("[guard-18b] the heads of chains", () => {
     );
     await Promise.all(children.map((child) => once(child, "exit")));
     expect([...headsOf(place).values()]).toMatchObject(Array.from({ length: 4 }, () => ({ seq: 21, closed: true })));
-    expect(verifyAudit(place.dir)).toMatchObject({ ok: true, problems: [] });
+    expect(await verifyAudit(place.dir)).toMatchObject({ ok: true, problems: [] });
   });
 });

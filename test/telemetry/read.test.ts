@@ -2,7 +2,7 @@ import { appendFileSync, truncateSync, readFileSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { listFiles } from "../../src/telemetry/audit/files.ts";
-import { AuditTail } from "../../src/telemetry/audit/tail.ts";
+import { AuditTail } from "../../src/telemetry/audit/read.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { callRecord } from "../support/call-record.ts";
 import { AuditPlace, numbered, startRecord } from "./audit-place.ts";
@@ -15,12 +15,12 @@ describe("[guard-18c] reading", () => {
   it("filters by time, name, session, server and refusal", async () => {
     const place = new AuditPlace();
     const log = place.log({ clock });
-    log.write(callRecord({ name: "files__read", time: at(0) }));
-    log.write(
+    void log.write(callRecord({ name: "files__read", time: at(0) }));
+    void log.write(
       callRecord({ name: "git__push", time: at(10), session: "other", origin: { source: "git", name: "push" } }),
     );
-    log.write(callRecord({ name: "files__delete", time: at(20), decision: "deny", outcome: "denied" }));
-    log.write(callRecord({ name: "files__fetch", time: at(30), outcome: "blocked" }));
+    void log.write(callRecord({ name: "files__delete", time: at(20), decision: "deny", outcome: "denied" }));
+    void log.write(callRecord({ name: "files__fetch", time: at(30), outcome: "blocked" }));
     log.close();
     const since = Date.parse(at(10));
     expect(await place.names({ since })).toEqual(["git__push", "files__delete", "files__fetch"]);
@@ -34,9 +34,9 @@ describe("[guard-18c] reading", () => {
   it("orders by the time at which calls ended, over all chains and files", async () => {
     const place = new AuditPlace();
     const [one, two] = [place.log({ maxBytes: 8192, clock }), place.log({ clock })];
-    one.write(callRecord({ name: "short", time: at(1), durationMs: 10 }));
-    two.write(callRecord({ name: "long", time: at(0), durationMs: 120_000 }));
-    one.write(callRecord({ name: "last", time: at(3), durationMs: 10 }));
+    void one.write(callRecord({ name: "short", time: at(1), durationMs: 10 }));
+    void two.write(callRecord({ name: "long", time: at(0), durationMs: 120_000 }));
+    void one.write(callRecord({ name: "last", time: at(3), durationMs: 10 }));
     one.close();
     two.close();
     expect(await place.names()).toEqual(["short", "long", "last"]);
@@ -62,7 +62,7 @@ describe("[guard-18c] reading", () => {
     const start = startRecord({ name: "slow", time: at(0) });
     void log.begin(start);
     numbered(log, "n", 20);
-    log.write(callRecord({ callId: start.callId, name: "slow", time: at(0), durationMs: 1000 }));
+    void log.write(callRecord({ callId: start.callId, name: "slow", time: at(0), durationMs: 1000 }));
     log.close();
     expect(place.files().length).toBeGreaterThan(1);
     expect((await place.read()).filter(({ record }) => record.outcome === "unfinished")).toEqual([]);

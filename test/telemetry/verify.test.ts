@@ -16,52 +16,52 @@ function closedLog(): AuditPlace {
   return place;
 }
 
-function problems(place: AuditPlace): AuditProblem[] {
-  return verifyAudit(place.dir).chains.flatMap((chain) => [...chain.problems]);
+async function problems(place: AuditPlace): Promise<AuditProblem[]> {
+  return (await verifyAudit(place.dir)).chains.flatMap((chain) => [...chain.problems]);
 }
 
-function brief(place: AuditPlace): string[] {
-  return problems(place).map(({ severity, what, line }) => `${severity} ${what} ${line}`);
+async function brief(place: AuditPlace): Promise<string[]> {
+  return (await problems(place)).map(({ severity, what, line }) => `${severity} ${what} ${line}`);
 }
 
 describe("[guard-18b] verify finds what was done to a chain", () => {
-  it("finds nothing in a log that nobody touched", () => {
+  it("finds nothing in a log that nobody touched", async () => {
     const place = closedLog();
-    const report = verifyAudit(place.dir);
+    const report = await verifyAudit(place.dir);
     expect(report).toMatchObject({ ok: true, chains: [{ state: "closed", records: 12, problems: [] }] });
     expect(report.chains[0]?.head?.hash).toBe((JSON.parse(place.lines().at(-1) ?? "") as { hash: string }).hash);
   });
 
-  it("an empty or absent folder is fine", () => {
-    expect(verifyAudit(new AuditPlace().dir)).toEqual({ ok: true, problems: [], chains: [] });
+  it("an empty or absent folder is fine", async () => {
+    expect(await verifyAudit(new AuditPlace().dir)).toEqual({ ok: true, problems: [], chains: [] });
   });
 
-  it("a removed line, two, and the first", () => {
+  it("a removed line, two, and the first", async () => {
     const one = closedLog();
     one.rewrite((lines) => lines.toSpliced(4, 1));
-    expect(brief(one)).toEqual(["error removed 5"]);
-    expect(problems(one)[0]?.message).toContain("a line is missing");
+    expect(await brief(one)).toEqual(["error removed 5"]);
+    expect((await problems(one))[0]?.message).toContain("a line is missing");
     const two = closedLog();
     two.rewrite((lines) => lines.toSpliced(4, 2));
-    expect(problems(two)[0]?.message).toContain("2 lines are missing");
+    expect((await problems(two))[0]?.message).toContain("2 lines are missing");
     const first = closedLog();
     first.rewrite((lines) => lines.slice(1));
-    expect(brief(first)).toEqual(["error removed 1"]);
+    expect(await brief(first)).toEqual(["error removed 1"]);
   });
 
-  it("the last record before the end", () => {
+  it("the last record before the end", async () => {
     const place = closedLog();
     place.rewrite((lines) => lines.toSpliced(-2, 1));
-    expect(brief(place)).toEqual(["error removed 11"]);
+    expect(await brief(place)).toEqual(["error removed 11"]);
   });
 
-  it("a changed line, also one that was given a fitting hash, and one that is no JSON any more", () => {
+  it("a changed line, also one that was given a fitting hash, and one that is no JSON any more", async () => {
     const plain = closedLog();
     plain.rewrite((lines) => lines.with(4, (lines[4] ?? "").replace('"name":"n4"', '"name":"n9"')));
-    expect(brief(plain)).toEqual(["error changed 5"]);
+    expect(await brief(plain)).toEqual(["error changed 5"]);
     const spaced = closedLog();
     spaced.rewrite((lines) => lines.with(4, (lines[4] ?? "").replace('"seq":', '"seq": ')));
-    expect(brief(spaced)).toEqual(["error changed 5"]);
+    expect(await brief(spaced)).toEqual(["error changed 5"]);
     const rehashed = closedLog();
     rehashed.rewrite((lines) => {
       const {
@@ -72,53 +72,53 @@ describe("[guard-18b] verify finds what was done to a chain", () => {
       } = JSON.parse(lines[4] ?? "") as { seq: number; prev: string; hash: string };
       return lines.with(4, sealLine(seq, prev, JSON.stringify({ ...body, name: "n9" })).line.trimEnd());
     });
-    expect(brief(rehashed)).toEqual(["error changed 6"]);
+    expect(await brief(rehashed)).toEqual(["error changed 6"]);
     const broken = closedLog();
     broken.rewrite((lines) => lines.with(4, "{}"));
-    expect(brief(broken)).toEqual(["error changed 5"]);
+    expect(await brief(broken)).toEqual(["error changed 5"]);
   });
 
-  it("lines in another order, a copied line, a foreign line, a line after the end", () => {
+  it("lines in another order, a copied line, a foreign line, a line after the end", async () => {
     const swapped = closedLog();
     swapped.rewrite((lines) => lines.with(4, lines[5] ?? "").with(5, lines[4] ?? ""));
-    expect(brief(swapped)).toEqual(["error reordered 6"]);
+    expect(await brief(swapped)).toEqual(["error reordered 6"]);
     const copied = closedLog();
     copied.rewrite((lines) => lines.toSpliced(7, 0, lines[3] ?? ""));
-    expect(brief(copied)).toEqual(["error foreign 8"]);
+    expect(await brief(copied)).toEqual(["error foreign 8"]);
     const foreign = closedLog();
     foreign.rewrite((lines) => lines.toSpliced(7, 0, '{"hello":1}'));
-    expect(brief(foreign)).toEqual(["error foreign 8"]);
+    expect(await brief(foreign)).toEqual(["error foreign 8"]);
     const late = closedLog();
     late.rewrite((lines) => {
       const last = JSON.parse(lines.at(-1) ?? "") as { seq: number; hash: string };
       return [...lines, sealLine(last.seq + 1, last.hash, '{"type":"event","time":"x","event":"y"}').line.trimEnd()];
     });
-    expect(brief(late)).toEqual(["error foreign 13"]);
+    expect(await brief(late)).toEqual(["error foreign 13"]);
   });
 
-  it("a file of another chain under this name", () => {
+  it("a file of another chain under this name", async () => {
     const place = closedLog();
     const [file = ""] = place.files();
     const text = readFileSync(join(place.dir, file), "utf8");
     rmSync(join(place.dir, file));
     writeFileSync(join(place.dir, file.replace(/[0-9a-f]{16}\.jsonl$/, "0123456789abcdef.jsonl")), text);
-    expect(brief(place)).toEqual(["error removed 0", "error foreign 1"]);
+    expect(await brief(place)).toEqual(["error removed 0", "error foreign 1"]);
   });
 
-  it("an end that was cut off", () => {
+  it("an end that was cut off", async () => {
     const place = closedLog();
     place.rewrite((lines) => lines.slice(0, 6));
-    expect(problems(place)[0]).toMatchObject({
+    expect((await problems(place))[0]).toMatchObject({
       severity: "error",
       what: "truncated",
       message: expect.stringContaining("before record 11") as string,
     });
     const [file = ""] = place.files();
     truncateSync(join(place.dir, file), 0);
-    expect(verifyAudit(place.dir).ok).toBe(false);
+    expect((await verifyAudit(place.dir)).ok).toBe(false);
   });
 
-  it("an end that is not there is a warning where nobody knows of one, because a killed process looks the same", () => {
+  it("an end that is not there is a warning where nobody knows of one, because a killed process looks the same", async () => {
     const place = new AuditPlace();
     // No process has this pid.
     const log = place.log({ pid: 4_194_999, clock: new FakeClock() });
@@ -127,15 +127,15 @@ describe("[guard-18b] verify finds what was done to a chain", () => {
     numbered(log, "n", 5);
     log.flush();
     // The head stands at the first five still.
-    expect(brief(place)).toEqual(["warning truncated 0"]);
-    expect(verifyAudit(place.dir)).toMatchObject({ ok: true, chains: [{ state: "unclosed", records: 11 }] });
+    expect(await brief(place)).toEqual(["warning truncated 0"]);
+    expect(await verifyAudit(place.dir)).toMatchObject({ ok: true, chains: [{ state: "unclosed", records: 11 }] });
     const [file = ""] = place.files();
     truncateSync(join(place.dir, file), readFileSync(join(place.dir, file)).length - 5);
-    expect(brief(place)).toEqual(["warning truncated 11", "warning truncated 0"]);
+    expect(await brief(place)).toEqual(["warning truncated 11", "warning truncated 0"]);
     log.close();
   });
 
-  it("an end that was cut off, or a file that was removed, is an error once another chain has seen it", () => {
+  it("an end that was cut off, or a file that was removed, is an error once another chain has seen it", async () => {
     const cut = new AuditPlace();
     for (const name of ["first", "second"]) {
       const log = cut.log({ pid: 4_194_999 });
@@ -144,14 +144,14 @@ describe("[guard-18b] verify finds what was done to a chain", () => {
     }
     const first = cut.files().find((file) => cut.lines(file).some((line) => line.includes("first1"))) ?? "";
     cut.rewrite((lines) => lines.slice(0, 4), first);
-    expect(problems(cut).filter(({ severity }) => severity === "error")).toMatchObject([
+    expect((await problems(cut)).filter(({ severity }) => severity === "error")).toMatchObject([
       { what: "truncated", file: first },
     ]);
     rmSync(join(cut.dir, first));
-    expect(problems(cut)).toMatchObject([{ severity: "error", what: "removed", file: first }]);
+    expect(await problems(cut)).toMatchObject([{ severity: "error", what: "removed", file: first }]);
   });
 
-  it("a file missing in the middle or at the end of a chain, or cut before the next, is an error; one that was pruned is not", () => {
+  it("a file missing in the middle or at the end of a chain, or cut before the next, is an error; one that was pruned is not", async () => {
     const build = (): AuditPlace => {
       const place = new AuditPlace();
       const log = place.log({ maxBytes: 32 * 1024 });
@@ -162,45 +162,45 @@ describe("[guard-18b] verify finds what was done to a chain", () => {
     };
     const middle = build();
     rmSync(join(middle.dir, middle.files()[1] ?? ""));
-    expect(brief(middle)).toEqual(["error removed 0"]);
+    expect(await brief(middle)).toEqual(["error removed 0"]);
     const begin = build();
     rmSync(join(begin.dir, begin.files()[0] ?? ""));
-    expect(brief(begin)).toEqual(["error removed 0"]);
+    expect(await brief(begin)).toEqual(["error removed 0"]);
     const end = build();
     rmSync(join(end.dir, end.files().at(-1) ?? ""));
-    expect(brief(end)).toEqual(["error removed 0"]);
+    expect(await brief(end)).toEqual(["error removed 0"]);
     const cut = build();
     cut.rewrite((lines) => lines.slice(0, -2));
-    expect(problems(cut)).toMatchObject([{ what: "truncated", file: cut.files()[0] }]);
+    expect(await problems(cut)).toMatchObject([{ what: "truncated", file: cut.files()[0] }]);
     const pruned = build();
     const log = pruned.log({ maxBytes: 8 * 1024 });
     numbered(log, "later", 1);
     log.close();
-    expect(problems(pruned)).toEqual([]);
+    expect(await problems(pruned)).toEqual([]);
   });
 
-  it("any one byte changed anywhere but in the last line's newline is an error", () => {
+  it("any one byte changed anywhere but in the last line's newline is an error", async () => {
     const place = closedLog();
     const path = join(place.dir, place.files()[0] ?? "");
     const bytes = readFileSync(path);
-    fc.assert(
-      fc.property(fc.nat(bytes.length - 2), fc.integer({ min: 1, max: 127 }), (at, by) => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(bytes.length - 2), fc.integer({ min: 1, max: 127 }), async (at, by) => {
         const changed = Buffer.from(bytes);
         changed[at] = ((changed[at] ?? 0) + by) % 128;
         writeFileSync(path, changed);
-        return !verifyAudit(place.dir).ok;
+        return !(await verifyAudit(place.dir)).ok;
       }),
       { numRuns: 300 },
     );
   });
 
-  it("any set of lines removed from before the end is an error", () => {
+  it("any set of lines removed from before the end is an error", async () => {
     const place = closedLog();
     const all = place.lines();
-    fc.assert(
-      fc.property(fc.uniqueArray(fc.nat(all.length - 2), { minLength: 1 }), (removed) => {
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(fc.nat(all.length - 2), { minLength: 1 }), async (removed) => {
         place.rewrite(() => all.filter((_, index) => !removed.includes(index)));
-        return !verifyAudit(place.dir).ok;
+        return !(await verifyAudit(place.dir)).ok;
       }),
       { numRuns: 200 },
     );

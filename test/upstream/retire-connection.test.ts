@@ -10,7 +10,7 @@ import { FakeWire, legacyHandlers, modernHandlers } from "../support/fake-wire.t
 const ECHO = { name: "echo", inputSchema: { type: "object" } };
 const NEW = { name: "new", inputSchema: { type: "object" } };
 const echo = { kind: "tool", name: "echo", arguments: {} } as const;
-const GRACE_MS = 300_000;
+const GRACE_MS = 30_000;
 
 const good = (tools = [ECHO]) =>
   new FakeWire("stdio", legacyHandlers({ tools, handlers: { "tools/call": () => ({ content: [] }) } }));

@@ -16,7 +16,7 @@ import { keepPageKey, keptPageKey } from "./page-key.ts";
 
 export type Progress = ProgressFrame["progress"];
 
-const client = new ToolcribClient({ url: location.origin, pageKey: keptPageKey });
+const client = new ToolcribClient({ url: location.origin, pageKey: keptPageKey, name: "toolcrib-page" });
 
 export function run<Name extends OperationName>(
   name: Name,

@@ -84,6 +84,7 @@ export class AgentRun {
       include,
       exclude,
       onAsk: (toolCallId) => this.#callsInProgress.get(toolCallId)?.onAsk,
+      onChecked: (toolCallId) => this.#callsInProgress.get(toolCallId)?.checked(),
     });
   }
 
@@ -94,7 +95,9 @@ export class AgentRun {
 
   /** The user's message is already in the conversation. If something cannot be saved, the run ends with an error and the text so far. */
   async run(): Promise<RunEnd> {
-    const { conversation, signal } = this.#options;
+    const { hub, session, conversation, signal } = this.#options;
+    // What the conversation has read before: a call that asks or is refused then does so without waiting for the store.
+    await Promise.all([session.taintScope.loading, hub.internals.taints.loading]);
     for (let step = 1; ; step++) {
       const answer = await this.#answer();
       const ending = this.#ending(answer, step);
@@ -284,6 +287,7 @@ export class ToolCall {
   readonly #about: Omit<ToolCallEvent, "state">;
   #state: ToolCallState = "pending";
   #saidNo = false;
+  #starting: NodeJS.Immediate | undefined;
   /** Why the last approval request failed. */
   #askFailed: ToolcribError | undefined;
 
@@ -334,15 +338,23 @@ export class ToolCall {
     if (tool === undefined) return this.#failed(missing(this.#about.name));
     if (signal.aborted) return this.leaveOut(new ToolcribError("cancelled", "the run was cancelled."));
     if (wanted.problem !== undefined) return this.#failed(new ToolcribError("invalid_arguments", wanted.problem));
-    // The hub asks within the same turn of the event loop, if it asks: a call that waits first is not reported as running.
-    const begun = setImmediate(() => this.#begun());
     try {
       return this.#done(await this.#execute(tool, signal), signal);
     } catch (thrown) {
       return this.#failed(asToolcribError(thrown));
     } finally {
-      clearImmediate(begun);
+      clearImmediate(this.#starting);
     }
+  }
+
+  /**
+   * Its arguments are as they should be. The hub now asks within the same turn of the event loop, if it asks, and refuses within
+   * the next, in which the refusal is recorded: a call that waits first, or is refused, is not reported as running.
+   */
+  checked(): void {
+    this.#starting = setImmediate(() => {
+      this.#starting = setImmediate(() => this.#begun());
+    });
   }
 
   /** Waits if a limit of the hub has been reached: a model cannot wait. */

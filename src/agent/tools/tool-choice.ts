@@ -35,6 +35,8 @@ export interface ToolChoiceOptions extends AgentPatterns {
   readonly max: number;
   readonly resultBytes: number;
   readonly onAsk?: (toolCallId: string) => AskCallback | undefined;
+  /** Called when the arguments of a call are valid and the hub is about to decide on it. */
+  readonly onChecked?: (toolCallId: string) => void;
 }
 
 /** Narrows the session to what the patterns and the active skills leave. */
@@ -76,7 +78,7 @@ function agentTool(
   const { definition, origin } = capability;
   const { workspaceDir } = session;
   return {
-    tool: withArgumentCheck(tool, options.onAsk),
+    tool: withArgumentCheck(tool, options),
     model: { name: tool.name, description: tool.description, inputSchema: tool.parameters },
     server: session.mounted?.nameOf(origin.source) ?? serverOf(capability),
     kind: toolKind(origin.name, definition.annotations),
@@ -155,12 +157,13 @@ export class ToolList {
 }
 
 /** The tool with its arguments checked against the schema that the model was given; problems become an error result. */
-function withArgumentCheck(tool: Tool, onAsk: ((toolCallId: string) => AskCallback | undefined) | undefined): Tool {
+function withArgumentCheck(tool: Tool, { onAsk, onChecked }: ToolChoiceOptions): Tool {
   return {
     ...tool,
     async execute(toolCallId, params, signal, onUpdate) {
       const problem = await problemOf(tool, params);
       if (problem !== undefined) return problem;
+      onChecked?.(toolCallId);
       return askScope.run(onAsk?.(toolCallId), () => tool.execute(toolCallId, params, signal, onUpdate));
     },
   };

@@ -18,7 +18,7 @@ export interface BridgeOptions {
 interface ClientMessage {
   readonly id?: string | number | null;
   readonly method?: string;
-  readonly params?: { readonly requestId?: unknown; readonly uri?: unknown };
+  readonly params?: { readonly requestId?: unknown; readonly uri?: unknown; readonly _meta?: Record<string, unknown> };
 }
 
 interface Request {
@@ -45,6 +45,7 @@ const REPEATABLE = new Set([
   "logging/setLevel",
   "completion/complete",
 ]);
+const LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel";
 const LISTS = ["tools", "prompts", "resources"];
 /** `server_unavailable` of the table of errors. */
 const UNAVAILABLE = -32013;
@@ -69,11 +70,19 @@ export class Bridge {
   #logLevel: Buffer | undefined;
   #hub: Duplex | undefined;
   #ownIds = 0;
+  #notice: { readonly text: string; isSent: boolean } | undefined;
   #inputEnded = false;
   #finish: (exitCode: number) => void = () => {};
 
   constructor(options: BridgeOptions) {
     this.#options = options;
+  }
+
+  /** Tells the client something over its own protocol, as soon as it takes messages. The same text once. */
+  warn(text: string): void {
+    if (this.#notice?.text === text) return;
+    this.#notice = { text, isSent: false };
+    if (this.#initialized !== undefined) this.#sendNotice();
   }
 
   /** Resolves with the exit code when the client has ended, or when no hub can be reached any more. */
@@ -120,9 +129,20 @@ export class Bridge {
       else if (method === "logging/setLevel") this.#logLevel = line;
       else if (method === "resources/subscribe") this.#subscriptions.set(params?.uri, line);
       else if (method === "resources/unsubscribe") this.#subscriptions.delete(params?.uri);
-    } else if (method === "notifications/initialized") this.#initialized = line;
-    else if (method === "notifications/cancelled") this.#requests.delete(JSON.stringify(params?.requestId));
+      // A client of the stateless era gets log messages with the requests that ask for them.
+      if (params?._meta?.[LOG_LEVEL_KEY] !== undefined) this.#sendNotice();
+    } else if (method === "notifications/initialized") {
+      this.#initialized = line;
+      this.#sendNotice();
+    } else if (method === "notifications/cancelled") this.#requests.delete(JSON.stringify(params?.requestId));
     return false;
+  }
+
+  #sendNotice(): void {
+    if (this.#notice === undefined || this.#notice.isSent) return;
+    this.#notice.isSent = true;
+    const params = { level: "warning", logger: "toolcrib", data: this.#notice.text };
+    this.#write(Buffer.from(JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params })));
   }
 
   #fromHub(line: Buffer): void {
@@ -210,7 +230,7 @@ export class Bridge {
   async #reconnect(): Promise<void> {
     const { connect, tell, reconnectMs = RECONNECT_MS } = this.#options;
     tell("The hub has ended; connecting again.");
-    const until = performance.now() + reconnectMs;
+    const until = uptimeMs() + reconnectMs;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
       try {
         const hub = await connect();
@@ -218,7 +238,7 @@ export class Bridge {
         this.#resume();
         return;
       } catch (error) {
-        if (performance.now() > until || this.#inputEnded) {
+        if (uptimeMs() > until || this.#inputEnded) {
           this.#giveUp(error);
           return;
         }
@@ -276,8 +296,13 @@ export class Bridge {
   }
 }
 
+/** `performance` would load a megabyte of Node. */
+export function uptimeMs(): number {
+  return process.uptime() * 1000;
+}
+
 /** @param sent False for a request that no hub has got. */
-function lostError(key: string, method: string, sent = true): Buffer {
+export function lostError(key: string, method: string, sent = true): Buffer {
   const mayHaveRun = sent && method === "tools/call";
   const message = mayHaveRun
     ? "The hub ended while the call was in progress. The tool may have run: look before you call it again."

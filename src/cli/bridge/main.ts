@@ -1,57 +1,122 @@
 /**
- * `toolcrib mcp`, before anything else is loaded: attaches to the hub that runs on the home, or starts one. Options that it does
- * not know, and a hub that cannot be reached, lead to the command itself.
+ * `toolcrib mcp`, before anything else is loaded: attaches to the hub that runs on the home, or starts one; with `--hub`, to
+ * another. Options that it does not know, and a hub that cannot be shared, lead to the command itself.
  */
 import { readFileSync } from "node:fs";
+import type { Duplex } from "node:stream";
 import { configFiles, toolcribHome } from "../../config/find-config.ts";
 import { assertSafeHome } from "../../files/path-safety.ts";
-import { findHub, type HubRecord } from "../../hub/activity/hub-records.ts";
+import { findHub } from "../../hub/activity/hub-records.ts";
 import type { BridgeHello } from "../../model/bridge.ts";
-import { VERSION } from "../../model/version.ts";
-import { Bridge } from "./bridge.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { isNewer, VERSION } from "../../model/version.ts";
+import { startHub } from "../hub/start-hub.ts";
+import { Bridge, uptimeMs } from "./bridge.ts";
 import { openHubLink } from "./hub-link.ts";
 
 interface BridgeFlags {
   readonly config?: string;
   readonly server?: string;
   readonly role?: string;
+  readonly hub?: string;
+  readonly token?: string;
   readonly quiet?: boolean;
 }
+
+/** A hub that ends, or that is being replaced, is found for a moment longer. */
+const REPLACING_MS = 5000;
+const PAUSE_MS = 50;
+/** They are sent in a header. */
+const MAX_VALUE_LENGTH = 4096;
 
 /** Undefined if the command itself has to serve the client. */
 async function attach(): Promise<number | undefined> {
   const [, , command, ...args] = process.argv;
   const flags = command === "mcp" ? parseFlags(args) : undefined;
   if (flags === undefined) return undefined;
-  const { env } = process;
-  const cwd = process.cwd();
   const tell = (message: string): void => {
     if (flags.quiet !== true) process.stderr.write(`toolcrib: ${message}\n`);
   };
+  const connectedTo = (version: string | undefined): void => {
+    if (version === undefined || version === VERSION) return;
+    const text = `This client uses Toolcrib ${VERSION}, and its hub is version ${version}. ${skewAdvice(version)}`;
+    tell(text);
+    bridge.warn(text);
+  };
+  const connect = flags.hub === undefined ? ownHub(flags, connectedTo) : otherHub(flags, flags.hub, connectedTo);
+  const bridge = new Bridge({ input: process.stdin, output: process.stdout, connect, tell });
   try {
-    const home = toolcribHome(env);
-    assertSafeHome(home, env);
-    const files = configFiles({ config: flags.config, env, cwd, home });
-    const { server, role } = flags;
-    const hello: BridgeHello = { version: VERSION, server, role, pid: process.pid, program: parentProgram(), cwd };
-    const connect = async (): ReturnType<typeof openHubLink> => {
-      const hub = findHub(home, files) ?? (await start());
-      if (hub.version !== undefined && hub.version !== VERSION) {
-        tell(`The hub that runs is version ${hub.version}, this is ${VERSION}.`);
-      }
-      return openHubLink(hub, hello);
-    };
-    const start = async (): Promise<HubRecord> => {
-      const { startHub } = await import("../hub/start-hub.ts");
-      return startHub({ home, env, cwd, files, config: flags.config });
-    };
-    return await new Bridge({ input: process.stdin, output: process.stdout, connect, tell }).run();
+    return await bridge.run();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
+    if (flags.hub !== undefined) {
+      process.stderr.write(`toolcrib: ${reason}\n`);
+      return 1;
+    }
     tell(`${reason} This client gets a hub of its own.`);
     process.argv.push("--standalone");
     return undefined;
   }
+}
+
+type Connect = () => Promise<Duplex>;
+
+function ownHub({ config, server, role }: BridgeFlags, connectedTo: (version?: string) => void): Connect {
+  const { env } = process;
+  const cwd = process.cwd();
+  const home = toolcribHome(env);
+  let files: readonly string[] | undefined;
+  return async () => {
+    if (files === undefined) {
+      assertSafeHome(home, env);
+      files = configFiles({ config, env, cwd, home });
+    }
+    const until = uptimeMs() + REPLACING_MS;
+    for (;;) {
+      const hub = findHub(home, files) ?? (await startHub({ home, env, cwd, files, config }));
+      const hello: BridgeHello = {
+        ...{ version: VERSION, server, role, cwd },
+        pid: process.pid,
+        program: parentProgram(),
+        entry: process.argv[1],
+        env: pickEnv(hub.clientEnv ?? []),
+      };
+      try {
+        const link = await openHubLink(hub, hello);
+        connectedTo(hub.version);
+        return link;
+      } catch (error) {
+        const isGone = error instanceof ToolcribError && error.code === "server_unavailable";
+        if (!isGone || uptimeMs() > until) throw error;
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      }
+    }
+  };
+}
+
+function otherHub({ role, server, token }: BridgeFlags, url: string, connectedTo: (version?: string) => void): Connect {
+  return async () => {
+    const { openRemoteLink } = await import("./remote-link.ts");
+    const place = { url, token: token ?? (process.env["TOOLCRIB_TOKEN"] || undefined), role, server };
+    const { link, version } = await openRemoteLink(place);
+    connectedTo(version);
+    return link;
+  };
+}
+
+/** Only variables that the hub's config asks for. */
+function pickEnv(names: readonly string[]): Record<string, string> | undefined {
+  const set = names.flatMap((name): [string, string][] => {
+    const value = process.env[name];
+    return value === undefined || value.length > MAX_VALUE_LENGTH ? [] : [[name, value]];
+  });
+  return set.length === 0 ? undefined : Object.fromEntries(set);
+}
+
+function skewAdvice(hub: string): string {
+  return isNewer(hub, VERSION)
+    ? "Restart the client to use the newer version."
+    : "A hub in the background restarts as the newer version when no call is in progress.";
 }
 
 /** Linux says; elsewhere another program would have to be run for it. */
@@ -64,7 +129,7 @@ function parentProgram(): string | undefined {
 }
 
 /** The log is that of the hub; its options are for a hub of the client's own. */
-const FLAG = /^--(config|server|role|quiet|log-level|log-format)(?:=(.*))?$/s;
+const FLAG = /^--(config|server|role|hub|token|quiet|log-level|log-format)(?:=(.*))?$/s;
 
 function parseFlags(args: readonly string[]): BridgeFlags | undefined {
   const flags: Record<string, string | boolean> = {};
@@ -78,6 +143,8 @@ function parseFlags(args: readonly string[]): BridgeFlags | undefined {
   return flags;
 }
 
-const exitCode = await attach();
-if (exitCode === undefined) await import("../main.ts");
-else process.exit(exitCode);
+// Not awaited at the top: this file is bundled as CommonJS, which starts with less.
+void attach().then((exitCode) => {
+  if (exitCode === undefined) return import("../main.ts");
+  process.exit(exitCode);
+});

@@ -1,6 +1,6 @@
 /** `toolcrib approve`: lists and answers the calls that wait for approval at a running hub. */
 import { API_PATH } from "../../contract/rest.ts";
-import { showHidden } from "../../guard/detect/show-hidden.ts";
+import { showHidden } from "../../base/visible-text.ts";
 import type { AskAnswer, AskRequest } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
@@ -26,7 +26,7 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   // The question must be visible too, so stderr must be a terminal as well.
   const isPerson = invocation.stdin.isTTY && invocation.out.prompts.isTTY === true;
-  if (!isPerson) requireToken(invocation);
+  if (!isPerson) requireToken(invocation, "Approving a call", "approve");
   const hub = await findRunningHub(invocation, { withOwnToken: isPerson });
   const waiting = await readWaiting(hub);
   return id === undefined ? list(invocation, waiting) : answer(invocation, hub, waiting, id, given);
@@ -36,10 +36,10 @@ export async function run(invocation: Invocation): Promise<number> {
  * The hub's own token is in a file that every program of this user can read, including an agent's shell. Without a terminal
  * it is not used: a script that answers must have been given a token.
  */
-function requireToken({ flags, env }: Invocation): void {
+export function requireToken({ flags, env }: Invocation, what: string, scope: "approve" | "admin"): void {
   if (flags.text("token") !== undefined || tokenOf(env) !== undefined) return;
-  throw new ToolcribError("denied", "Approving a call needs a person, and there is no terminal to ask on.", {
-    hint: "Run it on a terminal, or use the web page. A script needs a token with the scope approve.",
+  throw new ToolcribError("denied", `${what} needs a person, and there is no terminal to ask on.`, {
+    hint: `Run it on a terminal, or use the web page. A script needs a token with the scope ${scope}.`,
   });
 }
 

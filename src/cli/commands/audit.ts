@@ -6,15 +6,19 @@ import { type AuditStore, verifyAll } from "../../hub/audit/verify.ts";
 import { formatBytes } from "../../model/content.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { compileGlob } from "../../policy/glob.ts";
-import type { AuditFile } from "../../telemetry/audit/files.ts";
-import { type AuditFilter, isRefusal, matchesFilter } from "../../telemetry/audit/filter.ts";
+import { type AuditFile, listLog } from "../../telemetry/audit/files.ts";
 import { type AuditKeys, NO_KEYS } from "../../telemetry/audit/key.ts";
-import { type AuditEntry, readAudit } from "../../telemetry/audit/read.ts";
+import {
+  type AuditEntry,
+  type AuditFilter,
+  AuditTail,
+  isRefusal,
+  matchesFilter,
+  parseTime,
+  readAudit,
+} from "../../telemetry/audit/read.ts";
 import type { StoredRecord } from "../../telemetry/audit/record.ts";
-import { AuditTail } from "../../telemetry/audit/tail.ts";
-import { parseTime } from "../../telemetry/audit/time.ts";
 import type { AuditProblem } from "../../telemetry/audit/verify.ts";
-import { listLog } from "../../telemetry/audit/whole-log.ts";
 import { loadCommandConfigQuietly } from "../command-config.ts";
 import { commandAuditKeys } from "../command-home.ts";
 import { commandStore } from "../command-store.ts";
@@ -32,16 +36,33 @@ interface AuditLocation {
 }
 
 export async function run(invocation: Invocation): Promise<number> {
-  const { args, env, flags } = invocation;
+  const { args, env, flags, attached } = invocation;
   const [action] = args;
   if (action !== undefined && action !== "verify")
     throw unknownAction("audit", action, "Use toolcrib audit or toolcrib audit verify.");
   const opened = commandStore(invocation, { refuseUnknownStore: action === "verify" });
+  await attached?.hub.audit.flush().catch(() => {});
   try {
     const store = await opened.open({ create: false });
     const place = { dir: join(toolcribHome(env), "audit"), store };
     if (action === "verify") return await verify(invocation, place);
     return await (flags.has("follow") ? showAndFollow(invocation, place) : show(invocation, place));
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Calls in the order in which they ended. A log that cannot be read has none. */
+export async function* recordedCalls(invocation: Invocation, filter: AuditFilter): AsyncGenerator<AuditEntry> {
+  const opened = commandStore(invocation, { readOnly: true });
+  try {
+    const store = (await opened.open({ create: false }))?.audit;
+    const dir = join(toolcribHome(invocation.env), "audit");
+    for await (const entry of readAudit(dir, filter, await listLog(dir, store), store)) {
+      if (entry.record.type === "call") yield entry;
+    }
+  } catch (error) {
+    invocation.out.note(`The audit log cannot be read: ${asToolcribError(error).message}`);
   } finally {
     await opened.close();
   }
@@ -59,7 +80,7 @@ async function show({ flags, out }: Invocation, { dir, ...place }: AuditLocation
   return 0;
 }
 
-async function showAndFollow({ flags, out }: Invocation, { dir, ...place }: AuditLocation): Promise<number> {
+async function showAndFollow({ flags, out, attached }: Invocation, { dir, ...place }: AuditLocation): Promise<number> {
   const store = place.store?.audit;
   const filter = filterOf(flags);
   // A single row: while following, the widths of later rows are not known.
@@ -70,7 +91,7 @@ async function showAndFollow({ flags, out }: Invocation, { dir, ...place }: Audi
   for (const entry of entries) showOne(entry);
   // New records are in the folder first, even if they are moved into a store.
   const inFolder = files.filter((file) => file.isInFolder);
-  await follow(dir, inFolder, filter, showOne);
+  await follow(dir, inFolder, { filter, show: showOne, ended: attached?.signal });
   return 0;
 }
 
@@ -195,17 +216,26 @@ const POLL_MS = 250;
 async function follow(
   dir: string,
   from: readonly AuditFile[],
-  filter: AuditFilter,
-  show: (entry: AuditEntry) => void,
+  { filter, show, ended: signal = endOfProcess() }: FollowOptions,
 ): Promise<void> {
   const tail = new AuditTail(dir, from);
-  const stopped = listenForStopSignals({ onSecond: "exit" });
-  // The reader of the pipe is gone.
-  const unread = new AbortController();
-  process.stdout.once("error", () => unread.abort());
-  const signal = AbortSignal.any([stopped.signal, unread.signal]);
   while (!signal.aborted) {
     for (const entry of tail.poll()) if (matchesFilter(entry.record, filter)) show(entry);
     await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
+}
+
+interface FollowOptions {
+  readonly filter: AuditFilter;
+  readonly show: (entry: AuditEntry) => void;
+  /** Aborts when the command has ended; it may run at a hub. */
+  readonly ended: AbortSignal | undefined;
+}
+
+function endOfProcess(): AbortSignal {
+  const stopped = listenForStopSignals({ onSecond: "exit" });
+  // The reader of the pipe is gone.
+  const unread = new AbortController();
+  process.stdout.once("error", () => unread.abort());
+  return AbortSignal.any([stopped.signal, unread.signal]);
 }

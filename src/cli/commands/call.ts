@@ -9,21 +9,24 @@ import { type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ContentBlock, Progress, ResourceContents, Result } from "../../model/protocol.ts";
 import { ARGUMENT_COLUMNS, describeArguments, exampleCall } from "../argument-schema.ts";
-import { exitCodeOf, type Invocation } from "../command.ts";
+import { exitCodeOf, type Invocation, type RemoteFiles, type SavedPart } from "../command.ts";
+import type { Output } from "../output.ts";
 import { findCapability, findResource, type RunningHub, withHub } from "../running-hub.ts";
 import {
   type Assignment,
   buildArguments,
+  filesIn,
   invalidArguments,
   missingArguments,
   parseArgumentsObject,
   parseAssignment,
+  type ReadFile,
 } from "../tool-arguments.ts";
 
 export async function runCall(invocation: Invocation): Promise<number> {
   const [name = "", ...typed] = invocation.args;
   const given = await readArguments(invocation, typed);
-  const target = saveTarget(invocation);
+  const save = outputOf(invocation);
   return withHub(invocation, async (running) => {
     const { hub, signal } = running;
     const tool = await findCapability(running, name, (view) => view.tools);
@@ -41,7 +44,7 @@ export async function runCall(invocation: Invocation): Promise<number> {
     return showOutcome(invocation, running, outcome, {
       show: (result) => invocation.out.line(resultText(result)),
       parts: (result) => partsOfBlocks(result.content, tool?.origin.name ?? name),
-      target,
+      save,
     });
   });
 }
@@ -49,15 +52,30 @@ export async function runCall(invocation: Invocation): Promise<number> {
 type Given = { readonly object: JsonObject } | { readonly assignments: readonly Assignment[] };
 
 /** Read before any server is started, so that a typo fails at once. */
-async function readArguments({ flags, stdin, cwd }: Invocation, typed: readonly string[]): Promise<Given> {
+async function readArguments(invocation: Invocation, typed: readonly string[]): Promise<Given> {
+  const { flags, stdin } = invocation;
   const json = flags.text("args");
-  if (json === undefined) return { assignments: typed.map((each) => parseAssignment(each, cwd)) };
+  if (json === undefined) return { assignments: assignmentsOf(invocation, typed) };
   if (typed.length > 0) {
     throw new ToolcribError("invalid_arguments", "--args and key=value cannot be mixed.", {
       hint: "Put all arguments into the JSON object.",
     });
   }
   return { object: parseArgumentsObject(json === "-" ? await readAll(stdin) : json) };
+}
+
+function assignmentsOf({ cwd, attached }: Invocation, typed: readonly string[]): Assignment[] {
+  const files = attached?.files;
+  const read = files === undefined ? filesIn(cwd) : sentFile(files);
+  return typed.map((each) => parseAssignment(each, read));
+}
+
+function sentFile(files: RemoteFiles): ReadFile {
+  return (path) => {
+    const bytes = files.read(path);
+    if (bytes === undefined) throw new Error("not sent");
+    return bytes;
+  };
 }
 
 function fitToSchema({ out }: Invocation, given: Given, tool: ToolCapability | undefined): JsonObject {
@@ -91,7 +109,7 @@ function showSchema({ out }: Invocation, { name, definition }: ToolCapability): 
 
 export async function runRead(invocation: Invocation): Promise<number> {
   const [uri = ""] = invocation.args;
-  const target = saveTarget(invocation);
+  const save = outputOf(invocation);
   return withHub(invocation, async (running) => {
     await findResource(running, uri, (text) => invocation.out.note(text));
     const { hub, session, signal } = running;
@@ -99,10 +117,10 @@ export async function runRead(invocation: Invocation): Promise<number> {
     return showOutcome(invocation, running, outcome, {
       show: (result) => {
         // With --out the content goes to the file only.
-        if (target === undefined) for (const contents of result.contents) invocation.out.line(contentsText(contents));
+        if (save === undefined) for (const contents of result.contents) invocation.out.line(contentsText(contents));
       },
       parts: (result) => partsOfContents(result.contents),
-      target,
+      save,
     });
   });
 }
@@ -115,8 +133,8 @@ function contentsText({ uri, mimeType, text, blob }: ResourceContents): string {
 
 export async function runPrompt(invocation: Invocation): Promise<number> {
   const [name = "", ...typed] = invocation.args;
-  const assignments = typed.map((each) => parseAssignment(each, invocation.cwd));
-  const target = saveTarget(invocation);
+  const assignments = assignmentsOf(invocation, typed);
+  const save = outputOf(invocation);
   return withHub(invocation, async (running) => {
     const { hub, session, signal } = running;
     const prompt = await findCapability(running, name, (view) => view.prompts);
@@ -130,7 +148,7 @@ export async function runPrompt(invocation: Invocation): Promise<number> {
           messages.map(({ content }) => content),
           prompt?.origin.name ?? name,
         ),
-      target,
+      save,
     });
   });
 }
@@ -177,15 +195,32 @@ function assignmentText(assignment: Assignment): string {
 }
 
 /** `--out`, checked before the call. */
-function saveTarget({ flags, cwd }: Invocation): SaveTarget | undefined {
+export function saveTarget({ flags, cwd }: Pick<Invocation, "flags" | "cwd">): SaveTarget | undefined {
   const path = flags.text("out");
   return path === undefined ? undefined : new SaveTarget(path, { cwd, force: flags.has("force") });
+}
+
+/** The same for a command that may run at a hub on another machine, which sends the content to the command's own. */
+function outputOf(invocation: Invocation): Saves | undefined {
+  const { attached, flags, out } = invocation;
+  const files = attached?.files;
+  if (files !== undefined) return flags.text("out") === undefined ? undefined : (parts) => files.save(parts);
+  const target = saveTarget(invocation);
+  return target && ((parts) => saveParts(target, parts, out));
+}
+
+type Saves = (parts: readonly SavedPart[]) => void;
+
+export function saveParts(target: SaveTarget, parts: readonly SavedPart[], out: Pick<Output, "note">): void {
+  const saved = target.save(parts);
+  for (const path of saved) out.note(`saved ${path}`);
+  if (saved.length === 0) out.note("The result has nothing to save.");
 }
 
 interface ResultView<R extends Result> {
   readonly show: (result: R) => void;
   readonly parts: (result: R) => SavedPart[];
-  readonly target: SaveTarget | undefined;
+  readonly save: Saves | undefined;
 }
 
 /** Prints the result or the error and returns the exit code. An error result of a tool is printed too. */
@@ -193,16 +228,14 @@ function showOutcome<R extends Result>(
   { out }: Invocation,
   running: RunningHub,
   outcome: Outcome<R>,
-  { show, parts, target }: ResultView<R>,
+  { show, parts, save }: ResultView<R>,
 ): number {
   out.transient("");
   const { result } = outcome;
   if (result !== undefined) {
     if (out.json) out.value(result);
     else show(result);
-    const saved = target?.save(parts(result)) ?? [];
-    for (const path of saved) out.note(`saved ${path}`);
-    if (target !== undefined && saved.length === 0) out.note("The result has nothing to save.");
+    save?.(parts(result));
   }
   if (outcome.ok) return 0;
   // The hub only knows that the caller cancelled, not that the time was up.
@@ -217,13 +250,6 @@ function progressLine({ out }: Invocation): (progress: Progress) => void {
     const share = total === undefined || total <= 0 ? String(progress) : `${Math.round((100 * progress) / total)} %`;
     out.transient([share, message].filter((part) => part !== undefined).join("  "));
   };
-}
-
-interface SavedPart {
-  readonly bytes: Buffer;
-  readonly mimeType: string;
-  /** A name without extension for a part that goes into a folder. */
-  readonly name: string;
 }
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
@@ -244,8 +270,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
 /** `.png` for `image/png`; `.bin` for unknown types. */
 export function extensionForMimeType(mimeType: string): string {
   const plain = (mimeType.split(";")[0] ?? "").trim().toLowerCase();
-  const known = EXTENSIONS[plain];
-  if (known !== undefined) return known;
+  if (Object.hasOwn(EXTENSIONS, plain)) return EXTENSIONS[plain] ?? ".bin";
   const [, subtype = ""] = plain.split("/");
   const word = subtype.replace(/^.*\+/, "").replace(/^x-/, "");
   return /^[a-z0-9]{1,8}$/.test(word) ? `.${word}` : ".bin";
@@ -320,7 +345,8 @@ export class SaveTarget {
   /** A single part goes to exactly the given file. In a folder, or with several parts, a free name is chosen. */
   #pathFor(part: SavedPart, number: number | undefined): string {
     const extension = extensionForMimeType(part.mimeType);
-    if (this.#isFolder) return this.#free(join(this.#path, part.name), extension, number);
+    // Here too: a hub on another machine names parts itself.
+    if (this.#isFolder) return this.#free(join(this.#path, safeName(part.name)), extension, number);
     const own = extname(this.#path);
     if (own !== "" && number === undefined) return this.#path;
     return this.#free(join(dirname(this.#path), basename(this.#path, own)), extension, number);

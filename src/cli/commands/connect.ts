@@ -1,18 +1,11 @@
 /** `toolcrib clients`, `connect` and `disconnect`: the servers in the configs of agent clients. */
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
-import { isLoopback } from "../../base/network-address.ts";
-import type {
-  AgentClient,
-  ClientEnvironment,
-  ClientFile,
-  ClientScope,
-  WrittenServer,
-} from "../../clients/agent-client.ts";
+import type { AgentClient, ClientEnvironment, ClientFile, ClientScope } from "../../clients/agent-client.ts";
 import { CLIENTS } from "../../clients/clients.ts";
 import { isInstalled, openClientFile } from "../../config/client-servers.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
-import { findConfig, toolcribHome } from "../../config/find-config.ts";
+import { toolcribHome } from "../../config/find-config.ts";
 import {
   planRemove,
   planWrite,
@@ -27,8 +20,7 @@ import {
   WRITTEN_BY_CONNECT,
   type WrittenEntry,
 } from "../../hub/clients/client-files.ts";
-import { gatewayCommand } from "../../hub/clients/gateway-command.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
 import {
   clientEnvironment,
   clientScope,
@@ -37,20 +29,19 @@ import {
   showClientDiff,
   withChangeSet,
 } from "../client-config.ts";
-import { loadCommandConfig, unknownServer } from "../command-config.ts";
+import { clientEntries, type ClientEntries } from "../client-entry.ts";
 import type { Invocation } from "../command.ts";
-import { userConfigFile } from "../config-target.ts";
 import type { Column } from "../table.ts";
+import { recordedCalls } from "./audit.ts";
 
 export async function runConnect(invocation: Invocation): Promise<number> {
   const { args, env, flags, out } = invocation;
   const client = findClient(args[0] ?? "");
   const place = clientEnvironment(invocation);
   const file = fileToWriteFor(client, clientScope(invocation), place);
-  const servers = await serversToWrite(invocation);
-  const request: WriteRequest = { client, file, servers, replace: flags.has("force") };
+  const entries = await clientEntries(invocation, client);
+  const request: WriteRequest = { client, file, servers: entries.servers, replace: flags.has("force") };
   const home = toolcribHome(env);
-  warnAboutPlainHttp(invocation);
   if (file.scope === "user" && !isInstalled(client, place)) {
     out.warn(`${client.name} does not seem to be installed on this machine.`);
   }
@@ -59,78 +50,44 @@ export async function runConnect(invocation: Invocation): Promise<number> {
     const before = await readTextIfPresent(file.path);
     const plan = planWrite(before, request, await readWrittenEntries(home));
     const after = plan.written.length === 0 ? before : plan.text;
-    showClientDiff(invocation, client, { file: file.path, before, after }, writeFacts(request, plan));
+    showClientDiff(invocation, client, { file: file.path, before, after }, writeFacts(request, entries, plan));
     return 0;
   }
   const plan = await withChangeSet(home, out, (changes) => writeClientServers({ ...request, changes, home }));
   if (out.json) {
-    const facts = writeFacts(request, plan);
+    const facts = writeFacts(request, entries, plan);
     out.value({ ...facts, file: file.path, changed: plan.written.length > 0, afterChange: client.afterChange });
     return 0;
   }
   for (const id of plan.written) out.line(`Added ${id} to ${file.path}`);
   for (const id of plan.present) out.line(`Nothing to change: ${id} is already in ${file.path}.`);
+  out.line(`The client connects ${describeWay(entries)}.`);
   if (plan.written.length > 0) out.line(client.afterChange);
+  warnAboutReaders(invocation, file, entries);
   return 0;
 }
 
-/** The whole catalog under the name `toolcrib`, or single servers under their own names. */
-async function serversToWrite(invocation: Invocation): Promise<Record<string, WrittenServer>> {
-  const { flags, env, cwd, out } = invocation;
-  const url = flags.text("url");
-  const role = flags.text("role");
-  const ids = flags.list("server");
-  if (url !== undefined) {
-    if (role !== undefined) {
-      throw new ToolcribError("invalid_arguments", "--role cannot be combined with --url.", {
-        hint: `Put the role into the URL: ${url.replace(/\/$/, "")}/${encodeURIComponent(role)}`,
-      });
-    }
-    // The servers of a hub at another address are not known here.
-    return ids.length === 0
-      ? { toolcrib: hubAddress(url) }
-      : Object.fromEntries(ids.map((server) => [server, hubAddress(url, server)]));
-  }
-  const found = findConfig({ config: flags.text("config"), env, cwd });
-  const configFile = userConfigFile(invocation);
-  if (ids.length === 0) {
-    if ("project" in found && found.project !== null) {
-      const hint = "To use that file instead, pass it with --config.";
-      out.warn(`The client will use ${configFile} and not ${found.project}. ${hint}`);
-    }
-    return { toolcrib: gatewayCommand({ role, configFile, env }) };
-  }
-  const { project, servers } = await loadCommandConfig(invocation);
-  for (const id of ids) if (!servers.some((spec) => spec.id === id)) throw unknownServer(id, servers);
-  const isProjects = (id: string): boolean => servers.some((spec) => spec.id === id && spec.fromProject === true);
-  return Object.fromEntries(
-    ids.map((server) => {
-      const holder = isProjects(server) && project !== undefined ? project.file : configFile;
-      return [server, gatewayCommand({ server, role, configFile: holder, env })];
-    }),
+function describeWay({ by, why, servers }: ClientEntries): string {
+  const [first] = Object.values(servers);
+  const url = first !== undefined && "url" in first ? ` ${first.url}` : "";
+  return by === "url" ? `to${url}, ${why}` : `through the bridge, toolcrib mcp, ${why}`;
+}
+
+/** A file that existed keeps its mode. */
+function warnAboutReaders({ out }: Invocation, file: ClientFile, { servers }: ClientEntries): void {
+  const hasToken = Object.values(servers).some(
+    (each) => "url" in each && each.token !== undefined && "text" in each.token,
   );
+  if (!hasToken || process.platform === "win32" || (statSync(file.path).mode & 0o077) === 0) return;
+  out.warn(`${file.path} contains the token, and other users of this machine may read it. Run chmod 600 on it.`);
 }
 
-function hubAddress(text: string, server?: string): WrittenServer {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new ToolcribError("invalid_arguments", "--url must be the URL of a running hub.", {
-      hint: "toolcrib serve prints it, such as http://127.0.0.1:4700/mcp",
-    });
-  }
-  if (server !== undefined) url.searchParams.set("servers", server);
-  return { url: url.href, transport: url.pathname.endsWith("/sse") ? "sse" : "http" };
-}
-
-function warnAboutPlainHttp({ flags, out }: Invocation): void {
-  // `addressOf` has parsed it by now.
-  const url = new URL(flags.text("url") ?? "https://localhost");
-  if (url.protocol !== "http:" || isLoopback(url.hostname)) return;
-  out.warn(`The connection to ${url.host} is not encrypted: anyone on the network can read and change it. Use https.`);
-}
-
-function writeFacts({ client, file, servers }: WriteRequest, { written, present }: WritePlan): Record<string, unknown> {
-  return { client: client.id, scope: file.scope, servers: Object.keys(servers), written, present };
+function writeFacts(
+  { client, file }: WriteRequest,
+  { by, why, servers }: ClientEntries,
+  { written, present }: WritePlan,
+): Record<string, unknown> {
+  return { client: client.id, scope: file.scope, by, why, servers: Object.keys(servers), written, present };
 }
 
 export async function runDisconnect(invocation: Invocation): Promise<number> {
@@ -184,9 +141,14 @@ function removeFacts({ client, file }: RemoveRequest, plan: RemovePlan): Record<
 }
 
 export async function runClients(invocation: Invocation): Promise<number> {
-  const { out } = invocation;
+  const { env, out } = invocation;
   const place = clientEnvironment(invocation);
-  const seen = await Promise.all(CLIENTS.map((client) => inspectClient(client, place)));
+  const records = await readWrittenEntries(toolcribHome(env));
+  const [found, calls] = await Promise.all([
+    Promise.all(CLIENTS.map((client) => inspectClient(client, place, records))),
+    lastCalls(invocation),
+  ]);
+  const seen = found.map((client) => ({ ...client, lastCall: calls.get(client.id) ?? null }));
   if (out.json) out.value(seen);
   else out.table(COLUMNS, seen);
   for (const { problem } of seen) for (const line of problem?.split("\n") ?? []) out.warn(line);
@@ -197,7 +159,8 @@ const COLUMNS: readonly Column<ClientStatus>[] = [
   { title: "ID", cell: ({ id }) => id },
   { title: "CLIENT", cell: ({ name }) => name },
   { title: "INSTALLED", cell: ({ installed }) => (installed ? "yes" : "no") },
-  { title: "TOOLCRIB", cell: ({ connected }) => (connected ? "connected" : "-") },
+  { title: "TOOLCRIB", cell: ({ via }) => via.map(({ by, url }) => url ?? by).join(", ") || "-" },
+  { title: "LAST CALL", cell: ({ lastCall }) => lastCall?.slice(0, 16).replace("T", " ") ?? "-" },
   { title: "SERVERS", cell: ({ servers }) => servers.join(", ") || "-", shrink: true },
   { title: "FILES", cell: (client) => filesOf(client), shrink: true },
 ];
@@ -215,22 +178,61 @@ export interface ClientStatus {
   readonly servers: readonly string[];
   /** Whether one of the servers is Toolcrib. */
   readonly connected: boolean;
+  /** The servers that are Toolcrib, and how the client reaches it. */
+  readonly via: readonly { readonly server: string; readonly by: "url" | "bridge"; readonly url?: string }[];
+  /** ISO time of the last call of a client that gives itself this one's name, in the last 30 days. */
+  readonly lastCall: string | null;
   /** Why one of its files cannot be read, with the line. */
   readonly problem?: string;
 }
 
-async function inspectClient(client: AgentClient, place: ClientEnvironment): Promise<ClientStatus> {
+async function inspectClient(
+  client: AgentClient,
+  place: ClientEnvironment,
+  records: readonly WrittenEntry[],
+): Promise<Omit<ClientStatus, "lastCall">> {
   const files = client.files(place);
   const opened = await Promise.all(files.map((file) => openClientFile(client, file)));
-  const read = opened.filter((each) => each.state === "read");
+  const read = opened.flatMap((each, at) => (each.state === "read" ? [{ ...each, path: files[at]?.path }] : []));
   const problems = new Set(opened.flatMap((each) => (each.state === "broken" ? [renderDiagnostic(each.problem)] : [])));
+  const own = read.flatMap(({ path, entries, own: ids }) => {
+    // A URL under another name is known by the record alone.
+    const written = records.filter(({ file, by }) => file === path && by === WRITTEN_BY_CONNECT).map(({ id }) => id);
+    return [...new Set([...ids, ...written])].flatMap((id) =>
+      entries[id] === undefined ? [] : [[id, entries[id]] as const],
+    );
+  });
   return {
     id: client.id,
     name: client.name,
     installed: isInstalled(client, place),
     files: files.map(({ scope, path }) => ({ scope, path, exists: existsSync(path) })),
     servers: [...new Set(read.flatMap(({ entries }) => Object.keys(entries)))],
-    connected: read.some(({ own }) => own.length > 0),
+    connected: own.length > 0,
+    via: [...new Map(own)].map(([server, entry]) => ({ server, ...wayOf(entry) })),
     ...(problems.size === 0 ? {} : { problem: [...problems].join("\n") }),
   };
+}
+
+/** The address without what may be a secret. */
+function wayOf(entry: JsonObject): { by: "url" | "bridge"; url?: string } {
+  const text = [entry["url"], entry["httpUrl"], entry["serverUrl"]].find((each) => typeof each === "string");
+  if (text === undefined) return { by: "bridge" };
+  if (!URL.canParse(text)) return { by: "url" };
+  const { origin, pathname } = new URL(text);
+  return { by: "url", url: `${origin}${pathname}` };
+}
+
+const LAST_CALLS_MS = 30 * 24 * 3_600_000;
+
+/** By client. The names are what programs say of themselves. */
+async function lastCalls(invocation: Invocation): Promise<Map<string, string>> {
+  const last = new Map<string, string>();
+  for await (const { record } of recordedCalls(invocation, { since: Date.now() - LAST_CALLS_MS })) {
+    const { name } = record.client ?? {};
+    const client = name === undefined ? undefined : CLIENTS.find(({ saysName }) => saysName.test(name));
+    const known = client && last.get(client.id);
+    if (client !== undefined && (known === undefined || known < record.time)) last.set(client.id, record.time);
+  }
+  return last;
 }

@@ -1,10 +1,14 @@
 /** `toolcrib doctor`: checks the machine, the config and every server. */
+import { describeQuarantined } from "../../catalog/quarantine.ts";
 import { randomBytes } from "node:crypto";
 import { accessSync, constants, existsSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
+import { CLIENTS } from "../../clients/clients.ts";
+import { openClientFile } from "../../config/client-servers.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { toolcribHome } from "../../config/find-config.ts";
 import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../guard/shadowing.ts";
+import { neededVariables } from "../../hub/clients/gateway-command.ts";
 import { resolveCluster } from "../../hub/cluster/hub-cluster.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { STORE_DIALECT } from "../../hub/servers/stored-servers.ts";
@@ -19,6 +23,8 @@ import { Secrets } from "../../secrets/secrets.ts";
 import { type AvailableSandbox, availableSandboxes } from "../../upstream/sandbox/open-sandbox.ts";
 import { CERTIFICATE_NAMES, inheritedVariables } from "../../upstream/stdio/child-environment.ts";
 import { packageRun } from "../../upstream/stdio/package-runner.ts";
+import { isJsonObject } from "../../model/json.ts";
+import { clientEnvironment } from "../client-config.ts";
 import { loadCommandConfigQuietly } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
 import { loginExpiryNote, type RunningHub, withHub } from "../running-hub.ts";
@@ -31,7 +37,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const found: Check[] = [nodeCheck(process.versions.node), homeCheck(invocation.env)];
   const config = await load(invocation, found);
   if (config !== undefined) {
-    found.push(...(await surroundingChecks(invocation, config)));
+    found.push(...(await surroundingChecks(invocation, config)), ...(await clientChecks(invocation, config)));
     await checkServers(invocation, config, found);
   }
   const checks = withoutRepeats(found);
@@ -61,6 +67,34 @@ async function surroundingChecks({ env, out }: Invocation, config: LoadedConfig)
   return [...networkChecks(config, env), ...cageChecks(cages, config.servers), ...cluster];
 }
 
+/** Variables that a hub lacks if one of these clients starts it. */
+async function clientChecks(invocation: Invocation, config: LoadedConfig): Promise<Check[]> {
+  const needed = [...neededVariables(config)];
+  const clients = needed.length === 0 ? [] : CLIENTS.filter(({ reducesEnvironment }) => reducesEnvironment);
+  const place = clientEnvironment(invocation);
+  const files = clients.flatMap((client) => client.files(place).map((file) => ({ client, file })));
+  const checks = files.map(async ({ client, file }): Promise<Check[]> => {
+    const opened = await openClientFile(client, file);
+    if (opened.state !== "read") return [];
+    return opened.own.flatMap((id) => {
+      const { args, env } = opened.entries[id] ?? {};
+      // Others are of another config, or a URL.
+      if (!Array.isArray(args) || !args.includes(config.file)) return [];
+      const only: unknown = args[args.indexOf("--server") + 1];
+      const missing = needed
+        .filter(([name]) => !(isJsonObject(env) && Object.hasOwn(env, name)))
+        .map(([name, ids]) => [name, args.includes("--server") ? ids.filter((each) => each === only) : ids] as const)
+        .filter(([, ids]) => ids.length > 0)
+        .map(([name, ids]) => `${name} (${ids.join(", ")})`);
+      if (missing.length === 0) return [];
+      const message = `${client.name} passes on a part of its environment: a hub that it starts lacks ${missing.join(", ")}.`;
+      const hint = `Run toolcrib connect ${client.id} again, or start the hub in a terminal with toolcrib hub start.`;
+      return [{ area: "clients", status: "warn", message, hint } as const];
+    });
+  });
+  return (await Promise.all(checks)).flat();
+}
+
 async function checkServers(invocation: Invocation, config: LoadedConfig, checks: Check[]): Promise<void> {
   const onWarning = (message: string): void => void checks.push({ area: "hub", status: "warn", message });
   try {
@@ -71,8 +105,13 @@ async function checkServers(invocation: Invocation, config: LoadedConfig, checks
           ...storeCheck(running.hub),
           ...sharedStoreCheck({ config: running.hub.config, store: running.hub.internals.store }),
         );
-        // Including those that do not connect automatically.
-        running.connect(running.hub.config.servers.filter((spec) => spec.enabled).map((spec) => spec.id));
+        if (running.isShared) {
+          checks.push({ area: "hub", status: "ok", message: `checked at the running hub, process ${process.pid}` });
+          running.connectAuto();
+        } else {
+          // Including those that do not connect automatically.
+          running.connect(running.hub.config.servers.filter((spec) => spec.enabled).map((spec) => spec.id));
+        }
         await running.settled();
         checks.push(...skillChecks(running), ...serverChecks(running), ...shadowingChecks(running));
         return 0;
@@ -106,7 +145,18 @@ function subjectOf(check: Check): string {
 }
 
 export interface Check {
-  readonly area: "node" | "home" | "network" | "cages" | "config" | "cluster" | "store" | "skills" | "hub" | "server";
+  readonly area:
+    | "node"
+    | "home"
+    | "network"
+    | "cages"
+    | "config"
+    | "cluster"
+    | "store"
+    | "skills"
+    | "clients"
+    | "hub"
+    | "server";
   readonly status: "ok" | "warn" | "fail";
   readonly message: string;
   readonly hint?: string;
@@ -340,11 +390,13 @@ function connectedCheck(info: ServerInfo, ms: number | undefined): Check {
   if (info.state === "disabled") {
     return { ...base, status: "ok", message: "disabled", hint: `Enable it with toolcrib enable ${info.id}.` };
   }
+  if (info.state === "idle") return { ...base, status: "ok", message: "not connected now; it connects on demand" };
   const version = info.serverVersion === null ? "" : `, version ${info.serverVersion}`;
+  const time = ms === undefined ? "" : `${ms} ms, `;
   return {
     ...base,
     status: "ok",
-    message: `${info.transport}, ${info.toolCount} tools, ${ms ?? "?"} ms, protocol ${info.protocolVersion ?? "unknown"}${version}`,
+    message: `${info.transport}, ${info.toolCount} tools, ${time}protocol ${info.protocolVersion ?? "unknown"}${version}`,
     details: {
       ms,
       transport: info.transport,
@@ -399,11 +451,11 @@ function quarantineOf({ hub }: RunningHub, id: string): Check[] {
   return hub.internals
     .quarantined()
     .filter(({ source }) => source === id)
-    .map(({ kind, name, reason }) => ({
+    .map((each) => ({
       area: "server",
       server: id,
       status: "warn",
-      message: `The ${kind} ${name === "" ? "without a name" : `"${name}"`} is not offered: ${reason}`,
+      message: describeQuarantined(each),
       hint: "The server's author has to fix this. Its other tools are not affected.",
     }));
 }

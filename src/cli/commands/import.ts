@@ -34,7 +34,13 @@ export async function run(invocation: Invocation): Promise<number> {
     throw new ToolcribError("invalid_arguments", `${target} is the config to import into.`);
 
   const onConflict = flags.has("force") ? "replace" : flags.has("rename") ? "rename" : "refuse";
-  const steps = planImport(source.servers, await serversOf(invocation, target), onConflict);
+  const present = await serversOf(invocation, target);
+  const steps = [
+    ...planImport(source.servers, present.filter(isShared), onConflict),
+    ...Object.entries(source.roleServers).flatMap(([role, servers]) =>
+      planRoleImport(role, servers, present, flags.has("force")),
+    ),
+  ];
   assertNoConflict(steps, target);
 
   const credentials = steps
@@ -57,7 +63,7 @@ async function serversOf({ cwd, env }: Invocation, target: string): Promise<read
 }
 
 function assertNoConflict(steps: readonly ImportStep[], target: string): void {
-  const taken = steps.filter((step) => step.action === "conflict").map((step) => step.id);
+  const taken = steps.filter((step) => step.action === "conflict").map(shownId);
   if (taken.length === 0) return;
   throw new ToolcribError("conflict", `${target} already has different servers with these ids: ${taken.join(", ")}`, {
     hint: "Use --force to replace them, or --rename to import under new ids. Nothing was imported.",
@@ -68,8 +74,8 @@ function assertNoConflict(steps: readonly ImportStep[], target: string): void {
 /** All steps as one edit; empty if nothing changed. */
 async function writeSteps(steps: readonly ImportStep[], target: string): Promise<EditResult[]> {
   const edits: EditResult[] = [];
-  for (const { id, entry, action } of steps) {
-    if (action !== "same") edits.push(await addServer(target, id, entry, { replace: action === "replace" }));
+  for (const { id, role, entry, action } of steps) {
+    if (action !== "same") edits.push(await addServer(target, id, entry, { replace: action === "replace", role }));
   }
   const [first, last] = [edits[0], edits.at(-1)];
   const isOne = edits.every(({ before }, index) => index === 0 || before === edits[index - 1]?.after);
@@ -114,8 +120,7 @@ function factsOf(
   { name, own }: ImportSource,
   credentials: readonly PlainCredential[],
 ): Facts {
-  const ids = (action: ImportStep["action"]): string[] =>
-    steps.filter((step) => step.action === action).map((step) => step.id);
+  const ids = (action: ImportStep["action"]): string[] => steps.filter((step) => step.action === action).map(shownId);
   return {
     source: name,
     added: ids("add"),
@@ -137,14 +142,22 @@ const WORDS = {
 
 function show(out: Invocation["out"], steps: readonly ImportStep[], target: string): void {
   out.line(target);
-  for (const { from, id, action } of steps) {
-    out.line(`  ${id}  ${WORDS[action]}${from === id ? "" : ` (${from} in the source)`}`);
+  for (const step of steps) {
+    const { from, id, action } = step;
+    out.line(`  ${shownId(step)}  ${WORDS[action]}${from === id ? "" : ` (${from} in the source)`}`);
   }
+}
+
+/** A role's own server has the id that the hub gives it. */
+function shownId({ id, role }: ImportStep): string {
+  return role === undefined ? id : `${id}@${role}`;
 }
 
 interface ImportStep {
   /** The id in the file that is read. */
   readonly from: string;
+  /** The role whose own server it is. */
+  readonly role?: string;
   /** The id in the config. It differs for `rename`, and for a server that is present under another id. */
   readonly id: string;
   readonly entry: ServerEntryInput;
@@ -179,6 +192,29 @@ function planImport(
       case "rename":
         return { ...step, id: freeId(spec.id, taken), action: "rename" };
     }
+  });
+}
+
+function isShared({ replaces }: ServerSpec): boolean {
+  return replaces === undefined;
+}
+
+/** Servers of one agent become those of the role of that name. Those that the role has already are not renamed. */
+function planRoleImport(
+  role: string,
+  incoming: readonly ServerSpec[],
+  present: readonly ServerSpec[],
+  isForced: boolean,
+): ImportStep[] {
+  return incoming.map((spec) => {
+    const entry = entryToWrite(spec);
+    const existing = present.find(({ id }) => id === `${spec.id}@${role}`);
+    const step = { from: spec.id, role, id: spec.id, entry };
+    if (existing === undefined) return { ...step, action: "add" };
+    const { replaces: _replaces, name: _name, roles: _roles, ...theirs } = existing;
+    const { name: _own, ...ours } = spec;
+    if (isDeepStrictEqual(entryToWrite(theirs), entryToWrite(ours))) return { ...step, action: "same" };
+    return { ...step, action: isForced ? "replace" : "conflict" };
   });
 }
 
@@ -217,6 +253,8 @@ interface ImportSource {
   readonly name: string;
   readonly files: readonly string[];
   readonly servers: readonly ServerSpec[];
+  /** Servers of single agents, by the agent's id. */
+  readonly roleServers: Readonly<Record<string, readonly ServerSpec[]>>;
   /** Ids of entries that start Toolcrib itself. */
   readonly own: readonly string[];
 }
@@ -239,6 +277,11 @@ function notFound(named: string, file: string): ToolcribError {
 
 async function readClient(invocation: Invocation, client: AgentClient): Promise<ImportSource> {
   const place = clientEnvironment(invocation);
+  if (client.id === "openclaw") {
+    // Its agents have servers of their own, which only the reader of the whole file knows.
+    const file = client.files(place).find(({ path }) => existsSync(path));
+    if (file !== undefined) return { ...readConfigFile(invocation, file.path), name: client.id };
+  }
   const wanted = clientScope(invocation);
   const inFolder = client.files(place).filter(isProjectFile);
   // The servers of a cloned folder must not get into the user's config unnoticed.
@@ -262,11 +305,11 @@ async function readClient(invocation: Invocation, client: AgentClient): Promise<
       hint: `Read ${layers.map(({ file }) => file).join(", ")}`,
     });
   }
-  return { name: client.id, files: layers.map(({ file }) => file), servers, own };
+  return { name: client.id, files: layers.map(({ file }) => file), servers, roleServers: {}, own };
 }
 
 function readConfigFile(invocation: Invocation, file: string): ImportSource {
-  const { out, env } = invocation;
+  const { env } = invocation;
   const document = parseConfigText(file, readFileSync(file, "utf8"));
   if (document.errors.length > 0) throw invalidConfigError(document.errors);
   const { servers, roleServers, warnings, problems, own } = readDialect(document.value, {
@@ -276,13 +319,10 @@ function readConfigFile(invocation: Invocation, file: string): ImportSource {
   });
   if (servers.length === 0 && problems.length > 0) throw invalidConfigError(problems);
   warnAboutDiagnostics(invocation, [...document.warnings, ...warnings, ...problems]);
-  for (const [role, theirs] of Object.entries(roleServers)) {
-    out.warn(`${file}: servers of a single agent (${role}) are not imported: ${theirs.map(({ id }) => id).join(", ")}`);
-  }
-  if (servers.length === 0 && own.length === 0) {
+  if (servers.length === 0 && own.length === 0 && Object.keys(roleServers).length === 0) {
     throw new ToolcribError("not_found", `${file} has no MCP servers.`);
   }
-  return { name: file, files: [file], servers, own };
+  return { name: file, files: [file], servers, roleServers, own };
 }
 
 /** Credentials are reported later, and only for imported servers. */

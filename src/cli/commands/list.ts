@@ -1,4 +1,5 @@
 /** `toolcrib list`: lists tools, resources and prompts. */
+import { describeQuarantined } from "../../catalog/quarantine.ts";
 import type { View } from "../../hub/view/view.ts";
 import { type Capability, LOCAL_SOURCE } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -24,6 +25,10 @@ export function run(invocation: Invocation): Promise<number> {
     const shown = chosen(running.hub.view(running.session), invocation.flags).filter(
       ({ origin }) => source === undefined || origin.source === source || origin.source === serverSkills(source),
     );
+    for (const each of running.hub.internals.quarantined()) {
+      if (source !== undefined && each.source !== source) continue;
+      invocation.out.warn(plain(`${each.source}: ${describeQuarantined(each)}`, Infinity));
+    }
     if (shown.length === 0) assertSomethingAnswered(running);
     if (invocation.out.json) invocation.out.value(shown.map(entryOf));
     else show(invocation, shown, (id) => hasServer(running, id));
@@ -34,23 +39,28 @@ export function run(invocation: Invocation): Promise<number> {
 /** The name of the user's own skills, unless a server has it. */
 const SKILLS = "skills";
 
-function hasServer({ hub }: RunningHub, id: string): boolean {
-  return hub.config.servers.some((spec) => spec.id === id);
+function hasServer(running: RunningHub, id: string): boolean {
+  return running.servers().some((server) => server.id === id);
 }
 
 /** Fails if the one requested server is down. Among several, a server that is down is only reported. */
 async function connect({ out }: Invocation, running: RunningHub, server: string | undefined): Promise<void> {
   if (server === LOCAL_SOURCE || server === SKILLS_SOURCE) return;
-  if (server !== undefined) return running.connectOne(requireServer(running, server));
+  if (server !== undefined) {
+    const id = requireServer(running, server);
+    // A sleeping one is listed.
+    return running.sleeping().includes(id) ? undefined : running.connectOne(id);
+  }
   running.connectAuto();
   await running.settled();
   for (const { info, reason } of running.unreachable()) out.note(`not connected: ${info.id}: ${reason}`);
 }
 
-function requireServer({ hub }: RunningHub, id: string): string {
-  const spec = hub.config.servers.find((candidate) => candidate.id === id);
-  if (spec === undefined) throw unknownServer(id, hub.config.servers);
-  if (!spec.enabled) {
+function requireServer(running: RunningHub, id: string): string {
+  const known = running.servers();
+  const server = known.find((candidate) => candidate.id === id);
+  if (server === undefined) throw unknownServer(id, known);
+  if (server.state === "disabled") {
     throw new ToolcribError("server_unavailable", `The server "${id}" is disabled.`, {
       hint: `Enable it with toolcrib enable ${id}.`,
     });
@@ -60,7 +70,8 @@ function requireServer({ hub }: RunningHub, id: string): string {
 
 function assertSomethingAnswered(running: RunningHub): void {
   const down = running.unreachable();
-  if (down.length === 0 || running.hub.servers.list().some(({ status }) => status === "connected")) return;
+  if (down.length === 0 || running.sleeping().length > 0) return;
+  if (running.hub.servers.list().some(({ status }) => status === "connected")) return;
   running.assertTime();
   const reasons = down.map(({ info, reason }) => `${info.id}: ${reason}`).join("; ");
   const [only, another] = down;

@@ -200,6 +200,11 @@ async function withPins<T>(
   { create }: { readonly create: boolean },
   use: (pins: Pins) => Promise<T>,
 ): Promise<T> {
+  const shared = invocation.attached?.hub.internals.pins;
+  if (shared !== undefined && shared.mode !== "off") {
+    if (shared.problem !== undefined) throw shared.problem;
+    return use(shared);
+  }
   const lazy = commandStore(invocation);
   try {
     auditKeys.set(invocation, await commandAuditKeys(invocation, config));
@@ -308,7 +313,7 @@ async function chooseByName(running: RunningHub, pins: Pins, name: string): Prom
     const thing = named ?? { kind: "tool" as const, tool: name.slice(server.length + 1) };
     return [{ server, thing: { kind: thing.kind, name: thing.tool } }];
   }
-  const found = await findCapability(running, name, offeredIn);
+  const found = await findCapability(running, name, () => offeredIn(allOf(running)));
   if (found === undefined) {
     const why = hub.internals.missing(hub.session, name);
     if (why.code !== "not_found") throw why;
@@ -316,13 +321,22 @@ async function chooseByName(running: RunningHub, pins: Pins, name: string): Prom
       hint: "Run toolcrib pins list to see the pins. Definitions that are gone are named server/tool or server/kind/name.",
     });
   }
+  // What is approved is what the server says, and not what it said when it last ran.
+  if (running.sleeping().includes(found.origin.source)) await running.connectOne(found.origin.source);
   checkServer(running, pins, found.origin.source);
-  return offeredIn(hub.view(hub.session))
+  return offeredIn(allOf(running))
     .filter((each) => each.name === name && each.origin.source === found.origin.source)
     .map(({ kind, origin }) => ({ server: origin.source, thing: { kind, name: origin.name } }));
 }
 
-function offeredIn({ tools, prompts, resources, templates }: View): Capability[] {
+/** All that servers offer, with the part that the rules of a shared hub hide. A hub of the command's own has no such rules. */
+function allOf({ hub, isShared }: RunningHub): Lists {
+  return isShared ? hub.internals.catalog() : hub.view(hub.session);
+}
+
+type Lists = Pick<View, "tools" | "prompts" | "resources" | "templates">;
+
+function offeredIn({ tools, prompts, resources, templates }: Lists): Capability[] {
   return [...tools, ...prompts, ...resources, ...templates];
 }
 
@@ -332,8 +346,9 @@ function ownNames({ server, kind, tool }: PinName): string[] {
   return kind === "tool" ? [`${server}/${tool}`, `${server}/tool/${tool}`] : [`${server}/${kind}/${tool}`];
 }
 
-/** Every server that connects automatically. Reports those that are down. */
+/** Every server that connects automatically, also lazy ones. Reports those that are down. */
 async function chooseAll(invocation: Invocation, running: RunningHub, pins: Pins): Promise<Chosen[]> {
+  running.connect(running.sleeping());
   running.connectAuto();
   await running.settled();
   for (const { info, reason } of running.unreachable()) invocation.out.note(`not connected: ${info.id}: ${reason}`);
@@ -345,10 +360,10 @@ async function chooseAll(invocation: Invocation, running: RunningHub, pins: Pins
 }
 
 /** The public name, or the server's own name for a definition that it does not offer now. */
-function publicName({ hub }: RunningHub, pin: PinName): string {
+function publicName(running: RunningHub, pin: PinName): string {
   const isIt = ({ kind, origin }: Capability): boolean =>
     kind === pin.kind && origin.source === pin.server && origin.name === pin.tool;
-  return offeredIn(hub.view(hub.session)).find(isIt)?.name ?? ownName(pin);
+  return offeredIn(allOf(running)).find(isIt)?.name ?? ownName(pin);
 }
 
 function ownName(pin: PinName): string {
@@ -375,7 +390,12 @@ function recordAuditEvents(
   config: LoadedConfig,
   records: readonly Pick<EventRecord, "event" | "origin" | "details">[],
 ): void {
-  const { env, out } = invocation;
+  const { env, out, attached } = invocation;
+  if (attached !== undefined) {
+    const { caller, hub } = attached;
+    for (const each of records) hub.audit.note({ door: "cli", user: caller.user ?? null, ...each });
+    return;
+  }
   const keys = auditKeys.get(invocation);
   const log = new AuditLog({
     keys,
@@ -387,11 +407,14 @@ function recordAuditEvents(
   log.close();
 }
 
-function checkServer({ hub }: RunningHub, pins: Pins, server: string): void {
+function checkServer(running: RunningHub, pins: Pins, server: string): void {
   const problem = pins.problemOf(server);
   if (problem !== undefined) throw problem;
+  const { hub } = running;
+  // The hub's own know what it offers.
+  if (pins === hub.internals.pins) return;
   const { session } = hub;
-  const offered = offeredIn(hub.view(session)).filter(({ origin }) => origin.source === server);
+  const offered = offeredIn(allOf(running)).filter(({ origin }) => origin.source === server);
   const instructions = hub.internals.instructions(session).find((each) => each.server === server)?.text ?? null;
   pins.check(server, offered, instructions);
 }

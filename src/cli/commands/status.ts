@@ -1,19 +1,69 @@
 import { basename, dirname } from "node:path";
+import type { SessionInfo } from "../../contract/activity-schemas.ts";
+import { clientLabel } from "../../model/client-info.ts";
+import { ToolcribError } from "../../model/errors.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import { loginExpiryNote, withHub } from "../running-hub.ts";
-import type { Invocation } from "../command.ts";
+import type { AttachedHub, Invocation } from "../command.ts";
+import { plain } from "../skill/describe-skill.ts";
 import type { Column } from "../table.ts";
 
 /** Succeeds even if servers are down; `doctor` is the command that fails. */
-export function run(invocation: Invocation): Promise<number> {
-  const { out } = invocation;
+export async function run(invocation: Invocation): Promise<number> {
+  const { out, flags, attached } = invocation;
+  if (flags.has("clients")) return showClients(invocation);
   return withHub(invocation, async (running) => {
     running.connectAuto();
     await running.settled();
-    const servers = running.hub.servers.list();
+    const servers = running.servers();
     out.list(columns(running.took), servers, "No servers are configured. Add one with toolcrib add.");
+    if (out.json || attached === undefined || !mayList(attached)) return 0;
+    const clients = await clientsOf(attached, running.session.id);
+    if (clients.length > 0) {
+      out.line("");
+      out.table(CLIENT_COLUMNS, clients);
+    }
     return 0;
   });
+}
+
+async function showClients({ attached, out }: Invocation): Promise<number> {
+  if (attached !== undefined && !mayList(attached)) {
+    throw new ToolcribError("denied", "The list of clients needs the scope admin.", {
+      hint: "Give a token that has it, with --token or TOOLCRIB_TOKEN.",
+    });
+  }
+  const nothing = attached === undefined ? "No hub runs, so there are no clients." : "No clients are connected.";
+  out.list(CLIENT_COLUMNS, attached === undefined ? [] : await clientsOf(attached), nothing);
+  return 0;
+}
+
+function mayList({ caller }: AttachedHub): boolean {
+  return caller.scopes.has("admin");
+}
+
+const MAX_CLIENTS = 1000;
+
+/** Open sessions of other programs; the hub's own is not one. */
+async function clientsOf({ hub }: AttachedHub, own?: string): Promise<SessionInfo[]> {
+  const { sessions } = await hub.internals.activity.sessions({ limit: MAX_CLIENTS, state: "open" });
+  return sessions.filter(({ id }) => id !== own && id !== hub.session.id);
+}
+
+const CLIENT_COLUMNS: readonly Column<SessionInfo>[] = [
+  { title: "CLIENT", cell: ({ client }) => (client === null ? "-" : plain(clientLabel(client))) },
+  { title: "BY", cell: ({ door, client }) => client?.transport ?? door },
+  { title: "PROCESS", cell: ({ client }) => processOf(client) },
+  { title: "USER", cell: ({ user }) => user ?? "-" },
+  { title: "ROLE", cell: ({ role, owner }) => role ?? (owner ? "owner" : "-") },
+  { title: "CALLS", cell: ({ calls }) => String(calls) },
+  { title: "SINCE", cell: ({ openedAt }) => openedAt },
+  { title: "FOLDER", cell: ({ client }) => client?.cwd ?? "", shrink: true },
+];
+
+function processOf(client: SessionInfo["client"]): string {
+  if (client?.pid === undefined) return "-";
+  return client.program === undefined ? String(client.pid) : `${client.pid} (${plain(client.program)})`;
 }
 
 function columns(took: ReadonlyMap<string, number>): Column<ServerInfo>[] {
@@ -21,12 +71,16 @@ function columns(took: ReadonlyMap<string, number>): Column<ServerInfo>[] {
     { title: "ID", cell: (info) => info.id },
     { title: "STATE", cell: (info) => info.state },
     { title: "TRANSPORT", cell: (info) => info.transport },
-    { title: "TOOLS", cell: (info) => (info.status === "connected" ? String(info.toolCount) : "-") },
+    { title: "TOOLS", cell: (info) => (isListed(info) ? String(info.toolCount) : "-") },
     { title: "VERSION", cell: (info) => info.serverVersion ?? "-" },
     { title: "TIME", cell: ({ id }) => (took.has(id) ? `${took.get(id)} ms` : "-") },
     { title: "FROM", cell: ({ origin }) => originOf(origin), shrink: true },
     { title: "REASON", cell: (info) => reasonOf(info), shrink: true },
   ];
+}
+
+function isListed({ status, sleeping }: ServerInfo): boolean {
+  return status === "connected" || sleeping === true;
 }
 
 /** The file that defines it, or the store. */
@@ -37,6 +91,7 @@ function originOf({ file, dialect }: ServerInfo["origin"]): string {
 
 function reasonOf(info: ServerInfo): string {
   if (info.status === "connected") return loginExpiryNote(info)?.message ?? info.warnings[0] ?? "";
+  if (info.sleeping === true) return "asleep; its next use starts it";
   if (info.state === "idle") return "connects on demand";
   if (info.progress !== undefined) return info.progress;
   return info.lastError ?? "";

@@ -16,6 +16,8 @@ export interface HubPlace {
   readonly files: readonly string[];
   /** As `--config` names it. */
   readonly config?: string | undefined;
+  /** The program to start; this one if absent. */
+  readonly entry?: string | undefined;
 }
 
 /** Many clients may start at once, on a busy machine. */
@@ -26,12 +28,26 @@ const SHOWN_LINES = 5;
 
 /** Rejects with `server_unavailable` and the end of its log if it does not start. */
 export async function startHub(place: HubPlace): Promise<HubRecord> {
-  const folder = join(place.home, "hubs");
+  return withStartLock(place, async () => finderOf(place)() ?? spawnHub(place));
+}
+
+/** Ends the hub of this process and starts another in its place. No client starts one meanwhile. */
+export async function replaceHub(place: HubPlace, end: () => Promise<void>): Promise<void> {
+  await withStartLock(place, async () => {
+    await end();
+    await spawnHub(place);
+  });
+}
+
+function withStartLock<Value>({ home, files }: HubPlace, task: () => Promise<Value>): Promise<Value> {
+  const folder = join(home, "hubs");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700);
-  const find = (): HubRecord | undefined => findHub(place.home, place.files);
-  const lock = join(folder, `start-${keyOf(place.files)}`);
-  return withLock(lock, async () => find() ?? spawnHub(place, find), { waitMs: MAX_START_MS });
+  return withLock(join(folder, `start-${keyOf(files)}`), task, { waitMs: MAX_START_MS });
+}
+
+function finderOf({ home, files }: HubPlace): () => HubRecord | undefined {
+  return () => findHub(home, files);
 }
 
 export function hubLogFile(home: string, files: readonly string[]): string {
@@ -42,14 +58,15 @@ function keyOf(files: readonly string[]): string {
   return createHash("sha256").update(JSON.stringify(files)).digest("hex").slice(0, 12);
 }
 
-async function spawnHub(place: HubPlace, find: () => HubRecord | undefined): Promise<HubRecord> {
-  const { env, cwd, files, config } = place;
+async function spawnHub(place: HubPlace): Promise<HubRecord> {
+  const { env, cwd, files, config, entry = process.argv[1] ?? "" } = place;
+  const find = finderOf(place);
   const logFile = hubLogFile(place.home, files);
   const log = openLog(logFile);
   const from = statSync(logFile).size;
   const args = ["serve", "--background", "--log-format", "json", ...(config === undefined ? [] : ["--config", config])];
   // A project's config is found from the working directory. Otherwise the hub must not keep the client's folder in use.
-  const child = spawn(process.execPath, [process.argv[1] ?? "", ...args], {
+  const child = spawn(process.execPath, [entry, ...args], {
     cwd: files.length > 1 || config !== undefined ? cwd : homedir(),
     env,
     detached: true,

@@ -13,8 +13,7 @@ export async function stopBackgroundHub(home: string, files: readonly string[]):
 
 /** Rejects with `timeout` if it does not end. False if the process of the record is another program by now. */
 export async function stopHub(hub: HubRecord): Promise<boolean> {
-  if (!(await isHub(hub))) return false;
-  process.kill(hub.pid, "SIGTERM");
+  if (!(await askToEnd(hub))) return false;
   const until = performance.now() + MAX_STOP_MS;
   while (isProcessAlive(hub.pid)) {
     if (performance.now() > until) {
@@ -25,13 +24,19 @@ export async function stopHub(hub: HubRecord): Promise<boolean> {
   return true;
 }
 
-/** Process ids are used again: only the hub itself knows its token. */
-async function isHub({ url, token }: HubRecord): Promise<boolean> {
-  const { RemoteHub } = await import("../remote-hub.ts");
+/** Over its own connection, because process ids are used again and Windows has no signal that lets it finish. */
+async function askToEnd({ url, token, pid }: HubRecord): Promise<boolean> {
+  const [{ RemoteHub }, { COMMAND_PATH }] = await Promise.all([
+    import("../remote-hub.ts"),
+    import("./command-frames.ts"),
+  ]);
+  const hub = new RemoteHub(url, token);
   try {
-    await new RemoteHub(url, token).request("GET", "/api/v1/me");
-    return true;
+    await hub.request("GET", "/api/v1/me");
   } catch {
     return false;
   }
+  // A hub of an earlier version knows signals only.
+  await hub.request("DELETE", COMMAND_PATH).catch(() => process.kill(pid, "SIGTERM"));
+  return true;
 }

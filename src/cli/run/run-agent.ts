@@ -11,6 +11,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { StoredConversation } from "../../store/store.ts";
 import type { Invocation } from "../command.ts";
+import { suggestGuard } from "../suggest-guard.ts";
 import type { TerminalQuestions } from "./terminal-questions.ts";
 import type { HubEvents } from "../../hub/hub-events.ts";
 
@@ -179,6 +180,8 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
     out.warn(server === undefined ? message : `${server}: ${message}`);
   hub.warnings().forEach(tell);
   hub.on("warning", tell);
+  // For a person, not for the log of a script.
+  if (out.prompts.isTTY === true) await suggestGuard(hub, (message) => out.note(message));
   return hub;
 }
 

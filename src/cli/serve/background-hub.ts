@@ -1,25 +1,35 @@
 /** When a hub in the background ends: it was not used for a while, or a newer version of Toolcrib is there. */
 import { readFileSync } from "node:fs";
 import type { Hub } from "../../hub/hub.ts";
-import { VERSION } from "../../model/version.ts";
+import { isNewer, VERSION } from "../../model/version.ts";
 
 interface BackgroundOptions {
   readonly hub: Pick<Hub, "config" | "internals">;
   /** Calls in progress. */
   readonly busy: () => number;
-  readonly end: (reason: string) => void;
+  /** With the program that is to take its place, if one is. */
+  readonly end: (reason: string, successor?: string) => void;
   /** The `package.json` of this program. */
   readonly packageFile: string;
+  /** This program. */
+  readonly entry: string;
 }
 
 const MAX_LOOK_MS = 5000;
+
+interface Successor {
+  readonly version: string;
+  readonly entry: string;
+}
 
 export class BackgroundHub {
   readonly #options: BackgroundOptions;
   readonly #timer: NodeJS.Timeout;
   #usedAt = performance.now();
-  /** A newer version that a client has, or that was installed in this one's place. */
-  #newer: string | undefined;
+  /** A newer version that a client has. */
+  #newer: Successor | undefined;
+  /** The version of the package at the last look: while it is being replaced, it may not be whole. */
+  #installed: string | undefined = VERSION;
 
   constructor(options: BackgroundOptions) {
     this.#options = options;
@@ -32,23 +42,31 @@ export class BackgroundHub {
   }
 
   /** A client introduced itself. */
-  clientCame(version: string): void {
+  clientCame({ version, entry }: { readonly version: string; readonly entry?: string | undefined }): void {
     this.#usedAt = performance.now();
-    if (isNewer(version, VERSION)) this.#newer = version;
+    if (entry !== undefined && isNewer(version, this.#newer?.version ?? VERSION)) this.#newer = { version, entry };
   }
 
   #look(): void {
-    const { hub, busy, end, packageFile } = this.#options;
+    const { hub, busy, end } = this.#options;
     const isBusy = busy() > 0;
     // The hub's own session is always open.
-    if (isBusy || hub.internals.sessions().length > 1) this.#usedAt = performance.now();
-    const installed = installedVersion(packageFile);
-    const newer = this.#newer ?? (installed !== VERSION ? installed : undefined);
+    const isUsed = isBusy || hub.internals.sessions().length > 1;
+    if (isUsed) this.#usedAt = performance.now();
+    const newer = this.#upgrade() ?? this.#newer;
     const { idleMinutes } = hub.config.config.hub;
-    if (newer !== undefined && !isBusy) end(`version ${newer} takes over from ${VERSION}`);
+    if (newer !== undefined && !isBusy) end(`version ${newer.version} takes over from ${VERSION}`, newer.entry);
     else if (idleMinutes > 0 && performance.now() - this.#usedAt > idleMinutes * 60_000) {
       end(`not used for ${idleMinutes} minutes`);
     }
+  }
+
+  /** Another version that was installed in this one's place. */
+  #upgrade(): Successor | undefined {
+    const { packageFile, entry } = this.#options;
+    const before = this.#installed;
+    const version = (this.#installed = installedVersion(packageFile));
+    return version === undefined || version === VERSION || version !== before ? undefined : { version, entry };
   }
 }
 
@@ -60,10 +78,4 @@ function installedVersion(packageFile: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isNewer(version: string, than: string): boolean {
-  const [a, b] = [version, than].map((text) => text.split(/[.-]/, 3).map(Number)) as [number[], number[]];
-  const at = a.findIndex((part, index) => part !== b[index]);
-  return at !== -1 && (a[at] ?? 0) > (b[at] ?? 0);
 }

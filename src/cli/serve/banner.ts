@@ -3,10 +3,12 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { delimiter, join, relative } from "node:path";
 import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
 import { claudeDesktop, cursor, vscode } from "../../clients/json-clients.ts";
+import { writeServer } from "../../clients/server-entries.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { toolcribHome } from "../../config/find-config.ts";
 import type { HttpListener } from "../../doors/http/listener.ts";
-import { gatewayCommand, ownBin } from "../../hub/clients/gateway-command.ts";
+import { findClientToken, gatewayCommand, ownBin } from "../../hub/clients/gateway-command.ts";
+import type { HttpConfig } from "../../model/config.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import { VERSION } from "../../model/version.ts";
@@ -53,11 +55,12 @@ export function printBanner(out: Output, served: Served): void {
   row("Config", config.file === null ? "none found; toolcrib add creates one" : `${config.file} (changes are applied)`);
   if (config.project !== undefined) row("Project", `${config.project.file} (changes are applied once trusted)`);
   if (cluster !== undefined) row("Cluster", `${cluster.name}; this node is ${cluster.node.name}`);
-  if (needsToken) row("Access", "clients need a token of http.auth");
+  if (needsToken) row("Access", accessLine(config.config.http.auth));
   out.line("");
   out.line("Paste into your client:");
   const mayStart = cluster === undefined;
-  for (const { client, text } of clientSnippets({ url: mcp, needsToken, configFile: config.file, mayStart })) {
+  const { auth } = config.config.http;
+  for (const { client, text } of clientSnippets({ url: mcp, needsToken, auth, configFile: config.file, mayStart })) {
     out.line("");
     out.line(`  ${out.paint("dim", client)}`);
     out.line(`  ${text}`);
@@ -65,11 +68,18 @@ export function printBanner(out: Output, served: Served): void {
   out.line("");
 }
 
+function accessLine(auth: HttpConfig["auth"]): string {
+  const { env } = findClientToken(auth) ?? {};
+  return `clients need a token of http.auth${env === undefined ? "" : `; below it is in their variable ${env}`}`;
+}
+
 /** Undefined while the server is connecting. */
-export function serverLine(out: Output, { id, state, toolCount, lastError, hint }: ServerInfo): string | undefined {
+export function serverLine(out: Output, info: ServerInfo): string | undefined {
+  const { id, state, sleeping, toolCount, lastError, hint } = info;
   const name = id.padEnd(14);
-  if (state === "ready")
-    return `  ${out.paint("green", "ready ")}  ${name} ${toolCount} ${toolCount === 1 ? "tool" : "tools"}`;
+  const tools = `${toolCount} ${toolCount === 1 ? "tool" : "tools"}`;
+  if (state === "ready") return `  ${out.paint("green", "ready ")}  ${name} ${tools}`;
+  if (sleeping === true) return `  ${out.paint("green", "asleep")}  ${name} ${tools}`;
   if (state === "failed") {
     const advice = hint === undefined ? "" : ` ${hint}`;
     return `  ${out.paint("red", "failed")}  ${name} ${lastError ?? ""}${advice}`.replaceAll("\n", " ");
@@ -80,6 +90,7 @@ export function serverLine(out: Output, { id, state, toolCount, lastError, hint 
 interface HubAddress {
   readonly url: string;
   readonly needsToken: boolean;
+  readonly auth: HttpConfig["auth"];
   /** The config file of the hub, for clients that start their servers themselves. */
   readonly configFile: string | null;
   /** Whether a client may start a hub with that file. Beside a cluster node it would be a separate hub outside the cluster. */
@@ -92,19 +103,17 @@ interface ClientSnippet {
 }
 
 const ID = "toolcrib";
-const TOKEN = "Bearer <token>";
 
-function clientSnippets({ url, needsToken, configFile, mayStart = true }: HubAddress): ClientSnippet[] {
-  const headers = needsToken ? { headers: { Authorization: TOKEN } } : {};
-  const hub: WrittenServer = { url, transport: "http", ...headers };
-  const claudeCode = [
-    `claude mcp add --transport http ${ID}`,
-    url,
-    ...(needsToken ? [`--header "Authorization: ${TOKEN}"`] : []),
-  ];
+function clientSnippets({ url, needsToken, auth, configFile, mayStart = true }: HubAddress): ClientSnippet[] {
+  const { env, role } = findClientToken(auth) ?? {};
+  const token = env === undefined ? { text: "<token>" } : { env };
+  const hub: WrittenServer = { url, transport: "http", ...(needsToken ? { token } : {}) };
+  // In single quotes: Claude Code reads the variable itself, so that the token is not in its file.
+  const header = `'Authorization: Bearer ${env === undefined ? "<token>" : `\${${env}}`}'`;
+  const claudeCode = [`claude mcp add --transport http ${ID}`, url, ...(needsToken ? [`--header ${header}`] : [])];
   const desktop = {
     client: "Claude Desktop (claude_desktop_config.json)",
-    text: fileWith(claudeDesktop, gatewayCommand({ configFile })),
+    text: fileWith(claudeDesktop, gatewayCommand({ configFile, role })),
   };
   return [
     { client: "Claude Code", text: claudeCode.join(" ") },
@@ -117,7 +126,7 @@ function clientSnippets({ url, needsToken, configFile, mayStart = true }: HubAdd
 /** A complete file with only this server. */
 function fileWith(client: AgentClient, server: WrittenServer): string {
   const path = client.pathOf(ID, { scope: "user", path: "" }).filter((step) => typeof step === "string");
-  const entry: unknown = client.write(ID, server);
+  const entry: unknown = writeServer(client, ID, server);
   return JSON.stringify(path.reduceRight((inner, key) => ({ [key]: inner }), entry));
 }
 

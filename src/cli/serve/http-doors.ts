@@ -17,7 +17,7 @@ import { EventStreams } from "../../doors/http/live/event-streams.ts";
 import { WebSocketDoor, type SocketLimits } from "../../doors/http/live/websocket-door.ts";
 import { metricsRoute } from "../../doors/http/status-routes.ts";
 import { PageFiles, pageRoutes } from "../../doors/http/web-page.ts";
-import { commandRoute } from "../hub/command-door.ts";
+import { CommandDoor } from "../hub/command-door.ts";
 import { BridgeDoor } from "../../doors/mcp/bridge-door.ts";
 import { McpHttp, type McpHttpLimits } from "../../doors/mcp/http/mcp-http.ts";
 import { McpDoor } from "../../doors/mcp/mcp-door.ts";
@@ -25,10 +25,12 @@ import { hubHealth } from "../../hub/cluster/hub-cluster.ts";
 import { type NodeIds, openNodeIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { BridgeHello } from "../../model/bridge.ts";
+import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { VERSION } from "../../model/version.ts";
 import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
+import type { Session } from "../../sessions/session.ts";
 import { HubMetrics } from "../../telemetry/metrics.ts";
 
 interface HttpDoorsOptions extends Pick<ApiParts, "commandLine">, Pick<Invocation, "runCommandLine"> {
@@ -36,6 +38,8 @@ interface HttpDoorsOptions extends Pick<ApiParts, "commandLine">, Pick<Invocatio
   readonly record?: ListenerOptions["record"];
   /** A client of another process introduced itself. */
   readonly onBridge?: (hello: BridgeHello) => void;
+  /** Ends a hub in the background. */
+  readonly endHub?: (() => void) | undefined;
   readonly hub: Hub;
   /** The current settings, with the options of the command line. */
   readonly http: () => HttpConfig;
@@ -49,7 +53,7 @@ interface HttpDoorsOptions extends Pick<ApiParts, "commandLine">, Pick<Invocatio
 
 export interface HttpDoors {
   readonly listener: HttpListener;
-  /** MCP calls in progress. */
+  /** Calls, commands and requests in progress. */
   busy(): number;
   reconfigure(): Promise<void>;
   /** Load balancers notice first, requests in progress get time to finish, then the rest is closed. */
@@ -88,13 +92,16 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     ids,
     warn,
   });
+  const needsAuth = (): boolean => http().auth !== undefined;
   const bridge = new BridgeDoor({
     door,
-    needsAuth: () => http().auth !== undefined,
+    needsAuth,
     hasServer: (id) => hub.servers.list().some((server) => server.id === id),
+    clientEnv: () => hub.config.config.hub.clientEnv,
     onHello: options.onBridge,
   });
   const operator = openOperatorDoors({ ...options, url, ids });
+  const commands = new CommandDoor({ ...options, needsAuth, sessionOf: operator.sessionOf });
   const close = async (): Promise<void> => {
     bridge.close();
     door.close();
@@ -106,7 +113,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     listener = await openListener({
       http: http(),
       callsPerMinute: hub.config.config.limits.callsPerMinute,
-      routes: [...mcp.routes, bridge.route, commandRoute(options), ...operator.routes],
+      routes: [...mcp.routes, bridge.route, commands.route, ...operator.routes],
       resolve: (text) => hub.internals.resolve(text),
       redactor,
       warn,
@@ -126,7 +133,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
   let limits = mcpLimits(http());
   return {
     listener: opened,
-    busy: () => door.busy,
+    busy: () => door.busy + commands.running.count + operator.busy(),
     async reconfigure() {
       const now = http();
       const wanted = mcpLimits(now);
@@ -143,7 +150,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
         mcp.close(shutdownMs),
         operator.close(shutdownMs),
         opened.endForwarded(shutdownMs),
-        endsWithin(door.whenIdle(), { ms: shutdownMs }),
+        endsWithin(Promise.all([door.whenIdle(), commands.running.whenIdle()]), { ms: shutdownMs }),
       ]);
     },
     close,
@@ -168,6 +175,8 @@ function mcpLimits(http: HttpConfig): McpHttpLimits {
 
 interface OperatorDoors {
   readonly routes: readonly HttpRoute[];
+  readonly sessionOf: (caller: Caller) => Session;
+  busy(): number;
   close(graceMs: number): Promise<void>;
 }
 
@@ -179,6 +188,7 @@ function openOperatorDoors(
   const parts: ApiParts = { ...options, holdsCalls: true, version: VERSION };
   const operations = new Operations(parts);
   const sessions = new CallerSessions(hub, systemClock, { holdsCalls: true });
+  const sessionOf = (caller: Caller): Session => sessions.of(caller);
   const feed = new EventFeed(hub, redactor, { nodes: hub.internals.cluster });
   const limits = (): SocketLimits => {
     const now = http();
@@ -191,7 +201,7 @@ function openOperatorDoors(
   const socket = new WebSocketDoor({ hub, feed, operations, ids, redactor, limits, warn, holdsCalls: true });
   const streams = new EventStreams({
     feed,
-    sessionOf: (caller) => sessions.of(caller),
+    sessionOf,
     streams: () => quotaOf(http(), http().limits.streams),
   });
   const metrics = new HubMetrics(
@@ -217,6 +227,8 @@ function openOperatorDoors(
       metricsRoute(metrics),
       ...pageRoutes(new PageFiles(pageDir()), () => options.indexText),
     ],
+    sessionOf,
+    busy: () => requests.count,
     async close(graceMs) {
       streams.close();
       await Promise.all([socket.close(graceMs), endsWithin(requests.whenIdle(), { ms: graceMs })]);

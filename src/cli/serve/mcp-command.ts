@@ -1,4 +1,7 @@
 /** `toolcrib mcp`: the catalog, or a single server, as an MCP server over stdio. Only the protocol goes to stdout. */
+import { accessSync, constants } from "node:fs";
+import { toolcribHome } from "../../config/find-config.ts";
+import { systemErrorCode } from "../../model/errors.ts";
 import { McpDoor } from "../../doors/mcp/mcp-door.ts";
 import { StdioDoor } from "../../doors/mcp/stdio-door.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
@@ -13,9 +16,17 @@ export async function run(invocation: Invocation): Promise<number> {
   const config = await loadCommandConfig(invocation, { asks: false });
   const server = flags.text("server");
   const role = flags.text("role");
+  const home = toolcribHome(env);
+  const isReadOnly = isReadOnlyDisk(home);
+  if (isReadOnly) {
+    log.warn(
+      `${home} is on a disk that cannot be written to: servers of its store are missing, and no record is kept.`,
+    );
+  }
   const hub = await createHub(config, {
     wait: false,
     door: "mcp",
+    ...(isReadOnly ? { store: false as const } : {}),
     env,
     redactor: out.redactor,
     connect: server === undefined ? undefined : [server],
@@ -45,5 +56,15 @@ export async function run(invocation: Invocation): Promise<number> {
     stdio.close();
     door.close();
     await hub.close();
+  }
+}
+
+/** Permissions are another matter: those can be corrected. */
+function isReadOnlyDisk(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return false;
+  } catch (error) {
+    return systemErrorCode(error) === "EROFS";
   }
 }

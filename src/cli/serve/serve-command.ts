@@ -13,7 +13,9 @@ import { endsWithin } from "../../base/async.ts";
 import type { Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { listenForStopSignals } from "../signals.ts";
+import { suggestGuard } from "../suggest-guard.ts";
 import { type HttpDoors, openHttpDoors } from "./http-doors.ts";
+import { replaceHub } from "../hub/start-hub.ts";
 import { stopBackgroundHub } from "../hub/stop-hub.ts";
 import { BackgroundHub } from "./background-hub.ts";
 import {
@@ -54,6 +56,7 @@ export async function run(invocation: Invocation): Promise<number> {
   logWarnings(hub, log);
   let doors: HttpDoors | undefined;
   let life: BackgroundHub | undefined;
+  let successor: string | undefined;
   const open = (port?: number): Promise<HttpDoors> =>
     openHttpDoors({
       hub,
@@ -65,14 +68,22 @@ export async function run(invocation: Invocation): Promise<number> {
       warn: (message) => log.warn(message),
       commandLine: overriddenKeys(invocation),
       runCommandLine: invocation.runCommandLine,
-      record: { config: files, background },
-      onBridge: ({ version }) => life?.clientCame(version),
+      record: { config: files, background, clientEnv: config.config.hub.clientEnv },
+      onBridge: (hello) => life?.clientCame(hello),
+      endHub: background ? () => stopped.stop() : undefined,
     });
   try {
     doors = await (background ? open().catch((error: unknown) => openElsewhere(error, () => open(0))) : open());
     if (background) {
       const { busy } = doors;
-      life = new BackgroundHub({ hub, busy, end: (reason) => endItself(log, reason), packageFile: packageFile() });
+      const entry = process.argv[1] ?? "";
+      const end = (reason: string, next?: string): void => {
+        log.info("ending", { reason });
+        successor = next;
+        // The way of a signal: calls in progress finish first.
+        stopped.stop();
+      };
+      life = new BackgroundHub({ hub, busy, end, entry, packageFile: packageFile(entry) });
       log.info("started in the background", { url: doors.listener.url, version: VERSION });
     }
     const { listener } = doors;
@@ -84,6 +95,7 @@ export async function run(invocation: Invocation): Promise<number> {
     else printBanner(out, served);
     const shared = needsToken ? undefined : sharedMachineWarning(machineFacts());
     if (shared !== undefined) log.warn(shared);
+    if (!background) await suggestGuard(hub, (message) => log.warn(message));
     const stopWatching = applyConfigChanges(hub, doors, log);
     await showServers(hub, invocation, log, stopped.signal);
     logHubEvents(hub, log, listener.url);
@@ -94,20 +106,24 @@ export async function run(invocation: Invocation): Promise<number> {
     return stopped.exitCode ?? 0;
   } finally {
     life?.stop();
-    await doors?.close();
-    await hub.close();
-    stopped.dispose();
+    const close = async (): Promise<void> => {
+      await doors?.close();
+      await hub.close();
+      stopped.dispose();
+    };
+    if (successor === undefined) await close();
+    else {
+      const place = { home, env, cwd, files, config: flags.text("config"), entry: successor };
+      await replaceHub(place, close).catch((error: unknown) => {
+        log.error(asToolcribError(error).message);
+        return close();
+      });
+    }
   }
 }
 
-function packageFile(): string {
-  return join(dirname(realpathSync(process.argv[1] ?? "")), "..", "package.json");
-}
-
-/** The way of a signal: calls in progress finish first. */
-function endItself(log: Log, reason: string): void {
-  log.info("ending", { reason });
-  process.kill(process.pid, "SIGTERM");
+function packageFile(entry: string): string {
+  return join(dirname(realpathSync(entry)), "..", "package.json");
 }
 
 /** Clients find it by its file; the configured port is for people. */

@@ -58,7 +58,6 @@ async function folderSkills(invocation: Invocation, registry: SkillRegistry): Pr
   const offered = await readUserSkills(config, {
     registry: { mayHaveSkills: () => true, get: async () => registry },
     machine: () => thisMachine(env),
-    scans: new Map(),
     warn: (message) => out.warn(plain(message, Infinity)),
   });
   return offered.flatMap((skill) => (skill.manifest === undefined ? [ofFolder(skill)] : []));
@@ -103,7 +102,7 @@ function unknownSkill(what: string, idOrName: string, known: readonly { readonly
 
 /** Opens the imported skills for one command. A store is created only if the command writes. */
 export async function withRegistry<T>(
-  invocation: Pick<Invocation, "env" | "cwd" | "flags" | "out">,
+  invocation: Pick<Invocation, "env" | "cwd" | "flags" | "out"> & Partial<Pick<Invocation, "attached">>,
   use: (registry: SkillRegistry) => Promise<T>,
   options: CommandStoreOptions = {},
 ): Promise<T> {

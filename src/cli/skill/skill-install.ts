@@ -8,7 +8,7 @@ import type { AgentClient } from "../../clients/agent-client.ts";
 import { clientById } from "../../clients/clients.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { showHidden } from "../../guard/detect/show-hidden.ts";
+import { showHidden } from "../../base/visible-text.ts";
 import {
   applyInstall,
   type FileChange,

@@ -38,7 +38,7 @@ export async function run(invocation: Invocation): Promise<number> {
   for (const arg of args) {
     const path = resolve(cwd, expandTilde(arg, userHome(env)));
     const looked = await lookAt(path, invocation);
-    for (const candidate of looked.candidates) add(checkSkill(candidate, strict));
+    for (const candidate of looked.candidates) add(await checkSkill(candidate, strict));
     for (const unreadable of looked.unreadable) add(await cannotBeUsed(unreadable));
     for (const { path: folder, code, message } of looked.problems) {
       if (code === "unreadable") add(failure(folder, "UNREADABLE", message));
@@ -69,11 +69,14 @@ async function lookAt(path: string, { env, out }: Invocation): Promise<Inspected
   }
 }
 
-function checkSkill(candidate: Candidate, strict: boolean): Checked {
+async function checkSkill(candidate: Candidate, strict: boolean): Promise<Checked> {
   const { skill } = candidate;
-  const problems = validateSkill(skill, { strict, dirName: basename(skill.dir) });
-  const main = skill.files[0]?.path ?? "SKILL.md";
-  return { file: join(skill.dir, main), problems, entry: { ...skillEntry(skill, candidate), warnings: problems } };
+  const file = join(skill.dir, skill.files[0]?.path ?? "SKILL.md");
+  const bytes = await readFile(file).catch(() => undefined);
+  if (bytes === undefined)
+    return failure(skill.dir, "UNREADABLE", `${file} is gone, or cannot be read any more.`, file);
+  const problems = validateSkill({ ...skill, bytes }, { strict, dirName: basename(skill.dir) });
+  return { file, problems, entry: { ...skillEntry(skill, candidate), warnings: problems } };
 }
 
 /** The only unusable text is one without content; all other problems are about files. */

@@ -44,7 +44,7 @@ export interface ListenerOptions {
   /** Toolcrib's home, where a file says how to reach this hub; no file if absent. */
   readonly home?: string;
   /** Part of the file in the home by which commands find the hub. */
-  readonly record?: Pick<HubRecord, "config" | "background">;
+  readonly record?: Pick<HubRecord, "config" | "background" | "clientEnv">;
   /** A login link was issued, or a user logged in or out. */
   readonly onLogin?: (event: LoginEvent, caller: Caller) => void;
 }

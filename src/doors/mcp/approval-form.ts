@@ -1,6 +1,6 @@
 /** Asks the client's user for approval of a call, with a form. */
 import type { AskAnswer, AskCallback, AskRequest } from "../../model/decision.ts";
-import { showHidden } from "../../guard/detect/show-hidden.ts";
+import { showHidden } from "../../base/visible-text.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ClientSide } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";

@@ -18,6 +18,8 @@ interface BridgeDoorOptions {
   /** Whether `http.auth` is set: the owner's rights are then for the owner's own commands. */
   readonly needsAuth: () => boolean;
   readonly hasServer: (id: string) => boolean;
+  /** `hub.clientEnv`. */
+  readonly clientEnv?: () => readonly string[];
   /** A client introduced itself. */
   readonly onHello?: (hello: BridgeHello) => void;
 }
@@ -30,6 +32,8 @@ const HelloSchema = z.object({
   pid: z.int().optional(),
   program: Text.optional(),
   cwd: Text.optional(),
+  entry: Text.optional(),
+  env: z.record(z.string(), z.string()).optional(),
 });
 
 /** How often it is checked that the client's token is still valid. */
@@ -42,7 +46,6 @@ export const OWN_KEY = "hub";
 export class BridgeDoor {
   readonly #options: BridgeDoorOptions;
   readonly #open = new Set<Duplex>();
-  #opened = 0;
 
   constructor(options: BridgeDoorOptions) {
     this.#options = options;
@@ -70,7 +73,9 @@ export class BridgeDoor {
 
   async #take(upgrade: HttpUpgrade): Promise<void> {
     const { socket } = upgrade;
+    const { needsAuth } = this.#options;
     let stdio: StdioDoor;
+    let caller: Caller;
     try {
       // Requests on this connection pass no rate limit and no quota: it is for this user's own programs.
       if (upgrade.caller.key !== OWN_KEY) {
@@ -87,7 +92,9 @@ export class BridgeDoor {
       onHello?.(hello);
       const scope = { role, servers: server === undefined ? undefined : [server] };
       const peer = { transport: "stdio", pid, program, cwd };
-      stdio = new StdioDoor(door, { caller: this.#newCaller(), scope, peer }, { input: socket, output: socket });
+      caller = ownUserCaller("stdio", needsAuth());
+      const clientEnv = allowedEnv(hello.env, this.#options.clientEnv?.() ?? []);
+      stdio = new StdioDoor(door, { caller, scope, peer, clientEnv }, { input: socket, output: socket });
     } catch (error) {
       refuseUpgrade(upgrade, asToolcribError(error));
       return;
@@ -95,7 +102,8 @@ export class BridgeDoor {
     this.#open.add(socket);
     switchProtocol(upgrade, BRIDGE_PROTOCOL);
     const check = setInterval(() => {
-      if (!upgrade.stillAdmitted()) socket.destroy();
+      // A client that came before http.auth was set connects again, without the owner's rights.
+      if (!upgrade.stillAdmitted() || (caller.owner && needsAuth())) socket.destroy();
     }, CREDENTIALS_MS).unref();
     try {
       await stdio.run();
@@ -106,14 +114,22 @@ export class BridgeDoor {
       socket.end();
     }
   }
+}
 
-  /** Each connection is a caller of its own: what one client began, another must not continue. */
-  #newCaller(): Caller {
-    const key = `stdio-${++this.#opened}`;
-    return this.#options.needsAuth()
-      ? { key, owner: false, scopes: CLIENT_SCOPES }
-      : { key, owner: true, scopes: OWNER_SCOPES };
-  }
+let opened = 0;
+
+/**
+ * A program of the hub's own user, known by the token in the hub's file. With `http.auth` it is not the owner: every program of
+ * that user can read the file. Each is a caller of its own: what one began, another must not continue.
+ */
+export function ownUserCaller(kind: string, needsAuth: boolean): Caller {
+  const key = `${kind}-${++opened}`;
+  return needsAuth ? { key, owner: false, scopes: CLIENT_SCOPES } : { key, owner: true, scopes: OWNER_SCOPES };
+}
+
+function allowedEnv(env: BridgeHello["env"], names: readonly string[]): BridgeHello["env"] {
+  const allowed = Object.entries(env ?? {}).filter(([name]) => names.includes(name));
+  return allowed.length === 0 ? undefined : Object.fromEntries(allowed);
 }
 
 /** From here on the connection is not HTTP, and may be silent. */

@@ -179,6 +179,9 @@ export class LegacySession {
         ...this.#door.sessionOptions(this.#origin),
         clientInfo: clientOf(this.#origin, params["clientInfo"]),
       }));
+      void this.#origin.locate?.().then((found) => {
+        if (session.clientInfo !== undefined) session.clientInfo = { ...session.clientInfo, ...found };
+      });
       session.closing.addEventListener("abort", () => (this.isOver = true), { once: true });
       this.version = negotiateVersion(params["protocolVersion"]);
       const instructions = await instructionsFor(hub, session);

@@ -13,6 +13,7 @@ import type { Encoded, MessageSink } from "./rpc-messages.ts";
 import { LegacySession } from "./legacy-session.ts";
 import { ModernRequests } from "./modern-requests.ts";
 import { PrincipalSessions } from "./principal-sessions.ts";
+import { publicName } from "./bare-names.ts";
 import { ChangeListeners } from "./change-listeners.ts";
 
 export interface McpDoorOptions {
@@ -79,10 +80,12 @@ export class McpDoor implements DoorContext {
   }
 
   toolDefinition(origin: RequestOrigin, name: string): ToolDefinition | undefined {
-    return toolsByName(this.hub.view(this.#principals.of(origin))).get(name);
+    const session = this.#principals.of(origin);
+    const view = this.hub.view(session);
+    return toolsByName(view).get(publicName(this.hub, session, name, () => view.tools));
   }
 
-  sessionOptions({ caller, scope }: RequestOrigin): SessionOptions {
+  sessionOptions({ caller, scope, clientEnv }: RequestOrigin): SessionOptions {
     const role = caller.role ?? scope.role;
     const { servers, tags } = scope;
     const { holdsCalls, ids } = this.#options;
@@ -96,6 +99,7 @@ export class McpDoor implements DoorContext {
       rules: servers === undefined && tags === undefined ? undefined : { servers, tags },
       holdsCalls,
       caller: caller.key,
+      clientEnv,
       ...(ids === undefined ? {} : { resultName: () => ids.issue("result") }),
     };
   }

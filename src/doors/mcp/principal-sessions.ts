@@ -74,8 +74,8 @@ export class PrincipalSessions {
     this.#callers.clear();
   }
 
-  #use({ caller, scope: asked }: RequestOrigin): Principal {
-    const origin = { caller, scope: this.#scopes.of(asked) };
+  #use({ caller, scope: asked, clientEnv }: RequestOrigin): Principal {
+    const origin = { caller, scope: this.#scopes.of(asked), clientEnv };
     const key = keyOf(origin);
     let principal = this.#principals.get(key);
     if (principal === undefined || principal.session.closed) {

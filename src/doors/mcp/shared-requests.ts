@@ -9,6 +9,7 @@ import type { JsonObject } from "../../model/json.ts";
 import type { Era, RequestId, RpcError } from "../../model/protocol.ts";
 import type { ClientSide, InputRound } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
+import { asListed, publicName } from "./bare-names.ts";
 import {
   type Encoded,
   encodeError,
@@ -58,7 +59,14 @@ const recentLists = new Map<WeakRef<CachedList>, number>();
 let cachedBytes = 0;
 const UNIQUE_FIELD = { tool: "name", prompt: "name", resource: "uri", template: "uriTemplate" } as const;
 const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHandler>([
-  ["tools/list", (hub, incoming) => answerList(hub, incoming, "tools", () => hub.internals.offered(incoming.session))],
+  [
+    "tools/list",
+    (hub, incoming) =>
+      answerList(hub, incoming, "tools", () => {
+        const { session } = incoming;
+        return asListed(hub, session, hub.internals.offered(session), hub.view(session).tools);
+      }),
+  ],
   [
     "resources/list",
     (hub, incoming) => answerList(hub, incoming, "resources", () => hub.view(incoming.session).resources),
@@ -67,7 +75,14 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
     "resources/templates/list",
     (hub, incoming) => answerList(hub, incoming, "resourceTemplates", () => hub.view(incoming.session).templates),
   ],
-  ["prompts/list", (hub, incoming) => answerList(hub, incoming, "prompts", () => hub.view(incoming.session).prompts)],
+  [
+    "prompts/list",
+    (hub, incoming) =>
+      answerList(hub, incoming, "prompts", () => {
+        const { prompts } = hub.view(incoming.session);
+        return asListed(hub, incoming.session, prompts, prompts);
+      }),
+  ],
   ["tools/call", callTool],
   ["resources/read", readResource],
   ["prompts/get", getPrompt],
@@ -92,7 +107,7 @@ async function answerList(
 
 async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const name = stringParam(params, "name", method);
+  const name = publicName(hub, session, stringParam(params, "name", method), () => hub.view(session).tools);
   const args = objectParam(params, "arguments", method) ?? {};
   const { task } = params;
   if (task !== undefined) throw invalidParams("Tasks are not supported: call the tool without `task`.");
@@ -110,7 +125,7 @@ async function readResource(hub: Hub, incoming: IncomingRequest): Promise<Encode
 
 async function getPrompt(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const name = stringParam(params, "name", method);
+  const name = publicPrompt(hub, session, stringParam(params, "name", method));
   const args = stringMapParam(params, "arguments", method) ?? {};
   const extra = otherParams(params, ["name", "arguments"]);
   return encodeOutcome(incoming, await hub.prompt({ session, name, arguments: args, ...callOptions(incoming, extra) }));
@@ -123,13 +138,18 @@ async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<En
   const value = stringParam(argument, "value", `argument of ${method}`);
   const context = objectParam(params, "context", method);
   const extra = otherParams(params, ["ref", "argument", "context"]);
+  const ref = refOf(params, method);
   const outcome = await hub.internals.complete(session, {
-    ref: refOf(params, method),
+    ref: ref.type === "ref/prompt" ? { ...ref, name: publicPrompt(hub, session, ref.name) } : ref,
     argument: { ...argument, name, value },
     context,
     ...callOptions(incoming, extra),
   });
   return encodeOutcome(incoming, outcome);
+}
+
+function publicPrompt(hub: Hub, session: Session, name: string): string {
+  return publicName(hub, session, name, () => hub.view(session).prompts);
 }
 
 function refOf(

@@ -1,6 +1,7 @@
 /** The part of the catalog that a client asked for: by its URL, and in canonical form, so that equivalent scopes are equal. */
 import type { Caller } from "../../model/caller.ts";
 import { type ClientInfo, clientInfoOf } from "../../model/client-info.ts";
+import type { ClientEnv } from "../../model/source.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 
 /** The part of the catalog that a client asked for. */
@@ -16,6 +17,9 @@ export interface RequestOrigin {
   readonly scope: ViewScope;
   /** The client as its transport knows it. */
   readonly peer?: Omit<ClientInfo, "name">;
+  readonly clientEnv?: ClientEnv | undefined;
+  /** Finds its process. */
+  readonly locate?: () => Promise<Pick<ClientInfo, "pid" | "program"> | undefined>;
 }
 
 /** @param said Its `clientInfo`. */

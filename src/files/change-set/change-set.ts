@@ -22,6 +22,7 @@ import {
   placeFolder,
   removeFolder,
   undoSteps,
+  removeBackup,
   writeBackup,
 } from "./change-steps.ts";
 
@@ -66,6 +67,7 @@ export class ChangeSet {
   editFile(file: string, edit: EditText, options: EditFileOptions = {}): Promise<void> {
     return this.#step(async () => {
       const edited = await editFile(() => this.#open(), file, edit, options);
+      if (edited !== undefined && options.backup === "remove") await removeBackup(() => this.#open(), edited.target);
       if (options.backup !== true || edited === undefined || this.#backedUp.has(edited.target)) return;
       this.#backedUp.add(edited.target);
       if (edited.before !== null) await writeBackup(await this.#open(), edited.target, edited.before);

@@ -34,8 +34,8 @@ export type EditText = (text: string | null) => string | null;
 export interface EditFileOptions {
   /** Of a file that does not exist yet; 0600 if not given. An existing file keeps its own. */
   readonly mode?: number;
-  /** Keep the text from before this change set as `<file>.toolcrib-backup`, with the same mode. */
-  readonly backup?: boolean;
+  /** Keep the text from before this change set as `<file>.toolcrib-backup`, with the same mode; or remove such a copy. */
+  readonly backup?: boolean | "remove";
 }
 
 const BACKUP_SUFFIX = ".toolcrib-backup";
@@ -80,6 +80,14 @@ export async function writeBackup(journal: ChangeJournal, target: string, state:
   await beginFileStep(journal, path, before, digestOf(state.bytes));
   await rm(path, { force: true });
   await writeAtomic(path, state.bytes, { mode: state.mode });
+}
+
+export async function removeBackup(openJournal: OpenJournal, target: string): Promise<void> {
+  const path = `${target}${BACKUP_SUFFIX}`;
+  const before = await readFileState(path);
+  if (before === null) return;
+  await beginFileStep(await openJournal(), path, before, null);
+  await rm(path, { force: true });
 }
 
 /** False if the file has changed since it was read. */

@@ -2,6 +2,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { isProcessAlive } from "../../files/processes.ts";
 import { isJsonObject } from "../../model/json.ts";
+import { CALLER, CONVERSATION } from "../call/taints.ts";
 import type { PageOptions, Store } from "../../store/store.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -9,13 +10,16 @@ const KEEP_SESSIONS_MS = 7 * DAY_MS;
 const KEEP_APPROVALS_MS = 30 * DAY_MS;
 /** Since they were last used. */
 const KEEP_CONVERSATIONS_MS = 90 * DAY_MS;
+/** Of callers whose hub died; otherwise it ends with their last session. */
+const KEEP_TAINT_OF_CALLERS_MS = DAY_MS;
+const KEEP_LISTS_MS = 90 * DAY_MS;
 /** A hub that died shortly before this one started may still count as alive in the first run. */
 const SECOND_RUN_MS = 2 * 60_000;
 const RUN_EVERY_MS = 60 * 60_000;
 const PAGE_SIZE = 1000;
 
 interface HousekeepingOptions {
-  readonly store: Pick<Store, "sessions" | "approvals" | "conversations" | "sealed">;
+  readonly store: Pick<Store, "sessions" | "approvals" | "conversations" | "sealed" | "lists" | "taints">;
   readonly hubs: HubHeartbeats;
   readonly clock: Clock;
   readonly onProblem: (error: unknown) => void;
@@ -68,6 +72,9 @@ export class Housekeeping {
     await store.sessions.prune(isoTime(clock.now() - KEEP_SESSIONS_MS));
     await store.approvals.prune(isoTime(clock.now() - KEEP_APPROVALS_MS));
     await store.conversations.prune(isoTime(clock.now() - KEEP_CONVERSATIONS_MS));
+    await store.taints.prune(CONVERSATION, isoTime(clock.now() - KEEP_CONVERSATIONS_MS));
+    await store.taints.prune(CALLER, isoTime(clock.now() - KEEP_TAINT_OF_CALLERS_MS));
+    await store.lists.prune(isoTime(clock.now() - KEEP_LISTS_MS));
     await this.#dropSealed(isoTime(clock.now() - DAY_MS));
   }
 

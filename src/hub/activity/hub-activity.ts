@@ -45,6 +45,8 @@ export interface ActivityOptions {
   readonly keepArguments?: boolean;
   /** Where sessions and approvals are kept; in memory without one. */
   readonly store: Store | undefined;
+  /** Its sessions, if something else is to write them. */
+  readonly sessions?: Store["sessions"] | undefined;
   readonly home: string;
   readonly hub: () => ActivitySource;
   /** In a cluster: calls that wait at other nodes. */
@@ -77,7 +79,7 @@ export class HubActivity {
     this.#startedAt = new Date(clock.now()).toISOString();
     const hub = randomUUID();
     const onProblem = (error: unknown): void => this.#warn(error);
-    this.#storedSessions = store?.sessions ?? memorySessions();
+    this.#storedSessions = (store && (options.sessions ?? store.sessions)) ?? memorySessions();
     this.#sessions = new SessionRecords({ stored: this.#storedSessions, hub, clock, onProblem });
     const asked = (): AskRequest[] => this.#asked();
     const storedApprovals = store?.approvals ?? memoryApprovals();

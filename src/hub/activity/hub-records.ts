@@ -17,6 +17,8 @@ export interface HubRecord {
   readonly config?: readonly string[];
   /** Whether a client or `toolcrib hub start` started it. */
   readonly background?: boolean;
+  /** Variables that it wants from its stdio clients. */
+  readonly clientEnv?: readonly string[];
 }
 
 const FILE_NAME = /^(\d+)(?:-\d+)?\.json$/;
@@ -53,7 +55,7 @@ function readRecord(file: string): HubRecord | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(file, "utf8"));
     if (!isJsonObject(value)) return undefined;
-    const { url, publicUrl, pid, token, version, config, background } = value;
+    const { url, publicUrl, pid, token, version, config, background, clientEnv } = value;
     if (typeof url !== "string" || typeof pid !== "number" || typeof token !== "string") return undefined;
     return {
       ...{ url, pid, token },
@@ -61,6 +63,7 @@ function readRecord(file: string): HubRecord | undefined {
       version: typeof version === "string" ? version : undefined,
       config: Array.isArray(config) ? config.map(String) : undefined,
       background: background === true,
+      clientEnv: Array.isArray(clientEnv) ? clientEnv.map(String) : undefined,
     };
   } catch {
     // Gone meanwhile, or not ours to read.

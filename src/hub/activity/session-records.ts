@@ -1,8 +1,9 @@
 /** Records of sessions: who opened them through which door, and their calls. Written in batches, because calls are many. */
-import { ClientInfoSchema, type SessionInfo } from "../../contract/activity-schemas.ts";
+import { ClientInfoSchema, type SessionInfo, TaintSchema } from "../../contract/activity-schemas.ts";
 import type { Clock } from "../../base/clock.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { JsonObject } from "../../model/json.ts";
 import type { Session } from "../../sessions/session.ts";
+import { taintRecord } from "../../sessions/taint.ts";
 import type { StoredSession, StoredSessions } from "../../store/store.ts";
 
 const WRITE_DELAY_MS = 5000;
@@ -121,7 +122,6 @@ export class SessionRecords {
   }
 
   #storedOf({ session, openedAt, lastCallAt, calls }: OpenSession): StoredSession {
-    const { taint } = session;
     return {
       id: session.id,
       hub: this.#options.hub,
@@ -134,7 +134,7 @@ export class SessionRecords {
       closedAt: null,
       lastCallAt: lastCallAt === null ? null : new Date(lastCallAt).toISOString(),
       calls,
-      taint: taint && { callId: taint.callId, name: taint.name, at: new Date(taint.at).toISOString() },
+      taint: session.taint && taintRecord(session.taint),
     };
   }
 
@@ -157,8 +157,7 @@ function clientOf(client: JsonObject | null): SessionInfo["client"] {
   return ClientInfoSchema.safeParse(client).data ?? null;
 }
 
+/** Null if another version of Toolcrib wrote it in another form. */
 function taintOf(taint: JsonObject | null): SessionInfo["taint"] {
-  if (!isJsonObject(taint)) return null;
-  const { callId, name, at } = taint;
-  return typeof callId === "string" && typeof name === "string" && typeof at === "string" ? { callId, name, at } : null;
+  return TaintSchema.safeParse(taint).data ?? null;
 }

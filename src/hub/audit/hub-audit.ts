@@ -1,48 +1,129 @@
-/** The audit log of a hub for those who ask: in the store if there is one, else in its files. */
+/** The audit log of a hub: the journal that is written, and what reads it and takes it into the store. */
+import { join } from "node:path";
+import type { Clock } from "../../base/clock.ts";
+import type { Emitter } from "../../base/emitter.ts";
 import type { AuditVerdict } from "../../contract/activity-schemas.ts";
 import type { OutputOf } from "../../contract/operations.ts";
-import type { Clock } from "../../base/clock.ts";
-import type { AuditKeys } from "../../telemetry/audit/key.ts";
-import type { AuditLog } from "../../telemetry/audit/log.ts";
-import type { EventRecord } from "../../telemetry/audit/record.ts";
+import type { Config } from "../../model/config.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
+import type { Secrets } from "../../secrets/secrets.ts";
+import type { Store, StoredSessions } from "../../store/store.ts";
+import { listFiles } from "../../telemetry/audit/files.ts";
+import { AuditKey, type AuditKeys, auditKeysOf, NO_KEYS } from "../../telemetry/audit/key.ts";
+import { AuditLog } from "../../telemetry/audit/log.ts";
 import { readAudit } from "../../telemetry/audit/read.ts";
-import { entryOf } from "./entry.ts";
-import { pageOfFiles } from "./file-pages.ts";
-import type { AuditIntake } from "./intake.ts";
-import { pageOfStore } from "./store-pages.ts";
-import { type AuditStore, verdictOf, verifyAll } from "./verify.ts";
-import { type AuditInput, matcher, wishOf } from "./wanted.ts";
+import type { EventRecord } from "../../telemetry/audit/record.ts";
+import type { AuditSink } from "../../telemetry/call-record.ts";
+import type { HubEvents } from "../hub-events.ts";
+import type { AuditKeeping } from "./audit-keeper.ts";
+import { AuditThread } from "./audit-thread.ts";
+import { type AuditInput, entryOf, matcher, wishOf } from "./query.ts";
+import { type AuditStore, hasWrittenHere, journalKey, verdictOf } from "./verify.ts";
 
 const EXPORTED_AT_ONCE = 500;
+/** How long whoever asks waits until what was written can be found. */
 const WAIT_MS = 2000;
+const HOUR_MS = 60 * 60 * 1000;
+/** Records that are written meanwhile go along. */
+const SOON_MS = 1000;
+
+export interface OpenAuditOptions {
+  /** `$TOOLCRIB_HOME`. */
+  readonly home: string;
+  readonly config: Config["audit"];
+  readonly store: Store | undefined;
+  readonly keys?: AuditKeys;
+  /** Name of this node of a cluster. */
+  readonly node?: string | undefined;
+  readonly clock: Clock;
+  readonly redact: (text: string) => string;
+  readonly warn: (message: string) => void;
+}
+
+export function openAudit(options: OpenAuditOptions): { readonly log: AuditLog; readonly audit: HubAudit } {
+  const { config, clock, redact, warn, store, keys = NO_KEYS } = options;
+  const { maxBytes, maxDays } = config;
+  const dir = join(options.home, "audit");
+  const log = new AuditLog({
+    dir,
+    maxBytes,
+    maxDays,
+    isJournal: store !== undefined,
+    keys,
+    keepArguments: config.arguments,
+    redact,
+    node: options.node,
+    clock,
+    onProblem: warn,
+    onWritten: () => audit.soon(),
+  });
+  const { chain, fileBytes } = log;
+  const knownKeys = [...keys.known.values()].map(({ secret }) => secret);
+  const work = {
+    dir,
+    chain,
+    fileBytes,
+    maxBytes,
+    maxDays,
+    address: store?.address,
+    key: keys.current?.secret,
+    knownKeys,
+  };
+  const audit = new HubAudit({ dir, log, clock, store, keeper: new AuditThread({ work, log, warn }) });
+  audit.start();
+  return { log, audit };
+}
 
 export interface HubAuditOptions {
   readonly dir: string;
   readonly log: AuditLog;
   readonly clock: Clock;
-  /** With its intake; undefined for a hub without a store. */
-  readonly store: AuditStore | undefined;
-  readonly intake: AuditIntake | undefined;
-  readonly keys?: AuditKeys;
+  /** Undefined for a hub without one. */
+  readonly store: (Omit<AuditStore, "audit"> & Pick<Store, "settings">) | undefined;
+  readonly keeper: AuditKeeping;
 }
 
+/** For those who ask: the store if there is one, else the files. */
 export class HubAudit {
   readonly #options: HubAuditOptions;
+  #cancelSoon: (() => void) | undefined;
+  #cancelHourly = (): void => {};
+  #knowsBefore = false;
   #closed: Promise<void> | undefined;
 
   constructor(options: HubAuditOptions) {
     this.#options = options;
-    options.intake?.soon();
+  }
+
+  /** Others may have left files behind, and what is too old goes while nothing is written too. */
+  start(): void {
+    const { clock, dir } = this.#options;
+    if (hasFiles(dir)) this.soon();
+    this.#cancelHourly = clock.after(HOUR_MS, () => {
+      this.soon();
+      this.start();
+    });
+  }
+
+  /** Something was written. */
+  soon(): void {
+    const { clock, keeper, store } = this.#options;
+    if (store === undefined || this.#closed !== undefined) return;
+    this.#cancelSoon ??= clock.after(SOON_MS, () => {
+      this.#cancelSoon = undefined;
+      this.#expectHeads().catch(() => {});
+      keeper.takeIn("due").catch(() => {});
+    });
   }
 
   /** The newest first unless asked otherwise. A page may be shorter than its limit and not be the last. */
   async query(input: AuditInput): Promise<OutputOf<"listAudit">> {
-    const { dir, clock } = this.#options;
-    const store = this.#options.store?.audit;
+    const { clock, keeper } = this.#options;
     const { limit, cursor, order } = input;
-    const query = { ...wishOf(input, clock.now()), limit, order, ...(cursor === undefined ? {} : { cursor }) };
+    const wish = wishOf(input, clock.now());
     await this.#takeIn();
-    return store === undefined ? pageOfFiles(dir, query) : pageOfStore(store, query);
+    return keeper.query({ ...wish, limit, cursor, order });
   }
 
   /** Writes a record of something that was done, other than a call. */
@@ -52,19 +133,19 @@ export class HubAudit {
   }
 
   async verify(): Promise<AuditVerdict> {
-    const { dir, log, store, keys } = this.#options;
+    const { dir, log, store, keeper } = this.#options;
     log.flush();
-    return verdictOf(await verifyAll(dir, store, keys));
+    return verdictOf(await keeper.verify(store === undefined ? undefined : await hasWrittenHere(dir, store)));
   }
 
   /** JSON, one entry and a line break each, the oldest first. */
   async *exportLines(input: Partial<Omit<AuditInput, "limit" | "cursor" | "order">> = {}): AsyncGenerator<string> {
-    const { dir, clock } = this.#options;
-    const store = this.#options.store?.audit;
+    const { dir, clock, keeper, store } = this.#options;
     const wish = wishOf(input, clock.now());
     await this.#takeIn();
     if (store === undefined) {
       const matches = matcher(wish);
+      // A page of files reads all of them.
       for await (const { chain, record } of readAudit(dir)) {
         if (matches(record)) yield `${JSON.stringify(entryOf(chain, record))}\n`;
       }
@@ -72,17 +153,25 @@ export class HubAudit {
     }
     let cursor: string | undefined;
     do {
-      const place = cursor === undefined ? {} : { cursor };
-      const page = await pageOfStore(store, { ...wish, ...place, limit: EXPORTED_AT_ONCE, order: "oldest" });
+      const page = await keeper.query({ ...wish, cursor, limit: EXPORTED_AT_ONCE, order: "oldest" });
       for (const entry of page.entries) yield `${JSON.stringify(entry)}\n`;
       cursor = page.nextCursor;
     } while (cursor !== undefined);
   }
 
+  /** The same records of sessions, written by the thread of the log while that runs. */
+  sessionsOf(stored: StoredSessions): StoredSessions {
+    const put: StoredSessions["put"] = async (sessions) => {
+      if (!(await this.#options.keeper.putSessions(sessions))) await stored.put(sessions);
+    };
+    return { ...stored, put };
+  }
+
   /** Resolves when everything that was written so far can be queried. Rejects if the store cannot take it. */
   async flush(): Promise<void> {
-    this.#options.log.flush();
-    await this.#options.intake?.takeIn();
+    const { log, keeper } = this.#options;
+    log.flush();
+    await keeper.takeIn("all");
   }
 
   /** Ends the log. Safe to call twice. */
@@ -103,11 +192,73 @@ export class HubAudit {
     stop();
   }
 
-  async #close(): Promise<void> {
-    const { log, intake } = this.#options;
-    log.flush();
-    await intake?.expectHeads().catch(() => {});
-    log.close();
-    await intake?.close();
+  /** Whoever wrote to this folder before left a head behind, also where all its files are in the store by now. */
+  async #expectHeads(): Promise<void> {
+    const { dir, log, store } = this.#options;
+    if (this.#knowsBefore || store === undefined || log.currentFile === undefined) return;
+    const first = await store.settings.setOnce(journalKey(dir), log.chain);
+    if (first !== log.chain && !this.#knowsBefore) log.expectHeads();
+    this.#knowsBefore = true;
   }
+
+  async #close(): Promise<void> {
+    const { log, keeper } = this.#options;
+    this.#cancelSoon?.();
+    this.#cancelHourly();
+    log.flush();
+    await this.#expectHeads().catch(() => {});
+    log.close();
+    await keeper.close();
+  }
+}
+
+/** True also for a folder that cannot be read: whoever takes it in says why. */
+function hasFiles(dir: string): boolean {
+  try {
+    return listFiles(dir).length > 0;
+  } catch {
+    return true;
+  }
+}
+
+/** Where the records of calls go: to the audit log, and to everybody who listens to the hub. */
+export function auditSink(audit: AuditLog, events: Emitter<HubEvents>): AuditSink {
+  return {
+    begin(record, sent) {
+      events.emit("call-start", record);
+      return audit.begin(record, sent);
+    },
+    withhold: (callId) => audit.withhold(callId),
+    write(record, sent) {
+      events.emit("call", record);
+      return audit.write(record, sent);
+    },
+    get lost() {
+      return audit.lost;
+    },
+  };
+}
+
+/**
+ * The keys that `audit.key` and `audit.oldKeys` name, looked up once: a log does not change its key while it is written.
+ * Rejects if one is missing, because a log that should be keyed must not become a plain one unnoticed.
+ */
+export async function lookUpAuditKeys({ config, baseDir }: LoadedConfig, secrets: Secrets): Promise<AuditKeys> {
+  const { key, oldKeys } = config.audit;
+  const lookUp = async (name: string, reference: string): Promise<AuditKey> => {
+    try {
+      const { value } = await secrets.resolve(reference, { baseDir });
+      secrets.redactor.addCredential(value);
+      return new AuditKey(value, name);
+    } catch (error) {
+      const { code, message, hint } = asToolcribError(error);
+      throw new ToolcribError(code, `The audit log cannot be keyed, so nothing is started: ${message}`, {
+        hint: hint ?? `Give \`${name}\` a value, or take it out of the config.`,
+        cause: error,
+      });
+    }
+  };
+  const current = key === undefined ? undefined : await lookUp("audit.key", key);
+  const old = await Promise.all(oldKeys.map((each, index) => lookUp(`audit.oldKeys[${index}]`, each)));
+  return auditKeysOf(current, old);
 }

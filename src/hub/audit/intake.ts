@@ -1,140 +1,158 @@
 /**
- * Takes the audit journal into the store. The files are written first, by each process for itself, and know nothing of a
+ * Takes the files of the log into the store. They are written first, by each process for itself, and know nothing of a
  * database; here their lines are copied, and a file goes when it has ended and every byte of it is in the store. Killed
- * anywhere, the next run goes on: a line is in the store or still in its file, or in both.
+ * anywhere, the next run goes on: a line is in the store or still in its file, or in both. Runs in a thread of its own.
  */
-import { mkdir, rm } from "node:fs/promises";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { setImmediate as turn } from "node:timers/promises";
-import { withLock } from "../../files/lock-file.ts";
 import type { Clock } from "../../base/clock.ts";
-import { ToolcribError } from "../../model/errors.ts";
-import type { Settings, StoredAudit } from "../../store/store.ts";
-import { type AuditFile, isInUse, listFiles } from "../../telemetry/audit/files.ts";
-import { type Journal, journalKey } from "./journal.ts";
-import { endsLine, holdsExactly, type Progress, readLines } from "./journal-file.ts";
-import { Retention, type RetentionBounds } from "./retention.ts";
+import { withLock } from "../../files/lock-file.ts";
+import { systemErrorCode, ToolcribError } from "../../model/errors.ts";
+import type { StoredAudit } from "../../store/store.ts";
+import {
+  type AuditFile,
+  endsLine,
+  isInUse,
+  listFiles,
+  listLog,
+  type LogFile,
+  MAX_FILES,
+  mayGrow,
+  readLines,
+  seenFile,
+  Surplus,
+} from "../../telemetry/audit/files.ts";
+import { parseLine } from "../../telemetry/audit/line.ts";
+import type { SeenFile } from "../../telemetry/audit/record.ts";
 import { storedLine } from "./stored-line.ts";
 
-/** Of one transaction: a few milliseconds of SQLite. */
-const LINES_AT_ONCE = 100;
-/** Records that are written meanwhile go along. */
-const SOON_MS = 250;
+/** Of one transaction: some hundred lines. */
+const BYTES_AT_ONCE = 512 * 1024;
 /** How often files of other processes are looked at while there are any, and how long to wait after a failure. */
 const AGAIN_MS = 5000;
-/** Files by age go while nothing is written too. */
+/** Files that go by age go while nothing is written too. */
 const RETENTION_MS = 60 * 60 * 1000;
 /** Those who follow the log look into the folder several times a second; nothing may come and go in between. */
 const REST_MS = 5000;
 /** With one file something may be wrong; with several it is the database. */
-const MOST_FAILURES = 3;
+const MAX_FAILURES = 3;
 
-export interface IntakeOptions extends RetentionBounds {
-  /** Of the journal. */
+/** The log that this process writes. */
+export interface Journal {
+  readonly chain: string;
+  /** How large a file gets. */
+  readonly fileBytes: number;
+  /** Says that files go by intention. False if that cannot be written: then they must stay. */
+  prune(files: readonly SeenFile[]): boolean | Promise<boolean>;
+  /** Begins another file if this one is old. */
+  renew(): void | Promise<void>;
+}
+
+export interface IntakeOptions {
+  /** Of the files. */
   readonly dir: string;
   readonly store: StoredAudit;
-  /** Knows whether anybody wrote to this journal before. */
-  readonly settings: Pick<Settings, "setOnce">;
   readonly journal: Journal;
   readonly clock: Clock;
-  /** Told once when something cannot be taken in, and again only after it could be. */
+  /** Of the whole log, in the folder and in the store. */
+  readonly maxBytes: number;
+  readonly maxDays?: number | undefined;
+  /** Called once when something cannot be taken in, and again only after it could be. */
   readonly warn: (message: string) => void;
   /** How long a file that has ended stays in the folder. */
   readonly restMs?: number;
 }
 
-/** `own`: what this process wrote. `all`: that of others too, and files go. */
-type Scope = "own" | "all";
+/** `own`: what this process wrote. `all`: that of others too, and files go. `due`: one of them, unless the store is down. */
+export type IntakeScope = "own" | "all" | "due";
+
+/** How much of a file has been taken in. */
+interface Progress {
+  readonly bytes: number;
+  readonly lines: number;
+}
+
+const NOTHING: Progress = { bytes: 0, lines: 0 };
 
 export class AuditIntake {
   readonly #options: IntakeOptions;
-  readonly #retention: Retention;
   readonly #progress = new Map<string, Progress>();
   /**
    * By name, with their size: files that have ended and are not what the store has of them, such as one with a torn last
    * line. They stay until they are too old, as evidence.
    */
   readonly #staying = new Map<string, number>();
-  /** By name, with their size: files that end within a line. */
-  readonly #torn = new Map<string, number>();
   #running: Promise<void> = Promise.resolve();
-  /** The run that waits for the one under way. */
-  #next: { readonly scope: Scope; done: Promise<void> } | undefined;
-  readonly #timers = new Map<Scope, { readonly due: number; readonly cancel: () => void }>();
+  /** The run that waits for the one in progress. */
+  #next: { readonly isAll: boolean; done: Promise<void> } | undefined;
+  #timer: { readonly due: number; readonly cancel: () => void } | undefined;
   #lastAll = Number.NEGATIVE_INFINITY;
-  #knowsBefore = false;
+  /** Of the log when it was last looked at, and of what came since from this process. */
+  #bytes = Number.POSITIVE_INFINITY;
+  #retainedAt = Number.NEGATIVE_INFINITY;
   #isFailing = false;
   #isClosing = false;
 
   constructor(options: IntakeOptions) {
     this.#options = options;
-    this.#retention = new Retention(options);
-  }
-
-  /** Something was written. */
-  soon(): void {
-    const { clock } = this.#options;
-    const scope = clock.now() - this.#lastAll > AGAIN_MS ? "all" : "own";
-    this.#schedule(scope, this.#isFailing ? AGAIN_MS : SOON_MS);
   }
 
   /** Rejects if anything could not be taken in. */
-  takeIn(scope: Scope = "all"): Promise<void> {
+  takeIn(scope: IntakeScope = "all"): Promise<void> {
+    // A database that is down is tried again when its time has come.
+    if (scope === "due" && this.#isFailing) return Promise.resolve();
+    const isDue = scope === "due" && this.#options.clock.now() - this.#lastAll > AGAIN_MS;
+    const isAll = scope === "all" || isDue;
     // A run that has begun may have passed what was written since; one that waits will see it.
-    if (this.#next?.scope === scope || this.#next?.scope === "all") return this.#next.done;
-    const next = { scope, done: Promise.resolve() };
+    if (this.#next !== undefined && (this.#next.isAll || !isAll)) return this.#next.done;
+    const next = { isAll, done: Promise.resolve() };
     next.done = this.#running.then(() => {
       if (this.#next === next) this.#next = undefined;
-      return this.#run(scope);
+      return this.#run(isAll);
     });
     this.#next = next;
     this.#running = next.done.catch(() => {});
     return next.done;
   }
 
-  /**
-   * Whoever wrote to this journal before left a head behind, also where all its files are in the store by now. To be
-   * called before the log is closed.
-   */
-  async expectHeads(): Promise<void> {
-    const { dir, journal, settings } = this.#options;
-    if (this.#knowsBefore || journal.currentFile === undefined) return;
-    const first = await settings.setOnce(journalKey(dir), journal.chain);
-    this.#knowsBefore = true;
-    if (first !== journal.chain) journal.expectHeads();
+  /** Whether there will be something to do soon that nobody has asked for. */
+  get isWaiting(): boolean {
+    return this.#timer !== undefined && this.#timer.due - this.#options.clock.now() < RETENTION_MS / 2;
   }
 
   /** Takes in what this process wrote and nothing else: whoever closes does not wait for the rest. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    for (const { cancel } of this.#timers.values()) cancel();
-    this.#timers.clear();
+    this.#timer?.cancel();
     await this.takeIn("own").catch(() => {});
   }
 
-  #schedule(scope: Scope, ms: number): void {
+  #again(ms: number): void {
     const { clock } = this.#options;
-    const [due, before] = [clock.now() + ms, this.#timers.get(scope)];
-    if (this.#isClosing || (before !== undefined && before.due <= due)) return;
-    before?.cancel();
+    const due = clock.now() + ms;
+    if (this.#isClosing || (this.#timer !== undefined && this.#timer.due <= due)) return;
+    this.#timer?.cancel();
     const cancel = clock.after(ms, () => {
-      this.#timers.delete(scope);
-      this.takeIn(scope).catch(() => {});
+      this.#timer = undefined;
+      this.takeIn().catch(() => {});
     });
-    this.#timers.set(scope, { due, cancel });
+    this.#timer = { due, cancel };
   }
 
-  async #run(scope: Scope): Promise<void> {
+  async #run(isAll: boolean): Promise<void> {
+    const { dir, journal } = this.#options;
     try {
-      await this.expectHeads();
-      const { dir, journal } = this.#options;
-      const failures = await this.#takeAll(listFiles(dir).filter((file) => file.chain === journal.chain));
-      if (scope === "all" && !this.#isClosing) failures.push(...(await this.#runOthers()));
+      const own = listFiles(dir).filter((file) => file.chain === journal.chain);
+      // A thread before this one may have taken in some of it.
+      await this.#learn(own.filter(({ name }) => !this.#progress.has(name)));
+      const failures = await this.#takeAll(own);
+      if (isAll && !this.#isClosing) failures.push(...(await this.#runOthers()));
       if (failures.length > 0) throw failures[0];
       this.#isFailing = false;
     } catch (error) {
       this.#fail(error);
-      if (scope === "all") await this.#retainFolder();
+      // The folder must not grow without end either. Whatever is wrong here too, the first failure is the one to report.
+      if (isAll) await this.#underLock(async () => this.#retain(await listLog(dir))).catch(() => {});
       throw error;
     }
   }
@@ -143,31 +161,29 @@ export class AuditIntake {
   async #runOthers(): Promise<unknown[]> {
     const { clock, dir, journal } = this.#options;
     this.#lastAll = clock.now();
-    await mkdir(dir, { recursive: true, mode: 0o700 });
-    const failures = await underLock(dir, async () => {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const failures = await this.#underLock(async () => {
       const files = listFiles(dir);
       const others = files.filter((file) => file.chain !== journal.chain && !this.#stays(file));
       await this.#learn(others);
       const failed = await this.#takeAll(others);
       // One file with which something is wrong does not keep the others.
-      if (!this.#isClosing && failed.length < MOST_FAILURES) await this.#tidy(files);
+      if (!this.#isClosing && failed.length < MAX_FAILURES) await this.#tidy(files);
       return failed;
     });
-    if (failures === undefined) this.#schedule("all", AGAIN_MS);
+    if (failures === undefined) this.#again(AGAIN_MS);
     return failures ?? [];
   }
 
   /** Other processes may have taken in files of theirs, or of ours if this one comes after a crash. */
   async #learn(others: readonly AuditFile[]): Promise<void> {
-    const { store } = this.#options;
     const grown = others.filter((file) => file.size > (this.#progress.get(file.name)?.bytes ?? 0));
     if (grown.length === 0) return;
-    const stored = new Map((await store.files()).map((each) => [each.file, each]));
+    const stored = new Map((await this.#options.store.files()).map((each) => [each.file, each]));
     for (const { name, path } of grown) {
       const { bytes = 0, lines = 0, lastSeq = -1 } = stored.get(name) ?? {};
       // Otherwise lines are missing in between; all of them are offered again, and those that are there stay as they are.
-      const isSound = lastSeq === lines - 1 && (await endsLine(path, bytes));
-      this.#progress.set(name, isSound ? { bytes, lines } : { bytes: 0, lines: 0 });
+      this.#progress.set(name, lastSeq === lines - 1 && endsLine(path, bytes) ? { bytes, lines } : NOTHING);
     }
   }
 
@@ -178,87 +194,100 @@ export class AuditIntake {
         await this.#take(file);
       } catch (error) {
         failures.push(error);
-        if (failures.length === MOST_FAILURES) break;
+        if (failures.length === MAX_FAILURES) break;
       }
     }
     return failures;
   }
 
   async #take(file: AuditFile): Promise<void> {
-    const isOwn = file.chain === this.#options.journal.chain;
+    const { journal, store } = this.#options;
     for (;;) {
-      if (this.#isClosing && !isOwn) return;
-      const { bytes, lines } = this.#progress.get(file.name) ?? { bytes: 0, lines: 0 };
-      if (bytes >= file.size) return;
-      const read = await readLines(file.path, bytes, LINES_AT_ONCE);
-      if (read.lines.length === 0) {
-        this.#torn.set(file.name, file.size);
-        return;
-      }
-      await this.#options.store.append(read.lines.map((line, index) => storedLine(file, lines + index, line)));
+      if (this.#isClosing && file.chain !== journal.chain) return;
+      const { bytes, lines } = this.#progress.get(file.name) ?? NOTHING;
+      const read = bytes < file.size ? readLines(file.path, bytes, BYTES_AT_ONCE) : undefined;
+      if (read === undefined || read.bytes === 0) return;
+      await store.append(read.lines.map((line, index) => storedLine(file, lines + index, line)));
       this.#progress.set(file.name, { bytes: bytes + read.bytes, lines: lines + read.lines.length });
-      this.#retention.add(read.bytes);
-      await turn();
+      this.#bytes += read.bytes;
     }
   }
 
-  /** Removes what the journal need not hold any more, and keeps the whole log within its bounds. */
+  /** Removes what the folder need not hold any more, and keeps the whole log within its bounds. */
   async #tidy(files: readonly AuditFile[]): Promise<void> {
-    const { journal } = this.#options;
-    this.#forget(files);
-    journal.renew();
-    const past = files.filter((file) => file.name !== journal.currentFile && !this.#stays(file));
-    const ended: AuditFile[] = [];
-    for (const file of past) {
-      if (!this.#hasRested(file)) continue;
-      // Reads both ends of the file.
-      if (!isInUse(file, Date.now())) ended.push(file);
-      await turn();
-    }
-    for (const file of ended) if (!this.#isClosing) await this.#remove(file);
-    if (!this.#isClosing && this.#retention.isDue()) await this.#retention.apply();
-    this.#schedule("all", past.length > ended.length ? AGAIN_MS : RETENTION_MS);
-  }
-
-  #hasRested({ modified }: AuditFile): boolean {
-    return Date.now() - modified > (this.#options.restMs ?? REST_MS);
-  }
-
-  /** What other processes have removed. */
-  #forget(files: readonly AuditFile[]): void {
+    const { clock, dir, journal, maxBytes, store, restMs = REST_MS } = this.#options;
     const names = new Set(files.map((file) => file.name));
-    for (const map of [this.#progress, this.#torn, this.#staying]) {
+    // What other processes have removed.
+    for (const map of [this.#progress, this.#staying]) {
       for (const name of map.keys()) if (!names.has(name)) map.delete(name);
     }
+    await journal.renew();
+    const now = Date.now();
+    const left = files.filter((file) => !this.#stays(file));
+    const ended = left.filter((file) => now - file.modified > restMs && !isInUse(file, now));
+    for (const file of ended) if (!this.#isClosing) await this.#remove(file);
+    const isDue = this.#bytes + journal.fileBytes > maxBytes || clock.now() - this.#retainedAt > RETENTION_MS;
+    if (isDue && !this.#isClosing) {
+      this.#bytes = await this.#retain(await listLog(dir, store));
+      this.#retainedAt = clock.now();
+    }
+    const current = files.findLast((file) => file.chain === journal.chain);
+    this.#again(left.every((file) => ended.includes(file) || file === current) ? RETENTION_MS : AGAIN_MS);
   }
 
   #stays(file: AuditFile): boolean {
     return this.#staying.get(file.name) === file.size;
   }
 
-  async #remove(file: AuditFile): Promise<void> {
+  async #remove({ name, path, size }: AuditFile): Promise<void> {
     const { store, warn } = this.#options;
-    const isWhole = this.#progress.get(file.name)?.bytes === file.size && file.size > 0;
-    if (isWhole && (await holdsExactly(file.path, await store.linesOf(file.name)))) {
-      await rm(file.path, { force: true });
-      for (const map of [this.#progress, this.#torn, this.#staying]) map.delete(file.name);
-    } else if (isWhole || file.size === 0 || this.#torn.get(file.name) === file.size) {
-      this.#staying.set(file.name, file.size);
-      if (isWhole)
-        warn(`${file.path} is not what the store has of it. Both stay as they are; toolcrib audit verify tells more.`);
+    const { bytes } = this.#progress.get(name) ?? NOTHING;
+    const isWhole = size > 0 && bytes === size;
+    // There is more to take in, which failed.
+    if (!isWhole && readLines(path, bytes, BYTES_AT_ONCE).bytes > 0) return;
+    if (isWhole && isText(path, await store.linesOf(name))) {
+      rmSync(path, { force: true });
+      this.#progress.delete(name);
+      return;
     }
-    await turn();
+    this.#staying.set(name, size);
+    if (isWhole)
+      warn(`${path} is not what the store has of it. Both stay as they are; toolcrib audit verify tells more.`);
   }
 
-  async #retainFolder(): Promise<void> {
-    const { dir, journal, maxBytes } = this.#options;
-    const bytes = listFiles(dir).reduce((sum, file) => sum + file.size, journal.fileBytes);
-    // Whatever is wrong here too, the failure that led here is the one to tell of.
-    if (bytes > maxBytes) await underLock(dir, () => this.#retention.applyToFolder()).catch(() => {});
+  /** Keeps the log within its size and age: whole files go, oldest first. Resolves with how much is left. */
+  async #retain(files: readonly LogFile[]): Promise<number> {
+    const { maxBytes, maxDays, journal, store } = this.#options;
+    const now = Date.now();
+    const surplus = new Surplus(files, { maxBytes, maxDays, maxFiles: MAX_FILES, reserve: journal.fileBytes, now });
+    const victims = new Map<LogFile, SeenFile>();
+    for (const file of files) {
+      const seen = surplus.includes(file) ? await this.#endOf(file, now) : undefined;
+      if (seen === undefined) continue;
+      victims.set(file, seen);
+      surplus.remove(file);
+    }
+    const total = files.reduce((sum, { size }) => sum + size, 0);
+    // Written before anything goes, so that a crash in between leaves nothing unexplained.
+    if (victims.size === 0 || !(await journal.prune([...victims.values()]))) return total;
+    // From the folder first: the other way round, a file could be taken in again.
+    for (const { path, isInFolder } of victims.keys()) if (isInFolder) rmSync(path, { force: true });
+    // One by one: a file may have tens of thousands of lines.
+    for (const { name, kept } of victims.keys()) if (kept !== undefined) await store.removeFiles([name]);
+    return total - [...victims.keys()].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** The last record; undefined while a process may still write to the file. */
+  async #endOf(file: LogFile, now: number): Promise<SeenFile | undefined> {
+    if (file.isInFolder) return isInUse(file, now) ? undefined : seenFile(file);
+    const lines = await this.#options.store.linesOf(file.name);
+    const [header, last] = [lines[0], lines.at(-1)].map((line) => parseLine(line ?? ""));
+    if (mayGrow(file, header?.type === "header" ? header : undefined, last, now)) return undefined;
+    return { file: file.name, seq: last?.seq ?? -1, hash: last?.hash ?? "" };
   }
 
   #fail(error: unknown): void {
-    this.#schedule("all", AGAIN_MS);
+    this.#again(AGAIN_MS);
     if (this.#isFailing) return;
     this.#isFailing = true;
     const reason = error instanceof Error ? error.message : String(error);
@@ -266,14 +295,24 @@ export class AuditIntake {
       `Audit records could not be put into the store: ${reason}. They stay in ${this.#options.dir} until they can be.`,
     );
   }
+
+  /** undefined if another process holds it, which does the same work. */
+  async #underLock<T>(task: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await withLock(join(this.#options.dir, "intake"), task, { waitMs: 0 });
+    } catch (error) {
+      if (error instanceof ToolcribError && error.code === "conflict") return undefined;
+      throw error;
+    }
+  }
 }
 
-/** undefined if another process holds it, which does the same work. */
-async function underLock<T>(dir: string, task: () => Promise<T>): Promise<T | undefined> {
+/** Whether these lines, and nothing else, are what the file holds; true of one that is not there any more. */
+function isText(path: string, lines: readonly string[]): boolean {
   try {
-    return await withLock(join(dir, "intake"), task, { waitMs: 0 });
+    return readFileSync(path).equals(Buffer.from(lines.map((line) => `${line}\n`).join("")));
   } catch (error) {
-    if (error instanceof ToolcribError && error.code === "conflict") return undefined;
+    if (systemErrorCode(error) === "ENOENT") return true;
     throw error;
   }
 }

@@ -8,9 +8,9 @@ import { isStored } from "../../telemetry/audit/record.ts";
 const DAMAGED = "damaged";
 
 /** What can be asked for is cut where the log cuts names; PostgreSQL cannot put more into an index. */
-const LONGEST = 1024;
+const MAX_LENGTH = 1024;
 /** Of ids and times. */
-const LONGEST_KEY = 200;
+const MAX_KEY_LENGTH = 200;
 
 const NOTHING = {
   callId: null,
@@ -37,15 +37,15 @@ export function storedLine(
     return { ...place, type: DAMAGED, time: new Date(file.start).toISOString(), ...NOTHING };
   }
   const { type } = record;
-  const time = record.time.slice(0, LONGEST_KEY);
+  const time = record.time.slice(0, MAX_KEY_LENGTH);
   if (!isStored(record)) return { ...place, type, time, ...NOTHING };
   const { callId, session, user, client, role, door, name, origin, outcome, event } = record;
   return {
     ...place,
     type,
     time,
-    callId: text(callId)?.slice(0, LONGEST_KEY) ?? null,
-    session: text(session)?.slice(0, LONGEST_KEY) ?? null,
+    callId: text(callId)?.slice(0, MAX_KEY_LENGTH) ?? null,
+    session: text(session)?.slice(0, MAX_KEY_LENGTH) ?? null,
     user: text(user),
     client: text(client?.name),
     role: text(role),
@@ -68,5 +68,5 @@ export function isConsistent(found: StoredAuditLine): boolean {
 
 /** The members of a line are shown as they are, so somebody may have put anything there, of any length. */
 function text(value: unknown): string | null {
-  return typeof value === "string" ? value.slice(0, LONGEST) : null;
+  return typeof value === "string" ? value.slice(0, MAX_LENGTH) : null;
 }

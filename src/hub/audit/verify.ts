@@ -1,17 +1,22 @@
 /** Verifies the log in the folder and in the store as one. */
+import { hostname } from "node:os";
 import type { AuditVerdict } from "../../contract/activity-schemas.ts";
 import type { Settings, Store, StoredAudit } from "../../store/store.ts";
 import { type AuditKeys, NO_KEYS } from "../../telemetry/audit/key.ts";
 import { parseLine } from "../../telemetry/audit/line.ts";
 import { isStored } from "../../telemetry/audit/record.ts";
-import { verifyLog } from "../../telemetry/audit/verify-log.ts";
-import { type AuditProblem, type AuditReport, type ChainReport, verifyAudit } from "../../telemetry/audit/verify.ts";
-import { journalKey } from "./journal.ts";
+import {
+  type AuditProblem,
+  type AuditReport,
+  type ChainReport,
+  verifyAudit,
+  type VerifyOptions,
+} from "../../telemetry/audit/verify.ts";
 import { isConsistent } from "./stored-line.ts";
 
 const ROWS_AT_ONCE = 500;
 /** Whoever changed more than that is known to have changed enough. */
-const MOST_PROBLEMS = 100;
+const MAX_PROBLEMS = 100;
 
 /** The log of a cluster has chains of all nodes. */
 export interface WholeReport extends AuditReport {
@@ -26,17 +31,37 @@ export interface AuditStore {
   readonly kind?: Store["kind"];
 }
 
+/** The setting that says that somebody has written to the log in this folder. */
+export function journalKey(dir: string): string {
+  return `audit.journal ${hostname()} ${dir}`;
+}
+
+/** Whether anything in the store was written in this folder, where that is known. */
+export async function hasWrittenHere(
+  dir: string,
+  { settings, kind }: Omit<AuditStore, "audit">,
+): Promise<boolean | undefined> {
+  if (settings !== undefined && (await settings.get(journalKey(dir))) !== undefined) return true;
+  // Only a store that several machines share may hold a log of which this folder has nothing.
+  return kind === "postgres" ? false : undefined;
+}
+
 export async function verifyAll(
   dir: string,
   stored: AuditStore | undefined,
   keys: AuditKeys = NO_KEYS,
 ): Promise<WholeReport> {
-  if (stored === undefined) return verifyAudit(dir, keys);
-  const { audit: store, settings } = stored;
-  const isKnown = settings !== undefined && (await settings.get(journalKey(dir))) !== undefined;
-  // Only a store that several machines share may hold a log of which this folder has nothing.
-  const wroteHere = isKnown || (stored.kind === "postgres" ? false : undefined);
-  const found = await verifyLog(dir, store, { keys, wroteHere });
+  const wroteHere = stored === undefined ? undefined : await hasWrittenHere(dir, stored);
+  return verifyStored(dir, stored?.audit, { keys, wroteHere });
+}
+
+export async function verifyStored(
+  dir: string,
+  store: StoredAudit | undefined,
+  options: Omit<VerifyOptions, "kept">,
+): Promise<WholeReport> {
+  const found = await verifyAudit(dir, { ...options, kept: store });
+  if (store === undefined) return found;
   const { problems: odd, nodes } = await readRows(store);
   const chains = found.chains.map((chain) => {
     const node = nodes.get(chain.chain);
@@ -89,7 +114,7 @@ async function readRows(store: StoredAudit): Promise<ReadRows> {
         problems.push(problem(row.file, row.seq + 1, "the store files the line under something that it does not say"));
     }
     cursor = page.nextCursor;
-  } while (cursor !== undefined && problems.length < MOST_PROBLEMS);
+  } while (cursor !== undefined && problems.length < MAX_PROBLEMS);
   const listed = new Set((await store.files()).map(({ file }) => file));
   for (const file of files) {
     // What was pruned meanwhile has no lines any more.

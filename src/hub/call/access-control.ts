@@ -5,8 +5,16 @@ import { mappedUri, splitMappedUri } from "../../catalog/public-uris.ts";
 import { type Capability, type CapabilityOrigin, isLocalSource, isSessionLocalSource } from "../../model/capability.ts";
 import type { Decision, Rule } from "../../model/decision.ts";
 import type { SessionEntryPolicy, Explanation, Policy, PolicySubject } from "../../policy/decide.ts";
-import type { Matchable, ToolClasses } from "../../policy/pattern.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Matchable, ToolClasses, ToolFlow } from "../../policy/pattern.ts";
+import {
+  addressCarriesData,
+  effectsByName,
+  findKnownTool,
+  type ServerIdentity,
+} from "../../policy/well-known-servers.ts";
 import type { Session } from "../../sessions/session.ts";
+import { describeTaint } from "../../sessions/taint.ts";
 import { isSearchTool } from "../view/search-definitions.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 
@@ -29,13 +37,16 @@ interface AccessControlOptions {
   readonly skillOf: (origin: CapabilityOrigin) => string | undefined;
   /** The server whose rules hold for a source: itself, or the one whose skills it offers. */
   readonly serverOf: (source: string) => string;
+  /** By what a server is recognised as a well-known one; undefined for what is not a server. */
+  readonly identityOf: (source: string) => ServerIdentity | undefined;
+  readonly isTrusted: (source: string) => boolean;
   /** Pins and scanned definitions. They narrow, like everything after the rules. */
   readonly objections: readonly Objection[];
 }
 
 export class AccessControl {
   readonly #options: AccessControlOptions;
-  readonly #openWorld = new WeakMap<Capability, boolean>();
+  readonly #flows = new WeakMap<Capability, ToolFlow>();
   readonly #kinds = new WeakMap<Capability, CapabilityKind>();
   readonly #decided = new DecisionCache();
 
@@ -59,20 +70,23 @@ export class AccessControl {
     return (capability) => this.#isShown(capability, this.#ruled(session, capability, undefined, decisions));
   }
 
-  /** The strictest verdict of rules, objections and taint. */
-  decide(session: Session, capability: Capability, uri?: string): Decision {
+  /**
+   * The strictest verdict of rules, objections and taint.
+   * @param args Of a call: an address among them may carry data.
+   */
+  decide(session: Session, capability: Capability, uri?: string, args?: Readonly<JsonObject>): Decision {
     let decision = this.#ruled(session, capability, uri);
     if (this.#kindOf(capability) === "builtIn") return decision;
     for (const objects of this.#options.objections) decision = strictest(decision, objects(capability));
-    return strictest(decision, this.#taintVerdict(session, capability));
+    return strictest(decision, this.#taintVerdict(session, capability, args));
   }
 
   /** All verdicts: rules first, then objections, then taint. Approval of one is not approval of another. */
-  verdicts(session: Session, capability: Capability, uri?: string): Decision[] {
+  verdicts(session: Session, capability: Capability, uri?: string, args?: Readonly<JsonObject>): Decision[] {
     const byRules = this.#ruled(session, capability, uri);
     if (this.#kindOf(capability) === "builtIn") return [byRules];
     const objections = this.#options.objections.map((objects) => objects(capability));
-    const narrowing = [...objections, this.#taintVerdict(session, capability)];
+    const narrowing = [...objections, this.#taintVerdict(session, capability, args)];
     return [byRules, ...narrowing.filter((decision) => decision !== undefined)];
   }
 
@@ -88,16 +102,14 @@ export class AccessControl {
     return steps.flatMap(({ verdict, rule }) => (verdict === "ask" && rule !== null ? [rule] : []));
   }
 
-  /** True if what it returns comes from the open world. */
-  isOpenWorld(capability: Capability): boolean {
+  /** Its effects on data, as far as the flow guard is concerned. */
+  flowOf(capability: Capability): ToolFlow {
     // What `toolcrib_call` brings in is laid to the tool that it ran.
-    if (isSearchTool(capability)) return false;
-    let openWorld = this.#openWorld.get(capability);
-    if (openWorld === undefined) {
-      openWorld = this.#options.classes.has(this.#matchable(capability), "openWorld");
-      this.#openWorld.set(capability, openWorld);
-    }
-    return openWorld;
+    if (isSearchTool(capability)) return NO_FLOW;
+    let flow = this.#flows.get(capability);
+    if (flow === undefined)
+      this.#flows.set(capability, (flow = this.#options.classes.flowOf(this.#matchable(capability))));
+    return flow;
   }
 
   /** @param uri What is read, where the capability is a template that it fits: rules on either hold. */
@@ -186,21 +198,30 @@ export class AccessControl {
     return rule ? { verdict: "deny", rule } : { verdict: "allow", rule: null };
   }
 
-  #taintVerdict(session: Session, capability: Capability): Decision | undefined {
-    const { taint: mode, classes } = this.#options;
-    if (mode === "off" || session.taint === null || capability.kind !== "tool") return undefined;
-    const subject = this.#matchable(capability);
-    const risk = (["destructive", "sendsOut"] as const).find((name) => classes.has(subject, name));
+  #taintVerdict(session: Session, capability: Capability, args?: Readonly<JsonObject>): Decision | undefined {
+    const mode = this.#options.taint;
+    const { taint } = session;
+    if (mode === "off" || taint === null || capability.kind !== "tool") return undefined;
+    const flow = this.flowOf(capability);
+    const risk = flow.risk ?? (flow.fetches && args !== undefined && addressCarriesData(args) ? "sendsOut" : undefined);
     if (risk === undefined) return undefined;
-    const where = `guard.taint: ${session.taint.name} (call ${session.taint.callId}) brought untrusted content into this session`;
+    const where = `guard.taint: ${describeTaint(taint)}`;
     return { verdict: mode, rule: { level: "taint", list: "taint", pattern: risk, where } };
   }
 
   #matchable(capability: Capability): Matchable {
     const { kind, publicName, aliases = [], originName, annotations, tags } = this.subject(capability);
-    return { kind, names: [publicName, originName, ...aliases], annotations, tags };
+    const { source, name } = capability.origin;
+    const { identityOf, isTrusted } = this.#options;
+    const identity = kind === "tool" ? identityOf(source) : undefined;
+    const known = identity && findKnownTool(identity, name);
+    // A trusted server's hints are believed.
+    const byName = identity === undefined || isTrusted(source) ? undefined : effectsByName(name);
+    return { kind, names: [publicName, originName, ...aliases], annotations, tags, known, byName };
   }
 }
+
+const NO_FLOW: ToolFlow = { openWorld: false, risk: undefined, fetches: false, memory: undefined };
 
 /** A public URI, and the same with or without its server's name before it: a rule on either applies. */
 function urisOf(uri: string, source: string): [string, string] {

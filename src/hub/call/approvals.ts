@@ -43,6 +43,8 @@ const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "no"];
 export interface Question extends Omit<AskRequest, "id" | "held" | "expiresAt" | "session"> {
   /** Of the definition: a later approval does not cover a definition that has changed meanwhile. */
   readonly fingerprint: string;
+  /** For taint: the servers whose content was read. Approval covers these, and no server that is read later. */
+  readonly sources?: readonly string[] | undefined;
 }
 
 interface Answered {
@@ -98,12 +100,12 @@ export class Approvals {
     if (waiting !== undefined) return true;
     const held = this.#held.release(id);
     if (held === undefined) return false;
-    const { request, session, key, grant } = held;
+    const { request, session, key, grants } = held;
     const known = knownAnswer(answer);
     this.#answered(request, known, operator);
     if (known === "once") this.#held.allow(session, key);
     // It is written down in the background; if that fails, the hub warns.
-    else if (known !== "no") void this.#keep(session, grant, request, known === "always" && this.#canLast(request));
+    else if (known !== "no") void this.#keep(session, grants, request, known === "always" && this.#canLast(request));
     this.#told = session.telling;
     return true;
   }
@@ -114,16 +116,15 @@ export class Approvals {
    */
   async ask(session: Session, question: Question, signal: AbortSignal, onAsk?: AskCallback): Promise<void> {
     // Approval of a rule does not cover a changed definition or a tainted session: those ask for other reasons.
-    // A changed definition asks with its fingerprint as the pattern, so that the next change asks again.
-    const reason = question.rule.list === "pins" ? `pins ${question.rule.pattern}` : question.rule.list;
-    const grant = grantKey(reason, question);
-    if (session.granted.has(grant) || (this.#canLast(question) && this.#always.has(lastingKey(question)))) return;
+    const grants = reasonsOf(question).map((reason) => grantKey(reason, question));
+    const isGranted = grants.every((grant) => session.granted.has(grant));
+    if (isGranted || (this.#canLast(question) && this.#always.has(lastingKey(question)))) return;
     const callback = onAsk ?? session.onAsk ?? this.#options.onAsk;
     if (callback === undefined) refuseTooLarge(session, question);
-    const key = callKey(question, grant);
+    const key = callKey(question, grants);
     const passes = this.#held.passes(session, key, question.callId);
     if (passes === true || (passes !== false && (await passes))) return;
-    if (callback === undefined) throw this.#hold(session, question, grant, key);
+    if (callback === undefined) throw this.#hold(session, question, grants, key);
 
     const request = this.#request(session, question, false);
     const answered = this.#wait(session, request, callback, signal);
@@ -139,7 +140,7 @@ export class Approvals {
     // Only an owner may change what applies to everyone.
     const mayLast =
       this.#canLast(request) && (session.decidesForAll || operator !== undefined || callback === this.#options.onAsk);
-    await this.#keep(session, grant, request, answer === "always" && mayLast);
+    await this.#keep(session, grants, request, answer === "always" && mayLast);
   }
 
   /**
@@ -164,10 +165,12 @@ export class Approvals {
     this.#held.spend(callId);
   }
 
-  async #keep(session: Session, grant: string, request: AskRequest, forEverybody: boolean): Promise<void> {
+  async #keep(session: Session, grants: readonly string[], request: AskRequest, forEverybody: boolean): Promise<void> {
     if (!forEverybody) {
-      session.granted.add(grant);
-      if (this.#options.shared !== undefined) session.tell(this.#options.shared.grant(session, grant));
+      for (const grant of grants) {
+        session.granted.add(grant);
+        if (this.#options.shared !== undefined) session.tell(this.#options.shared.grant(session, grant));
+      }
       return;
     }
     const entry = { written: false };
@@ -225,17 +228,21 @@ export class Approvals {
     });
   }
 
-  #hold(session: Session, question: Question, grant: string, key: string): ToolcribError {
+  #hold(session: Session, question: Question, grants: readonly string[], key: string): ToolcribError {
     if (session.holdsCalls !== true || session.closed) return noApproverError(question, session.owner);
     const known = this.#held.find(session, key)?.request;
     if (known !== undefined) return heldError(known, session.owner);
     const request = this.#request(session, question, true);
-    this.#held.hold({ request, session, key, grant });
+    this.#held.hold({ request, session, key, grants });
     this.#options.events.emit("ask", request);
     return heldError(request, session.owner);
   }
 
-  #request(session: Session, { fingerprint: _fingerprint, ...question }: Question, held: boolean): AskRequest {
+  #request(
+    session: Session,
+    { fingerprint: _fingerprint, sources: _sources, ...question }: Question,
+    held: boolean,
+  ): AskRequest {
     return {
       ...question,
       id: randomUUID(),
@@ -307,9 +314,18 @@ function grantKey(reason: string, { kind, name, origin, fingerprint }: Question)
   return JSON.stringify([reason, kind, name, origin.source, fingerprint]);
 }
 
+/**
+ * A changed definition asks with its fingerprint as the pattern, so that the next change asks again; a tainted session asks for
+ * each server that it has read from.
+ */
+function reasonsOf({ rule: { list, pattern }, sources }: Question): string[] {
+  if (sources !== undefined) return sources.map((source) => `${list} ${source}`);
+  return [list === "pins" ? `pins ${pattern}` : list];
+}
+
 /** The same for calls that differ in nothing that was asked about. */
-function callKey({ arguments: args }: Question, grant: string): string {
-  return hash("sha256", canonicalJson([grant, args]));
+function callKey({ arguments: args }: Question, grants: readonly string[]): string {
+  return hash("sha256", canonicalJson([grants, args]));
 }
 
 /**
@@ -377,7 +393,7 @@ interface HeldCall {
   /** The same for the same call of a session, and for no other. A hash: the arguments are only in the request. */
   readonly key: string;
   /** The key of an approval for the whole session. */
-  readonly grant: string;
+  readonly grants: readonly string[];
 }
 
 interface HeldCallsOptions {

@@ -6,6 +6,7 @@ import { argumentsOf, type CallContext, ruledNameOf } from "./call-context.ts";
 import type { Question } from "./approvals.ts";
 import { frozenCopy } from "./hooks.ts";
 import { locate, notFoundError, type Target } from "./locate.ts";
+import type { Session } from "../../sessions/session.ts";
 import { isSearchTool } from "../view/search-definitions.ts";
 
 /**
@@ -29,15 +30,26 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
   for (;;) {
     const target = locate(path, session, use);
     if (target === undefined || !isSameCapability(target, found)) throw changedError(name);
-    const verdicts = path.access.verdicts(session, target.capability, ruledNameOf(call));
+    const verdicts = path.access.verdicts(session, target.capability, ruledNameOf(call), argumentsOf(use));
     const denial = verdicts.find(({ verdict }) => verdict === "deny")?.rule;
     if (denial) throw deniedError(call, target, denial);
-    const open = verdicts.flatMap(({ verdict, rule }) => (verdict === "ask" && !answered.has(rule.list) ? [rule] : []));
+    const open = verdicts.flatMap(({ verdict, rule }) =>
+      verdict === "ask" && !answered.has(reasonOf(session, rule)) ? [rule] : [],
+    );
     const [rule] = open;
     if (rule === undefined) return target;
-    answered.add(rule.list);
+    answered.add(reasonOf(session, rule));
     await path.approvals.ask(session, approvalQuestion(call, target, rule), call.signal, call.onAsk);
   }
+}
+
+/** Another server that was read from while the question was open is another reason to ask. */
+function reasonOf(session: Session, { list }: Rule): string {
+  return list === "taint" ? JSON.stringify(taintSources(session)) : list;
+}
+
+function taintSources({ taint }: Session): string[] {
+  return taint?.origins.map(({ server }) => server) ?? [];
 }
 
 function approvalQuestion(call: CallContext, { capability }: Target, rule: Rule): Question {
@@ -55,6 +67,7 @@ function approvalQuestion(call: CallContext, { capability }: Target, rule: Rule)
     rule,
     rules,
     reason,
+    sources: rule.list === "taint" ? taintSources(session) : undefined,
   };
 }
 
@@ -70,7 +83,7 @@ function deniedError(call: CallContext, { capability }: Target, rule: Rule): Too
 }
 
 /** An unlisted resource has no fingerprint, so its source counts as well. */
-function isSameCapability({ capability: now }: Target, { capability: before }: Target): boolean {
+export function isSameCapability({ capability: now }: Target, { capability: before }: Target): boolean {
   return now.fingerprint === before.fingerprint && now.origin.source === before.origin.source;
 }
 
@@ -80,7 +93,13 @@ function changedError(name: string): ToolcribError {
   });
 }
 
+const RISKS: Readonly<Record<string, string>> = {
+  destructive: "it can destroy or change data",
+  sendsOut: "it can send data out",
+};
+
 function describeRule({ list, pattern, where }: Rule): string {
+  if (list === "taint") return `${RISKS[pattern] ?? pattern} (${where})`;
   return list === "allow" ? `it is not in the allow list (${pattern}) of ${where}` : `${list} "${pattern}" in ${where}`;
 }
 

@@ -18,6 +18,7 @@ import type { SearchTools } from "../view/search-tools.ts";
 import type { AccessControl } from "./access-control.ts";
 import type { Approvals } from "./approvals.ts";
 import type { HookChain } from "./hooks.ts";
+import type { Taints } from "./taints.ts";
 import type { Target, UnavailableServers, UnlistedResources } from "./locate.ts";
 
 export interface CallOptions extends UseOptions {
@@ -44,6 +45,7 @@ export interface CallPath {
   readonly searchTools?: SearchTools | undefined;
   readonly access: AccessControl;
   readonly approvals: Approvals;
+  readonly taints: Taints;
   readonly limits: CallLimits;
   readonly limitValues: LimitValues;
   readonly hooks: HookChain;

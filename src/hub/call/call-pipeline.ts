@@ -3,6 +3,7 @@
  * It never throws: whatever happens, the call ends in exactly one Outcome and one record.
  */
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { CancelSignal } from "../../base/async.ts";
 import { asToolcribError, type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
@@ -11,7 +12,7 @@ import type { Source, Use } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { CallRecord, StartRecord } from "../../telemetry/call-record.ts";
 import type { CallSpan } from "../../telemetry/tracing.ts";
-import { authorize, acquireSlot } from "./authorize.ts";
+import { acquireSlot, authorize, isSameCapability } from "./authorize.ts";
 import {
   argumentsOf,
   type CallContext,
@@ -20,9 +21,17 @@ import {
   publicNameOf,
   ruledNameOf,
 } from "./call-context.ts";
-import { failedOutcome, guardedProgress, inspectCallResult, outcomeOf, withPublicUris } from "./call-result.ts";
+import {
+  failedOutcome,
+  guardedNotice,
+  guardedProgress,
+  inspectCallResult,
+  outcomeOf,
+  taintMemory,
+  withPublicUris,
+} from "./call-result.ts";
 import type { HookCall } from "./hooks.ts";
-import { locate, locateUnavailable, type Target } from "./locate.ts";
+import { locate, locateUnavailable, notFoundError, type Target } from "./locate.ts";
 
 export async function runCall(path: CallPath, session: Session, use: Use, options: CallOptions): Promise<Outcome> {
   const { signal, dispose } = callSignal(options.signal, session);
@@ -41,7 +50,10 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     checkRequest(call);
     const found = (call.target = locate(path, session, use) ?? (await locateUnavailable(path, session, use)));
     checkOrigin(found, call.origin);
-    call.decision = path.access.decide(session, found.capability, ruledNameOf(call));
+    // In the first moments what was read before the hub started, or at another one, is not known yet.
+    const loading = session.taintScope.loading ?? path.taints.loading;
+    if (loading !== undefined) await Promise.all([loading, path.taints.loading]);
+    call.decision = path.access.decide(session, found.capability, ruledNameOf(call), argumentsOf(use));
     const target = (call.target = call.decision.verdict === "allow" ? found : await authorize(call, found));
     const taken = acquireSlot(call, target);
     // A hub on its own decides at once, and its calls go on in the same turn.
@@ -49,6 +61,7 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     try {
       const seen = path.hooks.empty ? undefined : hookCallOf(call, target);
       const narrowed = seen === undefined ? target.use : await applyBeforeHooks(call, seen, target.use);
+      taintMemory(call, target);
       call.begun = startRecord(call);
       const recorded = path.audit.begin?.(call.begun, { arguments: argumentsOf(call.use) });
       if (recorded !== undefined) await recorded;
@@ -73,7 +86,10 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
 
   const record = path.hooks.persist(callRecord(call, outcome));
   if (record === undefined) path.audit.withhold?.(call.callId);
-  else path.audit.write(record, { arguments: argumentsOf(call.use) });
+  else {
+    const recorded = path.audit.write(record, { arguments: argumentsOf(call.use) });
+    if (recorded !== undefined) await recorded;
+  }
   return outcome;
 }
 
@@ -88,7 +104,7 @@ function callContext(
   const call: CallContext = {
     ...options,
     path,
-    callId: randomUUID(),
+    callId: newCallId(path.clock.now()),
     session,
     name: publicNameOf(use),
     use,
@@ -96,7 +112,8 @@ function callContext(
     client,
     clientInfo,
     onProgress: onProgress && ((report) => onProgress(guardedProgress(call, report))),
-    onNotice: onNotice && ((method, params) => onNotice(method, path.mask(params))),
+    onNotice: onNotice && ((method, params) => onNotice(method, guardedNotice(call, method, path.mask(params)))),
+    confirm: () => confirmTarget(call),
     startedAt: path.clock.now(),
     target: undefined,
     decision: undefined,
@@ -112,6 +129,18 @@ function callContext(
 function runTraced(call: CallContext, source: Source, use: Use, span: CallSpan | undefined): Promise<Result> {
   if (span === undefined) return source.run(use, call);
   return span.run(source, use, call.meta, (meta) => source.run(use, { ...call, meta }));
+}
+
+/** For a server that was started for the call, and may list other things than those that were known of it. */
+async function confirmTarget(call: CallContext): Promise<void> {
+  const { path, session, use, target: before } = call;
+  const now = locate(path, session, use);
+  if (before === undefined || (now !== undefined && isSameCapability(now, before))) return;
+  const isThere = now?.source.id === before.source.id && isDeepStrictEqual(now.use, before.use);
+  if (now === undefined || !isThere) throw notFoundError(use, path.visibleNames(session, use.kind));
+  call.decision = path.access.decide(session, now.capability, ruledNameOf(call), argumentsOf(call.use));
+  call.begun &&= startRecord(call);
+  call.target = call.decision.verdict === "allow" ? now : await authorize(call, now);
 }
 
 type StartedCall = Partial<Pick<CallContext, "clientInfo">> &
@@ -151,9 +180,15 @@ function callRecord(call: CallContext, outcome: Outcome): CallRecord {
     outcome: outcome.ok ? "ok" : outcome.error.code,
     durationMs: call.path.clock.now() - call.startedAt,
     resultBytes: call.resultBytes,
-    findings: call.findings.map(({ code, severity }) => ({ code, severity })),
+    findings: call.findings.map(({ code, severity, place, score }) => ({ code, severity, place, score })),
     notes: call.notes,
   };
+}
+
+/** A UUID of version 7: those of later calls sort behind, so that an index over them grows at its end. */
+function newCallId(now: number): string {
+  const time = Math.max(0, Math.floor(now)).toString(16).padStart(12, "0").slice(-12);
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }
 
 let lastTime = Number.NaN;

@@ -1,10 +1,11 @@
 /** A source's result on its way out: public URIs, the guard, hooks, taint, large results, and the Outcome; errors and progress too. */
 import { randomUUID } from "node:crypto";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CatalogReader } from "../../catalog/catalog.ts";
-import { detect } from "../../guard/detect/detect.ts";
 import { inspectResult, inspectShortResult, redact, type UntrustedOrigin } from "../../guard/inspect-result.ts";
 import { resultBytes } from "../../guard/result-size.ts";
+import { rewriteTexts, textsOf } from "../../guard/result-texts.ts";
+import { type Place, scanText } from "../../guard/scan-text.ts";
+import { scanTexts } from "../../guard/scan-texts.ts";
 import {
   neutralize,
   readableText,
@@ -14,7 +15,6 @@ import {
   wrapUntrusted,
 } from "../../guard/wrap-untrusted.ts";
 import { isLocalSource } from "../../model/capability.ts";
-import type { GuardRules } from "../../model/config.ts";
 import { describeBlock, formatBytes, truncateMiddle } from "../../model/content.ts";
 import { type ErrorObject, type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isAtLeast } from "../../model/finding.ts";
@@ -23,6 +23,7 @@ import type { CallToolResult, ContentBlock, Progress, Result } from "../../model
 import type { Source } from "../../model/source.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import type { Session } from "../../sessions/session.ts";
+import { whatIsRead } from "../../sessions/taint.ts";
 import type { CallContext } from "./call-context.ts";
 import type { Target } from "./locate.ts";
 import type { HookCall } from "./hooks.ts";
@@ -50,8 +51,8 @@ export async function inspectCallResult(
   const mayKeep = call.keepLarge === true && call.use.kind === "tool" && !isQuestion;
   const resultBytes = isKeptResult(target) ? Infinity : mayKeep ? Math.max(limit, MAX_KEPT_BYTES) : limit;
   const untrusted = untrustedResult(call, target, raw);
-  const inspection = await inspectResult(raw, { resultBytes, untrusted }, nextTurn);
-  call.findings = inspection.findings;
+  const inspection = await inspectResult(raw, { resultBytes, untrusted });
+  call.findings = [...call.findings, ...inspection.findings];
   if (inspection.verdict === "rejected") {
     const findings = inspection.findings.map(({ code, severity }) => ({ code, severity }));
     const details = findings.length === 0 ? undefined : { findings };
@@ -90,10 +91,10 @@ function isKeptResult({ source }: Target): boolean {
 /** A kept result has been inspected, but perhaps for a program; an agent gets it with boundaries. */
 function untrustedResult(call: CallContext, target: Target, raw: Result): UntrustedOrigin | undefined {
   const { source: server, name: tool } = target.capability.origin;
-  if (!isKeptResult(target)) return untrustedOrigin(call, { server, tool });
+  if (!isKeptResult(target)) return untrustedOrigin(call, { server, tool }, placeOf(call, raw));
   const mark = untrustedMarkOf(raw);
   if (mark === undefined || mark.wrapped || call.audience !== "agent") return undefined;
-  return untrustedSource(call, mark);
+  return untrustedSource(call, mark, "result");
 }
 
 function withNotes(result: Result, notes: Readonly<Record<string, unknown>>): Result {
@@ -102,21 +103,38 @@ function withNotes(result: Result, notes: Readonly<Record<string, unknown>>): Re
   return { ...result, _meta: { ...meta, "toolcrib/notes": notes } };
 }
 
-export function outcomeOf({ callId, use }: CallContext, result: Result): Outcome {
+/** Throws `tool_error` for what a tool returned that is not a result. */
+export function outcomeOf({ callId, use, target }: CallContext, result: Result): Outcome {
   if (use.kind !== "tool") return { ok: true, callId, result };
-  const answer = withContent(result);
+  const answer = withContent(result, target);
   if (answer.isError !== true) return { ok: true, callId, result: answer };
   return { ok: false, callId, error: { code: "tool_error", message: readableText(answer) }, result: answer };
 }
 
-/** A tool's result must have content; that of an old or careless server gets an empty list, and loses nothing by it. */
-function withContent(result: Result): CallToolResult {
+/** A tool's result must have content; that of an old or careless server without any gets an empty list. */
+function withContent(result: Result, target: Target | undefined): CallToolResult {
   const { content } = result;
-  if (Array.isArray(content) && content.every(isJsonObject)) {
-    // Blocks may lack a `type`; readers treat it as an unknown type.
-    return result as CallToolResult;
-  }
-  return { ...result, content: Array.isArray(content) ? content.filter(isJsonObject) : [] } as CallToolResult;
+  // Blocks may lack a `type`; readers treat it as an unknown type.
+  if (Array.isArray(content) && content.every(isJsonObject)) return result as CallToolResult;
+  if (content === undefined || content === null) return { ...result, content: [] };
+  const bad = Array.isArray(content) ? content.findIndex((block) => !isJsonObject(block)) : -1;
+  const where = bad === -1 ? "content" : `content[${bad}]`;
+  const found = kindOf(bad === -1 ? content : (content as unknown[])[bad]);
+  const { source: server, name: tool } = target?.capability.origin ?? { source: "", name: "" };
+  throw new ToolcribError(
+    "tool_error",
+    `The tool ${tool} of ${server} returned something that is not a result: ${where} is ${found}, ` +
+      `where MCP requires ${bad === -1 ? "a list of content blocks" : "a content block"}.`,
+    { hint: "This is a fault of the server; the tool may have run.", details: { server, tool, where, found } },
+  );
+}
+
+/** Never the value itself, which is the server's. */
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  const kinds: Readonly<Record<string, string>> = { string: "text", object: "an object", undefined: "nothing" };
+  return kinds[typeof value] ?? `a ${typeof value}`;
 }
 
 /**
@@ -209,13 +227,13 @@ export function failedOutcome(call: CallContext, error: ToolcribError): Outcome 
   const plain = ownName === undefined ? masked : inSessionTerms(masked, server, ownName);
 
   const tool = target?.capability.origin.name ?? call.name;
-  const untrusted = isServerWorded(plain) ? untrustedOrigin(call, { server, tool }) : undefined;
+  const untrusted = isServerWorded(plain) ? untrustedOrigin(call, { server, tool }, "error") : undefined;
   if (untrusted === undefined) return { ok: false, callId, error: plain };
   if (target !== undefined) taintSession(call, target);
   const bounded = boundedError(plain);
   const said = { content: [{ type: "text", text: bounded.message }], details: bounded.details };
   const inspection = inspectShortResult(said, untrusted);
-  call.findings = inspection.findings;
+  call.findings = [...call.findings, ...inspection.findings];
   if (inspection.verdict === "rejected") {
     const { code, message, hint } = inspection;
     return { ok: false, callId, error: { code, message, hint } };
@@ -284,12 +302,13 @@ function reworded(error: ErrorObject, { content, details }: { readonly [key: str
 const MAX_PROGRESS_LENGTH = 300;
 
 /** The progress report as this audience may see it. Only its numbers are left where the guard withholds its words. */
-export function guardedProgress({ path, audience, target }: CallContext, report: Progress): Progress {
+export function guardedProgress(call: CallContext, report: Progress): Progress {
+  const { path, audience, target } = call;
   const masked = path.mask(report);
   const server = target?.capability.origin.source ?? "";
   if (audience !== "agent" || path.isTrusted(server)) return masked;
   const { progress, total, message } = masked;
-  const said = typeof message === "string" ? allowedMessage(message, path.guard.onSuspicious) : "";
+  const said = typeof message === "string" ? allowedMessage(call, message) : "";
   // A short prefix marks it: a boundary around every step would be longer than what it is about.
   const text = path.guard.wrap === "none" ? said : `[untrusted, from ${path.displayName(server)}] ${neutralize(said)}`;
   return {
@@ -299,10 +318,30 @@ export function guardedProgress({ path, audience, target }: CallContext, report:
   };
 }
 
-function allowedMessage(message: string, onSuspicious: GuardRules["onSuspicious"]): string {
+/** A server's log messages reach clients that show them to models. Blocked ones keep their level and logger. */
+export function guardedNotice(call: CallContext, method: string, params: JsonObject): JsonObject {
+  const { path, target } = call;
+  const { onSuspicious, sensitivity } = path.guard;
+  if (method !== "notifications/message" || onSuspicious === "ignore") return params;
+  if (path.isTrusted(target?.capability.origin.source ?? "")) return params;
+  const { texts } = textsOf(params);
+  const found = scanTexts(texts, { place: "log", sensitivity });
+  const serious = [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
+  if (serious.length === 0) return params;
+  if (call.findings.length === 0) call.findings = serious;
+  if (onSuspicious === "warn") return params;
+  if (onSuspicious === "block") return { ...params, data: "[removed by the guard]" };
+  return rewriteTexts(params, (text) => redact(text, found.get(text) ?? []));
+}
+
+function allowedMessage(call: CallContext, message: string): string {
+  const { onSuspicious, sensitivity } = call.path.guard;
   const line = message.slice(0, MAX_PROGRESS_LENGTH).toWellFormed();
   if (onSuspicious === "ignore") return singleLine(line);
-  const serious = detect(line).filter(({ severity }) => isAtLeast(severity, "medium"));
+  const findings = scanText(line, { place: "progress", sensitivity });
+  const serious = findings.filter(({ severity }) => isAtLeast(severity, "medium"));
+  // A server may report a thousand times; one finding says it.
+  if (serious.length > 0 && call.findings.length === 0) call.findings = serious;
   if (serious.length === 0 || onSuspicious === "warn") return singleLine(line);
   return onSuspicious === "block" ? "" : singleLine(redact(line, serious));
 }
@@ -317,23 +356,45 @@ interface ToolOrigin {
 }
 
 /** How the guard treats what comes from there; undefined for a trusted source. */
-function untrustedOrigin(call: CallContext, { server, tool }: ToolOrigin): UntrustedOrigin | undefined {
+function untrustedOrigin(call: CallContext, { server, tool }: ToolOrigin, place: Place): UntrustedOrigin | undefined {
   const { isTrusted, displayName } = call.path;
-  return isTrusted(server) ? undefined : untrustedSource(call, { server: displayName(server), tool });
+  return isTrusted(server) ? undefined : untrustedSource(call, { server: displayName(server), tool }, place);
+}
+
+function placeOf({ use }: CallContext, result: Result): Place {
+  if (result["resultType"] === "input_required") return "elicitation";
+  if (result["isError"] === true) return "error";
+  return use.kind === "resource" || use.kind === "prompt" ? use.kind : "result";
 }
 
 /** For what is known to be untrusted, of a server as people call it. */
-function untrustedSource({ path, audience }: CallContext, { server, tool }: ToolOrigin): UntrustedOrigin {
-  const { wrap, onSuspicious } = path.guard;
+function untrustedSource({ path, audience }: CallContext, origin: ToolOrigin, place: Place): UntrustedOrigin {
+  const { server, tool } = origin;
+  const { wrap, onSuspicious, sensitivity } = path.guard;
   const wraps = wrap === "all" || (wrap === "agents" && audience === "agent");
-  return { server, tool, boundary: wraps ? randomUUID() : "", wrap: wraps, onSuspicious };
+  return { server, tool, boundary: wraps ? randomUUID() : "", wrap: wraps, onSuspicious, place, sensitivity };
 }
 
 /** From now on the session holds content that anyone may have written. */
-function taintSession({ path, callId, session, startedAt }: CallContext, { capability }: Target): void {
-  if (session.taint !== null || path.isTrusted(capability.origin.source) || !path.access.isOpenWorld(capability))
-    return;
-  session.markTainted({ callId, name: capability.name, at: startedAt });
+function taintSession({ path, callId, session, use }: CallContext, { capability }: Target): void {
+  const { source } = capability.origin;
+  const { openWorld, memory } = path.access.flowOf(capability);
+  const at = path.clock.now();
+  // What a tainted session wrote there comes from where that session had read, whoever reads it now.
+  if (memory !== undefined) {
+    for (const origin of path.taints.kept(source)) session.markTainted({ ...origin, callId, at, via: source });
+  }
+  if (!openWorld || path.isTrusted(source)) return;
+  const read = whatIsRead(use);
+  const masked = read === undefined ? [] : [path.mask(read)];
+  session.markTainted({ server: source, name: capability.name, read: masked, callId, at });
+}
+
+/** Before anything is sent: what a tainted session writes into memory may be there even if the call fails. */
+export function taintMemory({ path, session }: CallContext, { capability }: Target): void {
+  if (session.taint === null || path.access.flowOf(capability).memory !== "writes") return;
+  const telling = path.taints.keep(capability.origin.source, session.taint.origins);
+  if (telling !== undefined) session.tell(telling);
 }
 
 /** Results that are too large to return are kept for the session; larger ones than this are refused. */

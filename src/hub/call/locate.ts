@@ -193,7 +193,11 @@ export class UnavailableServers {
       .filter((pattern) => pattern.canProduce(name))
       .flatMap(({ server }) => connections.get(server) ?? [])
       .concat(session.mounted?.whoCouldGive(name) ?? [])
-      .filter((connection) => !["ready", "degraded"].includes(connection.info().state))
+      .filter((connection) => {
+        const { state, sleeping } = connection.info();
+        // What a sleeping server has is listed.
+        return state !== "ready" && state !== "degraded" && sleeping !== true;
+      })
       .filter(({ id }) => {
         const subject = { kind, publicName: name, originName: name, server: id, mounted: sessionSources.get(id) };
         return policy.decide(subject, session).verdict !== "deny";

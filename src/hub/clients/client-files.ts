@@ -15,6 +15,7 @@ import type {
   ClientScope,
   WrittenServer,
 } from "../../clients/agent-client.ts";
+import { writeServer } from "../../clients/server-entries.ts";
 import { isToolcribEntry } from "../../config/entry-reader.ts";
 import type { ChangeSet } from "../../files/change-set/change-set.ts";
 import { missingFolders } from "../../files/change-set/change-steps.ts";
@@ -72,8 +73,9 @@ export async function removeClientServers(given: ChangeTarget & RemoveRequest): 
     const { path } = request.file;
     let plan = planRemove(await readTextIfPresent(path), request, known);
     const edit = (text: string | null): string | null => (plan = planRemove(text, request, known)).text;
-    // A file that is deleted contains only what was written; it needs no backup.
-    await changes.editFile(path, edit, { mode: NEW_FILE_MODE, backup: plan.text !== null });
+    // With the last entry the copy of the file before the first goes too.
+    const isLast = !plan.records.some((entry) => entry.file === path);
+    await changes.editFile(path, edit, { mode: NEW_FILE_MODE, backup: isLast ? "remove" : true });
     if (plan.records !== known) await editWrittenEntries(changes, home, () => plan.records);
     return plan;
   });
@@ -170,7 +172,8 @@ export function planWrite(before: string | null, request: WriteRequest, known: r
       const edited = editor.set(base, path, value);
       const by = earlier?.by ?? request.by ?? WRITTEN_BY_CONNECT;
       const place = { client: client.id, scope: file.scope, file: file.path, id, by, path: [...path] };
-      const common = { ...place, digest: entryDigest(value) };
+      const bare = bareDigest(client, file, editor.parse(edited.text), id);
+      const common = { ...place, digest: entryDigest(value), bareDigest: bare };
       if (earlier !== undefined && original === undefined) {
         // What it made and replaced is what counts when it goes.
         records.push({ ...earlier, ...common, undo: undefined });
@@ -196,14 +199,23 @@ export function planWrite(before: string | null, request: WriteRequest, known: r
 
 function renderEntry(client: AgentClient, id: string, server: WrittenServer): JsonObject {
   assertNoSecrets(client, id, server);
-  const value = client.write(id, server);
+  const value = writeServer(client, id, server);
   if (value !== undefined) return value;
+  if (
+    "url" in server &&
+    server.token !== undefined &&
+    client.write(id, { ...server, token: undefined }) !== undefined
+  ) {
+    throw new ToolcribError("invalid_arguments", `${client.name} cannot read a token from a variable.`, {
+      hint: "Use --token-stdin to write the token itself, or --stdio, which needs none.",
+    });
+  }
   throw new ToolcribError(
     "invalid_arguments",
     "url" in server
       ? `${client.name} cannot reach a server by ${server.transport === "sse" ? "SSE" : "URL"} in its file.`
       : `${client.name} cannot start a server with these settings.`,
-    { hint: "url" in server ? "Leave --url out: then it starts Toolcrib itself." : undefined },
+    { hint: "url" in server ? "Use --stdio: then it starts Toolcrib itself." : undefined },
   );
 }
 
@@ -269,7 +281,9 @@ export function planRemove(before: string | null, request: RemoveRequest, known:
       // An entry before it may have passed its containers on.
       const entry = records.find(isThis);
       if (entry === undefined) continue;
-      const { text: after, outcome } = withoutEntry(editor, text, entry, force);
+      const isOurs = (document: unknown): boolean =>
+        force || (entry.bareDigest !== undefined && bareDigest(client, file, document, entry.id) === entry.bareDigest);
+      const { text: after, outcome } = withoutEntry(editor, text, entry, isOurs);
       if (outcome === "edited") {
         kept.push({ id: entry.id, reason: "edited" });
         continue;
@@ -304,14 +318,15 @@ function withoutEntry(
   editor: TextEditor,
   text: string | null,
   { path, madeFrom, digest, replaced, undo }: WrittenEntry,
-  force: boolean,
+  isOurs: (document: unknown) => boolean,
 ): { text: string | null; outcome: "removed" | "edited" | "absent" } {
   if (text === null) return { text, outcome: "absent" };
   const original = undo === undefined ? undefined : revertPatch(text, undo);
   if (original !== undefined) return { text: original, outcome: "removed" };
-  const value = valueAt(editor.parse(text), path);
+  const document = editor.parse(text);
+  const value = valueAt(document, path);
   if (value === undefined) return { text, outcome: "absent" };
-  if (entryDigest(value) !== digest && !force) return { text, outcome: "edited" };
+  if (entryDigest(value) !== digest && !isOurs(document)) return { text, outcome: "edited" };
   const after =
     replaced === undefined ? editor.remove(text, path, { alsoFrom: madeFrom }) : editor.set(text, path, replaced).text;
   return { text: after, outcome: "removed" };
@@ -372,6 +387,8 @@ const WrittenEntrySchema = z.object({
   madeFolders: z.array(z.string()).optional(),
   /** Of the entry as written; a different one now means that it was edited. */
   digest: z.string(),
+  /** Of a URL without its headers: a token that the user entered since does not make it someone else's. */
+  bareDigest: z.string().optional(),
   /** The value that was replaced. It may contain secrets of other programs, so only the user can read the file. */
   replaced: z.unknown().optional(),
   undo: PatchSchema.optional(),
@@ -407,6 +424,12 @@ function isEntryAt(entry: WrittenEntry, file: string, path: readonly PathStep[])
 /** Does not depend on the order of keys: programs that rewrite their file may change it. */
 function entryDigest(value: unknown): string {
   return hash("sha256", canonicalJson(value));
+}
+
+/** Undefined for a command. */
+function bareDigest(client: AgentClient, file: ClientFile, document: unknown, id: string): string | undefined {
+  const { headers: _headers, ...entry } = client.read(document, file).servers[id] ?? {};
+  return ["url", "httpUrl", "serverUrl"].some((key) => entry[key] !== undefined) ? entryDigest(entry) : undefined;
 }
 
 /** Runs a task on the text of a client's file. An error names the file, which is not changed. */

@@ -1,7 +1,11 @@
-/** The command with which another program starts this Toolcrib over stdio. */
+/** How another program reaches this Toolcrib: the command that starts it over stdio, and the token for its URL. */
 import { existsSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { homeConfigFile, toolcribHome } from "../../config/find-config.ts";
+import type { HttpConfig } from "../../model/config.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
+import { specStrings } from "../../secrets/resolve-spec.ts";
+import { findReferences, type Reference, tryParseReferences } from "../../secrets/secret-references.ts";
 
 export interface GatewayOptions {
   /** This server alone instead of the whole catalog. */
@@ -18,6 +22,49 @@ export interface GatewayCommand {
   readonly command: string;
   readonly args: string[];
   readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A token of `http.auth` that a client may use. */
+interface ClientToken {
+  /** The variable that it is in, if it is in one. */
+  readonly env?: string | undefined;
+  /** That it is bound to. */
+  readonly role?: string | undefined;
+}
+
+/** One that lets a client call tools, in this role if one is given; in a variable if possible, and with the fewest rights. */
+export function findClientToken(auth: HttpConfig["auth"], role?: string): ClientToken | undefined {
+  const usable = (auth?.tokens ?? [])
+    .filter(({ scopes }) => scopes.includes("admin") || scopes.includes("call"))
+    .filter((each) => role === undefined || each.role === undefined || each.role === role)
+    .toSorted((a, b) => Number(a.scopes.includes("admin")) - Number(b.scopes.includes("admin")))
+    .map((each) => ({ env: onlyVariable(each.token), role: each.role }));
+  return usable.find(({ env }) => env !== undefined) ?? usable[0];
+}
+
+function onlyVariable(text: string): string | undefined {
+  const parts = tryParseReferences(text) ?? [];
+  const [only] = parts;
+  return parts.length === 1 && typeof only === "object" ? variableOf(only) : undefined;
+}
+
+/** The environment variables that a hub with this config cannot do without, by the servers that name them. */
+export function neededVariables({ servers }: Pick<LoadedConfig, "servers">): Map<string, string[]> {
+  const needed = new Map<string, string[]>();
+  for (const spec of servers.filter(({ enabled }) => enabled)) {
+    for (const reference of specStrings(spec).flatMap(({ text }) => findReferences(text))) {
+      const name = variableOf(reference);
+      if (name === undefined || (reference.kind === "variable" && reference.fallback !== undefined)) continue;
+      const ids = needed.get(name) ?? [];
+      if (!ids.includes(spec.id)) needed.set(name, [...ids, spec.id]);
+    }
+  }
+  return needed;
+}
+
+function variableOf(reference: Reference): string | undefined {
+  if (reference.kind === "variable") return reference.name;
+  return reference.provider === "env" ? reference.path : undefined;
 }
 
 /**

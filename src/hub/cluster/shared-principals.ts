@@ -1,13 +1,14 @@
 /**
- * State of a caller that all nodes share: approvals for its session, approvals for one call, and taint. Each node has its own
- * session for the caller, and this keeps them in sync. Each fact is an entry of its own, so that concurrent writes lose nothing.
+ * State of a caller that all nodes share: approvals for its session, and for one call. Each node has its own session for the
+ * caller, and this keeps them in sync. Each fact is an entry of its own, so that concurrent writes lose nothing. Taint is shared
+ * through the store.
  */
 import { hash } from "node:crypto";
 import { endsWithin } from "../../base/async.ts";
 import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { Session, Taint } from "../../sessions/session.ts";
+import type { Session } from "../../sessions/session.ts";
 
 /** Longer than the idle time of a session: the node that has the session renews its entries. */
 const TTL_MS = 60 * 60_000;
@@ -23,16 +24,12 @@ export interface CallGrant {
   readonly rounds: number;
 }
 
-interface PrincipalState {
-  readonly grants: Set<string>;
-  taint: Taint | undefined;
-}
-
 export class SharedPrincipals {
   readonly #map: SharedMap;
   readonly #cluster: Pick<Cluster, "isUp">;
   readonly #clock: Clock;
-  readonly #known = new Map<string, PrincipalState>();
+  /** The approvals of each principal. */
+  readonly #known = new Map<string, Set<string>>();
   readonly #sessions = new Map<string, Set<Session>>();
   /** Entries that could not be published yet. */
   readonly #untold = new Map<string, JsonObject>();
@@ -61,10 +58,7 @@ export class SharedPrincipals {
     const sessions = this.#sessions.get(principal) ?? new Set();
     this.#sessions.set(principal, sessions.add(session));
     session.closing.addEventListener("abort", () => this.#detach(principal, session), { once: true });
-    session.onTainted = (taint) => session.tell(this.#put(`${principal}.taint`, { ...taint }));
-    const known = this.#known.get(principal);
-    for (const grant of known?.grants ?? []) session.granted.add(grant);
-    if (known?.taint !== undefined) session.taintedElsewhere(known.taint);
+    for (const grant of this.#known.get(principal) ?? []) session.granted.add(grant);
   }
 
   /** Shares an approval for the session. */
@@ -121,18 +115,11 @@ export class SharedPrincipals {
     const [principal = "", kind] = key.split(".");
     const value = this.#map.get(key);
     // Expired entries are forgotten with their sessions.
-    if (value === undefined || (kind !== "grant" && kind !== "taint")) return;
-    const known = this.#known.get(principal) ?? { grants: new Set<string>(), taint: undefined };
-    this.#known.set(principal, known);
-    const sessions = this.#sessions.get(principal) ?? [];
-    if (kind === "grant" && typeof value["grant"] === "string") {
-      known.grants.add(value["grant"]);
-      for (const session of sessions) session.granted.add(value["grant"]);
-    }
-    const taint = kind === "taint" ? taintOf(value) : undefined;
-    if (taint === undefined) return;
-    known.taint ??= taint;
-    for (const session of sessions) session.taintedElsewhere(taint);
+    if (kind !== "grant" || typeof value?.["grant"] !== "string") return;
+    const { grant } = value;
+    const known = this.#known.get(principal) ?? new Set<string>();
+    this.#known.set(principal, known.add(grant));
+    for (const session of this.#sessions.get(principal) ?? []) session.granted.add(grant);
   }
 
   #detach(principal: string, session: Session): void {
@@ -167,9 +154,4 @@ function shortHash(text: string): string {
 
 function numberOf(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
-}
-
-function taintOf({ callId, name, at }: JsonObject): Taint | undefined {
-  if (typeof callId !== "string" || typeof name !== "string" || typeof at !== "number") return undefined;
-  return { callId, name, at };
 }

@@ -2,7 +2,7 @@
 import { CallLimits } from "../../policy/call-limits.ts";
 import { thisMachine } from "../../skills/needs.ts";
 import { Tracing } from "../../telemetry/tracing.ts";
-import { auditSink } from "../audit/audit-sink.ts";
+import { auditSink } from "../audit/hub-audit.ts";
 import { Approvals } from "../call/approvals.ts";
 import { HookChain } from "../call/hooks.ts";
 import type { HubOptions } from "../hub-options.ts";
@@ -57,6 +57,7 @@ export async function buildCalls(
   const parts: HubParts = {
     ...{ clock, cluster, redactor, registry, catalog, sessionSources, skills, definitions, approvals, limits, tracing },
     servers: connections,
+    taints: sessions.taints,
     hooks: new HookChain(),
     audit: auditSink(auditLog, events),
     call: (caller, request) => current.callTool(caller, request),

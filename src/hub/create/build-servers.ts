@@ -5,6 +5,7 @@ import { VERSION } from "../../model/version.ts";
 import { OAuth } from "../../secrets/oauth/oauth.ts";
 import { type SessionHost, SessionSources } from "../../sessions/session-parts.ts";
 import { FileEraMemory } from "../../upstream/era-memory.ts";
+import { KnownLists } from "../../upstream/known-lists.ts";
 import { isPublishedPort } from "../../upstream/sandbox/container-http-wire.ts";
 import { reapLeftContainers } from "../../upstream/sandbox/live-containers.ts";
 import { ALL_CAPABILITIES, rootFor } from "../../upstream/server-requests.ts";
@@ -51,7 +52,9 @@ export async function buildServers(
   const connectionSettings: ConnectionSettings = { logLevel: options.logLevel ?? "info", idleClient: undefined };
   const deps = connectionDeps(base, { pids, stderr, connectionSettings }, options);
   const clustered = clusteredServers(cluster, config, clock);
-  const connections = new ServerConnections({ deps, clustered, catalog, events, sessions });
+  const known = new KnownLists({ store: base.opened.store, warn });
+  await known.prepare(config.servers);
+  const connections = new ServerConnections({ deps, known, clustered, catalog, events, sessions });
   const sessionSources = new SessionSources();
   const definitions = await DefinitionWatch.open({
     config,

@@ -11,6 +11,7 @@ import { Hub } from "../hub.ts";
 import { HubPins } from "../pins/hub-pins.ts";
 import type { ConfigSource } from "../reload/config-source.ts";
 import { Reloader } from "../reload/reloader.ts";
+import type { ServerConnections } from "../servers/server-connections.ts";
 import { ServerRegistry } from "../servers/server-registry.ts";
 import { SkillImports } from "../skills/skill-imports.ts";
 import { buildCalls, type CallParts } from "./build-calls.ts";
@@ -65,7 +66,7 @@ async function startHub(
   userSkills.offer(config, parts.skills);
   for (const spec of config.servers) connections.add(spec);
 
-  const isWanted = (spec: ServerSpec): boolean => shouldConnect(spec, options.connect);
+  const isWanted = (spec: ServerSpec): boolean => shouldConnect(spec, connections, options.connect);
   const waitFor = (connecting: Promise<unknown>): Promise<void> => waitForConnections(connecting, options.wait, clock);
   const reloader = new Reloader({
     ...{ parts, current, location, events, secrets, plugins, userSkills, stored, isWanted, waitFor },
@@ -91,6 +92,7 @@ async function startHub(
     keepArguments: config.config.audit.arguments,
     // A hub that is there for one command leaves no trace of its session.
     store: options.store === "existing" ? undefined : store,
+    sessions: store && audit.sessionsOf(store.sessions),
     home,
     hub: () => hub,
     others: () => shared?.approvals,
@@ -180,9 +182,14 @@ async function waitForConnections(connecting: Promise<unknown>, wait: HubOptions
   else await endsWithin(connecting, { ms: typeof wait === "number" ? wait : DEFAULT_WAIT_MS, clock });
 }
 
-function shouldConnect({ id, enabled, autoConnect }: ServerSpec, connect: HubOptions["connect"] = "auto"): boolean {
+function shouldConnect(
+  spec: ServerSpec,
+  connections: ServerConnections,
+  connect: HubOptions["connect"] = "auto",
+): boolean {
   if (connect === "none") return false;
-  return connect === "auto" ? enabled && autoConnect : connect.includes(id);
+  if (connect !== "auto") return connect.includes(spec.id);
+  return spec.enabled && spec.autoConnect && !connections.waitsForUse(spec);
 }
 
 /** @returns Stops listening to the signal. */

@@ -5,6 +5,7 @@ import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Tool } from "../../model/tool.ts";
 import type { SessionHost } from "../../sessions/session-parts.ts";
 import { Session, type SessionOptions } from "../../sessions/session.ts";
+import type { Taints } from "../call/taints.ts";
 import type { HubEvents } from "../hub-events.ts";
 import type { HubOptions } from "../hub-options.ts";
 
@@ -13,14 +14,17 @@ const SESSION_TOOL_GROUP = "session";
 
 /** The sessions of a hub: its own, those that were opened, and what is left of those that were closed. */
 export class HubSessions {
+  /** The origins of what they have read and anyone may have written. */
+  readonly taints: Taints;
   readonly #events: Emitter<HubEvents>;
   readonly #open = new Set<Session>();
   readonly #ending = new Set<Promise<void>>();
   #host: SessionHost | undefined;
   #own: Session | undefined;
 
-  constructor(events: Emitter<HubEvents>) {
+  constructor(events: Emitter<HubEvents>, taints: Taints) {
     this.#events = events;
+    this.taints = taints;
   }
 
   /** Opens the hub's own session. From now on others can be opened. */
@@ -43,6 +47,7 @@ export class HubSessions {
 
   open(options: SessionOptions): Session {
     const session = new Session(options, (closed) => this.#ended(closed), this.#host);
+    this.taints.attach(session, options);
     if (options.tools !== undefined) addSessionTools(session, options.tools);
     this.#open.add(session);
     this.#events.emit("session", { session, open: true });
@@ -51,6 +56,7 @@ export class HubSessions {
 
   /** Resolves when no process of a session is left. */
   async close(): Promise<void> {
+    this.taints.close();
     this.own.close();
     for (const session of this.#open) session.close();
     await Promise.all([this.own.over, ...this.#ending]);

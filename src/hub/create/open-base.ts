@@ -11,8 +11,8 @@ import { thisMachine } from "../../skills/needs.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import { loadPlugins, type PluginHandle } from "../../tools/plugins.ts";
 import { ToolRegistry } from "../../tools/tool-registry.ts";
-import type { HubAudit } from "../audit/hub-audit.ts";
-import { lookUpAuditKeys, openAudit } from "../audit/open-audit.ts";
+import { type HubAudit, lookUpAuditKeys, openAudit } from "../audit/hub-audit.ts";
+import { Taints } from "../call/taints.ts";
 import { openHubCluster } from "../cluster/hub-cluster.ts";
 import { type SharedState } from "../cluster/shared-state.ts";
 import { openSharedState } from "../cluster/hub-cluster.ts";
@@ -68,7 +68,8 @@ export async function openBase(source: ConfigSource | undefined, options: HubOpt
     const joins = options.cluster === true;
     cluster = await openHubCluster(loaded, { ...opened, joins, redactor, clock, warn });
     shared = await openSharedState({ cluster, store, place: location, clock, redactor, events, warn });
-    const sessions = new HubSessions(events);
+    const taints = new Taints({ clock, store, warn, sessions: () => sessions.all() });
+    const sessions: HubSessions = new HubSessions(events, taints);
     return {
       ...{ env, clock, home, location, redactor, events, warnings, warn, current, sessions, opened, cluster, shared },
       loaded: (await shared?.begin(loaded)) ?? loaded,
@@ -122,6 +123,7 @@ export async function applyConfig(base: HubBase, options: HubOptions): Promise<C
     redact: redactor.mask,
     warn,
   });
+  base.sessions.taints.audit = auditLog;
   cluster?.on("forged", (details) => {
     auditLog.event({ time: new Date(clock.now()).toISOString(), event: "cluster.forged", details: { ...details } });
   });

@@ -20,6 +20,7 @@ import type { Tracing } from "../../telemetry/tracing.ts";
 import type { ToolRegistry } from "../../tools/tool-registry.ts";
 import { AccessControl } from "../call/access-control.ts";
 import type { Approvals } from "../call/approvals.ts";
+import type { Taints } from "../call/taints.ts";
 import type { CallOptions, CallPath, CallRequest } from "../call/call-context.ts";
 import { runCall } from "../call/call-pipeline.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
@@ -33,6 +34,7 @@ import { OfferedTools } from "../view/offered-tools.ts";
 import { SEARCH_SOURCE } from "../view/search-definitions.ts";
 import { SearchTools, type SearchToolsOptions, ToolSearch } from "../view/search-tools.ts";
 import { type View, Views } from "../view/view.ts";
+import { serverIdentity } from "./server-identity.ts";
 
 /** Parts that live as long as the hub, whatever the config says. */
 export interface HubParts {
@@ -48,6 +50,7 @@ export interface HubParts {
   readonly skills: SkillSources;
   readonly definitions: DefinitionWatch;
   readonly approvals: Approvals;
+  readonly taints: Taints;
   readonly limits: CallLimits;
   readonly hooks: HookChain;
   readonly audit: AuditSink;
@@ -115,16 +118,18 @@ export interface Wiring {
   /** The path of a session: its own servers and tools come after the hub's, and its secrets are masked in its calls only. */
   readonly pathFor: (session: Session) => CallPath;
   readonly views: Views;
+  readonly search: ToolSearch;
   readonly offered: OfferedTools;
 }
 
 export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
   const { clock, redactor, registry, catalog, servers, sessionSources, skills, definitions } = parts;
-  const { approvals, limits, hooks, audit, tracing, call, searching } = parts;
+  const { approvals, taints, limits, hooks, audit, tracing, call, searching } = parts;
   const { guard, limits: limitValues, secrets, tools } = config.config;
   const policy = buildPolicy(config);
   const catalogOf = (session: Session): CatalogReader => session.mounted?.reader ?? catalog;
   const tagsOf = tagsBySource(config.servers);
+  const isTrusted = trustedSources(config.servers, (id) => servers.get(id)?.spec);
   const access = new AccessControl({
     policy,
     classes: new ToolClasses(guard.classes),
@@ -135,19 +140,24 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     mounted: (source) => sessionSources.get(source),
     skillOf: ({ source, name }) => (source === SKILLS_SOURCE ? skills.skillOf(source, name)?.facts.name : undefined),
     serverOf: (source) => skills.serverOf(source) ?? source,
+    identityOf: (source) => {
+      const connection = servers.get(source) ?? sessionSources.get(source)?.connection;
+      return connection && serverIdentity(connection.spec, connection.info().serverName);
+    },
+    isTrusted,
     objections: definitions.objections,
   });
   const views = new Views(catalog, access);
   const search = new ToolSearch({ catalog, views, tagsOf });
   const isThere = (session: Session): boolean => tools.max !== undefined || searching.has(session);
   const path: CallPath = {
-    ...{ clock, catalog, access, approvals, limits, limitValues, hooks, guard, audit, tracing },
+    ...{ clock, catalog, access, approvals, taints, limits, limitValues, hooks, guard, audit, tracing },
     unavailable: new UnavailableServers({ config, connections: servers, policy, sessionSources }),
     unlisted: new UnlistedResources({ catalogOf, connections: servers, access }),
     searchTools: new SearchTools({ search, views, call, isThere }),
     isOwnSkillUri: (uri) => skills.isOwnSkillUri(uri),
     visibleNames: (caller, kind) => views.names(caller, kind),
-    isTrusted: trustedSources(config.servers, (id) => servers.get(id)?.spec),
+    isTrusted,
     displayName: (source) => source,
     mask: redactor.maskAll,
     maskResult: secrets.maskResults ? redactor.maskContent : (result) => result,
@@ -179,6 +189,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     path,
     pathFor,
     views,
+    search,
     offered: new OfferedTools({ max: tools.max, views, search, access, onSearchOffered }),
   };
 }

@@ -2,7 +2,7 @@
  * What is suspicious about the entry of a server when its values are filled in: the scan of a skill sees templates, and
  * what runs is this. Nothing around it can excuse a finding here, since no line of it is an example.
  */
-import { excerptOf } from "../../guard/detect/show-hidden.ts";
+import { excerptOf } from "../../base/visible-text.ts";
 import { scanTexts } from "../../guard/scan-texts.ts";
 import type { ServerEntryInput } from "../../model/server-spec.ts";
 import type { SkillFinding, SkillSeverity } from "../../model/skill.ts";
@@ -57,7 +57,7 @@ function scanLine(line: string): FindingDraft[] {
   const subject: Subject = { skill, document: text, security: false, isOwn: () => false };
   const signs = [
     ...RULES.flatMap((rule) => [...signsOf(rule, text, subject)]),
-    ...guardSigns(text, scanTexts([text.raw]).get(text.raw) ?? []),
+    ...guardSigns(text, scanTexts([text.raw], { place: "skill" }).get(text.raw) ?? []),
   ];
   return signs.map(({ code, severity, message, near = line }) => {
     return { code, severity, message, excerpt: excerptOf(near, 0, near.length) };

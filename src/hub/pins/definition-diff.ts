@@ -1,7 +1,7 @@
 /** The difference between two definitions, for a person who decides whether to trust the new one. */
 import { diffSequences, type Step } from "../../base/sequence-diff.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
-import { showHidden } from "../../guard/detect/show-hidden.ts";
+import { showHidden } from "../../base/visible-text.ts";
 
 const VALUE_LENGTH = 2000;
 /** A definition may differ in a thousand places; the first ones are enough to refuse it. */

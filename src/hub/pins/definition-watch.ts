@@ -72,7 +72,7 @@ export class DefinitionWatch {
     this.#pins = pins;
     this.#scanned = new ScannedDefinitions({
       clock: options.clock,
-      mode: () => this.#config.config.guard.definitions,
+      guard: () => this.#config.config.guard,
       isTrusted: (source) => this.#isTrusted(source),
       onSuspicious: ({ kind, origin }, findings) => {
         const message = `The definition of the ${kind} ${origin.name} looks like an attack: ${excerpts(findings)}`;
@@ -113,6 +113,10 @@ export class DefinitionWatch {
   /** From now on another config applies. The listed definitions are checked again if it has other rules for them. */
   configure(config: LoadedConfig, isTrusted: (source: string) => boolean): void {
     const isSame = isDeepStrictEqual(this.#config.config.guard, config.config.guard);
+    if (!isSame) {
+      this.#scannedTexts.clear();
+      this.#scanned.forget();
+    }
     this.#config = config;
     this.#isTrusted = isTrusted;
     const before = this.#pins;
@@ -184,7 +188,9 @@ export class DefinitionWatch {
     if (this.#config.config.guard.definitions === "ignore") return [];
     let serious = this.#scannedTexts.get(text);
     if (serious === undefined) {
-      serious = scanInstructions(text).filter(({ severity }) => isAtLeast(severity, "medium"));
+      serious = scanInstructions(text, this.#config.config.guard.sensitivity).filter(({ severity }) =>
+        isAtLeast(severity, "medium"),
+      );
       if (this.#scannedTexts.size >= MAX_SCANNED_TEXTS) this.#scannedTexts.clear();
       this.#scannedTexts.set(text, serious);
     }
@@ -236,13 +242,15 @@ function originOf({ tool }: Shadowing): { source: string; name: string } {
 
 /** The search for shadowing compares all tools. While many servers connect, it may take this share of the time. */
 const MAX_TIME_SHARE = 1 / 20;
-/** Up to this many are scanned at once. */
-const MAX_IMMEDIATE_TOOLS = 1000;
+/** Up to this many are compared at once. */
+const MAX_IMMEDIATE_TOOLS = 100;
+/** A hub whose servers are all known at its start answers its first client before it compares their tools. */
+const MIN_WAIT_MS = 1000;
 
 interface ScannedDefinitionsOptions {
   readonly clock: Clock;
   /** Asked each time: the config may change. */
-  readonly mode: () => GuardRules["definitions"];
+  readonly guard: () => Pick<GuardRules, "definitions" | "sensitivity">;
   readonly isTrusted: (source: string) => boolean;
   readonly onSuspicious: (capability: Capability, findings: readonly DefinitionFinding[]) => void;
   /** Findings that were not reported before, of any severity. */
@@ -252,7 +260,7 @@ interface ScannedDefinitionsOptions {
 export class ScannedDefinitions {
   readonly #options: ScannedDefinitionsOptions;
   /** Definitions are immutable objects, so each is scanned once in its life. */
-  readonly #scanned = new WeakMap<object, readonly DefinitionFinding[]>();
+  #scanned = new WeakMap<object, readonly DefinitionFinding[]>();
   readonly #told = new Set<string>();
   #latest: readonly ToolCapability[] = [];
   /** Sources of the latest tools that are trusted. */
@@ -266,7 +274,7 @@ export class ScannedDefinitions {
 
   /** Call it with all listed capabilities whenever they change. */
   check(capabilities: readonly Capability[]): void {
-    if (this.#options.mode() === "ignore") return;
+    if (this.#options.guard().definitions === "ignore") return;
     const trusted = new Set<string>();
     for (const [source, listed] of Map.groupBy(capabilities, ({ origin }) => origin.source)) {
       if (this.#options.isTrusted(source)) trusted.add(source);
@@ -274,9 +282,15 @@ export class ScannedDefinitions {
     }
     this.#trusted = trusted;
     this.#latest = capabilities.filter((capability): capability is ToolCapability => capability.kind === "tool");
-    if (this.#latest.length <= MAX_IMMEDIATE_TOOLS || this.#lastTookMs === 0) this.#checkTogether();
+    if (this.#latest.length <= MAX_IMMEDIATE_TOOLS) return this.#checkTogether();
     // It withholds nothing and only reports, so it can wait.
-    else this.#stopTimer ??= this.#options.clock.after(this.#lastTookMs / MAX_TIME_SHARE, () => this.#checkTogether());
+    const waitMs = Math.max(this.#lastTookMs / MAX_TIME_SHARE, MIN_WAIT_MS);
+    this.#stopTimer ??= this.#options.clock.after(waitMs, () => this.#checkTogether());
+  }
+
+  /** Other rules apply from now on. */
+  forget(): void {
+    this.#scanned = new WeakMap();
   }
 
   close(): void {
@@ -307,7 +321,7 @@ export class ScannedDefinitions {
   }
 
   objectionTo(capability: Capability): Decision | undefined {
-    if (this.#options.mode() !== "quarantine") return undefined;
+    if (this.#options.guard().definitions !== "quarantine") return undefined;
     const [worst] = this.findings(capability);
     if (worst === undefined) return undefined;
     const where = `its own definition (${worst.path}); guard.definitions is quarantine`;
@@ -322,7 +336,9 @@ export class ScannedDefinitions {
   #scan({ definition }: Capability): readonly DefinitionFinding[] {
     let findings = this.#scanned.get(definition);
     if (findings === undefined) {
-      findings = scanDefinition(definition).filter(({ finding }) => isAtLeast(finding.severity, "medium"));
+      findings = scanDefinition(definition, this.#options.guard().sensitivity).filter(({ finding }) =>
+        isAtLeast(finding.severity, "medium"),
+      );
       this.#scanned.set(definition, findings);
     }
     return findings;

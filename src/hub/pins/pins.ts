@@ -1,4 +1,5 @@
 /** The pins of a hub: what everything that a server offers was when it was first seen or last approved. */
+import { isDeepStrictEqual } from "node:util";
 import { fingerprint } from "../../guard/fingerprint.ts";
 import {
   changedVerdict,
@@ -259,8 +260,10 @@ export class Pins {
   async refresh(): Promise<boolean> {
     if (this.mode === "off" || !this.#storage.hasChanged()) return false;
     const problem = this.#unusable?.message;
+    const before = this.#table;
     await this.#load();
-    if (problem !== undefined && this.#unusable?.message === problem) return false;
+    // Also a write of our own changes the file, and may be seen before it is known to be ours.
+    if (problem === this.#unusable?.message && isDeepStrictEqual(before, this.#table)) return false;
     for (const server of this.#current.keys()) this.#compare(server);
     this.#onEvent({ type: "updated" });
     return true;

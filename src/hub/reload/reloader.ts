@@ -192,6 +192,7 @@ export class Reloader {
     // All that can fail comes first.
     const newPlugins = await this.#loadPlugins(config);
     await parts.definitions.prepare(config);
+    await servers.prepare(config.servers);
     if (this.#closed) for (const plugin of newPlugins) plugin.unregister();
     this.#refuseIfClosed();
 

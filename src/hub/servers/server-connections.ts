@@ -1,17 +1,20 @@
 /** The servers of a hub over time: who serves under each id, who is about to take over, and who is on the way out. */
 import type { Catalog } from "../../catalog/catalog.ts";
 import { Emitter } from "../../base/emitter.ts";
-import type { ServerSpec } from "../../model/server-spec.ts";
+import { isLazy, type ServerSpec } from "../../model/server-spec.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
 import { ClusteredConnection } from "../../upstream/clustered/clustered-connection.ts";
 import type { ClusteredServers } from "../../upstream/clustered/clustered-servers.ts";
+import { type KnownLists, offersAnything } from "../../upstream/known-lists.ts";
 import { serverConnection, type ServerConnection } from "../../upstream/server-connection.ts";
 import type { HubSessions } from "../create/hub-sessions.ts";
 import type { HubEvents } from "../hub-events.ts";
 
 export interface ServerConnectionsOptions {
   readonly deps: ConnectionDeps;
+  /** Of lazy servers. */
+  readonly known: KnownLists;
   /** Of a node: where programs run is the cluster's to say. */
   readonly clustered: ClusteredServers | undefined;
   readonly catalog: Catalog;
@@ -73,6 +76,17 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     return new Map(this.list().map(({ id, spec }) => [id, this.#successors.get(id)?.connection.spec ?? spec] as const));
   }
 
+  /** Call it before servers of another config are added or changed: lazy ones are listed from the first moment on. */
+  prepare(specs: readonly ServerSpec[]): Promise<void> {
+    return this.#options.known.prepare(specs);
+  }
+
+  /** Whether it waits for its first use. */
+  waitsForUse(spec: ServerSpec): boolean {
+    const { known, clustered } = this.#options;
+    return isLazy(spec) && known.has(spec) && (clustered === undefined || spec.url !== undefined);
+  }
+
   /** Its tools join the catalog when it is connected. */
   add(spec: ServerSpec): ServerConnection {
     const connection = this.#make(spec);
@@ -103,11 +117,12 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     this.#dismissSuccessor(spec.id);
     const present = this.get(spec.id);
     if (present === undefined) return async () => {};
-    const { autoConnect } = present.spec;
+    const before = present.spec;
     if (!present.respec(spec)) return () => this.#replace(present, spec, wantsConnection);
     return async () => {
       // Only if that is what changed: a user who disconnected it by hand meant it.
-      if (wantsConnection && !autoConnect) await this.connect(present);
+      const waited = !before.autoConnect || (isLazy(before) && !isLazy(spec));
+      if (wantsConnection && waited) await this.connect(present);
       if (present.settled === undefined) return;
       await present.settled();
       if (this.get(spec.id) === present) this.emit("replaced", present);
@@ -134,14 +149,17 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     const all = this.all();
     this.#successors.clear();
     await Promise.all(all.map((connection) => connection.close()));
+    await this.#options.known.settled();
     this.#options.clustered?.close();
   }
 
   #make(spec: ServerSpec): ServerConnection {
-    const { deps, clustered } = this.#options;
+    const { deps, known, clustered } = this.#options;
     // What has an address is reached from every node.
     const runsAnywhere = clustered === undefined || spec.url !== undefined;
-    return runsAnywhere ? serverConnection(spec, deps) : new ClusteredConnection(spec, deps, clustered);
+    return runsAnywhere
+      ? serverConnection(spec, deps, known.memoryOf(spec))
+      : new ClusteredConnection(spec, deps, clustered);
   }
 
   async #replace(present: ServerConnection, spec: ServerSpec, wantsConnection: boolean): Promise<void> {
@@ -150,7 +168,7 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     this.#successors.set(spec.id, successor);
     // A user may have connected by hand what does not connect by itself.
     const connects = spec.enabled && (wantsConnection || present.info().status === "connected");
-    if (!connects || !offersAnything(present)) this.#succeed(spec.id, successor);
+    if (!connects || !offersAnything(present.definitions())) this.#succeed(spec.id, successor);
     if (connects) await this.connect(connection);
     if (this.#successors.get(spec.id) === successor) this.#succeed(spec.id, successor);
   }
@@ -215,11 +233,6 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     this.#leaving.add(connection);
     void over.catch(() => {}).finally(() => this.#leaving.delete(connection));
   }
-}
-
-function offersAnything(connection: ServerConnection): boolean {
-  const { tools, resources, templates, prompts } = connection.definitions();
-  return tools.length + resources.length + templates.length + prompts.length > 0;
 }
 
 /**

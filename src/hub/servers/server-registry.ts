@@ -9,7 +9,7 @@ import type { ServerDetail, TestedServer } from "../../contract/server-schemas.t
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
-import type { ServerSpec } from "../../model/server-spec.ts";
+import { isLazy, type ServerSpec } from "../../model/server-spec.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { StoredServer } from "../../store/store.ts";
 import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
@@ -89,6 +89,7 @@ export class ServerRegistry {
       editable: server !== undefined,
       enabled: spec.enabled,
       autoConnect: spec.autoConnect,
+      start: isLazy(spec) ? ("lazy" as const) : ("eager" as const),
       config: entry,
       stderr: [...stderr.lines(id)],
       history: this.#history.of(id),

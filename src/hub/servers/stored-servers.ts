@@ -223,7 +223,15 @@ export function unusableInfo({ server: { id, entry }, origin, reason }: Unusable
   return {
     ...{ id, name: id, origin, lastError: reason, hint: "Change its entry, or remove it." },
     ...{ state: "failed", status: "error", transport: entry["url"] === undefined ? "stdio" : "http" },
-    ...{ capabilities: {}, toolCount: 0, serverVersion: null, connectedAt: null, era: null, protocolVersion: null },
+    ...{
+      capabilities: {},
+      toolCount: 0,
+      serverName: null,
+      serverVersion: null,
+      connectedAt: null,
+      era: null,
+      protocolVersion: null,
+    },
     ...{ tags: [], warnings: [] },
   };
 }
@@ -236,6 +244,7 @@ export function unusableDetail(left: UnusableServer, redactor: Redactor): Server
     ...{ tags: [], warnings: [], origin: { ...left.origin }, from: "store", editable: true },
     enabled: entry["enabled"] !== false,
     autoConnect: entry["autoConnect"] !== false,
+    start: entry["start"] === "lazy" ? "lazy" : "eager",
     config: maskedEntry(entry, redactor),
     etag: etagOf(entry, revision),
     ...{ stderr: [], history: [], resourceCount: 0, promptCount: 0 },

@@ -6,8 +6,9 @@ import type { Clock } from "../../base/clock.ts";
 import { findNearest } from "../../base/near-matches.ts";
 import { asToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
-import type { SkillFacts, SkillFinding } from "../../model/skill.ts";
+import type { SkillFacts } from "../../model/skill.ts";
 import type { FindProblem } from "../../skills/find/find-skills.ts";
+import type { ScannedSkill } from "../../skills/find/inspect-skills.ts";
 import { isMet, type Machine, missingNeeds } from "../../skills/needs.ts";
 import { baseUri, describeMissing, type OfferedSkill, SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
 import { skillId, toolNameOf } from "../../skills/registry/skill-id.ts";
@@ -34,8 +35,7 @@ interface UserSkillsOptions {
 
 export class UserSkills {
   readonly #options: UserSkillsOptions;
-  /** Of skills in folders, by digest: only what changed is scanned again. */
-  readonly #scans = new Map<string, readonly SkillFinding[]>();
+  readonly #folders = new SkillFolders();
   readonly #read = new WeakMap<LoadedConfig, readonly OfferedSkill[]>();
 
   constructor(options: UserSkillsOptions) {
@@ -45,7 +45,7 @@ export class UserSkills {
   /** Reads the skills of a config. The result is the config with the servers that they start. */
   async prepare(config: LoadedConfig): Promise<LoadedConfig> {
     const { env, warn } = this.#options;
-    const skills = await readUserSkills(config, { ...this.#options, scans: this.#scans });
+    const skills = await readUserSkills(config, { ...this.#options, folders: this.#folders });
     const extended = this.#wantsServers(config, skills)
       ? await (await import("./auto-start.ts")).withAutoStartedServers(config, skills, { env, warn })
       : config;
@@ -81,8 +81,8 @@ interface ReadUserSkillsOptions {
   readonly registry?: Pick<HubRegistry, "mayHaveSkills" | "get">;
   /** Asked if there are skills. */
   readonly machine: () => Machine;
-  /** Findings by digest, from before; new ones are added. */
-  readonly scans: Map<string, readonly SkillFinding[]>;
+  /** As they were read before. */
+  readonly folders?: SkillFolders;
   readonly warn: (message: string) => void;
 }
 
@@ -147,23 +147,16 @@ async function importedSkills({ registry: kept, machine, warn }: ReadUserSkillsO
 
 async function folderSkills(
   dirs: readonly string[],
-  { machine, scans, warn }: ReadUserSkillsOptions,
+  { machine, folders = new SkillFolders(), warn }: ReadUserSkillsOptions,
 ): Promise<OfferedSkill[]> {
   if (dirs.length === 0) return [];
-  const [{ readSkillFolders }, { scanSkill, worstSeverity }] = await Promise.all([
-    import("../../skills/find/find-skills.ts"),
-    import("../../skills/scan/scan-skill.ts"),
-  ]);
-  const { skills, problems } = await readSkillFolders(dirs);
+  const { worstSeverity } = await import("../../skills/scan/scan-skill.ts");
+  const { skills, problems } = await folders.read(dirs);
   for (const problem of problems) warn(folderProblem(problem, dirs));
-  const present = new Set(skills.map(({ digest }) => digest));
-  for (const digest of scans.keys()) if (!present.has(digest)) scans.delete(digest);
   const here = machine();
   const result: OfferedSkill[] = [];
-  for (const skill of skills) {
-    const { dir, body: _body, bytes: _bytes, ...facts } = skill;
-    const findings = scans.get(facts.digest) ?? (await scanSkill(skill));
-    scans.set(facts.digest, findings);
+  for (const { skill, findings } of skills) {
+    const { dir, ...facts } = skill;
     if (worstSeverity(findings) === "refuse") {
       const reasons = findings
         .filter(({ severity }) => severity === "refuse")
@@ -181,6 +174,36 @@ async function folderSkills(
     });
   }
   return result;
+}
+
+interface KnownFolder {
+  readonly scanned: ScannedSkill;
+  /** Undefined if the folder is to be read again in any case. */
+  readonly stamp: string | undefined;
+}
+
+/** Skills in folders as they were last read. What did not change since is not read again, and the same files not scanned. */
+class SkillFolders {
+  #known = new Map<string, KnownFolder>();
+
+  async read(dirs: readonly string[]): Promise<{ skills: ScannedSkill[]; problems: FindProblem[] }> {
+    const [{ readSkillFolders }, { folderStamp }, { readAndScan }] = await Promise.all([
+      import("../../skills/find/find-skills.ts"),
+      import("../../skills/read/skill-folder.ts"),
+      import("../../skills/find/inspect-skills.ts"),
+    ]);
+    const present = new Map<string, KnownFolder>();
+    const { skills, problems } = await readSkillFolders(dirs, async (dir) => {
+      const before = this.#known.get(dir);
+      const stamp = folderStamp(dir, Date.now());
+      const isSame = before !== undefined && stamp !== undefined && stamp === before.stamp;
+      const known = isSame ? before : { stamp, scanned: await readAndScan(dir, before?.scanned) };
+      present.set(dir, known);
+      return known.scanned;
+    });
+    this.#known = present;
+    return { skills, problems };
+  }
 }
 
 /** Two folders may have skills of one name. The path itself would not fit into an address. */

@@ -186,20 +186,25 @@ function inOrder(a: string, b: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-interface ReadSkills {
+interface ReadSkills<Read> {
   /** In order of the folders given, then of path. */
-  readonly skills: Skill[];
+  readonly skills: Read[];
   /** Of finding and of reading. `path` is the folder; the code is `unreadable` and the like, or of the error table. */
   readonly problems: FindProblem[];
 }
 
 const READ_CONCURRENCY = 8;
 
-/** Never rejects: a missing folder is reported as a problem. `onRead` is called after each skill. */
+/** Never rejects: a missing folder is reported as a problem, and so is what `read` rejects with. */
+export function readSkillFolders(dirs: readonly string[]): Promise<ReadSkills<Skill>>;
+export function readSkillFolders<Read extends object>(
+  dirs: readonly string[],
+  read: (dir: string) => Promise<Read>,
+): Promise<ReadSkills<Read>>;
 export async function readSkillFolders(
   dirs: readonly string[],
-  options: { readonly onRead?: (done: number, of: number) => void } = {},
-): Promise<ReadSkills> {
+  read: (dir: string) => Promise<object> = readSkill,
+): Promise<ReadSkills<object>> {
   const problems: FindProblem[] = [];
   const found = new Set<string>();
   for (const dir of dirs) {
@@ -211,18 +216,15 @@ export async function readSkillFolders(
       problems.push(problemOf(dir, error));
     }
   }
-  let done = 0;
-  const read = await mapLimit([...found], READ_CONCURRENCY, async (dir): Promise<Skill | undefined> => {
+  const skills = await mapLimit([...found], READ_CONCURRENCY, async (dir): Promise<object | undefined> => {
     try {
-      return await readSkill(dir);
+      return await read(dir);
     } catch (error) {
       problems.push(problemOf(dir, error));
       return undefined;
-    } finally {
-      options.onRead?.(++done, found.size);
     }
   });
-  return { skills: read.filter((skill) => skill !== undefined), problems };
+  return { skills: skills.filter((skill) => skill !== undefined), problems };
 }
 
 function problemOf(path: string, error: unknown): FindProblem {

@@ -10,6 +10,7 @@ import {
   constants,
   type Dirent,
   fstatSync,
+  lstatSync,
   opendirSync,
   openSync,
   readSync,
@@ -62,6 +63,41 @@ export async function listFolder(path: string, limits: FolderLimits, warnings: R
   const others = walk.files.filter(({ path: one }) => one !== mainName).toSorted((a, b) => (a.path < b.path ? -1 : 1));
   return { dir, files: [...walk.files.filter(({ path: one }) => one === mainName), ...others], main: walk.main };
 }
+
+/** A file that changed this recently may change again without another time: not every file system counts finely. */
+const SETTLED_MS = 2000;
+
+/**
+ * Changes whenever a file below the folder does, without reading any. Undefined if that cannot be relied on, because of a
+ * change in the last moments or a problem that reading the skill will report.
+ * @param now Taken before the skill was read that the stamp is to stand for.
+ */
+export function folderStamp(dir: string, now: number): string | undefined {
+  const hash = createHash("sha256");
+  const folders = [dir];
+  try {
+    for (let count = 0; ;) {
+      const folder = folders.pop();
+      if (folder === undefined) return hash.digest("base64");
+      for (const { name } of entriesOf(folder, MAX_STAMPED)) {
+        const path = join(folder, name);
+        const link = lstatSync(path, { bigint: true });
+        const found = link.isSymbolicLink() ? statSync(path, { bigint: true }) : link;
+        const changed = Number((found.ctimeNs > found.mtimeNs ? found.ctimeNs : found.mtimeNs) / 1_000_000n);
+        if (changed > now - SETTLED_MS || ++count > MAX_STAMPED) return undefined;
+        const { ino, size, mode, mtimeNs, ctimeNs } = found;
+        hash.update(JSON.stringify([path, ...[ino, size, mode, mtimeNs, ctimeNs, link.ino].map(String)]));
+        // A link to a folder leads to one that is visited anyway, or out of the skill.
+        if (link.isDirectory() && name !== "node_modules") folders.push(path);
+      }
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+/** More than a skill may have. */
+const MAX_STAMPED = 5000;
 
 function folderOf(path: string): string {
   const found = attempt(() => statSync(path));

@@ -1,11 +1,11 @@
 /** The manifests of imported skills. */
-import type { MissingNeeds, Skill, SkillFacts, SkillFinding, SkillManifest } from "../../model/skill.ts";
+import type { LocatedSkill, MissingNeeds, Skill, SkillFacts, SkillFinding, SkillManifest } from "../../model/skill.ts";
 import { isMet } from "../needs.ts";
 import { toolNameOf } from "./skill-id.ts";
 
 /** A skill that was read, and what was found out about it. */
 export interface SkillToPut {
-  readonly skill: Skill;
+  readonly skill: LocatedSkill;
   /** As it was given; a folder as an absolute path. */
   readonly source: string;
   readonly findings: readonly SkillFinding[];
@@ -69,6 +69,8 @@ export function recordOf(facts: SkillFacts, { tool, missing, ...parts }: RecordP
   };
 }
 
-export function factsOf({ dir: _dir, body: _body, bytes: _bytes, ...facts }: Skill): SkillFacts {
+function factsOf(skill: LocatedSkill): SkillFacts {
+  // One that was just read has its texts too.
+  const { dir: _dir, body: _body, bytes: _bytes, ...facts }: LocatedSkill & Partial<Skill> = skill;
   return facts;
 }

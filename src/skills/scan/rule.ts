@@ -1,5 +1,5 @@
 /** Rules read one file of a skill and return signs; a sign becomes a finding in the light of its context. */
-import { excerptOf } from "../../guard/detect/show-hidden.ts";
+import { excerptOf } from "../../base/visible-text.ts";
 import type { SkillFinding, SkillSeverity } from "../../model/skill.ts";
 import { LINES_PER_SLICE, type ScannedLine, type ScannedText } from "./scanned-text.ts";
 import { defenceLevel, type Subject } from "./subject.ts";

@@ -1,6 +1,6 @@
 /** A file of a skill as the rules read it: logical lines in normalised spelling, each with its context. */
-import { normalise } from "../../guard/detect/normalise.ts";
-import { lastAtOrBefore } from "../../guard/detect/sorted.ts";
+import { lastAtOrBefore } from "../../base/sorted.ts";
+import { normalise } from "../../guard/normalise.ts";
 
 export interface ScannedLine extends LineContext {
   /** In the file, from 1. */

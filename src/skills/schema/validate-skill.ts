@@ -2,7 +2,7 @@
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonObject } from "../../model/json.ts";
-import type { Skill, SkillWarning } from "../../model/skill.ts";
+import type { Skill, SkillFacts, SkillWarning } from "../../model/skill.ts";
 import { readFrontmatter } from "../read/frontmatter.ts";
 import { abbreviate, typeName } from "../read/read-warnings.ts";
 import { type SchemaNode, skillJsonSchema, StandardSchema } from "./frontmatter-schema.ts";
@@ -24,7 +24,10 @@ interface ValidateOptions {
  * Without `strict` there are only warnings: a skill that can be read can be used. A file that conforms to the standard has
  * no problems either way.
  */
-export function validateSkill(skill: Omit<Skill, "dir">, { strict, dirName }: ValidateOptions): SkillProblem[] {
+export function validateSkill(
+  skill: SkillFacts & Pick<Skill, "bytes">,
+  { strict, dirName }: ValidateOptions,
+): SkillProblem[] {
   const front = readFrontmatter(skill.bytes);
   const found = [...schemaProblems(skill.frontmatter, { strict }), ...nameProblems(skill, dirName)]
     // The parser of required servers warns about them in more detail.
@@ -90,7 +93,7 @@ function takeRepair(
 }
 
 /** Of the name that was written; one that comes from the folder cannot differ from it. */
-function nameProblems(skill: Omit<Skill, "dir">, dirName: string): SchemaProblem[] {
+function nameProblems(skill: SkillFacts, dirName: string): SchemaProblem[] {
   const name = skill.frontmatter["name"];
   if (typeof name !== "string" || name === "" || name === dirName) return [];
   const code: ProblemCode = "NAME_MISMATCH";

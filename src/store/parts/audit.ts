@@ -1,11 +1,33 @@
-import { setImmediate as turn } from "node:timers/promises";
-import { chunks, type DatabaseEngine } from "../database.ts";
+/** The lines of the audit log, each exactly as it was written, with what can be asked for beside it. */
+import { CompiledQuery, type Kysely, sql } from "kysely";
+import { chunks, type DatabaseEngine, type Tables } from "../database.ts";
 import type { Trx } from "../outbox.ts";
-import type { StoredAudit, StoredAuditFile, StoredAuditLine } from "../store.ts";
-import { queryAudit } from "./audit-query.ts";
+import { makeCursor, readCursor } from "../page-cursor.ts";
+import type { AuditQuery, StoredAudit, StoredAuditFile, StoredAuditLine } from "../store.ts";
 
-/** A file may have tens of thousands of lines, and SQLite holds everything else up as long as a statement takes. */
+/** Of one statement. A file may have tens of thousands of lines, and SQLite blocks its thread as long as a statement takes. */
 const LINES_AT_ONCE = 1000;
+
+const COLUMNS = {
+  file: "file",
+  seq: "seq",
+  chain: "chain",
+  line: "line",
+  type: "type",
+  time: "time",
+  callId: "call_id",
+  session: "session",
+  user: "user",
+  client: "client",
+  role: "role",
+  door: "door",
+  name: "name",
+  server: "server",
+  outcome: "outcome",
+  event: "event",
+} as const satisfies Record<keyof StoredAuditLine, string>;
+// The keys of an object literal are known, which `Object.keys` does not say.
+const KEYS = Object.keys(COLUMNS) as (keyof StoredAuditLine)[];
 
 export function storedAudit(engine: DatabaseEngine): StoredAudit {
   const { db } = engine;
@@ -13,8 +35,8 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
     async append(lines) {
       if (lines.length === 0) return;
       await db.transaction().execute(async (trx) => {
-        const added: Added[] = [];
-        for (const some of chunks(lines)) added.push(...(await insert(trx, some)));
+        const added: StoredAuditLine[] = [];
+        for (const some of chunks(lines)) added.push(...(await insert(engine, trx, some)));
         for (const file of sums(added)) await addTo(trx, file);
       });
     },
@@ -34,88 +56,119 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
     async removeFiles(files) {
       if (files.length === 0) return;
       await db.transaction().execute(async (trx) => {
-        for (const file of files) await removeLines(trx, file);
-        for (const some of chunks(files)) await trx.deleteFrom("auditFiles").where("file", "in", some).execute();
+        for (const some of chunks(files)) {
+          for (const table of ["audit", "auditFiles"] as const)
+            await trx.deleteFrom(table).where("file", "in", some).execute();
+        }
       });
-      // What cannot be given back now is so the next time.
+      // What cannot be given back now is given back the next time.
       await engine.giveBackSpace?.().catch(() => {});
     },
   };
 }
 
-async function removeLines(trx: Trx, file: string): Promise<void> {
-  for (;;) {
-    const lines = trx.selectFrom("audit").select("seq").where("file", "=", file).orderBy("seq");
-    const last = await lines
-      .offset(LINES_AT_ONCE - 1)
-      .limit(1)
-      .executeTakeFirst();
-    const rest = trx.deleteFrom("audit").where("file", "=", file);
-    if (last === undefined) return void (await rest.execute());
-    await rest.where("seq", "<=", last.seq).execute();
-    await turn();
-  }
-}
+/** By database and number of lines: the query builder would take longer to write it than the database to run it. */
+const inserts = new Map<string, string>();
 
-type Added = Pick<StoredAuditLine, "file" | "chain" | "seq" | "line" | "time">;
+function insertOf(kind: DatabaseEngine["kind"], count: number): string {
+  const known = inserts.get(`${kind} ${count}`);
+  if (known !== undefined) return known;
+  const place = (n: number): string => (kind === "sqlite" ? "?" : `$${n}`);
+  const row = (n: number): string => `(${KEYS.map((_, column) => place(n * KEYS.length + column + 1)).join(",")})`;
+  const columns = KEYS.map((key) => `"${COLUMNS[key]}"`).join(",");
+  const rows = Array.from({ length: count }, (_, n) => row(n)).join(",");
+  const text = `insert into "audit" (${columns}) values ${rows} on conflict ("file", "seq") do nothing returning "file", "seq"`;
+  // Whole chunks are the ones that come again.
+  if (count % 100 === 0) inserts.set(`${kind} ${count}`, text);
+  return text;
+}
 
 /** Those that were not there yet. */
-function insert(trx: Trx, lines: readonly StoredAuditLine[]): Promise<Added[]> {
-  return trx
-    .insertInto("audit")
-    .values(lines)
-    .onConflict((conflict) => conflict.columns(["file", "seq"]).doNothing())
-    .returning(["file", "chain", "seq", "line", "time"])
-    .execute();
+async function insert(
+  { kind }: DatabaseEngine,
+  trx: Trx,
+  lines: readonly StoredAuditLine[],
+): Promise<readonly StoredAuditLine[]> {
+  const values = lines.flatMap((line) => KEYS.map((key) => line[key]));
+  const query = CompiledQuery.raw(insertOf(kind, lines.length), values);
+  const { rows } = await trx.executeQuery<Pick<StoredAuditLine, "file" | "seq">>(query);
+  if (rows.length === lines.length) return lines;
+  const added = new Set(rows.map(({ file, seq }) => `${seq} ${file}`));
+  // Of two that are the same only the first was added.
+  return lines.filter(({ file, seq }) => added.delete(`${seq} ${file}`));
 }
 
-function sums(added: readonly Added[]): StoredAuditFile[] {
-  const files = new Map<string, StoredAuditFile>();
-  for (const { file, chain, seq, line, time } of added) {
-    const sum = files.get(file) ?? { file, chain, bytes: 0, lines: 0, lastSeq: seq, firstTime: time, lastTime: time };
-    files.set(file, {
-      ...sum,
-      bytes: sum.bytes + Buffer.byteLength(line) + 1,
-      lines: sum.lines + 1,
-      lastSeq: Math.max(sum.lastSeq, seq),
-      firstTime: time < sum.firstTime ? time : sum.firstTime,
-      lastTime: time > sum.lastTime ? time : sum.lastTime,
-    });
-  }
-  return [...files.values()];
+function sums(added: readonly StoredAuditLine[]): StoredAuditFile[] {
+  return [...Map.groupBy(added, ({ file }) => file)].map(([file, lines]) => {
+    const times = lines.map(({ time }) => time).toSorted();
+    return {
+      file,
+      chain: lines[0]?.chain ?? "",
+      bytes: lines.reduce((sum, { line }) => sum + Buffer.byteLength(line) + 1, 0),
+      lines: lines.length,
+      lastSeq: lines.reduce((last, { seq }) => Math.max(last, seq), -1),
+      firstTime: times[0] ?? "",
+      lastTime: times.at(-1) ?? "",
+    };
+  });
 }
 
 /** Read and written inside the transaction that added the lines; those who append to the same file wait for it. */
-async function addTo(trx: Trx, more: StoredAuditFile): Promise<void> {
-  await trx
-    .insertInto("auditFiles")
-    .values(more)
+async function addTo(trx: Kysely<Tables>, more: StoredAuditFile): Promise<void> {
+  const insertion = trx.insertInto("auditFiles").values(more);
+  await insertion
     .onConflict((conflict) =>
-      conflict.column("file").doUpdateSet((eb) => {
-        const [kept, added] = ["auditFiles", "excluded"] as const;
-        return {
-          bytes: eb(`${kept}.bytes`, "+", eb.ref(`${added}.bytes`)),
-          lines: eb(`${kept}.lines`, "+", eb.ref(`${added}.lines`)),
-          lastSeq: eb
-            .case()
-            .when(`${kept}.lastSeq`, ">", eb.ref(`${added}.lastSeq`))
-            .then(eb.ref(`${kept}.lastSeq`))
-            .else(eb.ref(`${added}.lastSeq`))
-            .end(),
-          firstTime: eb
-            .case()
-            .when(`${kept}.firstTime`, "<", eb.ref(`${added}.firstTime`))
-            .then(eb.ref(`${kept}.firstTime`))
-            .else(eb.ref(`${added}.firstTime`))
-            .end(),
-          lastTime: eb
-            .case()
-            .when(`${kept}.lastTime`, ">", eb.ref(`${added}.lastTime`))
-            .then(eb.ref(`${kept}.lastTime`))
-            .else(eb.ref(`${added}.lastTime`))
-            .end(),
-        };
+      conflict.column("file").doUpdateSet({
+        bytes: sql`audit_files.bytes + excluded.bytes`,
+        lines: sql`audit_files.lines + excluded.lines`,
+        lastSeq: sql`case when audit_files.last_seq > excluded.last_seq then audit_files.last_seq else excluded.last_seq end`,
+        firstTime: sql`case when audit_files.first_time < excluded.first_time then audit_files.first_time else excluded.first_time end`,
+        lastTime: sql`case when audit_files.last_time > excluded.last_time then audit_files.last_time else excluded.last_time end`,
       }),
     )
     .execute();
+}
+
+const EQUAL = ["server", "session", "user", "client", "door", "callId"] as const;
+/** Columns in which a text is searched for. */
+const SEARCHED = ["name", "event", "user", "client", "callId"] as const;
+
+/** One page of lines that fit a query, in order of time. */
+async function queryAudit(engine: DatabaseEngine, wanted: AuditQuery): ReturnType<StoredAudit["query"]> {
+  const { limit, cursor, since, until, types, name, outcome, text } = wanted;
+  const oldestFirst = wanted.order === "oldest";
+  let query = engine.db.selectFrom("audit").selectAll();
+  for (const column of ["time", "file", "seq"] as const) query = query.orderBy(column, oldestFirst ? "asc" : "desc");
+  if (since !== undefined) query = query.where("time", ">=", since);
+  if (until !== undefined) query = query.where("time", "<=", until);
+  if (types !== undefined)
+    query = types.length === 0 ? query.where(sql<boolean>`1 = 0`) : query.where("type", "in", types);
+  for (const column of EQUAL) {
+    const value = wanted[column];
+    if (value !== undefined) query = query.where(column, "=", value);
+  }
+  if (name !== undefined) query = query.where((eb) => engine.matches(eb.ref("name"), name));
+  if (outcome === "failed") query = query.where("outcome", "is not", null).where("outcome", "!=", "ok");
+  else if (outcome !== undefined) query = query.where("outcome", "=", outcome);
+  if (text !== undefined && text !== "") {
+    const pattern = `%${lowerAscii(text).replace(/[\\%_]/g, "\\$&")}%`;
+    query = query.where((eb) =>
+      eb.or(SEARCHED.map((column) => sql<boolean>`lower(${eb.ref(column)}) like ${pattern} escape '\\'`)),
+    );
+  }
+  if (cursor !== undefined) {
+    const [time, file, seq] = readCursor(cursor, ["", "", 0] as const satisfies [string, string, number]);
+    query = query.where((eb) =>
+      eb(eb.refTuple("time", "file", "seq"), oldestFirst ? ">" : "<", eb.tuple(time, file, seq)),
+    );
+  }
+  const rows = await query.limit(limit + 1).execute();
+  const entries = rows.slice(0, limit);
+  const last = rows.length > limit ? entries.at(-1) : undefined;
+  return { entries, ...(last === undefined ? {} : { nextCursor: makeCursor([last.time, last.file, last.seq]) }) };
+}
+
+/** As `lower` of both databases does it on these columns. */
+function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

@@ -57,7 +57,9 @@ export function callBody(
     durationMs: record.durationMs,
     ...(begun?.kept ?? keptArguments(sent, options)),
     resultBytes: record.resultBytes,
-    findings: (record.findings ?? []).slice(0, FINDINGS).map(({ code, severity }) => ({ code, severity })),
+    findings: (record.findings ?? [])
+      .slice(0, FINDINGS)
+      .map(({ code, severity, place, score }) => ({ code, severity, place, score })),
     ...notesOf("notes", record.notes, options.redact),
   });
   return joined("call", subject, rest);

@@ -2,16 +2,20 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { parseLine } from "./line.ts";
-import type { AnyRecord, HeaderRecord } from "./record.ts";
 import { isProcessAlive } from "../../files/processes.ts";
+import { parseLine } from "./line.ts";
+import type { AnyRecord, HeaderRecord, SeenFile } from "./record.ts";
 
 /** No record is longer; see body.ts for what is cut. */
-const LONGEST_LINE = 128 * 1024;
+const MAX_LINE_BYTES = 128 * 1024;
 /** The pids of another machine say nothing here; its files count as in use until they have rested this long. */
 const FOREIGN_REST_MS = 24 * 60 * 60 * 1000;
 /** Far more than it takes. */
 const HEAD_MS = 5000;
+/** Commands write one small file each. */
+export const MAX_FILES = 10_000;
+const DAY_MS = 24 * 60 * 60 * 1000;
+const NEWLINE = 10;
 
 const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})Z-(\d{1,10})-([0-9a-f]{16})\.jsonl$/;
 
@@ -68,7 +72,7 @@ export function listFiles(dir: string): AuditFile[] {
 export function lastRecord(path: string): AnyRecord | undefined {
   return read(path, (fd) => {
     const { size } = fstatSync(fd);
-    const text = readPart(fd, Math.max(0, size - LONGEST_LINE), size).toString("utf8");
+    const text = readPart(fd, Math.max(0, size - MAX_LINE_BYTES), size).toString("utf8");
     // What stands after the last newline is torn.
     const lines = text.slice(0, text.lastIndexOf("\n") + 1).split("\n");
     for (const line of lines.toReversed()) if (line !== "") return parseLine(line);
@@ -78,15 +82,45 @@ export function lastRecord(path: string): AnyRecord | undefined {
 
 export function headerOf(path: string): HeaderRecord | undefined {
   return read(path, (fd) => {
-    const text = readPart(fd, 0, LONGEST_LINE).toString("utf8");
+    const text = readPart(fd, 0, MAX_LINE_BYTES).toString("utf8");
     const end = text.indexOf("\n");
     const record = end === -1 ? undefined : parseLine(text.slice(0, end));
     return record?.type === "header" ? record : undefined;
   });
 }
 
+export interface FileLines {
+  /** Without their line breaks. */
+  readonly lines: readonly string[];
+  /** With the line breaks. */
+  readonly bytes: number;
+}
+
+/**
+ * The whole lines that begin at this byte, about so many bytes of them. None for a file that is not there any more, and where
+ * no further line is whole. Split at newline bytes alone: JSON text may hold other characters that count as line ends elsewhere.
+ */
+export function readLines(path: string, from: number, length: number, to = Number.POSITIVE_INFINITY): FileLines {
+  return (
+    read(path, (fd) => {
+      for (let wanted = length; ; wanted *= 2) {
+        const bytes = readPart(fd, from, Math.min(from + wanted, to));
+        const end = bytes.lastIndexOf(NEWLINE) + 1;
+        // Longer than any record, or not written to its end yet.
+        if (end === 0 && bytes.length === wanted) continue;
+        return { lines: end === 0 ? [] : bytes.toString("utf8", 0, end - 1).split("\n"), bytes: end };
+      }
+    }) ?? { lines: [], bytes: 0 }
+  );
+}
+
+/** Whether a line ends at this byte. */
+export function endsLine(path: string, at: number): boolean {
+  return at === 0 || read(path, (fd) => readPart(fd, at - 1, at)[0]) === NEWLINE;
+}
+
 /** The bytes from `from` up to `to`, or to the end of the file. */
-export function readPart(fd: number, from: number, to: number): Buffer {
+function readPart(fd: number, from: number, to: number): Buffer {
   const buffer = Buffer.alloc(Math.max(0, Math.min(to, fstatSync(fd).size) - from));
   let filled = 0;
   while (filled < buffer.length) {
@@ -98,7 +132,7 @@ export function readPart(fd: number, from: number, to: number): Buffer {
 }
 
 /** undefined for a file that cannot be opened, such as one removed meanwhile. */
-export function read<T>(path: string, use: (fd: number) => T): T | undefined {
+function read<T>(path: string, use: (fd: number) => T): T | undefined {
   let fd: number;
   try {
     fd = openSync(path, "r");
@@ -132,4 +166,96 @@ export function mayGrow(
   if (last?.type === "closed" || last?.type === "rotated") return false;
   const host = header?.process.host ?? hostname();
   return host === hostname() ? isProcessAlive(pid) : now - modified < FOREIGN_REST_MS;
+}
+
+/** How a file is named in another chain, with the last record that it had. */
+export function seenFile(file: AuditFile): SeenFile {
+  const last = lastRecord(file.path);
+  return { file: file.name, seq: last?.seq ?? -1, hash: last?.hash ?? "" };
+}
+
+interface Bounds {
+  readonly maxBytes: number;
+  readonly maxFiles: number;
+  /** Files that were last written to before that are not kept. */
+  readonly maxDays?: number | undefined;
+  /** Bytes to be kept free for what is written next. */
+  readonly reserve: number;
+  readonly now: number;
+}
+
+/** How much of a log is too much. Asked for its files one by one, oldest first. */
+export class Surplus {
+  readonly #bounds: Bounds;
+  #bytes: number;
+  #count: number;
+
+  constructor(files: readonly Pick<AuditFile, "size">[], bounds: Bounds) {
+    this.#bounds = bounds;
+    this.#bytes = files.reduce((sum, file) => sum + file.size, 0) + bounds.reserve;
+    this.#count = files.length;
+  }
+
+  includes({ modified }: Pick<AuditFile, "modified">): boolean {
+    const { maxBytes, maxFiles, maxDays, now } = this.#bounds;
+    if (this.#bytes > maxBytes || this.#count > maxFiles) return true;
+    return maxDays !== undefined && now - modified > maxDays * DAY_MS;
+  }
+
+  remove({ size }: Pick<AuditFile, "size">): void {
+    this.#bytes -= size;
+    this.#count -= 1;
+  }
+}
+
+/** The files to remove, oldest first. Files that some process still writes to stay, whatever their size. */
+export function filesToPrune(files: readonly AuditFile[], own: string, bounds: Bounds): AuditFile[] {
+  const surplus = new Surplus(files, bounds);
+  return files.filter((file) => {
+    if (!surplus.includes(file) || file.name === own || isInUse(file, bounds.now)) return false;
+    surplus.remove(file);
+    return true;
+  });
+}
+
+/** A file whose lines are in a store. */
+export interface KeptFile {
+  readonly file: string;
+  /** Of the lines, with their line breaks. */
+  readonly bytes: number;
+  readonly lines: number;
+  /** Lines are numbered from 0. */
+  readonly lastSeq: number;
+  /** ISO time. */
+  readonly lastTime: string;
+}
+
+/** What readers need of a store. */
+export interface KeptLog {
+  files(): Promise<readonly KeptFile[]>;
+  /** In their order, without line breaks. */
+  linesOf(file: string): Promise<readonly string[]>;
+}
+
+/** The log is one set of files, wherever they are: in the folder, in a store, or in both while they are taken in. */
+export interface LogFile extends AuditFile {
+  readonly isInFolder: boolean;
+  readonly kept: KeptFile | undefined;
+}
+
+/** Oldest first. What a store holds under names that the log does not give is passed over. */
+export async function listLog(dir: string, kept?: Pick<KeptLog, "files">): Promise<LogFile[]> {
+  // The folder first: a file goes from there into the store, never the other way.
+  const inFolder = listFiles(dir);
+  const byName = new Map(((await kept?.files()) ?? []).map((each) => [each.file, each]));
+  // A file that is in both counts as the folder has it, because that one is never behind.
+  const files = inFolder.map((file): LogFile => ({ ...file, isInFolder: true, kept: byName.get(file.name) }));
+  for (const { name } of inFolder) byName.delete(name);
+  for (const [name, each] of byName) {
+    const named = parseFileName(name);
+    if (named === undefined) continue;
+    const modified = Date.parse(each.lastTime) || named.start;
+    files.push({ ...named, name, path: join(dir, name), size: each.bytes, modified, isInFolder: false, kept: each });
+  }
+  return files.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -14,24 +14,25 @@ const HEADS_TEXT = "toolcrib audit heads\n";
 
 export class AuditKey {
   readonly id: string;
-  readonly #key: KeyObject;
+  /** Can be given to another thread. */
+  readonly secret: KeyObject;
 
   /** @param name The config key that the text came from; messages name it. */
-  constructor(text: string, name = "audit.key") {
-    if (text.length < MIN_KEY_CHARACTERS) {
+  constructor(text: string | KeyObject, name = "audit.key") {
+    if (typeof text === "string" && text.length < MIN_KEY_CHARACTERS) {
       throw new ToolcribError(
         "invalid_config",
         `The key of \`${name}\` has ${text.length} characters; at least ${MIN_KEY_CHARACTERS} are needed.`,
         { hint: "`openssl rand -hex 32` prints a good one." },
       );
     }
-    this.#key = createSecretKey(Buffer.from(text, "utf8"));
+    this.secret = typeof text === "string" ? createSecretKey(Buffer.from(text, "utf8")) : text;
     this.id = this.digest(ID_TEXT).slice(0, ID_LENGTH);
   }
 
   /** In hex, as long as a SHA-256. */
   digest(text: string): string {
-    return createHmac("sha256", this.#key).update(text).digest("hex");
+    return createHmac("sha256", this.secret).update(text).digest("hex");
   }
 
   signHeads(text: string): string {

@@ -1,28 +1,51 @@
-/** The audit log that one process writes: a chain of records over one or more files. */
+/** The audit log that one process writes: a chain of records over one or more files, and the one writer that appends to it. */
 import { randomBytes } from "node:crypto";
+import { chmodSync, closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { ChurnMap } from "../../base/maps.ts";
+import { VERSION } from "../../model/version.ts";
 import type { AuditSink, CallRecord, SentArguments, StartRecord } from "../call-record.ts";
 import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
-import { ChainFiles, type ChainFilesOptions } from "./chain-files.ts";
-import { HeadKeeper, type LostHeads } from "./head-keeper.ts";
+import { type AuditFile, fileName, filesToPrune, hasRested, listFiles, MAX_FILES, seenFile } from "./files.ts";
+import { HeadKeeper, type LostHeads, readHeads } from "./heads.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
-import { closeOnExit } from "./live-logs.ts";
-import { PRUNED_PER_RECORD } from "./prune.ts";
+import { sealLine } from "./line.ts";
 import { type DecisionRecord, type EventRecord, HEADS_LOST, KEYED, type SeenFile, WITHHELD } from "./record.ts";
-import { UnseenRecords } from "./unseen-records.ts";
-import { WaitingRecords } from "./waiting-records.ts";
 
+const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
+/** Files are read whole when they are verified. */
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
+/** Of files that go into a store soon: each is compared with what is there in one go. */
+const MAX_JOURNAL_FILE_BYTES = 4 * 1024 * 1024;
+const FILES_PER_LOG = 8;
+/** Where files go by age, none is written to for longer. */
+const MAX_FILE_MS = 24 * 60 * 60 * 1000;
+/** More files in one record would make a line that is too long. */
+const PRUNED_PER_RECORD = 200;
+/** Files of other chains that a header names, of each kind: a header must stay a short line. */
+const MAX_SEEN = 8;
 /** Waiting records while the disk takes nothing; the oldest go first. */
-const MAX_PENDING_BYTES = 4 * 1024 * 1024;
-/** Calls under way of which nothing is masked or hashed a second time when they end. */
-const MOST_BEGUN = 1000;
+const MAX_WAITING_LENGTH = 4 * 1024 * 1024;
+/** Calls in progress of which nothing is masked or hashed a second time when they end. */
+const MAX_BEGUN = 1000;
 const RETRY_MS = 5000;
-/** How often, and after how much, it is looked whether the file is still in its place. A look costs as much as a write. */
+/** How often, and after how much, it is looked whether the file is still in its place. A look costs half as much as a write. */
 const LOOK_MS = 100;
 const LOOK_AFTER_LENGTH = 256 * 1024;
 
-export interface AuditLogOptions extends ChainFilesOptions {
+export interface AuditLogOptions {
+  /** `$TOOLCRIB_HOME/audit`; made when the first record is written. */
+  readonly dir: string;
+  /** Of all files together. */
+  readonly maxBytes?: number;
+  readonly maxFiles?: number;
+  /** Files that were last written to before that go. */
+  readonly maxDays?: number | undefined;
+  /** The files are taken into a store, and whoever does that keeps the log within its bounds. */
+  readonly isJournal?: boolean;
+  readonly pid?: number;
   /** Runs after records were written. Must not throw. */
   readonly onWritten?: () => void;
   readonly clock?: Clock;
@@ -34,40 +57,54 @@ export interface AuditLogOptions extends ChainFilesOptions {
   readonly node?: string | undefined;
   /** Masks secrets. */
   readonly redact?: (text: string) => string;
-  /** Told once when records cannot be written, and again only after they could be. */
+  /** Called once when records cannot be written, and again only after they could be. */
   readonly onProblem?: (message: string) => void;
 }
 
 /** Nothing here throws at a caller: a call must not fail because its record cannot be kept. */
 export class AuditLog implements AuditSink {
   readonly chain = randomBytes(8).toString("hex");
-  readonly #dir: string;
-  readonly #onWritten: () => void;
+  /** How large a file gets. */
+  readonly fileBytes: number;
+  readonly #options: AuditLogOptions;
   readonly #clock: Clock;
+  readonly #keys: AuditKeys;
   readonly #body: BodyOptions;
   readonly #onProblem: (message: string) => void;
-  readonly #forgetExit: () => void;
   readonly #heads: HeadKeeper;
   readonly #begun = new ChurnMap<string, BegunCall>();
-  readonly #files: ChainFiles;
-  readonly #pending = new WaitingRecords();
-  readonly #unseen = new UnseenRecords();
+  #file: OpenFile | undefined;
+  #part = 0;
+  #recordsInFile = 0;
+  #lastStart = -1;
+  #place: ChainPlace = { seq: 0, prev: null };
+  /**
+   * Records in their order: first those that were written since the file was last seen in its place, then those that wait.
+   * If the file turns out to be gone, all of them wait again.
+   */
+  #bodies: string[] = [];
+  #written = 0;
+  #writtenLength = 0;
+  #waitingLength = 0;
+  /** How far the chain was when the file was last seen. */
+  #seen: ChainPlace = this.#place;
   #cancelLook: (() => void) | undefined;
-  #timer: NodeJS.Immediate | undefined;
-  /** Calls that wait for their begin to be written. */
-  #begins: PromiseWithResolvers<void> | undefined;
-  #failing = false;
+  #immediate: NodeJS.Immediate | undefined;
+  /** Whoever waits for the write at the end of this turn of the event loop. */
+  #turn: PromiseWithResolvers<void> | undefined;
+  #isFailing = false;
   #retryAt = 0;
   #cancelRetry = (): void => {};
   #lost = 0;
   #lostUntold = 0;
-  #closing = false;
+  #isClosing = false;
   #closed = false;
 
   constructor(options: AuditLogOptions) {
-    this.#dir = options.dir;
-    this.#onWritten = options.onWritten ?? (() => {});
-    this.#clock = options.clock ?? systemClock;
+    const { dir, keys = NO_KEYS, clock = systemClock, maxBytes = DEFAULT_MAX_BYTES, isJournal = false } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.#keys = keys;
     this.#onProblem = options.onProblem ?? (() => {});
     this.#body = {
       salt: randomBytes(16).toString("hex"),
@@ -75,24 +112,20 @@ export class AuditLog implements AuditSink {
       redact: options.redact ?? ((text) => text),
       node: options.node,
     };
-    this.#forgetExit = closeOnExit(this);
+    this.fileBytes = Math.min(
+      isJournal ? MAX_JOURNAL_FILE_BYTES : MAX_FILE_BYTES,
+      Math.floor(maxBytes / FILES_PER_LOG),
+    );
     this.#heads = new HeadKeeper({
-      dir: this.#dir,
+      dir,
       chain: this.chain,
-      clock: this.#clock,
-      keys: options.keys ?? NO_KEYS,
+      clock,
+      keys,
       onLost: (what) => this.#headsLost(what),
-      onKeyed: () => this.#keyed(options.keys?.current?.id),
+      onKeyed: () => this.#note(KEYED, { key: keys.current?.id }),
       onProblem: this.#onProblem,
     });
-    this.#files = new ChainFiles(options, {
-      chain: this.chain,
-      salt: this.#body.salt,
-      key: options.keys?.current,
-      clock: this.#clock,
-      heads: this.#heads,
-      onProblem: this.#onProblem,
-    });
+    closeOnExit.add(this);
   }
 
   /** How many records could not be kept. */
@@ -102,12 +135,7 @@ export class AuditLog implements AuditSink {
 
   /** The name of the file that is written to; the others of the chain have ended. */
   get currentFile(): string | undefined {
-    return this.#files.current?.name;
-  }
-
-  /** How large a file gets. */
-  get fileBytes(): number {
-    return this.#files.fileBytes;
+    return this.#file?.name;
   }
 
   /** There are chains from before this process that must have left their heads. */
@@ -115,58 +143,26 @@ export class AuditLog implements AuditSink {
     this.#heads.expectEarlier();
   }
 
-  /** Says that these files go by intention. False if that cannot be written: then they must stay. */
-  prune(files: readonly SeenFile[]): boolean {
-    if (this.#closed) return false;
-    for (let from = 0; from < files.length; from += PRUNED_PER_RECORD) {
-      const some = files.slice(from, from + PRUNED_PER_RECORD);
-      this.#add(() => JSON.stringify({ type: "pruned", time: this.#now(), files: some }));
-    }
-    this.flush();
-    if (this.#pending.count > 0) return false;
-    this.#heads.prune(files.map(({ file }) => file));
-    return true;
-  }
-
-  /** Begins another file if files go by age and this one is old, so that what it holds can go too. */
-  renew(): void {
-    if (!this.#files.isOld) return;
-    try {
-      this.#look();
-      // Gone with what it held; a new one begins with the next record.
-      if (this.#files.current === undefined) return;
-      this.#files.rotate();
-      this.#begin();
-      this.#files.moveHead({ closed: false });
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
   /**
-   * Written before the caller goes on: what is called next may be what kills this process. Calls that begin in the same
+   * Written before the caller goes on: what is called next may be what kills this process. Calls that begin or end in the same
    * turn of the event loop, as they do under load, share one write; the promise resolves after it.
    */
   begin(record: StartRecord, sent?: SentArguments): Promise<void> | undefined {
     const isAlone = this.#begun.size === 0;
     this.#add(() => {
       const begun = begunCall(record, sent, this.#body);
-      if (this.#begun.size < MOST_BEGUN) this.#begun.set(record.callId, begun);
+      if (this.#begun.size < MAX_BEGUN) this.#begun.set(record.callId, begun);
       return startBody(begun);
     });
-    if (isAlone || this.#closed) {
-      this.#flush();
-      return undefined;
-    }
-    this.#flushSoon();
-    this.#begins ??= Promise.withResolvers<void>();
-    return this.#begins.promise;
+    return this.#settle(isAlone);
   }
 
-  write(record: CallRecord, sent?: SentArguments): void {
-    this.#add(() => callBody(record, sent, this.#begun.get(record.callId), this.#body));
+  /** Written before the caller goes on too, so that no answer is sent of which there is no record. */
+  write(record: CallRecord, sent?: SentArguments): Promise<void> | undefined {
+    const begun = this.#begun.get(record.callId);
+    this.#add(() => callBody(record, sent, begun, this.#body));
     this.#begun.delete(record.callId);
-    this.#flushSoon();
+    return this.#settle(begun !== undefined && this.#begun.size === 0);
   }
 
   withhold(callId: string): void {
@@ -184,58 +180,64 @@ export class AuditLog implements AuditSink {
     this.#flushSoon();
   }
 
-  /** Writes what waits, now. Otherwise it is written at the end of the turn of the event loop in which it came. */
+  /** Says that these files go by intention. False if that cannot be written: then they must stay. */
+  prune(files: readonly SeenFile[]): boolean {
+    if (this.#closed) return false;
+    for (let from = 0; from < files.length; from += PRUNED_PER_RECORD) {
+      const some = files.slice(from, from + PRUNED_PER_RECORD);
+      this.#add(() => JSON.stringify({ type: "pruned", time: this.#now(), files: some }));
+    }
+    this.flush();
+    if (this.#bodies.length > this.#written) return false;
+    this.#heads.prune(files.map(({ file }) => file));
+    return true;
+  }
+
+  /** Begins another file if files go by age and this one is old, so that what it holds can go too. */
+  renew(): void {
+    if (!this.#isOld) return;
+    try {
+      this.#look();
+      // Gone with what it held; a new one begins with the next record.
+      if (this.#file === undefined) return;
+      this.#rotate();
+      this.#beginFile();
+      this.#moveHead({ closed: false });
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Writes what waits, now, and looks after the file. */
   flush(): void {
     this.#flush();
     this.#look();
     this.#flush();
   }
 
-  #flush(): void {
-    if (this.#timer !== undefined) clearImmediate(this.#timer);
-    this.#timer = undefined;
-    this.#writeOut();
-    // Whatever became of the write, calls do not wait for the disk to be mended.
-    this.#begins?.resolve();
-    this.#begins = undefined;
-  }
-
-  #writeOut(): void {
-    if (this.#pending.count === 0 || (this.#failing && this.#clock.now() < this.#retryAt)) return;
-    try {
-      if (this.#lostUntold > 0) this.#tellLost();
-      this.#writePending();
-      this.#failing = false;
-      if (!this.#closing) this.#files.moveHead({ closed: false });
-      this.#onWritten();
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
   /** Writes what waits and ends the chain. Safe to call twice. */
   close(): void {
     if (this.#closed) return;
     this.#retryAt = 0;
-    this.#closing = true;
+    this.#isClosing = true;
     this.#look();
     this.#flush();
     // While a record of it can still be written: the heads may have been removed since the last look.
-    this.#files.moveHead({ closed: false });
+    this.#moveHead({ closed: false });
     this.#heads.settle();
     this.#flush();
     this.#closed = true;
     this.#heads.stop();
     this.#cancelRetry();
     this.#cancelLook?.();
-    this.#forgetExit();
-    this.#drop(this.#pending.count);
+    closeOnExit.delete(this);
+    this.#drop(this.#bodies.length - this.#written);
     try {
-      this.#files.close();
+      this.#endChain();
     } catch (error) {
       this.#fail(error);
     }
-    this.#onWritten();
+    this.#options.onWritten?.();
   }
 
   /** The text is made at once, because the caller may change its arguments as soon as the call has ended. */
@@ -252,99 +254,330 @@ export class AuditLog implements AuditSink {
       this.#lostUntold += 1;
       return;
     }
-    this.#pending.add(body);
-    if (this.#pending.length > MAX_PENDING_BYTES) {
+    this.#bodies.push(body);
+    this.#waitingLength += body.length;
+    if (this.#waitingLength > MAX_WAITING_LENGTH) {
       this.#flush();
-      while (this.#pending.length > MAX_PENDING_BYTES) this.#drop(1);
+      while (this.#waitingLength > MAX_WAITING_LENGTH) this.#drop(1);
     }
+  }
+
+  /** Whoever is alone is written at once: nothing else would come in this turn. */
+  #settle(isAlone: boolean): Promise<void> | undefined {
+    if (isAlone || this.#closed) {
+      this.#flush();
+      return undefined;
+    }
+    this.#flushSoon();
+    this.#turn ??= Promise.withResolvers<void>();
+    return this.#turn.promise;
   }
 
   #flushSoon(): void {
-    if (this.#closed) return;
-    this.#timer ??= setImmediate(() => {
-      this.#timer = undefined;
-      this.#flush();
-    });
+    if (!this.#closed) this.#immediate ??= setImmediate(this.#flush);
   }
 
-  /** In batches, one write each. What is not written keeps waiting, and the chain goes on from what is. */
-  #writePending(): void {
-    while (this.#pending.count > 0) {
-      if (this.#files.current === undefined) this.#begin();
-      const count = this.#files.write(this.#pending);
-      if (count > 0) this.#written(this.#pending.take(count));
-      else {
-        this.#look();
-        if (this.#files.current !== undefined) this.#files.rotate();
+  readonly #flush = (): void => {
+    if (this.#immediate !== undefined) clearImmediate(this.#immediate);
+    this.#immediate = undefined;
+    if (this.#bodies.length > this.#written && !(this.#isFailing && this.#clock.now() < this.#retryAt)) {
+      try {
+        this.#writeWaiting();
+        this.#isFailing = false;
+        if (!this.#isClosing) this.#moveHead({ closed: false });
+        this.#options.onWritten?.();
+      } catch (error) {
+        this.#fail(error);
       }
+    }
+    // Whatever became of the write, calls do not wait for the disk to be mended.
+    this.#turn?.resolve();
+    this.#turn = undefined;
+  };
+
+  /** In batches, one write each. What is not written keeps waiting, and the chain goes on from what is. */
+  #writeWaiting(): void {
+    if (this.#lostUntold > 0) {
+      const details = { count: this.#lostUntold };
+      const body = eventBody({ time: this.#now(), event: "audit.lost", details }, this.#body);
+      this.#bodies.splice(this.#written, 0, body);
+      this.#waitingLength += body.length;
+      this.#lostUntold = 0;
+    }
+    while (this.#bodies.length > this.#written) {
+      if (this.#file === undefined) this.#beginFile();
+      if (this.#writeBatch()) continue;
+      this.#look();
+      if (this.#file !== undefined) this.#rotate();
     }
   }
 
-  #begin(): void {
-    this.#files.begin();
+  /** As many of the records as still belong into the current file; false if it is full. */
+  #writeBatch(): boolean {
+    const file = this.#file;
+    if (file === undefined || this.#isOld) return false;
+    let [{ seq, prev }, text, end, length] = [this.#place, "", this.#written, 0];
+    for (; end < this.#bodies.length; end += 1) {
+      const body = this.#bodies[end] ?? "";
+      const sealed = sealLine(seq, prev, body, this.#keys.current);
+      const isFull = file.size + text.length + sealed.line.length > this.fileBytes;
+      // A file takes one record at least, however small the log may be.
+      if (isFull && (text !== "" || this.#recordsInFile > 0)) break;
+      text += sealed.line;
+      length += body.length;
+      [seq, prev] = [seq + 1, sealed.hash];
+    }
+    if (text === "") return false;
+    file.append(text);
+    this.#place = { seq, prev };
+    this.#recordsInFile += end - this.#written;
+    this.#written = end;
+    this.#writtenLength += length;
+    this.#waitingLength -= length;
+    if (this.#writtenLength > LOOK_AFTER_LENGTH) this.#look();
+    else if (!this.#isClosing) this.#cancelLook ??= this.#clock.after(LOOK_MS, this.#lookLater);
+    return true;
+  }
+
+  readonly #lookLater = (): void => {
+    this.#cancelLook = undefined;
+    this.#look();
+    this.#flush();
+  };
+
+  #look(): void {
+    if (this.#file?.isRemoved === true) {
+      this.#onProblem(`The audit file ${this.#file.path} was removed while it was in use; a new one is begun.`);
+      this.#file.close();
+      this.#file = undefined;
+      this.#place = this.#seen;
+      this.#waitingLength += this.#writtenLength;
+    } else {
+      this.#seen = this.#place;
+      this.#bodies.splice(0, this.#written);
+    }
+    this.#written = 0;
+    this.#writtenLength = 0;
+  }
+
+  #beginFile(): void {
+    const { dir, isJournal, pid = process.pid } = this.#options;
+    const { current } = this.#keys;
+    // Two files of one chain never share a name, also when the clock stands or goes back.
+    const start = Math.max(this.#clock.now(), this.#lastStart + 1);
+    const others = listFiles(dir).filter((file) => file.chain !== this.chain);
+    if (others.some((other) => hasRested(other))) this.#heads.expectOthers();
+    const file = new OpenFile(dir, fileName(start, pid, this.chain));
+    this.#file = file;
+    this.#lastStart = start;
+    this.#recordsInFile = 0;
+    try {
+      this.#append({
+        type: "header",
+        time: new Date(start).toISOString(),
+        chain: this.chain,
+        part: this.#part,
+        process: { pid, host: hostname() },
+        version: VERSION,
+        salt: this.#body.salt,
+        ...(current === undefined ? {} : { key: current.id }),
+        seen: seenFiles(dir, this.chain, others),
+      });
+    } catch (error) {
+      this.#file = undefined;
+      file.close();
+      rmSync(file.path, { force: true });
+      throw error;
+    }
+    this.#part += 1;
+    if (isJournal !== true) this.#pruneFolder(file);
     this.#look();
   }
 
-  #written(bodies: readonly string[]): void {
-    this.#unseen.add(bodies);
-    if (this.#closing) return;
-    if (this.#unseen.length > LOOK_AFTER_LENGTH) return this.#look();
-    this.#cancelLook ??= this.#clock.after(LOOK_MS, () => {
-      this.#cancelLook = undefined;
-      this.#look();
-      this.#flush();
-    });
+  /** Ends the current file; the chain goes on in the next one. */
+  #rotate(): void {
+    this.#append({ type: "rotated", time: this.#now() });
+    this.#file?.close();
+    this.#file = undefined;
   }
 
-  /** If the file is gone, what was written to it since the last look waits again, and will begin a new one. */
-  #look(): void {
-    const { current } = this.#files;
-    const isRemoved = current?.isRemoved === true;
-    if (isRemoved) {
-      this.#onProblem(`The audit file ${current.path} was removed while it was in use; a new one is begun.`);
-      this.#files.forget(this.#unseen.since);
+  #endChain(): void {
+    const file = this.#file;
+    if (file === undefined) return;
+    try {
+      this.#append({ type: "closed", time: this.#now() });
+      this.#moveHead({ closed: true });
+      file.close();
+    } finally {
+      this.#file = undefined;
     }
-    const unseen = this.#unseen.take(this.#files.position);
-    if (isRemoved) this.#pending.putFirst(unseen);
   }
 
-  /** They are written anew with our own alone, so this record is all that is left to show it. */
+  /** Whether there are records in the current file that should have a chance to go by their age. */
+  get #isOld(): boolean {
+    if (this.#options.maxDays === undefined || this.#recordsInFile === 0) return false;
+    return this.#clock.now() - this.#lastStart > MAX_FILE_MS;
+  }
+
+  /** The record comes before the files go, so that a crash in between leaves nothing unexplained. */
+  #pruneFolder(own: OpenFile): void {
+    const { dir, maxBytes = DEFAULT_MAX_BYTES, maxFiles = MAX_FILES, maxDays } = this.#options;
+    try {
+      const bounds = { maxBytes, maxFiles, maxDays, reserve: this.fileBytes, now: Date.now() };
+      const victims = filesToPrune(listFiles(dir), own.name, bounds);
+      for (let from = 0; from < victims.length; from += PRUNED_PER_RECORD) {
+        const some = victims.slice(from, from + PRUNED_PER_RECORD);
+        this.#append({ type: "pruned", time: this.#now(), files: some.map(seenFile) });
+        this.#heads.prune(some.map(({ name }) => name));
+        for (const victim of some) rmSync(victim.path, { force: true });
+      }
+    } catch (error) {
+      this.#onProblem(`Old audit files could not be removed from ${dir}: ${reasonOf(error)}`);
+    }
+  }
+
+  /** Writes a line of the log itself. */
+  #append(record: { readonly type: string; readonly [key: string]: unknown }): void {
+    const { seq, prev } = this.#place;
+    const sealed = sealLine(seq, prev, JSON.stringify(record), this.#keys.current);
+    this.#file?.append(sealed.line);
+    this.#place = { seq: seq + 1, prev: sealed.hash };
+  }
+
+  /** Writes down how far the chain has come. */
+  #moveHead({ closed }: { readonly closed: boolean }): void {
+    const { seq, prev } = this.#place;
+    if (this.#file === undefined || prev === null) return;
+    this.#heads.moved({ file: this.#file.name, seq: seq - 1, hash: prev, closed, key: this.#keys.current?.id });
+  }
+
+  /** They are written again with our own alone, so this record is all that is left to show it. */
   #headsLost(what: LostHeads): void {
     this.#onProblem(
-      `heads.json in ${this.#dir} ${LOST[what]}: of older chains it cannot be told any more whether their ends were cut off.`,
+      `heads.json in ${this.#options.dir} ${LOST[what]}: of older chains it cannot be told any more whether their ends were cut off.`,
     );
-    if (!this.#closed) this.event({ time: this.#now(), event: HEADS_LOST, details: { what } });
+    this.#note(HEADS_LOST, { what });
   }
 
-  #keyed(key: string | undefined): void {
-    if (!this.#closed) this.event({ time: this.#now(), event: KEYED, details: { key } });
-  }
-
-  #tellLost(): void {
-    const details = { count: this.#lostUntold };
-    this.#pending.putFirst([eventBody({ time: this.#now(), event: "audit.lost", details }, this.#body)]);
-    this.#lostUntold = 0;
+  #note(event: string, details: Record<string, unknown>): void {
+    if (!this.#closed) this.event({ time: this.#now(), event, details });
   }
 
   #drop(count: number): void {
-    const dropped = this.#pending.take(count).length;
-    this.#lost += dropped;
-    this.#lostUntold += dropped;
+    const dropped = this.#bodies.splice(this.#written, count);
+    for (const body of dropped) this.#waitingLength -= body.length;
+    this.#lost += dropped.length;
+    this.#lostUntold += dropped.length;
   }
 
   #fail(error: unknown): void {
     this.#retryAt = this.#clock.now() + RETRY_MS;
     this.#cancelRetry();
-    if (!this.#closed) this.#cancelRetry = this.#clock.after(RETRY_MS, () => this.#flush());
-    if (this.#failing) return;
-    this.#failing = true;
-    this.#onProblem(`Audit records cannot be written to ${this.#dir}: ${reasonOf(error)}. Calls go on without them.`);
+    if (!this.#closed) this.#cancelRetry = this.#clock.after(RETRY_MS, this.#flush);
+    if (this.#isFailing) return;
+    this.#isFailing = true;
+    this.#onProblem(
+      `Audit records cannot be written to ${this.#options.dir}: ${reasonOf(error)}. Calls go on without them.`,
+    );
   }
 
   #now(): string {
     return new Date(this.#clock.now()).toISOString();
   }
 }
+
+/** How far a chain has come. */
+interface ChainPlace {
+  readonly seq: number;
+  readonly prev: string | null;
+}
+
+/** The newest files in the folder, and the chains that were written to last: their files may be in a store by now. */
+function seenFiles(dir: string, chain: string, others: readonly AuditFile[]): SeenFile[] {
+  const names = new Set(others.map((file) => file.name));
+  const found = readHeads(dir);
+  const elsewhere = [...(typeof found === "string" ? [] : found.heads)]
+    .filter(([other, { file }]) => other !== chain && !names.has(file))
+    .slice(-MAX_SEEN)
+    .map(([, { file, seq, hash }]) => ({ file, seq, hash }));
+  return [...elsewhere, ...others.slice(-MAX_SEEN).map(seenFile)];
+}
+
+/** A file that this process appends to. */
+class OpenFile {
+  readonly path: string;
+  readonly name: string;
+  readonly #fd: number;
+  size = 0;
+
+  /** Throws if the file is there already or cannot be made. */
+  constructor(dir: string, name: string) {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    // A folder that was there before may be open to others.
+    chmodSync(dir, 0o700);
+    this.path = join(dir, name);
+    this.name = name;
+    this.#fd = openSync(this.path, "ax", 0o600);
+  }
+
+  /** True once somebody removed it: what is written from then on would be lost. */
+  get isRemoved(): boolean {
+    try {
+      return fstatSync(this.#fd).nlink === 0;
+    } catch {
+      // A file system of another machine knows nothing any more of a file that was removed there.
+      return true;
+    }
+  }
+
+  /** Writes all of it or nothing, and throws if nothing. */
+  append(text: string): void {
+    const length = Buffer.byteLength(text);
+    try {
+      let written = writeSync(this.#fd, text);
+      if (written < length) {
+        const bytes = Buffer.from(text);
+        while (written < length) written += writeSync(this.#fd, bytes, written);
+      }
+    } catch (error) {
+      this.#undo();
+      throw error;
+    }
+    this.size += length;
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+
+  /** A full disk takes the beginning of a batch; half a line in the middle of a chain would look like an attack. */
+  #undo(): void {
+    try {
+      ftruncateSync(this.#fd, this.size);
+    } catch {
+      // Then the torn line stays, and is reported by whoever verifies.
+    }
+  }
+}
+
+/**
+ * Logs of this process that are not closed. They are when it exits: otherwise `process.exit` would look like a crash. One
+ * listener for all of them: several hubs in one process must not add up to a listener warning.
+ */
+const closeOnExit = {
+  logs: new Set<AuditLog>(),
+  closeAll(): void {
+    for (const log of closeOnExit.logs) log.close();
+  },
+  add(log: AuditLog): void {
+    if (this.logs.size === 0) process.on("exit", this.closeAll);
+    this.logs.add(log);
+  },
+  delete(log: AuditLog): void {
+    this.logs.delete(log);
+    if (this.logs.size === 0) process.off("exit", this.closeAll);
+  },
+};
 
 const LOST: Readonly<Record<LostHeads, string>> = {
   missing: "was removed",

@@ -1,13 +1,14 @@
 /** Reads the log back: all chains merged into one sequence by the time at which things ended. */
-import { createReadStream } from "node:fs";
-import { type AuditFile, listFiles } from "./files.ts";
-import { type AuditFilter, matchesFilter } from "./filter.ts";
+import { setImmediate as turn } from "node:timers/promises";
+import { ToolcribError } from "../../model/errors.ts";
+import { type AuditFile, type KeptLog, listFiles, readLines } from "./files.ts";
 import { parseLine } from "./line.ts";
 import { isStored, type StoredRecord, WITHHELD } from "./record.ts";
-import type { KeptLog } from "./whole-log.ts";
 
 /** A file is named a moment after its first record ended. */
 const SLACK_MS = 1000;
+/** How much of a file is read in one turn of the event loop. */
+const CHUNK = 1024 * 1024;
 
 export interface AuditEntry {
   readonly file: string;
@@ -48,7 +49,7 @@ export async function* readAudit(
 }
 
 /** A call is recorded when it ends. */
-export function endOf({ time, durationMs }: StoredRecord): number {
+function endOf({ time, durationMs }: StoredRecord): number {
   return Date.parse(time) + (durationMs ?? 0);
 }
 
@@ -106,24 +107,109 @@ async function* recordsOf(files: readonly AuditFile[], kept: KeptLog | undefined
   for (const entry of begun.values()) yield { ...entry, record: { ...entry.record, outcome: "unfinished" } };
 }
 
-/** Whole lines, split at newline bytes alone: JSON text may hold other characters that count as line ends elsewhere. */
 async function* linesOf({ name, path, size }: AuditFile, kept: KeptLog | undefined): AsyncGenerator<string> {
-  if (size === 0) return;
-  let rest = Buffer.alloc(0);
-  try {
-    for await (const chunk of createReadStream(path, { end: size - 1 })) {
-      // Without an encoding a stream of a file gives Buffers.
-      const bytes = Buffer.concat([rest, chunk as Buffer]);
-      let from = 0;
-      for (let end = bytes.indexOf(10, from); end !== -1; end = bytes.indexOf(10, from)) {
-        yield bytes.toString("utf8", from, end);
-        from = end + 1;
-      }
-      rest = bytes.subarray(from);
-    }
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
-    // In the store, now or from the beginning; or another process has pruned it since it was listed.
-    yield* (await kept?.linesOf(name)) ?? [];
+  let [from, count] = [0, 0];
+  while (from < size) {
+    const { lines, bytes } = readLines(path, from, CHUNK, size);
+    if (bytes === 0) break;
+    yield* lines;
+    from += bytes;
+    count += lines.length;
+    await turn();
   }
+  // In the store, from the beginning or from here on; or another process has pruned it since it was listed.
+  if (from < size) yield* ((await kept?.linesOf(name)) ?? []).slice(count);
+}
+
+/** Which records somebody wants to see. */
+export interface AuditFilter {
+  /** Milliseconds since 1970, compared with the time at which a call began. */
+  readonly since?: number;
+  readonly until?: number;
+  /** On public names. */
+  readonly tool?: (name: string) => boolean;
+  /** The beginning of a session's id is enough. */
+  readonly session?: string;
+  readonly server?: string;
+  /** The name of the program that called. */
+  readonly client?: string;
+  /** Only what policy or the guard refused. */
+  readonly denied?: boolean;
+}
+
+export function matchesFilter(record: StoredRecord, filter: AuditFilter): boolean {
+  const time = Date.parse(record.time);
+  if (filter.since !== undefined && time < filter.since) return false;
+  if (filter.until !== undefined && time > filter.until) return false;
+  if (filter.tool !== undefined && (record.name === undefined || !filter.tool(record.name))) return false;
+  if (filter.session !== undefined && record.session?.startsWith(filter.session) !== true) return false;
+  if (filter.server !== undefined && record.origin?.source !== filter.server) return false;
+  if (filter.client !== undefined && record.client?.name !== filter.client) return false;
+  return filter.denied !== true || isRefusal(record);
+}
+
+export function isRefusal({ decision, outcome, answer }: StoredRecord): boolean {
+  if (decision === "deny" || outcome === "denied" || outcome === "blocked") return true;
+  return answer === "no" || answer === "timeout";
+}
+
+/** What is added to the log from some moment on, for following it. */
+export class AuditTail {
+  readonly #dir: string;
+  /** By file: everything before this byte has been taken up. */
+  readonly #offsets = new Map<string, number>();
+
+  /** @param from The files as they were listed before; what they gained since then is the first thing found. */
+  constructor(dir: string, from: readonly AuditFile[]) {
+    this.#dir = dir;
+    for (const { name, path, size } of from) {
+      // Without a last line that was only half written when the file was listed.
+      const start = Math.max(0, size - CHUNK);
+      this.#offsets.set(name, start + readLines(path, start, CHUNK, size).bytes);
+    }
+  }
+
+  /** The records written since the last time, in the order in which they ended. */
+  poll(): AuditEntry[] {
+    const files = listFiles(this.#dir);
+    const found = files.flatMap((file) => this.#read(file));
+    const names = new Set(files.map((file) => file.name));
+    for (const name of this.#offsets.keys()) if (!names.has(name)) this.#offsets.delete(name);
+    return found.toSorted((a, b) => endOf(a.record) - endOf(b.record));
+  }
+
+  #read(file: AuditFile): AuditEntry[] {
+    const found: AuditEntry[] = [];
+    let offset = this.#offsets.get(file.name) ?? 0;
+    while (offset < file.size) {
+      const { lines, bytes } = readLines(file.path, offset, CHUNK);
+      // The rest of the line is still to come.
+      if (bytes === 0) break;
+      for (const line of lines) {
+        const record = parseLine(line);
+        // A call in progress shows when it ends.
+        if (record === undefined || !isStored(record) || record.type === "start") continue;
+        found.push({ file: file.name, chain: file.chain, record });
+      }
+      offset += bytes;
+    }
+    this.#offsets.set(file.name, offset);
+    return found;
+  }
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/** Times as people give them, to `--since`, `--until` and a query: `90s`, `15m`, `2h`, `7d`, `2w` ago, or a date and time as ISO 8601 writes it; a date alone is local midnight. */
+export function parseTime(flag: string, text: string, now: number): number {
+  const [, amount, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
+  if (unit !== undefined) return now - Number(amount) * (UNITS[unit] ?? 0);
+  const isDate = /^\d{4}-\d\d-\d\d$/.test(text);
+  if (isDate || /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/.test(text)) {
+    const time = Date.parse(isDate ? `${text}T00:00` : text);
+    if (!Number.isNaN(time)) return time;
+  }
+  throw new ToolcribError("invalid_arguments", `${flag} ${JSON.stringify(text)} is no time.`, {
+    hint: "Give a span such as 15m, 2h or 7d, or a time such as 2026-11-15T09:30.",
+  });
 }

@@ -88,7 +88,13 @@ export interface StoredRecord extends Link {
   /** Redacted text, cut at 4 KiB; only with `audit.arguments`. */
   readonly arguments?: string;
   readonly resultBytes?: number;
-  readonly findings?: readonly { readonly code: string; readonly severity: string }[];
+  /** Place and score are missing in records of older versions. */
+  readonly findings?: readonly {
+    readonly code: string;
+    readonly severity: string;
+    readonly place?: string;
+    readonly score?: number;
+  }[];
   readonly notes?: Readonly<Record<string, unknown>>;
   readonly event?: string;
   readonly details?: Readonly<Record<string, unknown>>;

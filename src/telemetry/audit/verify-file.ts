@@ -1,15 +1,11 @@
 /** Walks the lines of one file and says where its chain is broken. */
-import { readFileSync } from "node:fs";
-import { setImmediate as turn } from "node:timers/promises";
 import type { AuditFile } from "./files.ts";
 import { type AuditKey, type AuditKeys, NO_KEYS } from "./key.ts";
 import { openLine, type OpenedLine, parseLine } from "./line.ts";
 import { type AnyRecord, HEADS_LOST, type HeaderRecord, KEYED } from "./record.ts";
 
-/** A few tens of milliseconds. */
-const LINES_AT_ONCE = 1000;
 /** Anyone may have written anything into a header. */
-const LONGEST_ID = 40;
+const MAX_ID_LENGTH = 40;
 
 export interface AuditProblem {
   readonly severity: "error" | "warning";
@@ -46,50 +42,13 @@ interface Line {
   readonly opened: OpenedLine | undefined;
 }
 
-export function verifyFile(file: AuditFile, keys: AuditKeys = NO_KEYS): FileReport {
-  let text: string;
-  try {
-    text = readFileSync(file.path, "utf8");
-  } catch (error) {
-    const message = `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-    return emptyReport(file, [{ severity: "error", what: "unreadable", file: file.name, line: 0, message }]);
-  }
-  return verifyAtOnce(file, text, keys);
-}
-
-/** As `verifyFile`, of a file whose text is known, while others get their turn. */
-export async function verifyText(file: AuditFile, text: string, keys: AuditKeys = NO_KEYS): Promise<FileReport> {
-  const steps = verifySteps(file, text, keys);
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    await turn();
-  }
-}
-
-function verifyAtOnce(file: AuditFile, text: string, keys: AuditKeys): FileReport {
-  const steps = verifySteps(file, text, keys);
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
-}
-
-/** Pauses between parts of a long file. */
-function* verifySteps(file: AuditFile, text: string, keys: AuditKeys): Generator<undefined, FileReport, undefined> {
+export function verifyText(file: AuditFile, text: string, keys: AuditKeys = NO_KEYS): FileReport {
   const parts = text.split("\n");
   const torn = parts.pop() ?? "";
   const { id, key } = keyOf(parts[0] ?? "", keys);
-  const lines: Line[] = [];
-  for (const [index, line] of parts.entries()) {
-    lines.push({ number: index + 1, opened: openLine(line, key) });
-    if (lines.length % LINES_AT_ONCE === 0) yield;
-  }
+  const lines = parts.map((line, index): Line => ({ number: index + 1, opened: openLine(line, key) }));
   const walk = new Walk(file, new Set(lines.map(({ opened }) => opened?.record.seq)));
-  for (const line of lines) {
-    walk.take(line);
-    if (line.number % LINES_AT_ONCE === 0) yield;
-  }
+  for (const line of lines) walk.take(line);
   walk.end(torn === "" ? undefined : parts.length + 1);
   if (key === "unknown") walk.leaveUnchecked(id);
   return walk.report(key !== undefined && key !== "unknown");
@@ -147,7 +106,7 @@ class Walk {
   }
 
   leaveUnchecked(key: string): void {
-    const id = JSON.stringify(key.slice(0, LONGEST_ID));
+    const id = JSON.stringify(key.slice(0, MAX_ID_LENGTH));
     this.#add("unreadable", 0, `the file cannot be checked without the key ${id}: \`audit.key\` or \`audit.oldKeys\``);
   }
 
@@ -214,9 +173,4 @@ class Walk {
 /** Bounded: a forged number must not cost memory. */
 function range(from: number, to: number): number[] {
   return Array.from({ length: Math.min(to - from, 10_000) }, (_, index) => from + index);
-}
-
-function emptyReport(file: AuditFile, problems: readonly AuditProblem[]): FileReport {
-  const nothing = { header: undefined, hashes: new Map(), first: undefined, last: undefined, pruned: [], marks: [] };
-  return { file, ...nothing, isKeyed: false, problems };
 }

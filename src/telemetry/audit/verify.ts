@@ -1,11 +1,26 @@
 /** Checks that the log is as it was written: every line, every file of a chain, and what chains saw of one another. */
-import { type AuditFile, fileName, hasRested, listFiles, mayGrow } from "./files.ts";
-import { type ChainHead, type Heads, readHeads } from "./heads.ts";
+import { readFileSync } from "node:fs";
+import { setImmediate as turn } from "node:timers/promises";
+import {
+  type AuditFile,
+  fileName,
+  hasRested,
+  type KeptFile,
+  type KeptLog,
+  listFiles,
+  listLog,
+  type LogFile,
+  mayGrow,
+  parseFileName,
+} from "./files.ts";
+import { type ChainHead, type FoundHeads, type Heads, readHeads } from "./heads.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
 import { HEADS_LOST, type SeenFile } from "./record.ts";
-import { type AuditProblem, type FileReport, verifyFile } from "./verify-file.ts";
+import { type AuditProblem, type FileReport, verifyText } from "./verify-file.ts";
 
 export type { AuditProblem } from "./verify-file.ts";
+
+const ATTEMPTS = 4;
 
 /** Processes that begin together may sign the heads in another order than that of their files. */
 const FIRST_KEYED_MS = 60_000;
@@ -36,16 +51,98 @@ export interface AuditReport {
   readonly chains: readonly ChainReport[];
 }
 
-export function verifyAudit(dir: string, keys: AuditKeys = NO_KEYS): AuditReport {
-  for (let attempt = 0; ; attempt += 1) {
-    // Before the files: what is written meanwhile makes a chain longer than its head, never shorter.
-    const heads = readHeads(dir, keys);
-    const files = listFiles(dir);
-    const reports = files.map((file) => verifyFile(file, keys));
-    const report = judge(reports, heads, { keys });
+export interface VerifyOptions {
+  readonly keys?: AuditKeys;
+  /** Has the files that are not in the folder. */
+  readonly kept?: KeptLog | undefined;
+  /**
+   * Whether anything in the store was written in this folder, where that is known; others may have written all of it
+   * elsewhere.
+   */
+  readonly wroteHere?: boolean | undefined;
+}
+
+/** No chain of this folder left a head, because there was none. */
+const NO_HEADS: FoundHeads = { heads: new Map(), signature: "none" };
+
+export async function verifyAudit(dir: string, options: VerifyOptions = {}): Promise<AuditReport> {
+  const { keys = NO_KEYS, kept, wroteHere } = options;
+  for (let attempt = 1; ; attempt += 1) {
+    // Before the files, and the folder before the store: what is written meanwhile makes a chain longer than its head.
+    const found = readHeads(dir, keys);
+    const isNew = wroteHere === false && listFiles(dir).length === 0;
+    const heads = found === "missing" && isNew ? NO_HEADS : found;
+    const files = await listLog(dir, kept);
+    const reports: FileReport[] = [];
+    for (const file of files) {
+      reports.push(await reportOf(file, kept, keys));
+      await turn();
+    }
+    const isGone = wroteHere === true && found === "missing" && files.length === 0;
+    const others = [...misnamed((await kept?.files()) ?? []), ...(isGone ? [GONE] : [])];
+    const report = judge(reports, heads, { keys, others });
     // A file that was begun or pruned meanwhile looks like one that is missing.
-    if (report.ok || attempt === 3 || namesOf(listFiles(dir)) === namesOf(files)) return report;
+    if (report.ok || attempt === ATTEMPTS || namesOf(await listLog(dir, kept)) === namesOf(files)) return report;
   }
+}
+
+/** The store remembers that this folder had a log. Files that go by intention leave the one that says so. */
+const GONE = problem(
+  { name: "heads.json" },
+  "removed",
+  "the whole log is missing, and the store knows that there was one",
+);
+
+function misnamed(stored: readonly KeptFile[]): AuditProblem[] {
+  const names = stored.map(({ file }) => file).filter((name) => parseFileName(name) === undefined);
+  return names.map((name) => problem({ name }, "foreign", "the log gives no file in the store this name"));
+}
+
+async function reportOf(file: LogFile, kept: KeptLog | undefined, keys: AuditKeys): Promise<FileReport> {
+  // Before the file in the folder, which is never behind.
+  const before = file.kept === undefined ? undefined : await kept?.linesOf(file.name);
+  const text = file.isInFolder ? textOf(file.path) : undefined;
+  if (typeof text === "string") {
+    const report = verifyText(file, text, keys);
+    const differing = before === undefined ? undefined : difference(file, before, text);
+    return differing === undefined ? report : { ...report, problems: [...report.problems, differing] };
+  }
+  if (text !== undefined) return { ...verifyText(file, "", keys), problems: [problem(file, "unreadable", text.why)] };
+  // One that was in the folder a moment ago is in the store as a whole now.
+  const lines = before === undefined || file.isInFolder ? ((await kept?.linesOf(file.name)) ?? []) : before;
+  const report = verifyText(file, lines.map((line) => `${line}\n`).join(""), keys);
+  // The lines tell where it is broken; the count tells only that it is.
+  const isKnown = file.kept === undefined || report.problems.some(({ severity }) => severity === "error");
+  return isKnown ? report : { ...report, problems: [...report.problems, ...countProblems(file, file.kept, lines)] };
+}
+
+/** undefined for a file that is not in the folder any more. */
+function textOf(path: string): string | { readonly why: string } | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    return { why: `the file cannot be read: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+/** What the store has of a file must be its beginning. */
+function difference(file: LogFile, stored: readonly string[], text: string): AuditProblem | undefined {
+  const lines = text.split("\n").slice(0, -1);
+  const at = stored.findIndex((line, index) => line !== lines[index]);
+  if (at === -1) return undefined;
+  if (at >= lines.length)
+    return problem(file, "truncated", `the store has ${stored.length - at} lines more than the file in the folder`);
+  const differs = "the store has another line here than the file in the folder";
+  return { ...problem(file, "changed", differs), line: at + 1 };
+}
+
+function countProblems(file: LogFile, { lines, lastSeq }: KeptFile, found: readonly string[]): AuditProblem[] {
+  if (found.length < lines)
+    return [problem(file, "removed", `the store has ${found.length} lines of it and took in ${lines}`)];
+  // More than were counted is no sign by itself: a hub elsewhere may be at it.
+  if (lastSeq === lines - 1) return [];
+  return [problem(file, "changed", "the lines in the store are not numbered as they were when they were taken in")];
 }
 
 interface JudgeOptions {
@@ -55,7 +152,7 @@ interface JudgeOptions {
 }
 
 /** What the reports of all files mean together. */
-export function judge(
+function judge(
   reports: readonly FileReport[],
   found: ReturnType<typeof readHeads>,
   { keys, others = [] }: JudgeOptions,

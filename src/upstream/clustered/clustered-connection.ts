@@ -449,8 +449,17 @@ function clusteredInfo({ spec, state, toolCount, replica, nodes }: ClusteredFact
   const lastError = "reason" in state ? state.reason : null;
   const facts = { spec, state, toolCount, lastError, warnings: [], agreement: null, auth: undefined };
   const own = serverInfo({ ...facts, transport: "stdio" });
-  const { id, name, origin, tags } = own;
-  const remote = { ...replica, id, name, origin, tags, toolCount, state: state.kind, status: STATUS_OF[state.kind] };
+  const { id, name, origin, tags, toolCount: counted } = own;
+  const remote = {
+    ...replica,
+    id,
+    name,
+    origin,
+    tags,
+    toolCount: counted,
+    state: state.kind,
+    status: STATUS_OF[state.kind],
+  };
   return {
     ...own,
     ...(replica === undefined ? {} : remote),

@@ -38,7 +38,7 @@ export class LocalServer {
     // Asked when a process is ended: one that may run elsewhere by now gets no time to say good-bye.
     this.#deps = { ...deps, closeGraceMs: () => (this.#killed ? 0 : undefined) };
     this.#lastUse = deps.clock.now();
-    this.#connection = serverConnection(spec, this.#deps);
+    this.#connection = serverConnection(alwaysRunning(spec), this.#deps);
     this.#stopListening = this.#listenTo(this.#connection);
   }
 
@@ -104,8 +104,8 @@ export class LocalServer {
     const overtaken = this.#successor;
     this.#successor = undefined;
     if (overtaken !== undefined) this.#leave(overtaken, overtaken.close());
-    if (this.#killed || this.#connection.respec(spec)) return;
-    const successor = serverConnection(spec, this.#deps);
+    if (this.#killed || this.#connection.respec(alwaysRunning(spec))) return;
+    const successor = serverConnection(alwaysRunning(spec), this.#deps);
     this.#successor = successor;
     await successor.connect();
     if (this.#successor !== successor) return;
@@ -187,4 +187,9 @@ function stateOf(connection: ServerConnection): ServerState {
     default:
       return { kind: state };
   }
+}
+
+/** The cluster says when a program runs. A config that says otherwise is refused; the store may still have such an entry. */
+function alwaysRunning({ start: _start, hubStart: _hubStart, idle: _idle, ...spec }: ServerSpec): ServerSpec {
+  return spec;
 }

@@ -77,8 +77,8 @@ export class LineSplitter {
 const MAX_ATOMIC_LENGTH = 4096;
 
 /**
- * Writes lines to a pipe. With much to write, the first line of a turn of the event loop goes out at once and those that
- * follow in the same turn go together, because each write costs more than making the line.
+ * Writes lines to a pipe. With much to write, all lines of a turn of the event loop go out together at its end: a write costs
+ * more than making the line, and each may wake the other process.
  */
 export class LineWriter {
   readonly #stream: Writable;
@@ -98,10 +98,8 @@ export class LineWriter {
    * @param more Whether further lines are likely to follow soon. Waiting for them has a cost of its own.
    */
   write(line: string, more: boolean): Promise<void> {
-    if (this.#turn === undefined) {
-      if (more) this.#turn = setImmediate(() => this.flush());
-      return this.#send(line, Promise.withResolvers());
-    }
+    if (this.#turn === undefined && !more) return this.#send(line, Promise.withResolvers());
+    this.#turn ??= setImmediate(() => this.flush());
     if (this.#waiting.length + line.length > MAX_ATOMIC_LENGTH) this.#sendWaiting();
     this.#waiting += line;
     this.#batch ??= Promise.withResolvers();

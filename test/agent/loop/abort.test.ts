@@ -6,8 +6,10 @@ import { abortedAt, allOf, callsOf, ECHO, endOf, endOfRun, openStage, type Stage
 
 let stage: Stage;
 const stopped: string[] = [];
+let hanging = 0;
 beforeAll(async () => {
   const hang = tool("hang", (_id, _input, signal) => {
+    hanging += 1;
     signal?.addEventListener("abort", () => stopped.push("hang"), { once: true });
     return new Promise(() => {});
   });
@@ -38,7 +40,11 @@ describe("[agent-04c] a run that is aborted", () => {
       { text: "Both:", calls: [{ name: "hang" }, { name: "echo", arguments: { text: "quick" } }] },
       text("On we go."),
     ]);
-    const events = await abortedAt(agent, (event) => isState("done")(event));
+    let isEchoDone = false;
+    const events = await abortedAt(agent, (event) => {
+      isEchoDone ||= isState("done")(event);
+      return isEchoDone && hanging > 0;
+    });
     expect(statesOf(events).at(-1)).toBe("hang cancelled");
     expect(endOf(events).reason).toBe("cancelled");
     expect(stopped).toEqual(["hang"]);

@@ -20,6 +20,8 @@ export interface RigOptions {
   /** Milliseconds of a lease; false for nodes that know nothing of each other. */
   readonly cluster?: { readonly leaseMs?: number } | false;
   readonly env?: Readonly<Record<string, string>>;
+  /** False for nodes that reach NATS and PostgreSQL themselves, where only their cost matters. */
+  readonly links?: false;
 }
 
 /** Why there can be no cluster here, or undefined. */
@@ -81,7 +83,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     const engines = cluster === false ? undefined : await startEngines(opened);
     for (let index = 0; index < (options.nodes ?? 3); index += 1) {
       const name = `n${index}`;
-      const links = engines === undefined ? {} : await linksTo(engines, opened);
+      const links = engines === undefined || options.links === false ? {} : await linksTo(engines, opened);
       const shared =
         engines === undefined || cluster === false
           ? {}
@@ -184,17 +186,18 @@ async function linksTo({ nats, store }: Engines, opened: (() => Promise<unknown>
   return { ...(toNats && { nats: toNats }), ...(toPostgres && { postgres: toPostgres }) };
 }
 
-/** The same addresses, by way of the node's own links. */
+/** The same addresses, by way of the node's own links if it has them. */
 function addressesOf(
   { nats, store }: Engines,
   links: { readonly nats?: Link; readonly postgres?: Link },
 ): Record<string, string> {
+  if (links.nats === undefined || links.postgres === undefined) return { RIG_NATS: nats.url, RIG_STORE: store };
   const natsUrl = new URL(nats.url);
-  natsUrl.port = String(links.nats?.port);
+  natsUrl.port = String(links.nats.port);
   const storeUrl = new URL(store);
   storeUrl.searchParams.delete("host");
   storeUrl.hostname = "127.0.0.1";
-  storeUrl.port = String(links.postgres?.port);
+  storeUrl.port = String(links.postgres.port);
   return { RIG_NATS: natsUrl.href, RIG_STORE: storeUrl.href };
 }
 

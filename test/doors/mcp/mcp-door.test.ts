@@ -337,7 +337,7 @@ describe("[gate-05b] parts of the catalog", () => {
       return new Set(tools.map(({ name }) => name.split("__")[0] ?? ""));
     };
     expect(await namesOf({})).toEqual(new Set(["one", "two", "echo"]));
-    expect(await namesOf({ servers: ["one"] })).toEqual(new Set(["one"]));
+    expect(await namesOf({ servers: ["local", "one"] })).toEqual(new Set(["one", "echo"]));
     expect(await namesOf({ tags: ["work"] })).toEqual(new Set(["two"]));
     expect(await namesOf({ servers: ["local"] })).toEqual(new Set(["echo"]));
     const modern = new ModernClient(door, { caller: guest("a"), scope: { servers: ["one"] } });
@@ -345,6 +345,50 @@ describe("[gate-05b] parts of the catalog", () => {
     expect((await modern.request("tools/call", call))?.error?.code).toBe(-32602);
     expect(door.toolDefinition({ caller: guest("a"), scope: { servers: ["one"] } }, "two__echo")).toBeUndefined();
     expect(door.toolDefinition({ caller: guest("a"), scope: {} }, "two__echo")?.name).toBe("echo");
+  });
+
+  it("[whole-34a] are under the server's own names if they are one server", async () => {
+    const { door, hub } = await doorOn(
+      { mcpServers: { one: everything(), two: everything(), kept: { ...everything(), toolPrefix: "k_" } } },
+      { registry: registryWith(echo) },
+    );
+    const called: string[] = [];
+    hub.on("call", ({ name }) => void called.push(name));
+    const listed = async (method: string, key: string, scope: JsonObject): Promise<string[]> => {
+      const client = new LegacyClient(door, { origin: { scope } });
+      await client.initialize();
+      const { result } = await client.request(method);
+      const list = (result?.[key] ?? []) as { name: string }[];
+      return list.map(({ name }) => name);
+    };
+    const direct = hub.view(hub.session).tools.filter(({ origin }) => origin.source === "one");
+    expect((await listed("tools/list", "tools", { servers: ["one"] })).toSorted()).toEqual(
+      direct.map(({ origin }) => origin.name).toSorted(),
+    );
+    expect(await listed("prompts/list", "prompts", { servers: ["one"] })).toContain("simple-prompt");
+    // A prefix that someone chose is kept, and so are public names of more than one server.
+    expect(await listed("tools/list", "tools", { servers: ["kept"] })).toContain("k_echo");
+    expect(await listed("tools/list", "tools", { servers: ["one", "two"] })).toContain("one__echo");
+
+    const legacy = new LegacyClient(door, { origin: { scope: { servers: ["two"] } } });
+    await legacy.initialize();
+    for (const name of ["echo", "two__echo"]) {
+      const { result } = await legacy.request("tools/call", { name, arguments: { message: "hi" } });
+      expect(JSON.stringify(result)).toContain("hi");
+    }
+    const prompt = await legacy.request("prompts/get", { name: "args-prompt", arguments: { city: "Oslo" } });
+    expect(JSON.stringify(prompt.result)).toContain("Oslo");
+    const ref = { type: "ref/prompt", name: "completable-prompt" };
+    const argument = { name: "department", value: "E" };
+    const completed = await legacy.request("completion/complete", { ref, argument });
+    expect(JSON.stringify(completed.result)).toContain("Engineering");
+    const origin = { caller: guest("a"), scope: { servers: ["two"] } };
+    const modern = new ModernClient(door, origin);
+    const answer = await modern.request("tools/call", { name: "echo", arguments: { message: "hi" } });
+    expect(JSON.stringify(answer?.result)).toContain("hi");
+    expect(door.toolDefinition(origin, "echo")?.name).toBe("echo");
+    // Rules and records are about public names.
+    expect(called.filter((name) => name.endsWith("echo"))).toEqual(["two__echo", "two__echo", "two__echo"]);
   });
 });
 

@@ -39,10 +39,20 @@ describe("[oper-09f] sessions", () => {
     await clock.advance(1000);
     await hub.call({ session, name: "look" });
     await hub.call({ session, name: "pay" });
-    session.markTainted({ callId: "c1", name: "web__get", at: clock.now() });
+    session.markTainted({
+      server: "web",
+      callId: "c1",
+      name: "web__get",
+      read: ["https://example.com/a"],
+      at: clock.now(),
+    });
 
     const { sessions, total } = await hub.internals.activity.sessions(OPEN);
     expect(total).toBe(2);
+    const origin = {
+      ...{ server: "web", callId: "c1", name: "web__get", read: ["https://example.com/a"] },
+      at: "1970-01-01T00:16:42.000Z",
+    };
     expect(sessions[0]).toEqual({
       id: session.id,
       door: "mcp",
@@ -56,7 +66,7 @@ describe("[oper-09f] sessions", () => {
       calls: 2,
       running: 0,
       toolCount: 1,
-      taint: { callId: "c1", name: "web__get", at: "1970-01-01T00:16:42.000Z" },
+      taint: { ...origin, origins: [origin] },
     });
     expect(sessions[1]).toMatchObject({ id: hub.session.id, owner: true, toolCount: 2, calls: 0 });
     expect(await hub.internals.activity.session(session.id)).toMatchObject({ tools: ["look"], activeSkills: [] });
@@ -93,7 +103,8 @@ describe("[oper-09f] sessions", () => {
     const session = hub.openSession({ door: "mcp" });
     await hub.call({ session, name: "look" });
     await clock.advance(6000);
-    expect(await store.sessions.get(session.id)).toMatchObject({ calls: 1, closedAt: null });
+    // A thread writes them.
+    await expect.poll(() => store.sessions.get(session.id)).toMatchObject({ calls: 1, closedAt: null });
     await hub.close();
     expect(await store.sessions.get(session.id)).toMatchObject({ calls: 1, closedAt: expect.any(String) });
     expect((await store.sessions.list({ limit: 10, state: "open" })).total).toBe(0);

@@ -35,7 +35,7 @@ describe("[oper-02c] [oper-03b] the audit of a hub with a store", () => {
       const dir = ${JSON.stringify(place.dir)};
       const journal = new AuditLog({ dir, isJournal: true });
       const warn = console.error;
-      await new AuditIntake({ dir, store: audit, settings: store.settings, journal, clock, maxBytes: 1e9, warn, restMs: -1 }).takeIn();`;
+      await new AuditIntake({ dir, store: audit, journal, clock, maxBytes: 1e9, warn, restMs: -1 }).takeIn();`;
     const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], {
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -3,12 +3,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { onTestFinished } from "vitest";
+import { AuditKeeper } from "../../../src/hub/audit/audit-keeper.ts";
 import { AuditIntake, type IntakeOptions } from "../../../src/hub/audit/intake.ts";
 import { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
 import { verifyAll } from "../../../src/hub/audit/verify.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { databaseFile, openStore } from "../../../src/store/open-store.ts";
 import type { Store } from "../../../src/store/store.ts";
+import { NO_KEYS } from "../../../src/telemetry/audit/key.ts";
 import type { AuditLog } from "../../../src/telemetry/audit/log.ts";
 import { AuditPlace, numbered } from "../../telemetry/audit-place.ts";
 
@@ -38,7 +40,6 @@ export class JournalPlace extends AuditPlace {
     return new AuditIntake({
       dir,
       store: store.audit,
-      settings: store.settings,
       journal,
       clock: systemClock,
       maxBytes: 100 * 1024 * 1024,
@@ -48,9 +49,11 @@ export class JournalPlace extends AuditPlace {
     });
   }
 
-  audit(log: AuditLog, { withStore = true } = {}): HubAudit {
-    const [store, intake] = withStore ? [this.store, this.intake(log)] : [];
-    return new HubAudit({ dir: this.dir, log, clock: systemClock, store, intake });
+  /** In this thread, unlike that of a hub. */
+  audit(log: AuditLog, { withStore = true, clock = systemClock, store = this.store.audit } = {}): HubAudit {
+    const stored = withStore ? { audit: store, intake: this.intake(log, { store, clock }) } : undefined;
+    const keeper = new AuditKeeper({ dir: this.dir, keys: NO_KEYS, stored });
+    return new HubAudit({ dir: this.dir, log, clock, store: withStore ? this.store : undefined, keeper });
   }
 
   /** The text of each file in the folder. */

@@ -35,14 +35,16 @@ describe.each([{ withStore: true }, { withStore: false }])(
       const place = await JournalPlace.open();
       const log = place.log();
       const audit = place.audit(log, { withStore });
-      log.write(callRecord({ name: "files__read", time: at(0), user: "ann", session: "s1" }));
-      log.write(
+      void log.write(callRecord({ name: "files__read", time: at(0), user: "ann", session: "s1" }));
+      void log.write(
         callRecord({ name: "git__push", time: at(10), session: "s2", origin: { source: "git", name: "push" } }),
       );
-      log.write(callRecord({ name: "files__delete", time: at(20), decision: "deny", outcome: "denied", door: "mcp" }));
+      void log.write(
+        callRecord({ name: "files__delete", time: at(20), decision: "deny", outcome: "denied", door: "mcp" }),
+      );
       log.event({ time: at(30), event: "pin.approved", origin: { source: "git", name: "push" }, user: "Bob" });
       const last = callRecord({ name: "files__fetch", time: at(40), outcome: "blocked" });
-      log.write(last);
+      void log.write(last);
       expect(await list(audit)).toEqual(["files__fetch", "pin.approved", "files__delete", "git__push", "files__read"]);
       expect(await list(audit, { order: "oldest", limit: 2 })).toEqual(["files__read", "git__push"]);
       expect(await list(audit, { since: at(10), until: at(30) })).toEqual([
@@ -76,7 +78,7 @@ describe.each([{ withStore: true }, { withStore: false }])(
       for (let number = 1; number <= 7; number += 1) {
         const start = startRecord({ name: `c${number}`, time: at(number) });
         void log.begin(start);
-        log.write(callRecord({ callId: start.callId, name: `c${number}`, time: at(number), durationMs: 90_000 }));
+        void log.write(callRecord({ callId: start.callId, name: `c${number}`, time: at(number), durationMs: 90_000 }));
       }
       const { names, count } = await pages(audit, { limit: 5 });
       expect(count).toBeGreaterThan(4);
@@ -105,7 +107,7 @@ describe.each([{ withStore: true }, { withStore: false }])(
       log.withhold(withheld.callId);
       numbered(log, "n", 5);
       expect(await list(audit, { outcome: "unfinished" })).toEqual(["slow unfinished", "killed unfinished"]);
-      log.write(callRecord({ callId: slow.callId, name: "slow", time: at(1), durationMs: 60_000 }));
+      void log.write(callRecord({ callId: slow.callId, name: "slow", time: at(1), durationMs: 60_000 }));
       expect(await list(audit, { type: "start" })).toEqual(["killed unfinished"]);
       expect(await list(audit, { name: "slow" })).toEqual(["slow"]);
       expect(await list(audit, { outcome: "ok", limit: 1 })).toEqual(["slow"]);
@@ -117,7 +119,8 @@ describe.each([{ withStore: true }, { withStore: false }])(
       const place = await JournalPlace.open();
       const log = place.log();
       const audit = place.audit(log, { withStore });
-      for (let number = 0; number < 1100; number += 1) log.write(callRecord({ name: `n${number}`, time: at(number) }));
+      for (let number = 0; number < 1100; number += 1)
+        void log.write(callRecord({ name: `n${number}`, time: at(number) }));
       const lines: string[] = [];
       for await (const line of audit.exportLines({ name: "n*", since: at(1) })) lines.push(line);
       expect(lines.every((line) => line.endsWith("}\n"))).toBe(true);

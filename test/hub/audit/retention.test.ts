@@ -1,7 +1,7 @@
 import { utimesSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { listLog } from "../../../src/telemetry/audit/whole-log.ts";
+import { listLog } from "../../../src/telemetry/audit/files.ts";
 import { verifyAudit } from "../../../src/telemetry/audit/verify.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { callRecord } from "../../support/call-record.ts";
@@ -46,7 +46,7 @@ describe("[oper-14b] retention", () => {
     const place = await JournalPlace.open();
     const clock = new FakeClock();
     const old = place.log({ pid: DEAD_PID, clock });
-    old.write(callRecord({ name: "old", time: new Date(clock.now()).toISOString() }));
+    void old.write(callRecord({ name: "old", time: new Date(clock.now()).toISOString() }));
     old.close();
     place.leaveBehind(["young"]);
     await place.takeIn();
@@ -88,10 +88,10 @@ describe("[oper-14b] retention", () => {
     log.renew();
     expect(place.files()).toHaveLength(3);
     log.close();
-    expect(verifyAudit(place.dir)).toMatchObject({ ok: true, chains: [{ state: "closed", problems: [] }] });
+    expect(await verifyAudit(place.dir)).toMatchObject({ ok: true, chains: [{ state: "closed", problems: [] }] });
   });
 
-  it("without a store the log itself lets old files go when it begins one", () => {
+  it("without a store the log itself lets old files go when it begins one", async () => {
     const place = new AuditPlace();
     for (const name of ["old", "young"]) {
       const log = place.log({ pid: DEAD_PID });
@@ -106,7 +106,7 @@ describe("[oper-14b] retention", () => {
     log.close();
     expect(place.files()).toHaveLength(2);
     expect(place.files()).not.toContain(old);
-    expect(verifyAudit(place.dir)).toMatchObject({ ok: true });
+    expect(await verifyAudit(place.dir)).toMatchObject({ ok: true });
   });
 
   it("never takes a file that a living process writes to, nor goes on where its record cannot be written", async () => {

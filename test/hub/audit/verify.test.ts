@@ -2,7 +2,6 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
 import { verdictOf, verifyAll } from "../../../src/hub/audit/verify.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { numbered } from "../../telemetry/audit-place.ts";
@@ -126,14 +125,9 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
 
   it("gives a verdict that people can read, also while the log is written", async () => {
     const place = await stored(["a", "b"]);
-    const log = place.log({ isJournal: true, clock: new FakeClock() });
-    const audit = new HubAudit({
-      dir: place.dir,
-      log,
-      clock: new FakeClock(),
-      store: place.store,
-      intake: undefined,
-    });
+    const clock = new FakeClock();
+    const log = place.log({ isJournal: true, clock });
+    const audit = place.audit(log, { clock });
     numbered(log, "n", 2);
     expect(await audit.verify()).toEqual({ ok: true, records: 17, chains: 3, problems: [] });
     const [first] = await place.store.audit.files();

@@ -318,7 +318,7 @@ describe("[gate-10b] a yes for once", () => {
   it("is not used up while another reason still needs one", async () => {
     const hub = await start({ ...ASK, guard: { taint: "ask" } });
     const session = remote(hub, { owner: true });
-    session.markTainted({ callId: "1", name: "web__read", at: 0 });
+    session.markTainted({ server: "web", callId: "1", name: "web__read", read: [], at: 0 });
     expect(await wipe(hub, session)).toMatchObject({ ...WAITS, error: { details: { rule: { list: "ask" } } } });
     hub.approvals.answer(heldId(hub), "once");
     expect(await wipe(hub, session)).toMatchObject({ ...WAITS, error: { details: { rule: { list: "taint" } } } });

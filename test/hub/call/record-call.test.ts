@@ -44,7 +44,7 @@ describe("[guard-18a] the audit of a hub", () => {
       ]),
     );
     expect(JSON.stringify(found)).not.toContain("somebody in particular");
-    expect(verifyAudit(join(home, "audit"))).toMatchObject({ ok: true });
+    expect(await verifyAudit(join(home, "audit"))).toMatchObject({ ok: true });
   });
 
   it("[guard-18d] knows of a call that was under way when the process was killed", async () => {
@@ -59,7 +59,7 @@ describe("[guard-18a] the audit of a hub", () => {
     const found = await records(home);
     expect(JSON.stringify(found)).toContain("a__echo");
     expect(found.filter((record) => record.type === "call")).toEqual([]);
-    expect(verifyAudit(join(home, "audit"))).toMatchObject({ ok: true });
+    expect(await verifyAudit(join(home, "audit"))).toMatchObject({ ok: true });
     // The next start ends the server that was left behind.
     await (await createHub({}, { home })).close();
   });

@@ -102,7 +102,7 @@ describe("[skill-15b] servers in a client's file", () => {
     });
     await again.done();
     expect(readFileSync(path, "utf8")).toBe(TEXT);
-    expect(home.all()).toEqual([".cursor/mcp.json", ".cursor/mcp.json.toolcrib-backup"]);
+    expect(home.all()).toEqual([".cursor/mcp.json"]);
   });
 
   it("are undone together with the record, over several clients", async () => {

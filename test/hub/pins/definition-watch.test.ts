@@ -11,7 +11,7 @@ import { Session } from "../../../src/sessions/session.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import { readAudit } from "../../../src/telemetry/audit/read.ts";
 import type { StoredRecord } from "../../../src/telemetry/audit/record.ts";
-import { listLog } from "../../../src/telemetry/audit/whole-log.ts";
+import { listLog } from "../../../src/telemetry/audit/files.ts";
 import { FakeClock, settle } from "../../support/fake-clock.ts";
 
 /** A server that offers the tools that stand in a file. */

@@ -14,7 +14,7 @@ it("[scale-11a] with many tools shadowing is looked for once for many changes, a
   const found: Shadowing[] = [];
   const scanned = new ScannedDefinitions({
     clock,
-    mode: () => "warn",
+    guard: () => ({ definitions: "warn", sensitivity: "normal" }),
     isTrusted: () => false,
     onSuspicious: () => {},
     onShadowing: (news) => found.push(...news),

@@ -119,8 +119,8 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     const sent = { ...sound(), autoconnect: false };
     expect(await refused(hub.servers.add("s", sent))).toMatchObject({ code: "invalid_config", ...typo });
     expect(await refused(hub.servers.test("s", sent))).toMatchObject({ code: "invalid_config", ...typo });
-    const odd = await hub.servers.add("one", { type: "stdio", alwaysAllow: ["x"], disabled: true, ...sound() });
-    expect(odd.warnings).toEqual([expect.stringMatching(/alwaysAllow: .* left out/)]);
+    const odd = await hub.servers.add("one", { type: "stdio", description: "d", disabled: true, ...sound() });
+    expect(odd.warnings).toEqual([expect.stringMatching(/description: .* left out/)]);
     expect(await refused(hub.servers.update("one", { callTimeoutMs: 5 }))).toMatchObject({
       code: "invalid_config",
       details: { problems: [{ path: "callTimeoutMs", code: "unknown_key" }] },

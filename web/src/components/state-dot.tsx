@@ -15,8 +15,17 @@ export const STATE_WORDS: Readonly<Record<ServerState, string>> = {
   disabled: "Disabled",
 };
 
-/** A filled disc, a ring, a half disc, a cross, a dash: told apart without colour. */
-function Shape({ state }: { readonly state: ServerState }) {
+interface StateDotProps {
+  readonly state: ServerState;
+  /** It is idle until it is used. */
+  readonly sleeping?: boolean | undefined;
+  /** The word is for screen readers only. */
+  readonly bare?: boolean;
+}
+
+/** A filled disc, a ring, a half disc, a cross, a dash, a crescent: told apart without colour. */
+function Shape({ state, sleeping }: Pick<StateDotProps, "state" | "sleeping">) {
+  if (sleeping === true) return <path d="M7.4 1.2a5 5 0 1 0 3.4 6.9 4.2 4.2 0 0 1-3.4-6.9z" fill="var(--faint)" />;
   switch (state) {
     case "ready":
       return <circle cx="6" cy="6" r="5" fill="var(--ok)" />;
@@ -40,15 +49,16 @@ function Shape({ state }: { readonly state: ServerState }) {
   }
 }
 
-/** With `bare` the word is for screen readers only. */
-export function StateDot({ state, bare = false }: { readonly state: ServerState; readonly bare?: boolean }) {
+export function StateDot({ state, sleeping, bare = false }: StateDotProps) {
   const moving = state === "connecting" || state === "restarting";
+  const word = sleeping === true ? "Asleep" : STATE_WORDS[state];
+  const title = sleeping === true ? "Asleep: its next use starts it" : word;
   return (
-    <span className="inline-flex items-center gap-1.5 whitespace-nowrap" title={STATE_WORDS[state]}>
+    <span className="inline-flex items-center gap-1.5 whitespace-nowrap" title={title}>
       <svg aria-hidden="true" viewBox="0 0 12 12" className={`size-3 shrink-0 ${moving ? "animate-spin" : ""}`}>
-        <Shape state={state} />
+        <Shape state={state} sleeping={sleeping} />
       </svg>
-      <span className={bare ? "sr-only" : ""}>{STATE_WORDS[state]}</span>
+      <span className={bare ? "sr-only" : ""}>{word}</span>
     </span>
   );
 }

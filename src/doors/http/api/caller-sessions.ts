@@ -1,17 +1,24 @@
 /** The hub sessions of callers of REST and the WebSocket: limits, grants, taint and kept results belong to a session. */
+import type { IncomingMessage } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { Session, SessionOptions } from "../../../sessions/session.ts";
+import { httpClientInfo, localPeer } from "../http-client-info.ts";
 
 export interface SessionExtras {
   /** Whether calls that need approval wait for it; without it they are denied. */
   readonly holdsCalls?: boolean | undefined;
 }
 
+/** The part of a session that its caller chooses. */
+type RequestedSession = Pick<SessionOptions, "role" | "workspaceDir" | "parent" | "conversation">;
+
 export interface SessionOpener {
   openSession(options: SessionOptions): Session;
 }
+
+type CallerSessionOptions = RequestedSession & Pick<SessionOptions, "sharedKey" | "clientInfo">;
 
 /** Opens a hub session for a caller of REST or of the WebSocket. */
 export function openCallerSession(
@@ -19,7 +26,7 @@ export function openCallerSession(
   caller: Caller,
   door: "rest" | "websocket",
   { holdsCalls }: SessionExtras,
-  { role, workspaceDir, sharedKey }: Pick<SessionOptions, "role" | "workspaceDir" | "sharedKey"> = {},
+  { role, ...given }: CallerSessionOptions = {},
 ): Session {
   const { key, owner, user, scopes } = caller;
   const isOperator = scopes.has("admin");
@@ -33,12 +40,18 @@ export function openCallerSession(
     role: role ?? caller.role,
     user,
     holdsCalls,
-    workspaceDir,
-    sharedKey,
+    ...given,
     caller: key,
   });
   identities.set(session, identityOf(caller));
   return session;
+}
+
+/** Adds the process of a client on this machine, when it is found. */
+export function addPeer(session: Session, { socket }: IncomingMessage): void {
+  void localPeer(socket).then((found) => {
+    if (session.clientInfo !== undefined) session.clientInfo = { ...session.clientInfo, ...found };
+  });
 }
 
 const identities = new WeakMap<Session, string>();
@@ -88,12 +101,15 @@ export class CallerSessions {
     return this.#held.size;
   }
 
-  /** The same session while the caller returns within half an hour. */
-  of(caller: Caller): Session {
+  /**
+   * The same session while the caller returns within half an hour. It has the name of the program that came first; each call has
+   * that of its own. A name chooses no session: it is only what the program says.
+   */
+  of(caller: Caller, request?: IncomingMessage): Session {
     const key = identityOf(caller);
     const known = this.#held.get(key);
     this.#held.delete(key);
-    const session = known === undefined || known.session.closed ? this.#open(caller) : known.session;
+    const session = known === undefined || known.session.closed ? this.#open(caller, request) : known.session;
     this.#held.set(key, { session, usedAt: this.#clock.now() });
     this.#stopSweep ??= this.#clock.after(SWEEP_MS, () => this.#sweep());
     return session;
@@ -106,9 +122,13 @@ export class CallerSessions {
     this.#held.clear();
   }
 
-  #open(caller: Caller): Session {
+  #open(caller: Caller, request: IncomingMessage | undefined): Session {
     if (this.#held.size >= MAX_CALLER_SESSIONS) this.#endOne();
-    return openCallerSession(this.#hub, caller, "rest", this.#options, { sharedKey: `rest ${identityOf(caller)}` });
+    const clientInfo = request && httpClientInfo(request, caller);
+    const sharedKey = `rest ${identityOf(caller)}`;
+    const session = openCallerSession(this.#hub, caller, "rest", this.#options, { sharedKey, clientInfo });
+    if (request !== undefined) addPeer(session, request);
+    return session;
   }
 
   #endOne(): void {
@@ -162,7 +182,7 @@ export class OpenedSessions {
   }
 
   /** @param by The session of the door that asks: a session that a socket opened ends with the socket. */
-  open(caller: Caller, by: Session, options: Pick<SessionOptions, "role" | "workspaceDir">): Session {
+  open(caller: Caller, by: Session, options: RequestedSession): Session {
     this.#assertRoom(caller);
     const ofSocket = by.door === "websocket";
     const session = openCallerSession(this.#hub, caller, ofSocket ? "websocket" : "rest", this.#extras, options);

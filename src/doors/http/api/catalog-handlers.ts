@@ -2,7 +2,6 @@
 import { nearMatches } from "../../../base/near-matches.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { Quarantined } from "../../../catalog/quarantine.ts";
-import { ToolIndex } from "../../../catalog/search/tool-index.ts";
 import type { PromptInfo, ResourceInfo, ToolInfo } from "../../../contract/catalog-schemas.ts";
 import type { CheckedInput } from "../../../contract/operations.ts";
 import type { View } from "../../../hub/view/view.ts";
@@ -26,16 +25,16 @@ import {
 } from "./operation-handler.ts";
 import { visibleServer } from "./visibility.ts";
 
-const callTool: Handler<"callTool"> = async (input, { session, signal, onProgress }, { hub }) => {
+const callTool: Handler<"callTool"> = async (input, { session, signal, onProgress, clientInfo }, { hub }) => {
   const { toolName, serverId, args, timeoutMs } = input;
   const name = serverId === undefined ? toolName : await publicName(hub, session, serverId, toolName);
   if (timeoutMs === undefined)
-    return resultOrThrow(await hub.call({ session, name, arguments: args, signal, onProgress }));
+    return resultOrThrow(await hub.call({ session, name, arguments: args, signal, onProgress, clientInfo }));
   const tooLate = new AbortController();
   const timer = setTimeout(() => tooLate.abort(callTimeout(name, timeoutMs)), timeoutMs);
   try {
     const either = AbortSignal.any([signal, tooLate.signal]);
-    return resultOrThrow(await hub.call({ session, name, arguments: args, signal: either, onProgress }));
+    return resultOrThrow(await hub.call({ session, name, arguments: args, signal: either, onProgress, clientInfo }));
   } finally {
     clearTimeout(timer);
   }
@@ -83,7 +82,8 @@ async function connectIdleServer(hub: Hub, session: Session, serverId: string): 
   if (session.own.servers().some(({ id }) => id === serverId)) {
     await session.own.settled();
     info = visibleServer(hub, session, serverId);
-  } else if (info.state === "idle" || info.state === "connecting") info = await hub.servers.connect(serverId);
+  } else if (info.sleeping === true) return;
+  else if (info.state === "idle" || info.state === "connecting") info = await hub.servers.connect(serverId);
   if (info.status === "connected") return;
   throw new ToolcribError(
     "server_unavailable",
@@ -92,17 +92,10 @@ async function connectIdleServer(hub: Hub, session: Session, serverId: string): 
   );
 }
 
-/** A view is the same object until the catalog changes. */
-const indexes = new WeakMap<View, ToolIndex>();
-
-function findTools(view: View, query: string): ToolCapability[] {
-  let index = indexes.get(view);
-  if (index === undefined) indexes.set(view, (index = new ToolIndex(view.tools)));
-  const byName = new Map(view.tools.map((tool) => [tool.name, tool]));
-  const ranked = index.search(query, view.tools.length).flatMap(({ name }) => byName.get(name) ?? []);
-  const found = new Set(ranked);
+function findTools(hub: Hub, session: Session, { tools }: View, query: string): ToolCapability[] {
+  const found = new Set(hub.internals.search(session, query, tools.length));
   // People type the beginning of a word and expect to see it found.
-  for (const tool of view.tools) {
+  for (const tool of tools) {
     const { title, description } = tool.definition;
     if (containsText(query.trim(), [tool.name, title, description])) found.add(tool);
   }
@@ -130,7 +123,8 @@ function matchingTools(
 ): (ToolCapability | Quarantined)[] {
   const view = hub.view(session);
   const { pins } = hub;
-  let tools: readonly ToolCapability[] = q === undefined || q.trim() === "" ? view.tools : findTools(view, q);
+  let tools: readonly ToolCapability[] =
+    q === undefined || q.trim() === "" ? view.tools : findTools(hub, session, view, q);
   if (serverId !== undefined) {
     tools = tools.filter(({ origin }) => origin.source === serverId);
     // In-process tools and skills are sources too, but not servers.
@@ -188,8 +182,8 @@ const resourceHandlers = handlersOf({
     return { resources: entries.map(resourceInfo), total, ...next };
   },
 
-  async readResource({ uri }, { session, signal, onProgress }, { hub }) {
-    return resultOrThrow(await hub.read({ session, uri, signal, onProgress }));
+  async readResource({ uri }, { session, signal, onProgress, clientInfo }, { hub }) {
+    return resultOrThrow(await hub.read({ session, uri, signal, onProgress, clientInfo }));
   },
 
   listPrompts(input, { session }, { hub }) {

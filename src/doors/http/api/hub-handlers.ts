@@ -2,11 +2,12 @@
 import type { CheckedInput } from "../../../contract/operations.ts";
 import type { ServerDetail } from "../../../contract/server-schemas.ts";
 import type { Hub } from "../../../hub/hub.ts";
-import { type Caller, SCOPES } from "../../../model/caller.ts";
+import { type Caller, identityOf, SCOPES } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { JsonObject } from "../../../model/json.ts";
 import type { ServerInfo } from "../../../model/server-state.ts";
 import type { Session } from "../../../sessions/session.ts";
+import { originRecord, taintRecord } from "../../../sessions/taint.ts";
 import { namedSession } from "./caller-sessions.ts";
 import {
   containsText,
@@ -132,8 +133,15 @@ function noSkill(id: string): ToolcribError {
 const sessionHandlers = handlersOf({
   listSessions: (input, _context, { hub }) => hub.internals.activity.sessions(input),
 
-  async openSession({ servers, waitMs, ...input }, context, parts) {
-    const session = parts.opened.open(context.caller, context.session, sessionOptions(input, context.caller));
+  async openSession({ servers, waitMs, parent: parentId, conversation, ...input }, context, parts) {
+    const parent = parentId === undefined ? undefined : namedSession(parts.hub.internals, context.caller, parentId);
+    if (parentId !== undefined && parent === undefined) {
+      throw new ToolcribError("not_found", `No session of yours has the id ${parentId}.`);
+    }
+    // The ids of one caller say nothing about those of another.
+    const ownId = conversation && JSON.stringify([identityOf(context.caller), conversation]);
+    const options = { ...sessionOptions(input, context.caller), parent, conversation: ownId };
+    const session = parts.opened.open(context.caller, context.session, options);
     const giveUp = (): void => session.close();
     context.signal.addEventListener("abort", giveUp, { once: true });
     try {
@@ -156,6 +164,28 @@ const sessionHandlers = handlersOf({
     if (session === undefined) throw new ToolcribError("not_found", `No session has the id ${sessionId}.`);
     const own = hub.internals.sessions().find(({ id }) => id === sessionId)?.own;
     return { session: { ...session, ...(own && { servers: own.servers(), notices: own.notices() }) } };
+  },
+
+  listTaint(_input, _context, { hub }) {
+    const { taints } = hub.internals;
+    return {
+      sessions: hub.internals.sessions().flatMap(({ id, door, user = null, taint }) => {
+        return taint === null ? [] : [{ id, door, user, taint: taintRecord(taint) }];
+      }),
+      memories: taints.memories().map(({ server, origins }) => ({ server, origins: origins.map(originRecord) })),
+    };
+  },
+
+  async clearTaint({ sessionId, memory }, { caller, session }, { hub }) {
+    if ((sessionId === undefined) === (memory === undefined)) {
+      throw new ToolcribError("invalid_arguments", "Name either a session or a memory-like server.", {
+        hint: "`sessionId` or `memory`. listTaint shows what there is.",
+      });
+    }
+    const by = { user: caller.user ?? null, door: session.door };
+    const choice = memory === undefined ? { session: sessionId ?? "" } : { memory };
+    await hub.internals.taints.clear(choice, by);
+    return { sessionId, memory };
   },
 
   async closeSession({ sessionId }, { caller }, { hub }) {

@@ -308,6 +308,7 @@ const EXTRA_STATUSES: Partial<Record<OperationName, readonly number[]>> = {
   listPrompts: [404],
   openSession: [404, 499, 503],
   closeSession: [409],
+  clearTaint: [404],
   connectServer: [409],
   scanSkills: [404],
   importSkills: [404, 409],

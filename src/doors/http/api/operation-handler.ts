@@ -5,6 +5,7 @@ import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from
 import type { EventName, FieldsOf } from "../../../contract/websocket.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { Caller, Scope } from "../../../model/caller.ts";
+import type { ClientInfo } from "../../../model/client-info.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { Progress } from "../../../model/protocol.ts";
 import type { Session } from "../../../sessions/session.ts";
@@ -34,6 +35,8 @@ export interface OperationContext {
   readonly caller: Caller;
   /** The caller's session, which sees what the caller sees. */
   readonly session: Session;
+  /** The program that asks, in its own words; that of the session if absent. */
+  readonly clientInfo?: ClientInfo | undefined;
   /** Aborts when the client no longer waits. */
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;

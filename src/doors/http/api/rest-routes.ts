@@ -1,4 +1,5 @@
 /** REST: each request is one operation, decoded from HTTP and encoded back. */
+import { httpClientInfo } from "../http-client-info.ts";
 import { hash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
@@ -99,7 +100,8 @@ function runOperation(exchange: HttpExchange, parts: RestParts, route: RestRoute
   const { operations, sessions, hub } = parts;
   return operations.runAuthorized(route.operation, input, {
     caller,
-    session: sessions.of(caller),
+    session: sessions.of(caller, request),
+    clientInfo: httpClientInfo(request, caller),
     signal: abortOnClose(response),
     baseUrl: hub.config.config.http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`,
   });

@@ -8,7 +8,7 @@ import type { Operations } from "./run-operation.ts";
 
 interface SessionReference {
   readonly id: string;
-  readonly key: "session" | "sessionId";
+  readonly key: "session" | "sessionId" | "parent";
 }
 
 /** The input with the session's local id; undefined if another node has answered. */
@@ -44,15 +44,19 @@ export function withClusterIds(
   output: unknown,
 ): unknown {
   if (ids === undefined || !isJsonObject(output)) return output;
-  if (operation === "closeSession") return { ...output, sessionId: given["sessionId"] };
+  if (operation === "closeSession" || operation === "clearTaint") return { ...output, sessionId: given["sessionId"] };
   if (operation !== "openSession" || typeof output["sessionId"] !== "string") return output;
   const id = ids.issue("rest", output["sessionId"]);
   return { ...output, id, sessionId: id };
 }
 
 /** Where an operation's input names a session. */
-function sessionReference(operation: OperationName, { session, sessionId }: JsonObject): SessionReference | undefined {
-  if (operation === "getSession" || operation === "closeSession") {
+function sessionReference(
+  operation: OperationName,
+  { session, sessionId, parent }: JsonObject,
+): SessionReference | undefined {
+  if (operation === "openSession") return typeof parent === "string" ? { id: parent, key: "parent" } : undefined;
+  if (operation === "getSession" || operation === "closeSession" || operation === "clearTaint") {
     return typeof sessionId === "string" ? { id: sessionId, key: "sessionId" } : undefined;
   }
   return typeof session === "string" ? { id: session, key: "session" } : undefined;

@@ -13,6 +13,7 @@ import type { TextEditor } from "../../../files/edit/text-editor.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { Caller } from "../../../model/caller.ts";
 import type { Decision, Rule } from "../../../model/decision.ts";
+import { GUARD_PROFILES } from "../../../model/config.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { LoadedConfig } from "../../../model/loaded-config.ts";
 import type { Explanation } from "../../../policy/decide.ts";
@@ -120,7 +121,17 @@ function valueOrigin(
   if (inCode) return { origin: "code" };
   if (document === undefined || detectDialect(document.value, document.file) !== "toolcrib")
     return { origin: "default" };
-  return hasPath(document.value, path) ? { origin: "file", where: placeInFile(document, path) } : { origin: "default" };
+  const written = isSetByProfile(document.value, path) ? ["guard"] : path;
+  return hasPath(document.value, written)
+    ? { origin: "file", where: placeInFile(document, written) }
+    : { origin: "default" };
+}
+
+/** A profile of the guard sets its keys without naming them. */
+function isSetByProfile(value: unknown, [first, key = ""]: readonly string[]): boolean {
+  const guard = isJsonObject(value) ? value["guard"] : undefined;
+  if (first !== "guard" || !Object.hasOwn(GUARD_PROFILES.off, key)) return false;
+  return typeof guard === "string" || (isJsonObject(guard) && "profile" in guard && !Object.hasOwn(guard, key));
 }
 
 function hasPath(value: unknown, [key, ...rest]: readonly string[]): boolean {

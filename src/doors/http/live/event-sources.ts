@@ -34,6 +34,7 @@ export type FeedHub = Pick<Hub, "session" | "config" | "on" | "view"> & {
 
 /** Nothing else makes a connected server idle. */
 const DISCONNECT_REASON = "disconnected by request";
+const SLEEP_REASON = "asleep until its next use";
 
 export class ServerEvents {
   readonly #hub: FeedHub;
@@ -66,7 +67,7 @@ export class ServerEvents {
       if (!this.#known.has(id)) this.#added(info);
       else if (report.changed.includes(id)) {
         this.#known.set(id, serverSnapshot(this.#hub.config, id));
-        this.#publish("mcp.server.changed", { serverId: id, server: info }, this.#audience(id));
+        this.#publish("mcp.server.changed", { serverId: id, state: info.state, server: info }, this.#audience(id));
       }
     }
   }
@@ -84,14 +85,15 @@ export class ServerEvents {
       this.#added(info);
     }
     const audience = this.#audience(id);
-    this.#publish("mcp.server.changed", { serverId: id, server: info }, audience);
+    this.#publish("mcp.server.changed", { serverId: id, state, server: info }, audience);
     const [was, is] = [isUp(previous), isUp(state)];
     if (is && !was) {
       this.#publish("mcp.server.connected", { serverId: id, server: info }, audience);
       this.onConnected(id);
     }
     if (was && !is) {
-      const reason = lastError ?? (state === "idle" ? DISCONNECT_REASON : null);
+      const idleReason = info.sleeping === true ? SLEEP_REASON : DISCONNECT_REASON;
+      const reason = lastError ?? (state === "idle" ? idleReason : null);
       this.#publish("mcp.server.disconnected", { serverId: id, reason }, audience);
     }
     if (state === "failed" || (state === "restarting" && !was)) {

@@ -18,6 +18,7 @@ const UNCANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>([
   "importSkills",
   "removeSkill",
   "closeSession",
+  "clearTaint",
   "answerApproval",
   "changePins",
 ]);

@@ -10,7 +10,15 @@ import { asToolcribError, ToolcribError } from "../../../model/errors.ts";
 import type { JsonObject } from "../../../model/json.ts";
 import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
 import type { Session } from "../../../sessions/session.ts";
-import { namedSession, openCallerSession, type SessionExtras, type SessionOpener } from "../api/caller-sessions.ts";
+import { httpClientInfo } from "../http-client-info.ts";
+import { CLIENT_PARAM } from "../../../contract/rest.ts";
+import {
+  addPeer,
+  namedSession,
+  openCallerSession,
+  type SessionExtras,
+  type SessionOpener,
+} from "../api/caller-sessions.ts";
 import type { Masker } from "../api/operation-handler.ts";
 import type { Operations } from "../api/run-operation.ts";
 import { localSessionId, withLocalSessionIds } from "../api/session-ids.ts";
@@ -148,7 +156,9 @@ export class WebSocketDoor {
     const { caller } = upgrade;
     let session: Session;
     try {
-      session = openCallerSession(hub, caller, "websocket", this.#parts);
+      const clientInfo = httpClientInfo(upgrade.request, caller, upgrade.query.get(CLIENT_PARAM));
+      session = openCallerSession(hub, caller, "websocket", this.#parts, { clientInfo });
+      addPeer(session, upgrade.request);
     } catch {
       socket.close(...CLOSE.goingAway);
       return;

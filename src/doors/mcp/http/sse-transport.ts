@@ -1,4 +1,5 @@
 /** The HTTP+SSE transport of 2024-11-05: a GET stream, whose first event names the address to post to. */
+import { localPeer } from "../../http/http-client-info.ts";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
@@ -31,7 +32,8 @@ export function openSse(transport: Transport, exchange: HttpExchange, scope: Vie
   const make = (id: string): SseSession =>
     new SseSession({
       ...{ id, caller, clock, streams, response },
-      open: (sink) => door.openSession({ caller, scope, peer: { transport: "sse" } }, sink),
+      open: (sink) =>
+        door.openSession({ caller, scope, peer: { transport: "sse" }, locate: () => localPeer(request.socket) }, sink),
       endpoint: endpointFor(request.url ?? "/", messagesPath, id),
     });
   try {

@@ -1,4 +1,5 @@
 /** A legacy client over Streamable HTTP: its POSTs, its session, and the streams that it can resume. */
+import { localPeer } from "../../http/http-client-info.ts";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
@@ -30,7 +31,9 @@ export async function postLegacy(post: McpPost, posted: Exclude<ClientMessage, {
   if (isRequest && posted.message.method === "initialize" && !(SESSION_HEADER in exchange.request.headers)) {
     return postInitialize(post, posted.message);
   }
-  const session = await findOrForward(post, isRequest ? posted.message.id : null);
+  const found = findOrForward(post, isRequest ? posted.message.id : null);
+  // A hub on its own knows at once.
+  const session = found instanceof Promise ? await found : found;
   if (session === undefined) return;
   if (isRequest) {
     if (!admitOrRefuseRequests(post, [posted.message], { ofSession: true })) return;
@@ -68,12 +71,12 @@ async function postInitialize(post: McpPost, message: RpcRequest): Promise<void>
 
 function openStreamableSession({
   transport,
-  exchange: { caller },
+  exchange: { caller, request },
   scope,
 }: McpPost): { readonly session: StreamableSession } | { readonly reached: QuotaReached } {
   const { sessions, clock, resumeGraceMs: graceMs, door, ids } = transport;
   const open = (stream: SessionStream): EngineSession =>
-    door.openSession({ caller, scope, peer: { transport: "http" } }, stream);
+    door.openSession({ caller, scope, peer: { transport: "http" }, locate: () => localPeer(request.socket) }, stream);
   const make = (id: string): StreamableSession => new StreamableSession({ id, caller, scope, clock, graceMs, open });
   return sessions.open(caller, make, ids?.issue("mcp"));
 }
@@ -107,16 +110,15 @@ export function findSessionOrRefuse(
 }
 
 /** The session of the POST. Undefined if there is none here, which is then answered, perhaps by another node. */
-async function findOrForward(
+function findOrForward(
   { transport, exchange, scope }: McpPost,
   id: RequestId | null,
-): Promise<StreamableSession | undefined> {
+): StreamableSession | undefined | Promise<StreamableSession | undefined> {
   const { ids } = transport;
-  if (ids !== undefined) {
-    const sessionId = headerOf(exchange.request.headers[SESSION_HEADER]);
-    if (await forwardToOwner(ids, exchange, "mcp", sessionId, id)) return undefined;
-  }
-  return findSessionOrRefuse(transport, exchange, scope, id);
+  const find = (): StreamableSession | undefined => findSessionOrRefuse(transport, exchange, scope, id);
+  if (ids === undefined) return find();
+  const sessionId = headerOf(exchange.request.headers[SESSION_HEADER]);
+  return forwardToOwner(ids, exchange, "mcp", sessionId, id).then((isAnswered) => (isAnswered ? undefined : find()));
 }
 
 /** @param batch The entries of the array, classified. */

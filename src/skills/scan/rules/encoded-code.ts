@@ -1,7 +1,6 @@
 /** Encoded and obfuscated code. */
-import { encodedParts } from "../../../guard/detect/decode.ts";
-import { characterSet, nextRun } from "../../../guard/detect/runs.ts";
-import { excerptOf } from "../../../guard/detect/show-hidden.ts";
+import { characterSet, encodedParts, nextRun } from "../../../guard/decode.ts";
+import { excerptOf } from "../../../base/visible-text.ts";
 import { dataFlows } from "../data-flows.ts";
 import { type Rule, type Sign, signsOf } from "../rule.ts";
 import {
@@ -156,7 +155,7 @@ interface Decoded {
 function* decodedParts(raw: string): Generator<Decoded> {
   let room = MAX_DECODED_LENGTH;
   for (const part of encodedParts(raw)) {
-    if (part === undefined || part.text.trim().length < MIN_PART_LENGTH) continue;
+    if (part.text.trim().length < MIN_PART_LENGTH) continue;
     room -= part.end - part.start;
     if (room < 0) return;
     yield { start: part.start, end: part.end, plain: part.text.slice(0, MAX_PART_LENGTH) };

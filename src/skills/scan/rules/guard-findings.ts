@@ -18,6 +18,8 @@ const MEANINGS: Readonly<Partial<Record<FindingCode, Meaning>>> = {
     code: INJECTION,
     message: "The text tells an agent to ignore its other instructions.",
   },
+  task_switch: { code: INJECTION, message: "The text gives an agent another role, mode or task." },
+  prompt_theft: { code: INJECTION, message: "The text asks an agent for its instructions." },
   role_forging: { code: INJECTION, message: "The text pretends to be a message of the system or of the user." },
   concealment: { code: INJECTION, message: "The text tells an agent to keep something from its user." },
   exfiltration_request: { code: INJECTION, message: "The text tells an agent to send out what it knows." },
@@ -70,7 +72,7 @@ function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Findi
   if (severity === "low") return undefined;
   if (severity === "high") {
     // Literals of a program and files of samples address no agent.
-    if (kind === "instructions" || code === "tag_characters") return "refuse";
+    if (code === "tag_characters" || (kind === "instructions" && isHostileAlone(finding, all))) return "refuse";
     return ODD_ANYWHERE.has(code) ? "warn" : "note";
   }
   if (kind !== "instructions") return ODD_ANYWHERE.has(code) ? "warn" : undefined;
@@ -84,6 +86,15 @@ function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Findi
   return CONCEALING.has(code) || code === "exfiltration_request" ? "note" : undefined;
 }
 
-function isNear({ start }: Finding, all: readonly Finding[], codes: ReadonlySet<FindingCode>): boolean {
+/** Honest instructions are about keys, tools and roles, too; they do not tell an agent to drop what it was told. */
+const HOSTILE_ALONE = new Set<FindingCode>(["instruction_override", ...ODD_ANYWHERE]);
+
+function isHostileAlone({ code, start }: Finding, all: readonly Finding[]): boolean {
+  if (HOSTILE_ALONE.has(code)) return true;
+  if (TAKING.has(code)) return isNear({ start }, all, CONCEALING);
+  return code === "concealment" ? isNear({ start }, all, TAKING) : isNear({ start }, all, HOSTILE_ALONE);
+}
+
+function isNear({ start }: Pick<Finding, "start">, all: readonly Finding[], codes: ReadonlySet<FindingCode>): boolean {
   return all.some((other) => other.severity !== "low" && codes.has(other.code) && Math.abs(other.start - start) < NEAR);
 }

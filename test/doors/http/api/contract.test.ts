@@ -224,6 +224,18 @@ describe("[oper-04a] every route answers as the document says", () => {
     await drive("closeSession", { params: { sessionId }, status: 404 });
     await drive("closeSession", { params: { sessionId: scene.hub.session.id }, status: 409 });
 
+    const origin = { server: "web", name: "web__get", read: ["https://example.com/a"], callId: "c", at: 1000 };
+    scene.hub.session.markTainted(origin);
+    await scene.hub.internals.taints.keep("notes", [origin]);
+    const tainted = (await drive("listTaint")).json<{ sessions: { id: string }[] }>();
+    expect(tainted).toMatchObject({ memories: [{ server: "notes", origins: [{ server: "web" }] }] });
+    expect(tainted.sessions.map((each) => each.id)).toContain(scene.hub.session.id);
+    await drive("clearTaint", { body: { memory: "notes" } });
+    await drive("clearTaint", { body: { memory: "notes" }, status: 404 });
+    await drive("clearTaint", { body: { sessionId: scene.hub.session.id } });
+    expect(scene.hub.session.taint).toBeNull();
+    await drive("clearTaint", { body: {}, status: 400 });
+
     await drive("listPins");
     const { pins } = (await drive("listPins", { query: { serverId: "files" } })).json<{ pins: { tool: string }[] }>();
     expect(pins.length).toBeGreaterThan(5);

@@ -1,5 +1,6 @@
 /** What REST does beyond one operation to a request: pages, filters, roles, tags of answers, forms of bodies, leaving early. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CLIENT_IDS } from "../../../../src/clients/agent-client.ts";
 import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import type { Tool } from "../../../../src/model/tool.ts";
 import { ToolRegistry } from "../../../../src/tools/tool-registry.ts";
@@ -152,7 +153,7 @@ describe("[oper-07a] a caller with a role", () => {
       readonly clients: { id: string; file: string | null; snippet: string; command: string }[];
     }
     const [own, others] = [await get<Clients>("admin", "/clients"), await get<Clients>("reviewer", "/clients")];
-    expect(own.clients).toHaveLength(18);
+    expect(own.clients).toHaveLength(CLIENT_IDS.length);
     expect(own.clients.find(({ id }) => id === "claude-desktop")?.snippet).toContain("mcp");
     expect(others.clients.map(({ id }) => id)).not.toContain("claude-desktop");
     const text = JSON.stringify(others);

@@ -92,6 +92,7 @@ export function serverInfo(id: string, given: Partial<ServerInfo> = {}): ServerI
     status: "disconnected",
     capabilities: {},
     toolCount: 0,
+    serverName: null,
     serverVersion: null,
     lastError: null,
     connectedAt: null,

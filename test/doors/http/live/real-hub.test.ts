@@ -8,6 +8,7 @@ import { misbehaving } from "../../../support/servers.ts";
 import { writeSkill } from "../../../support/skill-folder.ts";
 
 const READER = "reader-token-0123456789";
+const CALLER = "caller-token-0123456789";
 
 let hub: ServedHub;
 let boss: LiveConnection;
@@ -21,7 +22,14 @@ beforeAll(async () => {
     mcpServers: { one: misbehaving("ok"), hidden: { ...misbehaving("ok"), enabled: false } },
     tools: { ask: ["one__env"] },
     roles: { reviewer: { servers: ["one"] } },
-    http: { auth: { tokens: [{ token: READER, user: "rita", role: "reviewer", scopes: ["read"] }] } },
+    http: {
+      auth: {
+        tokens: [
+          { token: READER, user: "rita", role: "reviewer", scopes: ["read"] },
+          { token: CALLER, user: "carl", scopes: ["call", "approve"] },
+        ],
+      },
+    },
   });
   client = new ToolcribClient(hub);
   boss = client.live({ onEvent: (event) => heard.push(event) });
@@ -135,6 +143,28 @@ describe("[oper-05a] [oper-05b] a real hub over the WebSocket", () => {
     });
     expect((await boss.command("getSession", { sessionId })).session.notices).toMatchObject([{ server: "gone" }]);
     expect(await command("sessions.close", { sessionId })).toEqual({ sessionId });
+  });
+
+  it("[guard-20d] taint: listed and cleared, by no one who could only call", async () => {
+    const { sessions: before } = await command("taint.list", {});
+    for (const { id } of before) await command("taint.clear", { sessionId: id });
+    expect(await command("taint.list", {})).toEqual({ sessions: [], memories: [] });
+    const calling = new ToolcribClient({ url: hub.url, token: CALLER }).live({});
+    try {
+      await calling.command("mcp.callTool", { toolName: "one__echo", args: { text: "from a stranger" } });
+      const { sessions: tainted } = await command("taint.list", {});
+      expect(tainted).toMatchObject([{ door: "websocket", user: "carl", taint: { name: "one__echo" } }]);
+      const own = { sessionId: tainted[0]?.id ?? "" };
+      for (const refused of [calling.command("taint.list", {}), calling.command("taint.clear", own)]) {
+        await expect(refused).rejects.toMatchObject({ code: "denied" });
+      }
+      expect((await command("taint.list", {})).sessions).toHaveLength(1);
+      expect(await command("taint.clear", own)).toEqual(own);
+      expect((await command("taint.list", {})).sessions).toEqual([]);
+      await expect(command("taint.clear", own)).rejects.toMatchObject({ code: "not_found" });
+    } finally {
+      calling.close();
+    }
   });
 
   it("approvals: asked for, answered, and then it runs", async () => {

@@ -1,5 +1,8 @@
-import { describe, expect, it } from "vitest";
-import { acceptsOf, decodeHeaderValue, isJson } from "../../../../src/doors/mcp/http/http-messages.ts";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, vi } from "vitest";
+import { acceptsOf, decodeHeaderValue, isJson, respondJson } from "../../../../src/doors/mcp/http/http-messages.ts";
 import { EventLog, type LoggedEvent } from "../../../../src/doors/mcp/http/streamable-session.ts";
 import { requestedScope, scopeKey } from "../../../../src/doors/mcp/view-scope.ts";
 import { encodeHeaderValue } from "../../../../src/upstream/http/mcp-headers.ts";
@@ -93,5 +96,30 @@ describe("view scopes", () => {
     expect(keyOf("servers=b,a&tags=x")).toBe(keyOf("tags=x&servers=a&servers=%20b,a,"));
     expect(keyOf("servers=a")).not.toBe(keyOf("servers=b"));
     expect(keyOf("servers=,")).toBe(keyOf(""));
+  });
+});
+
+describe("a JSON answer", () => {
+  it.each([
+    ["of one text", ['{"a":1}']],
+    ["of parts", ['{"tools":', Buffer.from("[1,2]"), "}"]],
+  ])("[speed-07b] %s is one write", async (_what, body) => {
+    let writes = 0;
+    const server = createServer((_incoming, outgoing) => respondJson(outgoing, 200, body));
+    server.on("connection", (socket) => {
+      for (const method of ["_write", "_writev"] as const) {
+        const spied = vi.spyOn(socket, method);
+        socket.on("close", () => (writes += spied.mock.calls.length));
+      }
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    // A server that listens on a port has an address with one.
+    const { port } = server.address() as AddressInfo;
+    const closed = once(server, "close");
+    const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: "close" } });
+    expect(await answer.json()).toEqual(JSON.parse(body.map(String).join("")));
+    server.close();
+    await closed;
+    expect(writes).toBe(1);
   });
 });

@@ -5,7 +5,12 @@ import { useChange } from "../../state/queries.ts";
 import { canConnect, canDisconnect } from "./server-words.ts";
 
 interface ConnectButtonProps {
-  readonly server: { readonly id: string; readonly name: string; readonly state: ServerState };
+  readonly server: {
+    readonly id: string;
+    readonly name: string;
+    readonly state: ServerState;
+    readonly sleeping?: boolean | undefined;
+  };
 }
 
 /** Connects or disconnects, whichever makes sense now. */
@@ -14,16 +19,17 @@ export function ConnectButton({ server }: ConnectButtonProps) {
   const connect = useChange("connectServer", { outdates });
   const disconnect = useChange("disconnectServer", { outdates });
   const given = { serverId: server.id };
+  const verb = server.sleeping === true ? "Wake" : "Connect";
   if (canConnect(server.state))
     return (
       <Button
         size="sm"
         icon="plug"
         busy={connect.isPending}
-        aria-label={`Connect ${server.name}`}
+        aria-label={`${verb} ${server.name}`}
         onClick={() => connect.mutate(given, { onError: toastError })}
       >
-        Connect
+        {verb}
       </Button>
     );
   if (!canDisconnect(server.state)) return null;

@@ -46,6 +46,11 @@ export function HistoryTab({ server }: TabProps) {
   );
 }
 
+function connectsWhen({ autoConnect, start }: ServerDetail): string {
+  if (start === "lazy") return "when it is first used";
+  return autoConnect ? "when the hub starts" : "on request";
+}
+
 export function ConfigTab({ server }: TabProps) {
   return (
     <div className="flex flex-col gap-4 p-4">
@@ -53,7 +58,7 @@ export function ConfigTab({ server }: TabProps) {
         rows={[
           ["Written in", `${FROM_WORDS[server.from]} (${server.from === "store" ? "store" : server.origin.file})`],
           ["Dialect", server.origin.dialect],
-          ["Connects at start", server.autoConnect ? "yes" : "no"],
+          ["Connects", connectsWhen(server)],
           [
             "Protocol",
             server.protocolVersion === null ? "not known yet" : `${server.protocolVersion} (${server.era ?? "?"})`,

@@ -85,7 +85,7 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
         <div className="min-w-0 flex-1">
           <h2 className="text-lg font-semibold break-words">{server.name}</h2>
           <div className="mt-0.5 flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-soft">
-            <StateDot state={server.state} />
+            <StateDot state={server.state} sleeping={server.sleeping} />
             {server.name !== server.id && <span className="font-mono">{server.id}</span>}
             <Badge>{TRANSPORT_WORDS[server.transport]}</Badge>
             {server.node !== undefined && <span>on {server.node}</span>}

@@ -38,7 +38,7 @@ function ServerLine({ server, chosen, narrow }: LineProps) {
       className={`relative flex flex-wrap items-center min-h-11 gap-x-4 gap-y-1 px-4 py-2 first:rounded-t-lg last:rounded-b-lg hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
     >
       <div className={`flex text-sm ${narrow ? "" : "w-20 sm:w-26"}`}>
-        <StateDot state={server.state} bare={narrow} />
+        <StateDot state={server.state} sleeping={server.sleeping} bare={narrow} />
       </div>
       <div className="min-w-0 flex-1">
         <Link

@@ -56,20 +56,48 @@ export function SessionDetailPanel({ sessionId, tab, onTab, onClose }: DetailPro
   );
 }
 
-function TaintNote({ taint }: { readonly taint: NonNullable<SessionDetail["taint"]> }) {
+interface TaintNoteProps {
+  readonly sessionId: string;
+  readonly taint: NonNullable<SessionDetail["taint"]>;
+  readonly isOpen: boolean;
+}
+
+function TaintNote({ sessionId, taint, isOpen }: TaintNoteProps) {
+  const clear = useChange("clearTaint", {
+    outdates: ["listSessions", "getSession", "listTaint"],
+    onSuccess: () => toast("Only what is read from now on counts."),
+  });
   const config = useOperation("getConfig", {});
   const mode = config.data?.values.find(({ key }) => key === "guard.taint")?.value;
   return (
     <div className="flex items-start gap-2 rounded-md bg-warn-wash px-3 py-2 text-ink">
       <Icon name="warning" className="mt-0.5 size-4 text-warn" />
-      <p className="min-w-0 break-words">
-        <span className="font-mono text-sm break-all">{taint.name}</span> brought in content that anyone may have
-        written (<Time at={taint.at} />
-        ). {taintText(mode)}{" "}
-        <Link to="/audit" search={{ callId: taint.callId }} className="text-accent underline">
-          The call in the audit log
-        </Link>
-      </p>
+      <div className="flex min-w-0 flex-1 flex-col gap-2 break-words">
+        <ul className="flex flex-col gap-1">
+          {taint.origins.map(({ server, name, read, callId, at, via }) => (
+            <li key={server}>
+              <span className="font-mono text-sm break-all">{name}</span> brought in content that anyone may have
+              written
+              {via !== undefined && <> kept in {via}</>} (<Time at={at} />)
+              {read.length > 0 && <span className="break-all">: {read.join(", ")}</span>}{" "}
+              <Link to="/audit" search={{ callId }} className="text-accent underline">
+                The call in the audit log
+              </Link>
+            </li>
+          ))}
+        </ul>
+        <p>{taintText(mode)}</p>
+        {isOpen && (
+          <Button
+            size="sm"
+            className="self-start"
+            disabled={clear.isPending}
+            onClick={() => clear.mutate({ sessionId })}
+          >
+            I have read it
+          </Button>
+        )}
+      </div>
     </div>
   );
 }
@@ -98,7 +126,7 @@ function DetailHeader({ session, onClose }: { readonly session: SessionDetail; r
         </div>
         <IconButton label="Close the details" icon="close" onClick={onClose} />
       </div>
-      {session.taint !== null && <TaintNote taint={session.taint} />}
+      {session.taint !== null && <TaintNote sessionId={session.id} taint={session.taint} isOpen={isOpen} />}
       <KeyValues
         rows={[
           ["Session", <span className="font-mono text-sm break-all">{session.id}</span>],

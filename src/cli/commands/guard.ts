@@ -1,0 +1,97 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { excerptOf } from "../../base/visible-text.ts";
+import { passagesOf, type Place, PLACES, scanText, SENSITIVITIES, type Sensitivity } from "../../guard/scan-text.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import { SEVERITIES } from "../../model/finding.ts";
+import { type Invocation, unknownAction } from "../command.ts";
+import type { Column } from "../table.ts";
+
+const MAX_BYTES = 64 * 1024 * 1024;
+
+interface MatchRow {
+  readonly passage: number;
+  readonly score: number;
+  readonly rule: string;
+  readonly code: string;
+  readonly weight: number;
+  readonly start: number;
+  readonly end: number;
+  readonly excerpt: string;
+}
+
+const COLUMNS: readonly Column<MatchRow>[] = [
+  { title: "SCORE", cell: ({ score }) => score.toFixed(1) },
+  { title: "RULE", cell: ({ rule }) => rule },
+  { title: "CODE", cell: ({ code }) => code },
+  { title: "WEIGHT", cell: ({ weight }) => weight.toFixed(1) },
+  { title: "AT", cell: ({ start }) => String(start) },
+  { title: "TEXT", cell: ({ excerpt }) => excerpt, shrink: true },
+];
+
+/** `guard test <file|->`: how the guard judges a text, and which rules matched. */
+export async function run(invocation: Invocation): Promise<number> {
+  const [action, file = ""] = invocation.args;
+  if (action !== "test") throw unknownAction("guard", action ?? "", "Use toolcrib guard test <file>.");
+  const { out, flags } = invocation;
+  const place = chosen<Place>(flags.text("place") ?? "result", PLACES, "--place");
+  const sensitivity = chosen<Sensitivity>(flags.text("sensitivity") ?? "normal", SENSITIVITIES, "--sensitivity");
+  const text = await readText(invocation, file);
+  const findings = scanText(text, { place, sensitivity });
+  const verdict = SEVERITIES.findLast((level) => findings.some(({ severity }) => severity === level)) ?? "none";
+  const score = Math.max(0, ...findings.map((finding) => finding.score));
+  const matches = matchesIn(text);
+  if (out.json) {
+    out.value({ place, sensitivity, verdict, score, findings, matches });
+    return 0;
+  }
+  const codes = [...new Set(findings.map(({ code }) => code))].join(", ");
+  out.line(`${out.paint("bold", verdict)}, score ${score.toFixed(1)} of 10, as ${place} at ${sensitivity} sensitivity`);
+  if (codes !== "") out.line(codes);
+  if (matches.length === 0) {
+    out.line("No rule matched.");
+    return 0;
+  }
+  out.line("");
+  out.table(COLUMNS, matches);
+  return 0;
+}
+
+function matchesIn(text: string): MatchRow[] {
+  return passagesOf(text).flatMap(({ score, matches }, passage) =>
+    matches.map(({ rule, kind, weight, start, end }) => {
+      return { passage, score, rule, code: kind, weight, start, end, excerpt: excerptOf(text, start, end) };
+    }),
+  );
+}
+
+function chosen<Name extends string>(given: string, known: readonly Name[], option: string): Name {
+  const name = known.find((each) => each === given);
+  if (name !== undefined) return name;
+  throw new ToolcribError("invalid_arguments", `${option} is not one of the known values: ${given}.`, {
+    hint: `Use one of: ${known.join(", ")}.`,
+  });
+}
+
+async function readText({ stdin, cwd }: Invocation, file: string): Promise<string> {
+  if (file !== "-") {
+    try {
+      const bytes = await readFile(resolve(cwd, file));
+      return bytes.subarray(0, MAX_BYTES).toString("utf8");
+    } catch (cause) {
+      throw new ToolcribError("not_found", `The file ${file} cannot be read.`, {
+        hint: "Name a text file, or - for standard input.",
+        cause,
+      });
+    }
+  }
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stdin) {
+    const bytes = Buffer.from(chunk as Uint8Array | string);
+    length += bytes.length;
+    chunks.push(bytes);
+    if (length > MAX_BYTES) break;
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

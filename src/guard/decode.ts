@@ -1,0 +1,392 @@
+/** Encodings that hide words from a reader but not from a model that can decode them. */
+
+export interface Encoded {
+  readonly start: number;
+  readonly end: number;
+  /** The decoded text. */
+  readonly text: string;
+}
+
+interface Form {
+  /** All characters that a match can have, and the fewest of them. */
+  readonly characters: CharacterSet;
+  readonly shortest: number;
+  /** One of these stands in every match. */
+  readonly signs?: readonly string[];
+  /** Found in every match, and cheaper to look for. */
+  readonly needs?: RegExp;
+  /** The encoded parts of a run; the whole of it without one. */
+  readonly pattern?: RegExp;
+  /** Belongs to the match although it is before it. */
+  readonly lead?: RegExp;
+  decode(found: string): string | undefined;
+}
+
+const BASE64 = characterSet("A-Za-z0-9+/_-");
+const BASE64_LINE = 20;
+/** Of one part; the rest of a longer one is not decoded. */
+const MAX_ENCODED_LENGTH = 256 * 1024;
+
+const FORMS: readonly Form[] = [
+  { characters: BASE64, shortest: BASE64_LINE, decode: fromBase64 },
+  { characters: characterSet("0-9A-Fa-f"), shortest: 32, decode: (found) => fromHex(found) },
+  {
+    characters: characterSet("0-9A-Fa-f :,-"),
+    shortest: 47,
+    needs: /[ :,-]/,
+    pattern: /(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[ :,-]){15,}[0-9A-Fa-f]{2}/g,
+    decode: fromHex,
+  },
+  {
+    characters: characterSet("\\\\x0-9A-Fa-f ,"),
+    shortest: 48,
+    signs: ["\\x", "0x"],
+    pattern: /(?:(?:\\x|0x)[0-9A-Fa-f]{2}[ ,]{0,2}){12,}/g,
+    decode: (found) => fromHex(found.replace(/\\x|0x/g, "")),
+  },
+  {
+    characters: characterSet("\\\\u0-9A-Fa-f"),
+    shortest: 72,
+    signs: ["\\u"],
+    pattern: /(?:\\u[0-9A-Fa-f]{4}){12,}/g,
+    decode: fromUnicodeEscapes,
+  },
+  {
+    // From the first percent sign on; the word that stands before it is looked at backwards, which is cheaper.
+    characters: characterSet("%\\w.~!*'()-"),
+    shortest: 9,
+    signs: ["%"],
+    pattern: /%[0-9A-Fa-f]{2}(?:[\w.~!*'()-]{0,40}%[0-9A-Fa-f]{2}){2,}[\w.~!*'()-]{0,40}/g,
+    lead: /[\w.~!*'()-]{0,40}$/,
+    decode: fromPercent,
+  },
+  {
+    characters: characterSet("&#x0-9A-Fa-f; "),
+    shortest: 40,
+    signs: ["&#"],
+    pattern: /(?:&#(?:x[0-9A-Fa-f]{1,6}|\d{1,7});[ ]{0,1}){10,}/g,
+    decode: fromEntities,
+  },
+  {
+    characters: characterSet("01 "),
+    shortest: 107,
+    needs: / /,
+    pattern: /(?:[01]{8}[ ]){11,}[01]{8}/g,
+    decode: fromBinary,
+  },
+  {
+    characters: characterSet("0-9 ,"),
+    shortest: 47,
+    needs: /[ ,]/,
+    pattern: /(?:\d{2,3}[ ,]{1,2}){15,}\d{2,3}/g,
+    decode: fromDecimal,
+  },
+];
+
+/** The encoded parts of a text that decode to text. */
+export function* encodedParts(text: string): Generator<Encoded> {
+  for (const form of FORMS) {
+    const { characters, shortest, signs, pattern } = form;
+    if (signs !== undefined && pattern !== undefined) {
+      for (const run of runsAround(text, signs, characters, shortest)) yield* partsOf(text, form, pattern, run);
+      continue;
+    }
+    let run = nextRun(text, characters, shortest, 0);
+    while (run !== undefined) {
+      const { start } = run;
+      let { end } = run;
+      if (pattern === undefined) {
+        end = characters === BASE64 ? base64End(text, end) : end - ((end - start) % 2);
+        const part = decoded(text, form, start, end);
+        if (part !== undefined) yield part;
+      } else {
+        yield* partsOf(text, form, pattern, run);
+      }
+      run = nextRun(text, characters, shortest, Math.max(end, run.end));
+    }
+  }
+}
+
+function* partsOf(text: string, form: Form, pattern: RegExp, { start, end }: Run): Generator<Encoded> {
+  const run = text.slice(start, end);
+  if (form.needs?.test(run) === false) return;
+  let at = 0;
+  for (;;) {
+    // Set each time: what a part decodes to is searched with the same patterns.
+    pattern.lastIndex = at;
+    const found = pattern.exec(run);
+    if (found === null) return;
+    at = found.index + found[0].length;
+    const part = decoded(text, form, start + found.index, start + at);
+    if (part !== undefined) yield part;
+  }
+}
+
+function decoded(text: string, { lead, decode }: Form, start: number, end: number): Encoded | undefined {
+  const before = lead?.exec(text.slice(Math.max(0, start - 40), start))?.[0] ?? "";
+  const encoded = before + text.slice(start, Math.min(end, start + MAX_ENCODED_LENGTH));
+  if (encoded.length > 2 * ENOUGH) {
+    // The start tells whether it is text. Where it is cut in the middle of a character, that is behind what is looked at.
+    const beginning = decode(encoded.slice(0, ENOUGH));
+    if (beginning !== undefined && beginning.length >= LOOKED_AT + 4 && !looksLikeText(beginning)) return undefined;
+  }
+  const plain = decode(encoded);
+  if (plain === undefined || !looksLikeText(plain)) return undefined;
+  return { start: start - before.length, end, text: plain };
+}
+
+/** Base64 goes on in further lines, as mails have them, and ends with its padding. */
+function base64End(text: string, from: number): number {
+  let end = from;
+  for (;;) {
+    const line = text[end] === "\n" ? end + 1 : text.startsWith("\r\n", end) ? end + 2 : undefined;
+    if (line === undefined) break;
+    const lineEnd = runEnd(text, BASE64, line);
+    if (lineEnd - line < BASE64_LINE) break;
+    end = lineEnd;
+  }
+  if (text[end] !== "=") return end;
+  return text[end + 1] === "=" ? end + 2 : end + 1;
+}
+
+/** Characters of a decoded text by which it is told, and how much of an encoded one has at least as many, as a rule. */
+const LOOKED_AT = 400;
+const ENOUGH = 8_192;
+
+/** Too many for a text. */
+function isMostlyOdd(odd: number, length: number): boolean {
+  return odd * 20 > length;
+}
+
+/** A picture or a key shows in its first bytes that it is none; the rest is then never looked at. */
+function looksLikeText(decoded: string): boolean {
+  const start = decoded.slice(0, LOOKED_AT);
+  // oxlint-disable-next-line no-control-regex -- control characters are what tells bytes from text
+  const odd = start.match(/[\u0000-\u0008\u000e-\u001f\u007f-\u009f\ufffd]/g)?.length ?? 0;
+  return !isMostlyOdd(odd, start.length) && /[\p{L}]{2}[\s\p{P}\p{L}]{0,40}[\p{L}]{2}/u.test(start);
+}
+
+function fromBase64(found: string): string | undefined {
+  // The shortest payload worth its name, and the first bytes before all of a large picture is decoded.
+  if (found.length < 24) return undefined;
+  const plain = found.includes("\n") ? found.replace(/\s/g, "") : found;
+  const start = Buffer.from(plain.slice(0, 120), "base64");
+  if (hasManyControls(start) || !looksLikeText(start.toString("utf8").slice(0, -1))) return undefined;
+  return Buffer.from(plain, "base64").toString("utf8");
+}
+
+/** Names and paths are base64 by their letters alone; most are told by this before they are made a text. */
+function hasManyControls(start: Uint8Array): boolean {
+  let controls = 0;
+  // The last character, of up to four bytes, may be cut and is left out.
+  for (let at = 0; at < start.length - 4; at += 1) {
+    const byte = start[at] ?? 0;
+    if (byte < 9 || (byte > 13 && byte < 32) || byte === 127) controls += 1;
+  }
+  return isMostlyOdd(controls, start.length);
+}
+
+function fromHex(found: string): string {
+  return Buffer.from(found.replace(/[^0-9A-Fa-f]/g, ""), "hex").toString("utf8");
+}
+
+function fromUnicodeEscapes(found: string): string {
+  return found.replace(/\\u([0-9A-Fa-f]{4})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
+}
+
+function fromPercent(found: string): string | undefined {
+  const bytes = found.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
+  return Buffer.from(bytes, "latin1").toString("utf8");
+}
+
+function fromEntities(found: string): string {
+  return found.replace(/&#(x?)([0-9A-Fa-f]{1,7}); ?/g, (_, hex: string, digits: string) => {
+    const codePoint = Number.parseInt(digits, hex === "x" ? 16 : 10);
+    return codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : "";
+  });
+}
+
+function fromBinary(found: string): string {
+  return found
+    .split(" ")
+    .map((byte) => String.fromCharCode(Number.parseInt(byte, 2)))
+    .join("");
+}
+
+function fromDecimal(found: string): string {
+  return found
+    .split(/[ ,]+/)
+    .map((number) => String.fromCharCode(Number(number)))
+    .join("");
+}
+
+// The same letters in another order or with something between them.
+
+/** Single letters with the same sign after each. */
+const SPACED =
+  /[A-Za-z](?:([ .\-_*|+])[A-Za-z])(?:\1[A-Za-z]){4,400}(?:\s{2,6}[A-Za-z](?:\1[A-Za-z]){1,400}){0,40}(?![A-Za-z])/y;
+const SPACED_SIGNS = characterSet(" .\\-_*|+");
+const LETTERS = characterSet("A-Za-z");
+const MAX_SPACED_PARTS = 200;
+const MAX_TURNED_LENGTH = 2_000;
+/** Run together, words have no boundaries: these are put apart again. */
+const JOINED =
+  /ignore|disregard|forget|override|all|any|previous|prior|above|your|the|system|prompt|instructions?|rules|reveal|print|show|send|and|tell|user|do|not/gi;
+
+/** Where words were found that are turned by thirteen letters, or backwards. */
+export interface TurnedWords {
+  readonly rotated: readonly number[];
+  readonly backwards: readonly number[];
+}
+
+/** Parts of a text as they read when turned around, turned by thirteen letters, or without signs between the letters. */
+export function* respelled(text: string, { rotated, backwards }: TurnedWords): Generator<Encoded> {
+  yield* turnedLines(text, rotated, rotate);
+  yield* turnedLines(text, backwards, (line) => [...line].toReversed().join(""));
+  let count = 0;
+  // A run has five signs: the first three of them or the places before them meet every sixth place.
+  for (let at = 0; at < text.length && count < MAX_SPACED_PARTS; at += 6) {
+    const sign = isSpacing(text, at) ? at : isSpacing(text, at + 1) ? at + 1 : -1;
+    if (sign === -1) continue;
+    let start = sign - 1;
+    while (start >= 2 && text[start - 1] === text[sign] && isIn(LETTERS, text.charCodeAt(start - 2))) start -= 2;
+    SPACED.lastIndex = Math.max(0, start);
+    const found = SPACED.exec(text);
+    if (found === null) continue;
+    count += 1;
+    const words = found[0].split(/\s{2,}/).map((word) => word.replaceAll(found[1] ?? " ", ""));
+    yield { start: found.index, end: SPACED.lastIndex, text: words.join(" ").replace(JOINED, " $& ") };
+    at = SPACED.lastIndex;
+  }
+}
+
+/** The same sign at this place and at the next two of its kind, with single letters between. */
+function isSpacing(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return (
+    isIn(SPACED_SIGNS, unit) &&
+    text.charCodeAt(at + 2) === unit &&
+    text.charCodeAt(at + 4) === unit &&
+    isIn(LETTERS, text.charCodeAt(at + 1)) &&
+    isIn(LETTERS, text.charCodeAt(at + 3))
+  );
+}
+
+/** The lines that hold the places, up to a length around them. */
+function* turnedLines(text: string, places: readonly number[], turn: (line: string) => string): Generator<Encoded> {
+  let end = 0;
+  for (const place of places) {
+    if (place < end) continue;
+    const start = Math.max(end, place - MAX_TURNED_LENGTH, text.lastIndexOf("\n", place) + 1);
+    const stop = text.indexOf("\n", place);
+    end = Math.min(stop === -1 ? text.length : stop, place + MAX_TURNED_LENGTH);
+    yield { start, end, text: turn(text.slice(start, end)) };
+  }
+}
+
+function rotate(line: string): string {
+  return line.replace(/[a-z]/gi, (letter) => {
+    const first = letter < "a" ? 65 : 97;
+    return String.fromCharCode(((letter.charCodeAt(0) - first + 13) % 26) + first);
+  });
+}
+
+// Long runs of certain characters, found by looking at one character of many.
+
+/** One entry for each ASCII character. */
+type CharacterSet = Uint8Array;
+
+interface Run {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** `characters` is the inside of a class of a regular expression. */
+export function characterSet(characters: string): CharacterSet {
+  const pattern = new RegExp(`[${characters}]`);
+  return Uint8Array.from({ length: 128 }, (_, unit) => (pattern.test(String.fromCharCode(unit)) ? 1 : 0));
+}
+
+function isIn(set: CharacterSet, unit: number): boolean {
+  return unit < 128 && set[unit] === 1;
+}
+
+/** The first of the longest runs of at least `shortest` characters that starts at `from` or later. */
+export function nextRun(text: string, set: CharacterSet, shortest: number, from: number): Run | undefined {
+  // A run that long covers one of the places that are this far apart.
+  for (let at = from + shortest - 1; at < text.length; at += shortest) {
+    if (!isIn(set, text.charCodeAt(at))) continue;
+    const start = runStart(text, set, at, from);
+    const end = runEnd(text, set, at);
+    if (end - start >= shortest) return { start, end };
+    at = end;
+  }
+  return undefined;
+}
+
+/** All runs of at least `shortest` characters that hold one of the signs, which are made of such characters. */
+function* runsAround(
+  text: string,
+  signs: readonly string[],
+  set: CharacterSet,
+  shortest: number,
+): Generator<Run, void> {
+  let from = 0;
+  // The next place of each; one that is not found is not looked for again.
+  const places = signs.map((sign) => text.indexOf(sign));
+  for (;;) {
+    let at = -1;
+    for (const [index, sign] of signs.entries()) {
+      let place = places[index] ?? -1;
+      if (place !== -1 && place < from) place = places[index] = text.indexOf(sign, from);
+      if (place !== -1 && (at === -1 || place < at)) at = place;
+    }
+    if (at === -1) return;
+    const start = runStart(text, set, at, from);
+    from = runEnd(text, set, at);
+    if (from - start >= shortest) yield { start, end: from };
+  }
+}
+
+function runStart(text: string, set: CharacterSet, at: number, limit: number): number {
+  let start = at;
+  while (start > limit && isIn(set, text.charCodeAt(start - 1))) start -= 1;
+  return start;
+}
+
+/** Runs of words end soon. One that does not is copied out in pieces: a list of bytes is walked many times as fast. */
+const SOON = 256;
+const PIECE = 8_192;
+/** With some room, so that a character of several bytes shows by the length of the piece. */
+const bytes = Buffer.alloc(PIECE + 8);
+
+export function runEnd(text: string, set: CharacterSet, from: number): number {
+  const soon = Math.min(text.length, from + SOON);
+  let end = from;
+  while (end < soon && isIn(set, text.charCodeAt(end))) end += 1;
+  if (end < soon) return end;
+  while (end < text.length) {
+    const piece = text.slice(end, end + PIECE);
+    // What is no ASCII ends the run, and is in this piece.
+    if (bytes.write(piece, "utf8") !== piece.length) break;
+    const inside = prefixLength(bytes, set, piece.length);
+    end += inside;
+    if (inside < piece.length) return end;
+  }
+  while (end < text.length && isIn(set, text.charCodeAt(end))) end += 1;
+  return end;
+}
+
+/** How many bytes of the list, which are all ASCII, are in the set. All as parameters: that makes the tightest loop. */
+function prefixLength(bytes: Uint8Array, set: CharacterSet, length: number): number {
+  let at = 0;
+  for (; at + 4 <= length; at += 4) {
+    const first = (set[bytes[at] ?? 0] ?? 0) & (set[bytes[at + 1] ?? 0] ?? 0);
+    const second = (set[bytes[at + 2] ?? 0] ?? 0) & (set[bytes[at + 3] ?? 0] ?? 0);
+    if ((first & second) === 0) break;
+  }
+  while (at < length && set[bytes[at] ?? 0] === 1) at += 1;
+  return at;
+}

@@ -1,0 +1,409 @@
+/** Signs beside the words: characters that do not show, marks that only a program may write, addresses. */
+import { isUtf8 } from "node:buffer";
+import type { FindingCode } from "../model/finding.ts";
+
+/** One sign of an attack, in the offsets of the text. */
+export interface Sign {
+  readonly rule: string;
+  readonly kind: FindingCode;
+  /** Of 10. */
+  readonly weight: number;
+  readonly weak?: true;
+  /** Not explained away by the text around it: no honest text shows these as an example. */
+  readonly plain?: true;
+  readonly start: number;
+  readonly end: number;
+  /** From the first to the last of the repeats that it stands for. */
+  readonly run?: Span;
+}
+
+export type Report = (sign: Sign) => void;
+
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Everything that is found without knowing what the words mean. */
+export function findSigns(text: string, isPlain: boolean, report: Report): void {
+  if (!isPlain) {
+    invisibleCharacters(text, report);
+    tagCharacters(text, report);
+    bidiText(text, report);
+    terminalEscapes(text, report);
+  }
+  if (text.includes("<") || text.includes("[")) chatTokens(text, report);
+  if (text.includes("//")) addresses(text, report);
+  labels(text, report);
+  toolCalls(text, report);
+}
+
+function each(pattern: RegExp, text: string, visit: (found: RegExpExecArray) => void): void {
+  pattern.lastIndex = 0;
+  for (let found = pattern.exec(text); found !== null; found = pattern.exec(text)) visit(found);
+}
+
+const spanOf = ({ index, 0: all }: RegExpExecArray): Span => ({ start: index, end: index + all.length });
+
+// Characters that do not show.
+
+const INVISIBLE =
+  "\\u00ad\\u034f\\u115f\\u1160\\u180e\\u200b-\\u200d\\u2060-\\u2064\\u206a-\\u206f\\u3164\\ufeff\\uffa0";
+/** Spells bits. Two may meet in honest text (a joiner after a selector). */
+const INVISIBLE_RUN = new RegExp(`[${INVISIBLE}]{4,}`, "g");
+const SELECTOR_RUN = /(?:[\ufe00-\ufe0f]|\udb40[\udd00-\uddef]){3,}/g;
+/** Inside a word of Latin letters nothing invisible has a use, but for the soft hyphen and a break before a capital. */
+const INSIDE_WORD = /[A-Za-z][\u200b-\u200d\u2060-\u2064\u180e\ufeff]{1,3}(?=[a-z])/g;
+
+function invisibleCharacters(text: string, report: Report): void {
+  const kind = "hidden_text";
+  each(INVISIBLE_RUN, text, (found) => {
+    const kinds = new Set(found[0]).size;
+    const weight = found[0].length >= 8 && kinds >= 2 ? 8 : found[0].length >= 16 || kinds >= 2 ? 6 : 3;
+    report({ rule: "invisible-run", kind, weight, plain: true, ...spanOf(found) });
+  });
+  each(SELECTOR_RUN, text, (found) => {
+    const weight = [...found[0]].length >= 6 ? 8 : 5;
+    report({ rule: "selector-run", kind, weight, plain: true, ...spanOf(found) });
+  });
+  INSIDE_WORD.lastIndex = 0;
+  const isRepeated = INSIDE_WORD.test(text) && INSIDE_WORD.test(text) && INSIDE_WORD.test(text);
+  const weight = isRepeated ? 5.5 : 3;
+  each(INSIDE_WORD, text, (found) =>
+    report({ rule: "invisible-in-word", kind, weight, plain: true, ...spanOf(found) }),
+  );
+}
+
+/** Tag characters spell ASCII that no font shows. A black flag before them makes them the flag of a region. */
+const TAG_RUN = /(\ud83c\udff4)?((?:\udb40[\udc00-\udc7f])+)/g;
+const MAX_FLAG_TAGS = 8;
+
+function tagCharacters(text: string, report: Report): void {
+  if (!text.includes("\udb40")) return;
+  each(TAG_RUN, text, (found) => {
+    const [, flag, tags = ""] = found;
+    const count = tags.length / 2;
+    if (flag !== undefined && count <= MAX_FLAG_TAGS && tags.endsWith("\udb40\udc7f")) return;
+    const start = found.index + (flag?.length ?? 0);
+    const end = found.index + found[0].length;
+    report({ rule: "tag-characters", kind: "tag_characters", weight: count >= 3 ? 9 : 5.5, plain: true, start, end });
+  });
+}
+
+/** From a control to its end, the end of the line, or 400 characters. */
+const DIRECTED = /([\u202b\u202d\u202e\u2067])([^\u202c\u2069\n]{0,400})/g;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
+
+/** Marks and isolates belong to honest Arabic and Hebrew text; overrides of Latin letters belong to no text. */
+function bidiText(text: string, report: Report): void {
+  if (!/[\u202b\u202d\u202e\u2067]/.test(text)) return;
+  const isMixed = RIGHT_TO_LEFT.test(text);
+  each(DIRECTED, text, (found) => {
+    const [, control, inner = ""] = found;
+    const letters = inner.match(/[A-Za-z]/g)?.length ?? 0;
+    if (letters < 3 || (control !== "\u202e" && RIGHT_TO_LEFT.test(inner))) return;
+    const weight = control === "\u202e" ? 8 : control === "\u202d" || !isMixed ? 5.5 : 3;
+    report({ rule: "direction", kind: "bidi_text", weight, plain: true, ...spanOf(found) });
+  });
+}
+
+/* oxlint-disable no-control-regex -- terminal escapes are made of control characters */
+const CSI = "(?:\\u001b\\[|\\u009b)";
+const OSC = "(?:\\u001b\\]|\\u009d)";
+const WORDS_END = /\p{L}{2,20} \p{L}{2,20}[^\n\u001b]{0,40}$/u;
+const WORDS_START = /^[^\n\u001b]{0,10}\p{L}{2,20} \p{L}{2}/u;
+
+interface EscapeForm {
+  readonly pattern: RegExp;
+  weight(found: RegExpExecArray): number;
+}
+
+/** Colours, cursor moves and titles are what programs print all day; these hide, write or answer. */
+const ESCAPES: readonly EscapeForm[] = [
+  // Concealed text. `38;5;8m` chooses colour 8; it conceals nothing.
+  {
+    pattern: new RegExp(`${CSI}(?:\\d{1,3};){0,6}8(?:;\\d{1,3}){0,6}m([^\\u001b\\u009b]{0,400})`, "g"),
+    weight: ({ 0: all, 1: text = "" }) =>
+      /[345]8;5;(?:\d{1,3};)*8(?:;|m)|[345]8;2;/.test(all) || !/\p{L}{3}/u.test(text) ? 0 : 8,
+  },
+  // Letters in the colour of their background.
+  {
+    pattern: new RegExp(
+      `${CSI}(?:\\d;)?(?:(?:3|9)([0-7]);(?:\\d;)?(?:4|10)\\1|(?:4|10)([0-7]);(?:\\d;)?(?:3|9)\\2)m[^\\u001b\\u009b]{3,400}`,
+      "g",
+    ),
+    weight: () => 6,
+  },
+  // The clipboard, files, profiles, strings for the terminal's own programs.
+  { pattern: new RegExp(`${OSC}52;[a-z0-7]{0,8};`, "g"), weight: () => 8 },
+  { pattern: new RegExp(`${OSC}(?:1337|777|50|5113);`, "g"), weight: () => 6 },
+  { pattern: /\u001b[PX^_][^\u001b]{3,400}/g, weight: () => 6 },
+  // Reports that the terminal would type back.
+  { pattern: new RegExp(`${CSI}(?:2[01]t|>q|\\?\\d{1,3}\\$p)`, "g"), weight: () => 6 },
+  // A link that shows one address and opens another.
+  {
+    pattern: new RegExp(
+      `${OSC}8;[^;\\u0007\\u001b]{0,80};([^\\u0007\\u001b]{1,600})(?:\\u0007|\\u001b\\\\|\\u009c)([^\\u001b\\u009d]{1,200})`,
+      "g",
+    ),
+    weight: ({ 1: url = "", 2: shown = "" }) => (showsOtherHost(url, shown) ? 8 : 0),
+  },
+  // What was printed is wiped or written over, and other words are in its place.
+  { pattern: new RegExp(`(?:${CSI}(?:2J|3J|H|1;1H)){2,4}`, "g"), weight: (found) => (isInsideText(found) ? 6 : 0) },
+  { pattern: /\u0008{4,400}/g, weight: (found) => (found[0].length >= 12 || isInsideText(found) ? 6 : 0) },
+];
+
+function terminalEscapes(text: string, report: Report): void {
+  if (!/[\u001b\u0090\u009b\u009d]|\u0008{4}/.test(text)) return;
+  for (const { pattern, weight } of ESCAPES) {
+    each(pattern, text, (found) => {
+      const own = weight(found);
+      if (own > 0)
+        report({ rule: "terminal-escape", kind: "terminal_escape", weight: own, plain: true, ...spanOf(found) });
+    });
+  }
+}
+/* oxlint-enable no-control-regex */
+
+function isInsideText({ input, index, 0: all }: RegExpExecArray): boolean {
+  const after = index + all.length;
+  return (
+    WORDS_END.test(input.slice(Math.max(0, index - 80), index)) && WORDS_START.test(input.slice(after, after + 80))
+  );
+}
+
+function showsOtherHost(url: string, shown: string): boolean {
+  const real = /^[a-z]{2,10}:\/\/(?:[^/@]{0,200}@)?([^/:?#]{1,253})/i.exec(url)?.[1]?.toLowerCase();
+  const claimed = /(?:https?:\/\/)?((?:[a-z0-9-]{1,63}\.){1,5}[a-z]{2,24})(?:[/:\s]|$)/i
+    .exec(shown)?.[1]
+    ?.toLowerCase();
+  if (real === undefined || claimed === undefined || !/^https?:|\//i.test(shown.trim())) return false;
+  return real !== claimed && !real.endsWith(`.${claimed}`);
+}
+
+// Marks that only the program around a model may write.
+
+/** Each starts with "<", so that it is tried only there. Bounded quantifiers only. */
+const TOKENS: readonly (readonly [rule: string, weight: number, pattern: RegExp])[] = [
+  [
+    "chat-token",
+    4.5,
+    /<\|\s?(?:im_start|im_end|system|assistant|user|developer|start_header_id|end_header_id|eot_id|begin_of_text|endoftext|end_of_text|channel|message|start|end|endofprompt|tool|python_tag|eom_id)\s?\|>/iy,
+  ],
+  ["chat-token", 4.5, /<(?:start_of_turn|end_of_turn)>/iy],
+  ["chat-token", 5.5, /<<\/?SYS>>/y],
+  [
+    "closed-boundary",
+    6,
+    /<\/\s?(?:tool_results?|tool_response|function_results?|function_response|results?|output|stdout|context|documents?|untrusted\w{0,20}|external\w{0,20}|search_results?|data|user_input|content|webpage|e?mail|tool_output|observation|input|text|article)\s?>\s{0,8}(?:<\s?(?:system|instructions?|admin|important|user|assistant|developer|human|sys|directive|system[-_]\w{1,20})\b[^<>]{0,80}>|(?:new |system |user )?(?:instructions?|task|system|user|human)\b[^\n<]{0,24}:)/iy,
+  ],
+  [
+    "tool-call",
+    5,
+    /<\s?\/?(?:antml:|\w{1,12}:)?(?:function_calls?|invoke\s{1,3}name\s?=|tool_calls?>|tool_use>|tool_code>|tool_call_begin|functioncall>)/iy,
+  ],
+  ["tool-call", 5, /<function=\w{1,60}>/y],
+];
+const BRACKETED: typeof TOKENS = [
+  ["chat-token", 5.5, /\[\/?INST\]/y],
+  ["tool-call", 5, /\[\s?TOOL_CALLS?\s?\]/y],
+];
+const MAY_OPEN = /[a-z|/\s]/i;
+/** Weak: formats of honest prompts and documents have them too. */
+const WEAK_TAG =
+  /<\s?\/?(?:system|system[-_ ](?:reminder|prompt|message|instructions?|override|note|notice|update)|instructions?|admin|administrator|important|developer[-_]message|hidden|secret|critical|directive|override|command|task|assistant|human|ai[-_]instructions?)(?:\s[^<>]{0,60})?>/iy;
+
+function chatTokens(text: string, report: Report): void {
+  let angle = text.indexOf("<");
+  let bracket = text.indexOf("[");
+  while (angle !== -1 || bracket !== -1) {
+    const isAngle = angle !== -1 && (bracket === -1 || angle < bracket);
+    const at = isAngle ? angle : bracket;
+    if (isAngle) angle = text.indexOf("<", at + 1);
+    else bracket = text.indexOf("[", at + 1);
+    if (!MAY_OPEN.test(text[at + 1] ?? "") && !text.startsWith("<<SYS", at) && !text.startsWith("<</SYS", at)) continue;
+    for (const [rule, weight, pattern] of isAngle ? TOKENS : BRACKETED) {
+      pattern.lastIndex = at;
+      const found = pattern.exec(text);
+      if (found === null) continue;
+      const kind = rule === "tool-call" ? "tool_call_forging" : "role_forging";
+      // A template has blanks where a forged turn has words.
+      const isTemplate = /\{[\s{%]{0,3}[a-z_.]{1,30}[\s}%]{0,3}\}|\[\w{1,20}\.\w/i.test(text.slice(at, at + 160));
+      report({ rule, kind, weight: isTemplate ? weight / 2 : weight, ...spanOf(found) });
+      break;
+    }
+    if (!isAngle) continue;
+    WEAK_TAG.lastIndex = at;
+    const tag = WEAK_TAG.exec(text);
+    if (tag === null) continue;
+    report({ rule: "role-tag", kind: "role_forging", weight: 4, weak: true, ...spanOf(tag) });
+  }
+}
+
+const ROLE =
+  "system|sistema|syst[eè]me|система|系统|系統|システム|시스템|النظام|सिस्टम|assistant|developer|human|user|admin|administrator|root|operator|instructions?|directive|override|ai|llm|prompt";
+const ROLE_NOUN =
+  "(?:prompt|message|instructions?|override|update|note|notice|command|directive|alert|order|msg|mode|task|error|warning|request|policy|reminder)";
+/** A label at the start of a line or in brackets: `[SYSTEM]`, `###(system_message)`, `SYSTEM NOTE:`, `--- end of data ---`. */
+const LABEL = new RegExp(
+  `(?:^|\\n)[ \\t>*_"'/-]{0,8}(?:[#=*~%&!<>[({|【-]{1,8}[ \\t]{0,3}(?:new |important |urgent |hidden |secret |ai |llm |critical |priority ){0,2}(?:${ROLE})s?(?:[ _-]{1,2}${ROLE_NOUN}){0,2}\\b|(?:${ROLE})(?:[ _-]{1,2}${ROLE_NOUN}){0,2}[\\])}*_]{0,4}[ \\t]{0,2}:)` +
+    `|[[({]{1,3}[ \\t]?(?:end |begin |start )?(?:new |important |urgent |hidden |secret |ai |llm |critical |priority |note |message |instructions? |for |to |the ){0,4}(?:system|assistant|developer|admin|ai|llm|agent|model|override)(?:[ _-]{1,2}${ROLE_NOUN}){0,2}[ \\t]{0,2}[:\\])}]`,
+  "gi",
+);
+const END_MARK =
+  /(?:^|\n)[ \t=*#<>_~-]{2,40}[ \t]?(?:end|begin|start|stop)(?:ing)?(?: of)?(?: the)? (?:tool |function |user |system |untrusted |external |prompt |new |original )?(?:results?|output|response|input|content|message|prompt|instructions?|documents?|data|context|article|text|task|query)\b/gi;
+
+function labels(text: string, report: Report): void {
+  each(LABEL, text, (found) => {
+    const isLoud = /[A-Z]{4}/.test(found[0]) || /[#[({<]/.test(found[0]);
+    const { start, end } = spanOf(found);
+    const lead = found[0].length - found[0].trimStart().length;
+    const weight = isLoud ? 3.5 : 2;
+    report({ rule: "role-label", kind: "role_forging", weight, weak: true, start: start + lead, end });
+  });
+  each(END_MARK, text, (found) => {
+    const { start, end } = spanOf(found);
+    const lead = found[0].length - found[0].trimStart().length;
+    report({ rule: "end-mark", kind: "role_forging", weight: 4.5, start: start + lead, end });
+  });
+}
+
+const CALL_JSON =
+  /"(?:tool_calls?|function_call|tool_use|tool_uses)"\s{0,4}:\s{0,4}[[{]|"type"\s{0,4}:\s{0,4}"(?:tool_use|tool_call|function_call)"|"(?:tool|tool_name|function|recipient_name|action|name)"\s{0,4}:\s{0,4}"[\w.:-]{1,80}"\s{0,4},\s{0,4}"(?:arguments|parameters|args|input|tool_input|action_input|kwargs|params)"\s{0,4}:\s{0,4}["{]/g;
+const CALL_WORDS = /(?:^|[\s.>*])Action:\s{0,3}[\w.:-]{2,60}\s{0,3}\n\s{0,6}Action Input:/gi;
+/** A tool whose call does harm: the difference between a log of calls and a call that wants to happen. */
+const DANGEROUS =
+  /send|delete|remove|exec|shell|bash|terminal|transfer|wire|pay|upload|mail|drop|exfil|forward|publish|grant|admin|secret|password|credential|get_env|wallet|invite|disable/i;
+
+function toolCalls(text: string, report: Report): void {
+  if (text.includes('":')) {
+    const isDocument = /^\s{0,20}[[{]/.test(text);
+    each(CALL_JSON, text, (found) => {
+      const span = spanOf(found);
+      const isDangerous = DANGEROUS.test(text.slice(span.start, span.end + 160));
+      // A document that is JSON may be about calls; between words a call wants to happen.
+      const weight = (isDangerous ? 4 : 2) + (isDocument ? 0 : 1);
+      const isWeak = isDocument || !isDangerous;
+      report({ rule: "tool-call-json", kind: "tool_call_forging", weight, ...(isWeak ? { weak: true } : {}), ...span });
+    });
+  }
+  if (text.includes("nput:"))
+    each(CALL_WORDS, text, (found) =>
+      report({ rule: "tool-call-words", kind: "tool_call_forging", weight: 5, ...spanOf(found) }),
+    );
+}
+
+// Addresses that carry data out when they are fetched.
+
+/** Up to the two slashes: what kind of link it is. */
+const BEFORE_ADDRESS =
+  /(!?\[[^\][\n]{0,200}\]\(\s{0,3}<?|<img\b[^<>]{0,300}?\bsrc\s{0,3}=\s{0,3}["']?|url\(\s{0,3}["']?|\n\s{0,3}\[[^\]\n]{1,60}\]:\s{0,3})?(?:https?:)?$/i;
+const PRIVATE =
+  "secrets?|passwords?|passwd|credentials?|conversation|chat[_ -]?(?:history|log|context)|history|context|system[_ -]?prompt|prompt|cookies?|user[_ -]?(?:data|info|input|email|messages?|query|secrets?|prompt|details|content|password)|private\\w{0,12}|sensitive\\w{0,12}|memory|memories|file[_ -]?contents?|env(?:ironment)?(?:[_ -]?var(?:iable)?s?)?|credit[_ -]?card|ssn|last[_ -]?message|previous[_ -]?messages?|transcript|leak|exfil\\w{0,12}|stolen|inbox|emails|summary|query";
+/** A blank for the reader to fill in, named after something private. */
+const BLANK = new RegExp(
+  `(?:\\$?\\{{1,2}|\\[{1,2}|<|%7b|%5b|\\$\\(|%3c)\\s{0,3}(?:(?:the|insert|your|user'?s?|full|all|url|b64|base64|encoded?|put|current|entire|btoa\\(|encodeuricomponent\\()[_ -]{0,2}){0,4}(?:${PRIVATE})(?![a-z])`,
+  "i",
+);
+/** Capitals that stand for a value. */
+const CAPITALS =
+  /[=/](?:[A-Z0-9]{1,12}_){0,4}(?:SECRETS?|PASSWORD|CONVERSATION|CHAT|HISTORY|CONTEXT|PROMPT|COOKIES?|PRIVATE|SUMMARY|CREDENTIALS?|MESSAGES|EMAILS|USER_DATA|STOLEN)(?:_(?:HERE|DATA|BASE64|ENCODED|B64|HISTORY|CONTENTS?|VALUE))*(?![A-Za-z0-9])/;
+const CARRIER =
+  /[?&#;](?:q|d|c|s|x|p|m|data|info|payload|exfil|leak|secrets?|token|key|api_?key|conversation|chat|history|context|prompt|msg|message|text|contents?|body|memory|session|cookies?|password|pwd|email|user_?data|stolen|dump|log|out|output|result|b64|base64|env|creds?|credentials|ssn|card|note|summary)=([^&#\s)"'>]{1,400})/i;
+const SUSPECT_HOST =
+  /^\/\/(?:[^/?#@]{0,80}[.@-])?(?:evil|attacker|exfil|malicious|hacker|steal|leak|webhook\.site|requestbin|pipedream|ngrok|burpcollaborator|oast|interact\.sh|beeceptor|collect-|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})/i;
+const ADDRESS_END = /[\s)"'>`\]]/;
+const MAX_ADDRESS = 600;
+
+function addresses(text: string, report: Report): void {
+  for (let at = text.indexOf("//"); at !== -1; at = text.indexOf("//", at + 2)) {
+    if (!/[\w.[{<$%-]/.test(text[at + 2] ?? "")) continue;
+    const window = text.slice(at, at + MAX_ADDRESS);
+    const stop = window.search(ADDRESS_END);
+    // A blank may hold spaces: `{the conversation}`.
+    const address =
+      stop === -1 ? window : window.slice(0, /[{[<]\s?\w{0,20}$/.test(window.slice(0, stop)) ? stop + 60 : stop);
+    const isSuspect = SUSPECT_HOST.test(address);
+    if (!isSuspect && !/[?#=[{<%]/.test(address)) continue;
+    let weight = BLANK.test(address)
+      ? address.includes("?")
+        ? 5
+        : 3.5
+      : CAPITALS.test(address)
+        ? 4.5
+        : carried(address);
+    if (/exfil|steal|[/.]leak/i.test(address)) weight += 3;
+    if (weight > 0 && isSuspect) weight += 2;
+    else if (isSuspect) weight = 2;
+    if (weight < 2) continue;
+    const before = BEFORE_ADDRESS.exec(text.slice(Math.max(0, at - 320), at))?.[1] ?? "";
+    const isImage = before !== "" && !before.startsWith("[");
+    const start = at - before.length;
+    const end = at + address.length;
+    const kind = isImage ? "exfiltration_image" : "exfiltration_link";
+    report({
+      rule: "address",
+      kind,
+      weight: isImage ? weight + 1.5 : weight,
+      ...(weight < 4 ? { weak: true } : {}),
+      start,
+      end,
+    });
+  }
+}
+
+function carried(address: string): number {
+  const value = CARRIER.exec(address)?.[1];
+  if (value === undefined) return 0;
+  if (/(?:password|secret|api_?key|token|sk-|ssn|credit)[:=%]/i.test(value)) return 4;
+  // Signatures and cache keys are long too.
+  if (/^[a-z0-9+/_%=-]{24,}$/i.test(value) && !/^[0-9a-f]{32,64}$/i.test(value))
+    return isReadableBase64(value) ? 4 : 2.5;
+  return value.split(/\+|%20|_|-/).filter((word) => /^[a-z]{2,20}$/i.test(word)).length >= 6 ? 2 : 0;
+}
+
+function isReadableBase64(value: string): boolean {
+  const bytes = Buffer.from(decodeURIComponentSafely(value), "base64");
+  return bytes.length >= 12 && isUtf8(bytes) && /^[\t\n\r -~]+$/.test(bytes.toString("latin1"));
+}
+
+function decodeURIComponentSafely(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}
+
+// Parts of a page that a person does not see.
+
+const HIDING_TAG = /<([a-z][a-z0-9]{0,15})\b([^<>]{1,300})>/iy;
+const HIDING_STYLE =
+  /display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden|opacity\s{0,3}:\s{0,3}0(?![.\d])|font-size\s{0,3}:\s{0,3}(?:0|1px)(?![.\d])|(?:left|top|text-indent)\s{0,3}:\s{0,3}-\d{3,6}|(?:height|width)\s{0,3}:\s{0,3}0(?![.\d])|(?<![-\w])color\s{0,3}:\s{0,3}(?:white|transparent|#fff(?:fff)?\b|rgba?\(255, ?255, ?255)/i;
+const HIDING_ATTRIBUTE = /(?:^|\s)(?:hidden(?=$|\s|=)|aria-hidden="?true)/i;
+const MAX_HIDDEN = 4_000;
+
+/** Comments and invisible elements, in the order of their starts; they do not overlap. */
+export function hiddenSpans(text: string): Span[] {
+  const spans: Span[] = [];
+  let from = 0;
+  for (let at = text.indexOf("<"); at !== -1; at = text.indexOf("<", Math.max(at + 1, from))) {
+    let close: string | undefined;
+    let body = at;
+    if (text.startsWith("<!--", at)) close = "-->";
+    else {
+      if (!/[a-z]/i.test(text[at + 1] ?? "")) continue;
+      HIDING_TAG.lastIndex = at;
+      const [tag = "", name = "", attributes = ""] = HIDING_TAG.exec(text) ?? [];
+      const isHiding =
+        (attributes.includes("style") && HIDING_STYLE.test(attributes)) || HIDING_ATTRIBUTE.test(attributes);
+      if (isHiding && !/^(?:input|svg|path)$/i.test(name)) close = `</${name}`;
+      body = at + tag.length;
+    }
+    if (close === undefined) continue;
+    const closing = text.slice(body, body + MAX_HIDDEN).indexOf(close);
+    from = closing === -1 ? Math.min(text.length, body + MAX_HIDDEN) : body + closing + close.length;
+    spans.push({ start: at, end: from });
+  }
+  return spans;
+}

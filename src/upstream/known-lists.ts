@@ -1,0 +1,146 @@
+/** The lists of lazy servers as they last gave them, kept in the store, to be shown before they are started. */
+import { createHash } from "node:crypto";
+import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
+import { isLazy, type ServerSpec } from "../model/server-spec.ts";
+import type { TransportKind } from "../model/server-state.ts";
+import type { Definitions } from "../model/source.ts";
+import type { Store } from "../store/store.ts";
+import { linkSettings } from "./connection-state.ts";
+import type { Agreement } from "./handshake.ts";
+
+/** Secrets are masked in all of it. */
+export interface ServerLists {
+  readonly transport: TransportKind;
+  readonly agreement: Agreement;
+  readonly definitions: Definitions;
+  /** Set if they were given to one user or session: its instructions are for no one else. */
+  readonly isPrivate?: boolean;
+}
+
+/** The memory of one server. */
+export interface ListMemory {
+  /** Undefined for a server that was never seen, or not in its present form. */
+  readonly known: ServerLists | undefined;
+  save(lists: ServerLists): void;
+}
+
+/** A server with longer lists is started to read them. */
+const MAX_LENGTH = 8 * 1024 * 1024;
+
+interface KnownListsOptions {
+  /** Without one, nothing outlives the hub. */
+  readonly store: Pick<Store, "lists"> | undefined;
+  readonly warn: (message: string) => void;
+}
+
+export class KnownLists {
+  readonly #options: KnownListsOptions;
+  /** By server and spec. */
+  readonly #known = new Map<string, ServerLists>();
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(options: KnownListsOptions) {
+    this.#options = options;
+  }
+
+  /** Reads what is known of the lazy ones among these servers. Never rejects: what is not known is learned again. */
+  async prepare(specs: readonly ServerSpec[]): Promise<void> {
+    const { store, warn } = this.#options;
+    const wanted = specs.filter((spec) => spec.enabled && isLazy(spec) && !this.has(spec)).map(keyOf);
+    if (store === undefined || wanted.length === 0) return;
+    try {
+      for (const { server, spec, lists } of await store.lists.get(wanted)) {
+        const read = readLists(lists);
+        if (read !== undefined) this.#known.set(nameOf({ server, spec }), read);
+      }
+    } catch (error) {
+      warn(`The lists of lazy servers cannot be read from the store, so they are started: ${reasonOf(error)}`);
+    }
+  }
+
+  has(spec: ServerSpec): boolean {
+    return this.#known.has(nameOf(keyOf(spec)));
+  }
+
+  memoryOf(spec: ServerSpec): ListMemory {
+    const key = keyOf(spec);
+    const name = nameOf(key);
+    let saved: string | undefined;
+    return {
+      known: this.#known.get(name),
+      save: (lists) => {
+        // Whoever lists nothing could never be used again, and so not be started.
+        if (!offersAnything(lists.definitions)) return;
+        const text = JSON.stringify(lists);
+        if (text === saved || text.length > MAX_LENGTH) return;
+        saved = text;
+        this.#known.set(name, lists);
+        this.#put({ ...key, lists: text });
+      },
+    };
+  }
+
+  /** Resolves when everything is written. Never rejects. */
+  settled(): Promise<void> {
+    return this.#writing;
+  }
+
+  #put(entry: { readonly server: string; readonly spec: string; readonly lists: string }): void {
+    const { store, warn } = this.#options;
+    if (store === undefined) return;
+    this.#writing = this.#writing
+      .then(() => store.lists.put(entry))
+      .catch((error: unknown) => warn(`The lists of "${entry.server}" cannot be kept: ${reasonOf(error)}`));
+  }
+}
+
+export function offersAnything({ tools, resources, templates, prompts }: Definitions): boolean {
+  return tools.length + resources.length + templates.length + prompts.length > 0;
+}
+
+interface SpecKey {
+  readonly server: string;
+  readonly spec: string;
+}
+
+/** Made of the spec with its references unresolved: another command or address has another key. */
+function keyOf(spec: ServerSpec): SpecKey {
+  const digest = createHash("sha256")
+    .update(canonicalJson(linkSettings(spec)))
+    .digest("hex");
+  return { server: spec.id, spec: digest };
+}
+
+function nameOf({ server, spec }: SpecKey): string {
+  return `${spec} ${server}`;
+}
+
+/** Undefined for what this version did not write. Single definitions are checked by the catalog, as those of a server are. */
+function readLists(text: string): ServerLists | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(value) || !isJsonObject(value["agreement"]) || !isJsonObject(value["definitions"]))
+    return undefined;
+  const { agreement, definitions } = value;
+  const isWhole =
+    ["tools", "resources", "templates", "prompts"].every((kind) => isListOfNamed(definitions[kind])) &&
+    isJsonObject(agreement["capabilities"]) &&
+    ["legacy", "modern"].includes(String(agreement["era"])) &&
+    ["stdio", "http", "sse"].includes(String(value["transport"]));
+  // As `save` wrote it, as far as anyone relies on it.
+  return isWhole ? (value as unknown as ServerLists) : undefined;
+}
+
+function isListOfNamed(list: unknown): boolean {
+  return (
+    Array.isArray(list) && list.every((entry: JsonObject) => isJsonObject(entry) && typeof entry["name"] === "string")
+  );
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

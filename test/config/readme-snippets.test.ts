@@ -1,0 +1,173 @@
+/** Entries as servers' READMEs print them for other clients, put into toolcrib.json as they stand. */
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { ServerSpec } from "../../src/model/server-spec.ts";
+import { Workplace } from "./support.ts";
+
+type Row = readonly [what: string, snippet: JsonObject, expected: Partial<Record<keyof ServerSpec, unknown>>];
+
+const one = (entry: JsonObject): JsonObject => ({ mcpServers: { it: entry } });
+const npx = (name: string, ...rest: string[]): JsonObject => ({ command: "npx", args: ["-y", name, ...rest] });
+const TOKEN = { GITHUB_PERSONAL_ACCESS_TOKEN: "<YOUR_TOKEN>" };
+
+const SNIPPETS: readonly Row[] = [
+  // Claude Desktop
+  ["a package", one(npx("@modelcontextprotocol/server-memory")), { command: "npx", enabled: true }],
+  ["folders", one(npx("@modelcontextprotocol/server-filesystem", "/Users/me/Desktop")), { command: "npx" }],
+  ["uvx", one({ command: "uvx", args: ["mcp-server-git", "--repository", "path/to/repo"] }), { command: "uvx" }],
+  ["uv in a folder", one({ command: "uv", args: ["--directory", "/abs", "run", "weather.py"] }), { command: "uv" }],
+  ["docker", one({ command: "docker", args: ["run", "-i", "--rm", "mcp/time"] }), { command: "docker" }],
+  ["node", one({ command: "node", args: ["/path/to/build/index.js"] }), { args: ["/path/to/build/index.js"] }],
+  ["python", one({ command: "python", args: ["-m", "mcp_server_fetch"] }), { command: "python" }],
+  ["a variable", one({ ...npx("server-github"), env: TOKEN }), { env: TOKEN }],
+  [
+    "a number as a variable",
+    one({ ...npx("x"), env: { PORT: 5432, DEBUG: true } }),
+    { env: { PORT: "5432", DEBUG: "true" } },
+  ],
+  ["an empty env", one({ ...npx("x"), env: {} }), { command: "npx" }],
+  ["Windows", one({ command: "cmd", args: ["/c", "npx", "-y", "x"] }), { command: "cmd" }],
+  ["a null", one({ ...npx("x"), env: null, url: null }), { command: "npx" }],
+  ["mcp-remote", one(npx("mcp-remote", "https://mcp.example.com/sse")), { command: "npx" }],
+  // Claude Code
+  ["type stdio", one({ type: "stdio", ...npx("x"), env: {} }), { transport: "stdio" }],
+  ["type http", one({ type: "http", url: "https://mcp.example.com/mcp" }), { transport: "http" }],
+  ["type sse", one({ type: "sse", url: "https://mcp.example.com/sse" }), { transport: "sse" }],
+  [
+    "a header",
+    one({ type: "http", url: "https://h.example/mcp", headers: { Authorization: "Bearer ${API_KEY}" } }),
+    { headers: { Authorization: "Bearer ${API_KEY}" } },
+  ],
+  ["a default", one({ type: "http", url: "${API_BASE_URL:-https://api.example.com}/mcp" }), { transport: "http" }],
+  // Cursor
+  [
+    "a url alone",
+    one({ url: "https://mcp.example.com/mcp" }),
+    { url: "https://mcp.example.com/mcp", transport: undefined },
+  ],
+  ["${env:…}", one({ ...npx("x"), env: { KEY: "${env:MY_KEY}" } }), { env: { KEY: "${MY_KEY}" } }],
+  [
+    "${env:…} in a header",
+    one({ url: "https://h.example/mcp", headers: { "X-Key": "${env:K}" } }),
+    { headers: { "X-Key": "${K}" } },
+  ],
+  ["${userHome}", one({ command: "${userHome}/bin/server" }), { command: "/home/somebody/bin/server" }],
+  ["a name and a description", one({ ...npx("x"), name: "Nice", description: "What it does" }), { name: "Nice" }],
+  // Windsurf
+  ["serverUrl", one({ serverUrl: "https://mcp.example.com/mcp" }), { url: "https://mcp.example.com/mcp" }],
+  ["disabled", one({ ...npx("x"), disabled: true }), { enabled: false }],
+  ["not disabled", one({ ...npx("x"), disabled: false }), { enabled: true }],
+  ["disabledTools", one({ ...npx("x"), disabledTools: ["drop"] }), { tools: { deny: ["drop"] } }],
+  // Cline, Roo Code
+  ["autoApprove of none", one({ ...npx("x"), disabled: false, autoApprove: [] }), { tools: undefined }],
+  ["alwaysAllow", one({ ...npx("x"), alwaysAllow: ["get"] }), { tools: { ask: ["readOnly", "writes", "!get"] } }],
+  ["timeout in seconds", one({ ...npx("x"), autoApprove: [], timeout: 60 }), { toolTimeout: 60_000, timeout: 30_000 }],
+  [
+    "streamableHttp",
+    one({ type: "streamableHttp", url: "https://h.example/mcp", disabled: true }),
+    { transport: "http", enabled: false },
+  ],
+  ["streamable-http", one({ type: "streamable-http", url: "https://h.example/mcp" }), { transport: "http" }],
+  ["transportType", one({ ...npx("x"), transportType: "stdio" }), { transport: "stdio" }],
+  // Gemini CLI
+  [
+    "httpUrl",
+    one({ httpUrl: "https://h.example/mcp", timeout: 5000 }),
+    { url: "https://h.example/mcp", toolTimeout: 5000 },
+  ],
+  ["trust", one({ ...npx("x"), trust: true }), { trust: "untrusted" }],
+  [
+    "includeTools",
+    one({ ...npx("x"), includeTools: ["a"], excludeTools: ["b"] }),
+    { tools: { allow: ["a"], deny: ["b"] } },
+  ],
+  ["$NAME", one({ ...npx("x"), env: { KEY: "$MY_KEY" } }), { env: { KEY: "${MY_KEY}" } }],
+  ["cwd", one({ command: "./server", cwd: "./dir" }), { cwd: "./dir" }],
+  // Copilot CLI and its coding agent
+  [
+    "type local and all tools",
+    one({ type: "local", ...npx("x"), tools: ["*"] }),
+    { transport: "stdio", tools: undefined },
+  ],
+  ["some tools", one({ type: "local", ...npx("x"), tools: ["get"] }), { tools: { allow: ["get"] } }],
+  // Others
+  ["workingDir", one({ command: "./server", workingDir: "/srv" }), { cwd: "/srv" }],
+  [
+    "environment and a command in a list",
+    one({ type: "local", command: ["bun", "x", "it"], environment: { A: "b" } }),
+    { command: "bun", args: ["x", "it"], env: { A: "b" } },
+  ],
+  ["type remote", one({ type: "remote", url: "https://h.example/mcp", enabled: true }), { transport: undefined }],
+  ["isActive", one({ ...npx("x"), isActive: false, registryUrl: "", name: "x" }), { enabled: false }],
+  [
+    "baseUrl",
+    one({ type: "streamableHttp", isActive: true, baseUrl: "https://h.example/mcp" }),
+    { url: "https://h.example/mcp" },
+  ],
+  [
+    "a command with a path",
+    one({ command: { path: "npx", args: ["-y", "x"], env: { A: "b" } }, source: "custom" }),
+    { command: "npx", env: { A: "b" } },
+  ],
+  ["a list of variables", one({ ...npx("x"), env: [{ name: "A", value: "b" }] }), { env: { A: "b" } }],
+  [
+    "a schema and an icon",
+    { $schema: "https://s.example/x.json", ...one({ ...npx("x"), icon: "i.png", version: "1" }) },
+    { command: "npx" },
+  ],
+  // VS Code
+  ["servers", { servers: { it: { type: "stdio", ...npx("x") } } }, { command: "npx" }],
+  [
+    "inputs",
+    {
+      inputs: [{ type: "promptString", id: "api-key", description: "Key", password: true }],
+      servers: { it: { ...npx("x"), env: { K: "${input:api-key}" } } },
+    },
+    { env: { K: "secret://env/API_KEY" } },
+  ],
+  [
+    "servers with http",
+    { servers: { it: { type: "http", url: "https://h.example/mcp" } } },
+    { url: "https://h.example/mcp" },
+  ],
+];
+
+describe("snippets of servers' READMEs in toolcrib.json", () => {
+  it("[whole-01a] are at least fifty", () => {
+    expect(SNIPPETS.length).toBeGreaterThanOrEqual(50);
+  });
+
+  it.each(SNIPPETS)("[whole-01a] %s", async (_, snippet, expected) => {
+    const place = new Workplace();
+    const file = place.write("toolcrib.json", snippet);
+    const { servers, warnings } = await place.load({ file, env: { HOME: "/home/somebody" } });
+    expect(servers.map(({ id }) => id)).toEqual(["it"]);
+    const [spec] = servers;
+    const found = Object.fromEntries(Object.keys(expected).map((key) => [key, spec?.[key as keyof ServerSpec]]));
+    expect(found).toEqual(expected);
+    expect(spec?.problem).toBeUndefined();
+    expect(warnings.filter(({ code }) => code === "unknown_key")).toEqual([]);
+  });
+
+  it("[whole-01c] tools that are not allowed are not offered by being asked about", async () => {
+    const place = new Workplace();
+    const entry = { ...npx("x"), includeTools: ["read", "write"], autoApprove: ["read"] };
+    const { servers } = await place.load({ file: place.write("toolcrib.json", one(entry)) });
+    expect(servers[0]?.tools).toEqual({ allow: ["read", "write"], ask: ["read", "write", "!read"] });
+  });
+
+  it("[whole-01b] a key with a dot stops its server too", async () => {
+    const place = new Workplace();
+    const { servers } = await place.load({
+      file: place.write("toolcrib.json", one({ ...npx("x"), "tools.deny": ["*"] })),
+    });
+    expect(servers[0]?.problem).toContain('unknown key "tools.deny"');
+  });
+
+  it("count in roles as well", async () => {
+    const place = new Workplace();
+    const roles = { reviewer: { mcpServers: { it: { serverUrl: "https://h.example/mcp", disabled: true } } } };
+    const { servers } = await place.load({ file: place.write("toolcrib.json", { roles }) });
+    expect(servers).toMatchObject([{ id: "it@reviewer", url: "https://h.example/mcp", enabled: false }]);
+  });
+});
