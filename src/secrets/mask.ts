@@ -83,7 +83,9 @@ export function maskTokens(text: string): string {
   masked = maskEach(masked, AUTHORIZATION, ({ index, 0: found }, from) => {
     const start = index + found.length;
     const end = runFrom(from, start, TOKEN);
-    return isRandom(from.slice(start, end)) ? [start, end] : undefined;
+    // `name=` before a mask is a name whose value is masked already, not the padding of base64.
+    const following = from.startsWith(MASK, end) ? MASK : "";
+    return isRandom(from.slice(start, end) + following) ? [start, end] : undefined;
   });
   masked = maskEach(masked, USERINFO, ({ index, 0: found }, from) => {
     const start = index + found.length;
@@ -122,8 +124,9 @@ function endOfKey(text: string, start: number): number {
   return end === null ? text.length : end.index + end[0].length;
 }
 
-/** Prose such as "Bearer authentication" is not; it has neither digits nor capitals inside. */
-function isRandom(value: string): boolean {
+/** Prose such as "Bearer authentication" is not; it has neither digits nor capitals inside. What is masked already says nothing. */
+function isRandom(given: string): boolean {
+  const value = given.replaceAll(`=${MASK}`, " ").replaceAll(MASK, " ");
   return /\d/.test(value) || /[a-z][A-Z]/.test(value) || value.endsWith("=") || value.length >= 32;
 }
 
