@@ -253,7 +253,7 @@ const LABEL = new RegExp(
 const END_MARK =
   /(?:^|\n)[ \t=*#<>_~-]{2,40}[ \t]?(?:end|begin|start|stop)(?:ing)?(?: of)?(?: the)? (?:tool |function |user |system |untrusted |external |prompt |new |original )?(?:results?|output|response|input|content|message|prompt|instructions?|documents?|data|context|article|text|task|query)\b/gi;
 
-/** What every label and every mark has: the patterns for them take milliseconds to compile. */
+/** Part of every label, and of every mark: the patterns for them take milliseconds to compile. */
 const LABEL_SIGN = /[:#=*~%&!<>[({|\u3010-]/;
 const END_WORD = /end|begin|start|stop/i;
 

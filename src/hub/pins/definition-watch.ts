@@ -48,7 +48,7 @@ export class DefinitionWatch {
   readonly objections: readonly Objection[];
   readonly #options: DefinitionWatchOptions;
   readonly #scanned: ScannedDefinitions;
-  readonly #clean: CleanTexts;
+  readonly #clean: ScannedTexts;
   /** Definitions that sessions brought. */
   readonly #recorded = new WeakSet<object>();
   readonly #scannedTexts = new Map<string, readonly Finding[]>();
@@ -66,12 +66,12 @@ export class DefinitionWatch {
     const { guard } = options.config.config;
     const [pins, clean] = await Promise.all([
       openPinsOf(options, options.config),
-      CleanTexts.open({ ...options, scanner: SCANNER, guard }),
+      ScannedTexts.open({ ...options, scanner: SCANNER, guard }),
     ]);
     return new DefinitionWatch(options, pins, clean);
   }
 
-  private constructor(options: DefinitionWatchOptions, pins: Pins, clean: CleanTexts) {
+  private constructor(options: DefinitionWatchOptions, pins: Pins, clean: ScannedTexts) {
     this.#options = options;
     this.#clean = clean;
     this.#reports = new DefinitionReports(options);
@@ -256,7 +256,7 @@ const CLEAN = "definitions.clean";
 const MAX_CLEAN = 20_000;
 const SAVE_MS = 1000;
 
-interface CleanTextsOptions {
+interface ScannedTextsOptions {
   readonly store: Pick<Store, "settings"> | undefined;
   readonly clock: Clock;
   /** Nothing is kept without one. */
@@ -268,21 +268,21 @@ interface CleanTextsOptions {
  * The fingerprints of definitions and instructions in which nothing was found, kept in the store: a start does not scan again
  * what the same rules have found clean, nor load them before they are needed.
  */
-export class CleanTexts {
-  readonly #options: CleanTextsOptions;
+export class ScannedTexts {
+  readonly #options: ScannedTextsOptions;
   #rules: string;
   #known: Set<string>;
   #isSaved = true;
   #stopTimer: (() => void) | undefined;
 
-  static async open(options: CleanTextsOptions): Promise<CleanTexts> {
+  static async open(options: ScannedTextsOptions): Promise<ScannedTexts> {
     const { store, scanner } = options;
     // What cannot be read is scanned again.
     const text = scanner === undefined ? undefined : await store?.settings.get(CLEAN).catch(() => undefined);
-    return new CleanTexts(options, text);
+    return new ScannedTexts(options, text);
   }
 
-  private constructor(options: CleanTextsOptions, text: string | undefined) {
+  private constructor(options: ScannedTextsOptions, text: string | undefined) {
     this.#options = options;
     this.#rules = this.#rulesOf(options.guard);
     this.#known = new Set(text?.startsWith(`${this.#rules}\n`) === true ? text.split("\n").slice(1) : []);
@@ -337,7 +337,7 @@ const MIN_WAIT_MS = 1000;
 
 interface ScannedDefinitionsOptions {
   readonly clock: Clock;
-  readonly clean?: Pick<CleanTexts, "findingsOf">;
+  readonly clean?: Pick<ScannedTexts, "findingsOf">;
   /** Asked each time: the config may change. */
   readonly guard: () => Pick<GuardRules, "definitions" | "sensitivity">;
   readonly isTrusted: (source: string) => boolean;

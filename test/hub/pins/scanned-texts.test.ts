@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { CleanTexts } from "../../../src/hub/pins/definition-watch.ts";
+import { ScannedTexts } from "../../../src/hub/pins/definition-watch.ts";
 import { ConfigSchema } from "../../../src/model/config.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -30,7 +30,7 @@ async function start(
   options: { readonly scanner?: string | undefined; readonly rules?: typeof guard } = {},
 ): Promise<string[]> {
   const { scanner, rules } = { scanner: "rules-1", rules: guard, ...options };
-  const clean = await CleanTexts.open({ store, clock: new FakeClock(), scanner, guard: rules });
+  const clean = await ScannedTexts.open({ store, clock: new FakeClock(), scanner, guard: rules });
   const scanned: string[] = [];
   for (const [id, findings] of Object.entries(texts)) {
     const scan = (): readonly string[] => {
@@ -64,7 +64,7 @@ describe("[speed-05c] texts of servers that were found clean", () => {
   });
 
   it("are scanned again after the config has changed in a running hub", async () => {
-    const clean = await CleanTexts.open({ store, clock: new FakeClock(), scanner: "rules-1", guard });
+    const clean = await ScannedTexts.open({ store, clock: new FakeClock(), scanner: "rules-1", guard });
     let scans = 0;
     const scan = (): [] => {
       scans += 1;
