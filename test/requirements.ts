@@ -524,6 +524,7 @@ export const REQUIREMENTS = {
   "counter-01k": "A client of another version is told over its protocol; a newer one's version takes the hub's place.",
   "counter-01l": "The package can be upgraded while it runs: the hub restarts when no call is in progress.",
   "counter-01m": "`hub stop` ends the hub over its own connection.",
+  "counter-01n": "`auth login` makes the hub that runs on the config connect with the new login.",
   "counter-02a": "The bridge carries messages unchanged.",
   "counter-02b": "The bridge opens the session again at the next hub.",
   "counter-02c": "A call that the hub's end interrupts says whether it may have run.",
