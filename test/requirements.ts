@@ -629,4 +629,5 @@ export const REQUIREMENTS = {
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
+  "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
 } as const;
