@@ -629,5 +629,7 @@ export const REQUIREMENTS = {
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
+  "joy-14a": "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
+  "joy-14b": "Shells complete commands, options and live names of tools and servers.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
 } as const;

@@ -26,7 +26,7 @@ async function hubOn(heading: string, tools: readonly string[]): Promise<Hub> {
   const hub = await createHub(file, { home, connect: "none", env: { ...process.env, ...tokens } });
   onTestFinished(() => hub.close());
   for (const name of tools) {
-    hub.registry.register({ name, description: "", parameters: {}, execute: () => ({ content: [] }) });
+    hub.registry.register({ name, description: "", parameters: {}, execute: () => Promise.resolve({ content: [] }) });
   }
   return hub;
 }
