@@ -631,5 +631,6 @@ export const REQUIREMENTS = {
   "whole-09b": "`mcp.server.changed` carries the new state.",
   "joy-14a": "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",
+  "joy-18a": "nginx and systemd accept the files in deploy/.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
 } as const;
