@@ -249,6 +249,24 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/doctor.ts")).run,
   },
   {
+    name: "test",
+    group: "Servers",
+    summary: "check that a server starts and has tools that work; for CI",
+    arguments: [serverId],
+    options: [
+      { flags: "--tool <name>", summary: "it must have this tool; may be repeated", kind: "list" },
+      {
+        flags: "--call <call>",
+        summary: 'this call must succeed: tool or tool={"key": "value"}; may be repeated',
+        kind: "list",
+      },
+      role,
+      timeout,
+    ],
+    examples: ["toolcrib test files", `toolcrib test files --tool read_file --call 'list_directory={"path": "."}'`],
+    load: async () => (await import("./commands/test.ts")).run,
+  },
+  {
     name: "auth",
     group: "Servers",
     summary: "log in to and out of remote servers, and show the state of each login",
