@@ -632,6 +632,7 @@ export const REQUIREMENTS = {
   "joy-14a": "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",
   "joy-18a": "nginx and systemd accept the files in deploy/.",
+  "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
 } as const;
