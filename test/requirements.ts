@@ -626,6 +626,9 @@ export const REQUIREMENTS = {
   "whole-05a": "A tool's result that is not one is an error with details; an answer without a result is empty.",
   "whole-06a": "A tool without an object schema is offered with one, and its own is kept.",
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
+  "whole-11a":
+    "What a server that crashes at its start leaves behind is ended at once, also in sessions of its own (Linux).",
+  "whole-11b": "The next hub ends it if the hub was killed before the server had answered.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
 } as const;
