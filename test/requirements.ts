@@ -626,6 +626,11 @@ export const REQUIREMENTS = {
   "whole-05a": "A tool's result that is not one is an error with details; an answer without a result is empty.",
   "whole-06a": "A tool without an object schema is offered with one, and its own is kept.",
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
+  "whole-10a":
+    "The log says which attempt a restart is, its delay and reason, after how many a server was given up, and at the start how many are ready.",
+  "whole-10b":
+    "Suspicious content of a result is a warning in the log and an event: server, tool, kinds and forged markers, never the text.",
+  "whole-10c": "With --log-format json every line is JSON, those about the config and the last error included.",
   "whole-11a":
     "What a server that crashes at its start leaves behind is ended at once, also in sessions of its own (Linux).",
   "whole-11b": "The next hub ends it if the hub was killed before the server had answered.",

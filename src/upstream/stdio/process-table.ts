@@ -29,7 +29,7 @@ export interface ProcessTable {
   marked(): ReadonlyMap<string, readonly ProcessFacts[]>;
 }
 
-/** What a server is started with, so that everything it starts can be told from what others started, in whatever group and session. */
+/** A variable that each start of a server has a random value of: everything it starts inherits it, in whatever group and session. */
 export const MARK_VARIABLE = "TOOLCRIB_SERVER_RUN";
 
 /** Null where the system offers no start times that we can read. */

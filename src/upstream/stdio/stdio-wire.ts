@@ -64,7 +64,7 @@ const MAX_LINE_BYTES = 64 * 1024 * 1024;
 const CLOSE_GRACE_MS = 5000;
 /** From the end of its input to SIGTERM. Many servers never end by themselves, and a single command waits for them. */
 const STDIN_GRACE_MS = 500;
-/** From SIGTERM to SIGKILL for what a server left behind when it ended by itself: nobody is there to use it. */
+/** From SIGTERM to SIGKILL for what a server left behind when it ended by itself: no one is left who uses it. */
 const REST_GRACE_MS = 500;
 /** How long output written just before an exit may take to arrive; a grandchild may hold the pipes open for ever. */
 const MAX_DRAIN_MS = 250;
