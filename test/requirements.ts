@@ -631,9 +631,15 @@ export const REQUIREMENTS = {
   "whole-10b":
     "Suspicious content of a result is a warning in the log and an event: server, tool, kinds and forged markers, never the text.",
   "whole-10c": "With --log-format json every line is JSON, those about the config and the last error included.",
+  "whole-14c": "onToolsChanged gets the id of the server, and the state of servers is to be had by id.",
+  "whole-14d": "toAgentTools returns failures as results.",
   "whole-11a":
     "What a server that crashes at its start leaves behind is ended at once, also in sessions of its own (Linux).",
   "whole-11b": "The next hub ends it if the hub was killed before the server had answered.",
+  "whole-07a": "Properties that only conditions describe reach Gemini and OpenAI's strict mode.",
+  "whole-07b": "A root union of a tool of the program's own is flattened for MCP clients.",
+  "whole-07c":
+    "loadMCPServers brings the program's own tools into the form of the model too, and has a default that models accept.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
 } as const;
