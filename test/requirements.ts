@@ -631,6 +631,9 @@ export const REQUIREMENTS = {
   "whole-10b":
     "Suspicious content of a result is a warning in the log and an event: server, tool, kinds and forged markers, never the text.",
   "whole-10c": "With --log-format json every line is JSON, those about the config and the last error included.",
+  "whole-12a": "limits.callsPerMinute does not limit the owner of a hub on one machine unless it is set.",
+  "whole-12b": "It counts for each session, or for each caller with a token, not for all together.",
+  "whole-12c": "An agent that waits for a limit says which one and how long.",
   "whole-14c": "onToolsChanged gets the id of the server, and the state of servers is to be had by id.",
   "whole-14d": "toAgentTools returns failures as results.",
   "whole-11a":
