@@ -627,6 +627,23 @@ export const REQUIREMENTS = {
   "whole-05a": "A tool's result that is not one is an error with details; an answer without a result is empty.",
   "whole-06a": "A tool without an object schema is offered with one, and its own is kept.",
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
+  "whole-10a":
+    "The log says which attempt a restart is, its delay and reason, after how many a server was given up, and at the start how many are ready.",
+  "whole-10b":
+    "Suspicious content of a result is a warning in the log and an event: server, tool, kinds and forged markers, never the text.",
+  "whole-10c": "With --log-format json every line is JSON, those about the config and the last error included.",
+  "whole-12a": "limits.callsPerMinute does not limit the owner of a hub on one machine unless it is set.",
+  "whole-12b": "It counts for each session, or for each caller with a token, not for all together.",
+  "whole-12c": "An agent that waits for a limit says which one and how long.",
+  "whole-14c": "onToolsChanged gets the id of the server, and the state of servers is to be had by id.",
+  "whole-14d": "toAgentTools returns failures as results.",
+  "whole-11a":
+    "What a server that crashes at its start leaves behind is ended at once, also in sessions of its own (Linux).",
+  "whole-11b": "The next hub ends it if the hub was killed before the server had answered.",
+  "whole-07a": "Properties that only conditions describe reach Gemini and OpenAI's strict mode.",
+  "whole-07b": "A root union of a tool of the program's own is flattened for MCP clients.",
+  "whole-07c":
+    "loadMCPServers brings the program's own tools into the form of the model too, and has a default that models accept.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
   "joy-14a": "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",

@@ -15,6 +15,10 @@ import {
 import { COMMANDS } from "./command-table.ts";
 import { Output, type Sink } from "./output.ts";
 
+function isJsonLog(word: string, next: string | undefined): boolean {
+  return word === "--log-format" && next === "json";
+}
+
 const USAGE_EXIT = exitCodeOf("invalid_arguments");
 
 /** Runs the command line `argv` (without node and script) and resolves with the exit code. Never rejects. */
@@ -28,6 +32,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
     env: terminal.env,
     json: beforeDashes.includes("--json"),
     quiet: beforeDashes.includes("--quiet"),
+    jsonLog: beforeDashes.some((word, at) => word === "--log-format=json" || isJsonLog(word, beforeDashes[at + 1])),
     redactor: terminal.redactor,
   });
   let exitCode = 0;

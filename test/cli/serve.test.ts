@@ -154,7 +154,7 @@ describe("[gate-15b] the log", () => {
   it("is one JSON object per line with --log-format json, from --log-level on", async () => {
     const served = new Served(ok, ["--log-format", "json", "--log-level", "debug"]);
     const client = await served.client();
-    await served.until(/ready +one/);
+    await served.until('"message":"server ready"', "stderr");
     await client.callTool({ name: "one__echo", arguments: { text: "hi" } });
     await served.until('"message":"call"', "stderr");
     const lines = served.stderr.trim().split("\n");

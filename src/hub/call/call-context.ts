@@ -80,6 +80,7 @@ export interface CallContext extends UseContext {
   begun: StartRecord | undefined;
   resultBytes: number;
   findings: readonly Finding[];
+  forgedMarkers: number;
   readonly notes: Record<string, unknown>;
 }
 

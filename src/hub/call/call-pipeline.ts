@@ -120,6 +120,7 @@ function callContext(
     begun: undefined,
     resultBytes: 0,
     findings: [],
+    forgedMarkers: 0,
     notes: {},
   };
   return call;
@@ -181,6 +182,7 @@ function callRecord(call: CallContext, outcome: Outcome): CallRecord {
     durationMs: call.path.clock.now() - call.startedAt,
     resultBytes: call.resultBytes,
     findings: call.findings.map(({ code, severity, place, score }) => ({ code, severity, place, score })),
+    ...(call.forgedMarkers === 0 ? {} : { forgedMarkers: call.forgedMarkers }),
     notes: call.notes,
   };
 }
