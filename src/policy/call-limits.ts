@@ -21,14 +21,18 @@ export interface LimitSharing {
 export type LimitOutcome =
   /** `release` must be called when the call has ended; calling it again does nothing. */
   | { readonly ok: true; release(): void }
-  /** `what` names the limit for a person. For concurrency the wait is a guess. */
-  | { readonly ok: false; readonly retryAfterMs: number; readonly what: string };
+  /** `what` says for a person which limit refused whom; `limit` is its key in the config. For concurrency the wait is a guess. */
+  | { readonly ok: false; readonly retryAfterMs: number; readonly what: string; readonly limit: string };
 
-interface SharedCall {
+interface CountedCall {
   readonly server: string;
   readonly caller: string;
-  readonly isShared: boolean;
+  /** All sessions of a user count together. */
   readonly isPrincipal: boolean;
+}
+
+interface SharedCall extends CountedCall {
+  readonly isShared: boolean;
 }
 
 /** `wait` as the windows say it. */
@@ -76,7 +80,8 @@ export class CallLimits {
   /** Counts a call against its server and its session, or refuses it; a refused call counts against nothing. */
   take(server: string, session: string): LimitOutcome {
     const now = this.#now();
-    return this.#refusal(server, session, 1, now) ?? this.#admit(server, session, now);
+    const call = { server, caller: session, isPrincipal: false };
+    return this.#refusal(call, 1, now) ?? this.#admit(server, session, now);
   }
 
   /**
@@ -93,24 +98,26 @@ export class CallLimits {
     const isShared = sharing.isShared(server);
     const caller = principal ?? session;
     const now = this.#now();
-    const refusal = this.#refusal(server, caller, isShared ? sharing.nodes() : 1, now);
+    const call = { server, caller, isPrincipal: principal !== undefined };
+    const refusal = this.#refusal(call, isShared ? sharing.nodes() : 1, now);
     if (refusal !== undefined) return refusal;
     if (!isShared && principal === undefined) return this.#admit(server, caller, now);
-    return this.#takeShared(sharing, { server, caller, isShared, isPrincipal: principal !== undefined });
+    return this.#takeShared(sharing, { ...call, isShared });
   }
 
   /** Decides with what this hub knows by itself. */
-  #refusal(server: string, session: string, nodes: number, now: number): LimitOutcome | undefined {
+  #refusal({ server, caller, isPrincipal }: CountedCall, nodes: number, now: number): LimitOutcome | undefined {
     const inFlight = this.#inFlight.get(server) ?? 0;
     const { concurrency } = this.#options;
     if (inFlight >= shareOf(concurrency, nodes)) {
       const among = nodes > 1 ? ` for ${nodes} nodes` : "";
       const what = `server ${server} already has ${inFlight} calls in progress (limits.concurrency is ${concurrency}${among})`;
-      return { ok: false, retryAfterMs: CONCURRENCY_RETRY_MS, what };
+      return { ok: false, retryAfterMs: CONCURRENCY_RETRY_MS, what, limit: "limits.concurrency" };
     }
     const serverWait = this.#servers.get(server)?.wait(now) ?? 0;
-    const sessionWait = this.#sessions.get(session)?.wait(now) ?? 0;
-    return serverWait > 0 || sessionWait > 0 ? this.#usedUp(server, serverWait, sessionWait) : undefined;
+    const callerWait = this.#sessions.get(caller)?.wait(now) ?? 0;
+    if (serverWait === 0 && callerWait === 0) return undefined;
+    return usedUp({ server, serverWait, callerWait, isPrincipal, callsPerMinute: this.#options.callsPerMinute });
   }
 
   #takeShared(sharing: LimitSharing, call: SharedCall): LimitOutcome | Promise<LimitOutcome> {
@@ -136,7 +143,11 @@ export class CallLimits {
         slot.release();
         if (ofServer.wait === 0 && serverKey !== undefined) windows.putBack(serverKey, ofServer.span);
         if (ofCaller.wait === 0 && callerKey !== undefined) windows.putBack(callerKey, ofCaller.span);
-        return this.#usedUp(server, ...waits);
+        const isAlone = (waits[1] > waits[0] ? ofCaller : ofServer).wait === undefined;
+        return usedUp({
+          ...{ server, serverWait: waits[0], callerWait: waits[1], callsPerMinute, isPrincipal },
+          share: isAlone && nodes > 1 ? shareOf(callsPerMinute, nodes) : undefined,
+        });
       }
       if (ofServer.wait === undefined && serverKey !== undefined) windows.owe(serverKey);
       if (ofCaller.wait === undefined && callerKey !== undefined) windows.owe(callerKey);
@@ -151,12 +162,6 @@ export class CallLimits {
   /** Where the others cannot be heard of, each keeps to its part. */
   #waitAlone(window: CallWindow | undefined, nodes: number): number {
     return window?.waitWithin(shareOf(this.#options.callsPerMinute, nodes), this.#now()) ?? 0;
-  }
-
-  #usedUp(server: string, serverWait: number, sessionWait: number): LimitOutcome {
-    const who = sessionWait > serverWait ? "this session" : `server ${server}`;
-    const what = `${who} has used up its calls (limits.callsPerMinute is ${this.#options.callsPerMinute})`;
-    return { ok: false, retryAfterMs: Math.max(serverWait, sessionWait), what };
   }
 
   #admit(server: string, session: string, now: number): LimitOutcome {
@@ -224,6 +229,25 @@ export class CallLimits {
     this.#lastSeen = raw;
     return raw + this.#setBack;
   }
+}
+
+interface UsedUp {
+  readonly server: string;
+  readonly serverWait: number;
+  readonly callerWait: number;
+  /** The limit that refused, which may have been changed in the meantime. */
+  readonly callsPerMinute: number;
+  readonly isPrincipal: boolean;
+  /** This node's part, where it could not ask the others. */
+  readonly share?: number | undefined;
+}
+
+function usedUp({ server, serverWait, callerWait, callsPerMinute, isPrincipal, share }: UsedUp): LimitOutcome {
+  const caller = isPrincipal ? "this user" : "this session";
+  const who = callerWait > serverWait ? caller : `server ${server}`;
+  const part = share === undefined ? "" : `, of which this node has ${share} while the store does not answer`;
+  const what = `${who} has used up its calls (limits.callsPerMinute is ${callsPerMinute}${part})`;
+  return { ok: false, retryAfterMs: Math.max(serverWait, callerWait), what, limit: "limits.callsPerMinute" };
 }
 
 /** Rounded up, so that every node gets something. */
