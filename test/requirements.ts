@@ -567,6 +567,8 @@ export const REQUIREMENTS = {
   "whole-40b": "A node that ends in order loses no call, also behind a balancer that does not ask whether it is ready.",
   "whole-42a": "A limit that was raised applies at once, and a refusal names the limit that refused.",
   "whole-43a": "Pins of a removed server are kept, and can be reset while the hub runs.",
+  "whole-41a": "Servers that start together are spread evenly over the nodes.",
+  "whole-41b": "A node that starts later, or again, gets servers that no one has used or that are idle; a busy one stays.",
   "whole-36a": "connect --url to a hub with tokens writes the token or its variable, or asks; never without a word.",
   "whole-36b": "disconnect removes the entry after a token was entered by hand, and the backup with the last entry.",
   "counter-12a": "A hub on another machine chooses no path of the files that --out writes.",
