@@ -6,15 +6,7 @@ import type { ConnectionDeps } from "../connection-deps.ts";
 import type { ClusteredServers, ReportedFailure } from "./clustered-servers.ts";
 import { LocalReplica, ReplicaHost } from "./replica-host.ts";
 import { LocalServer } from "./local-server.ts";
-import {
-  type ClaimTurn,
-  claimTurn,
-  isUp,
-  leaseKey,
-  type OpenServer,
-  type Replica,
-  specDigest,
-} from "./replica.ts";
+import { type ClaimTurn, claimTurn, isUp, leaseKey, type OpenServer, type Replica, specDigest } from "./replica.ts";
 import { RemoteReplicas } from "./remote-replicas.ts";
 
 export interface ReplicaSetOptions {

@@ -62,7 +62,8 @@ export async function livePlace({ limits, clock, listener, hub: given, ring }: L
     redactor,
     limits: () => ({
       ...{ bodyBytes: 100_000, streams: { total: 10 }, requestsPerMinute: 10_000 },
-      tooMany: (waitMs) => tooManyRequests("commands", waitMs, hub.config.config.http, limits?.requestsPerMinute ?? 10_000),
+      tooMany: (waitMs) =>
+        tooManyRequests("commands", waitMs, hub.config.config.http, limits?.requestsPerMinute ?? 10_000),
       ...limits,
     }),
     warn: (message) => warnings.push(message),
