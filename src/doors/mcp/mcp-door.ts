@@ -8,12 +8,12 @@ import type { RpcRequest, ToolDefinition } from "../../model/protocol.ts";
 import type { SessionOptions } from "../../sessions/session.ts";
 import type { ClientSide } from "../../model/source.ts";
 import { DEFAULT_LEVEL, type DoorContext, isAtLeastLevel, type LogLevel, lowestLevel } from "./door-context.ts";
-import { CanonicalScopes, type RequestOrigin } from "./view-scope.ts";
+import { CanonicalScopes, clientOf, type RequestOrigin } from "./view-scope.ts";
 import type { Encoded, MessageSink } from "./rpc-messages.ts";
 import { LegacySession } from "./legacy-session.ts";
 import { ModernRequests } from "./modern-requests.ts";
 import { PrincipalSessions } from "./principal-sessions.ts";
-import { publicName } from "./bare-names.ts";
+import { publicName } from "./client-names.ts";
 import { ChangeListeners } from "./change-listeners.ts";
 
 export interface McpDoorOptions {
@@ -79,10 +79,12 @@ export class McpDoor implements DoorContext {
     return this.#modern.answer(request, origin, sink, signal);
   }
 
-  toolDefinition(origin: RequestOrigin, name: string): ToolDefinition | undefined {
+  /** @param said The `clientInfo` of the request. */
+  toolDefinition(origin: RequestOrigin, name: string, said?: unknown): ToolDefinition | undefined {
     const session = this.#principals.of(origin);
     const view = this.hub.view(session);
-    return toolsByName(view).get(publicName(this.hub, session, name, () => view.tools));
+    const viewer = { session, clientInfo: clientOf(origin, said) };
+    return toolsByName(view).get(publicName(this.hub, viewer, name, () => view.tools));
   }
 
   sessionOptions({ caller, scope, clientEnv }: RequestOrigin): SessionOptions {

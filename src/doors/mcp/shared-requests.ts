@@ -9,7 +9,7 @@ import type { JsonObject } from "../../model/json.ts";
 import type { Era, RequestId, RpcError } from "../../model/protocol.ts";
 import type { ClientSide, InputRound } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
-import { asListed, publicName } from "./bare-names.ts";
+import { asListed, publicName } from "./client-names.ts";
 import {
   type Encoded,
   encodeError,
@@ -64,7 +64,7 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
     (hub, incoming) =>
       answerList(hub, incoming, "tools", () => {
         const { session } = incoming;
-        return asListed(hub, session, hub.internals.offered(session), hub.view(session).tools);
+        return asListed(hub, incoming, hub.internals.offered(session), hub.view(session).tools);
       }),
   ],
   [
@@ -80,7 +80,7 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
     (hub, incoming) =>
       answerList(hub, incoming, "prompts", () => {
         const { prompts } = hub.view(incoming.session);
-        return asListed(hub, incoming.session, prompts, prompts);
+        return asListed(hub, incoming, prompts, prompts);
       }),
   ],
   ["tools/call", callTool],
@@ -107,7 +107,7 @@ async function answerList(
 
 async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const name = publicName(hub, session, stringParam(params, "name", method), () => hub.view(session).tools);
+  const name = publicName(hub, incoming, stringParam(params, "name", method), () => hub.view(session).tools);
   const args = objectParam(params, "arguments", method) ?? {};
   const { task } = params;
   if (task !== undefined) throw invalidParams("Tasks are not supported: call the tool without `task`.");
@@ -125,7 +125,7 @@ async function readResource(hub: Hub, incoming: IncomingRequest): Promise<Encode
 
 async function getPrompt(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const name = publicPrompt(hub, session, stringParam(params, "name", method));
+  const name = publicPrompt(hub, incoming, stringParam(params, "name", method));
   const args = stringMapParam(params, "arguments", method) ?? {};
   const extra = otherParams(params, ["name", "arguments"]);
   return encodeOutcome(incoming, await hub.prompt({ session, name, arguments: args, ...callOptions(incoming, extra) }));
@@ -140,7 +140,7 @@ async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<En
   const extra = otherParams(params, ["ref", "argument", "context"]);
   const ref = refOf(params, method);
   const outcome = await hub.internals.complete(session, {
-    ref: ref.type === "ref/prompt" ? { ...ref, name: publicPrompt(hub, session, ref.name) } : ref,
+    ref: ref.type === "ref/prompt" ? { ...ref, name: publicPrompt(hub, incoming, ref.name) } : ref,
     argument: { ...argument, name, value },
     context,
     ...callOptions(incoming, extra),
@@ -148,8 +148,8 @@ async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<En
   return encodeOutcome(incoming, outcome);
 }
 
-function publicPrompt(hub: Hub, session: Session, name: string): string {
-  return publicName(hub, session, name, () => hub.view(session).prompts);
+function publicPrompt(hub: Hub, incoming: IncomingRequest, name: string): string {
+  return publicName(hub, incoming, name, () => hub.view(incoming.session).prompts);
 }
 
 function refOf(

@@ -123,6 +123,6 @@ function slotOf({ path, callId }: CallContext, taken: LimitOutcome): Slot {
   const seconds = Math.ceil(taken.retryAfterMs / 1000);
   throw new ToolcribError("rate_limited", `Limit reached: ${taken.what}.`, {
     hint: seconds > 0 ? `Try again in ${seconds} s.` : "Try again when a call has ended.",
-    details: { retryAfterMs: taken.retryAfterMs },
+    details: { retryAfterMs: taken.retryAfterMs, limit: taken.limit },
   });
 }

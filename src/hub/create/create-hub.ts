@@ -81,6 +81,7 @@ async function startHub(
     serverSkills.renew(connection);
     subscriptions.renew(connection);
   });
+  connections.on("removed", ({ id }) => definitions.serverRemoved(id));
   const serverRegistry = new ServerRegistry({
     ...{ connections, deps: servers.deps, stored, secrets: serverSecrets, stderr, current, reloader, events, clock },
     settled: () => settled,

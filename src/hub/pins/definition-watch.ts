@@ -138,6 +138,11 @@ export class DefinitionWatch {
     this.#scanned.check(all);
   }
 
+  /** Its pins stay for when it comes back, and can be reset. */
+  serverRemoved(server: string): void {
+    this.#pins.forgetOffer(server);
+  }
+
   /** The text in a definition that reads like an attack, for one that is not in the hub's catalog. It is recorded only. */
   suspicion(capability: Capability): string | undefined {
     if (this.#config.config.guard.definitions === "ignore") return undefined;
