@@ -548,7 +548,7 @@ export const REQUIREMENTS = {
   "counter-06c": "If its definitions differ by then, pins decide, clients are notified, and what is gone is not found.",
   "counter-06d": "A lazy server that is not known in its present form is started to learn its lists.",
   "counter-06e": "`idle` stops a server without use, calls in progress and subscriptions; never by default.",
-  "counter-06f": "The lists of lazy servers are in the store, without secrets, on SQLite and PostgreSQL.",
+  "counter-06f": "The lists of servers are in the store, without secrets, on SQLite and PostgreSQL.",
   "counter-06g": "A reload applies a changed `start`, and lists a known lazy server at once.",
   "counter-06h": "A program of a cluster cannot be lazy: the config is refused.",
   "counter-07a": "A sleeping server is shown as such at every door, and can be woken and put to sleep.",
@@ -628,4 +628,8 @@ export const REQUIREMENTS = {
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
+  "whole-28a": "A server that is stuck keeps no client from the lists of the others, in either era.",
+  "whole-28b": "One that comes late is announced by list_changed.",
+  "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",
+  "whole-28d": "A stuck server, of the hub or of the session, keeps an ACP session from no other tool.",
 } as const;

@@ -118,7 +118,7 @@ export class ModernRequests {
     const call = { id, method, params, meta, level, capabilities, clientInfo, session, sink: watched, signal };
     const answer = await (INTERRUPTIBLE_METHODS.has(method)
       ? this.#inRounds(run, call, origin)
-      : run(this.#door.hub, toIncomingRequest(call, silentClient(call))));
+      : run(this.#door.hub, toIncomingRequest(this.#door, call, silentClient(call))));
     await watched.settle();
     return answer;
   }
@@ -143,7 +143,7 @@ export class ModernRequests {
       state,
     };
     const first = {
-      ...toIncomingRequest({ ...call, sink: rounds.sink, signal: rounds.signal }, rounds.client),
+      ...toIncomingRequest(this.#door, { ...call, sink: rounds.sink, signal: rounds.signal }, rounds.client),
       input,
       failureOverride: () => rounds.missingCapability(),
     };
@@ -153,7 +153,7 @@ export class ModernRequests {
 
   async #discover(id: RpcRequest["id"], session: Session): Promise<Encoded> {
     const { hub } = this.#door;
-    await this.#door.waitUntilSettled();
+    await this.#door.listed();
     const instructions = await instructionsFor(hub, session);
     return encodeResult(id, {
       resultType: "complete",
@@ -186,7 +186,7 @@ function silentClient({ session, capabilities }: ModernCall): ClientSide {
   return { key: session, waiting: true, capabilities, rootsOnRequest: !session.owner };
 }
 
-function toIncomingRequest(call: ModernCall, client: ClientSide): IncomingRequest {
+function toIncomingRequest(door: DoorContext, call: ModernCall, client: ClientSide): IncomingRequest {
   const { id, method, params, meta, level, clientInfo, session, sink, signal } = call;
   return {
     ...{ id, method, params, meta, clientInfo, session, sink, signal },
@@ -194,6 +194,7 @@ function toIncomingRequest(call: ModernCall, client: ClientSide): IncomingReques
     client,
     onAsk: approvalCallback(client, session),
     logLevel: level,
+    listed: () => door.listed(),
     onNotice: (notification, noticed) => {
       // Log messages come only to who asked for them, and only as loud as asked for.
       const isLog = notification === "notifications/message";

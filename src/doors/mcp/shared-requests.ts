@@ -39,7 +39,12 @@ export function sharedMethod(method: string): RequestHandler | undefined {
 
 /** How long a client may cache a list; clients that need changes at once listen. */
 const LIST_TTL_MS = 30_000;
-const CACHE_FIELDS = `"resultType":"complete","ttlMs":${LIST_TTL_MS},"cacheScope":"private",`;
+
+/** A list on which servers are still missing is not to be cached. */
+function cacheFields(isWhole: boolean): string {
+  return `"resultType":"complete","ttlMs":${isWhole ? LIST_TTL_MS : 0},"cacheScope":"private",`;
+}
+
 const ENVELOPE = new Set(["_meta", "inputResponses", "requestState"]);
 const MAX_CACHED_LIST_BYTES = 64 * 1024 * 1024;
 class CachedList {
@@ -62,23 +67,20 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
   [
     "tools/list",
     (hub, incoming) =>
-      answerList(hub, incoming, "tools", () => {
+      answerList(incoming, "tools", () => {
         const { session } = incoming;
         return asListed(hub, session, hub.internals.offered(session), hub.view(session).tools);
       }),
   ],
-  [
-    "resources/list",
-    (hub, incoming) => answerList(hub, incoming, "resources", () => hub.view(incoming.session).resources),
-  ],
+  ["resources/list", (hub, incoming) => answerList(incoming, "resources", () => hub.view(incoming.session).resources)],
   [
     "resources/templates/list",
-    (hub, incoming) => answerList(hub, incoming, "resourceTemplates", () => hub.view(incoming.session).templates),
+    (hub, incoming) => answerList(incoming, "resourceTemplates", () => hub.view(incoming.session).templates),
   ],
   [
     "prompts/list",
     (hub, incoming) =>
-      answerList(hub, incoming, "prompts", () => {
+      answerList(incoming, "prompts", () => {
         const { prompts } = hub.view(incoming.session);
         return asListed(hub, incoming.session, prompts, prompts);
       }),
@@ -92,17 +94,16 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
   ["resources/directory/read", readDirectory],
 ]);
 
-/** Waits for servers that are connecting at the start, so that clients that list only once see them. */
+/** Waits a moment for servers that are connecting at the start, so that clients that list only once see them. */
 async function answerList(
-  hub: Hub,
-  { id, params, era, method }: IncomingRequest,
+  { id, params, era, method, listed }: IncomingRequest,
   key: string,
   capabilities: () => Parameters<typeof listBytes>[0],
 ): Promise<Encoded> {
   refuseCursor(params, method);
-  await hub.servers.settled();
+  const isWhole = await listed();
   const bytes = listBytes(capabilities());
-  return encodeResultText(id, `{${era === "modern" ? CACHE_FIELDS : ""}"${key}":`, bytes, "}");
+  return encodeResultText(id, `{${era === "modern" ? cacheFields(isWhole) : ""}"${key}":`, bytes, "}");
 }
 
 async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
@@ -245,6 +246,8 @@ export interface IncomingRequest {
   readonly onAsk?: AskCallback | undefined;
   readonly sink: MessageSink;
   readonly signal: CancelSignal;
+  /** Waits a moment for servers that start. False if some are not listed yet. */
+  readonly listed: () => Promise<boolean>;
   readonly onNotice: (method: string, params: JsonObject) => void;
   readonly logLevel?: string | undefined;
   readonly input?: InputRound | undefined;
@@ -303,7 +306,7 @@ export const SKILLS_CAPABILITY: JsonObject = { directoryRead: true };
 async function listSkills(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
   refuseCursor(params, method);
-  await hub.servers.settled();
+  await incoming.listed();
   return encodeSkillResult(incoming, { skills: await hub.skills.entries(session) });
 }
 
