@@ -628,6 +628,12 @@ export const REQUIREMENTS = {
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
+  "whole-25a": "prompts/get without arguments reaches the server without.",
+  "whole-25b":
+    "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",
+  "whole-25c":
+    "URL-mode elicitation passes between eras: questions, ids, and the legacy refusal until an address is visited.",
+  "whole-33a": "Progress after input_required comes under the progress token of the retry.",
   "whole-28a": "A server that is stuck keeps no client from the lists of the others, in either era.",
   "whole-28b": "One that comes late is announced by list_changed.",
   "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",

@@ -91,6 +91,7 @@ export class Connection implements Source {
         this.#remember();
         this.#events.emit("changed", undefined);
       },
+      onSameAgain: (kind) => this.#events.emit("notice", { method: `notifications/${kind}/list_changed`, params: {} }),
     });
     this.#grace = new GracePeriod(deps.clock, deps.graceMs ?? DEFAULT_GRACE_MS, () => this.#lists.clear());
     const known = spec.enabled ? memory?.known : undefined;

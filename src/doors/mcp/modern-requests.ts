@@ -38,6 +38,7 @@ import {
   type MessageSink,
   metaOf,
   objectParam,
+  progressTokenOf,
   toRpcError,
   TrackedSink,
   withRequestId,
@@ -132,12 +133,13 @@ export class ModernRequests {
     const { requestState: state } = params;
     const responses = objectParam(params, "inputResponses", method);
     const key = { caller: identityOf(caller), method, params };
+    const round = { sink, progressToken: progressTokenOf(call.meta) };
     if (ParkedCalls.owns(state)) {
-      const ended = await this.#rounds.take(state, key, responses ?? {}, sink).run(signal);
+      const ended = await this.#rounds.take(state, key, responses ?? {}, round).run(signal);
       // The answer was made for the request that began the call.
       return "requestState" in ended ? encodeInputRequired(id, ended) : withRequestId(id, ended);
     }
-    const rounds = new ParkableCall(this.#rounds, key, call.session, capabilities, sink);
+    const rounds = new ParkableCall(this.#rounds, key, call.session, capabilities, round);
     const input = {
       responses,
       state,
@@ -145,6 +147,7 @@ export class ModernRequests {
     const first = {
       ...toIncomingRequest(this.#door, { ...call, sink: rounds.sink, signal: rounds.signal }, rounds.client),
       input,
+      roundToken: method === "tools/call" ? () => rounds.progressToken : undefined,
       failureOverride: () => rounds.missingCapability(),
     };
     const ended = await rounds.run(signal, async () => run(this.#door.hub, first));
@@ -255,6 +258,9 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
     session,
     listsChanged: (changed) => {
       for (const kind of kinds) if (changed.has(kind)) inTime(() => tell(`notifications/${kind}/list_changed`));
+    },
+    listAnnounced: (kind) => {
+      if (kinds.includes(kind)) inTime(() => tell(`notifications/${kind}/list_changed`));
     },
     followed,
     resourceUpdated: (updated) => inTime(() => tell("notifications/resources/updated", updated)),
