@@ -549,7 +549,7 @@ export const REQUIREMENTS = {
   "counter-06c": "If its definitions differ by then, pins decide, clients are notified, and what is gone is not found.",
   "counter-06d": "A lazy server that is not known in its present form is started to learn its lists.",
   "counter-06e": "`idle` stops a server without use, calls in progress and subscriptions; never by default.",
-  "counter-06f": "The lists of lazy servers are in the store, without secrets, on SQLite and PostgreSQL.",
+  "counter-06f": "The lists of servers are in the store, without secrets, on SQLite and PostgreSQL.",
   "counter-06g": "A reload applies a changed `start`, and lists a known lazy server at once.",
   "counter-06h": "A program of a cluster cannot be lazy: the config is refused.",
   "counter-07a": "A sleeping server is shown as such at every door, and can be woken and put to sleep.",
@@ -662,4 +662,14 @@ export const REQUIREMENTS = {
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
+  "whole-25a": "prompts/get without arguments reaches the server without.",
+  "whole-25b":
+    "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",
+  "whole-25c":
+    "URL-mode elicitation passes between eras: questions, ids, and the legacy refusal until an address is visited.",
+  "whole-33a": "Progress after input_required comes under the progress token of the retry.",
+  "whole-28a": "A server that is stuck keeps no client from the lists of the others, in either era.",
+  "whole-28b": "One that comes late is announced by list_changed.",
+  "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",
+  "whole-28d": "A stuck server, of the hub or of the session, keeps an ACP session from no other tool.",
 } as const;

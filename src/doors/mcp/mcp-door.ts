@@ -1,5 +1,5 @@
 /** The MCP door: the state that all its clients share, whatever their transport and era. */
-import { endsWithin, InFlight } from "../../base/async.ts";
+import { InFlight } from "../../base/async.ts";
 import type { RoutableIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { View } from "../../hub/view/view.ts";
@@ -25,7 +25,10 @@ export interface McpDoorOptions {
   readonly clock?: Clock;
 }
 
-const SETTLE_MS = 3000;
+/** What an answer waits for servers that start: clients give up early, and `list_changed` tells them of the others. */
+const LIST_WAIT_MS = 750;
+/** From the first request on, and while no server is listed. Later no answer waits: one that is stuck would delay each of them. */
+const START_MS = 3000;
 /** How long the log level of a request without a session applies. */
 const REQUESTED_LEVEL_MS = 10 * 60_000;
 
@@ -41,7 +44,9 @@ export class McpDoor implements DoorContext {
   #level: LogLevel = DEFAULT_LEVEL;
   /** The level that requests without a session asked for recently. */
   #wanted: { readonly level: LogLevel; readonly forget: () => void } | undefined;
-  #settled = false;
+  /** All servers are listed, or those that are not took too long. */
+  #isListed = false;
+  #startEnds: number | undefined;
 
   constructor(options: McpDoorOptions) {
     const clock = (this.#clock = options.clock ?? systemClock);
@@ -147,10 +152,12 @@ export class McpDoor implements DoorContext {
     return sessions.length === 1 && only?.canReceiveFrom(server, user) === true ? only.ownClient() : undefined;
   }
 
-  async waitUntilSettled(): Promise<void> {
-    if (this.#settled) return;
-    await endsWithin(this.hub.servers.settled(), { ms: SETTLE_MS, clock: this.#clock });
-    this.#settled = true;
+  async listed(): Promise<boolean> {
+    if (this.#isListed) return true;
+    const now = this.#clock.now();
+    this.#startEnds ??= now + START_MS;
+    const emptyMs = Math.max(this.#startEnds - now, 0);
+    return (this.#isListed = await this.hub.internals.listed({ ms: LIST_WAIT_MS, emptyMs }));
   }
 
   /** Ends every session and stream; running calls are cancelled. */

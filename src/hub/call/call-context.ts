@@ -107,7 +107,7 @@ export function ruledNameOf({ use, name }: Pick<CallContext, "use" | "name">): s
 }
 
 export function argumentsOf(use: Use): Readonly<JsonObject> {
-  return use.kind === "tool" || use.kind === "prompt" ? use.arguments : {};
+  return (use.kind === "tool" || use.kind === "prompt" ? use.arguments : undefined) ?? {};
 }
 
 export interface CallRequest extends CallOptions {

@@ -235,7 +235,8 @@ function checkRequest({ session, signal, use }: CallContext): void {
   if (use.kind !== "tool" && use.kind !== "prompt") return;
   if (typeof use.name !== "string")
     throw new ToolcribError("invalid_arguments", `The name of a ${use.kind} must be text.`);
-  if (!isJsonObject(use.arguments)) {
+  const isLeftOut = use.kind === "prompt" && use.arguments === undefined;
+  if (!isLeftOut && !isJsonObject(use.arguments)) {
     throw new ToolcribError("invalid_arguments", `The arguments of ${use.name} must be an object.`);
   }
 }
@@ -296,6 +297,7 @@ async function applyBeforeHooks({ path, notes }: CallContext, seen: HookCall, us
   const args = await path.hooks.before(seen, notes);
   if (use.kind === "tool") return { ...use, arguments: args };
   // Hooks only leave arguments out, so the values of a prompt are still the strings they were.
-  if (use.kind === "prompt") return { ...use, arguments: args as Record<string, string> };
+  if (use.kind === "prompt" && use.arguments !== undefined)
+    return { ...use, arguments: args as Record<string, string> };
   return use;
 }
