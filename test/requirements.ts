@@ -621,6 +621,7 @@ export const REQUIREMENTS = {
   "speed-01b": "The bench reads p99 and the event-loop delay of each subject, alone under sustained load.",
   "speed-05a": "The command keeps compiled code in the cache folder of the user, and starts without one.",
   "speed-05b": "As root the command runs no compiled code from a folder that belongs to another user.",
+  "speed-05c": "A definition that the same rules have found clean is not scanned again at the next start.",
   "speed-07a": "With several calls in flight, the messages of one turn to a child process are one write.",
   "speed-07b": "An answer over HTTP is one write: headers and body together.",
   "speed-10a": "The bench measures the hop from node to node beside a direct call and one node alone.",
