@@ -167,6 +167,7 @@ const CHANGEABLE: ReadonlySet<string> = new Set<keyof ServerSpec>([
   "trust",
   "pinResources",
   "toolPrefix",
+  "overrides",
   "autoConnect",
   "start",
   "hubStart",

@@ -57,15 +57,21 @@ function makeNames({ config }: Hub, all: readonly Named[]): BareNames {
   const ids = new Set(config.servers.filter(({ toolPrefix }) => toolPrefix === undefined).map(({ id }) => id));
   const sources = new Set(all.map(({ origin }) => origin.source).filter((id) => ids.has(id)));
   const [server] = sources;
+  const isTools = all.every(({ kind }) => kind === "tool");
+  const overrides = isTools ? config.servers.find(({ id }) => id === server)?.overrides : undefined;
   // A role's own server may come beside the one that was asked for.
   if (server === undefined || sources.size > 1) return { byPublic: new Map(), byBare: new Map() };
-  const own = all.filter(({ origin }) => origin.source === server);
-  const taken = new Set(all.filter(({ origin }) => origin.source !== server).map(({ name }) => name));
+  // A name that a role or a view gives is whole as it is.
+  const isPrefixed = (each: Named): boolean =>
+    each.origin.source === server && !(each.kind === "tool" && each.shape?.isRenamed === true);
+  const own = all.filter(isPrefixed);
+  const taken = new Set(all.filter((each) => !isPrefixed(each)).map(({ name }) => name));
   const naming = new Naming(config.config.tools.naming, [{ id: server, toolPrefix: "" }]);
   const bare = naming.serverNames(
     server,
     own.map(({ origin }) => origin.name),
     taken,
+    overrides,
   );
   const pairs = own.map(({ name, origin }) => [name, bare.get(origin.name) ?? name] as const);
   return { byPublic: new Map(pairs), byBare: new Map(pairs.map(([name, short]) => [short, name])) };
