@@ -206,6 +206,11 @@ export class HubInternals {
     });
   }
 
+  /** The instructions of the views of a session. */
+  viewInstructions(session: Session): { readonly name: string; readonly text: string }[] {
+    return this.#wiring.shapes.instructionsOf(session);
+  }
+
   /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */
   watch(): () => void {
     const stop = watchConfig({ ...this.#deps, clock: this.#deps.parts.clock });

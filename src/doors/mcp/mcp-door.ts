@@ -8,7 +8,7 @@ import type { RpcRequest, ToolDefinition } from "../../model/protocol.ts";
 import type { SessionOptions } from "../../sessions/session.ts";
 import type { ClientSide } from "../../model/source.ts";
 import { DEFAULT_LEVEL, type DoorContext, isAtLeastLevel, type LogLevel, lowestLevel } from "./door-context.ts";
-import { CanonicalScopes, clientOf, type RequestOrigin } from "./view-scope.ts";
+import { CanonicalScopes, clientOf, type KnownNames, type RequestOrigin } from "./view-scope.ts";
 import type { Encoded, MessageSink } from "./rpc-messages.ts";
 import { LegacySession } from "./legacy-session.ts";
 import { ModernRequests } from "./modern-requests.ts";
@@ -38,6 +38,7 @@ export class McpDoor implements DoorContext {
   readonly listeners: ChangeListeners;
   readonly #options: McpDoorOptions;
   readonly #principals: PrincipalSessions;
+  readonly #scopes: CanonicalScopes;
   readonly #modern: ModernRequests;
   readonly #legacy = new Set<LegacySession>();
   readonly #clock: Clock;
@@ -53,14 +54,20 @@ export class McpDoor implements DoorContext {
     this.hub = options.hub;
     this.#options = options;
     this.listeners = new ChangeListeners(options.hub);
+    this.#scopes = new CanonicalScopes(() => this.hub.config);
     this.#principals = new PrincipalSessions(
       clock,
       (origin, sharedKey) => this.hub.openSession({ ...this.sessionOptions(origin), sharedKey }),
-      new CanonicalScopes(() => this.hub.config),
+      this.#scopes,
     );
     this.hub.internals.setIdleClient((server, user, session) => this.#idleClient(server, user, session));
     const { ids } = options;
     this.#modern = new ModernRequests(this, this.#principals, clock, ids && (() => ids.issue("round")));
+  }
+
+  /** The names that the path of a client can have. */
+  get scopeNames(): KnownNames {
+    return this.#scopes.names;
   }
 
   /** Calls in progress. */
@@ -94,7 +101,7 @@ export class McpDoor implements DoorContext {
 
   sessionOptions({ caller, scope, clientEnv }: RequestOrigin): SessionOptions {
     const role = caller.role ?? scope.role;
-    const { servers, tags } = scope;
+    const { view, servers, tags } = scope;
     const { holdsCalls, ids } = this.#options;
     return {
       door: "mcp",
@@ -103,6 +110,7 @@ export class McpDoor implements DoorContext {
       decidesForAll: caller.scopes.has("admin"),
       user: caller.user,
       role,
+      view,
       rules: servers === undefined && tags === undefined ? undefined : { servers, tags },
       holdsCalls,
       caller: caller.key,

@@ -57,6 +57,7 @@ export async function buildCalls(
   const parts: HubParts = {
     ...{ clock, cluster, redactor, registry, catalog, sessionSources, skills, definitions, approvals, limits, tracing },
     servers: connections,
+    secrets: base.opened.secrets,
     taints: sessions.taints,
     hooks: new HookChain(),
     audit: auditSink(auditLog, events),
