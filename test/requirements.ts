@@ -569,7 +569,8 @@ export const REQUIREMENTS = {
   "whole-42a": "A limit that was raised applies at once, and a refusal names the limit that refused.",
   "whole-43a": "Pins of a removed server are kept, and can be reset while the hub runs.",
   "whole-41a": "Servers that start together are spread evenly over the nodes.",
-  "whole-41b": "A node that starts later, or again, gets servers that no one has used or that are idle; a busy one stays.",
+  "whole-41b":
+    "A node that starts later, or again, gets servers that no one has used or that are idle; a busy one stays.",
   "whole-32a": "A form that a client closes, or refuses sooner than a person could, leaves the call to the operator.",
   "whole-35a": "A silent call may take five minutes by default, and progress restarts them.",
   "whole-30a": "A client that puts a prefix before tool names, or cannot take `__` in them, sees names that suit it.",
@@ -657,7 +658,8 @@ export const REQUIREMENTS = {
     "loadMCPServers brings the program's own tools into the form of the model too, and has a default that models accept.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
-  "joy-14a": "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
+  "joy-14a":
+    "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",
   "joy-18a": "nginx and systemd accept the files in deploy/.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",

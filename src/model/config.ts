@@ -280,6 +280,13 @@ const LimitsSchema = z.strictObject({
     .min(0)
     .default(30_000)
     .describe("Milliseconds for which the tools of a disconnected server stay listed."),
+  listWaitMs: z
+    .int()
+    .min(0)
+    .default(750)
+    .describe(
+      "Milliseconds that a client's first lists wait for servers that are starting, if others are there. A client is notified of those that come later.",
+    ),
 });
 
 export type Limits = z.output<typeof LimitsSchema>;

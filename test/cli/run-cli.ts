@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { afterEach, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.ts";
 import { readHubRecords } from "../../src/hub/activity/hub-records.ts";
-import { COMPILE_CACHE, MAIN, SOURCE_MAIN } from "../support/main-program.ts";
+import { COMPILE_CACHE, MAIN, SOURCE_MAIN, PATIENT } from "../support/main-program.ts";
 
 // Each test starts several processes, which takes long on a machine that is busy with other tests.
 vi.setConfig({ testTimeout: 120_000 });
@@ -123,7 +123,7 @@ export class Workspace {
   /** The config is named: one that is found in the working directory would have to be trusted first. */
   env(): NodeJS.ProcessEnv {
     const named = existsSync(this.configFile) ? { TOOLCRIB_CONFIG: this.configFile } : {};
-    return { PATH: process.env["PATH"], HOME: this.home, TOOLCRIB_HOME: this.home, ...named };
+    return { PATH: process.env["PATH"], HOME: this.home, ...PATIENT, TOOLCRIB_HOME: this.home, ...named };
   }
 
   remove(): void {

@@ -144,7 +144,8 @@ describe("[scale-08b] a limit that several hubs share", () => {
   it("[whole-42a] names the user where all of a user's calls count together", async () => {
     const { nodes } = setUp(10);
     const [one] = nodes;
-    for (let call = 0; call < 10; call++) await isOk(one?.takeAcrossNodes(`s${call}`, "s", "user ann") ?? expect.fail());
+    for (let call = 0; call < 10; call++)
+      await isOk(one?.takeAcrossNodes(`s${call}`, "s", "user ann") ?? expect.fail());
     const refused = await one?.takeAcrossNodes("other", "s", "user ann");
     expect(refused).toMatchObject({ ok: false, what: expect.stringMatching(/^this user has used up/) as string });
   });

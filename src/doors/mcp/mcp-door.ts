@@ -25,8 +25,6 @@ export interface McpDoorOptions {
   readonly clock?: Clock;
 }
 
-/** What an answer waits for servers that start: clients give up early, and `list_changed` tells them of the others. */
-const LIST_WAIT_MS = 750;
 /** From the first request on, and while no server is listed. Later no answer waits: one that is stuck would delay each of them. */
 const START_MS = 3000;
 /** How long the log level of a request without a session applies. */
@@ -163,9 +161,10 @@ export class McpDoor implements DoorContext {
   async listed(): Promise<boolean> {
     if (this.#isListed) return true;
     const now = this.#clock.now();
-    this.#startEnds ??= now + START_MS;
+    const ms = this.hub.config.config.limits.listWaitMs;
+    this.#startEnds ??= now + Math.max(START_MS, ms);
     const emptyMs = Math.max(this.#startEnds - now, 0);
-    return (this.#isListed = await this.hub.internals.listed({ ms: LIST_WAIT_MS, emptyMs }));
+    return (this.#isListed = await this.hub.internals.listed({ ms, emptyMs }));
   }
 
   /** Ends every session and stream; running calls are cancelled. */
