@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ let server: OfferingServer;
 let hub: Hub | undefined;
 
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "overrides-"));
+  dir = mkdtempSync(join(tmpdir(), "shaped-"));
   server = new OfferingServer(dir, "git");
 });
 
@@ -241,6 +241,60 @@ describe("overrides of a server", () => {
     } finally {
       await hub.close();
     }
+  });
+});
+
+describe("[shape-05m] an operator", () => {
+  const OVERRIDE = { name: "report", parameters: { repo: { fixed: "acme/web" } } };
+
+  it("sees what an override would do and cost, and saves it in the config file", async () => {
+    const file = join(dir, "toolcrib.json");
+    server.offer(OFFER);
+    const entry = JSON.stringify(server.entry);
+    writeFileSync(file, `{\n  // mine\n  "mcpServers": { "git": ${entry} }\n}\n`);
+    hub = await createHub(file, { env: { ...process.env, TOOLCRIB_HOME: join(dir, "home") } });
+    await hub.servers.settled();
+    const { overrides } = hub.internals;
+    const preview = overrides.preview("git__create_issue", OVERRIDE);
+    expect(preview).toMatchObject({
+      effective: { name: "git__report" },
+      original: { name: "git__create_issue" },
+      where: file,
+    });
+    expect(preview.effective.tokens).toBeLessThan(preview.original.tokens);
+    expect(names(hub, hub.session)).toContain("git__create_issue");
+    await overrides.set("git__create_issue", OVERRIDE);
+    expect(names(hub, hub.session)[0]).toBe("git__report");
+    expect(overrides.preview("git__report")).toMatchObject({ override: OVERRIDE });
+    expect(readFileSync(file, "utf8")).toContain("// mine");
+    // A hidden tool can be found again.
+    await overrides.set("git__report", { hidden: true });
+    expect(names(hub, hub.session)).not.toContain("git__create_issue");
+    await overrides.set("git__create_issue", {});
+    expect(names(hub, hub.session)).toContain("git__create_issue");
+    expect(readFileSync(file, "utf8")).not.toContain("overrides");
+    await expect(overrides.set("git__create_issue", { parameters: { x: { fixed: 1 } } })).rejects.toMatchObject({
+      code: "invalid_arguments",
+    });
+  });
+
+  it("saves it in the store for a server that was added while the hub runs", async () => {
+    server.offer(OFFER);
+    hub = await createHub({ store: "sqlite" }, { home: join(dir, "home") });
+    await hub.servers.add("git", { ...server.entry });
+    await hub.internals.overrides.set("git__create_issue", OVERRIDE);
+    expect(names(hub, hub.session)[0]).toBe("git__report");
+    expect((await hub.servers.get("git"))?.config).toMatchObject({ overrides: { create_issue: OVERRIDE } });
+    await hub.internals.overrides.set("git__report", {});
+    expect(names(hub, hub.session)[0]).toBe("git__create_issue");
+  });
+
+  it("cannot change what is written elsewhere", async () => {
+    const hub = await start({});
+    await expect(hub.internals.overrides.set("git__create_issue", OVERRIDE)).rejects.toMatchObject({
+      code: "conflict",
+    });
+    expect(() => hub.internals.overrides.preview("git__nothing")).toThrow(/no tool/);
   });
 });
 
