@@ -190,6 +190,11 @@ export function originalArguments(
   return waits === undefined ? args : Promise.all(waits).then(() => args);
 }
 
+/** Whether the config sets this argument of the tool. */
+export function isFixed({ shape }: ToolCapability, name: string): boolean {
+  return shape?.layers.some(({ override }) => override.parameters?.[name]?.fixed !== undefined) === true;
+}
+
 function fixedArgument(tool: string, name: string): ToolcribError {
   return new ToolcribError("invalid_arguments", `${tool} has no argument "${name}".`, {
     hint: "The config sets it. Leave it out.",

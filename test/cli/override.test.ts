@@ -87,6 +87,21 @@ describe("[shape-05l] toolcrib override", () => {
     expect(place.read("toolcrib.json")).toBe(before);
   });
 
+  it("[shape-05c] has its references checked with all others", async () => {
+    const place = workspace();
+    const overrides = { echo: { description: "${NOT_ONE}", parameters: { text: { fixed: "a ${GONE_TOKEN}" } } } };
+    const views = { talk: { tools: ["*"], overrides: { files__env: { parameters: { x: { fixed: ["${ALSO}"] } } } } } };
+    place.configure({ files: { ...misbehaving("ok"), overrides } }, { views });
+    const checked = (await place.run(["secrets", "check", "--json"])).json<{ reference: string; usedIn: string[] }[]>();
+    expect(checked.map(({ reference, usedIn }) => [reference, ...usedIn])).toEqual([
+      ["${GONE_TOKEN}", "files: overrides.echo.parameters.text.fixed"],
+      ["${ALSO}", "views.talk.overrides.files__env.parameters.x.fixed[0]"],
+    ]);
+    const called = await place.run(["call", "files__echo"]);
+    expect(called.code).not.toBe(0);
+    expect(called.stderr).toContain("${GONE_TOKEN} is not set");
+  });
+
   it("changes nothing if the editor fails", async () => {
     const place = configured();
     const failed = await place.run(["override", "files__echo"], { env: { EDITOR: "exit 3; true" } });

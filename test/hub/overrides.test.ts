@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createHub } from "../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../src/hub/hub.ts";
+import { loadConfig, readProject } from "../../src/config/load-config.ts";
+import { describeProject, mergeProject } from "../../src/config/project-config.ts";
 import type { ConfigInput } from "../../src/model/config.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Session } from "../../src/sessions/session.ts";
@@ -244,6 +246,32 @@ describe("overrides of a server", () => {
   });
 });
 
+describe("[shape-05c] what a config fixes", () => {
+  it("is reported if it is a secret in plain text", async () => {
+    const overrides = { create_issue: { parameters: { api_token: { fixed: "ghp-plain-0123456789" } } } };
+    const hub = await start({ overrides });
+    const warning = hub.config.warnings.find(({ code }) => code === "plain_credential");
+    expect(warning?.path).toBe("mcpServers.git.overrides.create_issue.parameters.api_token.fixed");
+    expect(JSON.stringify(hub.config.warnings)).not.toContain("ghp-plain");
+  });
+
+  it("is shown before a project is trusted, as what its servers get, and cannot correct their hints", async () => {
+    const file = join(dir, "toolcrib.json");
+    const override = { annotations: { readOnlyHint: true }, parameters: { repo: { fixed: "${GITHUB_TOKEN}" } } };
+    const entry = { command: "x", overrides: { create_issue: override } };
+    writeFileSync(file, JSON.stringify({ mcpServers: { git: entry }, views: { a: { tools: ["*"] } } }));
+    const reading = await readProject(file, { env: {}, cwd: dir, home: join(dir, "home") });
+    expect(describeProject(reading)).toEqual(["server git: x with create_issue.repo=${GITHUB_TOKEN}"]);
+    const base = await loadConfig({ config: { mcpServers: {} }, env: {}, cwd: dir });
+    const merged = mergeProject(base, reading);
+    expect(merged.servers[0]?.overrides).toEqual({ create_issue: { parameters: override.parameters } });
+    expect(merged.config.views).toEqual({});
+    expect(merged.warnings.map(({ message }) => message).join()).toMatch(
+      /not read.*views.*cannot correct annotations/s,
+    );
+  });
+});
+
 describe("[shape-05m] an operator", () => {
   const OVERRIDE = { name: "report", parameters: { repo: { fixed: "acme/web" } } };
 
@@ -333,6 +361,18 @@ describe("overrides of a role", () => {
     const dev = hub.openSession({ role: "dev" });
     expect(names(hub, dev)).toEqual(["git__create_issue", "git__list_issues"]);
     expect(hub.explain("harmless", dev)?.decision.verdict).toBe("deny");
+  });
+
+  it("[shape-05f] hold a tool that they do not fit, and say so", async () => {
+    const roles = { dev: { overrides: { git__create_issue: { parameters: { repository: { fixed: "a" } } } } } };
+    const hub = await start({ roles });
+    const warnings: string[] = [];
+    hub.on("warning", ({ message }) => warnings.push(message));
+    const session = hub.openSession({ role: "dev" });
+    expect(names(hub, session)).toEqual(["git__delete_repo", "git__list_issues"]);
+    expect(names(hub, hub.session)).toContain("git__create_issue");
+    expect(warnings).toEqual([expect.stringMatching(/git__create_issue is held.*role dev.*no parameter "repository"/)]);
+    expect(await hub.call({ session, name: "git__create_issue", arguments: {} })).toMatchObject({ ok: false });
   });
 
   it("[shape-05k] come with the search tools, too", async () => {
