@@ -261,7 +261,7 @@ function fillTemplate(
 }
 
 /** The names that model providers accept: `^[A-Za-z][A-Za-z0-9_-]{0,63}$`. */
-const MAX_NAME_LENGTH = 64;
+export const MAX_NAME_LENGTH = 64;
 
 /** Stands before a name that does not begin with a letter, or that would be a reserved one. */
 const NAME_LEAD = "t-";

@@ -171,13 +171,15 @@ function projectRoles(
 
 function smallerLimits(limits: Config["limits"], written: unknown): Config["limits"] {
   if (!isJsonObject(written)) return limits;
-  const entries = Object.entries(limits).map(([key, value]): [string, number] => {
+  // A limit that the base does not have is infinite.
+  const { callsPerMinute = Infinity, ...others } = limits;
+  const entries = Object.entries({ callsPerMinute, ...others }).map(([key, value]): [string, number] => {
     const wanted = written[key];
     // How many servers there may be was looked at for each config by itself.
     return [key, key !== "servers" && typeof wanted === "number" ? Math.min(value, wanted) : value];
   });
   // The same keys as before, with numbers as before.
-  return Object.fromEntries(entries) as Config["limits"];
+  return Object.fromEntries(entries.filter(([, value]) => value !== Infinity)) as Config["limits"];
 }
 
 function stricterGuard(base: LoadedConfig, entry: unknown, warn: Warn): Config["guard"] {

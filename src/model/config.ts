@@ -165,7 +165,7 @@ const HttpLimitsSchema = z.strictObject({
     .default(16 * 1024)
     .describe("Maximum size of all headers of a request."),
   requestsPerMinute: Count.optional().describe(
-    "Requests per minute of one caller, or of one address if the caller is unknown; 60 times `limits.callsPerMinute` if absent.",
+    "Requests per minute of one caller, or of one address if the caller is unknown; 60 times `limits.callsPerMinute` (100 if that is not set) if absent.",
   ),
   sessions: Count.default(5000).describe("Open sessions. Callers with `admin` get ten more."),
   sessionsPerToken: Count.optional().describe(
@@ -261,7 +261,9 @@ export function clusterOf(entry: ClusterEntry | undefined): ClusterConfig | unde
 export const DEFAULT_NAMING = "{server}__{tool}";
 
 const LimitsSchema = z.strictObject({
-  callsPerMinute: Count.default(100).describe("Calls per minute, for each server and for each session."),
+  callsPerMinute: Count.optional().describe(
+    "Calls per minute of one session, or of one caller with a token. If absent: none for the owner of a hub on one machine, 100 for others.",
+  ),
   concurrency: Count.default(16).describe("Calls in progress at the same time, for each server."),
   servers: Count.default(50).describe("Maximum number of servers."),
   sessionServers: Count.default(10).describe("Servers that one session may bring."),
@@ -278,6 +280,13 @@ const LimitsSchema = z.strictObject({
     .min(0)
     .default(30_000)
     .describe("Milliseconds for which the tools of a disconnected server stay listed."),
+  listWaitMs: z
+    .int()
+    .min(0)
+    .default(750)
+    .describe(
+      "Milliseconds that a client's first lists wait for servers that are starting, if others are there. A client is notified of those that come later.",
+    ),
 });
 
 export type Limits = z.output<typeof LimitsSchema>;

@@ -321,7 +321,7 @@ export const ServerEntrySchema = z.strictObject({
     .describe(
       "Milliseconds that `npx`, `uvx` and the like may take to fetch the program before it starts; not part of `timeout`.",
     ),
-  toolTimeout: Milliseconds.default(60_000).describe(
+  toolTimeout: Milliseconds.default(300_000).describe(
     "Milliseconds that a call may take; each progress report restarts it, up to ten times this in all.",
   ),
   restart: z

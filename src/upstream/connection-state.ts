@@ -50,8 +50,9 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
     auth,
     restart:
       state.kind === "restarting"
-        ? { attempt: state.attempt, nextAt: new Date(state.nextAt).toISOString() }
+        ? { attempt: state.attempt, nextAt: new Date(state.nextAt).toISOString(), delayMs: state.delayMs }
         : undefined,
+    attempts: state.kind === "failed" ? state.attempts : undefined,
   };
 }
 
@@ -140,6 +141,11 @@ export class Restarts {
     const delayMs = Math.min(rule.initialDelay * 2 ** this.#used, rule.maxDelay);
     this.#used++;
     return { attempt: this.#used, delayMs };
+  }
+
+  /** Restarts in a row so far. */
+  get used(): number {
+    return this.#used;
   }
 
   /** The server came up: the count is forgotten if it stays up. */

@@ -122,7 +122,8 @@ const NO_SLOT: Slot = { release() {} };
 export function acquireSlot(call: CallContext, target: Target): Slot | Promise<Slot> {
   // Searching reaches no server, and the call that `toolcrib_call` runs takes its own slot.
   if (target.source.kind === "local" && isSearchTool(target.capability)) return NO_SLOT;
-  const taken = call.path.limits.takeAcrossNodes(target.source.id, call.session.id, call.session.sharedKey);
+  const { id, sharedKey, owner } = call.session;
+  const taken = call.path.limits.takeAcrossNodes(target.source.id, id, sharedKey, { owner });
   return taken instanceof Promise ? taken.then((answer) => slotOf(call, answer)) : slotOf(call, taken);
 }
 
@@ -132,6 +133,6 @@ function slotOf({ path, callId }: CallContext, taken: LimitOutcome): Slot {
   const seconds = Math.ceil(taken.retryAfterMs / 1000);
   throw new ToolcribError("rate_limited", `Limit reached: ${taken.what}.`, {
     hint: seconds > 0 ? `Try again in ${seconds} s.` : "Try again when a call has ended.",
-    details: { retryAfterMs: taken.retryAfterMs },
+    details: { retryAfterMs: taken.retryAfterMs, limit: taken.limit },
   });
 }

@@ -85,6 +85,7 @@ export interface CallContext extends UseContext {
   begun: StartRecord | undefined;
   resultBytes: number;
   findings: readonly Finding[];
+  forgedMarkers: number;
   readonly notes: Record<string, unknown>;
 }
 
@@ -111,7 +112,7 @@ export function ruledNameOf({ use, name }: Pick<CallContext, "use" | "name">): s
 }
 
 export function argumentsOf(use: Use): Readonly<JsonObject> {
-  return use.kind === "tool" || use.kind === "prompt" ? use.arguments : {};
+  return (use.kind === "tool" || use.kind === "prompt" ? use.arguments : undefined) ?? {};
 }
 
 export interface CallRequest extends CallOptions {

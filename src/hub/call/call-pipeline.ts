@@ -124,6 +124,7 @@ function callContext(
     begun: undefined,
     resultBytes: 0,
     findings: [],
+    forgedMarkers: 0,
     notes: {},
   };
   return call;
@@ -204,6 +205,7 @@ function callRecord(call: CallContext, outcome: Outcome): CallRecord {
     durationMs: call.path.clock.now() - call.startedAt,
     resultBytes: call.resultBytes,
     findings: call.findings.map(({ code, severity, place, score }) => ({ code, severity, place, score })),
+    ...(call.forgedMarkers === 0 ? {} : { forgedMarkers: call.forgedMarkers }),
     notes: call.notes,
   };
 }
@@ -256,7 +258,8 @@ function checkRequest({ session, signal, use }: CallContext): void {
   if (use.kind !== "tool" && use.kind !== "prompt") return;
   if (typeof use.name !== "string")
     throw new ToolcribError("invalid_arguments", `The name of a ${use.kind} must be text.`);
-  if (!isJsonObject(use.arguments)) {
+  const isLeftOut = use.kind === "prompt" && use.arguments === undefined;
+  if (!isLeftOut && !isJsonObject(use.arguments)) {
     throw new ToolcribError("invalid_arguments", `The arguments of ${use.name} must be an object.`);
   }
 }
@@ -317,6 +320,7 @@ async function applyBeforeHooks({ path, notes }: CallContext, seen: HookCall, us
   const args = await path.hooks.before(seen, notes);
   if (use.kind === "tool") return { ...use, arguments: args };
   // Hooks only leave arguments out, so the values of a prompt are still the strings they were.
-  if (use.kind === "prompt") return { ...use, arguments: args as Record<string, string> };
+  if (use.kind === "prompt" && use.arguments !== undefined)
+    return { ...use, arguments: args as Record<string, string> };
   return use;
 }
