@@ -486,8 +486,9 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "override",
+    group: "Guard",
     summary: "edit the definition of a tool that callers see",
-    arguments: [{ syntax: "<tool>", summary: "public name of the tool" }],
+    arguments: [{ syntax: "<tool>", summary: "public name of the tool", names: "tool" }],
     options: [
       { flags: "--role <name>", summary: "for this role only" },
       { flags: "--view <name>", summary: "for this view only" },
