@@ -687,6 +687,8 @@ export const REQUIREMENTS = {
   "shape-05i": "Rules on a name still apply to a tool that an override gives another name.",
   "shape-05j": "A hidden tool is not listed, found or called.",
   "shape-05k": "Overrides of a role apply to its sessions only, with lists, search and calls.",
+  "shape-05l": "`toolcrib override` opens the definition that callers see for editing, and writes the difference.",
+  "shape-05m": "Operators preview an override with its cost in tokens and save it, over REST and on the page.",
   "shape-06a": "A view shows the tools that it names, with its overrides, and its instructions.",
   "shape-06b": "A view is served at /mcp/<view>, and a single server at /mcp/<server> with bare names.",
   "shape-06c": "A view narrows what a role may use, and a role can name the views that it has.",

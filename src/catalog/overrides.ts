@@ -114,7 +114,7 @@ export function misfitOf({ shape }: ToolCapability): ShapeLayer | undefined {
 }
 
 export function describeMisfit(name: string, { misfit, where }: ShapeLayer): string {
-  return `${name} is held, because ${where} no longer fit the server's definition: ${misfit}. Change or remove the override.`;
+  return `${name} is held, because its override (${where}) does not fit the server's definition: ${misfit}. Change or remove the override.`;
 }
 
 export function hidingLayerOf({ shape }: ToolCapability): ShapeLayer | undefined {
@@ -158,8 +158,8 @@ export function shapeDefinition(
   };
 }
 
-/** Resolves the references of a text. */
-type ResolveText = (text: string) => Promise<string>;
+/** Resolves the references of a text that is written at this level. */
+type ResolveText = (text: string, level: ShapeLayer["level"]) => Promise<string>;
 
 /**
  * The arguments that the server gets. A promise only where a fixed value has a reference.
@@ -172,7 +172,7 @@ export function originalArguments(
 ): Readonly<JsonObject> | Promise<Readonly<JsonObject>> {
   const args: JsonObject = { ...given };
   let waits: Promise<void>[] | undefined;
-  for (const { override } of shape?.layers.toReversed() ?? []) {
+  for (const { override, level } of shape?.layers.toReversed() ?? []) {
     for (const [name, { fixed, default: preset }] of Object.entries(override.parameters ?? {})) {
       const isGiven = Object.hasOwn(args, name);
       if (fixed !== undefined) {
@@ -180,12 +180,19 @@ export function originalArguments(
         if (mayRefer(fixed)) {
           // Its place is taken now, so that nothing of an outer layer gets there meanwhile.
           args[name] = null;
-          (waits ??= []).push(resolveAll(fixed, resolve).then((value) => void (args[name] = value)));
+          (waits ??= []).push(
+            resolveAll(fixed, (text) => resolve(text, level)).then((value) => void (args[name] = value)),
+          );
         } else args[name] = fixed;
       } else if (preset !== undefined && !isGiven) args[name] = preset;
     }
   }
   return waits === undefined ? args : Promise.all(waits).then(() => args);
+}
+
+/** Whether the config sets this argument of the tool. */
+export function isFixed({ shape }: ToolCapability, name: string): boolean {
+  return shape?.layers.some(({ override }) => override.parameters?.[name]?.fixed !== undefined) === true;
 }
 
 function fixedArgument(tool: string, name: string): ToolcribError {
@@ -201,7 +208,7 @@ function mayRefer(value: unknown): boolean {
   return isJsonObject(value) && Object.values(value).some(mayRefer);
 }
 
-async function resolveAll(value: unknown, resolve: ResolveText): Promise<unknown> {
+async function resolveAll(value: unknown, resolve: (text: string) => Promise<string>): Promise<unknown> {
   if (typeof value === "string") return resolve(value);
   if (Array.isArray(value)) return Promise.all(value.map((each) => resolveAll(each, resolve)));
   if (!isJsonObject(value)) return value;
@@ -220,7 +227,8 @@ export function hasReferences({ shape }: ToolCapability): boolean {
 
 /** The result without the fields that the overrides drop. The same object if there are none. */
 export function shapedResult({ shape }: ToolCapability, result: Result): Result {
-  const paths = shape?.layers.flatMap(({ override }) => override.output?.drop ?? []).map(parsePath) ?? [];
+  if (shape === undefined) return result;
+  const paths = shape.layers.flatMap(({ override }) => override.output?.drop ?? []).map(parsePath);
   if (paths.length === 0) return result;
   const { structuredContent, content } = result;
   const repeated = new RepeatedParts(structuredContent, paths);

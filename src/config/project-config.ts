@@ -7,7 +7,7 @@ import { showHidden } from "../base/visible-text.ts";
 import type { Config } from "../model/config.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Diagnostic, LoadedConfig, ProjectReading } from "../model/loaded-config.ts";
-import type { Overrides, ServerSpec } from "../model/server-spec.ts";
+import { fixedValues, type Overrides, type ServerSpec } from "../model/server-spec.ts";
 import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK } from "../secrets/mask.ts";
 import { withServerDefaults } from "./server-defaults.ts";
@@ -254,7 +254,11 @@ function describeStart(spec: ServerSpec): string {
   const texts = Object.entries(auth).flatMap(([key, value]) =>
     typeof value === "string" ? [[`auth.${key}`, value] as const] : [],
   );
-  const values = [...Object.entries(env), ...Object.entries(headers), ...texts].map(([name, value]) => {
+  const fixed = fixedValues(spec.overrides).map(({ path, value }): [string, string] => [
+    `${path[0]}.${path[2]}`,
+    typeof value === "string" ? value : (JSON.stringify(value) ?? ""),
+  ]);
+  const values = [...Object.entries(env), ...Object.entries(headers), ...texts, ...fixed].map(([name, value]) => {
     const isSecret = (isCredentialName(name) || name === "auth.key") && isPlainText(value);
     return `${name}=${isSecret ? MASK : quoted(value)}`;
   });

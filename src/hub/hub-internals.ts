@@ -26,6 +26,7 @@ import type { Reloader } from "./reload/reloader.ts";
 import { watchConfig } from "./reload/watch-config.ts";
 import { offersAnything } from "../upstream/known-lists.ts";
 import type { ServerRegistry } from "./servers/server-registry.ts";
+import { ToolOverrides } from "./servers/tool-overrides.ts";
 import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
 import type { UserSkills } from "./skills/user-skills.ts";
@@ -65,6 +66,8 @@ export class HubInternals {
   /** Where it keeps what outlives it; undefined if nowhere. */
   readonly store: Store | undefined;
   readonly sealed: Secrets["sealed"];
+  /** Overrides of servers' tools. */
+  readonly overrides: ToolOverrides;
   readonly #deps: HubDeps;
   readonly #watching = new Set<() => void>();
 
@@ -73,6 +76,8 @@ export class HubInternals {
     this.activity = deps.activity;
     this.store = deps.store;
     this.sealed = deps.secrets.sealed;
+    const { current, reloader, servers } = deps;
+    this.overrides = new ToolOverrides({ catalog: deps.parts.catalog, current, reloader, servers });
   }
 
   /** Undefined for a hub that is not a node of one. */

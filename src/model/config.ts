@@ -333,8 +333,6 @@ const ViewSchema = z.strictObject({
   instructions: z.string().min(1).optional().describe("What clients that use it are told first."),
 });
 
-export type ViewConfig = z.output<typeof ViewSchema>;
-
 const SkillsSchema = z.strictObject({
   dirs: Texts.prefault([]).describe(
     "Folders of skills that are offered without being imported; relative to this file.",

@@ -88,6 +88,17 @@ export const OverridesSchema = z.record(z.string().min(1), ToolOverrideSchema).r
 /** By the name of the tool. */
 export type Overrides = Readonly<Record<string, ToolOverride>>;
 
+/** The values that overrides fix, and where they are: `<tool>.parameters.<name>.fixed`. */
+export function fixedValues(
+  overrides: Overrides = {},
+): { readonly path: readonly string[]; readonly value: unknown }[] {
+  return Object.entries(overrides).flatMap(([tool, { parameters = {} }]) =>
+    Object.entries(parameters).flatMap(([name, { fixed }]) =>
+      fixed === undefined ? [] : [{ path: [tool, "parameters", name, "fixed"], value: fixed }],
+    ),
+  );
+}
+
 /** Rules of a session. Not part of the config. */
 export interface SessionRules extends ToolRules {
   /**

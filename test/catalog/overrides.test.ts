@@ -184,7 +184,7 @@ const schemas = fc.record(
     oneOf: fc.array(constraints, { minLength: 1, maxLength: 2 }),
     not: constraints,
     if: constraints,
-    then: constraints,
+    then_: constraints,
     dependentSchemas: fc.dictionary(fc.constantFrom(...NAMES), constraints, { maxKeys: 1 }),
     additionalProperties: fc.boolean(),
   },
@@ -201,9 +201,10 @@ describe("[shape-07a] what a server gets", () => {
         schemas,
         fc.uniqueArray(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 3 }),
         fc.uniqueArray(fc.constantFrom(...NAMES, "other"), { maxLength: 5 }),
-        async ({ own, ...rest }, fixed, given) => {
+        async ({ own, then_, ...rest }, fixed, given) => {
           const properties = Object.fromEntries(NAMES.map((name) => [name, { type: types[name] }]));
           const inputSchema: JsonObject = { type: "object", properties, ...own, ...rest };
+          if (then_ !== undefined) inputSchema["then"] = then_;
           const parameters = Object.fromEntries(fixed.map((name) => [name, { fixed: values[name] }]));
           const overridden = shaped(tool("t", { inputSchema }), { parameters });
           const args: JsonObject = Object.fromEntries(

@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createHub } from "../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../src/hub/hub.ts";
+import { loadConfig, readProject } from "../../src/config/load-config.ts";
+import { describeProject, mergeProject } from "../../src/config/project-config.ts";
 import type { ConfigInput } from "../../src/model/config.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Session } from "../../src/sessions/session.ts";
@@ -19,7 +21,7 @@ let server: OfferingServer;
 let hub: Hub | undefined;
 
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "overrides-"));
+  dir = mkdtempSync(join(tmpdir(), "shaped-"));
   server = new OfferingServer(dir, "git");
 });
 
@@ -244,6 +246,86 @@ describe("overrides of a server", () => {
   });
 });
 
+describe("[shape-05c] what a config fixes", () => {
+  it("is reported if it is a secret in plain text", async () => {
+    const overrides = { create_issue: { parameters: { api_token: { fixed: "ghp-plain-0123456789" } } } };
+    const hub = await start({ overrides });
+    const warning = hub.config.warnings.find(({ code }) => code === "plain_credential");
+    expect(warning?.path).toBe("mcpServers.git.overrides.create_issue.parameters.api_token.fixed");
+    expect(JSON.stringify(hub.config.warnings)).not.toContain("ghp-plain");
+  });
+
+  it("is shown before a project is trusted, as what its servers get, and cannot correct their hints", async () => {
+    const file = join(dir, "toolcrib.json");
+    const override = { annotations: { readOnlyHint: true }, parameters: { repo: { fixed: "${GITHUB_TOKEN}" } } };
+    const entry = { command: "x", overrides: { create_issue: override } };
+    writeFileSync(file, JSON.stringify({ mcpServers: { git: entry }, views: { a: { tools: ["*"] } } }));
+    const reading = await readProject(file, { env: {}, cwd: dir, home: join(dir, "home") });
+    expect(describeProject(reading)).toEqual(["server git: x with create_issue.repo=${GITHUB_TOKEN}"]);
+    const base = await loadConfig({ config: { mcpServers: {} }, env: {}, cwd: dir });
+    const merged = mergeProject(base, reading);
+    expect(merged.servers[0]?.overrides).toEqual({ create_issue: { parameters: override.parameters } });
+    expect(merged.config.views).toEqual({});
+    expect(merged.warnings.map(({ message }) => message).join()).toMatch(
+      /not read.*views.*cannot correct annotations/s,
+    );
+  });
+});
+
+describe("[shape-05m] an operator", () => {
+  const OVERRIDE = { name: "report", parameters: { repo: { fixed: "acme/web" } } };
+
+  it("sees what an override would do and cost, and saves it in the config file", async () => {
+    const file = join(dir, "toolcrib.json");
+    server.offer(OFFER);
+    const entry = JSON.stringify(server.entry);
+    writeFileSync(file, `{\n  // mine\n  "mcpServers": { "git": ${entry} }\n}\n`);
+    hub = await createHub(file, { env: { ...process.env, TOOLCRIB_HOME: join(dir, "home") } });
+    await hub.servers.settled();
+    const { overrides } = hub.internals;
+    const preview = overrides.preview("git__create_issue", OVERRIDE);
+    expect(preview).toMatchObject({
+      effective: { name: "git__report" },
+      original: { name: "git__create_issue" },
+      where: file,
+    });
+    expect(preview.effective.tokens).toBeLessThan(preview.original.tokens);
+    expect(names(hub, hub.session)).toContain("git__create_issue");
+    await overrides.set("git__create_issue", OVERRIDE);
+    expect(names(hub, hub.session)[0]).toBe("git__report");
+    expect(overrides.preview("git__report")).toMatchObject({ override: OVERRIDE });
+    expect(readFileSync(file, "utf8")).toContain("// mine");
+    // A hidden tool can be found again.
+    await overrides.set("git__report", { hidden: true });
+    expect(names(hub, hub.session)).not.toContain("git__create_issue");
+    await overrides.set("git__create_issue", {});
+    expect(names(hub, hub.session)).toContain("git__create_issue");
+    expect(readFileSync(file, "utf8")).not.toContain("overrides");
+    await expect(overrides.set("git__create_issue", { parameters: { x: { fixed: 1 } } })).rejects.toMatchObject({
+      code: "invalid_arguments",
+    });
+  });
+
+  it("saves it in the store for a server that was added while the hub runs", async () => {
+    server.offer(OFFER);
+    hub = await createHub({ store: "sqlite" }, { home: join(dir, "home") });
+    await hub.servers.add("git", { ...server.entry });
+    await hub.internals.overrides.set("git__create_issue", OVERRIDE);
+    expect(names(hub, hub.session)[0]).toBe("git__report");
+    expect((await hub.servers.get("git"))?.config).toMatchObject({ overrides: { create_issue: OVERRIDE } });
+    await hub.internals.overrides.set("git__report", {});
+    expect(names(hub, hub.session)[0]).toBe("git__create_issue");
+  });
+
+  it("cannot change what is written elsewhere", async () => {
+    const hub = await start({});
+    await expect(hub.internals.overrides.set("git__create_issue", OVERRIDE)).rejects.toMatchObject({
+      code: "conflict",
+    });
+    expect(() => hub.internals.overrides.preview("git__nothing")).toThrow(/no tool/);
+  });
+});
+
 describe("overrides of a role", () => {
   it("[shape-05k] are for its sessions only", async () => {
     const hub = await start({
@@ -279,6 +361,18 @@ describe("overrides of a role", () => {
     const dev = hub.openSession({ role: "dev" });
     expect(names(hub, dev)).toEqual(["git__create_issue", "git__list_issues"]);
     expect(hub.explain("harmless", dev)?.decision.verdict).toBe("deny");
+  });
+
+  it("[shape-05f] hold a tool that they do not fit, and say so", async () => {
+    const roles = { dev: { overrides: { git__create_issue: { parameters: { repository: { fixed: "a" } } } } } };
+    const hub = await start({ roles });
+    const warnings: string[] = [];
+    hub.on("warning", ({ message }) => warnings.push(message));
+    const session = hub.openSession({ role: "dev" });
+    expect(names(hub, session)).toEqual(["git__delete_repo", "git__list_issues"]);
+    expect(names(hub, hub.session)).toContain("git__create_issue");
+    expect(warnings).toEqual([expect.stringMatching(/git__create_issue is held.*role dev.*no parameter "repository"/)]);
+    expect(await hub.call({ session, name: "git__create_issue", arguments: {} })).toMatchObject({ ok: false });
   });
 
   it("[shape-05k] come with the search tools, too", async () => {

@@ -143,7 +143,9 @@ function withOriginalArguments(call: CallContext, target: Target): Target | Prom
     call.use = { ...use, arguments: args };
     return { ...target, use: { ...target.use, arguments: args } as Use };
   };
-  const mapped = originalArguments(capability, use.arguments, (text) => path.resolve(text, session.user));
+  const mapped = originalArguments(capability, use.arguments, (text, level) =>
+    path.resolve(text, { user: session.user, server: level === "server" ? capability.origin.source : undefined }),
+  );
   return mapped instanceof Promise ? mapped.then(take) : take(mapped);
 }
 

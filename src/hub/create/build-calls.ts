@@ -58,6 +58,7 @@ export async function buildCalls(
     ...{ clock, cluster, redactor, registry, catalog, sessionSources, skills, definitions, approvals, limits, tracing },
     servers: connections,
     secrets: base.opened.secrets,
+    warn: (server, message) => events.emit("warning", { server, message }),
     taints: sessions.taints,
     hooks: new HookChain(),
     audit: auditSink(auditLog, events),

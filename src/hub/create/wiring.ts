@@ -58,6 +58,7 @@ export interface HubParts {
   readonly audit: AuditSink;
   readonly tracing: Tracing;
   readonly secrets: Secrets;
+  readonly warn: (source: string, message: string) => void;
   readonly call: SearchToolsOptions["call"];
   /** Sessions that were offered the search tools although the config has no `tools.max`. */
   readonly searching: WeakSet<Session>;
@@ -134,7 +135,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
   const catalogOf = (session: Session): CatalogReader => session.mounted?.reader ?? catalog;
   const tagsOf = tagsBySource(config.servers);
   const isTrusted = trustedSources(config.servers, (id) => servers.get(id)?.spec);
-  const shapes = new SessionShapes(config, catalog);
+  const shapes = new SessionShapes(config, catalog, parts.warn);
   const access = new AccessControl({
     policy,
     actorOf: (session) => shapes.actorOf(session),
@@ -165,7 +166,10 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     visibleNames: (caller, kind) => views.names(caller, kind),
     isTrusted,
     displayName: (source) => source,
-    resolve: async (text, user) => (await parts.secrets.resolve(text, { baseDir: config.baseDir, user })).value,
+    resolve: async (text, { user, server }) => {
+      const baseDir = config.servers.find(({ id }) => id === server)?.baseDir ?? config.baseDir;
+      return (await parts.secrets.resolve(text, { baseDir, user })).value;
+    },
     mask: redactor.maskAll,
     maskResult: secrets.maskResults ? redactor.maskContent : (result) => result,
   };

@@ -1,7 +1,7 @@
 /** The catalog through the roles and views of the config: which tools a session sees, and with which definitions. */
 import { LruMap } from "../../base/maps.ts";
 import type { Catalog, CatalogReader } from "../../catalog/catalog.ts";
-import { type ShapedTools, shapeTools, type ToolLayer } from "../../catalog/overrides.ts";
+import { describeMisfit, misfitOf, type ShapedTools, shapeTools, type ToolLayer } from "../../catalog/overrides.ts";
 import type { ResourceRoute, Snapshot } from "../../catalog/snapshot.ts";
 import type { PromptCapability, TemplateCapability, ToolCapability } from "../../model/capability.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
@@ -26,10 +26,14 @@ export class SessionShapes {
   readonly #catalog: Catalog;
   readonly #layers = new Map<string, Layers | undefined>();
   readonly #actors = new LruMap<string, PolicyActor>(MAX_ACTORS);
+  readonly #warn: (source: string, message: string) => void;
+  /** Tools that were reported, because their override does not fit. */
+  readonly #told = new WeakSet<ToolCapability>();
 
-  constructor(config: LoadedConfig, catalog: Catalog) {
+  constructor(config: LoadedConfig, catalog: Catalog, warn: (source: string, message: string) => void) {
     this.#config = config;
     this.#catalog = catalog;
+    this.#warn = warn;
   }
 
   /** The names of the views through which a session sees the tools; undefined if it sees all that its rules allow. */
@@ -63,8 +67,17 @@ export class SessionShapes {
     if (layers === undefined) return undefined;
     if (layers.last?.tools !== tools) {
       layers.last = { tools, shaped: shapeTools(tools, layers.ofTools, layers.known) };
+      for (const tool of layers.last.shaped.list) this.#report(tool);
     }
     return layers.last.shaped;
+  }
+
+  #report(tool: ToolCapability): void {
+    const misfit = misfitOf(tool);
+    // The catalog reports those of servers.
+    if (misfit === undefined || misfit.level === "server" || this.#told.has(tool)) return;
+    this.#told.add(tool);
+    this.#warn(tool.origin.source, describeMisfit(tool.name, misfit));
   }
 
   /** The names of the session, resolved. @param reader The catalog without the overrides of its role and views. */
