@@ -15,7 +15,7 @@ import { AuditLog } from "../../telemetry/audit/log.ts";
 import { readAudit } from "../../telemetry/audit/read.ts";
 import type { EventRecord } from "../../telemetry/audit/record.ts";
 import type { AuditSink } from "../../telemetry/call-record.ts";
-import type { HubEvents } from "../hub-events.ts";
+import { type HubEvents, suspiciousResult } from "../hub-events.ts";
 import type { AuditKeeping } from "./audit-keeper.ts";
 import { AuditThread } from "./audit-thread.ts";
 import { type AuditInput, entryOf, matcher, wishOf } from "./query.ts";
@@ -233,6 +233,8 @@ export function auditSink(audit: AuditLog, events: Emitter<HubEvents>): AuditSin
     withhold: (callId) => audit.withhold(callId),
     write(record, sent) {
       events.emit("call", record);
+      const suspicious = suspiciousResult(record);
+      if (suspicious !== undefined) events.emit("suspicious", suspicious);
       return audit.write(record, sent);
     },
     get lost() {

@@ -3,10 +3,11 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
+import { hidingLayerOf, misfitOf } from "../../catalog/overrides.ts";
 import { fingerprint } from "../../guard/fingerprint.ts";
 import { type DefinitionFinding, scanDefinition, scanInstructions, SCANNER } from "../../guard/scan-definition.ts";
 import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../guard/shadowing.ts";
-import type { Capability, ToolCapability } from "../../model/capability.ts";
+import { type Capability, originalOf, type ToolCapability } from "../../model/capability.ts";
 import type { GuardRules } from "../../model/config.ts";
 import type { Decision } from "../../model/decision.ts";
 import { type Finding, isAtLeast } from "../../model/finding.ts";
@@ -91,10 +92,11 @@ export class DefinitionWatch {
     });
     this.objections = [
       (capability) => {
-        const objection = this.#pins.objectionTo(capability);
+        const objection = this.#pins.objectionTo(originalOf(capability));
         return objection !== undefined && options.isMounted(capability.origin.source) ? undefined : objection;
       },
-      (capability) => this.#scanned.objectionTo(capability),
+      (capability) => this.#scanned.objectionTo(originalOf(capability)),
+      overrideObjection,
     ];
   }
 
@@ -143,9 +145,14 @@ export class DefinitionWatch {
   /** Checks the listed definitions. Nothing is reported twice. */
   look(): void {
     const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
-    const all = [...tools, ...prompts, ...resources, ...templates];
+    const all = [...tools.map(originalOf), ...prompts, ...resources, ...templates];
     this.#checkPins(all);
     this.#scanned.check(all);
+  }
+
+  /** Its pins stay for when it comes back, and can be reset. */
+  serverRemoved(server: string): void {
+    this.#pins.forgetOffer(server);
   }
 
   /** The text in a definition that reads like an attack, for one that is not in the hub's catalog. It is recorded only. */
@@ -164,7 +171,9 @@ export class DefinitionWatch {
   checkInstructions(server: string, text: string | null | undefined): void {
     const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
     this.#checkPins(
-      [...tools, ...prompts, ...resources, ...templates].filter(({ origin }) => origin.source === server),
+      [...tools.map(originalOf), ...prompts, ...resources, ...templates].filter(
+        ({ origin }) => origin.source === server,
+      ),
     );
     const serious = this.#suspicions(server, text);
     if (serious.length === 0) return;
@@ -224,6 +233,20 @@ export class DefinitionWatch {
       this.#reports.record("definition.shadowing", null, { severity: "low", omitted: slight.length - MAX_REPORTED });
     }
   }
+}
+
+/** Holds a tool that the config hides, or whose override no longer fits, whatever `guard.pins` says. */
+function overrideObjection(capability: Capability): Decision | undefined {
+  if (capability.kind !== "tool" || capability.shape === undefined) return undefined;
+  const hiding = hidingLayerOf(capability);
+  if (hiding !== undefined) {
+    const { level, where } = hiding;
+    return { verdict: "deny", rule: { level, list: "overrides", pattern: "hidden", where } };
+  }
+  const { misfit, where } = misfitOf(capability) ?? {};
+  if (misfit === undefined || where === undefined) return undefined;
+  const pattern = `changed: the override no longer fits, because ${misfit}`;
+  return { verdict: "deny", rule: { level: "pin", list: "pins", pattern, where } };
 }
 
 function openPinsOf(options: DefinitionWatchOptions, config: LoadedConfig): Promise<Pins> {
