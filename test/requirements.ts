@@ -634,6 +634,8 @@ export const REQUIREMENTS = {
   "whole-25c":
     "URL-mode elicitation passes between eras: questions, ids, and the legacy refusal until an address is visited.",
   "whole-33a": "Progress after input_required comes under the progress token of the retry.",
+  "whole-27a": "Keys of our own in _meta are in reverse DNS notation; for one version the former ones are written too.",
+  "whole-31a": "A result without findings has no mark of ours; one with findings does.",
   "whole-28a": "A server that is stuck keeps no client from the lists of the others, in either era.",
   "whole-28b": "One that comes late is announced by list_changed.",
   "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",

@@ -10,6 +10,7 @@ import { URL_ELICITATION_REQUIRED } from "../../model/protocol.ts";
 import type { Era, RequestId, RpcError } from "../../model/protocol.ts";
 import type { ClientSide, InputRound } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
+import { withoutEmptyMark } from "../../guard/wrap-untrusted.ts";
 import { asListed, publicName } from "./bare-names.ts";
 import {
   type Encoded,
@@ -211,7 +212,7 @@ export function encodeOutcome(incoming: IncomingRequest, outcome: Outcome, cache
   const instead = outcome.ok ? undefined : incoming.failureOverride?.();
   if (instead !== undefined) return encodeError(id, instead);
   if (outcome.ok || outcome.result !== undefined) {
-    const result = outcome.result ?? {};
+    const result = withoutEmptyMark(outcome.result ?? {});
     return encodeResultText(
       id,
       JSON.stringify(era === "modern" ? toModernResult(result, cacheFields) : toLegacyResult(result)),
