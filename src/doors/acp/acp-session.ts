@@ -56,7 +56,7 @@ interface AcpSessionOptions {
   readonly role: string | undefined;
 }
 
-/** What a session waits for servers of the hub that are late when others are there. */
+/** How long a session waits for servers of the hub that are late when others are there. */
 const HUB_WAIT_MS = 750;
 
 interface RunningTurn {

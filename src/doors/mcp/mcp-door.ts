@@ -25,7 +25,7 @@ export interface McpDoorOptions {
   readonly clock?: Clock;
 }
 
-/** What an answer waits for servers that start: clients give up early, and `list_changed` tells them of the others. */
+/** How long an answer waits for servers that start: clients give up early, and `list_changed` tells them of the others. */
 const LIST_WAIT_MS = 750;
 /** From the first request on, and while no server is listed. Later no answer waits: one that is stuck would delay each of them. */
 const START_MS = 3000;
