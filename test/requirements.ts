@@ -628,12 +628,20 @@ export const REQUIREMENTS = {
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
+  "whole-23a":
+    "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",
+  "whole-23b": "The link of a tool to its page leads to its server, also where two servers name their pages alike.",
+  "whole-23c":
+    "A page that calls tools by its server's own names reaches that server and no other, under the same rules.",
+  "whole-23d": "Servers are offered the extension of MCP Apps.",
   "whole-25a": "prompts/get without arguments reaches the server without.",
   "whole-25b":
     "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",
   "whole-25c":
     "URL-mode elicitation passes between eras: questions, ids, and the legacy refusal until an address is visited.",
   "whole-33a": "Progress after input_required comes under the progress token of the retry.",
+  "whole-26a":
+    "The conformance comparison names every check that differs, scored or not; what is accepted quotes the specification.",
   "whole-27a": "Keys of our own in _meta are in reverse DNS notation; for one version the former ones are written too.",
   "whole-31a": "A result without findings has no mark of ours; one with findings does.",
   "whole-28a": "A server that is stuck keeps no client from the lists of the others, in either era.",
