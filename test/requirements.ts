@@ -665,12 +665,22 @@ export const REQUIREMENTS = {
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
+  "whole-23a":
+    "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",
+  "whole-23b": "The link of a tool to its page leads to its server, also where two servers name their pages alike.",
+  "whole-23c":
+    "A page that calls tools by its server's own names reaches that server and no other, under the same rules.",
+  "whole-23d": "Servers are offered the extension of MCP Apps.",
   "whole-25a": "prompts/get without arguments reaches the server without.",
   "whole-25b":
     "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",
   "whole-25c":
     "URL-mode elicitation passes between eras: questions, ids, and the legacy refusal until an address is visited.",
   "whole-33a": "Progress after input_required comes under the progress token of the retry.",
+  "whole-26a":
+    "The conformance comparison names every check that differs, scored or not; what is accepted quotes the specification.",
+  "whole-27a": "Keys of our own in _meta are in reverse DNS notation; for one version the former ones are written too.",
+  "whole-31a": "A result without findings has no mark of ours; one with findings does.",
   "whole-28a": "A server that is stuck keeps no client from the lists of the others, in either era.",
   "whole-28b": "One that comes late is announced by list_changed.",
   "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",
