@@ -4,6 +4,10 @@ import type { SandboxOptions } from "./server-spec.ts";
 
 export type SkillDialect = "agent-skills" | "claude-code" | "openclaw";
 
+/** The program or standard that a skill was written for. */
+export const SKILL_SOURCES = ["openclaw", "agentskills", "claude-code"] as const;
+export type SkillSource = (typeof SKILL_SOURCES)[number];
+
 /** Something that was repaired or is not as the standard wants it. */
 export interface SkillWarning {
   readonly code: string;
@@ -49,7 +53,10 @@ export interface SkillNeeds {
 }
 
 /** The part of the needs that this machine does not meet. */
-export type MissingNeeds = SkillNeeds;
+export interface MissingNeeds extends SkillNeeds {
+  /** Names of required MCP servers that are not set up. */
+  readonly servers: readonly string[];
+}
 
 /** A step that the skill's author proposes for getting a program. Shown, never run. */
 export interface SkillInstallStep {
@@ -157,21 +164,27 @@ export interface Skill extends LocatedSkill {
   readonly bytes: Uint8Array;
 }
 
+export interface SkillTool {
+  readonly name: string;
+  readonly description: string;
+}
+
 /** An imported skill as the registry keeps it. */
 export interface SkillManifest {
-  /** `openclaw-skill-<name>` for that dialect, else `skill-<name>`. */
+  /** `openclaw-skill-<name>` for that source, else `skill-<name>`. */
   readonly id: string;
   readonly name: string;
   readonly version: string;
   readonly author: string;
   readonly description: string;
   readonly category: "tools";
-  readonly icon?: string;
-  /** Public names of the tools that it offers or hands over to. */
-  readonly tools: readonly string[];
+  readonly icon: string;
+  /** The tools that it offers or hands over to, by their public names. */
+  readonly tools: readonly SkillTool[];
   readonly keywords: readonly string[];
+  readonly source: SkillSource;
   /** As it was given: a folder, an archive, a git address, a package, `server:<id>`. */
-  readonly source: string;
+  readonly from: string;
   /** The folder that was read. */
   readonly sourcePath: string;
   readonly warnings: readonly SkillWarning[];

@@ -66,7 +66,8 @@ export async function planInstall(
           source: fetched.source,
           resolved: fetched.resolved,
           findings: await scanSkill(skill),
-          missing: missingNeeds(skill.needs, machine),
+          // The install sets the servers up.
+          missing: { ...missingNeeds(skill, machine), servers: [] },
         });
       }
     }

@@ -15,7 +15,7 @@ import {
   type ServerSpec,
 } from "../../model/server-spec.ts";
 import type { ContainerTemplate, RequiredServer } from "../../model/skill.ts";
-import type { OfferedSkill } from "../../skills/offer/offered-skill.ts";
+import { type OfferedSkill, setupCommand } from "../../skills/offer/offered-skill.ts";
 import { findMatchingServer, isSameServer } from "../../skills/servers/match-servers.ts";
 import { resolveDefault, resolveServerEntry, withContainer } from "../../skills/servers/server-entry.ts";
 import { containerEngine } from "../../upstream/sandbox/container-engine.ts";
@@ -28,9 +28,9 @@ export interface SkillServersOptions {
 }
 
 /** The command that sets the server up with these variables. */
-function installLine({ manifest, facts }: OfferedSkill, names: readonly string[]): string {
-  const source = manifest?.source ?? facts.name;
-  return ["toolcrib skill install", source, "--with-mcp", ...names.map((name) => `--set ${name}`)].join(" ");
+function installLine(skill: OfferedSkill, names: readonly string[]): string {
+  const command = setupCommand(skill) ?? `toolcrib skill install ${skill.from} --with-mcp`;
+  return [command, ...names.map((name) => `--set ${name}`)].join(" ");
 }
 
 /** Warns about servers that cannot be started, and adds the others. */

@@ -51,7 +51,7 @@ export async function inspectSkills(
   const unreadable: UnreadableSkill[] = [];
   const looked = await readAll(dirs, (done) => options.onProgress?.(done, dirs.length));
   for (const each of looked) {
-    if ("skill" in each) candidates.push({ ...each, missing: missingNeeds(each.skill.needs, machine) });
+    if ("skill" in each) candidates.push({ ...each, missing: missingNeeds(each.skill, machine) });
     else unreadable.push(each);
   }
   return { candidates, unreadable, problems, totalScanned: dirs.length };
@@ -60,7 +60,7 @@ export async function inspectSkills(
 /** One skill; never rejects. */
 export async function inspectSkill(dir: string, machine: Machine): Promise<Candidate | UnreadableSkill> {
   const read = await readOrReport(dir);
-  return "skill" in read ? { ...read, missing: missingNeeds(read.skill.needs, machine) } : read;
+  return "skill" in read ? { ...read, missing: missingNeeds(read.skill, machine) } : read;
 }
 
 /** Never rejects. */
@@ -94,12 +94,15 @@ type Looked = ScannedSkill | UnreadableSkill;
 
 /** Fewer are read here: a thread takes a while to start. */
 const MIN_SKILLS_FOR_THREADS = 100;
-const MAX_THREADS = Math.min(4, availableParallelism());
+/** More would be faster, and take more memory than all the skills. */
+const MAX_THREADS = Math.min(2, availableParallelism());
 const SKILLS_PER_MESSAGE = 8;
 /** Reading and scanning keep the processor busy, and what is in progress at once is in memory at once. */
 const CONCURRENCY_HERE = 2;
 /** Memory of a thread for short-lived objects; by default it is several times as much. */
 const YOUNG_MB = 8;
+/** Several times what a large skill takes. One that needs more is read here. */
+const OLD_MB = 96;
 
 async function readAll(dirs: readonly string[], onProgress: (done: number) => void): Promise<Looked[]> {
   let done = 0;
@@ -167,6 +170,6 @@ function startThread(): Worker {
     env: {},
     argv: [],
     execArgv: [],
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB, maxOldGenerationSizeMb: OLD_MB },
   });
 }
