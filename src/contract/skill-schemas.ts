@@ -30,7 +30,9 @@ export const SkillInfoSchema = z
     from: From,
     status: z
       .enum(["ready", "needs_setup", "missing", "broken"])
-      .describe("`needs_setup`: MCP servers are to be set up. `missing`: something else is. `broken`: it cannot be read."),
+      .describe(
+        "`needs_setup`: MCP servers are to be set up. `missing`: something else is. `broken`: it cannot be read.",
+      ),
     setup: z.string().optional().describe("The command that sets up its servers."),
     icon: z.string().optional(),
     keywords: Texts,

@@ -160,7 +160,9 @@ const BatchImported = z.object({
   imported: z.int().describe("How many are new or updated."),
   failed: z.int(),
   totalScanned: z.int(),
-  skills: z.array(ImportedSkillSchema.omit({ manifest: true, instructions: true })).describe("Those that were imported."),
+  skills: z
+    .array(ImportedSkillSchema.omit({ manifest: true, instructions: true }))
+    .describe("Those that were imported."),
   failures: z.array(SkillFailureSchema),
 });
 /** A list event is one page, like the reply that it comes with. */
@@ -231,11 +233,19 @@ export const EVENTS = {
     z.object({ tools: z.array(ToolInfoSchema), ...Page }),
   ),
   "openclaw.skill.imported": event("read", "A skill was imported as one of OpenClaw.", SkillImported),
-  "openclaw.batch.imported": event("read", "Skills of a folder were imported. An event for each comes before it.", BatchImported),
+  "openclaw.batch.imported": event(
+    "read",
+    "Skills of a folder were imported. An event for each comes before it.",
+    BatchImported,
+  ),
   "openclaw.import.list": event("read", "The skills, sent to the client that asked.", ImportList),
   "openclaw.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
   "skills.skill.imported": event("read", "A skill was imported.", SkillImported),
-  "skills.batch.imported": event("read", "Skills of a folder were imported. An event for each comes before it.", BatchImported),
+  "skills.batch.imported": event(
+    "read",
+    "Skills of a folder were imported. An event for each comes before it.",
+    BatchImported,
+  ),
   "skills.import.list": event("read", "The skills, sent to the client that asked.", ImportList),
   "skills.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
   "skills.changed": event("read", "The offered skills have changed.", z.object({})),

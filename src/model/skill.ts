@@ -77,6 +77,8 @@ export interface ServerParameter {
   readonly example?: string;
   /** Used by the template without being declared. */
   readonly implied?: true;
+  /** Other names under which people have its value. */
+  readonly aliases?: readonly string[];
 }
 
 /** An entry of `mcpServers` with `${PARAM}` placeholders in its strings. */
@@ -98,6 +100,16 @@ export interface ContainerTemplate extends Partial<
 > {
   readonly image: string;
   readonly port?: number;
+  /** Folders of the machine that it may change. */
+  readonly write?: readonly string[];
+}
+
+export interface ServerImage {
+  readonly image: string;
+  readonly port?: number;
+  /** For the image's own program, where the skill says nothing else of how to start the server. */
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** An MCP server that a skill needs. */
@@ -109,7 +121,7 @@ export interface RequiredServer {
   readonly template?: ServerTemplate;
   readonly parameters: readonly ServerParameter[];
   /** An image of it, which is used where containers can be run. */
-  readonly docker?: { readonly image: string; readonly port?: number };
+  readonly docker?: ServerImage;
   /** The template comes from the table of well-known servers. */
   readonly wellKnown?: true;
 }

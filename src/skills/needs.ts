@@ -29,7 +29,10 @@ const PLATFORM_ALIASES: Readonly<Record<string, string>> = {
 };
 
 /** The unmet needs. Of `anyBins` and `os`, where one is enough, all are listed if none fits. */
-export function missingNeeds({ needs, servers }: Pick<SkillFacts, "needs" | "servers">, machine: Machine): MissingNeeds {
+export function missingNeeds(
+  { needs, servers }: Pick<SkillFacts, "needs" | "servers">,
+  machine: Machine,
+): MissingNeeds {
   const lacksBin = (name: string): boolean => findProgram(name, machine) === undefined;
   return {
     bins: needs.bins.filter(lacksBin),

@@ -78,9 +78,11 @@ export function detailLines(out: Output, entry: SkillEntry): string[] {
   const lines = [plain(description)];
   const needs = needsText(out, requires, missing);
   if (needs !== "") lines.push(labelled("requires", needs));
-  if (servers.length > 0) lines.push(labelled("servers", servers.map((server) => neededServer(out, server, missing)).join(", ")));
+  if (servers.length > 0)
+    lines.push(labelled("servers", servers.map((server) => neededServer(out, server, missing)).join(", ")));
   // What is missing is marked among the needs and servers.
-  for (const warning of warnings.filter(({ code }) => !code.startsWith("MISSING_"))) lines.push(labelled("warning", warningText(warning)));
+  for (const warning of warnings.filter(({ code }) => !code.startsWith("MISSING_")))
+    lines.push(labelled("warning", warningText(warning)));
   for (const finding of findings) {
     const style = finding.severity === "refuse" ? "red" : finding.severity === "warn" ? "yellow" : "dim";
     lines.push(out.paint(style, labelled(finding.severity, findingText(finding))));

@@ -102,7 +102,14 @@ function ofBroken({ id, name, message }: BrokenSkill): SkillStatus {
   const missing = { ...NO_NEEDS, servers: [] };
   const record = recordOf(facts, { id, tool: "", from: "", sourcePath: "", findings: [], missing });
   return {
-    ...{ ...record, dependenciesMet: false, sourceState: "unchecked", outdated: false, origin: "home", status: "broken" },
+    ...{
+      ...record,
+      dependenciesMet: false,
+      sourceState: "unchecked",
+      outdated: false,
+      origin: "home",
+      status: "broken",
+    },
   };
 }
 

@@ -132,7 +132,9 @@ export async function runList(invocation: Invocation): Promise<number> {
 
 function statusOf({ missing, status, sourceState }: SkillStatus): string {
   if (status === "broken") return "broken";
-  const words = [status === "ready" ? "ready" : status === "missing" ? `missing ${namesOf(missing)}` : setupText(missing)];
+  const words = [
+    status === "ready" ? "ready" : status === "missing" ? `missing ${namesOf(missing)}` : setupText(missing),
+  ];
   if (sourceState === "changed") words.push("outdated");
   if (sourceState === "gone") words.push("source gone");
   return words.join(", ");

@@ -29,7 +29,10 @@ export function skillHome(home: string, skill: Skill): string {
   return join(home, "skills", "homes", skillId(skill.name, skill.dialect));
 }
 
-/** One folder for clients that share it; clients without one are left out. */
+/**
+ * One folder for clients that share it; clients without one are left out. Of the folders that a client reads, the one that
+ * most of the others read too: a client would list a second copy as a second skill.
+ */
 export function clientFolders(
   skill: Skill,
   clients: readonly AgentClient[],
@@ -37,8 +40,11 @@ export function clientFolders(
   scope: ClientScope,
 ): FolderRecord[] {
   const folders = new Map<string, FolderRecord>();
+  const readers = new Map<string, number>();
+  for (const client of clients)
+    for (const dir of new Set(client.skillDirs(place, scope))) readers.set(dir, (readers.get(dir) ?? 0) + 1);
   for (const client of clients) {
-    const [dir] = client.skillDirs(place, scope);
+    const [dir] = client.skillDirs(place, scope).toSorted((a, b) => (readers.get(b) ?? 0) - (readers.get(a) ?? 0));
     if (dir === undefined) continue;
     const path = join(dir, folderName(skill));
     // A link in a repository must not redirect a project's skill.

@@ -209,7 +209,9 @@ async function withInstructions(report: SkillImportReport): Promise<SkillImportR
       ({ body }) => ({ ...skill, instructions: body.trim() }),
       () => skill,
     );
-  const [imported, unchanged] = await Promise.all([report.imported, report.unchanged].map((all) => Promise.all(all.map(read))));
+  const [imported, unchanged] = await Promise.all(
+    [report.imported, report.unchanged].map((all) => Promise.all(all.map(read))),
+  );
   return { ...report, imported: imported ?? [], unchanged: unchanged ?? [] };
 }
 
@@ -228,7 +230,8 @@ function recordInfo(record: SkillRecord): SkillManifestInfo {
 
 export function manifestInfo(skill: OfferedSkill): SkillManifestInfo {
   const { id, key, facts, from, missing, findings, dir, manifest } = skill;
-  const record = manifest ?? recordOf(facts, { id, tool: SKILL_PREFIX + key, from, sourcePath: dir ?? from, findings, missing });
+  const record =
+    manifest ?? recordOf(facts, { id, tool: SKILL_PREFIX + key, from, sourcePath: dir ?? from, findings, missing });
   return recordInfo(record);
 }
 

@@ -10,7 +10,13 @@ import type { SkillFacts } from "../../model/skill.ts";
 import type { FindProblem } from "../../skills/find/find-skills.ts";
 import type { ScannedSkill } from "../../skills/find/inspect-skills.ts";
 import { isMet, isRunnable, type Machine, missingNeeds, missingServers } from "../../skills/needs.ts";
-import { baseUri, describeMissing, type OfferedSkill, setupCommand, SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
+import {
+  baseUri,
+  describeMissing,
+  type OfferedSkill,
+  setupCommand,
+  SKILL_PREFIX,
+} from "../../skills/offer/offered-skill.ts";
 import { skillId, toolNameOf } from "../../skills/registry/skill-id.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { readSkillFile } from "../../skills/verified-files.ts";

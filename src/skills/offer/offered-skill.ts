@@ -71,7 +71,11 @@ export function describeMissing({ bins, anyBins, env, config, os, servers }: Mis
 }
 
 /** The command that sets up its servers; undefined for a skill that is not on this machine. */
-export function setupCommand({ manifest, from, dir }: Pick<OfferedSkill, "manifest" | "from" | "dir">): string | undefined {
+export function setupCommand({
+  manifest,
+  from,
+  dir,
+}: Pick<OfferedSkill, "manifest" | "from" | "dir">): string | undefined {
   if (dir === undefined) return undefined;
   const source = manifest !== undefined && isAbsolute(from) ? manifest.sourcePath : from;
   return `toolcrib skill install ${/^[\w@%+=:,./~#-]+$/.test(source) ? source : JSON.stringify(source)} --with-mcp`;

@@ -144,7 +144,9 @@ function describeTool(skill: OfferedSkill): string {
     facts.dispatch === undefined
       ? `Get the instructions of the skill "${facts.name}". ${facts.description}`
       : `The skill "${facts.name}", run by the tool ${facts.dispatch.tool}. ${facts.description}`;
-  return lacking === undefined ? opening : `${opening} (Not ready on this machine: ${lacking} is missing.${setupNote(skill)})`;
+  return lacking === undefined
+    ? opening
+    : `${opening} (Not ready on this machine: ${lacking} is missing.${setupNote(skill)})`;
 }
 
 /** Begins with a space. */

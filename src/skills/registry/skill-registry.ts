@@ -137,22 +137,24 @@ export class SkillRegistry {
   }
 
   /** One whose record is broken is removed as well, at once. */
-  async remove(id: string, { within }: WithinChanges = {}): Promise<void> {
+  async remove(id: string, { within }: WithinChanges = {}): Promise<Pick<SkillManifest, "id" | "name">> {
     const store = await this.#manifests();
     // Without the folder there is nothing to lock, and nothing to remove.
     if (store === undefined || (await stampOf(this.dir)) === undefined) throw unknownSkill(id);
     return this.#locked(async () => {
       const { manifests, broken } = await store.read();
-      if (broken.some((each) => each.id === id)) {
+      const damaged = broken.find((each) => each.id === id);
+      if (damaged !== undefined) {
         await store.change([], [id]);
         await this.#sweep(store, { manifests, broken: broken.filter((each) => each.id !== id) }, await store.owner());
-        return;
+        return damaged;
       }
       const before = manifests.find((each) => each.id === id);
       if (before === undefined) throw unknownSkill(id);
       this.#named.add(before.dir);
       await commitChanges(store, [{ id, before, after: null }], within);
       if (within === undefined) await discardNamedCopy(this.dir, before, await store.owner());
+      return before;
     });
   }
 
