@@ -29,30 +29,45 @@ export function skillHome(home: string, skill: Skill): string {
   return join(home, "skills", "homes", skillId(skill.name, skill.dialect));
 }
 
-/**
- * One folder for clients that share it; clients without one are left out. Of the folders that a client reads, the one that
- * most of the others read too: a client would list a second copy as a second skill.
- */
+/** One folder for clients that share it; clients without one are left out. */
 export function clientFolders(
   skill: Skill,
   clients: readonly AgentClient[],
   place: ClientEnvironment,
   scope: ClientScope,
 ): FolderRecord[] {
-  const folders = new Map<string, FolderRecord>();
-  const readers = new Map<string, number>();
-  for (const client of clients)
-    for (const dir of new Set(client.skillDirs(place, scope))) readers.set(dir, (readers.get(dir) ?? 0) + 1);
-  for (const client of clients) {
-    const [dir] = client.skillDirs(place, scope).toSorted((a, b) => (readers.get(b) ?? 0) - (readers.get(a) ?? 0));
-    if (dir === undefined) continue;
+  return sharedDirs(clients, place, scope).map(([dir, readers]) => {
     const path = join(dir, folderName(skill));
     // A link in a repository must not redirect a project's skill.
     if (scope === "project") assertInside(place.projectDir, path);
-    const known = folders.get(path);
-    folders.set(path, { clients: [...(known?.clients ?? []), client.id], path, digest: skill.digest });
+    return { clients: readers.map(({ id }) => id), path, digest: skill.digest };
+  });
+}
+
+/**
+ * Folders with the clients that each is for: as few as possible, because a client lists a second copy as a second skill. So
+ * the one comes first that most of them read, then one that those who have a copy do not read.
+ */
+function sharedDirs(
+  clients: readonly AgentClient[],
+  place: ClientEnvironment,
+  scope: ClientScope,
+): [dir: string, readers: AgentClient[]][] {
+  const dirsOf = new Map(clients.map((client) => [client, client.skillDirs(place, scope)]));
+  const chosen: [string, AgentClient[]][] = [];
+  let left = clients.filter((client) => dirsOf.get(client)?.length !== 0);
+  while (left.length > 0) {
+    const readers = (dir: string, of: readonly AgentClient[]): AgentClient[] =>
+      of.filter((client) => dirsOf.get(client)?.includes(dir));
+    const served = clients.filter((client) => !left.includes(client));
+    const dirs = left.flatMap((client) => dirsOf.get(client) ?? []);
+    const rank = (dir: string): number => readers(dir, left).length * clients.length - readers(dir, served).length;
+    const [best = ""] = dirs.toSorted((a, b) => rank(b) - rank(a));
+    const own = readers(best, left);
+    chosen.push([best, own]);
+    left = left.filter((client) => !own.includes(client));
   }
-  return [...folders.values()];
+  return chosen;
 }
 
 /** Throws `conflict` if something is there that no install of this skill put there, or that was changed since. */
