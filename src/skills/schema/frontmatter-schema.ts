@@ -76,7 +76,7 @@ export const ServerSchema = z
     stdio: TemplateSchema.optional().describe("How to start it without a container."),
   })
   // A server has a name, or one can be made from its package.
-  .meta({ anyOf: [{ required: ["name"] }, { required: ["package"] }] });
+  .meta({ anyOf: ["name", "package"].map((key) => ({ properties: { [key]: {} }, required: [key] })) });
 
 /** Strict: what is misspelled here would start the wrong program, or none. */
 const ServersSchema = z
