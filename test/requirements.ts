@@ -703,4 +703,20 @@ export const REQUIREMENTS = {
   "shape-06b": "A view is served at /mcp/<view>, and a single server at /mcp/<server> with bare names.",
   "shape-06c": "A view narrows what a role may use, and a role can name the views that it has.",
   "shape-07a": "What a server gets is what it would have got from a caller who filled in the original definition.",
+  "whole-15a":
+    "The reply of an import and its event say what is missing: programs, variables, settings, systems, servers.",
+  "whole-15b": "An import of a folder sends an event for each skill, and one with numbers.",
+  "whole-16a": "A damaged record disables one skill, which is listed as broken and can be removed or imported again.",
+  "whole-17a":
+    "Manifests have an icon, keywords, tools as objects and a source; openclaw commands give ids of OpenClaw.",
+  "whole-18a":
+    "A skill whose MCP servers are missing needs setup wherever skills are shown, with the command that does it.",
+  "whole-19a": "Two skills that need one package with different parameters get two servers.",
+  "whole-19b": "A server in the client's own file counts as there for a skill of that client.",
+  "whole-19c": "A command of a skill that begins with ./ is a program in its folder.",
+  "whole-20a": "Required servers are validated strictly, with --strict too; validate exits with 1 on errors.",
+  "whole-21a": "Servers that come as images get their arguments, variables and mounts, or run without a container.",
+  "whole-22a":
+    "A description that YAML would cut is kept whole with a warning, and so is a block without its last brace.",
+  "whole-36c": "A skill for several clients that share a folder is installed once.",
 } as const;
