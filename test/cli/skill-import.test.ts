@@ -77,7 +77,9 @@ describe("[skill-05a] toolcrib skill import", () => {
     skill(place, "notes", { more: "requires-mcp-servers:\n  - filesystem\n" });
     const done = await place.runHere(["skill", "import", "skills", "--all"]);
     expect(done.code).toBe(0);
-    expect(done.stdout).toMatch(/^notes {2}requirements missing\n {2}Does notes well\.\n {2}servers +filesystem .*\(needs setup\)/);
+    expect(done.stdout).toMatch(
+      /^notes {2}requirements missing\n {2}Does notes well\.\n {2}servers +filesystem .*\(needs setup\)/,
+    );
     expect(done.stdout).toMatch(
       /weather {2}requirements missing\n {2}Does weather well\.\n {2}requires +no-such-bin \(missing\), env NO_SUCH_KEY \(missing\)/,
     );

@@ -57,7 +57,7 @@ function scanLine(line: string): FindingDraft[] {
   const subject: Subject = { skill, document: text, security: false, isOwn: () => false };
   const signs = [
     ...RULES.flatMap((rule) => [...signsOf(rule, text, subject)]),
-    ...guardSigns(text, scanTexts([text.raw], { place: "skill" }).get(text.raw) ?? []),
+    ...guardSigns(text, scanTexts([text.raw], { place: "skill" }).get(text.raw) ?? [], subject),
   ];
   return signs.map(({ code, severity, message, near = line }) => {
     return { code, severity, message, excerpt: excerptOf(near, 0, near.length) };

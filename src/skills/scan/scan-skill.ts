@@ -123,7 +123,8 @@ async function scanText(text: ScannedText, subject: Subject, slicer: TimeSlicer)
   const found = isMainThread
     ? await scanLargeTexts([text.raw], { place: "skill" })
     : scanTexts([text.raw], { place: "skill" });
-  for (const sign of guardSigns(text, found.get(text.raw) ?? [])) findings.push(findingOf(sign, text, subject));
+  for (const sign of guardSigns(text, found.get(text.raw) ?? [], subject))
+    findings.push(findingOf(sign, text, subject));
   for (const rule of RULES) {
     if (slicer.isDue()) await slicer.pause();
     for (const sign of findingSigns(rule, text, subject)) {

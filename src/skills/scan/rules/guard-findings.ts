@@ -1,8 +1,9 @@
 /** The guard's detectors for the texts of a skill. Instructing an agent is the purpose of a skill and not a finding. */
 import type { Finding, FindingCode } from "../../../model/finding.ts";
 import type { SkillSeverity } from "../../../model/skill.ts";
-import { lineAt, LineNumbers, type ScannedText } from "../scanned-text.ts";
+import { lineAt, LineNumbers, type ScannedLine, type ScannedText } from "../scanned-text.ts";
 import type { Sign, SignCode } from "../rule.ts";
+import { defenceLevel, type Subject } from "../subject.ts";
 
 interface Meaning {
   readonly code: SignCode;
@@ -51,20 +52,51 @@ const TAKING = new Set<FindingCode>(["exfiltration_request", "credential_request
 const CONCEALING = new Set<FindingCode>(["concealment"]);
 const NEAR = 1_500;
 
-export function* guardSigns(text: ScannedText, findings: readonly Finding[]): Generator<Sign> {
+export function* guardSigns(text: ScannedText, findings: readonly Finding[], subject: Subject): Generator<Sign> {
   const numbers = findings.length === 0 ? undefined : new LineNumbers(text.raw);
   for (const finding of findings) {
     const meaning = MEANINGS[finding.code];
     const severity = severityOf(text, finding, findings);
     const line = lineAt(text, numbers?.of(finding.start) ?? 1);
     if (meaning === undefined || severity === undefined || line === undefined) continue;
+    const isExample = meaning.code === INJECTION && severity === "refuse" && isShown(text, finding, line, subject);
     yield {
       ...meaning,
-      severity,
+      severity: isExample ? "warn" : severity,
       line,
       near: text.raw.slice(finding.start, Math.min(finding.end, finding.start + 160)),
     };
   }
+}
+
+/** Whether the text shows an attack to warn of it, and not to make one. What a reader does not see shows nothing. */
+function isShown(text: ScannedText, { start, end }: Finding, line: ScannedLine, { security }: Subject): boolean {
+  if (line.hidden) return false;
+  if (isReported(text.raw, start, end)) return true;
+  const isLiteral = line.fenced || /^\s{0,20}\|/.test(line.raw) || isQuoted(text.raw, start, end);
+  return isLiteral && defenceLevel(text, line, security) > 0;
+}
+
+const CONTENT_SAYS =
+  /\b(?:if|when|whenever)\b.{0,80}\b(?:pages?|contents?|documents?|e-?mails?|messages?|files?|web ?sites?|results?|texts?|comments?|issues?|outputs?|inputs?)\b.{0,40}\b(?:tells?|says?|asks?|instructs?|claims?|contains?|tr(?:y|ies)|attempts?)\b/i;
+const NOT_OBEYED =
+  /\b(?:do not|don'?t|never|must not)\s{1,3}(?:comply|follow|obey|act|execute|trust|do (?:it|so))\b|\b(?:treat|regard) (?:it|them|this|that|these|those) as\b|\b(?:refuse|decline)\b/i;
+/** As much of the sentence as is looked at, before and after. */
+const SENTENCE = 240;
+
+/** "If a page tells you to …, do not comply." */
+function isReported(raw: string, start: number, end: number): boolean {
+  const before = raw.slice(Math.max(0, start - SENTENCE), start);
+  const after = raw.slice(end, end + SENTENCE);
+  const own = before.slice(Math.max(before.lastIndexOf("\n"), before.lastIndexOf(". ")) + 1);
+  const [rest = ""] = after.split(/\n|\. /, 1);
+  return CONTENT_SAYS.test(own) && NOT_OBEYED.test(rest);
+}
+
+const QUOTES = /["'`\u201C\u201D\u2018\u2019]/;
+
+function isQuoted(raw: string, start: number, end: number): boolean {
+  return QUOTES.test(raw.slice(Math.max(0, start - 2), start + 1)) && QUOTES.test(raw.slice(end - 1, end + 40));
 }
 
 function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Finding[]): SkillSeverity | undefined {
