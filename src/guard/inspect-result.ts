@@ -41,6 +41,8 @@ export interface UntrustedOrigin {
   /** Names the boundary of this result where it is wrapped; no one outside can know it in advance. */
   readonly boundary: string;
   readonly wrap: boolean;
+  /** Marks a result without findings too. A wrapped one always is. */
+  readonly marksAll?: boolean;
   readonly onSuspicious: GuardRules["onSuspicious"];
   readonly place: Place;
   readonly sensitivity: Sensitivity;
@@ -60,7 +62,8 @@ export async function inspectResult(result: Result, options: InspectionOptions):
     if (!(bytes <= options.resultBytes)) return tooLarge(options.resultBytes);
     if (untrusted === undefined) return { verdict: "pass", bytes, findings: [] };
     const texts = textsOf(result);
-    const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : await scanLargeTexts(texts.texts, untrusted);
+    const isRead = untrusted.onSuspicious !== "ignore" && texts.texts.size > 0;
+    const found = isRead ? await scanLargeTexts(texts.texts, untrusted) : NO_FINDINGS;
     return applyGuardRules({ result, bytes, texts, found }, untrusted);
   } catch (error) {
     return inspectionFailed(error);
@@ -105,6 +108,11 @@ function applyGuardRules({ result, bytes, texts, found }: Scanned, source: Untru
   };
   const wrapped = source.wrap ? mapTexts(clean, wrap) : clean;
   if (count > MAX_WRAPPED_TEXTS) return tooManyTexts();
+  if (serious.length === 0 && !source.wrap && source.marksAll !== true) {
+    return isToChange
+      ? { verdict: "changed", bytes, findings, forgedMarkers, result: clean }
+      : { verdict: "pass", bytes, findings };
+  }
   const mark = {
     server: source.server,
     tool: source.tool,

@@ -115,10 +115,15 @@ function globOf(pattern: string): string {
   return pattern.replace(/[?[]/g, "[$&]").replace(/\*+/g, "*");
 }
 
-/** The number changes when another connection commits, whichever process has it. */
+/**
+ * The number changes when another connection commits, whichever process has it; most of those are the thread of the audit log.
+ * What others must learn of counts up the revision in the same transaction.
+ */
 function watchVersion(database: Database, clock: Clock, look: () => void): () => void {
   const read = (): unknown => database.pragma("data_version", { simple: true });
   let known = read();
+  let counter: Statement | undefined;
+  let revision = readRevision();
   let stop = clock.after(LOOK_EVERY_MS, check);
   function check(): void {
     if (!database.open) return;
@@ -126,7 +131,19 @@ function watchVersion(database: Database, clock: Clock, look: () => void): () =>
     const now = readQuietly();
     if (now === known) return;
     known = now;
+    const latest = readRevision();
+    if (latest !== undefined && latest === revision) return;
+    revision = latest;
     look();
+  }
+  /** Undefined if it cannot be read: then whoever looks finds out why. */
+  function readRevision(): unknown {
+    try {
+      counter ??= database.prepare("select value from counter where id = 1").pluck();
+      return counter.get();
+    } catch {
+      return undefined;
+    }
   }
   /** A missing database is reported by the read that follows. */
   function readQuietly(): unknown {
