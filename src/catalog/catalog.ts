@@ -369,7 +369,8 @@ export class Catalog implements CatalogReader {
 
   #overridesOf(id: string): { readonly overrides: Overrides; readonly where: string } | undefined {
     const server = this.#basis.servers.find((each) => each.id === id);
-    return server?.overrides && { overrides: server.overrides, where: `the overrides of ${id}` };
+    const where = server?.origin === undefined ? `server ${id}` : `${server.origin.file} (server ${id})`;
+    return server?.overrides && { overrides: server.overrides, where };
   }
 
   #warnMisfits(tools: readonly ToolCapability[]): void {

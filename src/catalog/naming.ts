@@ -33,6 +33,8 @@ export interface NamedServer {
   readonly fromProject?: true;
   /** Of its tools, by their own names. */
   readonly overrides?: Overrides | undefined;
+  /** Where it is written. */
+  readonly origin?: { readonly file: string };
 }
 
 /** Names that are already taken. */
