@@ -634,6 +634,13 @@ export const REQUIREMENTS = {
   "whole-12a": "limits.callsPerMinute does not limit the owner of a hub on one machine unless it is set.",
   "whole-12b": "It counts for each session, or for each caller with a token, not for all together.",
   "whole-12c": "An agent that waits for a limit says which one and how long.",
+  "whole-13a":
+    "A session's client and the log learn which lists of its servers could not be read and which tools are left out.",
+  "whole-13b": "Calls of a session's servers have sessions.toolTimeout, 120 s by default.",
+  "whole-13c": "Servers of a session that are not used end after sessions.idleMinutes.",
+  "whole-13d": "The warning about many programs counts those of all sessions.",
+  "whole-13e": "sessions.setExtraTools answers with the names that the session has.",
+  "whole-13f": "session/load without servers, or with none, keeps those of the session.",
   "whole-14c": "onToolsChanged gets the id of the server, and the state of servers is to be had by id.",
   "whole-14d": "toAgentTools returns failures as results.",
   "whole-11a":

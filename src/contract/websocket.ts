@@ -51,7 +51,9 @@ export const EXTRA_TOOL_COMMANDS = {
     }),
     output: z.object({
       session: z.string(),
-      tools: z.array(z.string()).describe("Their names."),
+      tools: z
+        .array(z.string())
+        .describe("The names that the session has them under, without those that were left out."),
       notices: z
         .array(SessionNoticeSchema)
         .describe("For example, which tools were left out because their names are taken or the session has too many."),
