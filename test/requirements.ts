@@ -641,6 +641,8 @@ export const REQUIREMENTS = {
   "whole-13d": "The warning about many programs counts those of all sessions.",
   "whole-13e": "sessions.setExtraTools answers with the names that the session has.",
   "whole-13f": "session/load without servers, or with none, keeps those of the session.",
+  "whole-14a": "Tools carry serverId and mcpName in lists, and mcp.tools.discovered brings input schemas.",
+  "whole-14b": "The list of servers has their entries, masked and for operators, enabled and autoConnect.",
   "whole-14c": "onToolsChanged gets the id of the server, and the state of servers is to be had by id.",
   "whole-14d": "toAgentTools returns failures as results.",
   "whole-11a":

@@ -208,11 +208,11 @@ export const EVENTS = {
   ),
   "mcp.tools.discovered": event(
     "read",
-    "The tools of a server are known, or changed. They come without schemas.",
+    "The tools of a server are known, or changed.",
     z.object({
       serverId: z.string(),
       tools: z.array(ToolInfoSchema),
-      truncated: z.boolean().optional().describe("There are more: `listTools` has them all."),
+      truncated: z.boolean().optional().describe("There are more tools, or more schemas: `listTools` has them all."),
     }),
   ),
   "mcp.catalog.changed": event(

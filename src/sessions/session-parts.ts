@@ -49,7 +49,7 @@ export interface MountOptions {
   readonly waitMs?: number;
 }
 
-/** What became of a list of tools. */
+/** The outcome of a list of tools. */
 export interface GivenTools {
   /** The names under which the session has them, in the order of the list. */
   readonly names: readonly string[];
@@ -108,7 +108,7 @@ export interface SessionHost {
   isOwnPort(port: number): boolean;
   /** The text in a definition that reads like an attack, if any. */
   suspicion(capability: Capability): string | undefined;
-  /** What a client is warned about goes to the log as well. */
+  /** Gets the warnings that a client got, for the log. */
   onWarning(warning: {
     readonly session: string;
     readonly server?: string | undefined;
