@@ -652,6 +652,8 @@ export const REQUIREMENTS = {
   "whole-07b": "A root union of a tool of the program's own is flattened for MCP clients.",
   "whole-07c":
     "loadMCPServers brings the program's own tools into the form of the model too, and has a default that models accept.",
+  "whole-08a":
+    "Tools of factories are listed as they were made for the session that asks, without those that it is refused.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
 } as const;

@@ -40,6 +40,8 @@ export interface CallPath {
   readonly unlisted: UnlistedResources;
   /** Whether a URI is below a skill of the user's own. */
   readonly isOwnSkillUri: (uri: string) => boolean;
+  /** The in-process tool that a factory made for the session; null if it refused it, undefined if the catalog knows it all. */
+  readonly localTool: (session: Session, name: string) => ToolCapability | null | undefined;
   /** Names this session may see, for near matches. */
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly searchTools?: SearchTools | undefined;

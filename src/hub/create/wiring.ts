@@ -147,7 +147,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     isTrusted,
     objections: definitions.objections,
   });
-  const views = new Views(catalog, access);
+  const views = new Views(catalog, access, registry);
   const search = new ToolSearch({ catalog, views, tagsOf });
   const isThere = (session: Session): boolean => tools.max !== undefined || searching.has(session);
   const path: CallPath = {
@@ -156,6 +156,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     unlisted: new UnlistedResources({ catalogOf, connections: servers, access }),
     searchTools: new SearchTools({ search, views, call, isThere }),
     isOwnSkillUri: (uri) => skills.isOwnSkillUri(uri),
+    localTool: (caller, name) => views.localTool(caller, name),
     visibleNames: (caller, kind) => views.names(caller, kind),
     isTrusted,
     displayName: (source) => source,

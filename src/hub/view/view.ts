@@ -2,14 +2,18 @@
 import { LruMap } from "../../base/maps.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Snapshot } from "../../catalog/snapshot.ts";
-import type {
-  PromptCapability,
-  ResourceCapability,
-  TemplateCapability,
-  ToolCapability,
+import { fingerprint } from "../../guard/fingerprint.ts";
+import {
+  LOCAL_SOURCE,
+  type PromptCapability,
+  type ResourceCapability,
+  type TemplateCapability,
+  type ToolCapability,
 } from "../../model/capability.ts";
+import type { ToolDefinition } from "../../model/protocol.ts";
 import type { Use } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
+import type { ToolRegistry } from "../../tools/tool-registry.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
 import type { AccessControl } from "../call/access-control.ts";
 
@@ -32,9 +36,22 @@ interface SessionView {
   readonly own: Snapshot;
 }
 
+/** The tools that a program registered, which factories may make for each session. */
+type LocalTools = Pick<ToolRegistry, "hasFactories" | "version" | "definitionsFor">;
+
+/** The view of a session with the tools that factories made for it, and what it was made of. */
+interface MadeView {
+  readonly view: View;
+  readonly shared: View;
+  readonly version: number;
+  readonly byName: ReadonlyMap<string, ToolCapability>;
+}
+
 export class Views {
   readonly #catalog: Catalog;
   readonly #access: AccessControl;
+  readonly #local: LocalTools;
+  #made = new WeakMap<Session, MadeView>();
   #snapshot: Snapshot | undefined;
   /** For roles that nothing names, however many are invented. */
   #nothing: View | undefined;
@@ -44,15 +61,47 @@ export class Views {
   /** Of sessions that brought something. */
   #joined = new WeakMap<Session, SessionView>();
 
-  constructor(catalog: Catalog, access: AccessControl) {
+  constructor(catalog: Catalog, access: AccessControl, local: LocalTools) {
     this.#catalog = catalog;
     this.#access = access;
+    this.#local = local;
   }
 
   of(session: Session): View {
-    const shared = this.#shared(session);
+    const shared = this.#madeFor(session, this.#shared(session)).view;
     const own = session.mounted?.snapshot;
     return own === undefined || shared === this.#nothing ? shared : this.#join(session, shared, own);
+  }
+
+  /**
+   * The in-process tool that a session has under this name, where factories make tools; null if they refuse it. Undefined if
+   * the catalog knows it all.
+   */
+  localTool(session: Session, name: string): ToolCapability | null | undefined {
+    if (!this.#local.hasFactories) return undefined;
+    const known = this.#catalog.find(name);
+    if (known !== undefined && known.origin.source !== LOCAL_SOURCE) return undefined;
+    return this.#madeFor(session, this.#shared(session)).byName.get(name) ?? (known === undefined ? undefined : null);
+  }
+
+  #madeFor(session: Session, shared: View): Pick<MadeView, "view" | "byName"> {
+    if (!this.#local.hasFactories || shared === this.#nothing) return { view: shared, byName: new Map() };
+    const { version } = this.#local;
+    const known = this.#made.get(session);
+    if (known?.shared === shared && known.version === version) return known;
+    const { id: sessionId, role, workspaceDir, owner } = session;
+    const definitions = this.#local.definitionsFor({ sessionId, role, workspaceDir, owner });
+    const isTaken = ({ name }: ToolDefinition): boolean =>
+      (this.#catalog.find(name)?.origin.source ?? LOCAL_SOURCE) !== LOCAL_SOURCE;
+    const byName = new Map(
+      definitions.filter((each) => !isTaken(each)).map((each) => [each.name, localCapability(each)] as const),
+    );
+    const shows = this.#access.visibleTo(session);
+    const others = shared.tools.filter(({ origin }) => origin.source !== LOCAL_SOURCE);
+    const view = { ...shared, tools: [...[...byName.values()].filter(shows), ...others] };
+    const made = { view, shared, version, byName };
+    this.#made.set(session, made);
+    return made;
   }
 
   /** Capabilities that it brought come last. */
@@ -105,6 +154,7 @@ export class Views {
     this.#ofRoles.clear();
     this.#narrowed.clear();
     this.#joined = new WeakMap();
+    this.#made = new WeakMap();
   }
 
   names(session: Session, kind: Use["kind"]): readonly string[] {
@@ -122,6 +172,20 @@ export class Views {
         return [...view.prompts, ...view.templates].map((capability) => capability.name);
     }
   }
+}
+
+/** A tool keeps its definition, and a definition its capability, so that what is known of them is found again. */
+const localCapabilities = new WeakMap<ToolDefinition, ToolCapability>();
+
+function localCapability(definition: ToolDefinition): ToolCapability {
+  let capability = localCapabilities.get(definition);
+  if (capability === undefined) {
+    const { name } = definition;
+    const origin = { source: LOCAL_SOURCE, name };
+    capability = { kind: "tool", name, origin, definition, fingerprint: fingerprint(definition) };
+    localCapabilities.set(definition, capability);
+  }
+  return capability;
 }
 
 /** A server's own advice on how to use it. */
