@@ -60,7 +60,8 @@ export async function inspectResult(result: Result, options: InspectionOptions):
     if (!(bytes <= options.resultBytes)) return tooLarge(options.resultBytes);
     if (untrusted === undefined) return { verdict: "pass", bytes, findings: [] };
     const texts = textsOf(result);
-    const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : await scanLargeTexts(texts.texts, untrusted);
+    const isRead = untrusted.onSuspicious !== "ignore" && texts.texts.size > 0;
+    const found = isRead ? await scanLargeTexts(texts.texts, untrusted) : NO_FINDINGS;
     return applyGuardRules({ result, bytes, texts, found }, untrusted);
   } catch (error) {
     return inspectionFailed(error);

@@ -24,8 +24,8 @@ export interface LimitSharing {
 export type LimitOutcome =
   /** `release` must be called when the call has ended; calling it again does nothing. */
   | { readonly ok: true; release(): void }
-  /** `what` names the limit for a person. For concurrency the wait is a guess. */
-  | { readonly ok: false; readonly retryAfterMs: number; readonly what: string };
+  /** `what` says for a person which limit refused whom; `limit` is its key in the config. For concurrency the wait is a guess. */
+  | { readonly ok: false; readonly retryAfterMs: number; readonly what: string; readonly limit: string };
 
 interface LimitedCaller {
   /** The session, or the principal. */
@@ -109,7 +109,7 @@ export class CallLimits {
     if (inFlight >= shareOf(concurrency, nodes)) {
       const among = nodes > 1 ? ` for ${nodes} nodes` : "";
       const what = `server ${server} already has ${inFlight} calls in progress (limits.concurrency is ${concurrency}${among})`;
-      return { ok: false, retryAfterMs: CONCURRENCY_RETRY_MS, what };
+      return { ok: false, retryAfterMs: CONCURRENCY_RETRY_MS, what, limit: "limits.concurrency" };
     }
     const wait = caller.limit === Infinity ? 0 : (this.#callers.get(caller.key)?.wait(now) ?? 0);
     return wait > 0 ? usedUp(caller, wait) : undefined;
@@ -126,7 +126,7 @@ export class CallLimits {
       const wait = answer ?? this.#callers.get(caller.key)?.waitWithin(part, this.#now()) ?? 0;
       if (wait > 0) {
         slot.release();
-        return usedUp(caller, wait);
+        return usedUp(caller, wait, answer === undefined ? part : undefined);
       }
       if (answer === undefined) windows.owe(key);
       this.#count(caller, this.#now());
@@ -197,9 +197,13 @@ export class CallLimits {
   }
 }
 
-function usedUp({ isPrincipal, limit }: LimitedCaller, retryAfterMs: number): LimitOutcome {
-  const who = isPrincipal ? "this caller" : "this session";
-  return { ok: false, retryAfterMs, what: `${who} has used up its calls (limits.callsPerMinute is ${limit})` };
+/** @param part Of this node, where it could not ask the others. */
+function usedUp({ isPrincipal, limit }: LimitedCaller, retryAfterMs: number, part?: number): LimitOutcome {
+  const who = isPrincipal ? "this user" : "this session";
+  const share =
+    part === undefined || part === limit ? "" : `, of which this node has ${part} while the store does not answer`;
+  const what = `${who} has used up its calls (limits.callsPerMinute is ${limit}${share})`;
+  return { ok: false, retryAfterMs, what, limit: "limits.callsPerMinute" };
 }
 
 /** Rounded up, so that every node gets something. */

@@ -173,6 +173,7 @@ const CHANGEABLE: ReadonlySet<string> = new Set<keyof ServerSpec>([
   "trust",
   "pinResources",
   "toolPrefix",
+  "overrides",
   "autoConnect",
   "start",
   "hubStart",

@@ -7,7 +7,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, describe, expect, it } from "vitest";
 import { readHubRecords } from "../../src/hub/activity/hub-records.ts";
-import { MAIN } from "../support/main-program.ts";
+import { MAIN, PATIENT } from "../support/main-program.ts";
 import { misbehaving } from "../support/servers.ts";
 import { ask } from "../doors/http/support.ts";
 import { eventually } from "../support/eventually.ts";
@@ -37,7 +37,7 @@ class Served {
     places.push(this.dir);
     this.write(config);
     this.child = spawn(process.execPath, [MAIN, "serve", "--config", this.config, "--port", "0", ...args], {
-      env: { PATH: process.env["PATH"], HOME: this.dir, TOOLCRIB_HOME: this.home },
+      env: { PATH: process.env["PATH"], HOME: this.dir, ...PATIENT, TOOLCRIB_HOME: this.home },
       stdio: ["ignore", "pipe", "pipe"],
     });
     running.push(this.child);

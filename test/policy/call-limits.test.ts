@@ -103,7 +103,7 @@ describe("[whole-12b] the rate", () => {
       { ok: true },
       { ok: true },
     ]);
-    expect(take("y", "ann")).toMatchObject({ ok: false, what: expect.stringContaining("this caller") as string });
+    expect(take("y", "ann")).toMatchObject({ ok: false, what: expect.stringContaining("this user") as string });
   });
 });
 

@@ -109,10 +109,45 @@ describe("[scale-08b] a limit that several hubs share", () => {
     while (await isOk(one.takeAcrossNodes("a", "s", "ann")));
     time.now += 100;
     const refusal = await one.takeAcrossNodes("a", "s", "ann");
-    expect(refusal).toMatchObject({ ok: false, what: expect.stringContaining("this caller") as string });
+    expect(refusal).toMatchObject({ ok: false, what: expect.stringContaining("this user") as string });
     if (!refusal.ok) expect(refusal.retryAfterMs).toBeGreaterThan(50_000);
     time.now += MINUTE + 5000;
     expect(await isOk(one.takeAcrossNodes("a", "s", "ann"))).toBe(true);
+  });
+
+  it("[whole-42a] lets more through at once when it is raised, and a refusal names the limit that refused", async () => {
+    const { nodes, time, pool } = setUp(10);
+    const [one, two] = nodes;
+    if (one === undefined || two === undefined) throw new Error("no node");
+    const take = (at: CallLimits): LimitOutcome | Promise<LimitOutcome> => at.takeAcrossNodes("a", "s", "user ann");
+    while (await isOk(take(one)));
+    while (await isOk(take(two)));
+    const refused = await take(one);
+    expect(refused).toMatchObject({ ok: false, limit: "limits.callsPerMinute" });
+    expect(refused.ok ? "" : refused.what).toContain("limits.callsPerMinute is 10)");
+    for (const each of nodes) each.configure({ callsPerMinute: 15, concurrency: 1000 });
+    let more = 0;
+    while (await isOk(take(one))) more += 1;
+    expect(more).toBe(5);
+    const again = await take(one);
+    expect(again.ok ? "" : again.what).toContain("limits.callsPerMinute is 15)");
+
+    time.now += MINUTE + 5000;
+    pool.isAway = true;
+    while (await isOk(take(one)));
+    const alone = await take(one);
+    expect(alone.ok ? "" : alone.what).toContain(
+      "limits.callsPerMinute is 15, of which this node has 8 while the store does not answer",
+    );
+  });
+
+  it("[whole-42a] names the user where all of a user's calls count together", async () => {
+    const { nodes } = setUp(10);
+    const [one] = nodes;
+    for (let call = 0; call < 10; call++)
+      await isOk(one?.takeAcrossNodes(`s${call}`, "s", "user ann") ?? expect.fail());
+    const refused = await one?.takeAcrossNodes("other", "s", "user ann");
+    expect(refused).toMatchObject({ ok: false, what: expect.stringMatching(/^this user has used up/) as string });
   });
 
   it("gives back what it does not use, so that others can have it", async () => {
@@ -227,5 +262,5 @@ describe("[scale-08b] a limit that several hubs share", () => {
 });
 
 function refused(): LimitOutcome {
-  return { ok: false, retryAfterMs: 0, what: "" };
+  return { ok: false, retryAfterMs: 0, what: "", limit: "" };
 }

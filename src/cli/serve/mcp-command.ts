@@ -41,7 +41,7 @@ export async function run(invocation: Invocation): Promise<number> {
   void logStart(hub, log);
   const door = new McpDoor({ hub });
   const stopWatching = hub.internals.watch();
-  const scope = { role, servers: server === undefined ? undefined : [server] };
+  const scope = { role, view: flags.text("view"), servers: server === undefined ? undefined : [server] };
   // The process that starts it acts for its owner.
   const caller = { key: "stdio", owner: true, scopes: new Set(SCOPES) };
   const stdio = new StdioDoor(

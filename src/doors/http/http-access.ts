@@ -35,6 +35,24 @@ export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number
   return limits.requestsPerMinute ?? (callsPerMinute ?? DEFAULT_CALLS_PER_MINUTE) * REQUESTS_PER_CALL;
 }
 
+/** The refusal of a caller who has used up its requests, with the limit that the config sets. */
+export function tooManyRequests(what: string, waitMs: number, http: HttpConfig, perMinute: number): ToolcribError {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  const { requestsPerMinute: own } = http.limits;
+  const limit = own === undefined ? "limits.callsPerMinute" : "http.limits.requestsPerMinute";
+  const from =
+    own === undefined
+      ? `from limits.callsPerMinute, which is ${perMinute / REQUESTS_PER_CALL}`
+      : "http.limits.requestsPerMinute";
+  return new ToolcribError("rate_limited", `Too many ${what}: at most ${perMinute} a minute (${from}).`, {
+    hint:
+      own === undefined
+        ? `Try again in ${seconds} s. http.limits.requestsPerMinute sets a limit of its own.`
+        : `Try again in ${seconds} s.`,
+    details: { retryAfterMs: seconds * 1000, limit },
+  });
+}
+
 /** Rejects with `invalid_config` if everyone could enter, or no one. */
 export async function createHttpAccess(
   http: HttpConfig,

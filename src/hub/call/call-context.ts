@@ -40,8 +40,12 @@ export interface CallPath {
   readonly unlisted: UnlistedResources;
   /** Whether a URI is below a skill of the user's own. */
   readonly isOwnSkillUri: (uri: string) => boolean;
-  /** The in-process tool that a factory made for the session; null if it refused it, undefined if the catalog knows it all. */
-  readonly localTool: (session: Session, name: string) => ToolCapability | null | undefined;
+  /** The tool that a session has under a name: an in-process one as a factory made it for the session. */
+  readonly localTool: (
+    session: Session,
+    name: string,
+    found: ToolCapability | undefined,
+  ) => ToolCapability | undefined;
   /** Names this session may see, for near matches. */
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly searchTools?: SearchTools | undefined;
@@ -56,6 +60,11 @@ export interface CallPath {
   readonly isTrusted: (source: string) => boolean;
   /** The name that people and models know a source by. */
   readonly displayName: (source: string) => string;
+  /** The text of a fixed argument with its references resolved. `server`: the one whose entry it is in, if it is in one. */
+  readonly resolve: (
+    text: string,
+    of: { readonly user: string | undefined; readonly server: string | undefined },
+  ) => Promise<string>;
   /** Masks secrets in what an error or a progress report says. */
   readonly mask: <Value>(value: Value) => Value;
   /** Masks values of secrets in what a source returns, unless the config says otherwise. */
@@ -109,7 +118,7 @@ export function ruledNameOf({ use, name }: Pick<CallContext, "use" | "name">): s
 }
 
 export function argumentsOf(use: Use): Readonly<JsonObject> {
-  return use.kind === "tool" || use.kind === "prompt" ? use.arguments : {};
+  return (use.kind === "tool" || use.kind === "prompt" ? use.arguments : undefined) ?? {};
 }
 
 export interface CallRequest extends CallOptions {

@@ -26,7 +26,12 @@ export interface Target {
 
 interface Lookup {
   readonly catalog: CatalogReader;
-  readonly localTool: (session: Session, name: string) => ToolCapability | null | undefined;
+  /** The tool of the session, where factories make tools; `found` is what the catalog has. */
+  readonly localTool: (
+    session: Session,
+    name: string,
+    found: ToolCapability | undefined,
+  ) => ToolCapability | undefined;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly unavailable: UnavailableServers;
   readonly unlisted: UnlistedResources;
@@ -61,9 +66,8 @@ function find(
 ): { capability: Capability; use: Use } | undefined {
   switch (use.kind) {
     case "tool": {
-      const made = localTool(session, use.name);
-      const capability = made === undefined ? catalog.find(use.name) : made;
-      return capability ? { capability, use: { ...use, name: capability.origin.name } } : undefined;
+      const capability = localTool(session, use.name, catalog.find(use.name));
+      return capability && { capability, use: { ...use, name: capability.origin.name } };
     }
     case "prompt": {
       const capability = catalog.findPrompt(use.name);

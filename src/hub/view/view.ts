@@ -4,6 +4,7 @@ import type { Catalog } from "../../catalog/catalog.ts";
 import type { Snapshot } from "../../catalog/snapshot.ts";
 import { fingerprint } from "../../guard/fingerprint.ts";
 import {
+  type Capability,
   LOCAL_SOURCE,
   type PromptCapability,
   type ResourceCapability,
@@ -16,6 +17,7 @@ import type { Session } from "../../sessions/session.ts";
 import type { ToolRegistry } from "../../tools/tool-registry.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
 import type { AccessControl } from "../call/access-control.ts";
+import type { SessionShapes } from "./session-shapes.ts";
 
 export interface View {
   readonly version: number;
@@ -50,6 +52,7 @@ interface MadeView {
 export class Views {
   readonly #catalog: Catalog;
   readonly #access: AccessControl;
+  readonly #shapes: SessionShapes;
   readonly #local: LocalTools;
   #made = new WeakMap<Session, MadeView>();
   #snapshot: Snapshot | undefined;
@@ -61,9 +64,10 @@ export class Views {
   /** Of sessions that brought something. */
   #joined = new WeakMap<Session, SessionView>();
 
-  constructor(catalog: Catalog, access: AccessControl, local: LocalTools) {
+  constructor(catalog: Catalog, access: AccessControl, shapes: SessionShapes, local: LocalTools) {
     this.#catalog = catalog;
     this.#access = access;
+    this.#shapes = shapes;
     this.#local = local;
   }
 
@@ -74,14 +78,15 @@ export class Views {
   }
 
   /**
-   * The in-process tool that a session has under this name, where factories make tools; null if they refuse it. Undefined if
-   * the catalog knows it all.
+   * The tool that a session has under a name, where factories make tools: `found` is what its catalog has. Undefined if there
+   * is none, or the factory refuses it.
    */
-  localTool(session: Session, name: string): ToolCapability | null | undefined {
-    if (!this.#local.hasFactories) return undefined;
-    const known = this.#catalog.find(name);
-    if (known !== undefined && known.origin.source !== LOCAL_SOURCE) return undefined;
-    return this.#madeFor(session, this.#shared(session)).byName.get(name) ?? (known === undefined ? undefined : null);
+  localTool(session: Session, name: string, found: ToolCapability | undefined): ToolCapability | undefined {
+    if (!this.#local.hasFactories || (found !== undefined && found.origin.source !== LOCAL_SOURCE)) return found;
+    // A name of the hub's that the session does not have was taken from it by its role or view.
+    if (found === undefined && this.#catalog.find(name) !== undefined) return undefined;
+    const made = this.#madeFor(session, this.#shared(session)).byName.get(found?.origin.name ?? name);
+    return made !== undefined && found?.shape !== undefined ? found : made;
   }
 
   #madeFor(session: Session, shared: View): Pick<MadeView, "view" | "byName"> {
@@ -91,14 +96,17 @@ export class Views {
     if (known?.shared === shared && known.version === version) return known;
     const { id: sessionId, role, workspaceDir, owner } = session;
     const definitions = this.#local.definitionsFor({ sessionId, role, workspaceDir, owner });
-    const isTaken = ({ name }: ToolDefinition): boolean =>
-      (this.#catalog.find(name)?.origin.source ?? LOCAL_SOURCE) !== LOCAL_SOURCE;
-    const byName = new Map(
-      definitions.filter((each) => !isTaken(each)).map((each) => [each.name, localCapability(each)] as const),
-    );
-    const shows = this.#access.visibleTo(session);
-    const others = shared.tools.filter(({ origin }) => origin.source !== LOCAL_SOURCE);
-    const view = { ...shared, tools: [...[...byName.values()].filter(shows), ...others] };
+    const sourceOf = (name: string): string | undefined => this.#catalog.find(name)?.origin.source;
+    const mine = definitions.filter(({ name }) => (sourceOf(name) ?? LOCAL_SOURCE) === LOCAL_SOURCE);
+    const byName = new Map(mine.map((definition) => [definition.name, localCapability(definition)] as const));
+    const listed = shared.tools.flatMap((tool) => {
+      if (tool.origin.source !== LOCAL_SOURCE) return [tool];
+      const made = byName.get(tool.origin.name);
+      // What the config says about a tool counts for the one that was made, too.
+      return made === undefined ? [] : [tool.shape === undefined ? made : tool];
+    });
+    const added = [...byName.values()].filter(({ name }) => sourceOf(name) === undefined);
+    const view = { ...shared, tools: [...listed, ...added].filter(this.#access.visibleTo(session)) };
     const made = { view, shared, version, byName };
     this.#made.set(session, made);
     return made;
@@ -133,11 +141,35 @@ export class Views {
     const key = session.viewKey;
     const views = session.rules === undefined ? this.#ofRoles : this.#narrowed;
     let view = views.get(key);
-    if (view === undefined) views.set(key, (view = this.#visible(session, snapshot)));
+    if (view === undefined) {
+      view = this.#throughViews(
+        session,
+        this.#visible(session, snapshot, this.#shapes.toolsOf(session, snapshot)?.list),
+      );
+      views.set(key, view);
+    }
     return view;
   }
 
-  #visible(session: Session, { version, tools, resources, templates, prompts }: Snapshot): View {
+  /** A view of the config is a choice of tools. What else it shows is that of their servers. */
+  #throughViews(session: Session, view: View): View {
+    if (this.#shapes.viewsOf(session) === undefined) return view;
+    const sources = new Set(view.tools.map(({ origin }) => origin.source));
+    const isMeant = ({ origin }: Capability): boolean => sources.has(origin.source);
+    const { resources, templates, prompts } = view;
+    return {
+      ...view,
+      resources: resources.filter(isMeant),
+      templates: templates.filter(isMeant),
+      prompts: prompts.filter(isMeant),
+    };
+  }
+
+  #visible(
+    session: Session,
+    { version, tools: listed, resources, templates, prompts }: Snapshot,
+    tools: readonly ToolCapability[] = listed,
+  ): View {
     const shows = this.#access.visibleTo(session);
     return {
       version,

@@ -32,6 +32,7 @@ export class LocalServer {
   #stopListening: () => void;
   readonly #calls = new InFlight();
   #lastUse: number;
+  #wasUsed = false;
   #killed = false;
 
   constructor(spec: ServerSpec, deps: ConnectionDeps) {
@@ -63,6 +64,11 @@ export class LocalServer {
     return specDigest(this.#connection.spec);
   }
 
+  /** Nothing was ever run on it, so that it has nothing in memory to lose. */
+  get isUntouched(): boolean {
+    return !this.#wasUsed;
+  }
+
   /** It has no subscriptions and no isolated connections, and nothing ran for this long. */
   isUnusedFor(ms: number): boolean {
     const { users, sessions } = this.#connection.info();
@@ -71,6 +77,7 @@ export class LocalServer {
   }
 
   async run(use: Use, context: UseContext): Promise<Result> {
+    this.#wasUsed = true;
     this.#calls.start();
     try {
       const result = await this.#connection.run(use, context);
