@@ -647,6 +647,15 @@ export const REQUIREMENTS = {
   "whole-12a": "limits.callsPerMinute does not limit the owner of a hub on one machine unless it is set.",
   "whole-12b": "It counts for each session, or for each caller with a token, not for all together.",
   "whole-12c": "An agent that waits for a limit says which one and how long.",
+  "whole-13a":
+    "A session's client and the log learn which lists of its servers could not be read and which tools are left out.",
+  "whole-13b": "Calls of a session's servers have sessions.toolTimeout, 120 s by default.",
+  "whole-13c": "Servers of a session that are not used end after sessions.idleMinutes.",
+  "whole-13d": "The warning about many programs counts those of all sessions.",
+  "whole-13e": "sessions.setExtraTools answers with the names that the session has.",
+  "whole-13f": "session/load without servers, or with none, keeps those of the session.",
+  "whole-14a": "Tools carry serverId and mcpName in lists, and mcp.tools.discovered brings input schemas.",
+  "whole-14b": "The list of servers has their entries, masked and for operators, enabled and autoConnect.",
   "whole-14c": "onToolsChanged gets the id of the server, and the state of servers is to be had by id.",
   "whole-14d": "toAgentTools returns failures as results.",
   "whole-11a":
@@ -656,6 +665,8 @@ export const REQUIREMENTS = {
   "whole-07b": "A root union of a tool of the program's own is flattened for MCP clients.",
   "whole-07c":
     "loadMCPServers brings the program's own tools into the form of the model too, and has a default that models accept.",
+  "whole-08a":
+    "Tools of factories are listed as they were made for the session that asks, without those that it is refused.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
   "joy-14a":

@@ -8,8 +8,10 @@ const PIN_STATES = ["same", "changed", "new", "gone", "unknown", "off"] as const
 export const ToolInfoSchema = z
   .object({
     name: z.string().describe("The public name, the same at every door."),
-    server: z.string().describe("Id of its source: a server, `local`, or `toolcrib:skills`."),
-    tool: z.string().describe("Its name at the server."),
+    serverId: z.string().describe("Id of its source: a server, `local`, or `toolcrib:skills`."),
+    mcpName: z.string().describe("Its name at the server."),
+    server: z.string().describe("The former name of `serverId`; both are there."),
+    tool: z.string().describe("The former name of `mcpName`; both are there."),
     title: z.string().optional(),
     description: z.string().optional(),
     inputSchema: Definition.optional().describe("Left out with `fields=summary`."),
@@ -55,7 +57,8 @@ export const OverriddenToolSchema = z
 export const ResourceInfoSchema = z
   .object({
     uri: z.string(),
-    server: z.string(),
+    serverId: z.string(),
+    server: z.string().describe("The former name of `serverId`; both are there."),
     name: z.string(),
     title: z.string().optional(),
     description: z.string().optional(),
@@ -67,8 +70,10 @@ export const ResourceInfoSchema = z
 export const PromptInfoSchema = z
   .object({
     name: z.string(),
-    server: z.string(),
-    prompt: z.string().describe("Its name at the server."),
+    serverId: z.string(),
+    mcpName: z.string().describe("Its name at the server."),
+    server: z.string().describe("The former name of `serverId`; both are there."),
+    prompt: z.string().describe("The former name of `mcpName`; both are there."),
     title: z.string().optional(),
     description: z.string().optional(),
     arguments: z.array(Definition),

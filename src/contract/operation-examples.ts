@@ -62,6 +62,8 @@ const FINGERPRINT = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f
 
 const READ: ToolInfo = {
   name: "files__read_text_file",
+  serverId: "files",
+  mcpName: "read_text_file",
   server: "files",
   tool: "read_text_file",
   title: "Read Text File",
@@ -226,7 +228,10 @@ export const EXAMPLES: Examples = {
     },
   },
 
-  listServers: { input: { limit: 50, state: "ready" }, output: { servers: [FILES], total: 1 } },
+  listServers: {
+    input: { limit: 50, state: "ready" },
+    output: { servers: [{ ...FILES, enabled: true, autoConnect: true, config: CONFIG }], total: 1 },
+  },
   getServer: { input: { serverId: "files" }, output: { server: DETAIL } },
   addServer: { input: { serverId: "files", config: CONFIG }, output: { server: DETAIL } },
   updateServer: {
@@ -270,12 +275,19 @@ export const EXAMPLES: Examples = {
       resources: [
         {
           uri: "demo://resource/static/document/features.md",
+          serverId: "everything",
           server: "everything",
           name: "features.md",
           mimeType: "text/markdown",
           template: false,
         },
-        { uri: "demo://resource/dynamic/text/{resourceId}", server: "everything", name: "Text", template: true },
+        {
+          uri: "demo://resource/dynamic/text/{resourceId}",
+          serverId: "everything",
+          server: "everything",
+          name: "Text",
+          template: true,
+        },
       ],
       total: 2,
     },
@@ -292,6 +304,8 @@ export const EXAMPLES: Examples = {
       prompts: [
         {
           name: "everything__args-prompt",
+          serverId: "everything",
+          mcpName: "args-prompt",
           server: "everything",
           prompt: "args-prompt",
           description: "A prompt with two arguments.",

@@ -33,6 +33,7 @@ import {
   SERVER_STATES,
   ServerConfigSchema,
   ServerDetailSchema,
+  ListedServerSchema,
   ServerInfoSchema,
   TestedServerSchema,
 } from "./server-schemas.ts";
@@ -86,7 +87,7 @@ export const OPERATIONS = {
 
   listServers: operation({
     scope: "read",
-    summary: "Servers, with their state.",
+    summary: "Servers, with their entry and state.",
     input: z.strictObject({
       ...Paged,
       q: Query.describe("Part of an id or name."),
@@ -94,7 +95,7 @@ export const OPERATIONS = {
       tag: z.string().optional(),
       ...InSession,
     }),
-    output: z.object({ servers: z.array(ServerInfoSchema), total: z.int(), nextCursor: NextCursor }),
+    output: z.object({ servers: z.array(ListedServerSchema), total: z.int(), nextCursor: NextCursor }),
   }),
   getServer: operation({
     scope: "admin",

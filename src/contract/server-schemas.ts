@@ -63,6 +63,15 @@ export const ServerInfoSchema = z
   })
   .meta({ id: "Server" });
 
+/** One of a list: with its entry, as far as the caller may see it. */
+export const ListedServerSchema = ServerInfoSchema.extend({
+  enabled: z.boolean(),
+  autoConnect: z.boolean(),
+  config: JsonObjectSchema.optional().describe(
+    "Its entry with references as written, and plain secrets masked. For the owner and callers with `admin`.",
+  ),
+}).meta({ id: "ListedServer" });
+
 /** Where a server came from, in one word: the user's file, one of its imports, the store, a skill. */
 const OriginKindSchema = z.enum(["file", "import", "store", "skill", "code"]);
 

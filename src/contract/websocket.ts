@@ -51,7 +51,9 @@ export const EXTRA_TOOL_COMMANDS = {
     }),
     output: z.object({
       session: z.string(),
-      tools: z.array(z.string()).describe("Their names."),
+      tools: z
+        .array(z.string())
+        .describe("The names that the session has them under, without those that were left out."),
       notices: z
         .array(SessionNoticeSchema)
         .describe("For example, which tools were left out because their names are taken or the session has too many."),
@@ -210,11 +212,11 @@ export const EVENTS = {
   ),
   "mcp.tools.discovered": event(
     "read",
-    "The tools of a server are known, or changed. They come without schemas.",
+    "The tools of a server are known, or changed.",
     z.object({
       serverId: z.string(),
       tools: z.array(ToolInfoSchema),
-      truncated: z.boolean().optional().describe("There are more: `listTools` has them all."),
+      truncated: z.boolean().optional().describe("There are more tools, or more schemas: `listTools` has them all."),
     }),
   ),
   "mcp.catalog.changed": event(

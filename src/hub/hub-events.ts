@@ -54,6 +54,8 @@ export interface HubEvents {
   reload: { readonly report: ReloadReport };
   /** Something odd that harmed nothing. */
   warning: { readonly server?: string; readonly message: string };
+  /** The same about what a session brought, which its client was told. For the log: other sessions must not see it. */
+  "session-warning": { readonly session: string; readonly server?: string | undefined; readonly message: string };
   /** A call waits for approval. */
   ask: AskRequest;
   answer: { readonly request: AskRequest; readonly answer: AskOutcome };

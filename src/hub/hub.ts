@@ -31,7 +31,7 @@ export class Hub {
   readonly session: Session;
   readonly servers: Pick<
     ServerRegistry,
-    "settled" | "list" | "get" | "connect" | "disconnect" | "refresh" | "add" | "update" | "remove" | "test"
+    "settled" | "list" | "get" | "entryOf" | "connect" | "disconnect" | "refresh" | "add" | "update" | "remove" | "test"
   >;
   /** Calls that wait for approval here; the operator's API has those of all nodes of a cluster. */
   readonly approvals: Pick<Approvals, "pending" | "answer">;

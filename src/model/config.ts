@@ -93,6 +93,12 @@ const SessionsSchema = z.strictObject({
     .min(0)
     .default(5000)
     .describe("Milliseconds that opening a session waits for the servers that it brings."),
+  toolTimeout: Milliseconds.default(120_000).describe(
+    "Milliseconds that a call of a server that a session brings may take, unless its entry says otherwise; progress restarts it.",
+  ),
+  idleMinutes: Count.default(60).describe(
+    "Minutes without a use after which the servers that a session brought end; the next use starts them again.",
+  ),
   allowHosts: Texts.prefault([]).describe(
     "Private hosts and addresses that a session's servers may use: names, `*.example.internal`, addresses, or networks such as `10.1.0.0/16`. A server on Toolcrib's own machine is named with its port: `127.0.0.1:8080`. Plain http is allowed to the names and private addresses in this list.",
   ),

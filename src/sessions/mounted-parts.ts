@@ -4,7 +4,7 @@ import { Emitter } from "../base/emitter.ts";
 import { Catalog, type CatalogReader, LayeredCatalog } from "../catalog/catalog.ts";
 import { NamePattern } from "../catalog/naming.ts";
 import type { Snapshot } from "../catalog/snapshot.ts";
-import { isSessionLocalSource, sessionLocalSource } from "../model/capability.ts";
+import { isSessionLocalSource, sessionLocalSource, type ToolCapability } from "../model/capability.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { Tool } from "../model/tool.ts";
@@ -13,6 +13,7 @@ import { type LocalTools, LocalToolSource } from "../tools/tool-registry.ts";
 import { checkNotReserved, checkParameters, checkToolShape } from "../tools/tool-shape.ts";
 import type { Connection } from "../upstream/connection.ts";
 import type {
+  GivenTools,
   LeftOutServer,
   MountingSession,
   MountOptions,
@@ -44,6 +45,7 @@ export class MountedParts implements SessionParts {
   readonly #told = new Set<string>();
   #laid: { readonly own: Catalog; readonly reader: CatalogReader } | undefined;
   #stopNaming: () => void = () => {};
+  #stopIdle: () => void = () => {};
   #closed: Promise<void> | undefined;
 
   constructor(host: SessionHost, session: MountingSession) {
@@ -63,6 +65,9 @@ export class MountedParts implements SessionParts {
         onReady: (connection) => host.onReady(connection),
         onCount: () => this.#share(),
         onResource: (source, uri) => this.#events.emit("resource", { uri: this.reader?.publicUri(source, uri) ?? uri }),
+        onUse: () => this.#awaitIdle(),
+        onOddity: ({ server, message }) =>
+          host.onWarning({ session: session.context.id, server, message: this.redactor.mask(message) }),
       },
     });
   }
@@ -109,6 +114,7 @@ export class MountedParts implements SessionParts {
     await this.#waitForServers(waitMs, leavesLate);
     this.#checkOpen();
     for (const server of this.#servers.list) server.reportLate(clock.now() - began);
+    this.#awaitIdle();
   }
 
   /** @param leavesLate A server that takes far longer than others is stuck or nearly so, and joins later. */
@@ -129,7 +135,7 @@ export class MountedParts implements SessionParts {
     await wait(all, (clock.now() - began) * LATE_FACTOR + LATE_MS);
   }
 
-  setTools(group: string, tools: readonly Tool[]): void {
+  setTools(group: string, tools: readonly Tool[]): GivenTools {
     this.#checkOpen();
     const most = this.#mostTools();
     if (tools.length > 0 && this.#laid?.own.source(this.#localId) === undefined) this.#offerTools();
@@ -143,6 +149,14 @@ export class MountedParts implements SessionParts {
       const message = `Left out, because a session may bring ${most} tools: ${listNames(tooMany)}.`;
       this.#tell({ level: "warning", message, hint: "`limits.sessionTools` in the config sets the limit." });
     }
+    const left = new Set([...taken, ...tooMany]);
+    return { names: tools.filter(({ name }) => !left.has(name)).map(({ name }) => this.#publicName(name)) };
+  }
+
+  /** Of one of its in-process tools. */
+  #publicName(name: string): string {
+    const isMeant = ({ origin }: ToolCapability): boolean => origin.source === this.#localId && origin.name === name;
+    return this.snapshot?.tools.find(isMeant)?.name ?? name;
   }
 
   servers(): readonly ServerInfo[] {
@@ -173,6 +187,7 @@ export class MountedParts implements SessionParts {
 
   async #close(): Promise<void> {
     this.#events.clear();
+    this.#stopIdle();
     this.#stopNaming();
     this.#laid?.own.close();
     for (const { id } of this.#servers.list) this.#host.sources.delete(id);
@@ -180,6 +195,16 @@ export class MountedParts implements SessionParts {
     this.#host.sources.release(this.#suffix);
     this.#tools.close();
     await this.#servers.close();
+  }
+
+  /** Its servers end when none of them has been used for a while; what they list stays, and the next use starts them again. */
+  #awaitIdle(): void {
+    this.#stopIdle();
+    if (this.#session.closing.aborted || this.#servers.list.length === 0) return;
+    const ms = this.#host.settings().idleMinutes * 60_000;
+    this.#stopIdle = this.#host.deps.clock.after(ms, () => {
+      for (const { connection } of this.#servers.list) connection.sleep();
+    });
   }
 
   #join(added: readonly SessionServer[], after: Promise<void>): void {
@@ -224,6 +249,10 @@ export class MountedParts implements SessionParts {
       this.#look(own.snapshot());
       this.#events.emit("change", {});
     });
+    // What is left out of a list, or has a name that is taken.
+    own.on("warning", ({ source, message }) =>
+      this.#once(`${source} ${message}`, { level: "warning", server: this.nameOf(source), message }),
+    );
     this.#stopNaming = catalog.on("naming", () => {
       if (this.#servers.rename()) this.#nameServers(own);
     });
@@ -276,6 +305,8 @@ export class MountedParts implements SessionParts {
     this.#notices.push(notice);
     if (this.#notices.length > MAX_NOTICES) this.#notices.shift();
     this.#events.emit("notice", notice);
+    const { level, server, message } = notice;
+    if (level === "warning") this.#host.onWarning({ session: this.#session.context.id, server, message });
   }
 
   #checkOpen(): void {

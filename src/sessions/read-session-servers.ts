@@ -31,6 +31,8 @@ export interface ReadServersOptions {
    * entry with any other is left out.
    */
   readonly references: "any" | ReadonlySet<string>;
+  /** Milliseconds, for entries that name none. */
+  readonly toolTimeout: number;
   /** The hub's: a client does not choose the sandbox of its programs. */
   readonly serverDefaults: ServerDefaults;
   readonly tell: (notice: SessionNotice) => void;
@@ -106,7 +108,7 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
     userHome: homedir(),
   };
   if (raw instanceof WireEntry) {
-    const spec = { ...ServerEntrySchema.parse({}), ...place, name };
+    const spec = { ...ServerEntrySchema.parse({}), ...place, name, toolTimeout: reading.toolTimeout };
     return { name, spec, key: raw, resolvesReferences: false, wire: raw.open };
   }
   if (!isJsonObject(raw)) return leaveOut("its entry cannot be used", "its entry is not an object.");
@@ -118,7 +120,7 @@ function readOne(name: string, raw: unknown, reading: ReadServersOptions): Sessi
   let spec: ServerSpec;
   try {
     const read = readServerEntry(PLACEHOLDER_ID, entry, place);
-    spec = read.spec;
+    spec = read.entry["toolTimeout"] === undefined ? { ...read.spec, toolTimeout: reading.toolTimeout } : read.spec;
     reportUnusedKeys(name, read.entry, read.warnings, tell);
   } catch (error) {
     const { message, hint } = asToolcribError(error);

@@ -51,6 +51,12 @@ export interface MountOptions {
   readonly leavesLate?: boolean;
 }
 
+/** The outcome of a list of tools. */
+export interface GivenTools {
+  /** The names under which the session has them, in the order of the list. */
+  readonly names: readonly string[];
+}
+
 export interface SessionParts {
   /**
    * Makes these the session's servers: new ones are connected, those that are the same stay as they are, others end. Resolves
@@ -59,7 +65,7 @@ export interface SessionParts {
    */
   mount(servers: SessionServers, options?: MountOptions): Promise<void>;
   /** Replaces the tools of one group, such as those of one process; an empty list clears it. */
-  setTools(group: string, tools: readonly Tool[]): void;
+  setTools(group: string, tools: readonly Tool[]): GivenTools;
   /** `id` is unique in the hub, `name` is as the client named it. */
   servers(): readonly ServerInfo[];
   /** Those that should be there and are not. */
@@ -104,6 +110,12 @@ export interface SessionHost {
   isOwnPort(port: number): boolean;
   /** The text in a definition that reads like an attack, if any. */
   suspicion(capability: Capability): string | undefined;
+  /** Gets the warnings that a client got, for the log. */
+  onWarning(warning: {
+    readonly session: string;
+    readonly server?: string | undefined;
+    readonly message: string;
+  }): void;
   /** A server is connected, for the first time or again. */
   onReady(connection: ServerConnection): void;
 }
@@ -167,5 +179,12 @@ export class SessionSources {
 
   get(id: string): SessionSource | undefined {
     return this.#sources.get(id);
+  }
+
+  /** How many servers of all sessions are programs of this machine. */
+  get programs(): number {
+    let count = 0;
+    for (const { connection } of this.#sources.values()) if (connection?.spec.command !== undefined) count += 1;
+    return count;
   }
 }

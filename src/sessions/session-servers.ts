@@ -103,12 +103,13 @@ export class SessionServerSet {
   #read(given: SessionServers, leftOut: LeftOutServer[]): SessionServerEntry[] {
     const { session, tell } = this.#options;
     const { context, mayRunCommands, fromProgram } = session;
-    const { serverDefaults, allowReferences } = this.#options.host.settings();
+    const { serverDefaults, allowReferences, toolTimeout } = this.#options.host.settings();
     return readSessionServers(given, {
       workspaceDir: context.workspaceDir,
       mayRunCommands,
       references: fromProgram ? "any" : new Set(mayRunCommands ? allowReferences : []),
       serverDefaults,
+      toolTimeout,
       tell,
       onLeftOut: (entry) => leftOut.push(entry),
     });
@@ -123,9 +124,13 @@ export class SessionServerSet {
       tell({ level: "warning", server: name, message, hint: "`limits.sessionServers` in the config sets the limit." });
     }
     const permitted = read.slice(0, most);
-    const programs = permitted.filter(({ spec }) => spec.command !== undefined).length;
-    if (programs > WARN_ABOVE_PROGRAMS) {
-      const message = `This session starts ${programs} programs for its servers. This takes memory and time.`;
+    const isProgram = ({ spec }: Pick<SessionServerEntry, "spec">): boolean => spec.command !== undefined;
+    const programs = permitted.filter(isProgram).length;
+    // Those that this session has now are counted with the others.
+    const elsewhere = host.sources.programs - this.#servers.filter(({ entry }) => isProgram(entry)).length;
+    if (programs > 0 && programs + elsewhere > WARN_ABOVE_PROGRAMS) {
+      const all = elsewhere === 0 ? "" : ` With those of other sessions there are ${programs + elsewhere}.`;
+      const message = `This session starts ${programs} programs for its servers.${all} This takes memory and time.`;
       tell({ level: "warning", message });
     }
     return permitted;
@@ -210,6 +215,9 @@ interface SessionServerEvents {
   /** It has other tools than before. */
   readonly onCount: () => void;
   readonly onResource: (source: string, uri: string) => void;
+  readonly onOddity: (warning: { readonly server: string; readonly message: string }) => void;
+  /** One of its capabilities is used. */
+  readonly onUse: () => void;
 }
 
 interface SessionServerFacts {
@@ -243,10 +251,14 @@ export class SessionServer {
     this.source = new CappedSource(this.connection, {
       onCount: events.onCount,
       onRun: (error) => this.#ran(error),
+      onUse: events.onUse,
     });
     this.#stops = [
       this.connection.on("state", ({ state }) => this.#follow(state)),
       this.connection.on("resource-updated", ({ uri }) => events.onResource(this.id, uri)),
+      this.connection.on("list-warning", (text) => this.#tell("warning", `has a problem: ${text}`)),
+      // What is odd and does no harm is for the operator alone.
+      this.connection.on("warning", (message) => events.onOddity({ server: this.name, message })),
     ];
   }
 
@@ -363,6 +375,8 @@ function asSentence(sentence: string): string {
 interface CappedSourceEvents {
   /** Called before other listeners get changed definitions, so that the caps are right by then. */
   readonly onCount: () => void;
+  /** A use begins. */
+  readonly onUse: () => void;
   /** A use has ended; undefined if it went well. */
   readonly onRun: (error: unknown) => void;
 }
@@ -373,15 +387,17 @@ class CappedSource implements Source {
   readonly kind = "server";
   readonly #source: Source;
   readonly #onRun: CappedSourceEvents["onRun"];
+  readonly #onUse: CappedSourceEvents["onUse"];
   readonly #events = new Emitter<{ change: undefined }>();
   readonly #stop: () => void;
   #cap = Infinity;
   /** The last result, for the same definitions and cap. */
   #cut: { readonly of: Definitions; readonly cap: number; readonly definitions: Definitions } | undefined;
 
-  constructor(source: Source, { onCount, onRun }: CappedSourceEvents) {
+  constructor(source: Source, { onCount, onRun, onUse }: CappedSourceEvents) {
     this.id = source.id;
     this.#onRun = onRun;
+    this.#onUse = onUse;
     this.#source = source;
     this.#stop = source.onChange(() => {
       onCount();
@@ -415,6 +431,7 @@ class CappedSource implements Source {
   }
 
   async run(use: Use, context: UseContext): Promise<Result> {
+    this.#onUse();
     try {
       const result = await this.#source.run(use, context);
       this.#onRun(undefined);
@@ -422,6 +439,8 @@ class CappedSource implements Source {
     } catch (error) {
       this.#onRun(error);
       throw error;
+    } finally {
+      this.#onUse();
     }
   }
 

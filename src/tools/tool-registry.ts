@@ -69,6 +69,7 @@ export class ToolRegistry {
   /** In the default context, whose tools are made once: the entries that have a tool of each name, in their order. */
   readonly #claims = new Map<string, readonly Entry[]>();
   #places = 0;
+  #version = 0;
   #present: (tool: Tool) => Tool = (tool) => tool;
 
   on<Name extends keyof RegistryEvents>(name: Name, listener: (event: RegistryEvents[Name]) => void): () => void {
@@ -139,6 +140,23 @@ export class ToolRegistry {
     return this.#claims.size;
   }
 
+  /** Whether sessions can have other tools than the default context. */
+  get hasFactories(): boolean {
+    return this.#factories.size > 0;
+  }
+
+  /** Counts up with everything that is registered or unregistered. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** The local tools of a context, without those that it may not use. */
+  definitionsFor(context: ToolContext): ToolDefinition[] {
+    return this.localTools(context)
+      .filter(({ ownerOnly }) => ownerOnly !== true || context.owner)
+      .map(definitionOf);
+  }
+
   isOwnerOnly(name: string): boolean {
     return this.get(name)?.ownerOnly === true;
   }
@@ -154,6 +172,7 @@ export class ToolRegistry {
   }
 
   #add(entry: Entry): () => void {
+    this.#version += 1;
     this.#entries.add(entry);
     if (entry.kind === "factory") this.#factories.add(entry);
     const added: string[] = [];
@@ -168,6 +187,7 @@ export class ToolRegistry {
 
   #remove(entry: Entry): boolean {
     if (!this.#entries.delete(entry)) return false;
+    this.#version += 1;
     if (entry.kind === "factory") this.#factories.delete(entry);
     const added: string[] = [];
     const removed: string[] = [];

@@ -93,6 +93,8 @@ export interface ConnectionEvents {
     readonly session?: string;
   };
   warning: string;
+  /** A warning about a list that could not be read, or not as a whole. */
+  "list-warning": string;
   /** `params` as the server sent them, `uri` included. */
   "resource-updated": {
     readonly uri: string;

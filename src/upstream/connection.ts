@@ -85,7 +85,10 @@ export class Connection implements Source {
     this.#lists = new LiveLists({
       clock: deps.clock,
       timeoutMs: () => this.#spec.timeout,
-      warn: (text) => this.#warn(text),
+      warn: (text) => {
+        this.#warn(text);
+        this.#events.emit("list-warning", this.#mask(text));
+      },
       mask: (lists) => deps.redactor.maskContent(lists),
       onChange: () => {
         this.#remember();
@@ -422,7 +425,11 @@ export class Connection implements Source {
     return offersAnything(this.#lists.definitions);
   }
 
-  /** Ends the link; what is listed stays, and the next use starts it again. */
+  /** Ends a link that is not in use, whatever its spec says; what is listed stays, and the next use starts it again. */
+  sleep(): void {
+    if (this.#isUnused()) void this.#sleep();
+  }
+
   async #sleep(): Promise<void> {
     const stopped = this.#stop({ kind: "idle" });
     this.#grace.earn();

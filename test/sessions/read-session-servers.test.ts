@@ -18,6 +18,7 @@ function read(
     workspaceDir: "/work",
     mayRunCommands: true,
     references: new Set(),
+    toolTimeout: 120_000,
     serverDefaults: { config: ConfigSchema.parse({}), baseDir: "/config" },
     tell: (notice) => told.push(notice),
     ...options,

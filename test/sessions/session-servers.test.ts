@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Hub } from "../../src/hub/hub.ts";
 import type { Session } from "../../src/sessions/session.ts";
+import { FakeClock } from "../support/fake-clock.ts";
 import { isAlive } from "../support/processes.ts";
 import { misbehaving } from "../support/servers.ts";
 import { messages, names, ownNames, pidOf, startHub, textOf, tool } from "./session-bench.ts";
@@ -164,3 +165,75 @@ describe("servers and tools of a session", () => {
     expect(pids.map(isAlive)).toEqual([false, false]);
   });
 });
+
+describe("servers of a session, told and bounded", () => {
+  it("[whole-13a] tell the client, and the log, of lists that cannot be read and of tools that are left out", async () => {
+    const logged: string[] = [];
+    const stop = hub.on("session-warning", ({ session, message }) => logged.push(`${session} ${message}`));
+    const session = await open({ servers: { bad: misbehaving("bad-tools") } });
+    const told = (): string => messages(session).join("\n");
+    await expect.poll(told).toMatch(/left out/);
+    expect(told()).toMatch(/twice|same name|already/i);
+    const dead = await open({ servers: { mute: { command: process.execPath, args: ["-e", LISTLESS] } } });
+    await expect.poll(() => messages(dead).join("\n")).toMatch(/"mute".*tools\/list could not be read/);
+    for (const [{ id }, part] of [
+      [session, "left out"],
+      [dead, "tools/list could not be read"],
+    ] as const)
+      expect(logged.some((line) => line.startsWith(id) && line.includes(part))).toBe(true);
+    stop();
+  });
+
+  it("[whole-13b] have 120 s for a call by default, or what the config or their entry says", async () => {
+    const timeouts = async (on: Hub): Promise<number[]> => {
+      const servers = { plain: misbehaving("ok"), own: { ...misbehaving("ok"), toolTimeout: 7000 } };
+      const session = await on.openSession({ servers });
+      const found = ["plain", "own"].map((name) => {
+        const connection = session.mounted?.connections().find(({ spec }) => spec.name === name);
+        return connection?.spec.toolTimeout ?? 0;
+      });
+      session.close();
+      return found;
+    };
+    expect(await timeouts(hub)).toEqual([120_000, 7000]);
+    const other = await startHub({ sessions: { toolTimeout: 5000 } });
+    expect(await timeouts(other)).toEqual([5000, 7000]);
+    await other.close();
+  });
+
+  it("[whole-13c] end when they are not used for sessions.idleMinutes, and start again with the next use", async () => {
+    const clock = new FakeClock();
+    const other = await startHub({ sessions: { idleMinutes: 2 } }, { clock });
+    const session = await other.openSession({ servers: { notes: misbehaving("ok") } });
+    const pid = await pidOf(other, session, "notes__pids");
+    await clock.advance(60_000);
+    await textOf(other, session, "notes__echo", { text: "hi" });
+    await clock.advance(90_000);
+    expect(isAlive(pid)).toBe(true);
+    await clock.advance(30_001);
+    await expect.poll(() => isAlive(pid)).toBe(false);
+    expect(ownNames(other, session)).toContain("notes__echo");
+    expect(await pidOf(other, session, "notes__pids")).not.toBe(pid);
+    await other.close();
+  });
+
+  it("[whole-13d] the warning about many programs counts those of all sessions", async () => {
+    const three = (start: string): Record<string, unknown> =>
+      Object.fromEntries([1, 2, 3].map((n) => [`${start}${n}`, misbehaving("ok")]));
+    const first = await open({ servers: three("a") });
+    expect(messages(first).join()).not.toMatch(/programs/);
+    const second = await open({ servers: three("b") });
+    expect(messages(second).join()).toMatch(/starts 3 programs .* With those of other sessions there are 6/);
+  });
+});
+
+/** Speaks MCP and answers tools/list with an error. */
+const LISTLESS = `
+  require("node:readline").createInterface(process.stdin).on("line", (line) => {
+    const { id, method, params } = JSON.parse(line);
+    if (id === undefined) return;
+    const result = { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "mute", version: "1" } };
+    const answer = method === "initialize" ? { result } : { error: { code: -32603, message: "no list today" } };
+    console.log(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+  });
+`;

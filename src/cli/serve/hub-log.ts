@@ -69,6 +69,7 @@ export function startSummary(hub: Hub): { readonly message: string; readonly mis
 /** @param url The hub's URL, if calls can be approved there. */
 export function logHubEvents(hub: Hub, log: Log, url?: string): void {
   hub.on("server", ({ info }) => logServer(log, info));
+  hub.on("session-warning", ({ session, server, message }) => log.warn(message, { session, server }));
   hub.on("reload", ({ report: { added, changed, removed } }) =>
     log.info("config applied", { added, changed, removed }),
   );

@@ -196,7 +196,8 @@ export class AcpDoor {
 
   /** The session of that id, with the servers that the client names now, or those it had. */
   #take(known: ExistingSessionParams, signal: AbortSignal): Promise<AcpSession> {
-    const { sessionId, mcpServers, cwd } = known;
+    const { sessionId, cwd } = known;
+    const mcpServers = namedServers(known);
     return this.#opened(sessionId, signal, async (cancelled) => {
       const live = this.#sessions.get(sessionId);
       if (live?.workspace.cwd === cwd) {
@@ -350,6 +351,11 @@ export function parseSessionParams(params: unknown): SessionParams {
     ),
     mcpServers: given["mcpServers"] == null ? undefined : listOf(given, "mcpServers"),
   };
+}
+
+/** The protocol wants the list: a client that has nothing to say about servers sends an empty one. */
+function namedServers({ mcpServers }: SessionParams): readonly unknown[] | undefined {
+  return mcpServers?.length === 0 ? undefined : mcpServers;
 }
 
 export function parseExistingSessionParams(params: unknown): ExistingSessionParams {

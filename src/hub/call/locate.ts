@@ -4,7 +4,7 @@ import type { CatalogReader } from "../../catalog/catalog.ts";
 import { NamePattern } from "../../catalog/naming.ts";
 import { isOwnScheme } from "../../catalog/public-uris.ts";
 import { type ResourceRoute, unlistedRoute } from "../../catalog/snapshot.ts";
-import type { Capability } from "../../model/capability.ts";
+import type { Capability, ToolCapability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { NO_DEFINITIONS, type Source, type Use } from "../../model/source.ts";
@@ -26,6 +26,12 @@ export interface Target {
 
 interface Lookup {
   readonly catalog: CatalogReader;
+  /** The tool of the session, where factories make tools; `found` is what the catalog has. */
+  readonly localTool: (
+    session: Session,
+    name: string,
+    found: ToolCapability | undefined,
+  ) => ToolCapability | undefined;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly unavailable: UnavailableServers;
   readonly unlisted: UnlistedResources;
@@ -54,13 +60,13 @@ export async function locateUnavailable(lookup: Lookup, session: Session, use: U
 }
 
 function find(
-  { catalog, unlisted, isOwnSkillUri: isOfOwnSkill }: Lookup,
+  { catalog, unlisted, isOwnSkillUri: isOfOwnSkill, localTool }: Lookup,
   session: Session,
   use: Use,
 ): { capability: Capability; use: Use } | undefined {
   switch (use.kind) {
     case "tool": {
-      const capability = catalog.find(use.name);
+      const capability = localTool(session, use.name, catalog.find(use.name));
       return capability && { capability, use: { ...use, name: capability.origin.name } };
     }
     case "prompt": {

@@ -98,6 +98,7 @@ export async function buildServers(
     },
     isOwnPort: (port) => isPublishedPort(port) || hubPorts(home).has(port),
     suspicion: (capability) => definitions.suspicion(capability),
+    onWarning: (warning) => events.emit("session-warning", warning),
     onReady: (connection) => subscriptions.renew(connection),
   });
   return { catalog, deps, connections, connectionSettings, definitions, subscriptions, sessionSources, pids, stderr };

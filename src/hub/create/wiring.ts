@@ -154,7 +154,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     isTrusted,
     objections: definitions.objections,
   });
-  const views = new Views(catalog, access, shapes);
+  const views = new Views(catalog, access, shapes, registry);
   const search = new ToolSearch({ catalog, views, tagsOf });
   const isThere = (session: Session): boolean => tools.max !== undefined || searching.has(session);
   const path: CallPath = {
@@ -163,6 +163,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     unlisted: new UnlistedResources({ catalogOf, connections: servers, access }),
     searchTools: new SearchTools({ search, views, call, isThere }),
     isOwnSkillUri: (uri) => skills.isOwnSkillUri(uri),
+    localTool: (caller, name, found) => views.localTool(caller, name, found),
     visibleNames: (caller, kind) => views.names(caller, kind),
     isTrusted,
     displayName: (source) => source,

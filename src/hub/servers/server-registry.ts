@@ -79,6 +79,23 @@ export class ServerRegistry {
     return [...connections.list().map((connection) => connection.info()), ...unusable];
   }
 
+  /** How a server is written down, masked, and whether it is to run. */
+  entryOf(id: string): Pick<ServerDetail, "enabled" | "autoConnect" | "config"> {
+    const { connections, stored, current, deps } = this.#options;
+    const spec = current.config.servers.find((each) => each.id === id) ?? connections.get(id)?.spec;
+    if (spec !== undefined) {
+      const { enabled, autoConnect } = spec;
+      return { enabled, autoConnect, config: maskedEntry(toServerEntry(spec), deps.redactor) };
+    }
+    const unusable = stored.unusable.get(id);
+    const {
+      enabled = false,
+      autoConnect = false,
+      config = {},
+    } = unusable ? unusableDetail(unusable, deps.redactor) : {};
+    return { enabled, autoConnect, config };
+  }
+
   /** One server with everything that an operator wants to know of it. */
   async get(id: string): Promise<ServerDetail | undefined> {
     const { connections, stored, current, stderr, deps } = this.#options;

@@ -2,15 +2,19 @@
 import { LruMap } from "../../base/maps.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Snapshot } from "../../catalog/snapshot.ts";
-import type {
-  Capability,
-  PromptCapability,
-  ResourceCapability,
-  TemplateCapability,
-  ToolCapability,
+import { fingerprint } from "../../guard/fingerprint.ts";
+import {
+  type Capability,
+  LOCAL_SOURCE,
+  type PromptCapability,
+  type ResourceCapability,
+  type TemplateCapability,
+  type ToolCapability,
 } from "../../model/capability.ts";
+import type { ToolDefinition } from "../../model/protocol.ts";
 import type { Use } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
+import type { ToolRegistry } from "../../tools/tool-registry.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
 import type { AccessControl } from "../call/access-control.ts";
 import type { SessionShapes } from "./session-shapes.ts";
@@ -34,10 +38,23 @@ interface SessionView {
   readonly own: Snapshot;
 }
 
+/** The tools that a program registered, which factories may make for each session. */
+type LocalTools = Pick<ToolRegistry, "hasFactories" | "version" | "definitionsFor">;
+
+/** The view of a session with the tools that factories made for it, and what it was made of. */
+interface MadeView {
+  readonly view: View;
+  readonly shared: View;
+  readonly version: number;
+  readonly byName: ReadonlyMap<string, ToolCapability>;
+}
+
 export class Views {
   readonly #catalog: Catalog;
   readonly #access: AccessControl;
   readonly #shapes: SessionShapes;
+  readonly #local: LocalTools;
+  #made = new WeakMap<Session, MadeView>();
   #snapshot: Snapshot | undefined;
   /** For roles that nothing names, however many are invented. */
   #nothing: View | undefined;
@@ -47,16 +64,52 @@ export class Views {
   /** Of sessions that brought something. */
   #joined = new WeakMap<Session, SessionView>();
 
-  constructor(catalog: Catalog, access: AccessControl, shapes: SessionShapes) {
+  constructor(catalog: Catalog, access: AccessControl, shapes: SessionShapes, local: LocalTools) {
     this.#catalog = catalog;
     this.#access = access;
     this.#shapes = shapes;
+    this.#local = local;
   }
 
   of(session: Session): View {
-    const shared = this.#shared(session);
+    const shared = this.#madeFor(session, this.#shared(session)).view;
     const own = session.mounted?.snapshot;
     return own === undefined || shared === this.#nothing ? shared : this.#join(session, shared, own);
+  }
+
+  /**
+   * The tool that a session has under a name, where factories make tools: `found` is what its catalog has. Undefined if there
+   * is none, or the factory refuses it.
+   */
+  localTool(session: Session, name: string, found: ToolCapability | undefined): ToolCapability | undefined {
+    if (!this.#local.hasFactories || (found !== undefined && found.origin.source !== LOCAL_SOURCE)) return found;
+    // A name of the hub's that the session does not have was taken from it by its role or view.
+    if (found === undefined && this.#catalog.find(name) !== undefined) return undefined;
+    const made = this.#madeFor(session, this.#shared(session)).byName.get(found?.origin.name ?? name);
+    return made !== undefined && found?.shape !== undefined ? found : made;
+  }
+
+  #madeFor(session: Session, shared: View): Pick<MadeView, "view" | "byName"> {
+    if (!this.#local.hasFactories || shared === this.#nothing) return { view: shared, byName: new Map() };
+    const { version } = this.#local;
+    const known = this.#made.get(session);
+    if (known?.shared === shared && known.version === version) return known;
+    const { id: sessionId, role, workspaceDir, owner } = session;
+    const definitions = this.#local.definitionsFor({ sessionId, role, workspaceDir, owner });
+    const sourceOf = (name: string): string | undefined => this.#catalog.find(name)?.origin.source;
+    const mine = definitions.filter(({ name }) => (sourceOf(name) ?? LOCAL_SOURCE) === LOCAL_SOURCE);
+    const byName = new Map(mine.map((definition) => [definition.name, localCapability(definition)] as const));
+    const listed = shared.tools.flatMap((tool) => {
+      if (tool.origin.source !== LOCAL_SOURCE) return [tool];
+      const made = byName.get(tool.origin.name);
+      // What the config says about a tool counts for the one that was made, too.
+      return made === undefined ? [] : [tool.shape === undefined ? made : tool];
+    });
+    const added = [...byName.values()].filter(({ name }) => sourceOf(name) === undefined);
+    const view = { ...shared, tools: [...listed, ...added].filter(this.#access.visibleTo(session)) };
+    const made = { view, shared, version, byName };
+    this.#made.set(session, made);
+    return made;
   }
 
   /** Capabilities that it brought come last. */
@@ -133,6 +186,7 @@ export class Views {
     this.#ofRoles.clear();
     this.#narrowed.clear();
     this.#joined = new WeakMap();
+    this.#made = new WeakMap();
   }
 
   names(session: Session, kind: Use["kind"]): readonly string[] {
@@ -150,6 +204,20 @@ export class Views {
         return [...view.prompts, ...view.templates].map((capability) => capability.name);
     }
   }
+}
+
+/** A tool keeps its definition, and a definition its capability, so that what is known of them is found again. */
+const localCapabilities = new WeakMap<ToolDefinition, ToolCapability>();
+
+function localCapability(definition: ToolDefinition): ToolCapability {
+  let capability = localCapabilities.get(definition);
+  if (capability === undefined) {
+    const { name } = definition;
+    const origin = { source: LOCAL_SOURCE, name };
+    capability = { kind: "tool", name, origin, definition, fingerprint: fingerprint(definition) };
+    localCapabilities.set(definition, capability);
+  }
+  return capability;
 }
 
 /** A server's own advice on how to use it. */

@@ -127,7 +127,7 @@ describe("what an editor brings", () => {
 });
 
 describe("[acp-11b] [acp-15f] load and resume", () => {
-  it("find the live session: servers that stay the same keep their process, others end", async () => {
+  it("[whole-13f] find the live session: servers that stay the same keep their process, others end", async () => {
     const bench = await acpOn(auto);
     const { client } = bench;
     const servers = [stdio("one"), stdio("two")];
@@ -139,6 +139,9 @@ describe("[acp-11b] [acp-15f] load and resume", () => {
     expect(await pidOf(bench, sessionId, "one")).toBe(one);
     await eventually(() => !isAlive(two));
     await client.raw("session/resume", { sessionId, cwd });
+    expect(await pidOf(bench, sessionId, "one")).toBe(one);
+    // The protocol wants a list: an empty one says nothing about servers.
+    for (const mcpServers of [[], null]) await client.raw("session/load", { sessionId, cwd, mcpServers });
     expect(await pidOf(bench, sessionId, "one")).toBe(one);
     await client.raw("session/close", { sessionId });
     await eventually(() => !isAlive(one));

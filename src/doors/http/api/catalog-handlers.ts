@@ -7,6 +7,7 @@ import type { PromptInfo, ResourceInfo, ToolInfo } from "../../../contract/catal
 import type { CheckedInput } from "../../../contract/operations.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type {
+  CapabilityOrigin,
   PromptCapability,
   ResourceCapability,
   TemplateCapability,
@@ -110,7 +111,7 @@ const toolHandlers = handlersOf({
       if (isCapability(tool)) return toolInfo(tool, hub.pins, input.fields);
       // It has no public name, because it cannot be called.
       const { source: server, name, reason } = tool;
-      return { name, server, tool: name, fingerprint: "", pin: "unknown", quarantined: reason };
+      return { name, ...originFields({ source: server, name }), fingerprint: "", pin: "unknown", quarantined: reason };
     });
     return { tools, total, ...next };
   },
@@ -169,6 +170,14 @@ function toolKey(tool: ToolCapability | Quarantined): string {
   return isCapability(tool) ? tool.name : JSON.stringify([tool.source, tool.name]);
 }
 
+/** In the words of commands and events, and in those that the lists had before. */
+export function originFields({
+  source,
+  name,
+}: CapabilityOrigin): Pick<ToolInfo, "serverId" | "mcpName" | "server" | "tool"> {
+  return { serverId: source, mcpName: name, server: source, tool: name };
+}
+
 interface PinStates {
   stateOf(source: string, tool: string): ToolInfo["pin"];
 }
@@ -178,8 +187,7 @@ function toolInfo(tool: ToolCapability, pins: PinStates, fields: "all" | "summar
   const quarantined = heldReason(tool);
   return {
     name,
-    server: origin.source,
-    tool: origin.name,
+    ...originFields(origin),
     ...definitionInfo(tool, fields),
     pin: pins.stateOf(origin.source, origin.name),
     ...(quarantined === undefined ? {} : { quarantined }),
@@ -235,6 +243,7 @@ function resourceInfo(resource: ResourceCapability | TemplateCapability): DeepRe
   const { mimeType } = definition;
   return {
     uri: name,
+    serverId: origin.source,
     server: origin.source,
     name: typeof definition.name === "string" ? definition.name : name,
     ...titleAndDescription(definition),
@@ -247,6 +256,8 @@ function promptInfo({ name, origin, definition }: PromptCapability): DeepReadonl
   const given: unknown = definition.arguments;
   return {
     name,
+    serverId: origin.source,
+    mcpName: origin.name,
     server: origin.source,
     prompt: origin.name,
     ...titleAndDescription(definition),

@@ -22,10 +22,15 @@ import {
 import { visibleServer, visibleServers } from "./visibility.ts";
 
 const serverHandlers = handlersOf({
-  listServers(input, { session }, { hub }) {
+  listServers(input, { session, caller }, { hub }) {
     const matching = visibleServers(hub, session).filter((info) => matchesServerFilter(info, input));
     const { entries, total, next } = pageOf(matching, input, ({ id }) => id);
-    return { servers: entries, total, ...next };
+    const seesEntries = caller.owner || caller.scopes.has("admin");
+    const servers = entries.map((info) => {
+      const { enabled, autoConnect, config } = hub.servers.entryOf(info.id);
+      return { ...info, enabled, autoConnect, ...(seesEntries ? { config } : {}) };
+    });
+    return { servers, total, ...next };
   },
 
   async getServer({ serverId }, { session }, { hub }) {

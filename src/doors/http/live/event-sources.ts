@@ -11,6 +11,7 @@ import type { AskRequest } from "../../../model/decision.ts";
 import type { ServerInfo, ServerState } from "../../../model/server-state.ts";
 import { isOpenclawId } from "../../../skills/registry/skill-id.ts";
 import type { StartRecord } from "../../../telemetry/call-record.ts";
+import { originFields } from "../api/catalog-handlers.ts";
 import type { DeepReadonly } from "../api/operation-handler.ts";
 import { serverSnapshot, type ServerSnapshot } from "../api/visibility.ts";
 
@@ -118,6 +119,8 @@ type Tools = Fields<"mcp.tools.discovered">["tools"];
 /** An event must not carry a whole catalog. */
 const MAX_TOOLS = 500;
 const MAX_DESCRIPTION_LENGTH = 300;
+/** Of the schemas of one event together, in characters of JSON. */
+const MAX_SCHEMA_LENGTH = 256 * 1024;
 /** Ids with a colon are not servers, and have events of their own. */
 const isServer = (source: string): boolean => !source.includes(":");
 
@@ -181,8 +184,13 @@ export class ToolEvents {
   }
 
   #publishTools(serverId: string, tools: readonly ToolCapability[]): void {
-    const shown = tools.slice(0, MAX_TOOLS).map((tool) => this.#summary(tool));
-    const fields = { serverId, tools: shown, truncated: tools.length > MAX_TOOLS ? true : undefined };
+    let room = MAX_SCHEMA_LENGTH;
+    const shown = tools.slice(0, MAX_TOOLS).map((tool) => {
+      const { inputSchema } = tool.definition;
+      room -= JSON.stringify(inputSchema).length;
+      return { ...this.#summary(tool), ...(room < 0 ? {} : { inputSchema }) };
+    });
+    const fields = { serverId, tools: shown, truncated: tools.length > MAX_TOOLS || room < 0 ? true : undefined };
     this.#publish("mcp.tools.discovered", fields, { server: serverSnapshot(this.#hub.config, serverId) });
   }
 
@@ -190,8 +198,7 @@ export class ToolEvents {
     const { title, description } = definition;
     return {
       name,
-      server: origin.source,
-      tool: origin.name,
+      ...originFields(origin),
       title: title === undefined ? undefined : truncate(title),
       description: description === undefined ? undefined : truncate(description),
       fingerprint,

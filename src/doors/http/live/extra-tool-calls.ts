@@ -111,15 +111,16 @@ export class ExtraTools {
   #give(session: Session, made: readonly Tool[]): Reply {
     const notices: SessionNotice[] = [];
     const stop = session.own.on("notice", (notice) => notices.push(notice));
+    let names: readonly string[];
     try {
-      session.own.setTools(this.#options.group, made);
+      ({ names } = session.own.setTools(this.#options.group, made));
     } finally {
       stop();
     }
     for (const each of this.#given) if (each.closed) this.#given.delete(each);
     if (made.length === 0) this.#given.delete(session);
     else this.#given.add(session);
-    return { session: session.id, tools: made.map(({ name }) => name), notices };
+    return { session: session.id, tools: names, notices };
   }
 
   #session(id: string | undefined): Session {

@@ -82,6 +82,8 @@ async function everything(hub: StagedHub): Promise<void> {
   const { outcome: _, durationMs: _d, resultBytes: _b, notes: _n, ...start } = callRecord({ callId: "c1" });
   hub.emit("call-start", start);
   hub.emit("call", callRecord({ callId: "c1", findings: [{ code: "hidden_text", severity: "high" }] }));
+  const found = { kinds: ["hidden_text"] as const, forgedMarkers: 1, blocked: false };
+  hub.emit("suspicious", { callId: "c1", session: "s", name: "files__read", server: "files", tool: "read", ...found });
   hub.emit("session", { session: hub.session, open: true });
   hub.emit("session", { session: hub.session, open: false });
 }
@@ -133,7 +135,7 @@ describe("the event feed", () => {
     ]);
   });
 
-  it("[oper-05b] tells the tools of the server that changed, without schemas, and says when it left some out", async () => {
+  it("[oper-05b] tells the tools of the server that changed, with their input schemas, and says when it left some out", async () => {
     const hub = await stagedHub({ mcpServers: { files: entry, notes: entry } });
     const ear = listen(feedOf(hub), operator, ["mcp.tools.*"]);
     hub.offer([tool("files", "read"), tool("toolcrib:skills", "x")]);
@@ -149,8 +151,11 @@ describe("the event feed", () => {
     expect(ear.heard[0]?.["tools"]).toEqual([
       {
         name: "files__read",
+        serverId: "files",
+        mcpName: "read",
         server: "files",
         tool: "read",
+        inputSchema: { type: "object" },
         description: "read of files",
         fingerprint: "files/read/read of files",
         pin: "same",

@@ -125,7 +125,7 @@ describe("[agent-02a] tools of the process behind a WebSocket", () => {
     expect(code(await call(session, "slow", { text: `${"a".repeat(50)}!` }))).toBe("invalid_arguments");
   });
 
-  it("are refused as a whole where one is wrong", async () => {
+  it("[whole-13e] are refused as a whole where one is wrong", async () => {
     const { talk, session } = await process();
     const wrong: [object, string][] = [
       [{ name: "no good", description: "x" }, "invalid_arguments"],
@@ -144,6 +144,9 @@ describe("[agent-02a] tools of the process behind a WebSocket", () => {
     // What is sound and too much is left out, and that is said.
     const reply = await command(talk, SET, { tools: many });
     expect(reply).toMatchObject({ ok: true, notices: [{ level: "warning", message: expect.stringContaining("t5") }] });
+    const { tools: given } = reply as unknown as { tools: string[] };
+    expect(given).not.toContain("t5");
+    expect(given.length).toBeGreaterThan(0);
     expect(await seen(session)).toEqual(["t0", "t1", "t2", "t3", "t4"]);
   });
 

@@ -61,7 +61,7 @@ const command: LiveConnection["command"] = (type, fields, options) => {
 };
 
 describe("[oper-05a] [oper-05b] a real hub over the WebSocket", () => {
-  it("servers: added, connected, used, changed, disconnected, removed", async () => {
+  it("[whole-14a] [whole-14b] servers: added, connected, used, changed, disconnected, removed", async () => {
     const { server } = await command("mcp.addServer", {
       serverId: "two",
       config: { ...misbehaving("ok"), autoConnect: false },
@@ -72,7 +72,19 @@ describe("[oper-05a] [oper-05b] a real hub over the WebSocket", () => {
     expect(await until("mcp.server.connected", ({ serverId }) => serverId === "two")).toBeDefined();
     const found = await until("mcp.tools.discovered", ({ serverId, tools }) => serverId === "two" && tools.length > 0);
     expect(found?.tools.map(({ tool }) => tool)).toContain("echo");
-    expect((await command("mcp.listServers", {})).servers.map(({ id }) => id)).toEqual(["one", "hidden", "two"]);
+    const named = { name: "two__echo", serverId: "two", mcpName: "echo", server: "two", tool: "echo" };
+    expect(found?.tools).toContainEqual(
+      expect.objectContaining({ ...named, inputSchema: expect.any(Object) as object }),
+    );
+    const listed = await command("mcp.listServers", {});
+    expect(listed.servers.map(({ id }) => id)).toEqual(["one", "hidden", "two"]);
+    expect(listed.servers.at(-1)).toMatchObject({
+      ...{ state: "ready", enabled: true, autoConnect: false },
+      config: { command: process.execPath, args: expect.any(Array) as unknown[] },
+    });
+    const seen = await reader.command("mcp.listServers", {});
+    expect(seen.servers.every(({ enabled, config }) => enabled && config === undefined)).toBe(true);
+    expect((await command("mcp.listTools", { serverId: "two" })).tools).toContainEqual(expect.objectContaining(named));
     expect((await until("mcp.servers.list"))?.servers).toHaveLength(3);
     const { tools } = await command("mcp.listTools", { serverId: "two" });
     expect((await until("mcp.tools.list"))?.tools).toEqual(tools);

@@ -74,7 +74,7 @@ export function ToolsTab({ serverId }: { readonly serverId: string }) {
                       search={{ server: serverId, tool: tool.name }}
                       className="text-accent hover:underline"
                     >
-                      {tool.tool}
+                      {tool.mcpName}
                     </Link>
                   }
                   extra={

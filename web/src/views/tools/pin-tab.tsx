@@ -12,7 +12,7 @@ import { PIN_WORDS, PinBadge } from "./pin-badge.tsx";
 
 export function PinTab({ tool }: { readonly tool: ToolInfo }) {
   const [asking, setAsking] = useState(false);
-  const pins = useOperation("listPins", { serverId: tool.server, kind: "tool", limit: 1000 });
+  const pins = useOperation("listPins", { serverId: tool.serverId, kind: "tool", limit: 1000 });
   const approve = useChange("changePins", {
     outdates: ["listPins", "listTools"],
     onSuccess: () => {
@@ -24,8 +24,8 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
     <div className="flex flex-col gap-4 p-4">
       <Loaded query={pins}>
         {({ pins: known }) => {
-          const pin = known.find((each) => each.tool === tool.tool && each.pinnedAt !== "");
-          const diff = known.find((each) => each.tool === tool.tool)?.diff ?? [];
+          const pin = known.find((each) => each.tool === tool.mcpName && each.pinnedAt !== "");
+          const diff = known.find((each) => each.tool === tool.mcpName)?.diff ?? [];
           return (
             <>
               <KeyValues
@@ -70,7 +70,7 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
         action="Approve"
         busy={approve.isPending}
         error={approve.error}
-        onConfirm={() => approve.mutate({ action: "approve", serverId: tool.server, tool: tool.tool })}
+        onConfirm={() => approve.mutate({ action: "approve", serverId: tool.serverId, tool: tool.mcpName })}
       >
         Agents then get <span className="font-mono break-all text-ink">{tool.name}</span> with its current description.
         Read the description and the changes first: the server wrote them.

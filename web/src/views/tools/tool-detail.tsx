@@ -52,8 +52,8 @@ function Known({ tool, onClose, onRename }: Omit<ToolDetailProps, "name"> & { re
             {tool.title !== undefined && <span className="break-words">{tool.title}</span>}
             <span>
               on{" "}
-              <Link to="/servers" search={{ server: tool.server }} className="text-accent hover:underline">
-                {tool.server}
+              <Link to="/servers" search={{ server: tool.serverId }} className="text-accent hover:underline">
+                {tool.serverId}
               </Link>
             </span>
             <PinBadge pin={tool.pin} />

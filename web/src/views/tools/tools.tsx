@@ -166,7 +166,7 @@ function ToolLine({ tool, chosen }: { readonly tool: ToolInfo; readonly chosen: 
         <span className="truncate font-mono text-sm font-medium">{tool.name}</span>
         {tool.quarantined !== undefined && <Badge tone="bad">not offered</Badge>}
         {(tool.pin === "changed" || tool.pin === "new") && <PinBadge pin={tool.pin} />}
-        <span className="ml-auto hidden shrink-0 text-sm text-faint sm:inline">{tool.server}</span>
+        <span className="ml-auto hidden shrink-0 text-sm text-faint sm:inline">{tool.serverId}</span>
       </span>
       <span className="truncate text-sm text-soft">{tool.description ?? tool.title ?? "No description"}</span>
     </Link>
