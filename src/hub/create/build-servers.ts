@@ -99,6 +99,7 @@ export async function buildServers(
     isOwnPort: (port) => isPublishedPort(port) || hubPorts(home).has(port),
     suspicion: (capability) => definitions.suspicion(capability),
     onReady: (connection) => subscriptions.renew(connection),
+    warn,
   });
   return { catalog, deps, connections, connectionSettings, definitions, subscriptions, sessionSources, pids, stderr };
 }
