@@ -17,7 +17,8 @@ export interface RealClient {
   /** As `toolcrib connect` knows it. */
   readonly id: string;
   readonly package: string;
-  readonly bin: string;
+  /** The program, below `node_modules`. */
+  readonly program: string;
   /** Its own file, as someone who uses it has one: the model, and a server under the name `own`. */
   setUp(ground: Ground, own: OwnServer): void;
   /** Besides HOME and PATH. */
@@ -37,7 +38,8 @@ function write(ground: Ground, file: string, content: string | object): void {
 const claudeCode: RealClient = {
   id: "claude-code",
   package: "@anthropic-ai/claude-code",
-  bin: "claude",
+  // The package has a script that links it, which is not run.
+  program: `@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`,
   setUp: (ground, own) =>
     write(ground, ".claude.json", { hasCompletedOnboarding: true, mcpServers: { own: { type: "stdio", ...own } } }),
   env: ({ model }) => ({
@@ -46,14 +48,14 @@ const claudeCode: RealClient = {
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
     DISABLE_AUTOUPDATER: "1",
   }),
-  args: (prompt) => ["-p", prompt, "--model", "scripted", "--allowedTools", "mcp__toolcrib"],
+  args: (prompt) => ["-p", prompt, "--model", "claude-sonnet-4-5", "--allowedTools", "mcp__toolcrib"],
   showsSkills: true,
 };
 
 const codex: RealClient = {
   id: "codex",
   package: "@openai/codex",
-  bin: "codex",
+  program: ".bin/codex",
   setUp: (ground, { command, args }) =>
     write(
       ground,
@@ -79,7 +81,7 @@ args = ${JSON.stringify(args)}
 const qwenCode: RealClient = {
   id: "qwen-code",
   package: "@qwen-code/qwen-code",
-  bin: "qwen",
+  program: ".bin/qwen",
   setUp: (ground, own) =>
     write(ground, ".qwen/settings.json", {
       security: { auth: { selectedType: "openai" } },
@@ -95,7 +97,7 @@ const qwenCode: RealClient = {
 const opencode: RealClient = {
   id: "opencode",
   package: "opencode-ai",
-  bin: "opencode",
+  program: `opencode-${process.platform}-${process.arch}/bin/opencode`,
   setUp: (ground, { command, args }) =>
     write(ground, ".config/opencode/opencode.json", {
       $schema: "https://opencode.ai/config.json",
@@ -121,7 +123,7 @@ const opencode: RealClient = {
 const geminiCli: RealClient = {
   id: "gemini-cli",
   package: "@google/gemini-cli",
-  bin: "gemini",
+  program: ".bin/gemini",
   setUp: (ground, own) =>
     write(ground, ".gemini/settings.json", {
       security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },

@@ -65,7 +65,7 @@ function folderOf({ id }: RealClient): string {
 
 function installed(client: RealClient): InstalledClient | undefined {
   const folder = folderOf(client);
-  const program = join(folder, "node_modules", ".bin", client.bin);
+  const program = join(folder, "node_modules", client.program);
   const manifest = join(folder, "node_modules", client.package, "package.json");
   if (!existsSync(program) || !existsSync(manifest)) return undefined;
   // A package's own manifest has a version.

@@ -1,7 +1,7 @@
 /** What the suite proves of one client: that Toolcrib finds it, imports from it, serves it both ways, and leaves no trace. */
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -26,6 +26,7 @@ export interface ClientReport {
 
 /** A client at its place: the program, and what it is started with. */
 export interface InstalledClient extends RealClient {
+  /** Its whole path. */
   readonly program: string;
   readonly version: string;
 }
@@ -148,7 +149,7 @@ class Scene {
     const requests = this.#model.requests.slice(from);
     const problems = this.#model.problems.join("; ");
     const offered = requests.flatMap(({ tools }) => tools.map(({ name }) => name));
-    const echo = offered.find(isEcho);
+    const echo = requests.map(echoIn).find((name) => name !== undefined);
     expect(echo !== undefined, `the model was offered no echo: ${[...new Set(offered)].join(" ")}; ${problems}; ${said}`);
     const long = [...new Set(offered)].filter((name) => name.length > 64);
     expect(long.length === 0, `names of more than 64 characters: ${long.join(" ")}`);
@@ -228,14 +229,27 @@ function isEchoed(result: { readonly text: string }): boolean {
   return result.text.includes(`Echo: ${WORD}`);
 }
 
+/** Also where the client only names its tools and has them looked up. */
+function echoIn({ tools, body }: ModelRequest): string | undefined {
+  const offered = tools.find(({ name }) => isEcho(name))?.name;
+  return offered ?? /\b[\w-]*toolcrib[\w-]*echo\b/.exec(JSON.stringify(body["messages"] ?? ""))?.[0];
+}
+
 /** Calls `echo` of Toolcrib once where it is offered, and then says so; anything else that a client asks is answered shortly. */
 function script(request: ModelRequest): Turn {
   const { tools, messages } = request;
-  if (process.env["DUMP"] !== undefined) appendFileSync(process.env["DUMP"], `${JSON.stringify(request)}\n`);
-  const echo = tools.find(({ name }) => isEcho(name));
-  if (messages.some(({ results }) => results.some(isEchoed))) return text(`The word was ${WORD}.`);
-  if (echo === undefined || messages.at(-1)?.role === "tool") return text("Nothing to do.");
-  return { calls: [{ name: echo.name, arguments: { message: WORD } }] };
+  const results = messages.flatMap((message) => message.results);
+  if (results.some(isEchoed)) return text(`The word was ${WORD}.`);
+  const echo = echoIn(request);
+  // A second failure is told by the steps.
+  if (echo === undefined || results.length > 1) return text("Nothing to do.");
+  const args = { message: WORD };
+  if (tools.some(({ name }) => name === echo)) return { calls: [{ name: echo, arguments: args }] };
+  const search = tools.find(({ name }) => /^tool_?search$/i.test(name));
+  if (search !== undefined && results.length === 0)
+    return { calls: [{ name: search.name, arguments: { query: `select:${echo}` } }] };
+  const relay = tools.some(({ name }) => name === "tool_call");
+  return { calls: [relay ? { name: "tool_call", arguments: { name: echo, arguments: args } } : { name: echo, arguments: args }] };
 }
 
 /** Relative paths and contents; folders that clients fill with caches are left out. */
