@@ -3,11 +3,14 @@ import type { Clock } from "../base/clock.ts";
 import { CallWindow, type SharedWindows, WINDOW_MS } from "./call-windows.ts";
 
 export interface CallLimitsOptions {
-  /** For each server and for each session: at most this many in any 60 seconds. */
-  readonly callsPerMinute: number;
+  /** Of one session, or of one caller whose sessions count together: at most this many in any 60 seconds. */
+  readonly callsPerMinute?: number | undefined;
   /** Calls in progress at once, for each server. */
   readonly concurrency: number;
 }
+
+/** Where `callsPerMinute` is not set: for everyone but the owner of a hub on one machine, who has no limit. */
+export const DEFAULT_CALLS_PER_MINUTE = 100;
 
 /** In a cluster, limits apply to all nodes together. */
 export interface LimitSharing {
@@ -24,33 +27,22 @@ export type LimitOutcome =
   /** `what` says for a person which limit refused whom; `limit` is its key in the config. For concurrency the wait is a guess. */
   | { readonly ok: false; readonly retryAfterMs: number; readonly what: string; readonly limit: string };
 
-interface CountedCall {
-  readonly server: string;
-  readonly caller: string;
-  /** All sessions of a user count together. */
+interface LimitedCaller {
+  /** The session, or the principal. */
+  readonly key: string;
+  /** Its sessions count together. */
   readonly isPrincipal: boolean;
-}
-
-interface SharedCall extends CountedCall {
-  readonly isShared: boolean;
-}
-
-/** `wait` as the windows say it. */
-interface SharedToken {
-  readonly wait: number | undefined;
-  /** When it was taken. */
-  readonly span: number;
+  readonly limit: number;
 }
 
 const CONCURRENCY_RETRY_MS = 1000;
-/** Above this many remembered servers and sessions, those quiet for a minute are dropped. */
+/** Above this many remembered callers, those quiet for a minute are dropped. */
 const SWEEP_ABOVE = 1024;
 
 export class CallLimits {
   readonly #clock: Clock;
   #options: CallLimitsOptions;
-  readonly #servers = new Map<string, CallWindow>();
-  readonly #sessions = new Map<string, CallWindow>();
+  readonly #callers = new Map<string, CallWindow>();
   #sharing: LimitSharing | undefined;
   readonly #inFlight = new Map<string, number>();
   #sweepAbove = SWEEP_ABOVE;
@@ -67,9 +59,8 @@ export class CallLimits {
     const isSame = options.callsPerMinute === this.#options.callsPerMinute;
     this.#options = options;
     if (isSame) return;
-    for (const windows of [this.#servers, this.#sessions]) {
-      for (const window of windows.values()) window.resize(options.callsPerMinute);
-    }
+    const { callsPerMinute = DEFAULT_CALLS_PER_MINUTE } = options;
+    for (const window of this.#callers.values()) window.resize(callsPerMinute);
   }
 
   /** From now on what is shared is counted together with others. */
@@ -77,36 +68,42 @@ export class CallLimits {
     this.#sharing = sharing;
   }
 
-  /** Counts a call against its server and its session, or refuses it; a refused call counts against nothing. */
-  take(server: string, session: string): LimitOutcome {
+  /** Counts a call against its session, or refuses it; a refused call counts against nothing. */
+  take(server: string, session: string, options: { readonly owner?: boolean } = {}): LimitOutcome {
+    const caller = this.#caller(session, undefined, options.owner);
     const now = this.#now();
-    const call = { server, caller: session, isPrincipal: false };
-    return this.#refusal(call, 1, now) ?? this.#admit(server, session, now);
+    return this.#refusal(server, caller, 1, now) ?? this.#admit(server, caller, now);
   }
 
   /**
    * The same together with all hubs that limits are shared with. A promise only if there are any and nothing is in hand.
-   * @param principal What the session has in common with sessions at other hubs, whose calls count together.
+   * @param principal What the session has in common with others, here and at other hubs, whose calls count together.
    */
   takeAcrossNodes(
     server: string,
     session: string,
     principal: string | undefined,
+    options: { readonly owner?: boolean } = {},
   ): LimitOutcome | Promise<LimitOutcome> {
     const sharing = this.#sharing;
-    if (sharing === undefined) return this.take(server, session);
-    const isShared = sharing.isShared(server);
-    const caller = principal ?? session;
+    const caller = this.#caller(session, principal, options.owner);
+    const nodes = sharing?.isShared(server) === true ? sharing.nodes() : 1;
     const now = this.#now();
-    const call = { server, caller, isPrincipal: principal !== undefined };
-    const refusal = this.#refusal(call, isShared ? sharing.nodes() : 1, now);
+    const refusal = this.#refusal(server, caller, nodes, now);
     if (refusal !== undefined) return refusal;
-    if (!isShared && principal === undefined) return this.#admit(server, caller, now);
-    return this.#takeShared(sharing, { ...call, isShared });
+    if (sharing === undefined || !caller.isPrincipal) return this.#admit(server, caller, now);
+    return this.#takeShared(sharing, server, caller);
+  }
+
+  #caller(session: string, principal: string | undefined, owner = false): LimitedCaller {
+    // In a cluster the owner is not alone with the machine.
+    const none = owner && this.#sharing === undefined ? Infinity : DEFAULT_CALLS_PER_MINUTE;
+    const limit = this.#options.callsPerMinute ?? none;
+    return { key: principal ?? session, isPrincipal: principal !== undefined, limit };
   }
 
   /** Decides with what this hub knows by itself. */
-  #refusal({ server, caller, isPrincipal }: CountedCall, nodes: number, now: number): LimitOutcome | undefined {
+  #refusal(server: string, caller: LimitedCaller, nodes: number, now: number): LimitOutcome | undefined {
     const inFlight = this.#inFlight.get(server) ?? 0;
     const { concurrency } = this.#options;
     if (inFlight >= shareOf(concurrency, nodes)) {
@@ -114,64 +111,34 @@ export class CallLimits {
       const what = `server ${server} already has ${inFlight} calls in progress (limits.concurrency is ${concurrency}${among})`;
       return { ok: false, retryAfterMs: CONCURRENCY_RETRY_MS, what, limit: "limits.concurrency" };
     }
-    const serverWait = this.#servers.get(server)?.wait(now) ?? 0;
-    const callerWait = this.#sessions.get(caller)?.wait(now) ?? 0;
-    if (serverWait === 0 && callerWait === 0) return undefined;
-    return usedUp({ server, serverWait, callerWait, isPrincipal, callsPerMinute: this.#options.callsPerMinute });
+    const wait = caller.limit === Infinity ? 0 : (this.#callers.get(caller.key)?.wait(now) ?? 0);
+    return wait > 0 ? usedUp(caller, wait) : undefined;
   }
 
-  #takeShared(sharing: LimitSharing, call: SharedCall): LimitOutcome | Promise<LimitOutcome> {
-    const { server, caller, isShared, isPrincipal } = call;
-    const { callsPerMinute } = this.#options;
+  #takeShared(sharing: LimitSharing, server: string, caller: LimitedCaller): LimitOutcome | Promise<LimitOutcome> {
     // Counted from here on, so that calls that wait for their portion do not all find room.
     const slot = this.#enter(server);
     const { windows } = sharing;
-    const takeOf = (key: string | undefined): SharedToken | Promise<SharedToken> => {
-      const token = (wait: number | undefined): SharedToken => ({ wait, span: windows.span });
-      const answer = key === undefined ? 0 : windows.take(key, callsPerMinute);
-      return answer instanceof Promise ? answer.then(token) : token(answer);
-    };
-    const serverKey = isShared ? `server ${server}` : undefined;
-    const callerKey = isPrincipal ? `session ${caller}` : undefined;
-    const finish = (ofServer: SharedToken, ofCaller: SharedToken): LimitOutcome => {
-      const nodes = sharing.nodes();
-      const waits = [
-        ofServer.wait ?? this.#waitAlone(this.#servers.get(server), nodes),
-        ofCaller.wait ?? this.#waitAlone(this.#sessions.get(caller), nodes),
-      ] as const;
-      if (waits[0] > 0 || waits[1] > 0) {
+    const key = `session ${caller.key}`;
+    const finish = (answer: number | undefined): LimitOutcome => {
+      // Where the others cannot be heard of, each keeps to its part.
+      const part = shareOf(caller.limit, sharing.nodes());
+      const wait = answer ?? this.#callers.get(caller.key)?.waitWithin(part, this.#now()) ?? 0;
+      if (wait > 0) {
         slot.release();
-        if (ofServer.wait === 0 && serverKey !== undefined) windows.putBack(serverKey, ofServer.span);
-        if (ofCaller.wait === 0 && callerKey !== undefined) windows.putBack(callerKey, ofCaller.span);
-        const isAlone = (waits[1] > waits[0] ? ofCaller : ofServer).wait === undefined;
-        return usedUp({
-          ...{ server, serverWait: waits[0], callerWait: waits[1], callsPerMinute, isPrincipal },
-          share: isAlone && nodes > 1 ? shareOf(callsPerMinute, nodes) : undefined,
-        });
+        return usedUp(caller, wait, answer === undefined ? part : undefined);
       }
-      if (ofServer.wait === undefined && serverKey !== undefined) windows.owe(serverKey);
-      if (ofCaller.wait === undefined && callerKey !== undefined) windows.owe(callerKey);
-      this.#count(server, caller, this.#now());
+      if (answer === undefined) windows.owe(key);
+      this.#count(caller, this.#now());
       return slot;
     };
-    const [ofServer, ofCaller] = [takeOf(serverKey), takeOf(callerKey)];
-    if (!(ofServer instanceof Promise) && !(ofCaller instanceof Promise)) return finish(ofServer, ofCaller);
-    return Promise.all([ofServer, ofCaller]).then((answers) => finish(...answers));
+    const answer = windows.take(key, caller.limit);
+    return answer instanceof Promise ? answer.then(finish) : finish(answer);
   }
 
-  /** Where the others cannot be heard of, each keeps to its part. */
-  #waitAlone(window: CallWindow | undefined, nodes: number): number {
-    return window?.waitWithin(shareOf(this.#options.callsPerMinute, nodes), this.#now()) ?? 0;
-  }
-
-  #admit(server: string, session: string, now: number): LimitOutcome {
-    this.#count(server, session, now);
+  #admit(server: string, caller: LimitedCaller, now: number): LimitOutcome {
+    this.#count(caller, now);
     return this.#enter(server);
-  }
-
-  #count(server: string, session: string, now: number): void {
-    this.#record(this.#servers, server, now);
-    this.#record(this.#sessions, session, now);
   }
 
   #enter(server: string): Extract<LimitOutcome, { ok: true }> {
@@ -191,7 +158,7 @@ export class CallLimits {
 
   /** Drops what is remembered of a session that has ended. */
   forget(session: string): void {
-    this.#sessions.delete(session);
+    this.#callers.delete(session);
   }
 
   /** Calls in progress, by server. */
@@ -199,25 +166,24 @@ export class CallLimits {
     return this.#inFlight;
   }
 
-  /** How many servers and sessions are remembered. */
+  /** How many callers are remembered. */
   get remembered(): number {
-    return this.#servers.size + this.#sessions.size;
+    return this.#callers.size;
   }
 
-  #record(windows: Map<string, CallWindow>, key: string, now: number): void {
-    let window = windows.get(key);
+  #count({ key, limit }: LimitedCaller, now: number): void {
+    if (limit === Infinity) return;
+    let window = this.#callers.get(key);
     if (window === undefined) {
       if (this.remembered >= this.#sweepAbove) this.#sweep(now);
-      window = new CallWindow(this.#options.callsPerMinute);
-      windows.set(key, window);
+      window = new CallWindow(limit);
+      this.#callers.set(key, window);
     }
     window.record(now);
   }
 
   #sweep(now: number): void {
-    for (const windows of [this.#servers, this.#sessions]) {
-      for (const [key, window] of windows) if (window.quietSince <= now - WINDOW_MS) windows.delete(key);
-    }
+    for (const [key, window] of this.#callers) if (window.quietSince <= now - WINDOW_MS) this.#callers.delete(key);
     // Doubling keeps the sweep's cost per call constant when all that is left is busy.
     this.#sweepAbove = Math.max(SWEEP_ABOVE, this.remembered * 2);
   }
@@ -231,23 +197,13 @@ export class CallLimits {
   }
 }
 
-interface UsedUp {
-  readonly server: string;
-  readonly serverWait: number;
-  readonly callerWait: number;
-  /** The limit that refused, which may have been changed in the meantime. */
-  readonly callsPerMinute: number;
-  readonly isPrincipal: boolean;
-  /** This node's part, where it could not ask the others. */
-  readonly share?: number | undefined;
-}
-
-function usedUp({ server, serverWait, callerWait, callsPerMinute, isPrincipal, share }: UsedUp): LimitOutcome {
-  const caller = isPrincipal ? "this user" : "this session";
-  const who = callerWait > serverWait ? caller : `server ${server}`;
-  const part = share === undefined ? "" : `, of which this node has ${share} while the store does not answer`;
-  const what = `${who} has used up its calls (limits.callsPerMinute is ${callsPerMinute}${part})`;
-  return { ok: false, retryAfterMs: Math.max(serverWait, callerWait), what, limit: "limits.callsPerMinute" };
+/** @param part Of this node, where it could not ask the others. */
+function usedUp({ isPrincipal, limit }: LimitedCaller, retryAfterMs: number, part?: number): LimitOutcome {
+  const who = isPrincipal ? "this user" : "this session";
+  const share =
+    part === undefined || part === limit ? "" : `, of which this node has ${part} while the store does not answer`;
+  const what = `${who} has used up its calls (limits.callsPerMinute is ${limit}${share})`;
+  return { ok: false, retryAfterMs, what, limit: "limits.callsPerMinute" };
 }
 
 /** Rounded up, so that every node gets something. */

@@ -3,6 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import { DEFAULT_CALLS_PER_MINUTE } from "../../policy/call-limits.ts";
 import { AccessTokens, isAudience } from "./access-tokens.ts";
 import { type BearerTokens, loadTokens, LOCAL_SCOPES } from "./bearer-tokens.ts";
 import { hostInUrl, type HostRules, hostRules, isLoopbackHost, isWildcard } from "./hosts.ts";
@@ -30,8 +31,8 @@ export interface HttpAccessOptions {
 const REQUESTS_PER_CALL = 60;
 
 /** Of one caller. */
-export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number): number {
-  return limits.requestsPerMinute ?? callsPerMinute * REQUESTS_PER_CALL;
+export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number | undefined): number {
+  return limits.requestsPerMinute ?? (callsPerMinute ?? DEFAULT_CALLS_PER_MINUTE) * REQUESTS_PER_CALL;
 }
 
 /** The refusal of a caller who has used up its requests, with the limit that the config sets. */
@@ -55,7 +56,7 @@ export function tooManyRequests(what: string, waitMs: number, http: HttpConfig, 
 /** Rejects with `invalid_config` if everyone could enter, or no one. */
 export async function createHttpAccess(
   http: HttpConfig,
-  callsPerMinute: number,
+  callsPerMinute: number | undefined,
   parts: HttpAccessOptions,
 ): Promise<HttpAccess> {
   assertProtected(http);

@@ -28,7 +28,7 @@ const { createServer } = process.getBuiltinModule("node:http");
 export interface ListenerOptions {
   readonly http: HttpConfig;
   /** `limits.callsPerMinute` of the hub. */
-  readonly callsPerMinute: number;
+  readonly callsPerMinute: number | undefined;
   readonly routes: readonly HttpRoute[];
   /** Resolves the references of a text. */
   readonly resolve: (text: string) => Promise<string>;
@@ -90,7 +90,7 @@ export class HttpListener {
   #server: Server | undefined;
   #upgrades: Upgrades | undefined;
   #pipeline: RequestPipeline | undefined;
-  #callsPerMinute: number;
+  #callsPerMinute: number | undefined;
   #port = 0;
   #stopping = false;
   readonly #forwarder: RequestForwarder | undefined;

@@ -118,13 +118,19 @@ function bareNames({ config }: Hub, all: readonly Named[]): ReadonlyMap<string, 
   const [server] = sources;
   // A role's own server may come beside the one that was asked for.
   if (server === undefined || sources.size > 1) return new Map();
-  const own = all.filter(({ origin }) => origin.source === server);
-  const taken = new Set(all.filter(({ origin }) => origin.source !== server).map(({ name }) => name));
+  const isTools = all.every(({ kind }) => kind === "tool");
+  const overrides = isTools ? config.servers.find(({ id }) => id === server)?.overrides : undefined;
+  // A name that a role or a view gives is whole as it is.
+  const isPrefixed = (each: Named): boolean =>
+    each.origin.source === server && !(each.kind === "tool" && each.shape?.isRenamed === true);
+  const own = all.filter(isPrefixed);
+  const taken = new Set(all.filter((each) => !isPrefixed(each)).map(({ name }) => name));
   const naming = new Naming(config.config.tools.naming, [{ id: server, toolPrefix: "" }]);
   const bare = naming.serverNames(
     server,
     own.map(({ origin }) => origin.name),
     taken,
+    overrides,
   );
   return new Map(own.map(({ name, origin }) => [name, bare.get(origin.name) ?? name]));
 }

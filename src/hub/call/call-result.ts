@@ -67,6 +67,7 @@ export async function inspectCallResult(
   const bytes = (call.resultBytes = inspection.bytes);
   taintSession(call, target);
   const passed = inspection.verdict === "changed" ? inspection.result : raw;
+  if (inspection.verdict === "changed") call.forgedMarkers += inspection.forgedMarkers;
   // Hooks look at the whole, so that nothing is kept that they withhold.
   const whole = seen === undefined ? passed : withNotes(await path.hooks.after(seen, passed, call.notes), call.notes);
   const result = leavesProcess(call, target) ? withoutDetails(whole) : whole;

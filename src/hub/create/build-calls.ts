@@ -57,6 +57,8 @@ export async function buildCalls(
   const parts: HubParts = {
     ...{ clock, cluster, redactor, registry, catalog, sessionSources, skills, definitions, approvals, limits, tracing },
     servers: connections,
+    secrets: base.opened.secrets,
+    warn: (server, message) => events.emit("warning", { server, message }),
     taints: sessions.taints,
     hooks: new HookChain(),
     audit: auditSink(auditLog, events),

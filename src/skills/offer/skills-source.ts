@@ -87,7 +87,7 @@ export class SkillsSource implements Source {
       }
       case "prompt": {
         const skill = this.#named(use.name);
-        const text = await skillInstructions(skill, use.arguments[ARGUMENTS] ?? "");
+        const text = await skillInstructions(skill, use.arguments?.[ARGUMENTS] ?? "");
         return {
           description: skill.facts.description,
           messages: [{ role: "user", content: { type: "text", text } }],

@@ -177,7 +177,7 @@ export class LocalServer {
 
 /** The state of a connection that had no listener so far. */
 function stateOf(connection: ServerConnection): ServerState {
-  const { state, connectedAt, lastError, hint, problem } = connection.info();
+  const { state, connectedAt, lastError, hint, problem, attempts } = connection.info();
   const reason = lastError ?? "it did not become ready";
   const why = { reason, hint, problem };
   switch (state) {
@@ -186,10 +186,10 @@ function stateOf(connection: ServerConnection): ServerState {
     case "degraded":
       return { kind: state, since: Date.parse(connectedAt ?? ""), missedPings: 1, reason };
     case "failed":
-      return { kind: state, ...why };
+      return { kind: state, ...why, attempts };
     case "restarting": {
-      const { attempt = 1, nextAt = "" } = connection.info().restart ?? {};
-      return { kind: state, attempt, nextAt: Date.parse(nextAt), ...why };
+      const { attempt = 1, nextAt = "", delayMs = 0 } = connection.info().restart ?? {};
+      return { kind: state, attempt, nextAt: Date.parse(nextAt), delayMs, ...why };
     }
     default:
       return { kind: state };

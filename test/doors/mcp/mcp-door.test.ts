@@ -45,6 +45,35 @@ describe("[gate-02e] in-process tools", () => {
     });
   });
 
+  it("[whole-07b] lists a tool of the program's own without a root union, and calls it as before", async () => {
+    const find = {
+      ...echo,
+      name: "find",
+      parameters: {
+        oneOf: [
+          { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
+          { type: "object", properties: { email: { type: "string" } }, required: ["email"] },
+        ],
+      },
+      execute: async (_id: string, params: object) => ({
+        content: [{ type: "text" as const, text: JSON.stringify(params) }],
+      }),
+    };
+    const { door } = await doorOn({}, { registry: registryWith(find) });
+    const client = new LegacyClient(door);
+    await client.initialize();
+    const { result } = await client.request("tools/list");
+    const text = { type: "string" };
+    expect(result?.["tools"]).toMatchObject([
+      { name: "find", inputSchema: { type: "object", properties: { id: text, email: text } } },
+    ]);
+    expect(JSON.stringify(result)).not.toContain("oneOf");
+    const called = await client.request("tools/call", { name: "find", arguments: { email: "a@b.example" } });
+    expect(JSON.stringify(called.result)).toContain("a@b.example");
+    const wrong = await client.request("tools/call", { name: "find", arguments: {} });
+    expect(JSON.stringify(wrong)).toMatch(/isError":true|error/);
+  });
+
   it("report updates as progress under the client's own token, before the answer", async () => {
     const slow = {
       name: "slow",
@@ -172,10 +201,9 @@ describe("the handshake", () => {
     const handshake = client.request("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo });
     client.session.notify({ jsonrpc: "2.0", method: "notifications/initialized" });
     const second = await client.request("initialize", {});
-    const { result } = await client.request("tools/list");
     expect((await handshake).result).toMatchObject({ protocolVersion: "2025-11-25" });
     expect(second.error?.code).toBe(-32600);
-    expect(JSON.stringify(result)).toContain("e__echo");
+    await eventually(async () => toolNames((await client.request("tools/list")).result).includes("e__echo"));
     registry.register({ ...echo, name: "later" });
     await eventually(() => client.noticed("notifications/tools/list_changed")[0]);
   });

@@ -112,7 +112,13 @@ describe("[gate-02a] a legacy server that asks a modern client in the middle of 
 
   it("does not take a question for roots for the reason why a call failed", async () => {
     const key = { caller: "ada", method: "resources/read", params: { uri: "none://such" } };
-    const call = new ParkableCall(new ParkedCalls(new FakeClock()), key, { owner: true }, {}, { send: () => {} });
+    const call = new ParkableCall(
+      new ParkedCalls(new FakeClock()),
+      key,
+      { owner: true },
+      {},
+      { sink: { send: () => {} }, progressToken: undefined },
+    );
     const context = { server: "e", signal: new AbortController().signal };
     await expect(call.client.listRoots?.(context)).rejects.toMatchObject({ code: "denied" });
     expect(call.missingCapability()).toBeUndefined();

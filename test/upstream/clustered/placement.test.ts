@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { LeaseState } from "../../../src/cluster/cluster.ts";
-import { lessLoadedNodes, serverCounts, planClaims, rankNodes, claimTurn } from "../../../src/upstream/clustered/replica.ts";
+import {
+  lessLoadedNodes,
+  serverCounts,
+  planClaims,
+  rankNodes,
+  claimTurn,
+} from "../../../src/upstream/clustered/replica.ts";
 
 const lease = (key: string, holder: string): LeaseState => ({ key, holder, term: 1, value: {} });
 const NODES = ["a", "b", "c"];

@@ -314,6 +314,7 @@ const EXTRA_STATUSES: Partial<Record<OperationName, readonly number[]>> = {
   importSkills: [404, 409],
   removeSkill: [409],
   changePins: [404, 409],
+  overrideTool: [404, 409],
 };
 
 /** The error statuses that an operation can have. */

@@ -239,7 +239,7 @@ export class McpHttp {
   }
 
   #scopeOf({ path, query, caller, response }: HttpExchange, base: string): ViewScope | undefined {
-    const choice = requestedScope(base, path, query, caller);
+    const choice = requestedScope(base, path, query, caller, this.#transport.door.scopeNames);
     if (choice.ok) return choice.scope;
     if (choice.reason === "no such path") {
       refuseWithError(response, null, { code: "not_found", message: `There is nothing at ${path}.` });

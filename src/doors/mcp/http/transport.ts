@@ -20,7 +20,7 @@ export type EngineSession = Pick<LegacySession, "version" | "request" | "notify"
   Partial<Pick<LegacySession, "isOver">>;
 
 /** The parts of the door that a transport uses. */
-export interface Engine extends Pick<McpDoor, "modern" | "toolDefinition" | "close"> {
+export interface Engine extends Pick<McpDoor, "modern" | "toolDefinition" | "scopeNames" | "close"> {
   openSession(origin: RequestOrigin, sink: MessageSink): EngineSession;
 }
 
