@@ -191,9 +191,7 @@ export class SessionServerSet {
         onLoopback: (hostname) => {
           if (warned.has(hostname)) return;
           warned.add(hostname);
-          host.warn(
-            `The server "${name}" of a session is at ${hostname}, which is the machine that Toolcrib runs on.`,
-          );
+          host.warn(`The server "${name}" of a session is at ${hostname}, which is the machine that Toolcrib runs on.`);
         },
       }),
       logLevel,

@@ -89,7 +89,11 @@ const qwenCode: RealClient = {
       privacy: { usageStatisticsEnabled: false },
       mcpServers: { own },
     }),
-  env: ({ model }) => ({ OPENAI_BASE_URL: `${model}/v1`, OPENAI_API_KEY: "a-key-0123456789", OPENAI_MODEL: "scripted" }),
+  env: ({ model }) => ({
+    OPENAI_BASE_URL: `${model}/v1`,
+    OPENAI_API_KEY: "a-key-0123456789",
+    OPENAI_MODEL: "scripted",
+  }),
   args: (prompt) => ["-p", prompt, "--yolo"],
   showsSkills: true,
 };

@@ -44,7 +44,8 @@ async function main(): Promise<number> {
 
 /** Installs what is missing while there is a network, then runs itself again without one. */
 async function enterNetwork(clients: readonly RealClient[]): Promise<number> {
-  for (const client of clients) if (installed(client) === undefined || process.argv.includes("--update")) install(client);
+  for (const client of clients)
+    if (installed(client) === undefined || process.argv.includes("--update")) install(client);
   const missing = clients.filter((client) => installed(client) === undefined).map(({ id }) => id);
   if (missing.length > 0) {
     console.error(`Could not be installed: ${missing.join(", ")}`);
@@ -92,7 +93,10 @@ function writeRuns(rows: readonly string[]): void {
   const kept = doc.slice(from, doc.indexOf(end)).trimEnd().split("\n");
   const idOf = (row: string): string => row.split("|")[1]?.trim() ?? "";
   const renewed = new Map([...kept, ...rows].map((row) => [idOf(row), row]));
-  writeFileSync(CLIENTS_DOC, `${doc.slice(0, from)}${[...renewed.values()].join("\n")}\n${doc.slice(doc.indexOf(end))}`);
+  writeFileSync(
+    CLIENTS_DOC,
+    `${doc.slice(0, from)}${[...renewed.values()].join("\n")}\n${doc.slice(doc.indexOf(end))}`,
+  );
 }
 
 process.exitCode = await main();

@@ -150,7 +150,10 @@ class Scene {
     const problems = this.#model.problems.join("; ");
     const offered = requests.flatMap(({ tools }) => tools.map(({ name }) => name));
     const echo = requests.map(echoIn).find((name) => name !== undefined);
-    expect(echo !== undefined, `the model was offered no echo: ${[...new Set(offered)].join(" ")}; ${problems}; ${said}`);
+    expect(
+      echo !== undefined,
+      `the model was offered no echo: ${[...new Set(offered)].join(" ")}; ${problems}; ${said}`,
+    );
     const long = [...new Set(offered)].filter((name) => name.length > 64);
     expect(long.length === 0, `names of more than 64 characters: ${long.join(" ")}`);
     const result = requests.flatMap(({ messages }) => messages.flatMap(({ results }) => results)).find(isEchoed);
@@ -249,7 +252,11 @@ function script(request: ModelRequest): Turn {
   if (search !== undefined && results.length === 0)
     return { calls: [{ name: search.name, arguments: { query: `select:${echo}` } }] };
   const relay = tools.some(({ name }) => name === "tool_call");
-  return { calls: [relay ? { name: "tool_call", arguments: { name: echo, arguments: args } } : { name: echo, arguments: args }] };
+  return {
+    calls: [
+      relay ? { name: "tool_call", arguments: { name: echo, arguments: args } } : { name: echo, arguments: args },
+    ],
+  };
 }
 
 /** Relative paths and contents; folders that clients fill with caches are left out. */
