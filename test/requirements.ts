@@ -666,12 +666,22 @@ export const REQUIREMENTS = {
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
+  "whole-23a":
+    "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",
+  "whole-23b": "The link of a tool to its page leads to its server, also where two servers name their pages alike.",
+  "whole-23c":
+    "A page that calls tools by its server's own names reaches that server and no other, under the same rules.",
+  "whole-23d": "Servers are offered the extension of MCP Apps.",
   "whole-25a": "prompts/get without arguments reaches the server without.",
   "whole-25b":
     "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",
   "whole-25c":
     "URL-mode elicitation passes between eras: questions, ids, and the legacy refusal until an address is visited.",
   "whole-33a": "Progress after input_required comes under the progress token of the retry.",
+  "whole-26a":
+    "The conformance comparison names every check that differs, scored or not; what is accepted quotes the specification.",
+  "whole-27a": "Keys of our own in _meta are in reverse DNS notation; for one version the former ones are written too.",
+  "whole-31a": "A result without findings has no mark of ours; one with findings does.",
   "whole-28a": "A server that is stuck keeps no client from the lists of the others, in either era.",
   "whole-28b": "One that comes late is announced by list_changed.",
   "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",
@@ -694,4 +704,20 @@ export const REQUIREMENTS = {
   "shape-06b": "A view is served at /mcp/<view>, and a single server at /mcp/<server> with bare names.",
   "shape-06c": "A view narrows what a role may use, and a role can name the views that it has.",
   "shape-07a": "What a server gets is what it would have got from a caller who filled in the original definition.",
+  "whole-15a":
+    "The reply of an import and its event say what is missing: programs, variables, settings, systems, servers.",
+  "whole-15b": "An import of a folder sends an event for each skill, and one with numbers.",
+  "whole-16a": "A damaged record disables one skill, which is listed as broken and can be removed or imported again.",
+  "whole-17a":
+    "Manifests have an icon, keywords, tools as objects and a source; openclaw commands give ids of OpenClaw.",
+  "whole-18a":
+    "A skill whose MCP servers are missing needs setup wherever skills are shown, with the command that does it.",
+  "whole-19a": "Two skills that need one package with different parameters get two servers.",
+  "whole-19b": "A server in the client's own file counts as there for a skill of that client.",
+  "whole-19c": "A command of a skill that begins with ./ is a program in its folder.",
+  "whole-20a": "Required servers are validated strictly, with --strict too; validate exits with 1 on errors.",
+  "whole-21a": "Servers that come as images get their arguments, variables and mounts, or run without a container.",
+  "whole-22a":
+    "A description that YAML would cut is kept whole with a warning, and so is a block without its last brace.",
+  "whole-36c": "A skill for several clients that share a folder is installed once.",
 } as const;

@@ -427,6 +427,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     options: [
       { flags: "--strict", summary: "validate: check strictly against the Agent Skills standard" },
+      { flags: "--warn-only", summary: "validate: exit with 0 even if a skill is invalid" },
       { flags: "--select <names>", summary: "import, install: only these skills, separated by commas" },
       { flags: "--all", summary: "import, install, update: all skills that are found" },
       { flags: "--with-mcp", summary: "install: also set up the MCP servers that the skill needs" },

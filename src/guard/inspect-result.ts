@@ -41,6 +41,8 @@ export interface UntrustedOrigin {
   /** Names the boundary of this result where it is wrapped; no one outside can know it in advance. */
   readonly boundary: string;
   readonly wrap: boolean;
+  /** Marks a result without findings too. A wrapped one always is. */
+  readonly marksAll?: boolean;
   readonly onSuspicious: GuardRules["onSuspicious"];
   readonly place: Place;
   readonly sensitivity: Sensitivity;
@@ -106,6 +108,11 @@ function applyGuardRules({ result, bytes, texts, found }: Scanned, source: Untru
   };
   const wrapped = source.wrap ? mapTexts(clean, wrap) : clean;
   if (count > MAX_WRAPPED_TEXTS) return tooManyTexts();
+  if (serious.length === 0 && !source.wrap && source.marksAll !== true) {
+    return isToChange
+      ? { verdict: "changed", bytes, findings, forgedMarkers, result: clean }
+      : { verdict: "pass", bytes, findings };
+  }
   const mark = {
     server: source.server,
     tool: source.tool,

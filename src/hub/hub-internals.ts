@@ -139,6 +139,11 @@ export class HubInternals {
     return this.#deps.current.resourceOrigin(session, uri);
   }
 
+  /** The URI under which a session reads what a source has under another. */
+  publicUri(session: Session, source: string, uri: string): string {
+    return this.#wiring.pathFor(session).catalog.publicUri(source, uri);
+  }
+
   /**
    * The tools to show to a client: all that the session sees, or above `tools.max` a choice of them and the search tools.
    * Those left out can still be called by name.
@@ -156,7 +161,7 @@ export class HubInternals {
   lists(session: Session): { readonly view: View; readonly tools: readonly ToolCapability[] } {
     const { views, offered } = this.#wiring;
     const view = views.of(session);
-    return { view, tools: offered.of(session, {}, view) };
+    return { view, tools: offered.of(session, { apps: true }, view) };
   }
 
   /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */

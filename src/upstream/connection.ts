@@ -65,7 +65,7 @@ export class Connection implements Source {
   #lastError: string | null = null;
   #logLevel: string | undefined;
   #retiring: Promise<void> | undefined;
-  /** What an eager server listed in an earlier run, until its first attempt. */
+  /** The lists of an eager server from an earlier run, until its first attempt. */
   #fromEarlierRun: ServerLists | undefined;
   /** Whether that is what is listed. */
   #isRecalled = false;

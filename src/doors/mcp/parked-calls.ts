@@ -49,7 +49,7 @@ export interface InputRequired {
   readonly requestState: string;
 }
 
-/** What is particular to one request of a call. */
+/** The parts of a call that belong to one of its requests. */
 interface Round {
   readonly sink: MessageSink;
   readonly progressToken: ProgressToken | undefined;

@@ -6,10 +6,13 @@ import type { Capability } from "../../model/capability.ts";
 import type { AskCallback } from "../../model/decision.ts";
 import { type ErrorObject, type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { hasUiExtension } from "../../model/mcp-apps.ts";
 import { URL_ELICITATION_REQUIRED } from "../../model/protocol.ts";
 import type { Era, RequestId, RpcError } from "../../model/protocol.ts";
 import type { ClientSide, InputRound } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
+import { withoutEmptyMark } from "../../guard/wrap-untrusted.ts";
+import { appToolName, fromPageUri, notePage, withPublicLinks } from "./apps.ts";
 import { asListed, publicName } from "./client-names.ts";
 import {
   type Encoded,
@@ -69,8 +72,11 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
     "tools/list",
     (hub, incoming) =>
       answerList(incoming, "tools", () => {
-        const { session } = incoming;
-        return asListed(hub, incoming, hub.internals.offered(session), hub.view(session).tools);
+        const { session, client } = incoming;
+        // A host that shows pages keeps their tools from its model itself.
+        const apps = hasUiExtension(client.capabilities);
+        const tools = withPublicLinks(hub, session, hub.internals.offered(session, { apps }));
+        return asListed(hub, incoming, tools, hub.view(session).tools);
       }),
   ],
   ["resources/list", (hub, incoming) => answerList(incoming, "resources", () => hub.view(incoming.session).resources)],
@@ -109,7 +115,8 @@ async function answerList(
 
 async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const name = publicName(hub, incoming, stringParam(params, "name", method), () => hub.view(session).tools);
+  const given = publicName(hub, incoming, stringParam(params, "name", method), () => hub.view(session).tools);
+  const name = appToolName(hub, session, incoming.client, given);
   const args = objectParam(params, "arguments", method) ?? {};
   const { task } = params;
   if (task !== undefined) throw invalidParams("Tasks are not supported: call the tool without `task`.");
@@ -120,8 +127,9 @@ async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
 
 async function readResource(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const uri = stringParam(params, "uri", method);
+  const uri = fromPageUri(stringParam(params, "uri", method));
   const outcome = await hub.read({ session, uri, ...callOptions(incoming, otherParams(params, ["uri"])) });
+  if (outcome.ok) notePage(hub, session, uri);
   return encodeOutcome(incoming, outcome, { ttlMs: 0, cacheScope: "private" });
 }
 
@@ -211,7 +219,7 @@ export function encodeOutcome(incoming: IncomingRequest, outcome: Outcome, cache
   const instead = outcome.ok ? undefined : incoming.failureOverride?.();
   if (instead !== undefined) return encodeError(id, instead);
   if (outcome.ok || outcome.result !== undefined) {
-    const result = outcome.result ?? {};
+    const result = withoutEmptyMark(outcome.result ?? {});
     return encodeResultText(
       id,
       JSON.stringify(era === "modern" ? toModernResult(result, cacheFields) : toLegacyResult(result)),

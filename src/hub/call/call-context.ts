@@ -147,6 +147,8 @@ export interface OfferOptions {
   readonly first?: ((tool: ToolCapability) => boolean) | undefined;
   /** Those that are not offered, and can still be called by name. */
   readonly without?: ((tool: ToolCapability) => boolean) | undefined;
+  /** With the tools that are only for pages of their server (MCP Apps): for clients that show such pages. */
+  readonly apps?: boolean | undefined;
 }
 
 export interface ToolsOptions extends OfferOptions {

@@ -37,7 +37,7 @@ export async function buildCalls(
   );
   const serverSkills = new ServerSkillOffers({
     sources: () => skills,
-    machine: () => thisMachine(env),
+    machine: () => thisMachine(env, current.config.servers),
     mask: redactor.maskContent,
     warn: (message, server) => events.emit("warning", { server, message }),
   });

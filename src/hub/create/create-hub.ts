@@ -128,7 +128,7 @@ async function startHub(
       registry: importedSkills,
       home,
       env,
-      machine: () => thisMachine(env),
+      machine: () => thisMachine(env, current.config.servers),
       config: () => current.config,
       refresh: () => reloader.refreshSkills(),
       events,

@@ -128,12 +128,12 @@ function reuseUnchanged(before: readonly OfferedSkill[], after: readonly Offered
 }
 
 function isSameSkill(a: OfferedSkill, b: OfferedSkill): boolean {
-  const essence = ({ key, facts, missing, findings, source, dir }: OfferedSkill): unknown => [
+  const essence = ({ key, facts, missing, findings, from, dir }: OfferedSkill): unknown => [
     key,
     facts.digest,
     missing,
     findings,
-    source,
+    from,
     dir,
   ];
   return isDeepStrictEqual(essence(a), essence(b));

@@ -201,3 +201,20 @@ describe("[whole-33a] progress of a call that asks in between", () => {
     expect(client.noticed("notifications/progress").slice(1)).toEqual([{ progressToken: "two", progress: 2 }]);
   });
 });
+
+describe("[whole-23d] the extension for pages", () => {
+  const UI = "io.modelcontextprotocol/ui";
+  const KEY = "io.modelcontextprotocol/clientCapabilities";
+
+  it("is offered to legacy servers, and to modern ones with the calls of clients that have it", async () => {
+    const [legacy, modern] = [server(), server("--modern")];
+    const { door } = await doorOn({ mcpServers: { old: legacy.entry, new: modern.entry } }, { wait: true });
+    expect(legacy.sent("initialize")).toMatchObject([{ capabilities: { extensions: { [UI]: expect.anything() } } }]);
+    const client = new ModernClient(door);
+    const call = { name: "new__announce", arguments: {} };
+    await client.request("tools/call", call, { capabilities: { extensions: { [UI]: { mimeTypes: ["a/b"] } } } });
+    await client.request("tools/call", call);
+    const offered = modern.sent("tools/call").map(({ _meta }) => (_meta as JsonObject)[KEY]);
+    expect(offered).toEqual([{ extensions: { [UI]: { mimeTypes: ["a/b"] } } }, {}]);
+  });
+});
