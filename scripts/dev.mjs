@@ -24,6 +24,7 @@ const TASKS = {
   demo: (node, args) => built(node, () => run(node, [join("demo", "run.ts"), ...args])),
   test: (node, args) => built(node, () => test(node, args)),
   "test:cluster": (node, args) => built(node, () => testCluster(node, args)),
+  "test:clients": (node, args) => built(node, () => run(node, [join("test", "real-clients", "run.ts"), ...args])),
   check: (node) => built(node, () => check({ root, nodePath: node.path })),
   build: (node) => built(node, async () => 0),
   format: (node) => run(node, [join("node_modules", "oxfmt", "bin", "oxfmt"), ...codeFolders(root)]),

@@ -118,6 +118,8 @@ export interface SessionHost {
   }): void;
   /** A server is connected, for the first time or again. */
   onReady(connection: ServerConnection): void;
+  /** For the hub's log, not for the client: it shows notices beside a model's answers. */
+  warn(message: string): void;
 }
 
 /** Narrows the config's limits; it never widens them. */

@@ -175,7 +175,7 @@ export class SessionServerSet {
   }
 
   #deps({ name, resolvesReferences, wire }: SessionServerEntry): ConnectionDeps {
-    const { host, session, redactor, tell } = this.#options;
+    const { host, session, redactor } = this.#options;
     const { clock, env, pids, stderr, clientVersion, secrets, logLevel, graceMs, sandboxes } = host.deps;
     const warned = new Set<string>();
     return {
@@ -196,8 +196,7 @@ export class SessionServerSet {
         onLoopback: (hostname) => {
           if (warned.has(hostname)) return;
           warned.add(hostname);
-          const message = `The server "${name}" is at ${hostname}, which is the machine that Toolcrib runs on.`;
-          tell({ level: "warning", server: name, message });
+          host.warn(`The server "${name}" of a session is at ${hostname}, which is the machine that Toolcrib runs on.`);
         },
       }),
       logLevel,

@@ -138,6 +138,18 @@ describe("servers of a session", () => {
 });
 
 describe("what people and models read of a session's server", () => {
+  it("[whole-36c] that it is on this machine is in the hub's log, not among the notices", async () => {
+    const warned: string[] = [];
+    const stop = hub.on("warning", ({ message }) => warned.push(message));
+    const session = await open({ near: { url: one.url } });
+    await session.own.settled();
+    stop();
+    expect(warned).toEqual([
+      'The server "near" of a session is at 127.0.0.1, which is the machine that Toolcrib runs on.',
+    ]);
+    expect(messages(session)).toEqual([]);
+  });
+
   it("has the name that the client gave it", async () => {
     const asked: string[] = [];
     const session = await open(

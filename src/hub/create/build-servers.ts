@@ -100,6 +100,7 @@ export async function buildServers(
     suspicion: (capability) => definitions.suspicion(capability),
     onWarning: (warning) => events.emit("session-warning", warning),
     onReady: (connection) => subscriptions.renew(connection),
+    warn,
   });
   return { catalog, deps, connections, connectionSettings, definitions, subscriptions, sessionSources, pids, stderr };
 }

@@ -6,6 +6,7 @@ import {
   mergeMessages,
   message,
   type ModelMessage,
+  type OfferedTool,
   parsedArguments,
   type ReadRequest,
   type RequestImage,
@@ -16,10 +17,11 @@ import { type ScriptedAnswer, signature } from "./scenario.ts";
 
 export function openAiResponses(): Protocol {
   const items = new Map<string, JsonObject>();
+  const namespaces = new Map<string, NamespacedName>();
   return {
     name: "openai-responses",
     callPrefix: "call_",
-    read: (body) => readResponses(body, items),
+    read: (body) => readResponses(body, items, namespaces),
 
     *frames(answer) {
       let sequence = 0;
@@ -30,7 +32,7 @@ export function openAiResponses(): Protocol {
       const pending = { ...envelope(answer, []), status: "in_progress", incomplete_details: null, usage: null };
       yield frame("response.created", { response: pending });
       yield frame("response.in_progress", { response: pending });
-      const output = outputItems(answer);
+      const output = outputItems(answer, namespaces);
       for (const [index, item] of output.entries()) {
         yield frame("response.output_item.added", { output_index: index, item: item.added });
         for (const { type, fields, piece } of item.events) {
@@ -44,13 +46,24 @@ export function openAiResponses(): Protocol {
       yield frame(end, { response });
     },
 
-    whole: (answer) => envelope(answer, rememberItems(items, outputItems(answer))),
+    whole: (answer) => envelope(answer, rememberItems(items, outputItems(answer, namespaces))),
     error: openAiError,
     failure: (message) => ({
       event: "error",
       data: { type: "error", sequence_number: 0, code: "server_error", message, param: null },
     }),
   };
+}
+
+/** A tool of a namespace, which is called by both. */
+interface NamespacedName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The name of such a tool where a request is looked at. */
+function flatName({ namespace, name }: NamespacedName): string {
+  return `${namespace}__${name}`;
 }
 
 function rememberItems(items: Map<string, JsonObject>, output: readonly OutputItem[]): JsonObject[] {
@@ -92,14 +105,15 @@ interface ItemEvent {
   readonly piece: boolean;
 }
 
-function outputItems(answer: ScriptedAnswer): OutputItem[] {
+function outputItems(answer: ScriptedAnswer, namespaces: ReadonlyMap<string, NamespacedName>): OutputItem[] {
   return [
     ...(answer.thought === "" ? [] : [reasoningItem(answer)]),
     ...(answer.texts.length === 0 ? [] : [messageItem(answer, `msg_${answer.number}`, TEXT, answer.texts)]),
     ...(answer.refusal === "" ? [] : [messageItem(answer, `msg_${answer.number}_refusal`, REFUSAL, [answer.refusal])]),
     ...answer.calls.map((call, index): OutputItem => {
-      const item = { type: "function_call", id: `fc_${answer.number}_${index + 1}`, call_id: call.id, name: call.name };
-      const done = { name: call.name, arguments: call.json };
+      const called = namespaces.get(call.name) ?? { name: call.name };
+      const item = { type: "function_call", id: `fc_${answer.number}_${index + 1}`, call_id: call.id, ...called };
+      const done = { name: called.name, arguments: call.json };
       return {
         added: { ...item, arguments: "", status: "in_progress" },
         events: [
@@ -174,6 +188,7 @@ const Item = z.union([
       type: z.literal("function_call"),
       call_id: z.string().min(1),
       name: z.string().min(1),
+      namespace: z.string().nullish(),
       arguments: z.string(),
     }),
     z.looseObject({ type: z.literal("function_call_output"), call_id: z.string().min(1), output: Content }),
@@ -182,6 +197,12 @@ const Item = z.union([
   ]),
   Said,
 ]);
+const FunctionTool = z.looseObject({
+  type: z.literal("function"),
+  name: z.string(),
+  description: z.string().nullish(),
+  parameters: z.record(z.string(), z.unknown()).nullish(),
+});
 const Body = z.looseObject({
   model: z.string().min(1),
   instructions: z.string().nullish(),
@@ -190,12 +211,12 @@ const Body = z.looseObject({
   max_output_tokens: z.int().positive().nullish(),
   tools: z
     .array(
-      z.looseObject({
-        type: z.literal("function"),
-        name: z.string(),
-        description: z.string().nullish(),
-        parameters: z.record(z.string(), z.unknown()).nullish(),
-      }),
+      z.discriminatedUnion("type", [
+        FunctionTool,
+        z.looseObject({ type: z.literal("namespace"), name: z.string(), tools: z.array(FunctionTool) }),
+        // Run by the provider itself.
+        z.looseObject({ type: z.literal("web_search") }),
+      ]),
     )
     .nullish(),
 });
@@ -203,13 +224,21 @@ const Body = z.looseObject({
 type Content = z.output<typeof Content>;
 
 /** Checks a request as OpenAI does, with references to earlier items resolved. `items`: those of earlier answers. */
-function readResponses(raw: JsonObject, items: ReadonlyMap<string, JsonObject>): ReadRequest {
+function readResponses(
+  raw: JsonObject,
+  items: ReadonlyMap<string, JsonObject>,
+  namespaces: Map<string, NamespacedName>,
+): ReadRequest {
   const body = readBody(Body, raw);
-  const tools = (body.tools ?? []).map((tool) => ({
-    name: tool.name,
-    description: tool.description ?? "",
-    inputSchema: tool.parameters ?? { type: "object", properties: {} },
-  }));
+  const tools = (body.tools ?? []).flatMap((tool) => {
+    if (tool.type === "function") return [offeredTool(tool, tool.name)];
+    if (tool.type !== "namespace") return [];
+    return tool.tools.map((each) => {
+      const named = { namespace: tool.name, name: each.name };
+      namespaces.set(flatName(named), named);
+      return offeredTool(each, flatName(named));
+    });
+  });
   checkOpenAiTools(tools, (index) => `tools[${index}].name`);
   const system: string[] = typeof body.instructions === "string" ? [body.instructions] : [];
   const said: ModelMessage[] = [];
@@ -235,6 +264,10 @@ function readResponses(raw: JsonObject, items: ReadonlyMap<string, JsonObject>):
   };
 }
 
+function offeredTool({ description, parameters }: z.output<typeof FunctionTool>, name: string): OfferedTool {
+  return { name, description: description ?? "", inputSchema: parameters ?? { type: "object", properties: {} } };
+}
+
 type Item = z.output<typeof Item>;
 
 function resolveReference(item: Item, items: ReadonlyMap<string, JsonObject>): Item {
@@ -247,7 +280,8 @@ function resolveReference(item: Item, items: ReadonlyMap<string, JsonObject>): I
 function readItem(item: Item): ModelMessage {
   switch (item.type) {
     case "function_call": {
-      const { call_id: id, name, arguments: text } = item;
+      const { call_id: id, name: own, namespace, arguments: text } = item;
+      const name = typeof namespace === "string" ? flatName({ namespace, name: own }) : own;
       return message("assistant", { calls: [{ id, name, arguments: parsedArguments(text) }] });
     }
     case "function_call_output": {

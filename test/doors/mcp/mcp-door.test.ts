@@ -427,8 +427,11 @@ describe("[whole-30a] names for a client that puts its own before them", () => {
       { mcpServers: { one: everything(), ["server-with-a-name-of-some-length"]: everything() } },
       { registry: registryWith({ ...echo, name: LONG }, { ...echo, name: `${LONG}y` }) },
     );
-  const listed = async (client: LegacyClient): Promise<string[]> =>
-    ((await client.request("tools/list")).result?.["tools"] as { name: string }[]).map(({ name }) => name);
+  const listed = async (client: LegacyClient): Promise<string[]> => {
+    const { result } = await client.request("tools/list");
+    const tools = (result?.["tools"] ?? []) as { name: string }[];
+    return tools.map(({ name }) => name);
+  };
 
   it.each([
     ["opencode", "toolcrib_"],
