@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CONCEPTS } from "../../src/guard/rules.ts";
 import { scanText } from "../../src/guard/scan-text.ts";
+import { CONCEPTS } from "../../src/guard/words.ts";
 import { neutralize } from "../../src/guard/wrap-untrusted.ts";
 import { FINDING_CODES } from "../../src/model/finding.ts";
 
