@@ -3,7 +3,6 @@
  * words.ts. To teach the guard a kind of attack, add rows.
  */
 import type { FindingCode } from "../model/finding.ts";
-import type { Concept } from "./words.ts";
 
 export interface Rule {
   /** Named in `toolcrib guard test` and stable: people refer to it. */
@@ -167,30 +166,9 @@ export const RULES: readonly Rule[] = [
 
 /** Orders whose words are also recognised with one typing error, where the words around them are there. */
 export const TYPO_WORDS = {
-  drop: [
-    "ignore",
-    "disregard",
-    "override",
-    "forget",
-    "ignorier",
-    "ignoriere",
-    "vergessen",
-    "ignora",
-    "oublie",
-    "olvida",
-    "dimentica",
-  ],
-  orders: [
-    "instructions",
-    "instruction",
-    "prompts",
-    "prompt",
-    "directives",
-    "guidelines",
-    "commands",
-    "anweisungen",
-    "instrucciones",
-    "istruzioni",
-    "instrucoes",
-  ],
-} as const satisfies Partial<Record<Concept, readonly string[]>>;
+  drop: "ignore|disregard|override|forget|ignorier|ignoriere|vergessen|ignora|oublie|olvida|dimentica".split("|"),
+  orders:
+    "instructions|instruction|prompts|prompt|directives|guidelines|commands|anweisungen|instrucciones|istruzioni|instrucoes".split(
+      "|",
+    ),
+};

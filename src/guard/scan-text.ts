@@ -7,7 +7,7 @@ import { type Encoded, encodedParts, respelled, type TurnedWords } from "./decod
 import { composed, normalise, type NormalText } from "./normalise.ts";
 import { type Rule, RULES, TYPO_WORDS } from "./rules.ts";
 import { findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
-import { type Concept, CONCEPTS, wordsOf } from "./words.ts";
+import { CONCEPTS } from "./words.ts";
 
 /** Where a server put the text. */
 export const PLACES = [
@@ -230,7 +230,7 @@ function byKind(matches: readonly Sign[]): KindSpan[] {
 
 // The table of rules, made ready for the automaton.
 
-const NAMES = Object.keys(CONCEPTS) as Concept[];
+const NAMES = [...CONCEPTS.keys()];
 const TOPIC = NAMES.indexOf("topic");
 const ROTATED = NAMES.indexOf("rotated");
 const BACKWARDS = NAMES.indexOf("backwards");
@@ -269,14 +269,14 @@ function compile(): Compiled {
     const gaps = [...pattern.matchAll(/(?: (\d+))?(?: &)? [a-zA-Z]+/g)].map(({ 1: gap }) => Number(gap ?? DEFAULT_GAP));
     const first = count;
     for (const [at, term] of terms.entries()) {
-      const concept = NAMES.indexOf(term as Concept);
+      const concept = NAMES.indexOf(term);
       if (concept === -1) throw new RangeError(`The rule ${id} names an unknown concept: ${term}.`);
       const gap = gaps[isOrdered ? at - 1 : 0] ?? DEFAULT_GAP;
       steps[concept]?.unshift({ rule, index: first + at, first, size: terms.length, gap, isOrdered });
     }
     count += terms.length;
   }
-  const words = NAMES.flatMap((name, concept) => wordsOf(name).map((list) => [concept, list] as const));
+  const words = NAMES.flatMap((name, concept) => (CONCEPTS.get(name) ?? []).map((list) => [concept, list] as const));
   return { finder: new WordTable(words), steps, count };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RULES } from "../../src/guard/rules.ts";
 import { passagesOf, type Place, scanText } from "../../src/guard/scan-text.ts";
-import { type Concept, CONCEPTS } from "../../src/guard/words.ts";
+import { CONCEPTS } from "../../src/guard/words.ts";
 import { FINDING_CODES, type FindingCode } from "../../src/model/finding.ts";
 
 const worst = (text: string): string => {
@@ -163,7 +163,7 @@ describe("the table of rules", () => {
       const words = pattern
         .split(" ")
         .filter((term) => !/^(?:\d+|&)$/.test(term))
-        .map((term) => CONCEPTS[term as Concept].en.split("|")[0]?.replace("*", "") ?? "");
+        .map((term) => CONCEPTS.get(term)?.[0]?.split("|")[0]?.replace("*", "") ?? "");
       const rules = passagesOf(words.join(" ")).flatMap(({ matches }) => matches.map(({ rule }) => rule));
       expect(rules, `${id}: ${words.join(" ")}`).toContain(id);
     }
