@@ -23,6 +23,7 @@ import {
 } from "./call-context.ts";
 import {
   failedOutcome,
+  guardedClient,
   guardedNotice,
   guardedProgress,
   inspectCallResult,
@@ -109,7 +110,7 @@ function callContext(
     name: publicNameOf(use),
     use,
     signal,
-    client,
+    client: client && guardedClient(() => call, client),
     clientInfo,
     onProgress: onProgress && ((report) => onProgress(guardedProgress(call, report))),
     onNotice: onNotice && ((method, params) => onNotice(method, guardedNotice(call, method, path.mask(params)))),

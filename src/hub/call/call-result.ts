@@ -20,7 +20,7 @@ import { type ErrorObject, type Outcome, ToolcribError } from "../../model/error
 import { isAtLeast } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { CallToolResult, ContentBlock, Progress, Result } from "../../model/protocol.ts";
-import type { Source } from "../../model/source.ts";
+import type { ClientSide, Source } from "../../model/source.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import type { Session } from "../../sessions/session.ts";
 import { whatIsRead } from "../../sessions/taint.ts";
@@ -332,6 +332,43 @@ export function guardedNotice(call: CallContext, method: string, params: JsonObj
   if (onSuspicious === "warn") return params;
   if (onSuspicious === "block") return { ...params, data: "[removed by the guard]" };
   return rewriteTexts(params, (text) => redact(text, found.get(text) ?? []));
+}
+
+/**
+ * A server's questions reach people and models while the call runs, so their words pass the guard too. One that is blocked
+ * is refused, which the server hears.
+ */
+export function guardedClient(call: () => CallContext, client: ClientSide): ClientSide {
+  const { sample, elicit } = client;
+  return {
+    key: client.key,
+    get waiting() {
+      return client.waiting ?? false;
+    },
+    get capabilities() {
+      return client.capabilities;
+    },
+    rootsOnRequest: client.rootsOnRequest ?? false,
+    listRoots: client.listRoots,
+    sample: sample && (async (params, context) => sample(guardedQuestion(call(), "sampling", params), context)),
+    elicit: elicit && (async (params, context) => elicit(guardedQuestion(call(), "elicitation", params), context)),
+  };
+}
+
+function guardedQuestion(call: CallContext, place: "sampling" | "elicitation", params: JsonObject): JsonObject {
+  const { path, target } = call;
+  const { onSuspicious, sensitivity } = path.guard;
+  if (onSuspicious === "ignore" || path.isTrusted(target?.capability.origin.source ?? "")) return params;
+  const found = scanTexts(textsOf(params).texts, { place, sensitivity });
+  const serious = [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
+  if (serious.length === 0) return params;
+  call.findings = [...call.findings, ...serious];
+  if (onSuspicious === "warn") return params;
+  if (onSuspicious === "redact") return rewriteTexts(params, (text) => redact(text, found.get(text) ?? []));
+  const codes = [...new Set(serious.map(({ code }) => code))].join(", ");
+  throw new ToolcribError("blocked", `The guard withheld a question of the server: ${codes}.`, {
+    hint: "guard.onSuspicious is block. See the audit log, or set it to warn or redact to get such questions.",
+  });
 }
 
 function allowedMessage(call: CallContext, message: string): string {
