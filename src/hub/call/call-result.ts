@@ -17,14 +17,14 @@ import {
 import { isLocalSource } from "../../model/capability.ts";
 import { describeBlock, formatBytes, truncateMiddle } from "../../model/content.ts";
 import { type ErrorObject, type Outcome, ToolcribError } from "../../model/errors.ts";
-import { isAtLeast } from "../../model/finding.ts";
+import { type Finding, isAtLeast } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { CallToolResult, ContentBlock, Progress, Result } from "../../model/protocol.ts";
 import type { ClientSide, Source } from "../../model/source.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import type { Session } from "../../sessions/session.ts";
 import { whatIsRead } from "../../sessions/taint.ts";
-import type { CallContext } from "./call-context.ts";
+import type { CallContext, CallPath } from "./call-context.ts";
 import type { Target } from "./locate.ts";
 import type { HookCall } from "./hooks.ts";
 
@@ -320,18 +320,25 @@ export function guardedProgress(call: CallContext, report: Progress): Progress {
 
 /** A server's log messages reach clients that show them to models. Blocked ones keep their level and logger. */
 export function guardedNotice(call: CallContext, method: string, params: JsonObject): JsonObject {
-  const { path, target } = call;
-  const { onSuspicious, sensitivity } = path.guard;
-  if (method !== "notifications/message" || onSuspicious === "ignore") return params;
-  if (path.isTrusted(target?.capability.origin.source ?? "")) return params;
-  const { texts } = textsOf(params);
-  const found = scanTexts(texts, { place: "log", sensitivity });
-  const serious = [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
-  if (serious.length === 0) return params;
-  if (call.findings.length === 0) call.findings = serious;
-  if (onSuspicious === "warn") return params;
-  if (onSuspicious === "block") return { ...params, data: "[removed by the guard]" };
-  return rewriteTexts(params, (text) => redact(text, found.get(text) ?? []));
+  if (method !== "notifications/message") return params;
+  const { message, findings } = guardedLog(call.path, call.target?.capability.origin.source ?? "", params);
+  if (call.findings.length === 0) call.findings = findings;
+  return message;
+}
+
+/** The same for a message that belongs to no call. */
+export function guardedLog<Message extends JsonObject>(
+  { guard: { onSuspicious, sensitivity }, isTrusted }: Pick<CallPath, "guard" | "isTrusted">,
+  server: string,
+  message: Message,
+): { readonly message: Message; readonly findings: readonly Finding[] } {
+  if (onSuspicious === "ignore" || isTrusted(server)) return { message, findings: [] };
+  const found = scanTexts(textsOf(message).texts, { place: "log", sensitivity });
+  const findings = [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
+  if (findings.length === 0 || onSuspicious === "warn") return { message, findings };
+  if (onSuspicious === "block") return { message: { ...message, data: "[removed by the guard]" }, findings };
+  // The same message with other texts in it.
+  return { message: rewriteTexts(message, (text) => redact(text, found.get(text) ?? [])) as Message, findings };
 }
 
 /**
