@@ -255,7 +255,9 @@ interface Compiled {
   readonly finder: WordTable;
   /** By concept, later steps of a rule first, so that one word is not taken for two. */
   readonly steps: readonly (readonly Step[])[];
-  readonly count: number;
+  /** Per step of a rule: where its words began and ended last in the text that is read, -1 for nowhere. */
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
 }
 
 let compiled: Compiled | undefined;
@@ -277,7 +279,7 @@ function compile(): Compiled {
     count += terms.length;
   }
   const words = NAMES.flatMap((name, concept) => (CONCEPTS.get(name) ?? []).map((list) => [concept, list] as const));
-  return { finder: new WordTable(words), steps, count };
+  return { finder: new WordTable(words), steps, starts: new Int32Array(count), ends: new Int32Array(count) };
 }
 
 interface Kept extends Sign {
@@ -364,9 +366,9 @@ class Reading {
 
   #findWords(text: string, isPlain: boolean, folded: Pick<NormalText, "originalAt"> | undefined): void {
     const originalAt = (offset: number): number => folded?.originalAt(offset) ?? offset;
-    const { finder, steps, count } = (compiled ??= compile());
-    const starts = new Int32Array(count).fill(-1);
-    const ends = new Int32Array(count).fill(-1);
+    const { finder, steps, starts, ends } = (compiled ??= compile());
+    starts.fill(-1);
+    ends.fill(-1);
     /** Per rule: where the last word of its latest match begins, and the match. */
     const lastWords = new Int32Array(RULES.length).fill(-1);
     const latest: (Kept | undefined)[] = [];

@@ -109,7 +109,7 @@ export class Hub {
   prompt({
     session = this.session,
     name,
-    arguments: args = {},
+    arguments: args,
     ...options
   }: OfSession<PromptRequest>): Promise<Outcome<GetPromptResult>> {
     return this.#own.current.run(session, { kind: "prompt", name, arguments: args }, options) as Promise<

@@ -1,6 +1,7 @@
 /** Skills as a Source: a tool that returns the instructions, a prompt for people, and every file as a resource. */
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
+import { ownMeta } from "../../model/own-meta.ts";
 import type {
   PromptDefinition,
   ResourceContents,
@@ -9,7 +10,7 @@ import type {
   ToolDefinition,
 } from "../../model/protocol.ts";
 import { type Definitions, NO_DEFINITIONS, type Source, type Use, type UseContext } from "../../model/source.ts";
-import { describeMissing, fileUri, mainFile, type OfferedSkill, SKILL_PREFIX } from "./offered-skill.ts";
+import { describeMissing, fileUri, mainFile, type OfferedSkill, setupCommand, SKILL_PREFIX } from "./offered-skill.ts";
 
 /** Hands a skill's raw arguments to the tool that it names. */
 export type Dispatch = (skill: OfferedSkill, raw: string, context: UseContext) => Promise<Result>;
@@ -25,7 +26,6 @@ const ARGUMENTS = "arguments";
 const APPLIED_TO = "What to apply the skill to, if anything.";
 
 /** Key in `_meta` of tools, prompts and results that belong to a skill. */
-const SKILL_KEY = "toolcrib/skill";
 
 interface SkillFileRef {
   readonly skill: OfferedSkill;
@@ -83,15 +83,14 @@ export class SkillsSource implements Source {
         const raw = textArgument(use.arguments);
         if (skill.facts.dispatch !== undefined) return this.#dispatch(skill, raw, context);
         const text = await skillInstructions(skill, raw);
-        return { content: [{ type: "text", text }], _meta: { [SKILL_KEY]: aboutSkill(skill) } };
+        return { content: [{ type: "text", text }] };
       }
       case "prompt": {
         const skill = this.#named(use.name);
-        const text = await skillInstructions(skill, use.arguments[ARGUMENTS] ?? "");
+        const text = await skillInstructions(skill, use.arguments?.[ARGUMENTS] ?? "");
         return {
           description: skill.facts.description,
           messages: [{ role: "user", content: { type: "text", text } }],
-          _meta: { [SKILL_KEY]: aboutSkill(skill) },
         };
       }
       case "resource": {
@@ -114,8 +113,8 @@ export class SkillsSource implements Source {
   }
 }
 
-function aboutSkill({ id, facts, source }: OfferedSkill): JsonObject {
-  return { id, name: facts.name, digest: facts.digest, source };
+function aboutSkill({ id, facts, from }: OfferedSkill): JsonObject {
+  return { id, name: facts.name, digest: facts.digest, from };
 }
 
 function toolOf(skill: OfferedSkill): ToolDefinition {
@@ -133,17 +132,26 @@ function toolOf(skill: OfferedSkill): ToolDefinition {
     },
     // A skill that hands over can do whatever its tool can.
     ...(facts.dispatch === undefined ? { annotations: { readOnlyHint: true, openWorldHint: false } } : {}),
-    _meta: { [SKILL_KEY]: aboutSkill(skill) },
+    _meta: ownMeta("skill", aboutSkill(skill)),
   };
 }
 
-function describeTool({ facts, missing }: OfferedSkill): string {
-  const lacking = describeMissing(missing);
+function describeTool(skill: OfferedSkill): string {
+  const { facts } = skill;
+  const lacking = describeMissing(skill.missing);
   const opening =
     facts.dispatch === undefined
       ? `Get the instructions of the skill "${facts.name}". ${facts.description}`
       : `The skill "${facts.name}", run by the tool ${facts.dispatch.tool}. ${facts.description}`;
-  return lacking === undefined ? opening : `${opening} (Not ready on this machine: ${lacking} is missing.)`;
+  return lacking === undefined
+    ? opening
+    : `${opening} (Not ready on this machine: ${lacking} is missing.${setupNote(skill)})`;
+}
+
+/** Begins with a space. */
+function setupNote(skill: OfferedSkill): string {
+  const command = skill.missing.servers.length === 0 ? undefined : setupCommand(skill);
+  return command === undefined ? "" : ` A person sets it up with: ${command}`;
 }
 
 function promptOf(skill: OfferedSkill): PromptDefinition {
@@ -153,7 +161,7 @@ function promptOf(skill: OfferedSkill): PromptDefinition {
     title: facts.name,
     description: facts.description,
     arguments: [{ name: ARGUMENTS, description: facts.argumentHint ?? APPLIED_TO, required: false }],
-    _meta: { [SKILL_KEY]: aboutSkill(skill) },
+    _meta: ownMeta("skill", aboutSkill(skill)),
   };
 }
 
@@ -168,7 +176,7 @@ function resourcesOf(skill: OfferedSkill): ResourceDefinition[] {
       ...(mimeType === undefined ? {} : { mimeType }),
       size,
       // A file that changed is another definition, so that who listens to lists hears of it.
-      _meta: { [SKILL_KEY]: { digest } },
+      _meta: ownMeta("skill", { digest }),
     };
   });
 }
@@ -195,7 +203,7 @@ export async function skillInstructions(skill: OfferedSkill, given = ""): Promis
   const servers = facts.servers.map(({ name }) => name).join(", ");
   const notes = [
     ...(dir === undefined ? [] : [`Base directory of this skill: ${dir}`]),
-    ...(lacking === undefined ? [] : [`Missing, but needed by this skill: ${lacking}.`]),
+    ...(lacking === undefined ? [] : [`Missing, but needed by this skill: ${lacking}.${setupNote(skill)}`]),
     ...(servers === "" ? [] : [`MCP servers used by this skill: ${servers}`]),
   ];
   const text = withArguments(body.trim(), given).replaceAll("{baseDir}", () => dir ?? skill.base.slice(0, -1));
