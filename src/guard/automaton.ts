@@ -117,7 +117,7 @@ class Automaton {
   /** Where the first state leads by each class. */
   readonly #first: Uint32Array;
   /**
-   * Where a state leads by each class. In the table states are numbered anew, those in which a word ends last, so that one
+   * Where a state leads by each class. In the table states have numbers of their own, those in which a word ends last, so that one
    * comparison tells; two bytes are enough for all of them.
    */
   readonly #table: Uint16Array | undefined;

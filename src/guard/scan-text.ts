@@ -577,7 +577,7 @@ function moodOf(text: string, start: number, end: number, { kind, verb, pattern,
   if (across !== true && !pattern.includes("&") && SENTENCE_END.test(text.slice(start, end - 1))) share = 0.35;
   else if (
     kind === "credential_request" &&
-    /\b(?:not|never|no one|nobody)\b|\.pub\b/i.test(text.slice(start, end + 24))
+    /\b(?:not|never|no one|no\s?body)\b|\.pub\b/i.test(text.slice(start, end + 24))
   )
     share = 0.3;
   else if (kind === "prompt_theft" && /\s(?:an?|another|good|better|new|custom)\s/i.test(text.slice(start, end)))
@@ -597,7 +597,7 @@ function moodOf(text: string, start: number, end: number, { kind, verb, pattern,
 const QUOTE_REACH = 300;
 const CITED_SHARE = 0.35;
 
-/** What shows an example: a test, a list of patterns, "it says". */
+/** Words that show an example: a test, a list of patterns, "it says". */
 const CITING =
   /(?:\b(?:says?|said|saying|like|such as|examples?|e\.g\.|patterns?|phrases?|strings?|block(?:s|ed|list)?|deny_?list|detects?|regex(?:p|es)?|matches|payloads?|wrote|reads|titled|called|asks?|flags?|famil(?:y|ies)|finds?|catch(?:es)?|prompts? as)\b|expect\(|assert\w{0,12}\(|test\(|scan\w{0,12}\(|parametrize\()[^.!?\n]{0,160}$|(?:PATTERNS?|BLOCK_?LIST|DENY_?LIST|SIGNATURES|KEYWORDS|EXAMPLES|PHRASES|ATTACKS|PAYLOADS|INJECTIONS?)\w{0,12}\s{0,3}[=:][^;]{0,240}$/;
 
