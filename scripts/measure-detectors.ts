@@ -43,6 +43,9 @@ export function ownSamples(): Sample[] {
   return [...of("attacks.jsonl", "kind", true), ...of("benign.jsonl", "category", false)];
 }
 
+/** Its direct part holds harmful requests that are no injections beside those that are, and is two thirds of the texts. */
+const MIXED_SOURCE = "HackaT104/prompt-injection-detector";
+
 /** True for the half that the rules were worked on with. */
 function isWorkedOn(source: string): boolean {
   return Number.parseInt(createHash("sha256").update(source).digest("hex").slice(0, 8), 16) % 2 === 0;
@@ -136,6 +139,10 @@ function unseenSection(folder: string): string {
     ["direct: a user who attacks the model", (sample) => sample.isAttack && sortOf(sample) === "direct"],
     ["bare: an order without any mark of an attack", (sample) => sample.isAttack && sortOf(sample) === "bare"],
     ["marked: indirect and direct", (sample) => sample.isAttack && sortOf(sample) !== "bare"],
+    [
+      `marked, without ${MIXED_SOURCE}`,
+      (sample) => sample.isAttack && sortOf(sample) !== "bare" && sample.source !== MIXED_SOURCE,
+    ],
     ["all attacks", (sample) => sample.isAttack],
     ["honest texts", (sample) => !sample.isAttack],
   ];
@@ -145,11 +152,28 @@ function unseenSection(folder: string): string {
       [...rates(samples.filter(has), () => "").values()][0] ?? { total: 0, flagged: 0 },
     ]),
   );
+  const marked = rates(
+    attacks.filter((sample) => sortOf(sample) !== "bare"),
+    ({ source }) => source,
+  );
+  const shares = [...marked.values()].map(({ total, flagged }) => flagged / total);
+  const average = shares.reduce((sum, each) => sum + each, 0) / shares.length;
   return `${table("sources that were not worked on", overview)}
+
+With each of the ${shares.length} sources of marked attacks counted once, whatever its size: ${share(average, 1)} found.
 
 ${table(
   "attacks by source",
   rates(attacks, (sample) => `${sample.source}, ${sortOf(sample)}`),
+)}
+
+${table(
+  "attacks by language, from 50 texts on",
+  rates(
+    attacks.filter((sample) => sortOf(sample) !== "bare"),
+    ({ lang }) => lang,
+  ),
+  50,
 )}
 
 ${table(

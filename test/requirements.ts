@@ -605,6 +605,8 @@ export const REQUIREMENTS = {
   "detect-02a": "The place of a text and guard.sensitivity shift the threshold.",
   "detect-02b": "A score says what was found, whatever the place.",
   "detect-02c": "Log messages of a call are read, and redacted or blocked like results.",
+  "detect-02d": "What a server asks people and models during a call is read, and redacted or refused like results.",
+  "detect-02e": "Log messages that belong to no call are read too, before clients get them.",
   "detect-04a": "guard test shows the verdict, the score and the rules, for a file or standard input.",
   "detect-04b": "Audit, event and _meta have the place and the score of a finding, never the text.",
   "detect-03a": "The worst text that a fuzzer finds costs a bounded multiple of parsing it.",

@@ -116,8 +116,13 @@ class Automaton {
   readonly #needs: Uint8Array;
   /** Where the first state leads by each class. */
   readonly #first: Uint32Array;
-  /** Where a state leads by each class: the first index of the next state's row, inverted where a word ends there. */
-  readonly #table: Int32Array | undefined;
+  /**
+   * Where a state leads by each class. In the table states have numbers of their own, those in which a word ends last, so that one
+   * comparison tells; two bytes are enough for all of them.
+   */
+  readonly #table: Uint16Array | undefined;
+  #firstEnd = 0;
+  #states = new Uint16Array(0);
 
   constructor(words: readonly Word[]) {
     let most = 1;
@@ -185,7 +190,7 @@ class Automaton {
     this.#edges = edges;
     const tree: Tree = { child, sibling };
     const order = this.#connect(tree);
-    if (this.#width > MAX_TABLE_WIDTH) return;
+    if (this.#width > MAX_TABLE_WIDTH || count > 0xffff) return;
     this.#table = this.#tableOf(order, tree);
     this.#edges = undefined;
   }
@@ -225,26 +230,32 @@ class Automaton {
     return this.#word[state] !== 0 || this.#shorter[state] !== 0;
   }
 
-  #tableOf(order: Uint32Array, { child, sibling }: Tree): Int32Array {
+  #tableOf(order: Uint32Array, { child, sibling }: Tree): Uint16Array {
     const width = this.#width;
-    const table = new Int32Array(order.length * width);
-    const rowOf = (state: number): number => (this.#endsWord(state) ? ~(state * width) : state * width);
+    const plain = order.filter((state) => !this.#endsWord(state));
+    this.#firstEnd = plain.length;
+    this.#states = Uint16Array.from([...plain, ...order.filter((state) => this.#endsWord(state))]);
+    const numbers = new Uint16Array(order.length);
+    for (const [number, state] of this.#states.entries()) numbers[state] = number;
+    const table = new Uint16Array(order.length * width);
     for (const state of order) {
-      const back = (this.#suffix[state] ?? 0) * width;
-      if (state !== 0) table.copyWithin(state * width, back, back + width);
+      const row = (numbers[state] ?? 0) * width;
+      const back = (numbers[this.#suffix[state] ?? 0] ?? 0) * width;
+      if (state !== 0) table.copyWithin(row, back, back + width);
       for (let to = child[state] ?? 0; to !== 0; to = sibling[to] ?? 0)
-        table[state * width + (this.#step[to] ?? 0)] = rowOf(to);
+        table[row + (this.#step[to] ?? 0)] = numbers[to] ?? 0;
     }
     for (let state = 1; state < order.length; state += 1)
-      if (this.#step[state] === SPACE) table[state * width + SPACE] = rowOf(state);
+      if (this.#step[state] === SPACE) table[(numbers[state] ?? 0) * width + SPACE] = numbers[state] ?? 0;
     return table;
   }
 
   scan(text: string, visit: VisitWord): void {
     const table = this.#table;
     const classes = this.#classes;
-    // Of the state with a table, and the state itself without one.
-    let row = 0;
+    const width = this.#width;
+    const firstEnd = this.#firstEnd;
+    let state = 0;
     for (let from = 0; from < text.length; from += PIECE) {
       const count = unitBytes.write(text.slice(from, from + PIECE), "utf16le") >>> 1;
       for (let at = 0; at < count; at += 1) {
@@ -255,15 +266,12 @@ class Automaton {
           if (step === SKIP) continue;
         }
         if (table === undefined) {
-          row = step === OTHER ? 0 : this.#follow(row, step);
-          if (this.#endsWord(row) && this.#report(text, row, from + at + 1, visit)) return;
+          state = step === OTHER ? 0 : this.#follow(state, step);
+          if (this.#endsWord(state) && this.#report(text, state, from + at + 1, visit)) return;
           continue;
         }
-        row = table[row + step] ?? 0;
-        if (row < 0) {
-          row = ~row;
-          if (this.#report(text, row / this.#width, from + at + 1, visit)) return;
-        }
+        state = table[state * width + step] ?? 0;
+        if (state >= firstEnd && this.#report(text, this.#states[state] ?? 0, from + at + 1, visit)) return;
       }
     }
   }

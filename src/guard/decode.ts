@@ -229,7 +229,6 @@ const SPACED =
   /[A-Za-z](?:([ .\-_*|+])[A-Za-z])(?:\1[A-Za-z]){4,400}(?:\s{2,6}[A-Za-z](?:\1[A-Za-z]){1,400}){0,40}(?![A-Za-z])/y;
 const SPACED_SIGNS = characterSet(" .\\-_*|+");
 const LETTERS = characterSet("A-Za-z");
-const MAX_SPACED_PARTS = 200;
 const MAX_TURNED_LENGTH = 2_000;
 /** Run together, words have no boundaries: these are put apart again. */
 const JOINED =
@@ -245,20 +244,20 @@ export interface TurnedWords {
 export function* respelled(text: string, { rotated, backwards }: TurnedWords): Generator<Encoded> {
   yield* turnedLines(text, rotated, rotate);
   yield* turnedLines(text, backwards, (line) => [...line].toReversed().join(""));
-  let count = 0;
+  let done = 0;
   // A run has five signs: the first three of them or the places before them meet every sixth place.
-  for (let at = 0; at < text.length && count < MAX_SPACED_PARTS; at += 6) {
+  for (let at = 0; at < text.length; at += 6) {
     const sign = isSpacing(text, at) ? at : isSpacing(text, at + 1) ? at + 1 : -1;
     if (sign === -1) continue;
     let start = sign - 1;
-    while (start >= 2 && text[start - 1] === text[sign] && isIn(LETTERS, text.charCodeAt(start - 2))) start -= 2;
-    SPACED.lastIndex = Math.max(0, start);
+    while (start >= done + 2 && text[start - 1] === text[sign] && isIn(LETTERS, text.charCodeAt(start - 2))) start -= 2;
+    SPACED.lastIndex = Math.max(done, start);
     const found = SPACED.exec(text);
     if (found === null) continue;
-    count += 1;
+    done = SPACED.lastIndex;
     const words = found[0].split(/\s{2,}/).map((word) => word.replaceAll(found[1] ?? " ", ""));
-    yield { start: found.index, end: SPACED.lastIndex, text: words.join(" ").replace(JOINED, " $& ") };
-    at = SPACED.lastIndex;
+    yield { start: found.index, end: done, text: words.join(" ").replace(JOINED, " $& ") };
+    at = done;
   }
 }
 

@@ -5,8 +5,9 @@ import { type Finding, type FindingCode, type Severity } from "../model/finding.
 import { WordTable } from "./automaton.ts";
 import { type Encoded, encodedParts, respelled, type TurnedWords } from "./decode.ts";
 import { composed, normalise, type NormalText } from "./normalise.ts";
-import { type Concept, CONCEPTS, type Rule, RULES, TYPO_WORDS } from "./rules.ts";
+import { type Rule, RULES, TYPO_WORDS } from "./rules.ts";
 import { findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
+import { CONCEPTS } from "./words.ts";
 
 /** Where a server put the text. */
 export const PLACES = [
@@ -59,19 +60,25 @@ const HIGH = 7;
 /** Matches of rules further apart than this have nothing to do with each other. */
 const PASSAGE_GAP = 200;
 const PASSAGE_LENGTH = 700;
-/** Matches that are kept of a text, and of a long one a match for so many units. Repeats are left out before more are refused. */
-const MAX_MATCHES = 3_000;
-const UNITS_PER_MATCH = 12;
-/** Of repeats of a rule within so many units the strongest says it all: less than half of what parts two passages. */
+/** A text is read in slices. They overlap by as much as a passage is long. */
+const SLICE_LENGTH = 32 * 1024;
+const SLICE_OVERLAP = 1_024;
+/** Matches that are kept of a slice. No honest one has as many, and what is behind them is not read. */
+const MAX_MATCHES = 1_200;
+/** Of each rule, this many matches are kept within so many units. */
+const MAX_REPEATS = 2;
 const REPEAT_REACH = 64;
 /** Of a match that makes a comment an order. */
-const MIN_HIDDEN_WEIGHT = 2.5;
+const MIN_HIDDEN_WEIGHT = 2.2;
+const HIDDEN_RULE = "hidden-markup";
 const MIN_LECTURE_TOPICS = 5;
+/** So many weak rules of one kind are company enough. */
+const MIN_WEAK_RULES = 3;
 const COMPANY_SHARE = 0.5;
-const REPEAT_SHARE = 0.1;
-/** Encodings are unpacked twice at most, and of each text this much. */
+const REPEAT_SHARE = 0.25;
+/** Encodings are unpacked twice at most. */
 const MAX_DEPTH = 2;
-const MAX_DECODED_LENGTH = 256 * 1024;
+const PART_SEPARATOR = "\n\n";
 // oxlint-disable-next-line no-control-regex -- tab and newlines are the controls that need no closer look
 const NOT_PLAIN = /[^\t\n\r\u0020-\u007e]/;
 
@@ -80,18 +87,25 @@ const NOT_PLAIN = /[^\t\n\r\u0020-\u007e]/;
  *
  * @example scanText("Ignore all previous instructions.")[0]?.code // "instruction_override"
  */
-export function scanText(text: string, { place = "result", sensitivity = "normal" }: ScanOptions = {}): Finding[] {
+export function scanText(text: string, options: ScanOptions = {}): Finding[] {
+  return [...scanSlices(text, options)].flat();
+}
+
+/** The same slice by slice, for a caller that lets others work in between. */
+export function* scanSlices(text: string, options: ScanOptions = {}): Generator<Finding[]> {
+  const { place = "result", sensitivity = "normal" } = options;
   const raised = BY_PLACE[place] + BY_SENSITIVITY[sensitivity];
-  const findings: Finding[] = [];
-  for (const { score, matches } of passagesOf(text)) {
-    // What no text has is as odd in one place as in another.
-    const severity = severityOf(matches.some(({ plain }) => plain === true) ? score : score - raised);
-    if (severity === undefined) continue;
-    for (const { kind, start, end, rules } of byKind(matches)) {
-      findings.push({ code: kind, severity, start, end, excerpt: excerptOf(text, start, end), score, rules, place });
+  for (const passages of passageSlices(text)) {
+    const findings: Finding[] = [];
+    for (const { score, matches } of passages) {
+      // What no text has is as odd in one place as in another.
+      const severity = severityOf(matches.some(({ plain }) => plain === true) ? score : score - raised);
+      if (severity === undefined) continue;
+      for (const { kind, start, end, rules } of byKind(matches))
+        findings.push({ code: kind, severity, start, end, excerpt: excerptOf(text, start, end), score, rules, place });
     }
+    yield findings;
   }
-  return findings;
 }
 
 function severityOf(score: number): Severity | undefined {
@@ -106,26 +120,63 @@ export interface Passage {
 }
 
 /** All that the rules match in a text, suspicious or not. */
-export function passagesOf(text: string, depth = 0): Passage[] {
+export function passagesOf(text: string): Passage[] {
+  return [...passageSlices(text)].flat();
+}
+
+function* passageSlices(text: string): Generator<Passage[]> {
+  if (text.length <= SLICE_LENGTH) {
+    yield readSlice(text, 0);
+    return;
+  }
+  for (let from = 0; from === 0 || from + SLICE_OVERLAP < text.length; from += SLICE_LENGTH - SLICE_OVERLAP) {
+    const known = from === 0 ? 0 : SLICE_OVERLAP;
+    yield readSlice(text.slice(from, from + SLICE_LENGTH), 0)
+      // Wholly in the part that two slices share: the one before has it.
+      .filter(({ matches }) => matches.some((match) => spanOf(match).end > known))
+      .map(({ score, matches }) => ({ score, matches: matches.map((match) => moved(match, from)) }));
+  }
+}
+
+function moved(sign: Sign, by: number): Sign {
+  const run = spanOf(sign);
+  return { ...sign, start: sign.start + by, end: sign.end + by, run: { start: run.start + by, end: run.end + by } };
+}
+
+function readSlice(text: string, depth: number): Passage[] {
   const reading = new Reading(text);
   const matches = reading.matches();
   if (depth < MAX_DEPTH) matches.push(...encodedMatches(text, reading.turned, depth));
   return groupMatches(matches).map((group) => ({ matches: group, score: reading.scoreOf(group) }));
 }
 
-/** Encoded text is suspicious when what it says is, with less than would be enough in the open. */
+/**
+ * Encoded text is suspicious when what it says is, with less than would be enough in the open. The decoded parts are read
+ * together, so that many of them cost no more than a long one, and none is left out.
+ */
 function encodedMatches(text: string, turned: TurnedWords, depth: number): Sign[] {
-  const found: Sign[] = [];
-  let room = MAX_DECODED_LENGTH;
-  for (const { start, end, text: plain } of decodedParts(text, turned)) {
-    room -= plain.length;
-    if (room < 0) break;
-    const score = Math.max(0, ...passagesOf(plain, depth + 1).map((passage) => passage.score));
-    if (score < LOW) continue;
-    found.push({ rule: "encoded", kind: "encoded_payload", weight: Math.min(10, score + 3), plain: true, start, end });
-    if (found.length >= MAX_MATCHES) break;
+  const parts = [...decodedParts(text, turned)];
+  if (parts.length === 0) return [];
+  const starts: number[] = [];
+  let length = 0;
+  for (const part of parts) {
+    starts.push(length);
+    length += part.text.length + PART_SEPARATOR.length;
   }
-  return found;
+  const found = new Map<Encoded, number>();
+  for (const { score, matches } of readSlice(parts.map((part) => part.text).join(PART_SEPARATOR), depth + 1)) {
+    if (score < LOW) continue;
+    for (const match of matches) {
+      const { start, end } = spanOf(match);
+      for (let at = Math.max(0, upTo(starts, start + 1) - 1); at < parts.length && (starts[at] ?? 0) < end; at += 1) {
+        const part = parts[at];
+        if (part !== undefined) found.set(part, Math.max(found.get(part) ?? 0, score));
+      }
+    }
+  }
+  return [...found].map(([{ start, end }, score]) => {
+    return { rule: "encoded", kind: "encoded_payload", weight: Math.min(10, score + 3), plain: true, start, end };
+  });
 }
 
 function* decodedParts(text: string, turned: TurnedWords): Generator<Encoded> {
@@ -179,7 +230,7 @@ function byKind(matches: readonly Sign[]): KindSpan[] {
 
 // The table of rules, made ready for the automaton.
 
-const NAMES = Object.keys(CONCEPTS) as Concept[];
+const NAMES = [...CONCEPTS.keys()];
 const TOPIC = NAMES.indexOf("topic");
 const ROTATED = NAMES.indexOf("rotated");
 const BACKWARDS = NAMES.indexOf("backwards");
@@ -188,14 +239,16 @@ const EARLIER = NAMES.indexOf("earlier");
 const ORDERS = NAMES.indexOf("orders");
 const DEFAULT_GAP = 30;
 
-/** A rule up to one of its concepts. */
+/** A rule up to one of its concepts, or one of the concepts that meet in it. */
 interface Step {
   readonly rule: number;
   /** Index of this step among all, by which its latest match is kept. */
   readonly index: number;
-  readonly isFirst: boolean;
-  readonly isLast: boolean;
+  /** Index of the rule's first step, and how many it has. */
+  readonly first: number;
+  readonly size: number;
   readonly gap: number;
+  readonly isOrdered: boolean;
 }
 
 interface Compiled {
@@ -213,36 +266,34 @@ function compile(): Compiled {
   const steps: Step[][] = NAMES.map(() => []);
   let count = 0;
   for (const [rule, { id, pattern }] of RULES.entries()) {
-    let gap = DEFAULT_GAP;
-    const terms: { concept: number; gap: number }[] = [];
-    for (const term of pattern.split(" ")) {
-      if (/^\d+$/.test(term)) {
-        gap = Number(term);
-        continue;
-      }
-      const concept = NAMES.indexOf(term as Concept);
+    const isOrdered = !pattern.includes("&");
+    const terms = pattern.split(" ").filter((term) => !/^(?:\d+|&)$/.test(term));
+    const gaps = [...pattern.matchAll(/(?: (\d+))?(?: &)? [a-zA-Z]+/g)].map(({ 1: gap }) => Number(gap ?? DEFAULT_GAP));
+    const first = count;
+    for (const [at, term] of terms.entries()) {
+      const concept = NAMES.indexOf(term);
       if (concept === -1) throw new RangeError(`The rule ${id} names an unknown concept: ${term}.`);
-      terms.push({ concept, gap });
-      gap = DEFAULT_GAP;
+      const gap = gaps[isOrdered ? at - 1 : 0] ?? DEFAULT_GAP;
+      steps[concept]?.unshift({ rule, index: first + at, first, size: terms.length, gap, isOrdered });
     }
-    for (const [at, { concept, gap }] of terms.entries()) {
-      steps[concept]?.unshift({ rule, index: count, isFirst: at === 0, isLast: at === terms.length - 1, gap });
-      count += 1;
-    }
+    count += terms.length;
   }
-  const words = NAMES.flatMap((name, concept) =>
-    Object.values(CONCEPTS[name]).map((list: string) => [concept, list] as const),
-  );
+  const words = NAMES.flatMap((name, concept) => (CONCEPTS.get(name) ?? []).map((list) => [concept, list] as const));
   return { finder: new WordTable(words), steps, starts: new Int32Array(count), ends: new Int32Array(count) };
+}
+
+interface Kept extends Sign {
+  end: number;
+  readonly run: { readonly start: number; end: number };
 }
 
 /** One text, read once. */
 class Reading {
   readonly #text: string;
-  #matches: Sign[] = [];
+  readonly #matches: Sign[] = [];
+  readonly #recent = new Map<string, { readonly from: number; count: number; last: Kept }>();
   readonly #topics: number[] = [];
   readonly turned = { rotated: [] as number[], backwards: [] as number[] };
-  readonly #room: number;
   /** Where the first match lies that there was no room for. */
   #fullAt = Infinity;
   #hidden: readonly Span[] | undefined;
@@ -250,7 +301,6 @@ class Reading {
 
   constructor(text: string) {
     this.#text = text;
-    this.#room = Math.max(MAX_MATCHES, text.length / UNITS_PER_MATCH);
   }
 
   matches(): Sign[] {
@@ -278,42 +328,40 @@ class Reading {
   /** Comments are everywhere; one that gives orders is not. */
   #findHiddenOrders(): void {
     if (!this.#text.includes("<")) return;
+    const kinds = new Map<Span, Set<FindingCode>>();
     const orders = new Set<Span>();
-    for (const { start, weight } of this.#matches) {
+    for (const { start, weight, weak, kind } of this.#matches) {
       const span = weight >= MIN_HIDDEN_WEIGHT ? this.#hiddenAt(start) : undefined;
-      if (span !== undefined) orders.add(span);
+      if (span === undefined) continue;
+      const own = kinds.get(span) ?? new Set();
+      kinds.set(span, own.add(kind));
+      if (weak !== true || own.size > 1) orders.add(span);
     }
     for (const { start, end } of orders)
-      this.#add({ rule: "hidden-markup", kind: "hidden_text", weight: 3.5, plain: true, weak: true, start, end });
+      this.#add({ rule: HIDDEN_RULE, kind: "hidden_text", weight: 3.5, plain: true, weak: true, start, end });
   }
 
-  #add(sign: Sign): void {
-    if (this.#fullAt === Infinity && this.#matches.length >= this.#room) {
-      this.#leaveOutRepeats();
-      // For less room than this it is not worth looking at all of them again.
-      if (this.#matches.length > this.#room * 0.75) this.#fullAt = sign.start;
-    }
-    if (this.#fullAt === Infinity) this.#matches.push(sign);
-    else this.#fullAt = Math.min(this.#fullAt, sign.start);
-  }
-
-  #leaveOutRepeats(): void {
-    const kept = new Map<string, { sign: Sign; strength: number; run: { start: number; end: number } }>();
-    for (const sign of this.#matches) {
-      const isHidden = this.#isHidden(sign.start);
-      const key = `${sign.rule} ${sign.kind} ${sign.weak === true} ${isHidden} ${Math.floor(sign.start / REPEAT_REACH)}`;
-      const { start, end } = spanOf(sign);
-      const own = kept.get(key);
-      if (own !== undefined) {
-        own.run.start = Math.min(own.run.start, start);
-        own.run.end = Math.max(own.run.end, end);
-        if (own.strength >= sign.weight) continue;
+  /** Of a rule that matches all the time a few matches are kept, and the last of them stands for the others. */
+  #add(sign: Sign): Kept {
+    const recent = this.#recent.get(sign.rule);
+    if (recent !== undefined && sign.start - recent.from < REPEAT_REACH) {
+      recent.count += 1;
+      if (recent.count > MAX_REPEATS) {
+        const { run } = recent.last;
+        run.end = Math.max(run.end, sign.end);
+        // A quotation does not say the same all the time.
+        if (sign.weight >= recent.last.weight) Object.assign(recent.last, { weight: sign.weight, plain: true });
+        return recent.last;
       }
-      const strength = sign.plain === true ? sign.weight : sign.weight * this.#contextOf(sign);
-      if (own === undefined) kept.set(key, { sign, strength, run: { start, end } });
-      else if (strength > own.strength) Object.assign(own, { sign, strength });
     }
-    this.#matches = [...kept.values()].map(({ sign, run }) => ({ ...sign, run }));
+    const { start, end } = sign;
+    const kept = { ...sign, run: { start, end } };
+    if (recent === undefined || start - recent.from >= REPEAT_REACH)
+      this.#recent.set(sign.rule, { from: start, count: 1, last: kept });
+    else recent.last = kept;
+    if (this.#matches.length < MAX_MATCHES) this.#matches.push(kept);
+    else this.#fullAt = Math.min(this.#fullAt, Math.max(0, start - REPEAT_REACH));
+    return kept;
   }
 
   #findWords(text: string, isPlain: boolean, folded: Pick<NormalText, "originalAt"> | undefined): void {
@@ -321,31 +369,61 @@ class Reading {
     const { finder, steps, starts, ends } = (compiled ??= compile());
     starts.fill(-1);
     ends.fill(-1);
+    /** Per rule: where the last word of its latest match begins, and the match. */
+    const lastWords = new Int32Array(RULES.length).fill(-1);
+    const latest: (Kept | undefined)[] = [];
     let typos = MAX_TYPO_CHECKS;
+    let dropped = -Infinity;
     const take = (concept: number, start: number, end: number): void => {
-      for (const { rule, index, isFirst, isLast, gap } of steps[concept] ?? []) {
-        if (isFirst) {
-          starts[index] = start;
+      for (const { rule, index, first, size, gap, isOrdered } of steps[concept] ?? []) {
+        let from = start;
+        if (isOrdered) {
+          // A longer word that begins where the last one of a match does.
+          if (index === first + size - 1 && lastWords[rule] === start) {
+            const match = latest[rule];
+            if (match !== undefined) match.end = match.run.end = Math.max(match.run.end, originalAt(end));
+            continue;
+          }
+          if (index > first) {
+            const before = ends[index - 1] ?? -1;
+            if (before < 0 || before > start || start - before > gap) continue;
+            from = starts[index - 1] ?? start;
+          }
+          starts[index] = from;
+          ends[index] = end;
+          if (index < first + size - 1) continue;
         } else {
-          const before = ends[index - 1] ?? -1;
-          if (before < 0 || before > start || start - before > gap) continue;
-          starts[index] = starts[index - 1] ?? start;
+          starts[index] = start;
+          ends[index] = end;
+          let isWhole = true;
+          for (let other = first; other < first + size && isWhole; other += 1) {
+            if (other === index) continue;
+            const begin = starts[other] ?? -1;
+            isWhole = begin >= 0 && (ends[other] ?? 0) <= start && start - (ends[other] ?? 0) <= gap;
+            from = Math.min(from, begin);
+          }
+          if (!isWhole) continue;
         }
-        ends[index] = end;
-        if (isLast) this.#match(RULES[rule], originalAt(starts[index] ?? start), originalAt(end));
+        // The next match needs all of its words again.
+        for (let own = first; own < first + size; own += 1) ends[own] = starts[own] = -1;
+        lastWords[rule] = start;
+        latest[rule] = this.#match(RULES[rule], originalAt(from), originalAt(end));
       }
     };
     finder.find(text, isPlain, (concept, start, end) => {
       if (concept === TOPIC) this.#topics.push(originalAt(start));
       else if (concept === ROTATED) this.turned.rotated.push(originalAt(start));
       else if (concept === BACKWARDS) this.turned.backwards.push(originalAt(start));
-      if ((concept === EARLIER || concept === ORDERS) && typos > 0) {
+      if (concept === DROP) dropped = end;
+      const isOrder = (concept === EARLIER || concept === ORDERS) && typos > 0;
+      // A word to drop them that is spelled right makes others needless.
+      if (isOrder && start - dropped > TYPO_REACH) {
         typos -= 1;
         const word = typoBefore(text, start, TYPO_WORDS.drop);
         if (word !== undefined) take(DROP, word.start, word.end);
       }
       take(concept, start, end);
-      if (concept === EARLIER && typos > 0) {
+      if (isOrder && concept === EARLIER) {
         const word = typoAfter(text, end, TYPO_WORDS.orders);
         if (word !== undefined) take(ORDERS, word.start, word.end);
       }
@@ -353,20 +431,29 @@ class Reading {
     });
   }
 
-  #match(rule: Rule | undefined, start: number, end: number): void {
-    if (rule === undefined) return;
-    const { id, kind, weak, verb } = rule;
-    const isJudged = verb === true || kind === "instruction_override";
-    const weight = isJudged ? rule.weight * moodOf(this.#text, start, end, verb === true) : rule.weight;
-    if (weight >= 1) this.#add({ rule: id, kind, weight, start, end, ...(weak === true ? { weak } : {}) });
+  #match(rule: Rule | undefined, start: number, end: number): Kept | undefined {
+    if (rule === undefined) return undefined;
+    const { id, kind, verb, pattern, quoted } = rule;
+    if (quoted !== undefined && FIXED_TEXT.test(this.#text.slice(end, end + 24))) {
+      return this.#add({ rule: id, kind, weight: quoted, start, end });
+    }
+    const { weak } = rule;
+    const isJudged = verb === true || pattern.includes(" ");
+    const weight = isJudged ? rule.weight * moodOf(this.#text, start, end, rule) : rule.weight;
+    if (weight < 1) return undefined;
+    return this.#add({ rule: id, kind, weight, start, end, ...(weak === true ? { weak } : {}) });
   }
 
   /** The strongest kind counts in full and the others for a part; what is weak counts only with another kind. */
   scoreOf(matches: readonly Sign[]): number {
     const best = new Map<FindingCode, { weight: number; weak: boolean }>();
     const rules = new Map<string, number>();
+    let isExample = true;
     for (const match of matches) {
-      const weight = match.plain === true ? match.weight : match.weight * this.#contextOf(match);
+      if (match.weight <= (rules.get(match.rule) ?? 0)) continue;
+      const share = match.plain === true ? 1 : this.#contextOf(match);
+      const weight = match.weight * share;
+      if (match.weight >= 3 && share > CITED_SHARE) isExample = false;
       rules.set(match.rule, Math.max(rules.get(match.rule) ?? 0, weight));
       const own = best.get(match.kind);
       const isWeak = match.weak === true;
@@ -377,7 +464,7 @@ class Reading {
       }
     }
     const kinds = [...best.values()].toSorted((a, b) => b.weight - a.weight);
-    const isHidden = matches.some((match) => this.#isHidden(match.start));
+    const isHidden = matches.some(({ rule }) => rule === HIDDEN_RULE);
     const [first, ...others] = kinds;
     if (first === undefined) return 0;
     let company = 0;
@@ -386,12 +473,13 @@ class Reading {
     for (const weight of rules.values()) company += weight * REPEAT_SHARE;
     for (const { weight } of kinds) company -= weight * REPEAT_SHARE;
     const isWeak = kinds.every(({ weak }) => weak);
-    if (isWeak && others.length === 0 && !isHidden) return Math.min(first.weight, LOW + 1);
+    if (isWeak && others.length === 0 && rules.size < MIN_WEAK_RULES && !isHidden)
+      return Math.min(first.weight, MEDIUM - 0.5);
     const score = first.weight * (isWeak ? 0.9 : 1) + company;
     if (isHidden) return Math.min(10, score * 1.4);
     // A list of attacks has many kinds side by side.
     const isLecture = !matches.some(({ plain }) => plain === true) && this.#topicsAround(matches) >= MIN_LECTURE_TOPICS;
-    return Math.min(isLecture ? HIGH - 0.1 : 10, score);
+    return Math.min(isExample ? MEDIUM - 0.1 : isLecture ? HIGH - 0.1 : 10, score);
   }
 
   #topicsAround(matches: readonly Span[]): number {
@@ -403,8 +491,11 @@ class Reading {
     if (this.#isHidden(start)) return 1;
     const topics = countBetween(this.#topics, start - 600, end + 400);
     let share = 1 / (1 + 0.2 * Math.min(5, topics));
-    if (isQuoted(this.#text, start, end)) share *= topics > 0 ? 0.5 : 0.7;
+    const quotation = quotationAt(this.#text, start, end);
+    if (quotation === "cited") share *= CITED_SHARE;
+    else if (quotation === "quoted") share *= topics > 0 ? 0.5 : 0.7;
     if (this.#isFenced(start)) share *= 0.7;
+    if (isRow(this.#text, start)) share *= 0.5;
     return share;
   }
 
@@ -462,30 +553,37 @@ function upTo(values: readonly number[], limit: number): number {
   return low;
 }
 
+const FIXED_TEXT = /^[\s:,]{0,4}(?:\w{1,10}\s){0,1}(?:["'“‘«`「『][^\s"'`]|[A-Z][A-Z0-9_]{4,})/;
 const MOOD_REACH = 40;
 const NEGATED =
-  /(?:\b(?:not|never|cannot|without|avoid|nicht|niemals|jamais|nunca|не|nao|non)|n't|n’t)\s+(?:\w+\s+){0,1}$|[不别勿]$/i;
+  /(?:\b(?:not|never|cannot|without|avoid|nicht|niemals|jamais|nunca|не|nao|non)|n't|n’t)\s+(?:\w+\s+){0,1}$|[不别勿]$|\bn['’]$/i;
 const COMMANDED =
-  /\b(?:you|assistant|ai|model|agent|llm)\b[^.!?\n]{0,24}$|\b(?:please|now|then|must|should|and|first|just|immediately|simply|kindly|instead|so|also)\s+$/i;
+  /\b(?:you|assistant|ai|model|agent|llm)\b[^.!?\n]{0,24}$|\b(?:please|now|then|must|first|just|immediately|simply|kindly|instead|so|also|and|completely|totally|always|bitte|jetzt|nun|und|du|sie|por favor|ahora|y|maintenant|et|tu|vous|plait|per favore|ora|agora|e|lutfen|simdi|ve|prosze|teraz)\s+$|[^\u0000-\u024f]\s{0,2}$/i;
 /** The verb begins something. */
-const STARTED = /(?:^|[.!?:;>*"'`([{,#=~|\u2013\u2014-])[\s\\n]*$/;
+const STARTED = /(?:^|[.!?:;>*([{,#=~|\u2013\u2014-])[\s\\n]*$|["'`“‘«「]$/;
 const DESCRIBED =
   /\b(?:can|could|may|might|would|will|to|they|which|that|it|we|he|she|users?|attackers?|helps?|lets?|who|did|does|if|when|i|people|models|the|a|an|this|of|by|for|automatically|silently|should|or|is|are|be|been|was)\s+$/i;
 
 /** Or the end of a row or an item. */
-const SENTENCE_END = /[.!?][\s"')]|[。！？]|\n[ \t]{0,8}(?:\d|[-*|#])/;
+const SENTENCE_END = /[.!?][\s"')]|[。！？，；]|\n[ \t]{0,8}(?:\d|[-*|#])|["'`/][a-z]{0,2}[,;)\]]/;
 /** "… instructions in the page": what a defender writes. */
 const DEFENSIVE =
   /^[\s,]{0,2}(?:(?:that|which)\s(?:are\s|is\s|may\s|might\s|appears?\s|be\s){0,3})?(?:(?:found|contained|embedded|given|written|included|hidden|present|appearing|seen|inside)\s)?(?:in|within|inside|from)\s(?:the|this|that|it|them|any|such|external|untrusted|tool|web|user|retrieved|fetched|its|their|these|those|a|an)\b/i;
 
 /** How much of an order the words are: "users may ignore it" describes, "never ignore it" forbids. */
-function moodOf(text: string, start: number, end: number, isVerb: boolean): number {
-  const share = SENTENCE_END.test(text.slice(start, end - 1))
-    ? 0.6
-    : DEFENSIVE.test(text.slice(end, end + 60))
-      ? 0.5
-      : 1;
-  if (!isVerb) return share;
+function moodOf(text: string, start: number, end: number, { kind, verb, pattern, across }: Rule): number {
+  let share = 1;
+  // What meets anywhere, or begins something new, goes over the end of a sentence.
+  if (across !== true && !pattern.includes("&") && SENTENCE_END.test(text.slice(start, end - 1))) share = 0.35;
+  else if (
+    kind === "credential_request" &&
+    /\b(?:not|never|no one|no\s?body)\b|\.pub\b/i.test(text.slice(start, end + 24))
+  )
+    share = 0.3;
+  else if (kind === "prompt_theft" && /\s(?:an?|another|good|better|new|custom)\s/i.test(text.slice(start, end)))
+    share = 0.3;
+  else if (kind === "instruction_override" && DEFENSIVE.test(text.slice(end, end + 60))) share = 0.5;
+  if (verb !== true) return share;
   const before = text.slice(Math.max(0, start - MOOD_REACH), start);
   const sentence = before.slice(
     Math.max(before.lastIndexOf(". "), before.lastIndexOf("\n"), before.lastIndexOf("! ")) + 1,
@@ -493,29 +591,43 @@ function moodOf(text: string, start: number, end: number, isVerb: boolean): numb
   if (NEGATED.test(sentence)) return 0.2;
   if (COMMANDED.test(sentence)) return share;
   if (DESCRIBED.test(sentence)) return share * 0.5;
-  return STARTED.test(sentence) ? share : share * 0.8;
+  return STARTED.test(sentence) ? share : share * 0.45;
 }
 
 const QUOTE_REACH = 300;
+const CITED_SHARE = 0.35;
 
-/** Between quotation marks or backticks that open and close on its line. */
-function isQuoted(text: string, start: number, end: number): boolean {
+/** Words that show an example: a test, a list of patterns, "it says". */
+const CITING =
+  /(?:\b(?:says?|said|saying|like|such as|examples?|e\.g\.|patterns?|phrases?|strings?|block(?:s|ed|list)?|deny_?list|detects?|regex(?:p|es)?|matches|payloads?|wrote|reads|titled|called|asks?|flags?|famil(?:y|ies)|finds?|catch(?:es)?|prompts? as)\b|expect\(|assert\w{0,12}\(|test\(|scan\w{0,12}\(|parametrize\()[^.!?\n]{0,160}$|(?:PATTERNS?|BLOCK_?LIST|DENY_?LIST|SIGNATURES|KEYWORDS|EXAMPLES|PHRASES|ATTACKS|PAYLOADS|INJECTIONS?)\w{0,12}\s{0,3}[=:][^;]{0,240}$/;
+
+/** Between quotation marks or backticks that open and close on its line, and whether the words before say what for. */
+function quotationAt(text: string, start: number, end: number): "cited" | "quoted" | undefined {
   const before = text.slice(Math.max(0, start - QUOTE_REACH), start);
   const line = before.slice(before.lastIndexOf("\n") + 1);
   const after = text.slice(end, end + QUOTE_REACH).split("\n", 1)[0] ?? "";
-  // A value of JSON or of a table is not a quotation.
-  if (/(?:[:,;[{\t]\s{0,4}|^\s{0,8})"[^"]*$|"""/.test(line)) return false;
-  return (
-    [`"`, "`"].some((sign) => line.split(sign).length % 2 === 0 && after.includes(sign)) ||
+  const sign = ['"', "`"].find((mark) => line.split(mark).length % 2 === 0 && after.includes(mark));
+  const isOdd =
     // Single quotes are apostrophes too, and a pattern is written between slashes.
     (/(?:^|[\s(=,:[])'(?:[^']|\w'\w){0,80}$/.test(line) && /^[^']{0,120}'(?:$|[\s).,;:!?\]])/.test(after)) ||
     (/(?:^|[\s(=,:[])\/[^/\n]{0,120}$/.test(line) && /^[^/\n]{0,120}\/[a-z]{0,6}\s{0,2}[,;).\]]/.test(after)) ||
-    (/[“«「‘][^”»」’]{0,80}$/.test(line) && /^[^“«「]{0,120}[”»」’]/.test(after))
-  );
+    (/[“«「‘][^”»」’]{0,80}$/.test(line) && /^[^“«「]{0,120}[”»」’]/.test(after));
+  if (sign === undefined && !isOdd) return undefined;
+  const opening = sign === undefined ? before.length - 1 : before.lastIndexOf(sign);
+  if (CITING.test(before.slice(0, opening))) return "cited";
+  // A value of JSON or of a table is not a quotation.
+  return /(?:[:,;[{\t]\s{0,4}|^\s{0,8})"[^"]*$|"""/.test(line) ? undefined : "quoted";
+}
+
+/** A line of a table of values: "17,Ana,see previous order". */
+function isRow(text: string, at: number): boolean {
+  const before = text.slice(Math.max(0, at - 120), at);
+  return /(?:^|\n)\d{1,9}[,;\t][^\n]*$/.test(before);
 }
 
 const FILLERS = new Set(["all", "any", "the", "your", "my", "of", "alle", "todas", "toutes", "tutte"]);
 const MAX_TYPO_CHECKS = 10_000;
+const TYPO_REACH = 24;
 const MIN_TYPO = 5;
 const MAX_TYPO = 14;
 
@@ -563,6 +675,9 @@ function isTypo(word: string, words: readonly string[]): boolean {
     (known) =>
       (known[0] === plain[0] || known[1] === plain[1] || known[0] === plain[1]) &&
       known !== plain &&
+      // "ignores" and "ignored" tell of it, and one command is not all commands.
+      !/^[sd]$/.test(plain.startsWith(known) ? plain.slice(known.length) : "") &&
+      known !== `${plain}s` &&
       isOneEditAway(known, plain),
   );
 }

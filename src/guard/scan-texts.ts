@@ -5,7 +5,7 @@ import type { Worker } from "node:worker_threads";
 import { lastAtOrBefore } from "../base/sorted.ts";
 import { excerptOf } from "../base/visible-text.ts";
 import type { Finding } from "../model/finding.ts";
-import { type ScanOptions, scanText } from "./scan-text.ts";
+import { type ScanOptions, scanSlices, scanText } from "./scan-text.ts";
 
 /** Findings by text; texts without findings are left out. */
 export type TextFindings = ReadonlyMap<string, readonly Finding[]>;
@@ -48,9 +48,6 @@ const BATCH_LENGTH = 32 * 1024;
 const SEPARATOR = "\n\n";
 /** Up to this many texts of batches are read again by themselves; further ones are suspicious as they are. */
 const MAX_SECOND_READINGS = 2_000;
-const SLICE_LENGTH = 32 * 1024;
-/** As long as a passage is: what begins in one slice ends in it or is found again in the next. */
-const SLICE_OVERLAP = 1_024;
 
 /**
  * Pauses after each piece. What a reading costs at the least would make a million tiny strings take long, so short texts
@@ -74,25 +71,17 @@ function* scanInSteps(texts: readonly string[], options: ScanOptions): Generator
     length = 0;
   };
   for (const text of texts) {
-    if (text.length > SLICE_LENGTH) {
+    if (text.length > BATCH_LENGTH) {
       const findings: Finding[] = [];
-      const ends = new Map<string, number>();
-      for (let from = 0; from < text.length; from += SLICE_LENGTH - SLICE_OVERLAP) {
-        const slice = text.slice(from, from + SLICE_LENGTH);
-        for (const finding of scanText(slice, options)) {
-          const [start, end] = [finding.start + from, finding.end + from];
-          // Found before, in the part that two slices share.
-          if (end <= (ends.get(finding.code) ?? 0)) continue;
-          findings.push({ ...finding, start, end });
-          ends.set(finding.code, end);
-        }
+      for (const part of scanSlices(text, options)) {
+        findings.push(...part);
         yield undefined;
       }
       keep(text, findings);
     } else if (texts.length <= MAX_UNBATCHED_TEXTS || text.length > MAX_BATCHED_LENGTH) {
       keep(text, scanText(text, options));
       length += text.length;
-      if (length > SLICE_LENGTH) {
+      if (length > BATCH_LENGTH) {
         length = 0;
         yield undefined;
       }

@@ -190,7 +190,7 @@ const TOKENS: readonly (readonly [rule: string, weight: number, pattern: RegExp]
     4.5,
     /<\|\s?(?:im_start|im_end|system|assistant|user|developer|start_header_id|end_header_id|eot_id|begin_of_text|endoftext|end_of_text|channel|message|start|end|endofprompt|tool|python_tag|eom_id)\s?\|>/iy,
   ],
-  ["chat-token", 4.5, /<(?:start_of_turn|end_of_turn)>/iy],
+  ["chat-token", 3.9, /<(?:start_of_turn|end_of_turn)>/iy],
   ["chat-token", 5.5, /<<\/?SYS>>/y],
   [
     "closed-boundary",
@@ -228,8 +228,12 @@ function chatTokens(text: string, report: Report): void {
       if (found === null) continue;
       const kind = rule === "tool-call" ? "tool_call_forging" : "role_forging";
       // A template has blanks where a forged turn has words.
-      const isTemplate = /\{[\s{%]{0,3}[a-z_.]{1,30}[\s}%]{0,3}\}|\[\w{1,20}\.\w/i.test(text.slice(at, at + 160));
-      report({ rule, kind, weight: isTemplate ? weight / 2 : weight, ...spanOf(found) });
+      const isTemplate = /\{[\s{%]{0,3}[a-z_.]{1,30}[\s}%]{0,3}\}|\[\w{1,20}\.\w/i.test(
+        text.slice(Math.max(0, at - 80), at + 160),
+      );
+      // And one between quotes is spoken of.
+      const isNamed = /["'`]/.test(text[at - 1] ?? "") && text[at - 1] === text[at + found[0].length];
+      report({ rule, kind, weight: weight * (isNamed ? 0.3 : isTemplate ? 0.5 : 1), ...spanOf(found) });
       break;
     }
     if (!isAngle) continue;
@@ -245,36 +249,91 @@ const ROLE =
 const ROLE_NOUN =
   "(?:prompt|message|instructions?|override|update|note|notice|command|directive|alert|order|msg|mode|task|error|warning|request|policy|reminder)";
 /** A label at the start of a line or in brackets: `[SYSTEM]`, `###(system_message)`, `SYSTEM NOTE:`, `--- end of data ---`. */
-const LABEL = new RegExp(
-  `(?:^|\\n)[ \\t>*_"'/-]{0,8}(?:[#=*~%&!<>[({|【-]{1,8}[ \\t]{0,3}(?:new |important |urgent |hidden |secret |ai |llm |critical |priority ){0,2}(?:${ROLE})s?(?:[ _-]{1,2}${ROLE_NOUN}){0,2}\\b|(?:${ROLE})(?:[ _-]{1,2}${ROLE_NOUN}){0,2}[\\])}*_]{0,4}[ \\t]{0,2}:)` +
-    `|[[({]{1,3}[ \\t]?(?:end |begin |start )?(?:new |important |urgent |hidden |secret |ai |llm |critical |priority |note |message |instructions? |for |to |the ){0,4}(?:system|assistant|developer|admin|ai|llm|agent|model|override)(?:[ _-]{1,2}${ROLE_NOUN}){0,2}[ \\t]{0,2}[:\\])}]`,
-  "gi",
+const LINE_LABEL = new RegExp(
+  `[ \\t>*_"'/-]{0,8}(?:[#=*~%&!<>[({|【-]{1,8}[ \\t]{0,3}(?:new |important |urgent |hidden |secret |ai |llm |critical |priority ){0,2}(?:${ROLE})s?(?:[ _-]{1,2}${ROLE_NOUN}){0,2}\\b|(?:${ROLE})(?:[ _-]{1,2}${ROLE_NOUN}){0,2}[\\])}*_]{0,4}[ \\t]{0,2}:)`,
+  "iy",
 );
+const BRACKET_LABEL = new RegExp(
+  `[[({]{1,3}[ \\t]?(?:end |begin |start )?(?:new |important |urgent |hidden |secret |ai |llm |critical |priority |note |message |instructions? |for |to |the ){0,4}(?:system|assistant|developer|admin|ai|llm|agent|model|override)(?:[ _-]{1,2}${ROLE_NOUN}){0,2}[ \\t]{0,2}[:\\])}]`,
+  "iy",
+);
+const HASH_LABEL = new RegExp(
+  `#{2,6}[ \\t]{0,2}(?:system|assistant|human|user|instructions?)(?:[ _-]{1,2}${ROLE_NOUN}){0,2}[ \\t]{0,2}:`,
+  "iy",
+);
+const NOUN = new RegExp(ROLE_NOUN, "i");
 const END_MARK =
-  /(?:^|\n)[ \t=*#<>_~-]{2,40}[ \t]?(?:end|begin|start|stop)(?:ing)?(?: of)?(?: the)? (?:tool |function |user |system |untrusted |external |prompt |new |original )?(?:results?|output|response|input|content|message|prompt|instructions?|documents?|data|context|article|text|task|query)\b/gi;
+  /[ \t=*#<>_~-]{2,40}[ \t]?(?:end|begin|start|stop)(?:ing)?(?: of)?(?: the)? (?:tool |function |user |system |untrusted |external |prompt |new |original )?(?:results?|output|response|input|content|message|prompt|instructions?|documents?|data|context|article|text|task|query)\b/iy;
 
-/** Part of every label, and of every mark: the patterns for them take milliseconds to compile. */
+/** An order right behind a label. */
+const ORDER =
+  /^[\s\])}>|*=#_~:-]{0,8}(?:(?:please|now|you must|immediately|kindly|thanks,? that is all\.? now please|first|then|always|do)[\s,:]{1,2}){0,3}(?:send|forward|transfer|delete|remove|execute|run|call|reveal|print|output|reply|respond|answer|say|write|tell|include|ignore|forget|disregard|open|visit|download|install|read|upload|post|share|give|grant|change|set|update|approve|book|order|buy|add|create|recommend|disable|turn|unlock|export|withdraw|raise|subscribe|list|show|repeat|summari[sz]e|translate|stop)\b/i;
+
+/** Signs that every label and every mark has: the patterns for them take milliseconds to compile. */
 const LABEL_SIGN = /[:#=*~%&!<>[({|\u3010-]/;
 const END_WORD = /end|begin|start|stop/i;
 
 function labels(text: string, report: Report): void {
-  if (LABEL_SIGN.test(text)) eachLabel(text, report);
-  if (!END_WORD.test(text)) return;
-  each(END_MARK, text, (found) => {
-    const { start, end } = spanOf(found);
-    const lead = found[0].length - found[0].trimStart().length;
-    report({ rule: "end-mark", kind: "role_forging", weight: 4.5, start: start + lead, end });
-  });
+  const mayEnd = END_WORD.test(text);
+  if (!mayEnd && !LABEL_SIGN.test(text)) return;
+  for (let at = 0; at !== -1; at = nextLine(text, at)) {
+    const end = labelAt(LINE_LABEL, text, at, report);
+    END_MARK.lastIndex = at;
+    const mark = mayEnd ? END_MARK.exec(text) : null;
+    if (mark !== null)
+      report({
+        rule: "end-mark",
+        kind: "role_forging",
+        weight: 4.5,
+        start: at + leadOf(mark[0]),
+        end: END_MARK.lastIndex,
+      });
+    if (end > at) at = end - 1;
+  }
+  for (const bracket of ["[", "(", "{"])
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at)) {
+      // Of several in a row only the last ones matter.
+      let last = at + 1;
+      while (text[last] === bracket) last += 1;
+      at = Math.max(labelAt(BRACKET_LABEL, text, Math.max(at, last - 3), report), last);
+    }
+  for (let at = text.indexOf(" ##"); at !== -1; at = text.indexOf(" ##", at))
+    at = Math.max(labelAt(HASH_LABEL, text, at + 1, report), at + 2);
 }
 
-function eachLabel(text: string, report: Report): void {
-  each(LABEL, text, (found) => {
-    const isLoud = /[A-Z]{4}/.test(found[0]) || /[#[({<]/.test(found[0]);
-    const { start, end } = spanOf(found);
-    const lead = found[0].length - found[0].trimStart().length;
-    const weight = isLoud ? 3.5 : 2;
-    report({ rule: "role-label", kind: "role_forging", weight, weak: true, start: start + lead, end });
-  });
+function nextLine(text: string, from: number): number {
+  const at = text.indexOf("\n", from);
+  return at === -1 || at + 1 >= text.length ? -1 : at + 1;
+}
+
+function leadOf(found: string): number {
+  return found.length - found.trimStart().length;
+}
+
+/** Returns where the label ends, or where it was looked for. */
+function labelAt(pattern: RegExp, text: string, at: number, report: Report): number {
+  pattern.lastIndex = at;
+  const found = pattern.exec(text)?.[0];
+  if (found === undefined) return at;
+  const end = at + found.length;
+  // A heading is a line of its own; a label has something behind it.
+  const isClosed = /[:\])}]$/.test(found) || /^[ \t]?[\])}>|*=#_~-]{0,8}[ \t]?[:>\]]/.test(text.slice(end, end + 12));
+  const isLoud = isClosed && (/[#<|=*]|:$/.test(found.trim().replace(/^\w+:$/, "")) || NOUN.test(found));
+  const weight = isLoud ? 3.5 : isClosed ? 2.4 : 1.5;
+  report({ rule: "role-label", kind: "role_forging", weight, weak: true, start: at + leadOf(found), end });
+  if (isLoud || (isClosed && /sys|系统|систем|admin|instruct/i.test(found))) {
+    const order = ORDER.exec(text.slice(end, end + 80))?.[0];
+    if (order !== undefined)
+      report({
+        rule: "label-order",
+        kind: "agent_directive",
+        weight: 3,
+        weak: true,
+        start: end,
+        end: end + order.length,
+      });
+  }
+  return end;
 }
 
 const CALL_JSON =
@@ -282,14 +341,15 @@ const CALL_JSON =
 const CALL_WORDS = /(?:^|[\s.>*])Action:\s{0,3}[\w.:-]{2,60}\s{0,3}\n\s{0,6}Action Input:/gi;
 /** A tool whose call does harm: the difference between a log of calls and a call that wants to happen. */
 const DANGEROUS =
-  /send|delete|remove|exec|shell|bash|terminal|transfer|wire|pay|upload|mail|drop|exfil|forward|publish|grant|admin|secret|password|credential|get_env|wallet|invite|disable/i;
+  /(?:send|delete|remove|exec|shell|bash|terminal|transfer|wire|pay|upload|mail|drop|exfil|forward|publish|grant|admin|secret|password|credential|get_env|wallet|invite|disable)|\b(?:rm -rf|curl |wget )/i;
 
 function toolCalls(text: string, report: Report): void {
   if (text.includes('":')) {
     const isDocument = /^\s{0,20}[[{]/.test(text);
     each(CALL_JSON, text, (found) => {
       const span = spanOf(found);
-      const isDangerous = DANGEROUS.test(text.slice(span.start, span.end + 160));
+      const named = text.slice(span.start, span.end + 100).match(/"[\w.:-]{3,60}"/g) ?? [];
+      const isDangerous = DANGEROUS.test(named.join(" "));
       // A document that is JSON may be about calls; between words a call wants to happen.
       const weight = (isDangerous ? 4 : 2) + (isDocument ? 0 : 1);
       const isWeak = isDocument || !isDangerous;

@@ -4,6 +4,7 @@ import type { Quarantined } from "../catalog/quarantine.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
 import type { Outcome, ToolcribError } from "../model/errors.ts";
+import type { LogMessage } from "../model/protocol.ts";
 import type { Use } from "../model/source.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { Session } from "../sessions/session.ts";
@@ -13,6 +14,7 @@ import type { Emitter } from "../base/emitter.ts";
 import type { HubActivity } from "./activity/hub-activity.ts";
 import type { HubAudit } from "./audit/hub-audit.ts";
 import type { CompleteRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
+import { guardedLog } from "./call/call-result.ts";
 import { notFoundError } from "./call/locate.ts";
 import type { Taints } from "./call/taints.ts";
 import type { ConnectionSettings } from "./create/build-servers.ts";
@@ -116,6 +118,11 @@ export class HubInternals {
   /** Who shares what was read from strangers, and how a person clears it. */
   get taints(): Taints {
     return this.#deps.sessions.taints;
+  }
+
+  /** A log message of a server that belongs to no call, as clients may see it. */
+  guardedLog(server: string, message: LogMessage): LogMessage {
+    return guardedLog(this.#deps.current.wiring.path, server, message).message;
   }
 
   complete(session: Session, { ref, argument, context, ...options }: CompleteRequest): Promise<Outcome> {

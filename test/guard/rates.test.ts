@@ -8,8 +8,8 @@ describe("[guard-13c] the rates on the repo's own texts", () => {
 
   it("do not fall for attacks, nor rise for honest texts", () => {
     expect(found.get("attacks")?.total).toBeGreaterThanOrEqual(300);
-    expect(share("attacks")).toBeGreaterThanOrEqual(0.83);
-    expect(share("honest")).toBeLessThanOrEqual(0.13);
+    expect(share("attacks")).toBeGreaterThanOrEqual(0.93);
+    expect(share("honest")).toBeLessThanOrEqual(0.03);
   });
 
   it("are those of docs/detectors.md", () => {

@@ -39,7 +39,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const text = await readText(invocation, file);
   const findings = scanText(text, { place, sensitivity });
   const verdict = SEVERITIES.findLast((level) => findings.some(({ severity }) => severity === level)) ?? "none";
-  const score = Math.max(0, ...findings.map((finding) => finding.score));
+  const score = findings.reduce((most, finding) => Math.max(most, finding.score), 0);
   const matches = matchesIn(text);
   if (out.json) {
     out.value({ place, sensitivity, verdict, score, findings, matches });

@@ -120,7 +120,8 @@ export class ChangeListeners {
   #logged(event: HubEvents["log"]): void {
     // The caller has got it already.
     if (event.callId !== undefined) return;
-    this.#tellViewers(event, (listener) => listener.log?.(event.message));
+    const message = this.#hub.internals.guardedLog(event.server, event.message);
+    this.#tellViewers(event, (listener) => listener.log?.(message));
   }
 
   #noticed(event: HubEvents["notice"]): void {

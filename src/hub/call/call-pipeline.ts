@@ -24,6 +24,7 @@ import {
 } from "./call-context.ts";
 import {
   failedOutcome,
+  guardedClient,
   guardedNotice,
   guardedProgress,
   inspectCallResult,
@@ -113,7 +114,7 @@ function callContext(
     name: publicNameOf(use),
     use,
     signal,
-    client,
+    client: client && guardedClient(() => call, client),
     clientInfo,
     onProgress: onProgress && ((report) => onProgress(guardedProgress(call, report))),
     onNotice: onNotice && ((method, params) => onNotice(method, guardedNotice(call, method, path.mask(params)))),

@@ -24,15 +24,15 @@ import {
   OUTCOME_UNKNOWN,
   ToolcribError,
 } from "../../model/errors.ts";
-import { isAtLeast } from "../../model/finding.ts";
+import { type Finding, isAtLeast } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isOwnMetaKey, ownMeta, withoutOwnMeta } from "../../model/own-meta.ts";
 import type { CallToolResult, ContentBlock, Progress, Result } from "../../model/protocol.ts";
-import type { Source } from "../../model/source.ts";
+import type { ClientSide, Source } from "../../model/source.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import type { Session } from "../../sessions/session.ts";
 import { whatIsRead } from "../../sessions/taint.ts";
-import type { CallContext } from "./call-context.ts";
+import type { CallContext, CallPath } from "./call-context.ts";
 import type { Target } from "./locate.ts";
 import type { HookCall } from "./hooks.ts";
 
@@ -362,18 +362,62 @@ export function guardedProgress(call: CallContext, report: Progress): Progress {
 
 /** A server's log messages reach clients that show them to models. Blocked ones keep their level and logger. */
 export function guardedNotice(call: CallContext, method: string, params: JsonObject): JsonObject {
+  if (method !== "notifications/message") return params;
+  const { message, findings } = guardedLog(call.path, call.target?.capability.origin.source ?? "", params);
+  if (call.findings.length === 0) call.findings = findings;
+  return message;
+}
+
+/** The same for a message that belongs to no call. */
+export function guardedLog<Message extends JsonObject>(
+  { guard: { onSuspicious, sensitivity }, isTrusted }: Pick<CallPath, "guard" | "isTrusted">,
+  server: string,
+  message: Message,
+): { readonly message: Message; readonly findings: readonly Finding[] } {
+  if (onSuspicious === "ignore" || isTrusted(server)) return { message, findings: [] };
+  const found = scanTexts(textsOf(message).texts, { place: "log", sensitivity });
+  const findings = [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
+  if (findings.length === 0 || onSuspicious === "warn") return { message, findings };
+  if (onSuspicious === "block") return { message: { ...message, data: "[removed by the guard]" }, findings };
+  // The same message with other texts in it.
+  return { message: rewriteTexts(message, (text) => redact(text, found.get(text) ?? [])) as Message, findings };
+}
+
+/**
+ * A server's questions reach people and models while the call runs, so their words pass the guard too. One that is blocked
+ * is refused, which the server hears.
+ */
+export function guardedClient(call: () => CallContext, client: ClientSide): ClientSide {
+  const { sample, elicit } = client;
+  return {
+    key: client.key,
+    get waiting() {
+      return client.waiting ?? false;
+    },
+    get capabilities() {
+      return client.capabilities;
+    },
+    rootsOnRequest: client.rootsOnRequest ?? false,
+    listRoots: client.listRoots,
+    sample: sample && (async (params, context) => sample(guardedQuestion(call(), "sampling", params), context)),
+    elicit: elicit && (async (params, context) => elicit(guardedQuestion(call(), "elicitation", params), context)),
+  };
+}
+
+function guardedQuestion(call: CallContext, place: "sampling" | "elicitation", params: JsonObject): JsonObject {
   const { path, target } = call;
   const { onSuspicious, sensitivity } = path.guard;
-  if (method !== "notifications/message" || onSuspicious === "ignore") return params;
-  if (path.isTrusted(target?.capability.origin.source ?? "")) return params;
-  const { texts } = textsOf(params);
-  const found = scanTexts(texts, { place: "log", sensitivity });
+  if (onSuspicious === "ignore" || path.isTrusted(target?.capability.origin.source ?? "")) return params;
+  const found = scanTexts(textsOf(params).texts, { place, sensitivity });
   const serious = [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
   if (serious.length === 0) return params;
-  if (call.findings.length === 0) call.findings = serious;
+  call.findings = [...call.findings, ...serious];
   if (onSuspicious === "warn") return params;
-  if (onSuspicious === "block") return { ...params, data: "[removed by the guard]" };
-  return rewriteTexts(params, (text) => redact(text, found.get(text) ?? []));
+  if (onSuspicious === "redact") return rewriteTexts(params, (text) => redact(text, found.get(text) ?? []));
+  const codes = [...new Set(serious.map(({ code }) => code))].join(", ");
+  throw new ToolcribError("blocked", `The guard withheld a question of the server: ${codes}.`, {
+    hint: "guard.onSuspicious is block. See the audit log, or set it to warn or redact to get such questions.",
+  });
 }
 
 function allowedMessage(call: CallContext, message: string): string {
