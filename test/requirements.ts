@@ -734,5 +734,5 @@ export const REQUIREMENTS = {
     "A description that YAML would cut is kept whole with a warning, and so is a block without its last brace.",
   "whole-22b":
     "The scan takes in honest skills that warn of attacks or show them, and refuses the same words as an order.",
-  "whole-36c": "A skill for several clients that share a folder is installed once.",
+  "whole-36d": "A skill for several clients that share a folder is installed once.",
 } as const;

@@ -303,7 +303,7 @@ describe("[whole-22b] the scan", () => {
   });
 });
 
-describe("[whole-36c] clients that share a folder", () => {
+describe("[whole-36d] clients that share a folder", () => {
   it("get one copy, whichever of their own folders comes first, and none sees two", async () => {
     const place = furnished();
     writeSkill(place.dir, "notes");
