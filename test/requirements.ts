@@ -628,4 +628,14 @@ export const REQUIREMENTS = {
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
+  "shape-01a":
+    "Rules look at arguments by dotted path: globs, != , numbers, lists of values, several conditions, items of lists.",
+  "shape-01b": "What a rule cannot decide of an argument is asked or denied, never allowed.",
+  "shape-01c":
+    "An absent argument satisfies no allow, and a deny that could apply to a default; defaults of schemas count.",
+  "shape-01d": "A rule on arguments that cannot be read is an error of the config.",
+  "shape-01e": "No spelling of a file, and no link to it, gets past a rule on it.",
+  "shape-01f": "No spelling of a URI, no list of addresses, no reference and no command gets past a rule on it.",
+  "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
+  "shape-07a": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
 } as const;

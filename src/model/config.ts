@@ -8,8 +8,8 @@ import {
   ServerEntrySchema,
   ServerIdSchema,
   StartSchema,
-  ToolRulesSchema,
 } from "./server-spec.ts";
+import { ToolRulesSchema } from "./tool-rules.ts";
 
 const Count = z.int().positive();
 const Milliseconds = z.int().positive();

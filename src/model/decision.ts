@@ -27,6 +27,8 @@ export interface Rule {
   readonly pattern: string;
   /** Where it is written, for a person. */
   readonly where: string;
+  /** The arguments that it looks at, as it writes them; absent if none. Never their values. */
+  readonly arguments?: readonly string[];
 }
 
 /** `session`: until the session ends. `always`: from now on, saved where the rule is defined. */

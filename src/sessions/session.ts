@@ -6,7 +6,7 @@ import { ChurnSet } from "../base/maps.ts";
 import type { ClientInfo } from "../model/client-info.ts";
 import type { AskCallback } from "../model/decision.ts";
 import type { Root } from "../model/protocol.ts";
-import type { SessionRules } from "../model/server-spec.ts";
+import type { SessionRules } from "../model/tool-rules.ts";
 import type { ClientEnv, ClientSide, ElicitationCallback, SamplingCallback, SessionContext } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
 import { rootFor } from "../upstream/server-requests.ts";

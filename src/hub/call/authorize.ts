@@ -2,6 +2,7 @@
 import type { Rule } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LimitOutcome } from "../../policy/call-limits.ts";
+import type { CallFacts } from "../../policy/rule-conditions.ts";
 import { argumentsOf, type CallContext, ruledNameOf } from "./call-context.ts";
 import type { Question } from "./approvals.ts";
 import { frozenCopy } from "./hooks.ts";
@@ -30,17 +31,29 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
   for (;;) {
     const target = locate(path, session, use);
     if (target === undefined || !isSameCapability(target, found)) throw changedError(name);
-    const verdicts = path.access.verdicts(session, target.capability, ruledNameOf(call), argumentsOf(use));
+    const known = factsOf(call, target);
+    const facts = known instanceof Promise ? await known : known;
+    const { capability } = target;
+    const verdicts = path.access.verdicts(session, capability, ruledNameOf(call), argumentsOf(target.use), facts);
     const denial = verdicts.find(({ verdict }) => verdict === "deny")?.rule;
     if (denial) throw deniedError(call, target, denial);
     const open = verdicts.flatMap(({ verdict, rule }) =>
       verdict === "ask" && !answered.has(reasonOf(session, rule)) ? [rule] : [],
     );
     const [rule] = open;
-    if (rule === undefined) return target;
+    if (rule === undefined) {
+      path.access.count(session, capability);
+      return target;
+    }
     answered.add(reasonOf(session, rule));
-    await path.approvals.ask(session, approvalQuestion(call, target, rule), call.signal, call.onAsk);
+    await path.approvals.ask(session, approvalQuestion(call, target, rule, facts), call.signal, call.onAsk);
   }
+}
+
+/** What rules with conditions look at; undefined if there are none on it. */
+export function factsOf(call: CallContext, { capability, use }: Target): CallFacts | Promise<CallFacts> | undefined {
+  const { path, session, clientInfo } = call;
+  return path.access.facts(session, capability, ruledNameOf(call), { use, client: clientInfo?.name });
 }
 
 /** Another server that was read from while the question was open is another reason to ask. */
@@ -52,9 +65,9 @@ function taintSources({ taint }: Session): string[] {
   return taint?.origins.map(({ server }) => server) ?? [];
 }
 
-function approvalQuestion(call: CallContext, { capability }: Target, rule: Rule): Question {
+function approvalQuestion(call: CallContext, { capability }: Target, rule: Rule, facts?: CallFacts): Question {
   const { path, callId, session, name, use } = call;
-  const rules = rule.list === "ask" ? path.access.askingRules(session, capability, ruledNameOf(call)) : [rule];
+  const rules = rule.list === "ask" ? path.access.askingRules(session, capability, ruledNameOf(call), facts) : [rule];
   const reason = `${name} needs approval: ${describeRule(rule)}.`;
   return {
     callId,
@@ -87,8 +100,8 @@ export function isSameCapability({ capability: now }: Target, { capability: befo
   return now.fingerprint === before.fingerprint && now.origin.source === before.origin.source;
 }
 
-function changedError(name: string): ToolcribError {
-  return new ToolcribError("denied", `${name} changed or went away while the call waited for an answer.`, {
+export function changedError(name: string): ToolcribError {
+  return new ToolcribError("denied", `${name} changed or went away while the call waited.`, {
     hint: "Look at what it is now, and call it again.",
   });
 }
