@@ -636,6 +636,10 @@ export const REQUIREMENTS = {
   "shape-01d": "A rule on arguments that cannot be read is an error of the config.",
   "shape-01e": "No spelling of a file, and no link to it, gets past a rule on it.",
   "shape-01f": "No spelling of a URI, no list of addresses, no reference and no command gets past a rule on it.",
+  "shape-02a": "A rule on arguments hides nothing; its refusal names the rule and the argument, and no value.",
+  "shape-02b": "A rule on arguments decides on what hooks leave; what is denied by name reaches no hook.",
+  "shape-02c": "What runs is the frozen copy that a rule on arguments has looked at.",
+  "shape-04b": "Calls are counted for each caller, over all sessions, with no gap for calls at once.",
   "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
   "shape-07a": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
 } as const;

@@ -27,7 +27,7 @@ export interface FilePlace {
 }
 
 /** The texts of one call, as far as they were read already: many rules look at the same argument. */
-export class Readings {
+export class ArgumentReader {
   readonly place: FilePlace;
   /** Files that absolute paths lead to once links are followed; null where that could not be told. */
   readonly #links: ReadonlyMap<string, string | null> | undefined;
@@ -70,7 +70,7 @@ function remembered<V>(known: Map<string, V>, text: string, read: () => V): V {
 }
 
 export interface ValuePattern {
-  match(text: string, readings: Readings): Match;
+  match(text: string, reader: ArgumentReader): Match;
   /** Absolute paths whose links have to be known for `match`. */
   paths(text: string, place: FilePlace): readonly string[];
 }
@@ -109,10 +109,10 @@ class EitherPattern implements ValuePattern {
     this.#file = new FilePattern(`./${pattern}`, literal);
   }
 
-  match(text: string, readings: Readings): Match {
-    const asText = this.#text.match(text, readings);
-    if (readings.place.bases.length === 0) return asText;
-    const asFile = this.#file.match(text, readings);
+  match(text: string, reader: ArgumentReader): Match {
+    const asText = this.#text.match(text, reader);
+    if (reader.place.bases.length === 0) return asText;
+    const asFile = this.#file.match(text, reader);
     const isFile = this.#namesFile || ABSOLUTE.test(text) || /^(?:~|file:)/i.test(text);
     return { possible: asText.possible || asFile.possible, sure: asFile.sure && (asText.sure || isFile) };
   }
@@ -145,9 +145,9 @@ class TextPattern implements ValuePattern {
     return [];
   }
 
-  match(text: string, readings: Readings): Match {
+  match(text: string, reader: ArgumentReader): Match {
     if (this.#isAnything || (!this.#hasWildcards && text === this.#pattern)) return YES;
-    const read = readings.text(text);
+    const read = reader.text(text);
     if (read === undefined) return IN_DOUBT;
     // Without wildcards the readings are looked up, so that many rules on one argument cost little.
     const isPossible = this.#hasWildcards ? some(read.loose, this.#loose) : read.loose.has(this.#folded);
@@ -258,15 +258,15 @@ class FilePattern implements ValuePattern {
     this.#literal = literal;
   }
 
-  match(text: string, readings: Readings): Match {
+  match(text: string, reader: ArgumentReader): Match {
     if (this.#literal && text === this.#pattern) return YES;
-    const read = readings.path(text);
-    const placed = this.#at(readings.place);
+    const read = reader.path(text);
+    const placed = this.#at(reader.place);
     if (read === undefined || placed === null) return IN_DOUBT;
     const patterns: CompiledPath[] = [];
     for (const { lexical, folder, rest, real } of placed) {
       patterns.push(lexical);
-      const leadsTo = folder === "" ? undefined : readings.real(folder);
+      const leadsTo = folder === "" ? undefined : reader.real(folder);
       if (leadsTo === null) return IN_DOUBT;
       if (leadsTo === undefined || leadsTo === folder) continue;
       const pattern = cleanPath(leadsTo) + rest;
@@ -347,15 +347,15 @@ interface PathReadings {
   readonly loose: readonly string[];
 }
 
-function readPath(text: string, readings: Readings): PathReadings | undefined {
-  const candidates = pathCandidates(text, readings.place);
+function readPath(text: string, reader: ArgumentReader): PathReadings | undefined {
+  const candidates = pathCandidates(text, reader.place);
   if (candidates === undefined) return undefined;
   const files = new Set<string>();
   for (const { path, isFolder } of candidates) {
     const clean = cleanPath(path);
     if (isFolder !== true) files.add(clean);
     for (const each of [path, clean]) {
-      const real = readings.real(each);
+      const real = reader.real(each);
       if (real === null) return undefined;
       // A folder `~` that is a link leads where its name does not say.
       if (real !== undefined && isFolder === true && real !== clean) return undefined;
@@ -439,7 +439,7 @@ function cleanPath(path: string): string {
   return letter + (rest.startsWith("/") || letter !== "" ? "/" : "") + kept.join("/");
 }
 
-/** What some file systems take for the same: without case, without dots and blanks at the end of a name, without streams. */
+/** The names that some file systems take for the same: without case, without dots and blanks at the end of a name, without streams. */
 function looseForms(path: string): string[] {
   const folded = fold(path);
   if (!/[. :]/.test(folded)) return [folded];
@@ -473,11 +473,11 @@ class UriPattern implements ValuePattern {
     return [];
   }
 
-  match(text: string, readings: Readings): Match {
+  match(text: string, reader: ArgumentReader): Match {
     if (this.#literal && text === this.#pattern) return YES;
     // Servers put a scheme before an address that has none.
     const hasScheme = /^\s*[a-z][a-z0-9+.-]*:(?!\d)/i.test(text);
-    const read = readings.uri(hasScheme ? text : `${this.#scheme}://${text.trim().replace(/^[\\/]+/, "")}`);
+    const read = reader.uri(hasScheme ? text : `${this.#scheme}://${text.trim().replace(/^[\\/]+/, "")}`);
     if (read === undefined) return IN_DOUBT;
     if (hasScheme && read.spellings.every((spelling) => this.#exact.some((glob) => glob(spelling)))) return YES;
     return read.loose.some((spelling) => this.#loose.some((glob) => glob(spelling))) ? IN_DOUBT : NO;

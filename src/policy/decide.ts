@@ -177,7 +177,7 @@ export class Policy {
     return this.prepare(subject, who).explain(facts);
   }
 
-  /** What any rule counts, so that each call can be. */
+  /** The calls that any rule counts. */
   get counted(): Iterable<CountedCalls> {
     return this.#counted.values();
   }
@@ -187,7 +187,7 @@ export class Policy {
   }
 
   /** The rules that are about a subject. Those with conditions are decided for each call. */
-  prepare(subject: PolicySubject, who: PolicyActor): PreparedRules {
+  prepare(subject: PolicySubject, who: PolicyActor): CapabilityPolicy {
     const server = subject.server === null ? undefined : this.#servers.get(subject.server);
     const role = who.role === undefined ? undefined : this.#roles.get(who.role);
     const { kind, read, annotations, tags = server?.policy.tags, ownNames = [subject.publicName] } = subject;
@@ -217,7 +217,7 @@ export class Policy {
       const hasAllow = isTool && compiled.exempt?.match(byPublicName) === undefined;
       levels.push(compiled.rules.concerning(byName, hasAllow));
     }
-    return new PreparedRules(admission, levels);
+    return new CapabilityPolicy(admission, levels);
   }
 
   /** Denials that do not depend on rules. */
@@ -376,7 +376,7 @@ interface LevelRules {
  * The rules that are about one subject for one caller. Without facts of a call, what depends on them is taken in favour of the
  * subject: a rule with conditions hides nothing.
  */
-export class PreparedRules {
+export class CapabilityPolicy {
   readonly #admission: readonly PolicyStep[];
   readonly #levels: readonly LevelRules[];
   readonly #conditions: readonly Conditions[];
@@ -422,7 +422,7 @@ export class PreparedRules {
     return asking === null ? { verdict: "allow", rule: granting } : { verdict: "ask", rule: asking };
   }
 
-  /** What each level says. */
+  /** The verdict of each level. */
   steps(facts?: CallFacts): PolicyStep[] {
     return [...this.#admission, ...this.#levels.map((rules) => decideLevel(rules, facts))];
   }

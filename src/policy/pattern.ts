@@ -167,7 +167,7 @@ export class PatternList {
       .map(({ pattern, when }) => compileEntry(pattern, pattern.slice(1), when));
   }
 
-  /** What rules of the list count. */
+  /** The calls that rules of the list count. */
   get counted(): CountedCalls[] {
     return [...this.#entries, ...this.#exceptions].flatMap(({ conditions }) => conditions?.counted ?? []);
   }

@@ -17,19 +17,19 @@ import {
   IN_DOUBT,
   type Match,
   NO,
-  Readings,
+  ArgumentReader,
   type ValuePattern,
   YES,
 } from "./argument-values.ts";
 import { compileGlob, type Glob } from "./glob.ts";
 
-/** What is known of one call when it is decided. */
+/** The facts of one call that rules with conditions look at. */
 export interface CallFacts {
   /** As the server receives them; undefined for what has none, such as a resource. */
   readonly arguments: Readonly<JsonObject> | undefined;
   /** The input schema, whose defaults count as given. */
   readonly schema: Readonly<JsonObject> | undefined;
-  readonly readings: Readings;
+  readonly reader: ArgumentReader;
   readonly tainted: boolean;
   /** The name that the client program gives itself. */
   readonly client: string | undefined;
@@ -143,7 +143,7 @@ class ArgumentTest implements Condition {
     this.#test = valueTest(condition);
   }
 
-  test({ arguments: args, schema, readings }: CallFacts): Match {
+  test({ arguments: args, schema, reader }: CallFacts): Match {
     if (args === undefined) return NO;
     const { steps, values } = this.#condition;
     if (steps.length === 0) return callHash(args) === values[0]?.text ? YES : NO;
@@ -152,7 +152,7 @@ class ArgumentTest implements Condition {
     let possible = false;
     let sure = !found.isPartial;
     for (const value of found.values) {
-      const match = isEmpty(value) ? this.#emptyMatch(value, readings) : this.#test.match(value, readings);
+      const match = isEmpty(value) ? this.#emptyMatch(value, reader) : this.#test.match(value, reader);
       possible ||= match.possible;
       sure &&= match.sure;
     }
@@ -167,9 +167,9 @@ class ArgumentTest implements Condition {
   }
 
   /** Many servers take an empty text, like one that is absent, for their own default. */
-  #emptyMatch(value: unknown, readings: Readings): Match {
+  #emptyMatch(value: unknown, reader: ArgumentReader): Match {
     const isNamed = value === "" && this.#condition.values.some(({ text, literal }) => literal && text === "");
-    return isNamed ? this.#test.match(value, readings) : IN_DOUBT;
+    return isNamed ? this.#test.match(value, reader) : IN_DOUBT;
   }
 }
 
@@ -248,7 +248,7 @@ function declaredAt(schema: unknown, key: string): unknown {
 }
 
 interface ValueTest {
-  match(value: unknown, readings: Readings): Match;
+  match(value: unknown, reader: ArgumentReader): Match;
   paths(text: string, place: FilePlace): readonly string[];
 }
 
@@ -269,10 +269,10 @@ function valueTest({ name, operator, values }: ArgumentCondition): ValueTest {
     case "!=":
     case "in": {
       const tests = values.map((value) => new EqualityTest(value, name));
-      const match = (value: unknown, readings: Readings): Match => {
+      const match = (value: unknown, reader: ArgumentReader): Match => {
         let possible = false;
         for (const test of tests) {
-          const each = test.match(value, readings);
+          const each = test.match(value, reader);
           if (each.sure) return operator === "!=" ? NO : YES;
           possible ||= each.possible;
         }
@@ -308,10 +308,10 @@ class EqualityTest {
     this.#boolean = !literal && /^(?:true|false)$/i.test(text) ? text.toLowerCase() === "true" : undefined;
   }
 
-  match(value: unknown, readings: Readings): Match {
+  match(value: unknown, reader: ArgumentReader): Match {
     switch (typeof value) {
       case "string":
-        return this.#matchText(value, readings);
+        return this.#matchText(value, reader);
       case "number":
         if (!Number.isFinite(value)) return IN_DOUBT;
         if (this.#number !== undefined) return value === this.#number ? YES : NO;
@@ -325,12 +325,12 @@ class EqualityTest {
     }
   }
 
-  #matchText(text: string, readings: Readings): Match {
+  #matchText(text: string, reader: ArgumentReader): Match {
     if (this.#boolean !== undefined) return IN_DOUBT;
     if (this.#number !== undefined && text.trim() !== "" && Number(text) === this.#number) {
       return text === this.#value.text ? YES : IN_DOUBT;
     }
-    return this.#pattern.match(text, readings);
+    return this.#pattern.match(text, reader);
   }
 
   paths(text: string, place: FilePlace): readonly string[] {

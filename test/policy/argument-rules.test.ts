@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import { parseEntry, ToolRulesSchema, type ToolRules } from "../../src/model/tool-rules.ts";
-import { type FilePlace, Readings } from "../../src/policy/argument-values.ts";
+import { type FilePlace, ArgumentReader } from "../../src/policy/argument-values.ts";
 import { Policy } from "../../src/policy/decide.ts";
 import type { CallFacts } from "../../src/policy/rule-conditions.ts";
 
@@ -34,7 +34,7 @@ function decide(
   );
   const facts: CallFacts = {
     arguments: args,
-    readings: new Readings(place, followed),
+    reader: new ArgumentReader(place, followed),
     tainted: false,
     client: "cursor",
     name: "srv__do",

@@ -7,8 +7,8 @@ import { type Capability, type CapabilityOrigin, isLocalSource, isSessionLocalSo
 import type { Decision, Rule } from "../../model/decision.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Use } from "../../model/source.ts";
-import { Readings } from "../../policy/argument-values.ts";
-import type { SessionEntryPolicy, Explanation, Policy, PolicySubject, PreparedRules } from "../../policy/decide.ts";
+import { ArgumentReader } from "../../policy/argument-values.ts";
+import type { SessionEntryPolicy, Explanation, Policy, PolicySubject, CapabilityPolicy } from "../../policy/decide.ts";
 import type { CallCounts, CallFacts } from "../../policy/rule-conditions.ts";
 import type { ServerFiles } from "./server-files.ts";
 import type { Matchable, ToolClasses, ToolFlow } from "../../policy/pattern.ts";
@@ -97,7 +97,7 @@ export class AccessControl {
     const make = (links: ReadonlyMap<string, string | null> | undefined): CallFacts => ({
       arguments: args,
       schema,
-      readings: new Readings(place, isLocal ? (links ?? NO_LINKS) : undefined),
+      reader: new ArgumentReader(place, isLocal ? (links ?? NO_LINKS) : undefined),
       tainted: session.taint !== null,
       client,
       name: capability.name,
@@ -309,12 +309,12 @@ function urisOf(uri: string, source: string): [string, string] {
   return [uri, splitMappedUri(uri)?.uri ?? mappedUri(source, uri)];
 }
 
-/** What the rules say of a capability. */
+/** The rules' verdict on a capability. */
 interface Ruled {
   /** Whatever the call is like: rules with conditions are taken not to hold it back. */
   readonly decision: Decision;
   /** There if a rule with conditions is about it. */
-  readonly conditional: PreparedRules | undefined;
+  readonly conditional: CapabilityPolicy | undefined;
 }
 
 /** A call as rules with conditions see it. */

@@ -50,7 +50,7 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
   }
 }
 
-/** What rules with conditions look at; undefined if there are none on it. */
+/** The facts that rules with conditions look at; undefined if there are none on it. */
 export function factsOf(call: CallContext, { capability, use }: Target): CallFacts | Promise<CallFacts> | undefined {
   const { path, session, clientInfo } = call;
   return path.access.facts(session, capability, ruledNameOf(call), { use, client: clientInfo?.name });
@@ -89,10 +89,22 @@ function deniedError(call: CallContext, { capability }: Target, rule: Rule): Too
   if (!session.owner && !path.access.shows(session, capability, ruledNameOf(call))) {
     return path.unavailable.explain(session, use) ?? notFoundError(use, path.visibleNames(session, use.kind));
   }
-  return new ToolcribError("denied", `Policy denies ${name}: ${describeRule(rule)}.`, {
-    hint: `\`toolcrib policy explain ${name}\` says more. Change the rule if this should be allowed.`,
-    details: { rule },
-  });
+  if (session.owner || rule.arguments === undefined) {
+    return new ToolcribError("denied", `Policy denies ${name}: ${describeRule(rule)}.`, {
+      hint: `\`toolcrib policy explain ${name}\` says more. Change the rule if this should be allowed.`,
+      details: { rule },
+    });
+  }
+  // Where it is written is for the operator.
+  const { level, list, pattern, arguments: looked } = rule;
+  return new ToolcribError(
+    "denied",
+    `Policy denies ${name} with these arguments: ${describeRule({ ...rule, where: "" })}.`,
+    {
+      hint: "Call it with other arguments, or ask whoever runs the hub.",
+      details: { rule: { level, list, pattern, arguments: looked } },
+    },
+  );
 }
 
 /** An unlisted resource has no fingerprint, so its source counts as well. */
@@ -111,9 +123,11 @@ const RISKS: Readonly<Record<string, string>> = {
   sendsOut: "it can send data out",
 };
 
-function describeRule({ list, pattern, where }: Rule): string {
+function describeRule({ list, pattern, where, arguments: looked }: Rule): string {
   if (list === "taint") return `${RISKS[pattern] ?? pattern} (${where})`;
-  return list === "allow" ? `it is not in the allow list (${pattern}) of ${where}` : `${list} "${pattern}" in ${where}`;
+  const by = looked === undefined ? "" : `, which looks at ${looked.join(", ")}`;
+  if (list === "allow") return `it is not in the allow list (${pattern})${where === "" ? "" : ` of ${where}`}${by}`;
+  return `${list} "${pattern}"${where === "" ? "" : ` in ${where}`}${by}`;
 }
 
 interface Slot {

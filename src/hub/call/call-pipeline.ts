@@ -144,7 +144,7 @@ async function confirmTarget(call: CallContext): Promise<void> {
   call.begun &&= startRecord(call);
 }
 
-/** What may be run: the target, once it is allowed or approved with the arguments that it has now. */
+/** The target, once it is allowed or approved with the arguments that it has now. */
 function admit(call: CallContext, found: Target): Target | Promise<Target> {
   const { path, session } = call;
   if (!path.access.isConditional(session, found.capability, ruledNameOf(call))) return decided(call, found, undefined);
