@@ -640,6 +640,11 @@ export const REQUIREMENTS = {
   "shape-02b": "A rule on arguments decides on what hooks leave; what is denied by name reaches no hook.",
   "shape-02c": "What runs is the frozen copy that a rule on arguments has looked at.",
   "shape-04b": "Calls are counted for each caller, over all sessions, with no gap for calls at once.",
+  "shape-02d":
+    "An approval that lasts is for exactly this call, for these values of the risky arguments, or for the tool.",
+  "shape-02e": "An approval for the session covers the values that the rule looked at.",
+  "shape-03a":
+    "An explanation of a call has the decision, the rule, and the nearest rule that would have decided otherwise.",
   "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
   "shape-07a": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
 } as const;

@@ -71,6 +71,7 @@ const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   listPins: { serverId: "files", state: "changed" },
   changePins: { action: "approve", serverId: "files", tool: "read" },
   explainPolicy: { name: "files__read", role: "r" },
+  explainCall: { name: "a", arguments: { b: 1 }, tainted: true },
   getConfig: {},
   clientSnippets: {},
   listAudit: { since: "1h", name: "files__*", order: "oldest" },

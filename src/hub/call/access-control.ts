@@ -87,7 +87,7 @@ export class AccessControl {
     session: Session,
     capability: Capability,
     uri: string | undefined,
-    { use, client }: CallView,
+    { use, client, tainted = session.taint !== null, now = this.#options.clock.now(), earlierCalls }: CallView,
   ): CallFacts | Promise<CallFacts> | undefined {
     const { conditional } = this.#ruled(session, capability, uri);
     if (conditional === undefined) return undefined;
@@ -98,11 +98,9 @@ export class AccessControl {
       arguments: args,
       schema,
       reader: new ArgumentReader(place, isLocal ? (links ?? NO_LINKS) : undefined),
-      tainted: session.taint !== null,
-      client,
+      ...{ tainted, client, now },
       name: capability.name,
-      now: this.#options.clock.now(),
-      countCalls: (counted) => this.#options.counts.count(callerKey(session), counted, capability.name),
+      countCalls: (counted) => earlierCalls ?? this.#options.counts.count(callerKey(session), counted, capability.name),
     });
     const paths = args === undefined || !isLocal ? [] : conditional.paths(args, schema, place);
     return paths.length === 0 ? make(undefined) : this.#options.files.follow(paths).then(make);
@@ -318,10 +316,14 @@ interface Ruled {
 }
 
 /** A call as rules with conditions see it. */
-interface CallView {
+export interface CallView {
   readonly use: Use;
   /** The name that the client program gives itself. */
   readonly client: string | undefined;
+  /** For a call that is only thought of; those of the session, of now and of what was counted if absent. */
+  readonly tainted?: boolean | undefined;
+  readonly now?: number | undefined;
+  readonly earlierCalls?: number | undefined;
 }
 
 const NO_LINKS: ReadonlyMap<string, string | null> = new Map();

@@ -1,8 +1,10 @@
 /** The checks between a located capability and its run: the decision, the answer of a person, the limits. */
-import type { Rule } from "../../model/decision.ts";
+import type { Capability } from "../../model/capability.ts";
+import type { AskRequest, Rule } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LimitOutcome } from "../../policy/call-limits.ts";
-import type { CallFacts } from "../../policy/rule-conditions.ts";
+import { exactPattern } from "../../policy/pattern.ts";
+import { type CallFacts, callHash } from "../../policy/rule-conditions.ts";
 import { argumentsOf, type CallContext, ruledNameOf } from "./call-context.ts";
 import type { Question } from "./approvals.ts";
 import { frozenCopy } from "./hooks.ts";
@@ -80,7 +82,38 @@ function approvalQuestion(call: CallContext, { capability }: Target, rule: Rule,
     rule,
     rules,
     reason,
+    lasting: lastingEntries(call, capability, rules),
     sources: rule.list === "taint" ? taintSources(session) : undefined,
+  };
+}
+
+/** A longer value would make a rule that no one reads. */
+const MAX_VALUE_LENGTH = 200;
+
+/**
+ * The entries that answers which last would add: for the tool, for the values that rules look at, and for the call. Values that
+ * are secret or cannot be written as conditions are left to the hash of the call.
+ */
+function lastingEntries(call: CallContext, { name }: Capability, rules: readonly Rule[]): AskRequest["lasting"] {
+  const { use, path } = call;
+  const always = exactPattern(use.kind, call.name);
+  if (always === undefined) return undefined;
+  if (use.kind !== "tool" || name !== call.name) return { always };
+  const exact = callHash(use.arguments);
+  const looked = [...new Set(rules.flatMap((rule) => rule.arguments ?? []))];
+  const conditions = looked.map((argument) => {
+    const value = use.arguments[argument];
+    const isShort = typeof value === "string" && value !== "" && value.length <= MAX_VALUE_LENGTH;
+    if (isShort && path.mask(value) === value) return `${argument}=${JSON.stringify(value)}`;
+    return (typeof value === "number" && Number.isFinite(value)) || typeof value === "boolean"
+      ? `${argument}=${value}`
+      : undefined;
+  });
+  const isWhole = conditions.length > 0 && conditions.every((condition) => condition !== undefined);
+  return {
+    always,
+    ...(isWhole ? { "always-values": `${always}(${conditions.join(", ")})` } : {}),
+    ...(exact === undefined ? {} : { "always-call": `${always}(*=${exact})` }),
   };
 }
 

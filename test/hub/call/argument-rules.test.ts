@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
@@ -189,5 +189,89 @@ describe("[shape-04b] conditions of a rule", () => {
     expect(await codeOf(hub, "push", {}, session)).toBe("denied");
     void session.taintScope.add({ server: "web", name: "web__fetch", read: [], callId: "1", at: Date.now() });
     expect(await codeOf(hub, "send", {}, session)).toBe("denied");
+  });
+});
+
+describe("[shape-02d] an answer that lasts", () => {
+  function file(ask: readonly string[]): string {
+    const path = join(mkdtempSync(join(dir, "config-")), "toolcrib.json");
+    writeFileSync(path, JSON.stringify({ tools: { ask } }));
+    return path;
+  }
+
+  const asks = (path: string): unknown => JSON.parse(readFileSync(path, "utf8")).tools.ask;
+
+  it("is for exactly this call, for these values, or for the tool", async () => {
+    for (const [answer, exception, passing, asking] of [
+      [
+        "always-call",
+        /^!=tool:send\(\*=sha256:[0-9a-f]{64}\)$/,
+        [{ to: "a@x.example", text: "1" }],
+        [{ to: "a@x.example", text: "2" }],
+      ],
+      [
+        "always-values",
+        /^!=tool:send\(to="a@x.example"\)$/,
+        [{ to: "a@x.example", text: "2" }],
+        [{ to: "b@x.example" }, { to: "A@x.example" }],
+      ],
+      ["always", /^!=tool:send$/, [{ to: "b@x.example" }, { to: ["c"] }], []],
+    ] as const) {
+      const path = file(["send(to!=*@acme.com)"]);
+      let asked = 0;
+      const hub = await start(path, { onAsk: () => ((asked += 1), asked === 1 ? answer : "no") });
+      expect(await codeOf(hub, "send", { to: "a@x.example", text: "1" })).toBe("ok");
+      expect(asks(path)).toEqual(["send(to!=*@acme.com)", expect.stringMatching(exception)]);
+      for (const isReloaded of [false, true]) {
+        if (isReloaded) await hub.reload();
+        for (const args of passing)
+          expect([answer, args, await codeOf(hub, "send", args)]).toEqual([answer, args, "ok"]);
+        for (const args of asking)
+          expect([answer, args, await codeOf(hub, "send", args)]).toEqual([answer, args, "denied"]);
+      }
+      await hub.close();
+    }
+  });
+
+  it("offers no values that are secret, long or nested, and then lasts for the session at most", async () => {
+    const seen: AskRequest[] = [];
+    const path = file(["send(to=*)"]);
+    const hub = await start(path, { onAsk: (request) => (seen.push(request), "always-values") });
+    expect(await codeOf(hub, "send", { to: { nested: true } })).toBe("ok");
+    expect(Object.keys(seen[0]?.lasting ?? {})).toEqual(["always", "always-call"]);
+    expect(asks(path)).toEqual(["send(to=*)"]);
+  });
+
+  it("[shape-02e] a yes for the session covers the values that the rule looked at, and no others", async () => {
+    let asked = 0;
+    const hub = await start({ tools: { ask: ["send(to!=*@acme.com)"] } }, { onAsk: () => ((asked += 1), "session") });
+    for (const to of ["a@x.example", "a@x.example", "b@x.example", "a@x.example", "ok@acme.com"])
+      await codeOf(hub, "send", { to });
+    expect(asked).toBe(2);
+  });
+});
+
+describe("[shape-03a] the explanation of a call", () => {
+  it("has the decision, the rule, and the nearest rule that would have decided otherwise", async () => {
+    const hub = await start({
+      tools: { deny: ["push(branch=main, force=true)", "push(branch=prod)"], ask: ["write"] },
+    });
+    const explain = (name: string, args: Record<string, unknown>): Promise<unknown> =>
+      hub.explainCall({ name, arguments: args });
+    expect(await explain("push", { branch: "main", force: false })).toMatchObject({
+      decision: { verdict: "allow" },
+      nearest: {
+        verdict: "deny",
+        rule: { pattern: "push(branch=main, force=true)", arguments: ["branch", "force"] },
+        unmet: ["force=true"],
+      },
+    });
+    expect(await explain("push", { branch: "main", force: true })).toMatchObject({
+      decision: { verdict: "deny", rule: { pattern: "push(branch=main, force=true)" } },
+    });
+    expect(await explain("write", {})).toMatchObject({ decision: { verdict: "ask" } });
+    expect(await explain("nothing", {})).toBeUndefined();
+    expect(hub.explain("push")).toMatchObject({ decision: { verdict: "allow" }, nearest: { verdict: "deny" } });
+    expect(ran).toEqual([]);
   });
 });

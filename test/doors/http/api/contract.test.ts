@@ -90,6 +90,7 @@ describe("[oper-04a] every route answers as the document says", () => {
     await drive("getConfig");
     await drive("clientSnippets", { who: "read" });
     await drive("explainPolicy", { query: { name: "files__write_file", role: "reviewer" } });
+    await drive("explainCall", { body: { name: "files__write_file", arguments: { path: "a" } } });
     expect((await drive("openapi", { who: null })).json()).toEqual(
       JSON.parse(JSON.stringify(openApiDocument("1.2.3"))),
     );
