@@ -645,6 +645,9 @@ export const REQUIREMENTS = {
   "shape-02e": "An approval for the session covers the values that the rule looked at.",
   "shape-03a":
     "An explanation of a call has the decision, the rule, and the nearest rule that would have decided otherwise.",
+  "shape-03b": "policy test compares decisions with the expected ones, for CI.",
+  "shape-03c": "policy replay shows which recorded calls another config would decide otherwise.",
+  "shape-08a": "Every task of docs/policy.md decides as its table says.",
   "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
   "shape-07a": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
 } as const;

@@ -31,14 +31,22 @@ export class ArgumentReader {
   readonly place: FilePlace;
   /** Files that absolute paths lead to once links are followed; null where that could not be told. */
   readonly #links: ReadonlyMap<string, string | null> | undefined;
-  readonly #texts = new Map<string, TextReadings | undefined>();
-  readonly #paths = new Map<string, PathReadings | undefined>();
-  readonly #uris = new Map<string, UriReadings | undefined>();
+  readonly #texts = new Map<string, TextReadings | null>();
+  readonly #paths = new Map<string, PathReadings | null>();
+  readonly #uris = new Map<string, UriReadings | null>();
+  #lastText: string | undefined;
+  #lastTextRead: TextReadings | undefined;
+  #lastPath: string | undefined;
+  #lastPathRead: PathReadings | undefined;
 
   /** @param links Undefined where the server's files cannot be looked at. */
   constructor(place: FilePlace, links?: ReadonlyMap<string, string | null>) {
     this.place = place;
     this.#links = links;
+  }
+
+  get followsLinks(): boolean {
+    return this.#links !== undefined;
   }
 
   /** Undefined where links cannot be followed at all. A path that was to be looked up and was not is in doubt. */
@@ -47,26 +55,26 @@ export class ArgumentReader {
   }
 
   text(text: string): TextReadings | undefined {
-    return remembered(this.#texts, text, () => readText(text));
+    if (text === this.#lastText) return this.#lastTextRead;
+    let read = this.#texts.get(text);
+    if (read === undefined) this.#texts.set(text, (read = readText(text) ?? null));
+    [this.#lastText, this.#lastTextRead] = [text, read ?? undefined];
+    return this.#lastTextRead;
   }
 
   path(text: string): PathReadings | undefined {
-    return remembered(this.#paths, text, () => readPath(text, this));
+    if (text === this.#lastPath) return this.#lastPathRead;
+    let read = this.#paths.get(text);
+    if (read === undefined) this.#paths.set(text, (read = readPath(text, this) ?? null));
+    [this.#lastPath, this.#lastPathRead] = [text, read ?? undefined];
+    return this.#lastPathRead;
   }
 
   uri(text: string): UriReadings | undefined {
-    return remembered(this.#uris, text, () => readUri(text));
+    let read = this.#uris.get(text);
+    if (read === undefined) this.#uris.set(text, (read = readUri(text) ?? null));
+    return read ?? undefined;
   }
-}
-
-function remembered<V>(known: Map<string, V>, text: string, read: () => V): V {
-  if (known.has(text)) {
-    // It has just been seen to be there.
-    return known.get(text) as V;
-  }
-  const value = read();
-  known.set(text, value);
-  return value;
 }
 
 export interface ValuePattern {
@@ -112,13 +120,14 @@ class EitherPattern implements ValuePattern {
   }
 
   match(text: string, reader: ArgumentReader): Match {
-    // Approved as it is written.
+    // It was approved as it is written.
     if (this.#exact === text) return YES;
     const asText = this.#text.match(text, reader);
     if (reader.place.bases.length === 0) return asText;
     const asFile = this.#file.match(text, reader);
+    if (asText === NO && asFile === NO) return NO;
     const isFile = this.#namesFile || ABSOLUTE.test(text) || /^(?:~|file:)/i.test(text);
-    return { possible: asText.possible || asFile.possible, sure: asFile.sure && (asText.sure || isFile) };
+    return asFile.sure && (asText.sure || isFile) ? YES : IN_DOUBT;
   }
 
   paths(text: string, place: FilePlace): readonly string[] {
@@ -193,7 +202,8 @@ const SEPARATORS = /[,;:|&<>$`/\\]/g;
 const ADDRESS_SEPARATORS = /[\s,;<>"'()[\]:]+/;
 /** Without the marks of routes through other hosts. */
 const ONE_ADDRESS = /^[^@%!]+@[^@%!]+$/;
-const PLAIN = /^[a-z0-9_-]+$/;
+/** Has no other reading: nothing in it is encoded, folded, resolved or separates. */
+const PLAIN = /^[a-z0-9_-]+(?:\/[a-z0-9_-]+)*$/;
 
 interface TextReadings {
   /** The text, decoded none to several times. */
@@ -202,7 +212,7 @@ interface TextReadings {
 }
 
 function readText(text: string): TextReadings | undefined {
-  if (PLAIN.test(text)) return { decodings: [text], loose: new Set([text]) };
+  if (PLAIN.test(text)) return { decodings: [text], loose: new Set([text, withoutHeads(text)]) };
   const decodings = text.length > MAX_TEXT ? undefined : decodingsOf(text.normalize("NFC"));
   if (decodings === undefined) return undefined;
   const loose = new Set<string>();
@@ -212,11 +222,16 @@ function readText(text: string): TextReadings | undefined {
     if (parts.length > MAX_PARTS) return undefined;
     for (const part of [folded, ...parts]) {
       loose.add(part);
-      loose.add(part.replace(/^(?:refs\/)?heads\//, ""));
+      loose.add(withoutHeads(part));
       if (/[\\/]/.test(part)) for (const form of pathForms(part)) loose.add(form);
     }
   }
   return { decodings, loose };
+}
+
+/** The branch of a full reference. */
+function withoutHeads(text: string): string {
+  return text.replace(/^(?:refs\/)?heads\//, "");
 }
 
 /** The forms that percent-encoding can hide. Undefined if it does not end, or is not of UTF-8. */
@@ -241,6 +256,7 @@ function decodeOnce(text: string): string | undefined {
 
 /** The same for texts that differ in case, compatibility forms and what is not seen. */
 function fold(text: string): string {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.toLowerCase().trim();
   return text
     .normalize("NFKC")
     .replace(/\p{Default_Ignorable_Code_Point}+/gu, "")
@@ -256,6 +272,8 @@ class FilePattern implements ValuePattern {
   readonly #literal: boolean;
   /** `~` and relative patterns mean other files at another place. */
   readonly #placed = new WeakMap<FilePlace, readonly PlacedPattern[] | null>();
+  #lastPlace: FilePlace | undefined;
+  #lastPlaced: readonly PlacedPattern[] | null = null;
 
   constructor(pattern: string, literal: boolean) {
     this.#pattern = pattern.normalize("NFC");
@@ -267,11 +285,18 @@ class FilePattern implements ValuePattern {
     const read = reader.path(text);
     const placed = this.#at(reader.place);
     if (read === undefined || placed === null) return IN_DOUBT;
-    const patterns: CompiledPath[] = [];
-    for (const { lexical, folder, rest, real } of placed) {
-      patterns.push(lexical);
+    const patterns = reader.followsLinks ? this.#withReal(placed, reader) : placed;
+    if (patterns === undefined) return IN_DOUBT;
+    if (!isAnyLoose(patterns, read.loose)) return NO;
+    return read.files.every((file) => patterns.some(({ exact }) => exact(file))) ? YES : IN_DOUBT;
+  }
+
+  /** The patterns, and those with the folder that theirs leads to. Undefined if that cannot be told. */
+  #withReal(placed: readonly PlacedPattern[], reader: ArgumentReader): readonly CompiledPath[] | undefined {
+    let patterns: CompiledPath[] | undefined;
+    for (const { folder, rest, real } of placed) {
       const leadsTo = folder === "" ? undefined : reader.real(folder);
-      if (leadsTo === null) return IN_DOUBT;
+      if (leadsTo === null) return undefined;
       if (leadsTo === undefined || leadsTo === folder) continue;
       const pattern = cleanPath(leadsTo) + rest;
       let compiled = real.get(pattern);
@@ -280,10 +305,10 @@ class FilePattern implements ValuePattern {
         real.clear();
         real.set(pattern, compiled);
       }
+      patterns ??= [...placed];
       patterns.push(compiled);
     }
-    if (read.files.every((file) => patterns.some(({ exact }) => exact(file)))) return YES;
-    return read.loose.some((file) => patterns.some(({ loose }) => loose(file))) ? IN_DOUBT : NO;
+    return patterns ?? placed;
   }
 
   paths(text: string, place: FilePlace): readonly string[] {
@@ -292,18 +317,25 @@ class FilePattern implements ValuePattern {
   }
 
   #at(place: FilePlace): readonly PlacedPattern[] | null {
+    if (place === this.#lastPlace) return this.#lastPlaced;
     let placed = this.#placed.get(place);
     if (placed === undefined) {
       const patterns = absolutePatterns(this.#pattern, place) ?? null;
       placed = patterns && patterns.map((pattern) => placedPattern(pattern, this.#literal));
       this.#placed.set(place, placed);
     }
+    [this.#lastPlace, this.#lastPlaced] = [place, placed];
     return placed;
   }
 }
 
-interface PlacedPattern {
-  readonly lexical: CompiledPath;
+/** Written for speed, like what is called for each rule of a call: most do not apply. */
+function isAnyLoose(patterns: readonly CompiledPath[], files: readonly string[]): boolean {
+  for (const { loose } of patterns) for (const file of files) if (loose(file)) return true;
+  return false;
+}
+
+interface PlacedPattern extends CompiledPath {
   /** The part before the first segment with a wildcard: a folder, whose links count too. */
   readonly folder: string;
   readonly rest: string;
@@ -314,7 +346,7 @@ interface PlacedPattern {
 function placedPattern(pattern: string, literal: boolean): PlacedPattern {
   const wild = literal ? -1 : pattern.search(/[*?]/);
   const folder = wild < 0 ? pattern : pattern.slice(0, Math.max(0, pattern.lastIndexOf("/", wild)));
-  return { lexical: compilePath(pattern, literal), folder, rest: pattern.slice(folder.length), real: new Map() };
+  return { ...compilePath(pattern, literal), folder, rest: pattern.slice(folder.length), real: new Map() };
 }
 
 interface CompiledPath {
@@ -325,7 +357,7 @@ interface CompiledPath {
 function compilePath(pattern: string, literal: boolean): CompiledPath {
   const folded = fold(pattern);
   const glob = literal ? (text: string) => text === folded : compileGlob(folded);
-  return { exact: segmentGlob(pattern, literal), loose: (path) => glob(path) || glob(`${path}/`) };
+  return { exact: segmentGlob(pattern, literal), loose: glob };
 }
 
 /** The pattern as absolute ones, normalised; undefined where the folder that it is in is not known. */
@@ -367,7 +399,8 @@ function readPath(text: string, reader: ArgumentReader): PathReadings | undefine
     }
   }
   const all = [...files];
-  return { files: all, loose: all.flatMap(looseForms) };
+  // A folder is also what is below it.
+  return { files: all, loose: all.flatMap(looseForms).flatMap((path) => [path, `${path}/`]) };
 }
 
 function pathsToFollow(text: string, place: FilePlace): string[] {
@@ -381,11 +414,18 @@ interface PathCandidate {
   readonly isFolder?: true;
 }
 
+/** Stands for itself, with nothing to decode, resolve or expand. */
+const PLAIN_PATH = /^\/?[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$/;
+
 /**
  * The paths that a text may stand for. Undefined where that cannot be told: control characters, encodings without end, homes of
  * others, variables, wildcards, and relative paths where the folder is not known.
  */
 function pathCandidates(text: string, { home, bases }: FilePlace): PathCandidate[] | undefined {
+  if (PLAIN_PATH.test(text) && text.length <= MAX_PATH) {
+    if (text.startsWith("/")) return [{ path: text }];
+    return bases.length === 0 ? undefined : bases.map((base) => ({ path: `${base}/${text}` }));
+  }
   if (text === "" || text.length > MAX_PATH || CONTROL.test(text) || text.includes("*")) return undefined;
   if (/^\s*[\\/]{2}[?.][\\/]/.test(text)) return undefined;
   const decodings = decodingsOf(text.normalize("NFC"));

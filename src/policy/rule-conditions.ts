@@ -82,8 +82,8 @@ export function compileConditions(
       let sure = true;
       for (const condition of all) {
         const match = condition.test(facts);
-        if (!match.possible) return NO;
-        sure &&= match.sure;
+        if (match === NO) return NO;
+        sure &&= match === YES;
       }
       return sure ? YES : IN_DOUBT;
     },
@@ -147,12 +147,18 @@ class ArgumentTest implements Condition {
     if (args === undefined) return NO;
     const { steps, values } = this.#condition;
     if (steps.length === 0) return callHash(args) === values[0]?.text ? YES : NO;
+    const [first] = steps;
+    if (steps.length === 1 && first !== "items" && first !== undefined && Object.hasOwn(args, first.key)) {
+      // Most rules look at an argument that is there; nothing else has to be worked out for them.
+      const value = args[first.key];
+      if (value !== undefined) return this.#match(value, reader);
+    }
     const found = valuesAt(args, schema, steps);
     if (found === undefined) return IN_DOUBT;
     let possible = false;
     let sure = !found.isPartial;
     for (const value of found.values) {
-      const match = isEmpty(value) ? this.#emptyMatch(value, reader) : this.#test.match(value, reader);
+      const match = this.#match(value, reader);
       possible ||= match.possible;
       sure &&= match.sure;
     }
@@ -164,6 +170,10 @@ class ArgumentTest implements Condition {
     const found = steps.length === 0 ? undefined : valuesAt(args, schema, steps);
     if (found === undefined) return [];
     return found.values.flatMap((value) => (typeof value === "string" ? this.#test.paths(value, place) : []));
+  }
+
+  #match(value: unknown, reader: ArgumentReader): Match {
+    return isEmpty(value) ? this.#emptyMatch(value, reader) : this.#test.match(value, reader);
   }
 
   /** Many servers take an empty text, like one that is absent, for their own default. */
