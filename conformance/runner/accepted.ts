@@ -8,37 +8,53 @@ const ALWAYS: readonly AcceptedDifference[] = [
     scenario: "server-sse-multiple-streams",
     check: "server-sse-streams-functional",
     as: "INFO",
-    reason: "The fixture answers a list as an event stream, Toolcrib as JSON; both are allowed, and the suite says so.",
+    reason: "The fixture answers a list as an event stream, Toolcrib as JSON.",
+    quote:
+      "the server MUST either return Content-Type: text/event-stream, to initiate an SSE stream, or Content-Type: application/json, to return one JSON object. The client MUST support both these cases.",
+    from: "specification 2025-11-25, Streamable HTTP, Sending Messages to the Server",
   },
   {
     scenario: "server-sse-polling",
     check: "server-sse-disconnect-resume",
     as: "INFO",
     reason: "The fixture ends its stream before it answers; Toolcrib keeps its own stream open and answers on it.",
+    quote:
+      "The server MAY close the connection before sending the JSON-RPC response if it has sent an SSE event with an event ID to the client",
+    from: "SEP-1699, taken into the specification 2025-11-25",
   },
 ];
 
-const NO_NAMES = "The modern era gives each question a name. A legacy server's have none, so Toolcrib makes them up.";
-const NO_STATE = "An answer that comes before the question belongs to no call of a legacy server.";
+const NO_NAMES = {
+  reason: "A legacy server's questions have no names, so Toolcrib makes them up; the suite asks for the fixture's own.",
+  quote:
+    "A map of server-initiated requests that the client must fulfill. Keys are server-assigned identifiers; values are the request objects.",
+  from: "schema 2026-07-28, InputRequests",
+};
+const NO_STATE = {
+  reason: "An answer that comes before the question belongs to no call of a legacy server.",
+  quote:
+    "A map of client responses to server-initiated requests. Keys correspond to the keys in the InputRequests map; values are the client's result for each request.",
+  from: "schema 2026-07-28, InputResponses",
+};
 
 const MODERN_CLIENT_LEGACY_SERVER: readonly AcceptedDifference[] = [
   {
     scenario: "input-required-result-basic-elicitation",
     check: "sep-2322-elicitation-incomplete",
     as: "FAILURE",
-    reason: NO_NAMES,
+    ...NO_NAMES,
   },
   {
     scenario: "input-required-result-basic-elicitation",
     check: "sep-2322-elicitation-complete",
     as: "absent",
-    reason: NO_NAMES,
+    ...NO_NAMES,
   },
   {
     scenario: "input-required-result-ignore-extra-params",
     check: "sep-2322-ignore-unexpected-params",
     as: "WARNING",
-    reason: NO_STATE,
+    ...NO_STATE,
   },
 ];
 

@@ -12,8 +12,8 @@ export function serverTable(report: ServerReport): string {
 
 export function differenceLines({ through }: ServerReport): string[] {
   return through.flatMap(({ name, differences }) =>
-    differences.map(({ scenario, check, through: instead, message, reason }) => {
-      const what = `via ${name}: ${scenario}: ${check}: ${instead}`;
+    differences.map(({ scenario, check, direct, through: instead, message, reason }) => {
+      const what = `via ${name}: ${scenario}: ${check}: ${instead} instead of ${direct}`;
       return reason === undefined ? `REGRESSION ${what} ${message}` : `accepted ${what}: ${reason}`;
     }),
   );

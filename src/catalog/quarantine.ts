@@ -3,6 +3,7 @@ import { fingerprint } from "../guard/fingerprint.ts";
 import type { Capability } from "../model/capability.ts";
 import { formatBytes } from "../model/content.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { ownMeta } from "../model/own-meta.ts";
 import { schemaSize } from "../schemas/schema-size.ts";
 import { MASK } from "../secrets/mask.ts";
 import { UriTemplate } from "./uri-template.ts";
@@ -117,9 +118,6 @@ function faultOfShape(kind: Capability["kind"], definition: JsonObject): string 
   }
 }
 
-/** Under this key `_meta` has the server's own input schema, where another one is offered in its place; null for none. */
-const ORIGINAL_SCHEMA = "toolcrib/inputSchema";
-
 /**
  * Arguments are always an object, and one tool without an object schema makes clients refuse the whole list. A schema
  * without `type` is left alone: it takes an object too.
@@ -133,7 +131,8 @@ function withObjectSchema(definition: JsonObject): JsonObject {
     inputSchema: takesObject ? { ...schema, type: "object" } : { type: "object" },
     // Any other `_meta` is a fault that is found later.
     ...(meta === undefined || meta === null || isJsonObject(meta)
-      ? { _meta: { ...meta, [ORIGINAL_SCHEMA]: schema ?? null } }
+      ? // The server's own input schema; null for none.
+        { _meta: { ...meta, ...ownMeta("inputSchema", schema ?? null) } }
       : {}),
   };
 }

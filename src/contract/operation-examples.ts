@@ -314,6 +314,34 @@ export const EXAMPLES: Examples = {
       total: 1,
     },
   },
+  overrideTool: {
+    input: { name: "files__read_text_file", override: { parameters: { path: { fixed: "notes.txt" } } }, save: false },
+    output: {
+      server: "files",
+      tool: "read_text_file",
+      override: { parameters: { path: { fixed: "notes.txt" } } },
+      original: {
+        name: "files__read_text_file",
+        definition: {
+          name: "read_text_file",
+          description: "Read a file.",
+          inputSchema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+        },
+        tokens: 43,
+      },
+      effective: {
+        name: "files__read_text_file",
+        definition: {
+          name: "read_text_file",
+          description: "Read a file.",
+          inputSchema: { type: "object", properties: {} },
+        },
+        tokens: 29,
+      },
+      where: "/home/ada/.toolcrib/toolcrib.json",
+      saved: false,
+    },
+  },
   changePins: {
     input: { action: "approve", serverId: "files", tool: "read_text_file" },
     output: { changed: [{ server: "files", kind: "tool", tool: "read_text_file" }] },

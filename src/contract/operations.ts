@@ -21,6 +21,7 @@ import {
 import {
   PinKindSchema,
   PinNameSchema,
+  OverriddenToolSchema,
   PinSchema,
   PromptInfoSchema,
   ResourceInfoSchema,
@@ -178,6 +179,19 @@ export const OPERATIONS = {
       ...InSession,
     }),
     output: ResultSchema,
+  }),
+  overrideTool: operation({
+    scope: "admin",
+    summary: "Shows what an override makes of a server's tool, or saves it.",
+    input: z.strictObject({
+      name: Id.describe("The public name of the tool, with or without its override."),
+      override: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .describe("Instead of the present one, as in `overrides` of the config; `{}` for none."),
+      save: z.boolean().default(false).describe("Writes it where the server is written, and applies it."),
+    }),
+    output: OverriddenToolSchema,
   }),
   listResources: operation({
     scope: "read",

@@ -255,6 +255,20 @@ export const EVENTS = {
       findings: z.array(z.string()),
     }),
   ),
+  "guard.suspicious": event(
+    "admin",
+    "The result of a call has suspicious content, or forged boundary markers that were replaced.",
+    z.object({
+      callId: z.string(),
+      session: z.string(),
+      name: z.string(),
+      serverId: z.string(),
+      mcpName: z.string(),
+      kinds: z.array(z.string()),
+      forgedMarkers: z.int(),
+      blocked: z.boolean(),
+    }),
+  ),
   "session.opened": event("admin", "A session was opened.", SessionOfDoor),
   "session.closed": event("admin", "A session was closed.", SessionOfDoor),
   "session.notice": event(

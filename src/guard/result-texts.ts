@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Result } from "../model/protocol.ts";
 import { characterSet, runEnd } from "./decode.ts";
-import { hasReservedKeys, withoutReservedKeys } from "./wrap-untrusted.ts";
+import { isOwnMetaKey, withoutOwnMeta } from "../model/own-meta.ts";
 
 /** Given a text, its replacement; the same text leaves it as it is. */
 type TextChange = (text: string) => string;
@@ -40,10 +40,11 @@ export function textsOf(result: Result): ResultTexts {
       // Neither null nor an array: any key of it may be read.
       const holder = value as JsonObject;
       for (const [, text] of textBlobs(holder)) add(text);
-      for (const [key, member] of Object.entries(holder)) {
+      for (const key of Object.keys(holder)) {
+        const member = holder[key];
         add(key);
         if (isBinary(key, member)) continue;
-        if (key === "_meta" && isJsonObject(member) && hasReservedKeys(member)) hasForgedMeta = true;
+        if (key === "_meta" && isJsonObject(member) && Object.keys(member).some(isOwnMetaKey)) hasForgedMeta = true;
         pending.push(member);
       }
     }
@@ -69,7 +70,7 @@ function rewriteValue(value: unknown, change: TextChange): unknown {
   if (!isJsonObject(value)) return value;
   const members = new Map<string, unknown>();
   for (const [key, member] of Object.entries(withTextsChanged(value, change))) {
-    const own = key === "_meta" && isJsonObject(member) ? withoutReservedKeys(member) : member;
+    const own = key === "_meta" && isJsonObject(member) ? withoutOwnMeta(member) : member;
     members.set(freeKey(members, change(key)), isBinary(key, own) ? own : rewriteValue(own, change));
   }
   return Object.fromEntries(members);

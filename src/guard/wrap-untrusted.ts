@@ -4,7 +4,8 @@
  */
 import { describeBlock, isEmptyResultText, modelContent, resultText, truncateMiddle } from "../model/content.ts";
 import { type Finding, FINDING_CODES, SEVERITIES } from "../model/finding.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { isJsonObject } from "../model/json.ts";
+import { ownMeta, ownMetaOf } from "../model/own-meta.ts";
 import type { CallToolResult, ContentBlock, Result } from "../model/protocol.ts";
 import { normalise, type NormalText } from "./normalise.ts";
 
@@ -137,12 +138,6 @@ export function readableText(result: CallToolResult): string {
   return wrappedModelContent(result).map(describeBlock).join("\n");
 }
 
-/** The key of the mark in `_meta`. */
-export const UNTRUSTED_KEY = "toolcrib/untrusted";
-
-/** Keys of `_meta` that are ours alone. Those that a server sends are dropped. */
-const RESERVED_PREFIX = "toolcrib/";
-
 /** A finding without its place: each pair of code and severity once. */
 type FindingKind = Pick<Finding, "code" | "severity">;
 
@@ -162,14 +157,22 @@ export interface UntrustedMark {
 export function withUntrustedMark(result: Result, mark: UntrustedMark): Result {
   const { _meta } = result;
   const meta = _meta !== undefined && isJsonObject(_meta) ? _meta : {};
-  // Spelled out: with a computed key the engine builds each such object in its slowest way.
-  return { ...result, _meta: { ...meta, "toolcrib/untrusted": mark } satisfies Record<typeof UNTRUSTED_KEY, unknown> };
+  return { ...result, _meta: { ...meta, ...ownMeta("untrusted", mark) } };
+}
+
+/** Without a mark that reports nothing: in the result of a client it is one more thing that a model may read. */
+export function withoutEmptyMark(result: Result): Result {
+  const { _meta, ...rest } = result;
+  const mark = untrustedMarkOf(result);
+  if (mark === undefined || mark.findings.length > 0 || !isJsonObject(_meta)) return result;
+  const own = ownMeta("untrusted", mark);
+  const others = Object.entries(_meta).filter(([key]) => !(key in own));
+  return others.length === 0 ? rest : { ...rest, _meta: Object.fromEntries(others) };
 }
 
 /** The mark of a result. Trusted sources may write anything under its key, so its shape is checked. */
 export function untrustedMarkOf(result: Result | undefined): UntrustedMark | undefined {
-  const meta = result?.["_meta"];
-  const mark = isJsonObject(meta) ? meta[UNTRUSTED_KEY] : undefined;
+  const mark = ownMetaOf(result?.["_meta"], "untrusted");
   if (!isJsonObject(mark)) return undefined;
   const { server, tool, wrapped, boundary, findings } = mark;
   if (typeof server !== "string" || typeof tool !== "string" || !Array.isArray(findings)) return undefined;
@@ -186,14 +189,6 @@ export function findingKinds(findings: readonly Finding[]): FindingKind[] {
   const kinds = new Map<string, FindingKind>();
   for (const { code, severity } of findings) kinds.set(`${code} ${severity}`, { code, severity });
   return [...kinds.values()];
-}
-
-export function hasReservedKeys(meta: JsonObject): boolean {
-  return Object.keys(meta).some((key) => key.startsWith(RESERVED_PREFIX));
-}
-
-export function withoutReservedKeys(meta: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(meta).filter(([key]) => !key.startsWith(RESERVED_PREFIX)));
 }
 
 function isFindingKind(value: unknown): value is FindingKind {
@@ -222,6 +217,17 @@ const LETTER_BY_DIGIT: Readonly<Record<string, string>> = {
   "7": "t",
 };
 const FORGED_MARKER = "[forged marker]";
+
+/** How many forged markers `wrapUntrusted` replaced when it made `wrapped` of `text`. */
+export function forgedMarkersIn(text: string, wrapped: string): number {
+  return occurrences(wrapped, FORGED_MARKER) - occurrences(text, FORGED_MARKER);
+}
+
+function occurrences(text: string, part: string): number {
+  let count = 0;
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) count += 1;
+  return count;
+}
 
 /** Whether the text contains any spelling of the marker. */
 function hasMarker(text: string): boolean {

@@ -8,6 +8,7 @@ import type { Use } from "../model/source.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { Session } from "../sessions/session.ts";
 import type { Store } from "../store/store.ts";
+import { endsWithin } from "../base/async.ts";
 import type { Emitter } from "../base/emitter.ts";
 import type { HubActivity } from "./activity/hub-activity.ts";
 import type { HubAudit } from "./audit/hub-audit.ts";
@@ -23,11 +24,19 @@ import type { HubPins } from "./pins/hub-pins.ts";
 import type { Pins } from "./pins/pins.ts";
 import type { Reloader } from "./reload/reloader.ts";
 import { watchConfig } from "./reload/watch-config.ts";
+import { offersAnything } from "../upstream/known-lists.ts";
 import type { ServerRegistry } from "./servers/server-registry.ts";
+import { ToolOverrides } from "./servers/tool-overrides.ts";
 import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
 import type { UserSkills } from "./skills/user-skills.ts";
 import { type ServerInstructions, serverInstructions, type View } from "./view/view.ts";
+
+interface ListedOptions {
+  readonly ms: number;
+  readonly emptyMs: number;
+  readonly signal?: AbortSignal;
+}
 
 /** The parts that `createHub` has made. */
 export interface HubDeps {
@@ -57,6 +66,8 @@ export class HubInternals {
   /** Where it keeps what outlives it; undefined if nowhere. */
   readonly store: Store | undefined;
   readonly sealed: Secrets["sealed"];
+  /** Overrides of servers' tools. */
+  readonly overrides: ToolOverrides;
   readonly #deps: HubDeps;
   readonly #watching = new Set<() => void>();
 
@@ -65,6 +76,8 @@ export class HubInternals {
     this.activity = deps.activity;
     this.store = deps.store;
     this.sealed = deps.secrets.sealed;
+    const { current, reloader, servers } = deps;
+    this.overrides = new ToolOverrides({ catalog: deps.parts.catalog, current, reloader, servers });
   }
 
   /** Undefined for a hub that is not a node of one. */
@@ -75,6 +88,24 @@ export class HubInternals {
   /** A text of the config, such as a token of `http.auth`, with its references resolved. */
   async resolve(text: string): Promise<string> {
     return (await this.#deps.secrets.resolve(text, { baseDir: this.#deps.current.config.baseDir })).value;
+  }
+
+  /**
+   * Waits until the servers that connect at the start are listed, as they are or as they were when they last ran. One that is
+   * slow or stuck keeps no one from the others: false after `ms`, or while nothing at all is listed after `emptyMs`.
+   */
+  async listed({ ms, emptyMs, signal }: ListedOptions): Promise<boolean> {
+    const { servers, parts, events } = this.#deps;
+    const { clock } = parts;
+    let isDone = false;
+    const all = servers.listed().then(() => (isDone = true));
+    if (await endsWithin(all, { ms: Math.min(ms, emptyMs), signal, clock })) return true;
+    if (emptyMs <= ms || offersAnything(parts.catalog.snapshot())) return false;
+    const { promise: some, resolve } = Promise.withResolvers<void>();
+    const stop = events.on("catalog", () => resolve());
+    await endsWithin(Promise.race([all, some]), { ms: emptyMs - ms, signal, clock });
+    stop();
+    return isDone;
   }
 
   /** Those that are open, the hub's own first. */
@@ -108,6 +139,11 @@ export class HubInternals {
     return this.#deps.current.resourceOrigin(session, uri);
   }
 
+  /** The URI under which a session reads what a source has under another. */
+  publicUri(session: Session, source: string, uri: string): string {
+    return this.#wiring.pathFor(session).catalog.publicUri(source, uri);
+  }
+
   /**
    * The tools to show to a client: all that the session sees, or above `tools.max` a choice of them and the search tools.
    * Those left out can still be called by name.
@@ -125,7 +161,7 @@ export class HubInternals {
   lists(session: Session): { readonly view: View; readonly tools: readonly ToolCapability[] } {
     const { views, offered } = this.#wiring;
     const view = views.of(session);
-    return { view, tools: offered.of(session, {}, view) };
+    return { view, tools: offered.of(session, { apps: true }, view) };
   }
 
   /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */
@@ -178,6 +214,11 @@ export class HubInternals {
       isOwn: session === this.#deps.sessions.own,
       withholds: (id, text) => this.#deps.parts.definitions.withholdsInstructions(id, text),
     });
+  }
+
+  /** The instructions of the views of a session. */
+  viewInstructions(session: Session): { readonly name: string; readonly text: string }[] {
+    return this.#wiring.shapes.instructionsOf(session);
   }
 
   /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */

@@ -1,4 +1,5 @@
 /** The one object of a running process. It owns every Source and hands out what they offer. */
+import { originalArguments } from "../catalog/overrides.ts";
 import type { Capability } from "../model/capability.ts";
 import { type Outcome, ToolcribError } from "../model/errors.ts";
 import type { LoadedConfig } from "../model/loaded-config.ts";
@@ -112,7 +113,7 @@ export class Hub {
   prompt({
     session = this.session,
     name,
-    arguments: args = {},
+    arguments: args,
     ...options
   }: OfSession<PromptRequest>): Promise<Outcome<GetPromptResult>> {
     return this.#own.current.run(session, { kind: "prompt", name, arguments: args }, options) as Promise<
@@ -162,7 +163,14 @@ export class Hub {
           ? // A prompt's arguments are texts; what is not one is in doubt.
             { kind: "prompt", name, arguments: args as Record<string, string> }
           : { kind: "resource", uri: name };
-    const use = locate(path, session, asked)?.use ?? asked;
+    const resolve: Parameters<typeof originalArguments>[2] = (text, level) =>
+      path.resolve(text, { user: session.user, server: level === "server" ? capability.origin.source : undefined });
+    const located = locate(path, session, asked)?.use ?? asked;
+    // Rules look at what the server would receive.
+    const use: Use =
+      located.kind === "tool" && capability.kind === "tool"
+        ? { ...located, arguments: { ...(await originalArguments(capability, located.arguments, resolve)) } }
+        : located;
     const facts = await access.facts(session, capability, name, { use, client, ...given });
     return access.explain(session, capability, name, "arguments" in use ? use.arguments : undefined, facts);
   }

@@ -160,4 +160,6 @@ export const INVALID_PARAMS = -32602;
 export const RESOURCE_NOT_FOUND = -32002;
 export const HEADER_MISMATCH = -32020;
 export const MISSING_CAPABILITY = -32021;
+/** Of the legacy era: the user has to visit addresses first. */
+export const URL_ELICITATION_REQUIRED = -32042;
 export const UNSUPPORTED_VERSION = -32022;

@@ -23,7 +23,7 @@ export const NO_DEFINITIONS: Definitions = { tools: [], resources: [], templates
 export type Use =
   | { readonly kind: "tool"; readonly name: string; readonly arguments: JsonObject }
   | { readonly kind: "resource"; readonly uri: string }
-  | { readonly kind: "prompt"; readonly name: string; readonly arguments: Readonly<Record<string, string>> }
+  | { readonly kind: "prompt"; readonly name: string; readonly arguments?: Readonly<Record<string, string>> }
   | {
       readonly kind: "completion";
       readonly ref:

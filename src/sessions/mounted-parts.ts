@@ -25,6 +25,9 @@ import type {
 import { type SessionServer, SessionServerSet } from "./session-servers.ts";
 
 const MAX_NAMED = 10;
+/** A server that takes this many times as long as the first one, and this long, is late. */
+const LATE_FACTOR = 2;
+const LATE_MS = 300;
 const MAX_NOTICES = 100;
 
 export class MountedParts implements SessionParts {
@@ -91,7 +94,10 @@ export class MountedParts implements SessionParts {
     return this.#servers.list.find((server) => server.id === id)?.name;
   }
 
-  async mount(servers: SessionServers, { waitMs = this.#host.settings().wait }: MountOptions = {}): Promise<void> {
+  async mount(
+    servers: SessionServers,
+    { waitMs = this.#host.settings().wait, leavesLate = false }: MountOptions = {},
+  ): Promise<void> {
     this.#checkOpen();
     const { removed, added } = this.#servers.change(servers);
     const ended = Promise.all(removed.map((server) => this.#remove(server))).then(() => {});
@@ -99,9 +105,28 @@ export class MountedParts implements SessionParts {
     for (const server of this.#servers.list) if (!added.includes(server)) server.retry();
     this.#share();
     const { clock } = this.#host.deps;
-    await endsWithin(this.settled(), { clock, ms: waitMs, signal: this.#session.closing });
+    const began = clock.now();
+    await this.#waitForServers(waitMs, leavesLate);
     this.#checkOpen();
-    for (const server of this.#servers.list) server.reportLate(waitMs);
+    for (const server of this.#servers.list) server.reportLate(clock.now() - began);
+  }
+
+  /** @param leavesLate A server that takes far longer than others is stuck or nearly so, and joins later. */
+  async #waitForServers(ms: number, leavesLate: boolean): Promise<void> {
+    const { clock } = this.#host.deps;
+    const began = clock.now();
+    const signal = this.#session.closing;
+    const all = this.settled();
+    const wait = (work: Promise<unknown>, until: number): Promise<boolean> =>
+      endsWithin(work, { clock, signal, ms: Math.max(Math.min(ms, until) - (clock.now() - began), 0) });
+    if (!leavesLate) return void (await wait(all, ms));
+    const some = this.#servers.list.map(async ({ first, connection }) => {
+      await first;
+      // One that failed says nothing about how long others take.
+      if (connection.info().status !== "connected") await all;
+    });
+    await wait(Promise.race(some), ms);
+    await wait(all, (clock.now() - began) * LATE_FACTOR + LATE_MS);
   }
 
   setTools(group: string, tools: readonly Tool[]): void {

@@ -47,6 +47,8 @@ export interface SessionPartEvents {
 export interface MountOptions {
   /** Milliseconds to wait for servers; the config's `sessions.wait` if absent. */
   readonly waitMs?: number;
+  /** Does not wait for servers that take far longer than another one took. */
+  readonly leavesLate?: boolean;
 }
 
 export interface SessionParts {

@@ -282,7 +282,10 @@ export class SessionServer {
     if (this.#told !== "nothing" || (kind !== "connecting" && kind !== "idle")) return;
     this.#told = "late";
     const what = progress === undefined ? "" : ` (${progress})`;
-    this.#tell("info", `is still connecting after ${waitedMs / 1000} s${what}. Its tools are added when it is ready.`);
+    this.#tell(
+      "info",
+      `is still connecting after ${Math.round(waitedMs / 100) / 10} s${what}. Its tools are added when it is ready.`,
+    );
   }
 
   setCap(cap: number): void {

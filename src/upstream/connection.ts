@@ -65,10 +65,14 @@ export class Connection implements Source {
   #lastError: string | null = null;
   #logLevel: string | undefined;
   #retiring: Promise<void> | undefined;
+  /** The lists of an eager server from an earlier run, until its first attempt. */
+  #fromEarlierRun: ServerLists | undefined;
+  /** Whether that is what is listed. */
+  #isRecalled = false;
   #stopTimer: () => void = () => {};
   #stopIdleTimer: () => void = () => {};
 
-  /** @param memory Of what a lazy server lists; without it, it is not listed before it is connected. */
+  /** @param memory Of what the server lists; without it, it is not listed before it is connected. */
   constructor(spec: ServerSpec, deps: ConnectionDeps, memory?: ListMemory) {
     this.id = spec.id;
     this.#spec = spec;
@@ -87,10 +91,15 @@ export class Connection implements Source {
         this.#remember();
         this.#events.emit("changed", undefined);
       },
+      onSameAgain: (kind) => this.#events.emit("notice", { method: `notifications/${kind}/list_changed`, params: {} }),
     });
     this.#grace = new GracePeriod(deps.clock, deps.graceMs ?? DEFAULT_GRACE_MS, () => this.#lists.clear());
-    const known = spec.enabled && isLazy(spec) ? memory?.known : undefined;
-    if (known !== undefined) this.#recall(known);
+    const known = spec.enabled ? memory?.known : undefined;
+    if (known === undefined) return;
+    if (isLazy(spec)) {
+      this.#recall(known);
+      this.#grace.earn();
+    } else if (spec.isolation === "shared") this.#fromEarlierRun = known;
   }
 
   get spec(): ServerSpec {
@@ -246,8 +255,10 @@ export class Connection implements Source {
     const pauses = new Pauses(this.#deps.clock);
     const done = this.#open(controller.signal, pauses, this.#attempt?.done);
     this.#attempt = { controller, done, pauses };
+    const recalls = this.#recallForStart();
     // Emitted last: a listener may close the connection, and must find the attempt that it ends.
     this.#setState({ kind: "connecting" });
+    if (recalls) this.#events.emit("changed", undefined);
     return done;
   }
 
@@ -352,6 +363,7 @@ export class Connection implements Source {
 
   #becomeReady(link: Link): void {
     this.#link = link;
+    this.#isRecalled = false;
     this.#maintenance?.watch();
     this.#lastError = null;
     this.#restarts.up();
@@ -365,12 +377,31 @@ export class Connection implements Source {
     this.#lists.recall(definitions);
     this.#agreement = agreement;
     this.#transport = transport;
-    this.#grace.earn();
+  }
+
+  /** While a server starts, it is listed as it was when it last ran: clients that list only once see it. */
+  #recallForStart(): boolean {
+    const known = this.#fromEarlierRun;
+    this.#fromEarlierRun = undefined;
+    if (known === undefined || this.#agreement !== null) return false;
+    this.#recall(known);
+    this.#isRecalled = true;
+    return true;
+  }
+
+  /** It does not come up as it did before. */
+  #forgetRecalled(): void {
+    if (!this.#isRecalled) return;
+    this.#isRecalled = false;
+    this.#agreement = null;
+    this.#lists.clear();
   }
 
   /** Before the link is ready, and when a list could not be read, what was known before is better. */
   #remember(): void {
-    if (this.#link === undefined || this.#agreement === null || !isLazy(this.#spec) || !this.#lists.isComplete) return;
+    if (this.#link === undefined || this.#agreement === null || !this.#lists.isComplete) return;
+    // What is said to one user or session is kept only where it is needed.
+    if (this.#spec.isolation !== "shared" && !isLazy(this.#spec)) return;
     const { definitions } = this.#lists;
     this.#memory?.save({ transport: this.#transport, agreement: this.#agreement, definitions });
   }
@@ -407,17 +438,19 @@ export class Connection implements Source {
 
   #goDown({ heals, ...why }: Failure): void {
     this.#lastError = why.reason;
+    this.#forgetRecalled();
     this.#restarts.down();
     const next = heals ? this.#restarts.next() : null;
     if (next === null) {
       this.#grace.begin();
-      this.#setState({ kind: "failed", ...why });
+      const attempts = heals && this.#restarts.used > 0 ? this.#restarts.used : undefined;
+      this.#setState({ kind: "failed", ...why, attempts });
       return;
     }
     const { attempt, delayMs } = next;
     this.#stopTimer = this.#deps.clock.after(delayMs, () => void this.#begin());
     const nextAt = this.#deps.clock.now() + delayMs;
-    this.#setState({ kind: "restarting", attempt, nextAt, ...why });
+    this.#setState({ kind: "restarting", attempt, nextAt, delayMs, ...why });
   }
 
   /** A new link at once, without a pause: used where the old one is known to be useless. */
@@ -458,6 +491,7 @@ export class Connection implements Source {
     this.#attempt?.controller.abort();
     if (this.#link !== undefined) this.#discard(this.#link);
     this.#lists.release();
+    this.#forgetRecalled();
     forget?.();
     this.#setState(state);
     await this.#attempt?.done;

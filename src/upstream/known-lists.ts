@@ -1,4 +1,4 @@
-/** The lists of lazy servers as they last gave them, kept in the store, to be shown before they are started. */
+/** The lists of servers as they last gave them, kept in the store: shown while a server starts, or while a lazy one sleeps. */
 import { createHash } from "node:crypto";
 import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 import { isLazy, type ServerSpec } from "../model/server-spec.ts";
@@ -43,10 +43,10 @@ export class KnownLists {
     this.#options = options;
   }
 
-  /** Reads what is known of the lazy ones among these servers. Never rejects: what is not known is learned again. */
+  /** Reads what is known of these servers. Never rejects: what is not known is learned again. */
   async prepare(specs: readonly ServerSpec[]): Promise<void> {
     const { store, warn } = this.#options;
-    const wanted = specs.filter((spec) => spec.enabled && isLazy(spec) && !this.has(spec)).map(keyOf);
+    const wanted = specs.filter((spec) => spec.enabled && isKept(spec) && !this.has(spec)).map(keyOf);
     if (store === undefined || wanted.length === 0) return;
     try {
       for (const { server, spec, lists } of await store.lists.get(wanted)) {
@@ -54,7 +54,7 @@ export class KnownLists {
         if (read !== undefined) this.#known.set(nameOf({ server, spec }), read);
       }
     } catch (error) {
-      warn(`The lists of lazy servers cannot be read from the store, so they are started: ${reasonOf(error)}`);
+      warn(`The lists of servers cannot be read from the store, so lazy ones are started too: ${reasonOf(error)}`);
     }
   }
 
@@ -72,8 +72,9 @@ export class KnownLists {
         // Whoever lists nothing could never be used again, and so not be started.
         if (!offersAnything(lists.definitions)) return;
         const text = JSON.stringify(lists);
-        if (text === saved || text.length > MAX_LENGTH) return;
-        saved = text;
+        const digest = createHash("sha256").update(text).digest("base64");
+        if (digest === saved || text.length > MAX_LENGTH) return;
+        saved = digest;
         this.#known.set(name, lists);
         this.#put({ ...key, lists: text });
       },
@@ -94,7 +95,14 @@ export class KnownLists {
   }
 }
 
-export function offersAnything({ tools, resources, templates, prompts }: Definitions): boolean {
+type Lists = { readonly [Kind in keyof Definitions]: readonly unknown[] };
+
+/** Those of one user or session are not shown to others while a server starts. */
+function isKept(spec: ServerSpec): boolean {
+  return isLazy(spec) || spec.isolation === "shared";
+}
+
+export function offersAnything({ tools, resources, templates, prompts }: Lists): boolean {
   return tools.length + resources.length + templates.length + prompts.length > 0;
 }
 

@@ -1,4 +1,5 @@
 /** Runs one Use on one Link: params, headers, timeouts, and the rounds in which a modern server asks back. */
+import { randomUUID } from "node:crypto";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { CLIENT_CAPABILITIES_KEY, HEADER_MISMATCH, LOG_LEVEL_KEY } from "../model/protocol.ts";
@@ -107,8 +108,10 @@ function requestFor(use: Use): { readonly method: string; readonly params: JsonO
       return { method: "tools/call", params: { name: use.name, arguments: use.arguments } };
     case "resource":
       return { method: "resources/read", params: { uri: use.uri } };
-    case "prompt":
-      return { method: "prompts/get", params: { name: use.name, arguments: use.arguments } };
+    case "prompt": {
+      const { name, arguments: args } = use;
+      return { method: "prompts/get", params: args === undefined ? { name } : { name, arguments: args } };
+    }
     case "completion": {
       const { ref, argument, context } = use;
       return { method: "completion/complete", params: { ref, argument, context } };
@@ -164,7 +167,7 @@ async function answerOne(request: unknown, rounds: InputRounds, signal: AbortSig
   const method = isJsonObject(request) && typeof request["method"] === "string" ? request["method"] : "(no method)";
   const params = isJsonObject(request) && isJsonObject(request["params"]) ? request["params"] : {};
   try {
-    return await rounds.answer(method, params, signal);
+    return await rounds.answer(method, withElicitationId(method, params), signal);
   } catch (thrown) {
     if (rounds.signal.aborted) throw cancelledByCaller();
     const error = asToolcribError(thrown);
@@ -173,6 +176,13 @@ async function answerOne(request: unknown, rounds: InputRounds, signal: AbortSig
       cause: thrown,
     });
   }
+}
+
+/** Clients of the legacy era need an id of an address that they are to visit. */
+function withElicitationId(method: string, params: JsonObject): JsonObject {
+  if (method !== "elicitation/create" || params["mode"] !== "url" || params["elicitationId"] !== undefined)
+    return params;
+  return { ...params, elicitationId: randomUUID() };
 }
 
 export function cancelledByCaller(): ToolcribError {

@@ -25,6 +25,8 @@ interface LiveListsOptions {
   /** Applied to every list as it comes in, so that no one behind it sees a secret. Returns the same object if nothing changed. */
   readonly mask: <Lists>(lists: Lists) => Lists;
   readonly onChange: () => void;
+  /** The server said that this list changed, and it is as it was. */
+  readonly onSameAgain: (kind: ListKind) => void;
 }
 
 export class LiveLists {
@@ -35,6 +37,8 @@ export class LiveLists {
   /** While all lists are read together, one change is reported for all of them. */
   #together = 0;
   #changed = false;
+  /** The kinds that were announced since they were last read. */
+  readonly #announced = new Set<ListKind>();
   /** The kinds whose last reading failed. */
   readonly #unread = new Set<ListKind>();
   /** The kinds for which it was said that they contain a secret. */
@@ -86,6 +90,7 @@ export class LiveLists {
 
   /** The server said that this list changed. */
   announce(kind: ListKind): void {
+    this.#announced.add(kind);
     this.#readers.get(kind)?.trigger();
   }
 
@@ -106,6 +111,8 @@ export class LiveLists {
     const link = this.#link;
     if (link === undefined) return;
     const { clock, timeoutMs, warn, mask } = this.#options;
+    const wasAnnounced = this.#announced.delete(kind);
+    const before = this.#definitions;
     if (!isJsonObject(link.agreement.capabilities[kind])) return this.#take(emptyOf(kind));
     const read = await readKind(link, kind, {
       clock,
@@ -122,6 +129,7 @@ export class LiveLists {
       warn(`Its ${kind} list contains a secret that the hub knows. It is masked there and in everything made from it.`);
     }
     this.#take(lists);
+    if (wasAnnounced && isSame(kind, before, this.#definitions)) this.#options.onSameAgain(kind);
   }
 
   #take(lists: Partial<Definitions>): void {
@@ -229,6 +237,10 @@ async function readKind(link: Link, kind: ListKind, reading: Reading): Promise<P
       return { ...(resources && { resources }), ...(templates && { templates }) };
     }
   }
+}
+
+function isSame(kind: ListKind, one: Definitions, other: Definitions): boolean {
+  return one[kind] === other[kind] && (kind !== "resources" || one.templates === other.templates);
 }
 
 function emptyOf(kind: ListKind): Partial<Definitions> {

@@ -13,6 +13,7 @@ import {
   type Root,
   VERSION_KEY,
 } from "../model/protocol.ts";
+import { UI_CAPABILITY, UI_EXTENSION } from "../model/mcp-apps.ts";
 import { SESSION_ORIGIN, type ServerSpec } from "../model/server-spec.ts";
 import type { ClientSide } from "../model/source.ts";
 import { absolutePath } from "../secrets/resolve-spec.ts";
@@ -84,6 +85,7 @@ export const ALL_CAPABILITIES: Readonly<JsonObject> = {
   roots: { listChanged: true },
   sampling: { tools: {}, context: {} },
   elicitation: { form: {}, url: {} },
+  extensions: { [UI_EXTENSION]: UI_CAPABILITY },
 };
 
 export interface ClientOffer {

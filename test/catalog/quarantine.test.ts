@@ -85,7 +85,7 @@ describe("quarantine", () => {
     expect(catalog.snapshot().tools[0]?.definition).toEqual({
       name: "x",
       inputSchema: offered,
-      _meta: { "example.com/kept": 1, "toolcrib/inputSchema": original },
+      _meta: { "example.com/kept": 1, "dev.toolcrib/inputSchema": original, "toolcrib/inputSchema": original },
     });
   });
 

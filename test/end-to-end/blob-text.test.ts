@@ -20,7 +20,7 @@ function place(text: string, rest: Record<string, unknown>): Workspace {
 
 interface Read {
   readonly contents: readonly { readonly blob: string }[];
-  readonly _meta: { readonly "toolcrib/untrusted": { readonly findings: readonly { readonly code: string }[] } };
+  readonly _meta?: { readonly "dev.toolcrib/untrusted": { readonly findings: readonly { readonly code: string }[] } };
 }
 
 describe("[trust-18e] words that a server hides in base64", () => {
@@ -30,7 +30,7 @@ describe("[trust-18e] words that a server hides in base64", () => {
 
   it("are reported, removed or withheld, as the config says", async () => {
     const warned = (await read(place(hostile, {}))).json<Read>();
-    const codes = warned._meta["toolcrib/untrusted"].findings.map(({ code }) => code);
+    const codes = warned._meta?.["dev.toolcrib/untrusted"].findings.map(({ code }) => code);
     expect(codes).toContain("instruction_override");
     const redacted = (await read(place(hostile, { guard: { onSuspicious: "redact" } }))).json<Read>();
     const left = Buffer.from(redacted.contents[0]?.blob ?? "", "base64").toString("utf8");
@@ -44,7 +44,7 @@ describe("[trust-18e] words that a server hides in base64", () => {
     const honest = "The weather is fine, and tomorrow it rains.\n";
     const given = (await read(place(honest, { guard: { onSuspicious: "block" } }))).json<Read>();
     expect(Buffer.from(given.contents[0]?.blob ?? "", "base64").toString("utf8")).toBe(honest);
-    expect(given._meta["toolcrib/untrusted"].findings).toEqual([]);
+    expect(given._meta).toBeUndefined();
   });
 
   it("do not reach the model as text", async () => {

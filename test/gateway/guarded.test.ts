@@ -161,7 +161,7 @@ describe.each(ERAS)("a %s client", (era) => {
         expect(JSON.stringify(answer)).not.toContain("id_rsa");
       } else {
         expect(JSON.stringify(answer).includes("Ignore all previous instructions")).toBe(onSuspicious === "warn");
-        const mark = (resultOf(answer)["_meta"] as Record<string, { findings: unknown[] }>)["toolcrib/untrusted"];
+        const mark = (resultOf(answer)["_meta"] as Record<string, { findings: unknown[] }>)["dev.toolcrib/untrusted"];
         expect(mark?.findings.length).toBeGreaterThan(0);
       }
       const harmless = await client.call("every__structured", { value: { note: "The weather is fine." } });

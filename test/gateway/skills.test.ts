@@ -112,9 +112,9 @@ describe("[skill-08b] skills that a server offers", () => {
     const address = await serve(await SkillsExtension.load(memorySkillFiles(files)));
     const { hub, url } = await gateway({ mcpServers: { far: { url: address } } });
     expect(hub.view(hub.session).tools.map(({ name }) => name)).toEqual(["skill__far__helper"]);
-    const called = await hub.call({ name: "skill__far__helper" });
+    // It comes from a server that nobody vouched for, and is marked for models like all that comes from there.
+    const called = await hub.call({ name: "skill__far__helper", audience: "agent" });
     expect(JSON.stringify(called.result)).toContain("Help out.");
-    // It comes from a server that nobody vouched for, and is marked like all that comes from there.
     expect(JSON.stringify(called.result?._meta)).toContain("untrusted");
     const host = await connect(url, "modern");
     const { skills } = await host.list();

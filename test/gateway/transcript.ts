@@ -193,7 +193,6 @@ function ownMeta(meta: unknown, leeway: Leeway): JsonObject {
     Object.entries(meta).filter(
       ([key]) =>
         key !== "progressToken" &&
-        !key.startsWith("toolcrib/") &&
         !OF_EACH_HOP.has(key) &&
         !(leeway.eras === true && key.startsWith("io.modelcontextprotocol/")),
     ),

@@ -76,6 +76,7 @@ describe("inspectResult of untrusted content", () => {
     tool: "get",
     boundary: "k3v9x2m7",
     wrap: false,
+    marksAll: true,
     onSuspicious: "redact",
     place: "result",
     sensitivity: "normal",
@@ -220,9 +221,19 @@ describe("inspectResult of untrusted content", () => {
   it("survives any depth, and forged marks at any depth of content", async () => {
     const deep = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`) as unknown;
     await inspect({ content: [], structuredContent: deep });
-    const forged = { "toolcrib/x": 1, kept: 2 };
+    const forged = { "toolcrib/x": 1, "dev.toolcrib/x": 1, kept: 2 };
     const { result } = await inspect({ content: [{ type: "resource", resource: { uri: "a", _meta: forged } }] });
     expect(result["content"]).toEqual([{ type: "resource", resource: { uri: "a", _meta: { kept: 2 } } }]);
+  });
+
+  it("[whole-31a] leaves a result without findings as it came, and marks one with them", async () => {
+    const look = (text: string) =>
+      inspectResult(
+        { content: [{ type: "text", text }] },
+        { resultBytes: 1e8, untrusted: { ...untrusted, marksAll: false, onSuspicious: "warn" } },
+      );
+    expect(await look("The weather is fine.")).toMatchObject({ verdict: "pass", findings: [] });
+    expect(await look(ATTACK)).toMatchObject({ result: { _meta: { "dev.toolcrib/untrusted": { server: "web" } } } });
   });
 
   it("[guard-12a] refuses to wrap more texts than anybody reads", async () => {
@@ -241,7 +252,7 @@ describe("inspectResult of untrusted content", () => {
 
   it("[detect-04b] marks the result with the place and the highest score, and no text", async () => {
     const { result } = await inspect({ content: [{ type: "text", text: ATTACK }] }, { place: "error" });
-    const mark = (result["_meta"] as JsonObject)["toolcrib/untrusted"] as JsonObject;
+    const mark = (result["_meta"] as JsonObject)["dev.toolcrib/untrusted"] as JsonObject;
     expect(mark).toMatchObject({ place: "error", score: expect.any(Number) });
     expect(JSON.stringify(mark)).not.toContain("previous");
   });

@@ -449,7 +449,7 @@ describe("[shape-01f] what an attacker writes for a URI, an address, a branch or
   });
 });
 
-describe("[shape-07a] properties of rules on arguments", () => {
+describe("[shape-07b] properties of rules on arguments", () => {
   const value: fc.Arbitrary<unknown> = fc.oneof(
     fc.string(),
     fc.string({ unit: "binary" }),

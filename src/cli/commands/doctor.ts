@@ -1,4 +1,5 @@
 /** `toolcrib doctor`: checks the machine, the config and every server. */
+import { originalOf } from "../../model/capability.ts";
 import { describeQuarantined } from "../../catalog/quarantine.ts";
 import { randomBytes } from "node:crypto";
 import { accessSync, constants, existsSync } from "node:fs";
@@ -494,7 +495,7 @@ const MAX_NAMED_TOOLS = 5;
 /** Minor cases only, one line per pair of servers. The hub itself warns about serious ones. */
 function shadowingChecks({ hub }: RunningHub): Check[] {
   if (hub.config.config.guard.definitions === "ignore") return [];
-  const tools = listedTools(hub.view(hub.session).tools);
+  const tools = listedTools(hub.view(hub.session).tools.map(originalOf));
   const slight = findShadowing(tools).filter(({ severity }) => !isAtLeast(severity, "medium"));
   return [
     ...Map.groupBy(slight, ({ kind, tool, target }) => JSON.stringify([kind, tool.server, target.server])).values(),

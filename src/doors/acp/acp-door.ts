@@ -256,7 +256,7 @@ export class AcpDoor {
     cancelled.addEventListener("abort", end, { once: true });
     try {
       if (cancelled.aborted) throw notOpened();
-      await Promise.all([this.#mount(session, servers, cancelled), session.hubSettled()]);
+      await Promise.all([this.#mount(session, servers, cancelled), session.hubListed()]);
       await session.remember();
       if (cancelled.aborted || this.#closed) throw notOpened();
     } catch (error) {

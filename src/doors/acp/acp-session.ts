@@ -30,7 +30,6 @@ import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import type { Session } from "../../sessions/session.ts";
-import { endsWithin } from "../../base/async.ts";
 import {
   type ClientFeatures,
   clientFileTools,
@@ -130,15 +129,17 @@ export class AcpSession {
 
   /** Resolves when they are ready, have failed, or take too long. */
   mount(servers: readonly unknown[]): Promise<void> {
-    return this.#session.own.mount(servers);
+    return this.#session.own.mount(servers, { leavesLate: true });
   }
 
-  /** Resolves when the hub's servers are ready, have failed, or take too long. */
-  async hubSettled(): Promise<void> {
+  /** Resolves when the hub's servers are listed, have failed, or take too long: one that is stuck hides no other. */
+  async hubListed(): Promise<void> {
     const { hub } = this.#options;
-    const ms = hub.config.config.sessions.wait;
-    await endsWithin(hub.servers.settled(), { ms, signal: this.#closing.signal });
-    if (!this.#closing.signal.aborted) this.#hubServers.begin(ms);
+    const { signal } = this.#closing;
+    const began = performance.now();
+    const { limits, sessions } = hub.config.config;
+    await hub.internals.listed({ ms: limits.listWaitMs, emptyMs: Math.max(sessions.wait, limits.listWaitMs), signal });
+    if (!signal.aborted) this.#hubServers.begin(performance.now() - began);
   }
 
   tell(notice: Notice): void {

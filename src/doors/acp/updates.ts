@@ -177,12 +177,13 @@ export class HubServerNotices {
     if (!this.#seesAll) return;
     this.#stop();
     for (const info of this.#hub.servers.list()) {
-      if (info.state === "connecting" && !this.#told.has(info.id)) {
+      // One that is known from an earlier run can be used already.
+      if (info.state === "connecting" && info.toolCount === 0 && !this.#told.has(info.id)) {
         this.#told.set(info.id, "late");
         this.#say(
           "info",
           info,
-          `is still connecting after ${waitedMs / 1000} s${info.progress === undefined ? "" : ` (${info.progress})`}; its tools are added when it is ready.`,
+          `is still connecting after ${Math.round(waitedMs / 100) / 10} s${info.progress === undefined ? "" : ` (${info.progress})`}; its tools are added when it is ready.`,
         );
       } else {
         this.#follow(info);

@@ -9,6 +9,7 @@ import type { Session } from "../../sessions/session.ts";
 
 /** Resources and their templates change together. */
 export type ListKind = "tools" | "resources" | "prompts";
+const LIST_KINDS: readonly ListKind[] = ["tools", "resources", "prompts"];
 
 export interface ChangeListener {
   readonly session: Session;
@@ -19,6 +20,8 @@ export interface ChangeListener {
   resourceUpdated(params: JsonObject): void;
   /** A log message that belongs to no call. */
   log?(message: JsonObject): void;
+  /** A server says that its list changed, and it is as it was: perhaps it did for a moment. */
+  listAnnounced?(kind: ListKind): void;
   /** Any other notification of a server that belongs to no call. */
   notice?(method: string, params: JsonObject): void;
 }
@@ -121,6 +124,8 @@ export class ChangeListeners {
   }
 
   #noticed(event: HubEvents["notice"]): void {
+    const kind = LIST_KINDS.find((each) => event.method === `notifications/${each}/list_changed`);
+    if (kind !== undefined) return this.#tellViewers(event, (listener) => listener.listAnnounced?.(kind));
     this.#tellViewers(event, (listener) => listener.notice?.(event.method, event.params));
   }
 

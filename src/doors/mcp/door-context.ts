@@ -10,8 +10,8 @@ export interface DoorContext {
   /** Calls in progress, for a shutdown that lets them finish. */
   readonly calls: InFlight;
   readonly listeners: ChangeListeners;
-  /** Resolves when the servers have connected at the start, or after a few seconds: clients do not wait longer. */
-  waitUntilSettled(): Promise<void>;
+  /** Waits for servers that start, for less than a second. False if some are not listed yet. */
+  listed(): Promise<boolean>;
   /** The options of a hub session for this origin; each era adds what it knows of the client. */
   sessionOptions(origin: RequestOrigin): SessionOptions;
   /** A client asked for another log level, or disconnected. */

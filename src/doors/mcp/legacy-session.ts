@@ -167,7 +167,7 @@ export class LegacySession {
     try {
       const { hub } = this.#door;
       // The instructions of servers belong into the answer.
-      await this.#door.waitUntilSettled();
+      await this.#door.listed();
       if (this.#closed) return encodeError(id, { code: INVALID_REQUEST, message: "The session has ended." });
       const capabilities = (this.#capabilities = forwardedCapabilities(params["capabilities"]));
       this.#answers = {
@@ -229,6 +229,7 @@ export class LegacySession {
       onAsk: this.#answers.elicitation ? approvalCallback(client, session) : undefined,
       sink,
       signal,
+      listed: () => this.#door.listed(),
       onNotice: (name, noticed) => this.#tell(sink, name, noticed),
     };
     try {

@@ -1,5 +1,5 @@
 /** The MCP door: the state that all its clients share, whatever their transport and era. */
-import { endsWithin, InFlight } from "../../base/async.ts";
+import { InFlight } from "../../base/async.ts";
 import type { RoutableIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { View } from "../../hub/view/view.ts";
@@ -8,12 +8,12 @@ import type { RpcRequest, ToolDefinition } from "../../model/protocol.ts";
 import type { SessionOptions } from "../../sessions/session.ts";
 import type { ClientSide } from "../../model/source.ts";
 import { DEFAULT_LEVEL, type DoorContext, isAtLeastLevel, type LogLevel, lowestLevel } from "./door-context.ts";
-import { CanonicalScopes, type RequestOrigin } from "./view-scope.ts";
+import { CanonicalScopes, clientOf, type KnownNames, type RequestOrigin } from "./view-scope.ts";
 import type { Encoded, MessageSink } from "./rpc-messages.ts";
 import { LegacySession } from "./legacy-session.ts";
 import { ModernRequests } from "./modern-requests.ts";
 import { PrincipalSessions } from "./principal-sessions.ts";
-import { publicName } from "./bare-names.ts";
+import { publicName } from "./client-names.ts";
 import { ChangeListeners } from "./change-listeners.ts";
 
 export interface McpDoorOptions {
@@ -25,7 +25,8 @@ export interface McpDoorOptions {
   readonly clock?: Clock;
 }
 
-const SETTLE_MS = 3000;
+/** From the first request on, and while no server is listed. Later no answer waits: one that is stuck would delay each of them. */
+const START_MS = 3000;
 /** How long the log level of a request without a session applies. */
 const REQUESTED_LEVEL_MS = 10 * 60_000;
 
@@ -35,27 +36,36 @@ export class McpDoor implements DoorContext {
   readonly listeners: ChangeListeners;
   readonly #options: McpDoorOptions;
   readonly #principals: PrincipalSessions;
+  readonly #scopes: CanonicalScopes;
   readonly #modern: ModernRequests;
   readonly #legacy = new Set<LegacySession>();
   readonly #clock: Clock;
   #level: LogLevel = DEFAULT_LEVEL;
   /** The level that requests without a session asked for recently. */
   #wanted: { readonly level: LogLevel; readonly forget: () => void } | undefined;
-  #settled = false;
+  /** All servers are listed, or those that are not took too long. */
+  #isListed = false;
+  #startEnds: number | undefined;
 
   constructor(options: McpDoorOptions) {
     const clock = (this.#clock = options.clock ?? systemClock);
     this.hub = options.hub;
     this.#options = options;
     this.listeners = new ChangeListeners(options.hub);
+    this.#scopes = new CanonicalScopes(() => this.hub.config);
     this.#principals = new PrincipalSessions(
       clock,
       (origin, sharedKey) => this.hub.openSession({ ...this.sessionOptions(origin), sharedKey }),
-      new CanonicalScopes(() => this.hub.config),
+      this.#scopes,
     );
     this.hub.internals.setIdleClient((server, user, session) => this.#idleClient(server, user, session));
     const { ids } = options;
     this.#modern = new ModernRequests(this, this.#principals, clock, ids && (() => ids.issue("round")));
+  }
+
+  /** The names that the path of a client can have. */
+  get scopeNames(): KnownNames {
+    return this.#scopes.names;
   }
 
   /** Calls in progress. */
@@ -79,15 +89,17 @@ export class McpDoor implements DoorContext {
     return this.#modern.answer(request, origin, sink, signal);
   }
 
-  toolDefinition(origin: RequestOrigin, name: string): ToolDefinition | undefined {
+  /** @param said The `clientInfo` of the request. */
+  toolDefinition(origin: RequestOrigin, name: string, said?: unknown): ToolDefinition | undefined {
     const session = this.#principals.of(origin);
     const view = this.hub.view(session);
-    return toolsByName(view).get(publicName(this.hub, session, name, () => view.tools));
+    const viewer = { session, clientInfo: clientOf(origin, said) };
+    return toolsByName(view).get(publicName(this.hub, viewer, name, () => view.tools));
   }
 
   sessionOptions({ caller, scope, clientEnv }: RequestOrigin): SessionOptions {
     const role = caller.role ?? scope.role;
-    const { servers, tags } = scope;
+    const { view, servers, tags } = scope;
     const { holdsCalls, ids } = this.#options;
     return {
       door: "mcp",
@@ -96,6 +108,7 @@ export class McpDoor implements DoorContext {
       decidesForAll: caller.scopes.has("admin"),
       user: caller.user,
       role,
+      view,
       rules: servers === undefined && tags === undefined ? undefined : { servers, tags },
       holdsCalls,
       caller: caller.key,
@@ -145,10 +158,13 @@ export class McpDoor implements DoorContext {
     return sessions.length === 1 && only?.canReceiveFrom(server, user) === true ? only.ownClient() : undefined;
   }
 
-  async waitUntilSettled(): Promise<void> {
-    if (this.#settled) return;
-    await endsWithin(this.hub.servers.settled(), { ms: SETTLE_MS, clock: this.#clock });
-    this.#settled = true;
+  async listed(): Promise<boolean> {
+    if (this.#isListed) return true;
+    const now = this.#clock.now();
+    const ms = this.hub.config.config.limits.listWaitMs;
+    this.#startEnds ??= now + Math.max(START_MS, ms);
+    const emptyMs = Math.max(this.#startEnds - now, 0);
+    return (this.#isListed = await this.hub.internals.listed({ ms, emptyMs }));
   }
 
   /** Ends every session and stream; running calls are cancelled. */

@@ -38,6 +38,7 @@ import {
   type MessageSink,
   metaOf,
   objectParam,
+  progressTokenOf,
   toRpcError,
   TrackedSink,
   withRequestId,
@@ -118,7 +119,7 @@ export class ModernRequests {
     const call = { id, method, params, meta, level, capabilities, clientInfo, session, sink: watched, signal };
     const answer = await (INTERRUPTIBLE_METHODS.has(method)
       ? this.#inRounds(run, call, origin)
-      : run(this.#door.hub, toIncomingRequest(call, silentClient(call))));
+      : run(this.#door.hub, toIncomingRequest(this.#door, call, silentClient(call))));
     await watched.settle();
     return answer;
   }
@@ -132,19 +133,21 @@ export class ModernRequests {
     const { requestState: state } = params;
     const responses = objectParam(params, "inputResponses", method);
     const key = { caller: identityOf(caller), method, params };
+    const round = { sink, progressToken: progressTokenOf(call.meta) };
     if (ParkedCalls.owns(state)) {
-      const ended = await this.#rounds.take(state, key, responses ?? {}, sink).run(signal);
+      const ended = await this.#rounds.take(state, key, responses ?? {}, round).run(signal);
       // The answer was made for the request that began the call.
       return "requestState" in ended ? encodeInputRequired(id, ended) : withRequestId(id, ended);
     }
-    const rounds = new ParkableCall(this.#rounds, key, call.session, capabilities, sink);
+    const rounds = new ParkableCall(this.#rounds, key, call.session, capabilities, round);
     const input = {
       responses,
       state,
     };
     const first = {
-      ...toIncomingRequest({ ...call, sink: rounds.sink, signal: rounds.signal }, rounds.client),
+      ...toIncomingRequest(this.#door, { ...call, sink: rounds.sink, signal: rounds.signal }, rounds.client),
       input,
+      roundToken: method === "tools/call" ? () => rounds.progressToken : undefined,
       failureOverride: () => rounds.missingCapability(),
     };
     const ended = await rounds.run(signal, async () => run(this.#door.hub, first));
@@ -153,7 +156,7 @@ export class ModernRequests {
 
   async #discover(id: RpcRequest["id"], session: Session): Promise<Encoded> {
     const { hub } = this.#door;
-    await this.#door.waitUntilSettled();
+    await this.#door.listed();
     const instructions = await instructionsFor(hub, session);
     return encodeResult(id, {
       resultType: "complete",
@@ -186,7 +189,7 @@ function silentClient({ session, capabilities }: ModernCall): ClientSide {
   return { key: session, waiting: true, capabilities, rootsOnRequest: !session.owner };
 }
 
-function toIncomingRequest(call: ModernCall, client: ClientSide): IncomingRequest {
+function toIncomingRequest(door: DoorContext, call: ModernCall, client: ClientSide): IncomingRequest {
   const { id, method, params, meta, level, clientInfo, session, sink, signal } = call;
   return {
     ...{ id, method, params, meta, clientInfo, session, sink, signal },
@@ -194,6 +197,7 @@ function toIncomingRequest(call: ModernCall, client: ClientSide): IncomingReques
     client,
     onAsk: approvalCallback(client, session),
     logLevel: level,
+    listed: () => door.listed(),
     onNotice: (notification, noticed) => {
       // Log messages come only to who asked for them, and only as loud as asked for.
       const isLog = notification === "notifications/message";
@@ -254,6 +258,9 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
     session,
     listsChanged: (changed) => {
       for (const kind of kinds) if (changed.has(kind)) inTime(() => tell(`notifications/${kind}/list_changed`));
+    },
+    listAnnounced: (kind) => {
+      if (kinds.includes(kind)) inTime(() => tell(`notifications/${kind}/list_changed`));
     },
     followed,
     resourceUpdated: (updated) => inTime(() => tell("notifications/resources/updated", updated)),

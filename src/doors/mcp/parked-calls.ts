@@ -11,7 +11,7 @@ import { METHOD_NOT_FOUND, MISSING_CAPABILITY, type RpcError } from "../../model
 import type { ClientSide } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import { rpcRefusal } from "../../upstream/rpc-error.ts";
-import { type Encoded, invalidParams, type MessageSink } from "./rpc-messages.ts";
+import { type Encoded, invalidParams, type MessageSink, type ProgressToken } from "./rpc-messages.ts";
 
 /** How long an answer may take; the call's own timeouts apply as well. */
 const ANSWER_TIMEOUT_MS = 10 * 60_000;
@@ -49,6 +49,12 @@ export interface InputRequired {
   readonly requestState: string;
 }
 
+/** The parts of a call that belong to one of its requests. */
+interface Round {
+  readonly sink: MessageSink;
+  readonly progressToken: ProgressToken | undefined;
+}
+
 /** One call with all its rounds. */
 export class ParkableCall {
   readonly client: ClientSide;
@@ -58,17 +64,17 @@ export class ParkableCall {
   readonly #missing = new Set<string>();
   readonly #controller = new AbortController();
   #outcome: Promise<Encoded> | undefined;
-  #sink: MessageSink;
+  #round: Round;
   #nextKey = 1;
   #wake: () => void = () => {};
   #stopTimer: () => void = () => {};
   #exhale: () => void = () => {};
 
   /** @param principal The same for all calls of one caller: whichever of them is asked, the same client answers. */
-  constructor(rounds: ParkedCalls, key: RoundKey, principal: Principal, capabilities: JsonObject, sink: MessageSink) {
+  constructor(rounds: ParkedCalls, key: RoundKey, principal: Principal, capabilities: JsonObject, round: Round) {
     this.#rounds = rounds;
     this.#key = key;
-    this.#sink = sink;
+    this.#round = round;
     this.client = this.#clientSide(principal, capabilities);
   }
 
@@ -77,7 +83,12 @@ export class ParkableCall {
   }
 
   /** Where the messages of the round that runs now go. */
-  readonly sink: MessageSink = { send: (message) => this.#sink.send(message) };
+  readonly sink: MessageSink = { send: (message) => this.#round.sink.send(message) };
+
+  /** Of the round that runs now. */
+  get progressToken(): ProgressToken | undefined {
+    return this.#round.progressToken;
+  }
 
   /** Runs until the call ends or needs an answer. The request's own signal can end it. */
   async run(signal: AbortSignal, start?: () => Promise<Encoded>): Promise<Encoded | InputRequired> {
@@ -102,10 +113,10 @@ export class ParkableCall {
   }
 
   /** Resumes the call for a retry with answers. */
-  resume(key: RoundKey, responses: JsonObject, sink: MessageSink): void {
+  resume(key: RoundKey, responses: JsonObject, round: Round): void {
     if (!isSameRound(key, this.#key)) throw unknownState();
     this.#stopTimer();
-    this.#sink = sink;
+    this.#round = round;
     for (const [name, question] of [...this.#questions]) {
       const given = responses[name];
       if (!isJsonObject(given)) continue;
@@ -216,10 +227,10 @@ export class ParkedCalls {
   }
 
   /** The call that waits under this state, which is used up by it. Throws if there is none, or not for this request. */
-  take(state: string, key: RoundKey, responses: JsonObject, sink: MessageSink): ParkableCall {
+  take(state: string, key: RoundKey, responses: JsonObject, round: Round): ParkableCall {
     const call = this.#parked.get(state);
     if (call === undefined) throw unknownState();
-    call.resume(key, responses, sink);
+    call.resume(key, responses, round);
     this.#parked.delete(state);
     return call;
   }

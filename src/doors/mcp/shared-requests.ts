@@ -4,12 +4,16 @@ import type { CancelSignal } from "../../base/async.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { Capability } from "../../model/capability.ts";
 import type { AskCallback } from "../../model/decision.ts";
-import { type Outcome, ToolcribError } from "../../model/errors.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { type ErrorObject, type Outcome, ToolcribError } from "../../model/errors.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { hasUiExtension } from "../../model/mcp-apps.ts";
+import { URL_ELICITATION_REQUIRED } from "../../model/protocol.ts";
 import type { Era, RequestId, RpcError } from "../../model/protocol.ts";
 import type { ClientSide, InputRound } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
-import { asListed, publicName } from "./bare-names.ts";
+import { withoutEmptyMark } from "../../guard/wrap-untrusted.ts";
+import { appToolName, fromPageUri, notePage, withPublicLinks } from "./apps.ts";
+import { asListed, publicName } from "./client-names.ts";
 import {
   type Encoded,
   encodeError,
@@ -39,7 +43,12 @@ export function sharedMethod(method: string): RequestHandler | undefined {
 
 /** How long a client may cache a list; clients that need changes at once listen. */
 const LIST_TTL_MS = 30_000;
-const CACHE_FIELDS = `"resultType":"complete","ttlMs":${LIST_TTL_MS},"cacheScope":"private",`;
+
+/** A list on which servers are still missing is not to be cached. */
+function cacheFields(isWhole: boolean): string {
+  return `"resultType":"complete","ttlMs":${isWhole ? LIST_TTL_MS : 0},"cacheScope":"private",`;
+}
+
 const ENVELOPE = new Set(["_meta", "inputResponses", "requestState"]);
 const MAX_CACHED_LIST_BYTES = 64 * 1024 * 1024;
 class CachedList {
@@ -62,25 +71,25 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
   [
     "tools/list",
     (hub, incoming) =>
-      answerList(hub, incoming, "tools", () => {
-        const { session } = incoming;
-        return asListed(hub, session, hub.internals.offered(session), hub.view(session).tools);
+      answerList(incoming, "tools", () => {
+        const { session, client } = incoming;
+        // A host that shows pages keeps their tools from its model itself.
+        const apps = hasUiExtension(client.capabilities);
+        const tools = withPublicLinks(hub, session, hub.internals.offered(session, { apps }));
+        return asListed(hub, incoming, tools, hub.view(session).tools);
       }),
   ],
-  [
-    "resources/list",
-    (hub, incoming) => answerList(hub, incoming, "resources", () => hub.view(incoming.session).resources),
-  ],
+  ["resources/list", (hub, incoming) => answerList(incoming, "resources", () => hub.view(incoming.session).resources)],
   [
     "resources/templates/list",
-    (hub, incoming) => answerList(hub, incoming, "resourceTemplates", () => hub.view(incoming.session).templates),
+    (hub, incoming) => answerList(incoming, "resourceTemplates", () => hub.view(incoming.session).templates),
   ],
   [
     "prompts/list",
     (hub, incoming) =>
-      answerList(hub, incoming, "prompts", () => {
+      answerList(incoming, "prompts", () => {
         const { prompts } = hub.view(incoming.session);
-        return asListed(hub, incoming.session, prompts, prompts);
+        return asListed(hub, incoming, prompts, prompts);
       }),
   ],
   ["tools/call", callTool],
@@ -92,22 +101,22 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
   ["resources/directory/read", readDirectory],
 ]);
 
-/** Waits for servers that are connecting at the start, so that clients that list only once see them. */
+/** Waits a moment for servers that are connecting at the start, so that clients that list only once see them. */
 async function answerList(
-  hub: Hub,
-  { id, params, era, method }: IncomingRequest,
+  { id, params, era, method, listed }: IncomingRequest,
   key: string,
   capabilities: () => Parameters<typeof listBytes>[0],
 ): Promise<Encoded> {
   refuseCursor(params, method);
-  await hub.servers.settled();
+  const isWhole = await listed();
   const bytes = listBytes(capabilities());
-  return encodeResultText(id, `{${era === "modern" ? CACHE_FIELDS : ""}"${key}":`, bytes, "}");
+  return encodeResultText(id, `{${era === "modern" ? cacheFields(isWhole) : ""}"${key}":`, bytes, "}");
 }
 
 async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const name = publicName(hub, session, stringParam(params, "name", method), () => hub.view(session).tools);
+  const given = publicName(hub, incoming, stringParam(params, "name", method), () => hub.view(session).tools);
+  const name = appToolName(hub, session, incoming.client, given);
   const args = objectParam(params, "arguments", method) ?? {};
   const { task } = params;
   if (task !== undefined) throw invalidParams("Tasks are not supported: call the tool without `task`.");
@@ -118,15 +127,17 @@ async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
 
 async function readResource(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const uri = stringParam(params, "uri", method);
+  const uri = fromPageUri(stringParam(params, "uri", method));
   const outcome = await hub.read({ session, uri, ...callOptions(incoming, otherParams(params, ["uri"])) });
+  if (outcome.ok) notePage(hub, session, uri);
   return encodeOutcome(incoming, outcome, { ttlMs: 0, cacheScope: "private" });
 }
 
 async function getPrompt(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const name = publicPrompt(hub, session, stringParam(params, "name", method));
-  const args = stringMapParam(params, "arguments", method) ?? {};
+  const name = publicPrompt(hub, incoming, stringParam(params, "name", method));
+  // Some servers tell a call without arguments from one with none.
+  const args = stringMapParam(params, "arguments", method);
   const extra = otherParams(params, ["name", "arguments"]);
   return encodeOutcome(incoming, await hub.prompt({ session, name, arguments: args, ...callOptions(incoming, extra) }));
 }
@@ -140,7 +151,7 @@ async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<En
   const extra = otherParams(params, ["ref", "argument", "context"]);
   const ref = refOf(params, method);
   const outcome = await hub.internals.complete(session, {
-    ref: ref.type === "ref/prompt" ? { ...ref, name: publicPrompt(hub, session, ref.name) } : ref,
+    ref: ref.type === "ref/prompt" ? { ...ref, name: publicPrompt(hub, incoming, ref.name) } : ref,
     argument: { ...argument, name, value },
     context,
     ...callOptions(incoming, extra),
@@ -148,8 +159,8 @@ async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<En
   return encodeOutcome(incoming, outcome);
 }
 
-function publicPrompt(hub: Hub, session: Session, name: string): string {
-  return publicName(hub, session, name, () => hub.view(session).prompts);
+function publicPrompt(hub: Hub, incoming: IncomingRequest, name: string): string {
+  return publicName(hub, incoming, name, () => hub.view(incoming.session).prompts);
 }
 
 function refOf(
@@ -177,7 +188,7 @@ function otherParams(params: JsonObject, known: readonly string[]): JsonObject |
 type Options = Omit<Parameters<Hub["read"]>[0], "uri" | "session">;
 
 function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): Options {
-  const { meta, sink, signal, client, clientInfo, onAsk, onNotice, logLevel, input } = incoming;
+  const { meta, sink, signal, client, clientInfo, onAsk, onNotice, logLevel, input, roundToken } = incoming;
   const token = progressTokenOf(meta);
   return {
     signal,
@@ -189,12 +200,17 @@ function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): 
     input,
     extra,
     meta: forwardedMeta(meta),
-    onProgress: token === undefined ? undefined : progressTo(sink, token),
+    onProgress:
+      token === undefined && roundToken === undefined ? undefined : progressTo(sink, roundToken ?? (() => token)),
   };
 }
 
-function progressTo(sink: MessageSink, progressToken: ProgressToken): NonNullable<Options["onProgress"]> {
-  return (progress) => sink.send(encodeNotification("notifications/progress", { progressToken, ...progress }));
+function progressTo(sink: MessageSink, tokenNow: () => ProgressToken | undefined): NonNullable<Options["onProgress"]> {
+  return (progress) => {
+    const progressToken = tokenNow();
+    if (progressToken === undefined) return;
+    sink.send(encodeNotification("notifications/progress", { progressToken, ...progress }));
+  };
 }
 
 /** @param cacheFields Fields that the modern era requires in this result, for servers that did not send them. */
@@ -203,19 +219,44 @@ export function encodeOutcome(incoming: IncomingRequest, outcome: Outcome, cache
   const instead = outcome.ok ? undefined : incoming.failureOverride?.();
   if (instead !== undefined) return encodeError(id, instead);
   if (outcome.ok || outcome.result !== undefined) {
-    const result = outcome.result ?? {};
+    const result = withoutEmptyMark(outcome.result ?? {});
     return encodeResultText(
       id,
       JSON.stringify(era === "modern" ? toModernResult(result, cacheFields) : toLegacyResult(result)),
     );
   }
   const { error } = outcome;
+  const asked = era === "modern" ? urlsToVisit(incoming, error) : undefined;
+  if (asked !== undefined) return encodeResult(id, { resultType: "input_required", inputRequests: asked });
   const isMissing = error.code === "not_found" && error.details?.["rpc"] === undefined;
   const uri = method.startsWith("resources/") ? params["uri"] : undefined;
   if (isMissing && typeof uri === "string") return encodeError(id, resourceNotFound(era, uri, error));
   const rpc = toRpcError(error);
   // Only there does the code mean a missing resource; elsewhere it is the server's own.
   return encodeError(id, method.startsWith("resources/") ? errorInEra(era, rpc) : rpc);
+}
+
+/**
+ * A legacy server refuses a call until its user has visited addresses; the modern era has that as questions, after which the
+ * client sends its request again. Whoever declined one gets the refusal.
+ */
+function urlsToVisit({ client, input, method }: IncomingRequest, { details }: ErrorObject): JsonObject | undefined {
+  const rpc = details?.["rpc"];
+  const { elicitation } = client.capabilities;
+  const canVisit = isJsonObject(elicitation) && isJsonObject(elicitation["url"]);
+  if (!isJsonObject(rpc) || rpc["code"] !== URL_ELICITATION_REQUIRED || !canVisit || method !== "tools/call")
+    return undefined;
+  const data = isJsonObject(rpc["data"]) ? rpc["data"] : {};
+  const elicitations = Array.isArray(data["elicitations"]) ? data["elicitations"].filter(isJsonObject) : [];
+  const names = elicitations.map((_, index) => `url-${index + 1}`);
+  const declined = names.some((name) => {
+    const answer = input?.responses?.[name];
+    return isJsonObject(answer) && answer["action"] !== "accept";
+  });
+  if (elicitations.length === 0 || declined) return undefined;
+  return Object.fromEntries(
+    elicitations.map((params, index) => [names[index], { method: "elicitation/create", params }]),
+  );
 }
 
 function toModernResult(result: JsonObject, cacheFields: JsonObject): JsonObject {
@@ -245,9 +286,13 @@ export interface IncomingRequest {
   readonly onAsk?: AskCallback | undefined;
   readonly sink: MessageSink;
   readonly signal: CancelSignal;
+  /** Waits a moment for servers that start. False if some are not listed yet. */
+  readonly listed: () => Promise<boolean>;
   readonly onNotice: (method: string, params: JsonObject) => void;
   readonly logLevel?: string | undefined;
   readonly input?: InputRound | undefined;
+  /** For a call of several rounds: the progress token of the request that waits for it now. */
+  readonly roundToken?: (() => ProgressToken | undefined) | undefined;
   /** Replaces the source's error, if the call failed for a reason that only the door knows. */
   readonly failureOverride?: (() => RpcError | undefined) | undefined;
 }
@@ -303,7 +348,7 @@ export const SKILLS_CAPABILITY: JsonObject = { directoryRead: true };
 async function listSkills(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
   refuseCursor(params, method);
-  await hub.servers.settled();
+  await incoming.listed();
   return encodeSkillResult(incoming, { skills: await hub.skills.entries(session) });
 }
 

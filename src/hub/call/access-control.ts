@@ -2,18 +2,34 @@
 import type { Clock } from "../../base/clock.ts";
 import { LruMap } from "../../base/maps.ts";
 import { isReservedName } from "../../catalog/naming.ts";
+import { correctedAnnotations } from "../../catalog/overrides.ts";
 import { mappedUri, splitMappedUri } from "../../catalog/public-uris.ts";
-import { type Capability, type CapabilityOrigin, isLocalSource, isSessionLocalSource } from "../../model/capability.ts";
+import {
+  type Capability,
+  type CapabilityOrigin,
+  isLocalSource,
+  isSessionLocalSource,
+  originalOf,
+  type ToolCapability,
+} from "../../model/capability.ts";
 import type { Decision, Rule } from "../../model/decision.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Use } from "../../model/source.ts";
 import { ArgumentReader } from "../../policy/argument-values.ts";
-import type { SessionEntryPolicy, Explanation, Policy, PolicySubject, CapabilityPolicy } from "../../policy/decide.ts";
+import type {
+  SessionEntryPolicy,
+  Explanation,
+  Policy,
+  PolicyActor,
+  PolicySubject,
+  CapabilityPolicy,
+} from "../../policy/decide.ts";
 import type { CallCounts, CallFacts } from "../../policy/rule-conditions.ts";
 import type { ServerFiles } from "./server-files.ts";
 import type { Matchable, ToolClasses, ToolFlow } from "../../policy/pattern.ts";
 import {
   addressCarriesData,
+  type Effect,
   effectsByName,
   findKnownTool,
   type ServerIdentity,
@@ -28,6 +44,8 @@ export type Objection = (capability: Capability) => Decision | undefined;
 
 interface AccessControlOptions {
   readonly policy: Policy;
+  /** The session as rules see it, with what its views narrow. */
+  readonly actorOf: (session: Session) => PolicyActor;
   readonly classes: ToolClasses;
   readonly taint: "off" | "ask" | "deny";
   /** Tags of a source, for rules like `tag:finance`. */
@@ -92,7 +110,8 @@ export class AccessControl {
     const { conditional } = this.#ruled(session, capability, uri);
     if (conditional === undefined) return undefined;
     const args = use.kind === "tool" || use.kind === "prompt" ? use.arguments : undefined;
-    const schema = capability.kind === "tool" ? capability.definition.inputSchema : undefined;
+    const original = originalOf(capability);
+    const schema = original.kind === "tool" ? original.definition.inputSchema : undefined;
     const { place, isLocal } = this.#options.files.of(capability.origin.source, session);
     const make = (links: ReadonlyMap<string, string | null> | undefined): CallFacts => ({
       arguments: args,
@@ -157,13 +176,21 @@ export class AccessControl {
     args?: Readonly<JsonObject>,
     facts?: CallFacts,
   ): Explanation {
-    const explained = this.#options.policy.explain(this.subject(capability, uri), session, facts);
+    const explained = this.#options.policy.explain(
+      this.subject(capability, uri),
+      this.#options.actorOf(session),
+      facts,
+    );
     return { ...explained, decision: this.decide(session, capability, uri, args, facts) };
   }
 
   /** Every `ask` entry that applies, at whichever level. */
   askingRules(session: Session, capability: Capability, uri?: string, facts?: CallFacts): Rule[] {
-    const { steps } = this.#options.policy.explain(this.subject(capability, uri), session, facts);
+    const { steps } = this.#options.policy.explain(
+      this.subject(capability, uri),
+      this.#options.actorOf(session),
+      facts,
+    );
     return steps.flatMap(({ verdict, rule }) => (verdict === "ask" && rule !== null ? [rule] : []));
   }
 
@@ -207,10 +234,13 @@ export class AccessControl {
     };
   }
 
-  #aliases({ kind, name, origin }: Capability): string[] {
+  #aliases(capability: Capability): string[] {
+    const { kind, name, origin } = capability;
     if (kind === "resource" || kind === "template") return urisOf(name, origin.source).slice(1);
     const alias = this.#options.aliasOf(origin.source, origin.name);
-    return alias === undefined ? [] : [alias];
+    // A rule on a name still applies to a tool that an override calls otherwise.
+    const former = capability.kind === "tool" ? (capability.shape?.formerNames ?? []) : [];
+    return alias === undefined ? [...former] : [...former, alias];
   }
 
   #isShown(capability: Capability, byRules: Decision): boolean {
@@ -261,7 +291,7 @@ export class AccessControl {
     if (isSearchTool(capability) || isAgentTool(capability)) {
       return { decision: this.#searchVerdict(session, capability), conditional: undefined };
     }
-    const prepared = this.#options.policy.prepare(this.subject(capability, uri), session);
+    const prepared = this.#options.policy.prepare(this.subject(capability, uri), this.#options.actorOf(session));
     return { decision: prepared.decide(), conditional: prepared.isConditional ? prepared : undefined };
   }
 
@@ -293,11 +323,29 @@ export class AccessControl {
     const { source, name } = capability.origin;
     const { identityOf, isTrusted } = this.#options;
     const identity = kind === "tool" ? identityOf(source) : undefined;
-    const known = identity && findKnownTool(identity, name);
-    // A trusted server's hints are believed.
-    const byName = identity === undefined || isTrusted(source) ? undefined : effectsByName(name);
+    const corrected = capability.kind === "tool" ? effectsOfCorrections(capability) : NO_EFFECTS;
+    const found = identity && findKnownTool(identity, name);
+    const known = found && { ...found, effects: without(found.effects, corrected) };
+    // A trusted server's hints are believed, and so are those that the config corrects.
+    const byName = identity === undefined || isTrusted(source) ? undefined : without(effectsByName(name), corrected);
     return { kind, names: [publicName, originName, ...aliases], annotations, tags, known, byName };
   }
+}
+
+const NO_EFFECTS: ReadonlySet<Effect> = new Set();
+
+/** The effects that the config says it does not have, whatever its name or the table of well-known servers says. */
+function effectsOfCorrections(tool: ToolCapability): ReadonlySet<Effect> {
+  if (tool.shape === undefined) return NO_EFFECTS;
+  const { readOnlyHint, destructiveHint, openWorldHint } = correctedAnnotations(tool);
+  return new Set<Effect>([
+    ...(readOnlyHint === true || destructiveHint === false ? (["destroys"] as const) : []),
+    ...(openWorldHint === false ? (["brings", "fetches", "sends"] as const) : []),
+  ]);
+}
+
+function without(effects: ReadonlySet<Effect>, gone: ReadonlySet<Effect>): ReadonlySet<Effect> {
+  return gone.size === 0 ? effects : new Set([...effects].filter((effect) => !gone.has(effect)));
 }
 
 const NO_FLOW: ToolFlow = { openWorld: false, risk: undefined, fetches: false, memory: undefined };

@@ -1,7 +1,9 @@
 /** The checks between a located capability and its run: the decision, the answer of a person, the limits. */
+import { hasReferences } from "../../catalog/overrides.ts";
 import type { Capability } from "../../model/capability.ts";
 import type { AskRequest, Rule } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
 import type { LimitOutcome } from "../../policy/call-limits.ts";
 import { exactPattern } from "../../policy/pattern.ts";
 import { type CallFacts, callHash } from "../../policy/rule-conditions.ts";
@@ -78,7 +80,8 @@ function approvalQuestion(call: CallContext, { capability }: Target, rule: Rule,
     origin: capability.origin,
     fingerprint: capability.fingerprint,
     // Approval to complete one value is none to complete another.
-    arguments: use.kind === "completion" ? { [use.argument.name]: use.argument.value } : argumentsOf(use),
+    arguments:
+      use.kind === "completion" ? { [use.argument.name]: use.argument.value } : shownArguments(call, capability),
     rule,
     rules,
     reason,
@@ -94,12 +97,13 @@ const MAX_VALUE_LENGTH = 200;
  * The entries that answers which last would add: for the tool, for the values that rules look at, and for the call. Values that
  * are secret or cannot be written as conditions are left to the hash of the call.
  */
-function lastingEntries(call: CallContext, { name }: Capability, rules: readonly Rule[]): AskRequest["lasting"] {
+function lastingEntries(call: CallContext, capability: Capability, rules: readonly Rule[]): AskRequest["lasting"] {
   const { use, path } = call;
   const always = exactPattern(use.kind, call.name);
   if (always === undefined) return undefined;
-  if (use.kind !== "tool" || name !== call.name) return { always };
-  const exact = callHash(use.arguments);
+  if (use.kind !== "tool" || capability.kind !== "tool" || capability.name !== call.name) return { always };
+  // A hash of little more than a secret could be guessed.
+  const exact = hasReferences(capability) ? undefined : callHash(use.arguments);
   const looked = [...new Set(rules.flatMap((rule) => rule.arguments ?? []))];
   const conditions = looked.map((argument) => {
     const value = use.arguments[argument];
@@ -115,6 +119,12 @@ function lastingEntries(call: CallContext, { name }: Capability, rules: readonly
     ...(isWhole ? { "always-values": `${always}(${conditions.join(", ")})` } : {}),
     ...(exact === undefined ? {} : { "always-call": `${always}(*=${exact})` }),
   };
+}
+
+/** Values that the config fixes by reference are for the server only. */
+function shownArguments({ path, use }: CallContext, capability: Capability): Readonly<JsonObject> {
+  const args = argumentsOf(use);
+  return capability.kind === "tool" && hasReferences(capability) ? path.mask(args) : args;
 }
 
 function deniedError(call: CallContext, { capability }: Target, rule: Rule): ToolcribError {
@@ -172,7 +182,8 @@ const NO_SLOT: Slot = { release() {} };
 export function acquireSlot(call: CallContext, target: Target): Slot | Promise<Slot> {
   // Searching reaches no server, and the call that `toolcrib_call` runs takes its own slot.
   if (target.source.kind === "local" && isSearchTool(target.capability)) return NO_SLOT;
-  const taken = call.path.limits.takeAcrossNodes(target.source.id, call.session.id, call.session.sharedKey);
+  const { id, sharedKey, owner } = call.session;
+  const taken = call.path.limits.takeAcrossNodes(target.source.id, id, sharedKey, { owner });
   return taken instanceof Promise ? taken.then((answer) => slotOf(call, answer)) : slotOf(call, taken);
 }
 
@@ -182,6 +193,6 @@ function slotOf({ path, callId }: CallContext, taken: LimitOutcome): Slot {
   const seconds = Math.ceil(taken.retryAfterMs / 1000);
   throw new ToolcribError("rate_limited", `Limit reached: ${taken.what}.`, {
     hint: seconds > 0 ? `Try again in ${seconds} s.` : "Try again when a call has ended.",
-    details: { retryAfterMs: taken.retryAfterMs },
+    details: { retryAfterMs: taken.retryAfterMs, limit: taken.limit },
   });
 }

@@ -54,6 +54,11 @@ export interface CallPath {
   readonly isTrusted: (source: string) => boolean;
   /** The name that people and models know a source by. */
   readonly displayName: (source: string) => string;
+  /** The text of a fixed argument with its references resolved. `server`: the one whose entry it is in, if it is in one. */
+  readonly resolve: (
+    text: string,
+    of: { readonly user: string | undefined; readonly server: string | undefined },
+  ) => Promise<string>;
   /** Masks secrets in what an error or a progress report says. */
   readonly mask: <Value>(value: Value) => Value;
   /** Masks values of secrets in what a source returns, unless the config says otherwise. */
@@ -80,6 +85,7 @@ export interface CallContext extends UseContext {
   begun: StartRecord | undefined;
   resultBytes: number;
   findings: readonly Finding[];
+  forgedMarkers: number;
   readonly notes: Record<string, unknown>;
 }
 
@@ -106,7 +112,7 @@ export function ruledNameOf({ use, name }: Pick<CallContext, "use" | "name">): s
 }
 
 export function argumentsOf(use: Use): Readonly<JsonObject> {
-  return use.kind === "tool" || use.kind === "prompt" ? use.arguments : {};
+  return (use.kind === "tool" || use.kind === "prompt" ? use.arguments : undefined) ?? {};
 }
 
 export interface CallRequest extends CallOptions {
@@ -151,6 +157,8 @@ export interface OfferOptions {
   readonly first?: ((tool: ToolCapability) => boolean) | undefined;
   /** Those that are not offered, and can still be called by name. */
   readonly without?: ((tool: ToolCapability) => boolean) | undefined;
+  /** With the tools that are only for pages of their server (MCP Apps): for clients that show such pages. */
+  readonly apps?: boolean | undefined;
 }
 
 export interface ToolsOptions extends OfferOptions {

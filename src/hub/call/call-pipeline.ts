@@ -5,8 +5,9 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { CancelSignal } from "../../base/async.ts";
+import { originalArguments, shapedResult } from "../../catalog/overrides.ts";
 import { asToolcribError, type Outcome, ToolcribError } from "../../model/errors.ts";
-import { isJsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
 import type { Source, Use } from "../../model/source.ts";
 import type { CallFacts } from "../../policy/rule-conditions.ts";
@@ -49,8 +50,10 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
   let outcome: Outcome;
   try {
     checkRequest(call);
-    const found = (call.target = locate(path, session, use) ?? (await locateUnavailable(path, session, use)));
-    checkOrigin(found, call.origin);
+    const located = (call.target = locate(path, session, use) ?? (await locateUnavailable(path, session, use)));
+    checkOrigin(located, call.origin);
+    const shaping = withOriginalArguments(call, located);
+    const found = (call.target = shaping instanceof Promise ? await shaping : shaping);
     // In the first moments what was read before the hub started, or at another one, is not known yet.
     const loading = session.taintScope.loading ?? path.taints.loading;
     if (loading !== undefined) await Promise.all([loading, path.taints.loading]);
@@ -67,7 +70,8 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
       call.begun = startRecord(call);
       const recorded = path.audit.begin?.(call.begun, { arguments: argumentsOf(call.use) });
       if (recorded !== undefined) await recorded;
-      const answered = await runTraced(call, target.source, target.use, span);
+      const whole = await runTraced(call, target.source, target.use, span);
+      const answered = target.capability.kind === "tool" ? shapedResult(target.capability, whole) : whole;
       const raw = use.kind === "completion" ? withoutHiddenCompletions(call, target, answered) : answered;
       const result = path.maskResult(withPublicUris(path.catalog, session, target.source, raw));
       outcome = outcomeOf(call, await inspectCallResult(call, target, seen, result));
@@ -122,9 +126,29 @@ function callContext(
     begun: undefined,
     resultBytes: 0,
     findings: [],
+    forgedMarkers: 0,
     notes: {},
   };
   return call;
+}
+
+/**
+ * The target with the arguments that its server gets, and the call with them: from here on rules, hooks and records see these.
+ * What the session does not see is refused by the rules, without a word on its arguments.
+ */
+function withOriginalArguments(call: CallContext, target: Target): Target | Promise<Target> {
+  const { path, session, use } = call;
+  const { capability } = target;
+  if (use.kind !== "tool" || capability.kind !== "tool" || capability.shape === undefined) return target;
+  if (!path.access.shows(session, capability)) return target;
+  const take = (args: Readonly<JsonObject>): Target => {
+    call.use = { ...use, arguments: args };
+    return { ...target, use: { ...target.use, arguments: args } as Use };
+  };
+  const mapped = originalArguments(capability, use.arguments, (text, level) =>
+    path.resolve(text, { user: session.user, server: level === "server" ? capability.origin.source : undefined }),
+  );
+  return mapped instanceof Promise ? mapped.then(take) : take(mapped);
 }
 
 /** Runs the use; traced, the source gets a `_meta` that continues the trace. */
@@ -203,6 +227,7 @@ function callRecord(call: CallContext, outcome: Outcome): CallRecord {
     durationMs: call.path.clock.now() - call.startedAt,
     resultBytes: call.resultBytes,
     findings: call.findings.map(({ code, severity, place, score }) => ({ code, severity, place, score })),
+    ...(call.forgedMarkers === 0 ? {} : { forgedMarkers: call.forgedMarkers }),
     notes: call.notes,
   };
 }
@@ -255,7 +280,8 @@ function checkRequest({ session, signal, use }: CallContext): void {
   if (use.kind !== "tool" && use.kind !== "prompt") return;
   if (typeof use.name !== "string")
     throw new ToolcribError("invalid_arguments", `The name of a ${use.kind} must be text.`);
-  if (!isJsonObject(use.arguments)) {
+  const isLeftOut = use.kind === "prompt" && use.arguments === undefined;
+  if (!isLeftOut && !isJsonObject(use.arguments)) {
     throw new ToolcribError("invalid_arguments", `The arguments of ${use.name} must be an object.`);
   }
 }
@@ -320,7 +346,8 @@ async function applyBeforeHooks(call: CallContext, seen: HookCall, found: Target
   const args = await path.hooks.before(seen, notes);
   if (use.kind === "tool") call.use = { ...use, arguments: args };
   // Hooks only leave arguments out, so the values of a prompt are still the strings they were.
-  else if (use.kind === "prompt") call.use = { ...use, arguments: args as Record<string, string> };
+  else if (use.kind === "prompt" && use.arguments !== undefined)
+    call.use = { ...use, arguments: args as Record<string, string> };
   const target = locate(path, session, call.use);
   if (target === undefined || !isSameCapability(target, found)) throw changedError(call.name);
   return target;

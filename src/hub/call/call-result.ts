@@ -9,16 +9,24 @@ import { scanTexts } from "../../guard/scan-texts.ts";
 import {
   neutralize,
   readableText,
-  UNTRUSTED_KEY,
   untrustedMarkOf,
   unwrapUntrusted,
+  withoutEmptyMark,
+  withUntrustedMark,
   wrapUntrusted,
 } from "../../guard/wrap-untrusted.ts";
 import { isLocalSource } from "../../model/capability.ts";
 import { describeBlock, formatBytes, truncateMiddle } from "../../model/content.ts";
-import { type ErrorObject, type Outcome, ToolcribError } from "../../model/errors.ts";
+import {
+  CHECK_BEFORE_RETRY,
+  type ErrorObject,
+  type Outcome,
+  OUTCOME_UNKNOWN,
+  ToolcribError,
+} from "../../model/errors.ts";
 import { isAtLeast } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isOwnMetaKey, ownMeta, withoutOwnMeta } from "../../model/own-meta.ts";
 import type { CallToolResult, ContentBlock, Progress, Result } from "../../model/protocol.ts";
 import type { Source } from "../../model/source.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
@@ -60,14 +68,17 @@ export async function inspectCallResult(
   }
   const bytes = (call.resultBytes = inspection.bytes);
   taintSession(call, target);
-  const passed = inspection.verdict === "changed" ? inspection.result : raw;
+  const inspected = inspection.verdict === "changed" ? inspection.result : raw;
+  const passed = isKeptResult(target) && call.audience !== "agent" ? withoutEmptyMark(inspected) : inspected;
+  if (inspection.verdict === "changed") call.forgedMarkers += inspection.forgedMarkers;
   // Hooks look at the whole, so that nothing is kept that they withhold.
   const whole = seen === undefined ? passed : withNotes(await path.hooks.after(seen, passed, call.notes), call.notes);
   const result = leavesProcess(call, target) ? withoutDetails(whole) : whole;
   if (!mayKeep || bytes <= limit) return result;
   const { name, definition } = target.capability;
   const promisesStructure = "outputSchema" in definition && definition["outputSchema"] !== undefined;
-  return keepLargeResult({ session: call.session, callId, name, result, bytes, limit, promisesStructure });
+  const { session } = call;
+  return keepLargeResult({ session, callId, name, result, origin: untrusted, bytes, limit, promisesStructure });
 }
 
 /**
@@ -100,7 +111,7 @@ function untrustedResult(call: CallContext, target: Target, raw: Result): Untrus
 function withNotes(result: Result, notes: Readonly<Record<string, unknown>>): Result {
   if (Object.keys(notes).length === 0) return result;
   const meta = isJsonObject(result["_meta"]) ? result["_meta"] : {};
-  return { ...result, _meta: { ...meta, "toolcrib/notes": notes } };
+  return { ...result, _meta: { ...meta, ...ownMeta("notes", notes) } };
 }
 
 /** Throws `tool_error` for what a tool returned that is not a result. */
@@ -218,7 +229,7 @@ const MAX_DETAILS_BYTES = 64 * 1024;
 export function failedOutcome(call: CallContext, error: ToolcribError): Outcome {
   const { path, callId, session, target } = call;
   path.approvals.spend(callId);
-  const masked = path.mask(error.toObject());
+  const masked = withUnknownOutcome(call, path.mask(error.toObject()));
   const server = target?.capability.origin.source ?? serverNamedBy(masked);
   if (server === undefined) return { ok: false, callId, error: masked };
   const ownName = session.mounted?.nameOf(server);
@@ -269,13 +280,44 @@ function inSessionTerms(error: ErrorObject, id: string, name: string): ErrorObje
 
 /** Paths, addresses and stderr of the machine that the hub runs on are not for others than its user. */
 function withoutServerDetails(server: string, { code, details }: ErrorObject): ErrorObject {
+  const isUnknown = details?.["outcome"] === "unknown";
   const sent = details?.["sent"];
   return {
     code,
-    message: `The server "${server}" is not available.`,
-    hint: "Try again later, or ask whoever runs it.",
-    details: { server, ...(typeof sent === "boolean" ? { sent } : {}) },
+    message: `The server "${server}" is not available.${isUnknown ? ` ${OUTCOME_UNKNOWN}` : ""}`,
+    hint: isUnknown ? CHECK_BEFORE_RETRY : "Try again later, or ask whoever runs it.",
+    details: {
+      server,
+      ...(typeof sent === "boolean" ? { sent } : {}),
+      ...(isUnknown ? { outcome: "unknown" } : {}),
+    },
   };
+}
+
+/**
+ * A tool that may have run while its answer was lost: with its server's process, its connection or its node. Whoever is told
+ * only that the server is away would call again. A tool without effects may be called again.
+ */
+function withUnknownOutcome({ use, begun, target }: CallContext, error: ErrorObject): ErrorObject {
+  const { code, message, hint, details } = error;
+  if (code !== "server_unavailable" || use.kind !== "tool" || begun === undefined) return error;
+  if (details?.["sent"] === false || details?.["rpc"] !== undefined) return error;
+  const capability = target?.capability;
+  const hints = capability?.kind === "tool" ? capability.definition.annotations : undefined;
+  if (hints?.readOnlyHint === true || hints?.idempotentHint === true) return error;
+  const advice =
+    hint === undefined || hint === CHECK_BEFORE_RETRY ? CHECK_BEFORE_RETRY : `${CHECK_BEFORE_RETRY} ${hint}`;
+  return {
+    code,
+    message: message.includes(OUTCOME_UNKNOWN) ? message : `${asSentence(message)} ${OUTCOME_UNKNOWN}`,
+    hint: advice,
+    details: { ...details, outcome: "unknown" },
+  };
+}
+
+function asSentence(text: string): string {
+  const trimmed = text.trimEnd();
+  return trimmed.endsWith(".") ? trimmed : `${trimmed}.`;
 }
 
 function boundedError(error: ErrorObject): ErrorObject {
@@ -372,7 +414,8 @@ function untrustedSource({ path, audience }: CallContext, origin: ToolOrigin, pl
   const { server, tool } = origin;
   const { wrap, onSuspicious, sensitivity } = path.guard;
   const wraps = wrap === "all" || (wrap === "agents" && audience === "agent");
-  return { server, tool, boundary: wraps ? randomUUID() : "", wrap: wraps, onSuspicious, place, sensitivity };
+  const boundary = wraps ? randomUUID() : "";
+  return { server, tool, boundary, wrap: wraps, marksAll: audience === "agent", onSuspicious, place, sensitivity };
 }
 
 /** From now on the session holds content that anyone may have written. */
@@ -409,6 +452,8 @@ interface LargeResult {
   readonly name: string;
   /** As the guard and the hooks have left it. */
   readonly result: Result;
+  /** Undefined for a trusted source. */
+  readonly origin: UntrustedOrigin | undefined;
   readonly bytes: number;
   readonly limit: number;
   /** The tool promises structured content, which a short result cannot have. */
@@ -418,8 +463,8 @@ interface LargeResult {
 function keepLargeResult(large: LargeResult): CallToolResult {
   const { session, callId, name, result } = large;
   const { text, mimeType } = wholeText(result);
-  const meta = ownMeta(result);
-  const uri = session.results.keep(callId, text, { mimeType, meta });
+  const meta = ownEntries(result);
+  const uri = session.results.keep(callId, text, { mimeType, meta: keptMeta(result, large.origin) });
   const size = Buffer.byteLength(text);
   const note =
     `The result of ${name} has ${formatBytes(large.bytes)}, more than the ${formatBytes(large.limit)} that are handed out. ` +
@@ -437,6 +482,13 @@ function keepLargeResult(large: LargeResult): CallToolResult {
   };
 }
 
+/** Who reads it later has to know where it is from, also where nothing was found. */
+function keptMeta(result: Result, origin: UntrustedOrigin | undefined): JsonObject | undefined {
+  if (origin === undefined || untrustedMarkOf(result) !== undefined) return ownEntries(result);
+  const { server, tool } = origin;
+  return ownEntries(withUntrustedMark(result, { server, tool, wrapped: false, findings: [] }));
+}
+
 const TEXT_ONLY: ReadonlySet<string> = new Set(["content", "isError", "resultType", "_meta"]);
 
 function wholeText(result: Result): { readonly text: string; readonly mimeType: string } {
@@ -447,8 +499,8 @@ function wholeText(result: Result): { readonly text: string; readonly mimeType: 
   }
   // The marks are given with each read.
   const { _meta: meta, ...rest } = result;
-  const theirs = isJsonObject(meta) ? Object.entries(meta).filter(([key]) => !isOwnKey(key)) : [];
-  const whole = theirs.length === 0 ? rest : { ...rest, _meta: Object.fromEntries(theirs) };
+  const theirs = isJsonObject(meta) ? withoutOwnMeta(meta) : {};
+  const whole = Object.keys(theirs).length === 0 ? rest : { ...rest, _meta: theirs };
   return { text: JSON.stringify(whole), mimeType: "application/json" };
 }
 
@@ -480,11 +532,7 @@ function blocksOf({ content }: Result): ContentBlock[] {
 }
 
 /** Our own entries of `_meta`: the mark, and what hooks noted. */
-function ownMeta({ _meta: meta }: Result): JsonObject | undefined {
-  const own = isJsonObject(meta) ? Object.entries(meta).filter(([key]) => isOwnKey(key)) : [];
+function ownEntries({ _meta: meta }: Result): JsonObject | undefined {
+  const own = isJsonObject(meta) ? Object.entries(meta).filter(([key]) => isOwnMetaKey(key)) : [];
   return own.length === 0 ? undefined : Object.fromEntries(own);
-}
-
-function isOwnKey(key: string): boolean {
-  return key === UNTRUSTED_KEY || key === "toolcrib/notes";
 }

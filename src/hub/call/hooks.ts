@@ -22,7 +22,7 @@ export interface BeforeVerdict {
   readonly refuse?: string;
   /** Top-level arguments that are left out. */
   readonly omitArguments?: readonly string[];
-  /** Added to the call's record, and to the result's `_meta` under `toolcrib/notes`. */
+  /** Added to the call's record, and to the result's `_meta` under `dev.toolcrib/notes`. */
   readonly annotate?: Readonly<Record<string, unknown>>;
 }
 

@@ -60,6 +60,8 @@ export async function buildCalls(
     servers: connections,
     counts: new CallCounts(clock),
     place: { env, home: base.home },
+    secrets: base.opened.secrets,
+    warn: (server, message) => events.emit("warning", { server, message }),
     taints: sessions.taints,
     hooks: new HookChain(),
     audit: auditSink(auditLog, events),

@@ -3,6 +3,7 @@ import { endsWithin } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import { thisMachine } from "../../skills/needs.ts";
+import { offersAnything } from "../../upstream/known-lists.ts";
 import { closeOnSignals } from "../../upstream/stdio/child-processes.ts";
 import { HubActivity } from "../activity/hub-activity.ts";
 import { relayCatalog } from "../hub-events.ts";
@@ -81,9 +82,11 @@ async function startHub(
     serverSkills.renew(connection);
     subscriptions.renew(connection);
   });
+  connections.on("removed", ({ id }) => definitions.serverRemoved(id));
   const serverRegistry = new ServerRegistry({
     ...{ connections, deps: servers.deps, stored, secrets: serverSecrets, stderr, current, reloader, events, clock },
     settled: () => settled,
+    listed: () => listed,
   });
   const activity = new HubActivity({
     clock,
@@ -164,12 +167,20 @@ async function startHub(
     // A program that does not listen for signals itself must not leave servers behind when it is ended.
     closeOnSignals(() => hub.close(), { unlessHandled: true }),
   ];
+  const connecting = connections
+    .list()
+    .filter(({ spec }) => isWanted(spec))
+    .map((connection) => {
+      const connected = connection.connect();
+      // A server that is known from an earlier run is listed from this moment on.
+      return { connected, listed: offersAnything(connection.definitions()) ? Promise.resolve() : connected };
+    });
   const connectAll = async (): Promise<void> => {
-    const chosen = connections.list().filter(({ spec }) => isWanted(spec));
-    await Promise.all(chosen.map((connection) => connection.connect()));
+    await Promise.all(connecting.map(({ connected }) => connected));
     await serverSkills.settled();
   };
   const settled = waitFor(connectAll());
+  const listed = Promise.race([settled, Promise.all(connecting.map((each) => each.listed)).then(() => {})]);
   if (options.wait !== false) await settled;
   return hub;
 }

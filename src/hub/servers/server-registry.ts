@@ -42,6 +42,7 @@ interface ServerRegistryOptions {
   readonly events: Emitter<HubEvents>;
   readonly clock: Clock;
   readonly settled: () => Promise<void>;
+  readonly listed: () => Promise<void>;
 }
 
 export interface ChangeOptions {
@@ -65,6 +66,11 @@ export class ServerRegistry {
   /** Resolves when the servers that connect by themselves were ready or had failed once, or took too long. */
   settled(): Promise<void> {
     return this.#options.settled();
+  }
+
+  /** Resolves when each of them is listed, as it is or as it was when it last ran, or has failed once, or took too long. */
+  listed(): Promise<void> {
+    return this.#options.listed();
   }
 
   list(): ServerInfo[] {

@@ -1,5 +1,6 @@
 /** Which tools a session is offered when there are more than `max`. All of them stay callable by name. */
 import { isLocalSource, type ToolCapability } from "../../model/capability.ts";
+import { isForModels } from "../../model/mcp-apps.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { OfferOptions } from "../call/call-context.ts";
 import { SEARCH_TOOLS } from "./search-definitions.ts";
@@ -21,6 +22,8 @@ export class OfferedTools {
   readonly #options: OfferedToolsOptions;
   /** The same list for as long as nothing changes: model providers cache by it. */
   readonly #chosen = new WeakMap<View, readonly ToolCapability[]>();
+  readonly #modelTools = new WeakMap<View, readonly ToolCapability[]>();
+  readonly #pageTools = new WeakMap<View, readonly ToolCapability[]>();
 
   constructor(options: OfferedToolsOptions) {
     this.#options = options;
@@ -31,8 +34,14 @@ export class OfferedTools {
    * that fit the query best, or without one a fair choice. In the catalog's order, the search tools last.
    */
   of(session: Session, asked: OfferOptions = {}, view = this.#options.views.of(session)): readonly ToolCapability[] {
-    const { without, max = this.#options.max } = asked;
-    const tools = without === undefined ? view.tools : view.tools.filter((tool) => !without(tool));
+    const { without, apps = false, max = this.#options.max } = asked;
+    const forModels = this.#forModels(view);
+    if (apps && forModels !== view.tools) {
+      const chosen = new Set(this.of(session, { ...asked, apps: false }, view));
+      const ofPages = view.tools.filter(({ definition }) => !isForModels(definition));
+      return this.#withPages(view, chosen.size === forModels.length ? view.tools : [...chosen, ...ofPages]);
+    }
+    const tools = without === undefined ? forModels : forModels.filter((tool) => !without(tool));
     if (max === undefined || tools.length <= max) return tools;
     const isPlain = [asked.query, asked.max, asked.first, without].every((wish) => wish === undefined);
     const known = isPlain ? this.#chosen.get(view) : undefined;
@@ -44,6 +53,26 @@ export class OfferedTools {
     if (isPlain) this.#chosen.set(view, offered);
     this.#options.onSearchOffered(session);
     return offered;
+  }
+
+  /** Without the tools that are only for pages of their server. */
+  #forModels(view: View): readonly ToolCapability[] {
+    let tools = this.#modelTools.get(view);
+    if (tools === undefined) {
+      tools = view.tools.every(({ definition }) => isForModels(definition))
+        ? view.tools
+        : view.tools.filter(({ definition }) => isForModels(definition));
+      this.#modelTools.set(view, tools);
+    }
+    return tools;
+  }
+
+  /** The same list for as long as nothing changes. */
+  #withPages(view: View, tools: readonly ToolCapability[]): readonly ToolCapability[] {
+    const known = this.#pageTools.get(view);
+    if (known?.length === tools.length && known.every((tool, index) => tool === tools[index])) return known;
+    this.#pageTools.set(view, tools);
+    return tools;
   }
 
   #best(

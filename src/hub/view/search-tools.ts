@@ -5,6 +5,7 @@ import { type Subset, ToolIndex } from "../../catalog/search/tool-index.ts";
 import type { ToolCapability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isForModels } from "../../model/mcp-apps.ts";
 import type { CallToolResult } from "../../model/protocol.ts";
 import { NO_DEFINITIONS, type Source, type Use, type UseContext } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -82,7 +83,7 @@ export class SearchTools {
   }
 
   #describe(session: Session, name: string): CallToolResult {
-    const { tools } = this.#options.views.of(session);
+    const tools = this.#options.views.of(session).tools.filter(({ definition }) => isForModels(definition));
     const tool = tools.find((one) => one.name === name);
     if (tool === undefined) throw unknownTool(name, tools);
     // The public name is the one that can be called.
@@ -96,6 +97,13 @@ export class SearchTools {
         hint: `Call ${name} itself.`,
       });
     }
+    const { tools } = this.#options.views.of(session);
+    const tool = tools.find((one) => one.name === name);
+    if (tool !== undefined && !isForModels(tool.definition))
+      throw unknownTool(
+        name,
+        tools.filter(({ definition }) => isForModels(definition)),
+      );
     return nestedCall(this.#options.call, session, { name, arguments: args }, context);
   }
 }
@@ -184,7 +192,8 @@ export class ToolSearch {
     return interleave(ofSession, found).slice(0, limit);
   }
 
-  #partsOf({ tools }: View, ready: SearchState): SearchParts {
+  #partsOf(view: View, ready: SearchState): SearchParts {
+    const tools = view.tools.filter(({ definition }) => isForModels(definition));
     const inCatalog = new Set(ready.tools);
     const own = tools.filter((tool) => !inCatalog.has(tool));
     const shared = ready.index.subset(own.length === 0 ? tools : tools.filter((tool) => inCatalog.has(tool)));

@@ -1,6 +1,7 @@
 /** Skills as a Source: a tool that returns the instructions, a prompt for people, and every file as a resource. */
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
+import { ownMeta } from "../../model/own-meta.ts";
 import type {
   PromptDefinition,
   ResourceContents,
@@ -25,7 +26,6 @@ const ARGUMENTS = "arguments";
 const APPLIED_TO = "What to apply the skill to, if anything.";
 
 /** Key in `_meta` of tools, prompts and results that belong to a skill. */
-const SKILL_KEY = "toolcrib/skill";
 
 interface SkillFileRef {
   readonly skill: OfferedSkill;
@@ -83,15 +83,14 @@ export class SkillsSource implements Source {
         const raw = textArgument(use.arguments);
         if (skill.facts.dispatch !== undefined) return this.#dispatch(skill, raw, context);
         const text = await skillInstructions(skill, raw);
-        return { content: [{ type: "text", text }], _meta: { [SKILL_KEY]: aboutSkill(skill) } };
+        return { content: [{ type: "text", text }] };
       }
       case "prompt": {
         const skill = this.#named(use.name);
-        const text = await skillInstructions(skill, use.arguments[ARGUMENTS] ?? "");
+        const text = await skillInstructions(skill, use.arguments?.[ARGUMENTS] ?? "");
         return {
           description: skill.facts.description,
           messages: [{ role: "user", content: { type: "text", text } }],
-          _meta: { [SKILL_KEY]: aboutSkill(skill) },
         };
       }
       case "resource": {
@@ -133,7 +132,7 @@ function toolOf(skill: OfferedSkill): ToolDefinition {
     },
     // A skill that hands over can do whatever its tool can.
     ...(facts.dispatch === undefined ? { annotations: { readOnlyHint: true, openWorldHint: false } } : {}),
-    _meta: { [SKILL_KEY]: aboutSkill(skill) },
+    _meta: ownMeta("skill", aboutSkill(skill)),
   };
 }
 
@@ -153,7 +152,7 @@ function promptOf(skill: OfferedSkill): PromptDefinition {
     title: facts.name,
     description: facts.description,
     arguments: [{ name: ARGUMENTS, description: facts.argumentHint ?? APPLIED_TO, required: false }],
-    _meta: { [SKILL_KEY]: aboutSkill(skill) },
+    _meta: ownMeta("skill", aboutSkill(skill)),
   };
 }
 
@@ -168,7 +167,7 @@ function resourcesOf(skill: OfferedSkill): ResourceDefinition[] {
       ...(mimeType === undefined ? {} : { mimeType }),
       size,
       // A file that changed is another definition, so that who listens to lists hears of it.
-      _meta: { [SKILL_KEY]: { digest } },
+      _meta: ownMeta("skill", { digest }),
     };
   });
 }

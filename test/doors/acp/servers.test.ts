@@ -319,6 +319,24 @@ describe("[acp-15c] [acp-15d] a bad server", () => {
   });
 });
 
+describe("[whole-28d] a server that is stuck", () => {
+  it("keeps the first turn from no other tool, be it one of the hub or of the session", async () => {
+    const mcpServers = { stuck: misbehaving("never-answers"), fine: misbehaving("ok") };
+    const { client, model, hub } = await acpOn({ ...auto, config: { mcpServers }, hubOptions: { wait: false } });
+    await eventually(() => hub.servers.list().find(({ id }) => id === "fine")?.state === "ready");
+    const opening = Date.now();
+    const { sessionId } = await client.newSession(cwd, [stdio("mute", "never-answers"), stdio("good")]);
+    const opened = Date.now() - opening;
+    await client.prompt(sessionId, "hi");
+    expect(model.tools).toEqual(expect.arrayContaining(["fine__echo", "good__echo"]));
+    const own = hub.internals.sessions().flatMap((session) => session.own.servers());
+    expect(own.find(({ name }) => name === "mute")?.state).toBe("connecting");
+    expect(hub.servers.list().find(({ id }) => id === "stuck")?.state).toBe("connecting");
+    // All of them would have been waited for.
+    expect(opened).toBeLessThan(hub.config.config.sessions.wait);
+  });
+});
+
 describe("[acp-15e] [acp-15f] the first prompt", () => {
   it("has the tools of servers that are ready in time, and a server that restarts is used again", async () => {
     await using remote = await startFakeServer({ tools: { look: () => "a view" } });

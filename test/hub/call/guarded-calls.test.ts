@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { untrustedMarkOf } from "../../../src/guard/wrap-untrusted.ts";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
@@ -30,14 +31,14 @@ const echo = (hub: Hub, text: string, audience?: "agent") =>
 const textOf = (outcome: Awaited<ReturnType<typeof echo>>): string => String(outcome.result?.content[0]?.["text"]);
 
 describe("[guard-12a] untrusted content", () => {
-  it("is wrapped for agents, and only marked for others", async () => {
+  it("[whole-31a] is wrapped for agents; others get it as it came", async () => {
     const hub = await start({});
     const plain = await echo(hub, "fine");
     expect(textOf(plain)).toBe("fine");
-    expect(plain.result?._meta).toMatchObject({
-      "toolcrib/untrusted": { server: "web", tool: "echo", wrapped: false, findings: [] },
-    });
-    const first = textOf(await echo(hub, "fine", "agent"));
+    expect(plain.result).toEqual({ content: [{ type: "text", text: "fine" }] });
+    const wrapped = await echo(hub, "fine", "agent");
+    expect(untrustedMarkOf(wrapped.result)).toMatchObject({ server: "web", tool: "echo", wrapped: true, findings: [] });
+    const first = textOf(wrapped);
     const second = textOf(await echo(hub, "fine", "agent"));
     expect(first).toContain("fine");
     expect(first.split("\n")[0]).not.toBe(second.split("\n")[0]);
@@ -70,7 +71,9 @@ describe("[guard-13d] suspicious content", () => {
     expect(outcome.ok).toBe(true);
     expect(textOf(outcome)).toContain("suspicious");
     expect(records[0]?.findings?.map(({ code }) => code)).toContain("instruction_override");
-    expect(outcome.result?._meta?.["toolcrib/untrusted"]).toMatchObject({
+    // One version long under the former key, too.
+    expect(outcome.result?._meta?.["toolcrib/untrusted"]).toEqual(outcome.result?._meta?.["dev.toolcrib/untrusted"]);
+    expect(outcome.result?._meta?.["dev.toolcrib/untrusted"]).toMatchObject({
       findings: expect.arrayContaining([{ code: "instruction_override", severity: expect.any(String) }]),
     });
   });
@@ -101,7 +104,7 @@ describe("[guard-13d] suspicious content", () => {
     const hub = await start({ onSuspicious: "ignore" });
     const outcome = await echo(hub, ATTACK);
     expect(textOf(outcome)).toBe(ATTACK);
-    expect(outcome.result?._meta?.["toolcrib/untrusted"]).toMatchObject({ findings: [] });
+    expect(outcome.result?._meta).toBeUndefined();
   });
 });
 

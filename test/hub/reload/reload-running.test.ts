@@ -95,8 +95,8 @@ describe("[gate-07c] a server that is changed", () => {
     const hub = await place.start({ mcpServers: { a: place.server("old") } });
     const seen = watchEvents(hub);
     const isMarked = async (): Promise<boolean> => {
-      const outcome = await hub.call({ name: "a__who" });
-      return outcome.ok && outcome.result._meta?.["toolcrib/untrusted"] !== undefined;
+      const outcome = await hub.call({ name: "a__who", audience: "agent" });
+      return outcome.ok && outcome.result._meta?.["dev.toolcrib/untrusted"] !== undefined;
     };
     place.write({ mcpServers: { a: place.server("new", { gate: "open" }, { trust: "trusted" }) } });
     const reloaded = hub.reload();

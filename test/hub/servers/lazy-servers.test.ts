@@ -291,7 +291,7 @@ describe("a server with `idle`", () => {
   });
 });
 
-describe("the lists of lazy servers in the store", () => {
+describe("the lists of servers in the store", () => {
   it("[counter-06f] contain no secret", async () => {
     process.env["LAZY_SECRET"] = SECRET;
     onTestFinished(() => void delete process.env["LAZY_SECRET"]);
@@ -306,12 +306,12 @@ describe("the lists of lazy servers in the store", () => {
     expect(JSON.stringify(rows)).not.toContain(SECRET);
   });
 
-  it("[counter-06f] are not kept of an eager server, and a damaged row is as good as none", async () => {
+  it("[counter-06f] are kept of eager servers too, and a damaged row is as good as none", async () => {
     const [place, config] = lazyPlace();
     const hub = await place.start({ mcpServers: { a: place.entry("a"), b: place.entry("a", { start: "lazy" }) } });
     await hub.close();
     const db = new Sqlite(join(place.dir, "home", "toolcrib.db"));
-    expect(db.prepare("select server from server_lists").pluck().all()).toEqual(["b"]);
+    expect(db.prepare("select server from server_lists order by server").pluck().all()).toEqual(["a", "b"]);
     db.close();
     const first = await place.start(config);
     await first.close();

@@ -67,7 +67,7 @@ it("shows structured content once, also where the text repeats it", () => {
 describe("the guard's mark", () => {
   it("is read from _meta", () => {
     const findings = [{ code: "instruction", severity: "warn" }];
-    expect(markOf({ _meta: { "toolcrib/untrusted": { wrapped: true, findings } } })).toEqual({
+    expect(markOf({ _meta: { "dev.toolcrib/untrusted": { wrapped: true, findings } } })).toEqual({
       wrapped: true,
       findings,
     });
@@ -75,7 +75,10 @@ describe("the guard's mark", () => {
 
   it("is absent where it is not there or malformed", () => {
     expect(markOf({})).toBeUndefined();
-    expect(markOf({ _meta: { "toolcrib/untrusted": "yes" } })).toBeUndefined();
-    expect(markOf({ _meta: { "toolcrib/untrusted": { findings: "no" } } })).toEqual({ wrapped: false, findings: [] });
+    expect(markOf({ _meta: { "dev.toolcrib/untrusted": "yes" } })).toBeUndefined();
+    expect(markOf({ _meta: { "dev.toolcrib/untrusted": { findings: "no" } } })).toEqual({
+      wrapped: false,
+      findings: [],
+    });
   });
 });

@@ -111,7 +111,7 @@ export interface Mark {
 /** The verdict of the guard on the result. */
 export function markOf(result: Block): Mark | undefined {
   const meta = result["_meta"];
-  const mark = isObject(meta) ? meta["toolcrib/untrusted"] : undefined;
+  const mark = isObject(meta) ? meta["dev.toolcrib/untrusted"] : undefined;
   if (!isObject(mark)) return undefined;
   const findings = Array.isArray(mark["findings"]) ? mark["findings"].filter(isObject) : [];
   return {
