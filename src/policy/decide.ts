@@ -396,11 +396,6 @@ export class CapabilityPolicy {
     return this.#conditions.length > 0;
   }
 
-  /** The arguments that conditions look at. */
-  get arguments(): string[] {
-    return [...new Set(this.#conditions.flatMap((conditions) => conditions.arguments))];
-  }
-
   /** Absolute paths among the arguments whose links have to be known for a decision. */
   paths(args: Readonly<JsonObject>, schema: Readonly<JsonObject> | undefined, place: FilePlace): string[] {
     return [...new Set(this.#conditions.flatMap((conditions) => conditions.paths(args, schema, place)))];

@@ -194,11 +194,6 @@ export class AccessControl {
     return steps.flatMap(({ verdict, rule }) => (verdict === "ask" && rule !== null ? [rule] : []));
   }
 
-  /** The arguments that some rule on it looks at. */
-  ruledArguments(session: Session, capability: Capability, uri?: string): string[] {
-    return this.#ruled(session, capability, uri).conditional?.arguments ?? [];
-  }
-
   #byFacts(session: Session, capability: Capability, uri?: string, facts?: CallFacts): Decision {
     const { decision, conditional } = this.#ruled(session, capability, uri);
     return facts === undefined || conditional === undefined ? decision : conditional.decide(facts);

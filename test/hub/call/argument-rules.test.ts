@@ -156,6 +156,15 @@ describe("[shape-02a] a rule on arguments", () => {
     expect(() => hub.openSession({ rules: { deny: ["x(y)"] } })).toThrow(/cannot be read/);
   });
 
+  it("looks at what the server receives: values that an override fixes count", async () => {
+    const hub = await start({
+      mcpServers: { srv: { ...everything(), overrides: { echo: { parameters: { message: { fixed: "main" } } } } } },
+      tools: { deny: ["srv__echo(message=main)"] },
+    });
+    expect(await codeOf(hub, "srv__echo", {})).toBe("denied");
+    expect(await hub.explainCall({ name: "srv__echo" })).toMatchObject({ decision: { verdict: "deny" } });
+  });
+
   it("[shape-01d] a config with a rule that cannot be read does not load", async () => {
     await expect(start({ tools: { deny: ["push(branch)"] } })).rejects.toThrow(/branch is not followed by/);
     const rules = [{ allow: "push", when: { hours: "08-17", tained: true } }];
