@@ -36,6 +36,12 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<Finish
     const report = await measureSkills(SKILLS_SIZE[extent]);
     return { text: renderReport(report), json: report };
   },
+  async rules({ extent }) {
+    const { measureRules, RULES_SIZE } = await import("./rules.bench.ts");
+    say("rules …");
+    const report = await measureRules(RULES_SIZE[extent]);
+    return { text: renderReport(report), json: report };
+  },
 };
 
 const options = parseOptions(process.argv.slice(2), join(import.meta.dirname, "results"));

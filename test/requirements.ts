@@ -672,6 +672,28 @@ export const REQUIREMENTS = {
     "Tools of factories are listed as they were made for the session that asks, without those that it is refused.",
   "whole-09a": "A server that is down counts no tools, and offers none after the grace period of 30 s.",
   "whole-09b": "`mcp.server.changed` carries the new state.",
+  "shape-01a":
+    "Rules look at arguments by dotted path: globs, != , numbers, lists of values, several conditions, items of lists.",
+  "shape-01b": "What a rule cannot decide of an argument is asked or denied, never allowed.",
+  "shape-01c":
+    "An absent argument satisfies no allow, and a deny that could apply to a default; defaults of schemas count.",
+  "shape-01d": "A rule on arguments that cannot be read is an error of the config.",
+  "shape-01e": "No spelling of a file, and no link to it, gets past a rule on it.",
+  "shape-01f": "No spelling of a URI, no list of addresses, no reference and no command gets past a rule on it.",
+  "shape-02a": "A rule on arguments hides nothing; its refusal names the rule and the argument, and no value.",
+  "shape-02b": "A rule on arguments decides on what hooks leave; what is denied by name reaches no hook.",
+  "shape-02c": "What runs is the frozen copy that a rule on arguments has looked at.",
+  "shape-04b": "Calls are counted for each caller, over all sessions, with no gap for calls at once.",
+  "shape-02d":
+    "An approval that lasts is for exactly this call, for these values of the risky arguments, or for the tool.",
+  "shape-02e": "An approval for the session covers the values that the rule looked at.",
+  "shape-03a":
+    "An explanation of a call has the decision, the rule, and the nearest rule that would have decided otherwise.",
+  "shape-03b": "policy test compares decisions with the expected ones, for CI.",
+  "shape-03c": "policy replay shows which recorded calls another config would decide otherwise.",
+  "shape-08a": "Every task of docs/policy.md decides as its table says.",
+  "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
+  "shape-07b": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
   "joy-14a":
     "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",

@@ -457,13 +457,28 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "policy",
     group: "Guard",
-    summary: "explain what policy decides for a tool, prompt or resource, and by which rule",
+    summary: "explain what policy decides and by which rule, check expected decisions, or replay the audit log",
     arguments: [
-      { syntax: "<action>", summary: "explain" },
-      { syntax: "<name>", summary: "name of a tool or prompt, or URI of a resource", names: "tool" },
+      { syntax: "<action>", summary: "explain, test or replay" },
+      {
+        syntax: "[operand]",
+        summary: "for explain, name of a tool or prompt, or URI of a resource; for test, a file of cases",
+        names: "tool",
+      },
     ],
-    options: [role, timeout, ...atHub],
-    examples: ["toolcrib policy explain files__write_file --role reviewer"],
+    options: [
+      { flags: "--args <json>", summary: "for explain: the arguments of the call" },
+      { flags: "--since <time>", summary: "for replay: from this time on, such as 7d (default)" },
+      role,
+      timeout,
+      ...atHub,
+    ],
+    examples: [
+      "toolcrib policy explain files__write_file --role reviewer",
+      `toolcrib policy explain git__push --args '{"branch":"main"}'`,
+      "toolcrib policy test policy-cases.json",
+      "toolcrib policy replay --since 7d --config new.json",
+    ],
     atHub: "admin",
     load: async () => (await import("./commands/policy.ts")).run,
   },
@@ -538,7 +553,8 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       {
         flags: "--answer <answer>",
-        summary: "once, session, always or no (default: prompts on a terminal, otherwise once)",
+        summary:
+          "once, session, always, always-values, always-call or no (default: prompts on a terminal, otherwise once)",
       },
       { flags: "--hub <url>", summary: "URL of the hub (default: the hub that this user runs)" },
       {

@@ -18,6 +18,10 @@ const APPROVAL_ANSWERS: Readonly<Record<string, AskAnswer>> = {
   session: "session",
   a: "always",
   always: "always",
+  v: "always-values",
+  values: "always-values",
+  c: "always-call",
+  call: "always-call",
   n: "no",
   no: "no",
   "": "no",
@@ -41,12 +45,18 @@ export function askOnTerminal(
   return async (request, signal) => {
     for (const line of describeApproval(request, showing)) out.note(line);
     for (;;) {
-      const prompt = "Allow this call? [o]nce, [s]ession, [a]lways, [N]o: ";
-      const typed = await readLine(stdin, { prompt, prompts: out.prompts, signal });
+      const typed = await readLine(stdin, { prompt: approvalPrompt(request), prompts: out.prompts, signal });
       const answer = APPROVAL_ANSWERS[typed.trim().toLowerCase()];
-      if (answer !== undefined) return answer;
+      const isOffered = !answer?.startsWith("always-") || Object.hasOwn(request.lasting ?? {}, answer);
+      if (answer !== undefined && isOffered) return answer;
     }
   };
+}
+
+function approvalPrompt({ lasting }: AskRequest): string {
+  const values = lasting?.["always-values"] === undefined ? "" : ", always with these [v]alues";
+  const call = lasting?.["always-call"] === undefined ? "" : ", always exactly this [c]all";
+  return `Allow this call? [o]nce, [s]ession${call}${values}, [a]lways, [N]o: `;
 }
 
 export function describeApproval(

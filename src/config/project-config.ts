@@ -22,7 +22,7 @@ const USED_KEYS: Keys = {
   mcpServers: true,
   import: true,
   plugins: true,
-  tools: ["allow", "deny", "ask"],
+  tools: ["allow", "deny", "ask", "rules"],
   limits: true,
   skills: ["dirs"],
   roles: true,
@@ -47,7 +47,7 @@ export function mergeProject(base: LoadedConfig, reading: ProjectReading): Loade
   const known = new Set([...Object.keys(base.config.roles), ...base.servers.flatMap(({ roles = [] }) => roles)]);
   const brought = projectServers(base, reading, loaded, { known, warnings, warn });
   const roles = projectRoles(loaded, brought, known, warn);
-  const { allow, deny, ask } = loaded.config.tools;
+  const { allow, deny, ask, rules } = loaded.config.tools;
   const at = (path: string): string => resolve(loaded.baseDir, path);
   const plugins = loaded.config.plugins.map(at);
   const present = new Set(base.config.plugins.map((path) => resolve(base.baseDir, path)));
@@ -71,7 +71,7 @@ export function mergeProject(base: LoadedConfig, reading: ProjectReading): Loade
     servers: [...base.servers, ...brought],
     warnings,
     files: [...base.files, ...loaded.files.filter((path) => !base.files.includes(path))],
-    project: { file, rules: { allow, deny, ask }, roles: roles.map(([name]) => name), reading },
+    project: { file, rules: { allow, deny, ask, rules }, roles: roles.map(([name]) => name), reading },
   };
 }
 

@@ -67,7 +67,14 @@ function describeIssue(place: Place, issue: z.core.$ZodIssue, before: ConfigPath
   if (issue.code === "invalid_key") {
     return report(`this name is not allowed; allowed is ${issue.issues[0]?.message ?? "another name"}`, true);
   }
-  const allowed = issue.code === "invalid_format" || node === undefined ? issue.message : describeAllowed(node);
+  if (issue.code === "unrecognized_keys") {
+    const keys = node === undefined ? "" : `; allowed is ${Object.keys(node.properties ?? {}).join(", ")}`;
+    return report(`unknown key ${issue.keys.join(", ")}${keys}`);
+  }
+  const allowed =
+    issue.code === "invalid_format" || issue.code === "custom" || node === undefined
+      ? issue.message
+      : describeAllowed(node);
   if (found === undefined) return report(`is missing; allowed is ${allowed}`);
   return report(`found ${describeFound(found, canShow(inner) ? "value" : "kind")}; allowed is ${allowed}`);
 }
@@ -136,12 +143,18 @@ function dropUnknownKeys(document: ConfigDocument, path: ConfigPath, value: unkn
       const known = schema.properties !== undefined && Object.hasOwn(schema.properties, key);
       const childSchema = known ? schema.properties?.[key] : schema.additionalProperties;
       if (typeof childSchema === "object") kept[key] = walk([...here, key], child, childSchema);
+      else if (isRule(here)) kept[key] = child;
       else warnings.push(unknownKey(document, [...here, key], key, Object.keys(schema.properties ?? {})));
     }
     return kept;
   }
 
   return { value: walk(path, value, node), warnings };
+}
+
+/** A condition that is left out could let more through: what is unknown in a rule is an error. */
+function isRule(path: ConfigPath): boolean {
+  return path.slice(-4).some((step, index, steps) => step === "rules" && typeof steps[index + 1] === "number");
 }
 
 /** The schema at a path, taking in each union the option that fits the value there. */

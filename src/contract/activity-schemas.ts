@@ -68,7 +68,7 @@ export const SessionDetailSchema = SessionInfoSchema.extend({
   notices: z.array(SessionNoticeSchema).optional().describe("Notices about them."),
 }).meta({ id: "SessionDetail" });
 
-export const ANSWERS = ["once", "session", "always", "no"] as const;
+export const ANSWERS = ["once", "session", "always", "always-values", "always-call", "no"] as const;
 
 export const ApprovalSchema = z
   .object({
@@ -95,6 +95,11 @@ export const ApprovalSchema = z
     rule: RuleSchema,
     rules: z.array(RuleSchema),
     reason: z.string(),
+    lasting: z
+      .object({ always: z.string(), "always-values": z.string(), "always-call": z.string() })
+      .partial()
+      .optional()
+      .describe("The answers that last and are possible, each with the exception that it adds to the list that asks."),
     askedAt: z.string(),
     expiresAt: z.string(),
     answer: z

@@ -195,6 +195,22 @@ export const EXAMPLES: Examples = {
       visible: false,
       rule: { level: "role", list: "deny", pattern: "*__write_*", where: `${FILE} (role reviewer)` },
       reasons: [`It may not be used: deny "*__write_*" of the role, in ${FILE} (role reviewer).`],
+      nearest: null,
+    },
+  },
+  explainCall: {
+    input: { name: "git__push", arguments: { branch: "dev" } },
+    output: {
+      name: "git__push",
+      verdict: "allow",
+      visible: true,
+      rule: null,
+      reasons: ["No rule applies to it, so it is allowed."],
+      nearest: {
+        verdict: "deny",
+        rule: { level: "hub", list: "deny", pattern: "git__push(branch=main)", where: FILE, arguments: ["branch"] },
+        unmet: ["branch=main"],
+      },
     },
   },
   getConfig: {

@@ -376,7 +376,7 @@ export const OPERATIONS = {
   }),
   answerApproval: operation({
     scope: "approve",
-    summary: "Answers a waiting call. The caller's own calls, and `always`, need `admin`.",
+    summary: "Answers a waiting call. The caller's own calls, and the answers that last, need `admin`.",
     input: z.strictObject({ approvalId: Id, answer: z.enum(ANSWERS) }),
     output: z.object({ id: z.string(), answer: z.enum(ANSWERS) }),
   }),
@@ -409,6 +409,19 @@ export const OPERATIONS = {
     input: z.strictObject({
       name: Id,
       role: z.string().optional().describe("For this role; a role other than the caller's needs `admin`."),
+      ...InSession,
+    }),
+    output: ExplanationSchema,
+  }),
+  explainCall: operation({
+    scope: "read",
+    summary: "Why a call with these arguments would be allowed or not. It is not made.",
+    input: z.strictObject({
+      name: Id,
+      arguments: z.record(z.string(), z.unknown()).default({}),
+      role: z.string().optional().describe("For this role; a role other than the caller's needs `admin`."),
+      client: z.string().optional().describe("As if a client of this name called."),
+      tainted: z.boolean().optional().describe("As if the session had read what anyone may have written, or not."),
       ...InSession,
     }),
     output: ExplanationSchema,

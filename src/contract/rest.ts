@@ -61,6 +61,7 @@ export const REST_ROUTES = [
   { operation: "listPins", method: "GET", path: "/pins", from: "query" },
   { operation: "changePins", method: "POST", path: "/pins", from: "body" },
   { operation: "explainPolicy", method: "GET", path: "/policy/explain", from: "query" },
+  { operation: "explainCall", method: "POST", path: "/policy/explain", from: "body" },
   { operation: "getConfig", method: "GET", path: "/config" },
   { operation: "clientSnippets", method: "GET", path: "/clients" },
   { operation: "listAudit", method: "GET", path: "/audit", from: "query" },

@@ -29,6 +29,14 @@ export const ExplanationSchema = z
     visible: z.boolean(),
     rule: z.looseObject({}).nullable(),
     reasons: z.array(z.string()).describe("Sentences, the deciding one first."),
+    nearest: z
+      .object({
+        verdict: z.enum(["allow", "deny", "ask"]),
+        rule: z.looseObject({}),
+        unmet: z.array(z.string()).describe("Its conditions that do not hold; empty if another rule overrules it."),
+      })
+      .nullable()
+      .describe("The rule that was closest to another decision."),
   })
   .meta({ id: "Explanation" });
 

@@ -3,8 +3,18 @@
  * links, and files of a project that links lead out of it. The error has the command that corrects it. Windows has no such
  * permissions, so owners and modes are not checked there.
  */
-import { chmodSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import {
+  chmodSync,
+  lstatSync,
+  readlinkSync,
+  realpathSync,
+  realpath as realpathOf,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { lstat, readlink } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, parse, relative, resolve, sep } from "node:path";
+import { promisify } from "node:util";
 import { ToolcribError } from "../model/errors.ts";
 
 /** Toolcrib's files in its home. Other files there are the user's own. */
@@ -108,6 +118,9 @@ function shellQuoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
+/** The system's own: Node's resolves `..` before links. */
+const realpath = promisify(realpathOf.native);
+
 /** As the systems have it. */
 const MAX_LINKS = 40;
 
@@ -141,6 +154,51 @@ function realPathOf(path: string, links: number): string | undefined {
   // A relative link is resolved from the real path of its folder.
   const above = realPathOf(parent, links);
   return above === undefined ? undefined : realPathOf(resolve(above, readlinkSync(path)), links - 1);
+}
+
+/**
+ * The file that an absolute path leads to, which need not exist: links are followed as the system does it, also those that point at
+ * nothing yet, before `..` goes up. Null if that cannot be told.
+ */
+export async function followLinks(path: string): Promise<string | null> {
+  try {
+    return await realpath(path);
+  } catch {
+    return await followSteps(path).catch(() => null);
+  }
+}
+
+async function followSteps(path: string): Promise<string | null> {
+  let { root: current } = parse(path);
+  let steps = path.slice(current.length).split(/[\\/]/);
+  for (let links = 0, at = 0; at < steps.length; at += 1) {
+    const step = steps[at] ?? "";
+    if (step === "" || step === ".") continue;
+    if (step === "..") {
+      current = dirname(current);
+      continue;
+    }
+    const next = join(current, step);
+    const stat = await lstat(next).catch((error: unknown) => {
+      if (isMissing(error)) return undefined;
+      throw error;
+    });
+    if (stat?.isSymbolicLink() !== true) {
+      current = next;
+      continue;
+    }
+    links += 1;
+    if (links > MAX_LINKS) return null;
+    const target = await readlink(next);
+    if (isAbsolute(target)) current = parse(target).root;
+    steps = [...target.slice(isAbsolute(target) ? current.length : 0).split(/[\\/]/), ...steps.slice(at + 1)];
+    at = -1;
+  }
+  return current;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 }
 
 /** Whether a path is the folder or lies below it; both are absolute and without links. */

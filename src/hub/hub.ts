@@ -1,7 +1,10 @@
 /** The one object of a running process. It owns every Source and hands out what they offer. */
+import { originalArguments } from "../catalog/overrides.ts";
+import type { Capability } from "../model/capability.ts";
 import { type Outcome, ToolcribError } from "../model/errors.ts";
 import type { LoadedConfig } from "../model/loaded-config.ts";
 import type { CallToolResult, GetPromptResult, ReadResourceResult } from "../model/protocol.ts";
+import type { Use } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
 import type { Explanation } from "../policy/decide.ts";
 import type { SessionServers } from "../sessions/session-parts.ts";
@@ -9,11 +12,12 @@ import type { Session, SessionOptions } from "../sessions/session.ts";
 import type { ToolRegistry } from "../tools/tool-registry.ts";
 import type { Approvals } from "./call/approvals.ts";
 import type { HubAudit } from "./audit/hub-audit.ts";
-import type { CallRequest, PromptRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
+import type { CallRequest, ExplainRequest, PromptRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 import type { ConfigSource } from "./reload/config-source.ts";
 import type { HubEvents, ReloadReport } from "./hub-events.ts";
 import { type HubDeps, HubInternals } from "./hub-internals.ts";
 import type { Hooks } from "./call/hooks.ts";
+import { locate } from "./call/locate.ts";
 import type { HubPins } from "./pins/hub-pins.ts";
 import type { Wiring } from "./create/wiring.ts";
 import type { ServerRegistry } from "./servers/server-registry.ts";
@@ -141,13 +145,44 @@ export class Hub {
   /** Why a session may or may not use a tool, prompt or resource; undefined if there is none of that name. */
   explain(name: string, session = this.session): Explanation | undefined {
     const path = this.#wiring.pathFor(session);
-    const { catalog } = path;
-    const capability =
-      path.searchTools?.target(session, { kind: "tool", name, arguments: {} })?.capability ??
+    const capability = this.#capability(name, session);
+    return capability && path.access.explain(session, capability, name);
+  }
+
+  /** The same for one call, which is not made: rules on arguments and with conditions are decided for it. */
+  async explainCall({ name, session = this.session, ...call }: ExplainRequest): Promise<Explanation | undefined> {
+    const path = this.#wiring.pathFor(session);
+    const { access } = path;
+    const capability = this.#capability(name, session);
+    if (capability === undefined) return undefined;
+    const { arguments: args = {}, client = session.clientInfo?.name, ...given } = call;
+    const asked: Use =
+      capability.kind === "tool"
+        ? { kind: "tool", name, arguments: args }
+        : capability.kind === "prompt"
+          ? // A prompt's arguments are texts; what is not one is in doubt.
+            { kind: "prompt", name, arguments: args as Record<string, string> }
+          : { kind: "resource", uri: name };
+    const resolve: Parameters<typeof originalArguments>[2] = (text, level) =>
+      path.resolve(text, { user: session.user, server: level === "server" ? capability.origin.source : undefined });
+    const located = locate(path, session, asked)?.use ?? asked;
+    // Rules look at what the server would receive.
+    const use: Use =
+      located.kind === "tool" && capability.kind === "tool"
+        ? { ...located, arguments: { ...(await originalArguments(capability, located.arguments, resolve)) } }
+        : located;
+    const facts = await access.facts(session, capability, name, { use, client, ...given });
+    return access.explain(session, capability, name, "arguments" in use ? use.arguments : undefined, facts);
+  }
+
+  #capability(name: string, session: Session): Capability | undefined {
+    const { catalog, searchTools } = this.#wiring.pathFor(session);
+    return (
+      searchTools?.target(session, { kind: "tool", name, arguments: {} })?.capability ??
       catalog.find(name) ??
       catalog.findPrompt(name) ??
-      catalog.findResource(name)?.capability;
-    return capability && path.access.explain(session, capability, name);
+      catalog.findResource(name)?.capability
+    );
   }
 
   /** Adds hooks to the call path; the returned function takes them out. */

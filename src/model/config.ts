@@ -9,8 +9,8 @@ import {
   ServerEntrySchema,
   ServerIdSchema,
   StartSchema,
-  ToolRulesSchema,
 } from "./server-spec.ts";
+import { ToolRulesSchema } from "./tool-rules.ts";
 
 const Count = z.int().positive();
 const Milliseconds = z.int().positive();
@@ -374,6 +374,14 @@ export const GUARD_PROFILES = {
 
 export const GuardProfileSchema = z.enum(["off", "watch", "balanced", "strict"]);
 
+/** Without conditions: a class is one of the tool, whatever it is called with. */
+const NamePatterns = z.array(
+  z
+    .string()
+    .min(1)
+    .regex(/^[^()]*$|[:/]/, "a pattern without conditions on arguments"),
+);
+
 const GuardObjectSchema = z.strictObject({
   profile: GuardProfileSchema.optional().describe(
     "The profile that the keys below change; what applies without `guard` if absent.",
@@ -408,10 +416,10 @@ const GuardObjectSchema = z.strictObject({
     ),
   classes: z
     .strictObject({
-      openWorld: Texts.optional().describe("Tools that bring in content from anywhere."),
-      destructive: Texts.optional().describe("Tools that can destroy data."),
-      sendsOut: Texts.optional().describe("Tools that can send data out."),
-      memory: Texts.optional().describe(
+      openWorld: NamePatterns.optional().describe("Tools that bring in content from anywhere."),
+      destructive: NamePatterns.optional().describe("Tools that can destroy data."),
+      sendsOut: NamePatterns.optional().describe("Tools that can send data out."),
+      memory: NamePatterns.optional().describe(
         "Tools that keep notes for later sessions: what a tainted session writes there taints who reads it.",
       ),
     })

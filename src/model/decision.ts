@@ -28,10 +28,16 @@ export interface Rule {
   readonly pattern: string;
   /** Where it is written, for a person. */
   readonly where: string;
+  /** The arguments that it looks at, as it writes them; absent if none. Never their values. */
+  readonly arguments?: readonly string[];
 }
 
-/** `session`: until the session ends. `always`: from now on, saved where the rule is defined. */
-export type AskAnswer = "once" | "session" | "always" | "no";
+/**
+ * `session`: until the session ends. From now on, saved where the rule is defined: `always` this tool, `always-values` this tool with
+ * these values of the arguments that rules look at, `always-call` exactly this call.
+ */
+export type AskAnswer = "once" | "session" | LastingAnswer | "no";
+export type LastingAnswer = "always" | "always-values" | "always-call";
 
 /** The outcome of an approval request. `withdrawn`: the caller gave up or disconnected first. */
 export type AskOutcome = AskAnswer | "timeout" | "withdrawn";
@@ -63,6 +69,8 @@ export interface AskRequest {
   readonly rules: readonly Rule[];
   /** Why it is asked, in a sentence for a person. */
   readonly reason: string;
+  /** The answers that last, each with the entry that it adds to the list that asks as an exception. */
+  readonly lasting?: Readonly<Partial<Record<LastingAnswer, string>>>;
   /** ISO time after which it counts as refused. */
   readonly expiresAt: string;
   /** In a cluster: the name of the other node at which it waits; absent for what waits here. */

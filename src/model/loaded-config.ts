@@ -2,7 +2,8 @@
 import type { Config } from "./config.ts";
 import type { ToolcribError } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
-import type { ServerSpec, ToolRules } from "./server-spec.ts";
+import type { ServerSpec } from "./server-spec.ts";
+import type { ToolRules } from "./tool-rules.ts";
 
 export interface LoadedConfig {
   /** Defaults filled in. `mcpServers` has the servers of the file itself; `servers` has all. */

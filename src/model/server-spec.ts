@@ -1,19 +1,6 @@
 /** ServerSpec: the one form in which the rest of Toolcrib sees an MCP server, whatever dialect it was written in. */
 import { z } from "zod";
-
-/**
- * A glob on names, a class (`readOnly`, `writes`, `destructive`, `openWorld`), `tag:<name>`, or exactly one name after `=`
- * (`=tool:<name>`, `=resource:<uri>`, `=prompt:<name>`); `!` in front takes out again.
- */
-const Patterns = z.array(z.string().min(1));
-
-export const ToolRulesSchema = z.strictObject({
-  allow: Patterns.optional().describe("Patterns of tools that may be used; all if absent."),
-  deny: Patterns.optional().describe("Patterns of what must not be used; takes precedence over ask and allow."),
-  ask: Patterns.optional().describe("Patterns of what needs approval by a person; takes precedence over allow."),
-});
-
-export type ToolRules = z.output<typeof ToolRulesSchema>;
+import { ToolRulesSchema } from "./tool-rules.ts";
 
 const ParameterOverrideSchema = z
   .strictObject({
@@ -97,23 +84,6 @@ export function fixedValues(
       fixed === undefined ? [] : [{ path: [tool, "parameters", name, "fixed"], value: fixed }],
     ),
   );
-}
-
-/** Rules of a session. Not part of the config. */
-export interface SessionRules extends ToolRules {
-  /**
-   * Only what these sources offer, of any kind; `local` is the in-process tools. An id also stands for the server that
-   * a role has in its place.
-   */
-  readonly servers?: readonly string[];
-  /** Only what servers with at least one of these tags offer. In-process tools have no tags. */
-  readonly tags?: readonly string[];
-  /** Whether patterns of this set also match the names that servers give their tools. */
-  readonly ownNames?: boolean;
-  /** Patterns that `allow` does not apply to. They match public names only, so that no server can give itself such a name. */
-  readonly exempt?: readonly string[];
-  /** Additional sets of rules, each of which must also allow something. */
-  readonly also?: readonly SessionRules[];
 }
 
 const Size = z

@@ -2,9 +2,18 @@
 import type { Capability } from "../model/capability.ts";
 import type { Decision, Rule } from "../model/decision.ts";
 import type { ToolAnnotations } from "../model/protocol.ts";
-import type { SessionRules, ToolRules } from "../model/server-spec.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { ConditionalRule, SessionRules, ToolRules } from "../model/tool-rules.ts";
 import { spellingsOf } from "./canonical-uri.ts";
-import { type Matchable, PatternList } from "./pattern.ts";
+import type { FilePlace } from "./argument-values.ts";
+import {
+  type ConcernedEntry,
+  type ConcernedList,
+  type ConditionalEntry,
+  type Matchable,
+  PatternList,
+} from "./pattern.ts";
+import type { CallFacts, Conditions, CountedCalls } from "./rule-conditions.ts";
 
 export interface ServerPolicy {
   readonly rules?: ToolRules | undefined;
@@ -92,9 +101,19 @@ export interface PolicyStep {
   readonly rule: Rule | null;
 }
 
+/** The rule that was closest to another decision. */
+export interface NearestRule {
+  readonly verdict: Decision["verdict"];
+  readonly rule: Rule;
+  /** Its conditions that do not hold, as written; none for one that another rule overrules. */
+  readonly unmet: readonly string[];
+}
+
 export interface Explanation {
   readonly decision: Decision;
   readonly steps: readonly PolicyStep[];
+  /** Absent where no other rule is about it. */
+  readonly nearest?: NearestRule | undefined;
 }
 
 const THIS_SESSION = "this session";
@@ -117,7 +136,9 @@ interface CompiledSession {
 export class Policy {
   readonly #where: string;
   readonly #hub: RuleList;
-  readonly #project: { readonly rules: RuleList; readonly where: string } | undefined;
+  readonly #project: RuleList | undefined;
+  /** By what they count: sessions come with rules that say the same. */
+  readonly #counted = new Map<string, CountedCalls>();
   readonly #servers = new Map<string, Compiled<ServerPolicy>>();
   readonly #roles = new Map<string, Compiled<RolePolicy>>();
   readonly #knownRoles: ReadonlySet<string>;
@@ -128,12 +149,15 @@ export class Policy {
     this.#where = options.where;
     this.#hub = new RuleList("hub", options.hub, options.where);
     const { project } = options;
-    this.#project = project && { rules: new RuleList("project", project.rules, project.where), where: project.where };
+    this.#project = project && new RuleList("project", project.rules, project.where);
     for (const [id, policy] of options.servers) {
       this.#servers.set(id, { policy, rules: new RuleList("server", policy.rules ?? {}, policy.where) });
     }
     for (const [name, policy] of options.roles ?? []) {
       this.#roles.set(name, { policy, rules: new RuleList("role", policy.rules ?? {}, policy.where) });
+    }
+    for (const rules of [this.#hub, this.#project, ...this.#servers.values(), ...this.#roles.values()]) {
+      this.#count(rules && "policy" in rules ? rules.rules : rules);
     }
     const named = [...options.servers.values()].flatMap(({ roles = [] }) => roles);
     this.#knownRoles = new Set([...this.#roles.keys(), ...named]);
@@ -145,21 +169,25 @@ export class Policy {
   }
 
   decide(subject: PolicySubject, who: PolicyActor): Decision {
-    return this.explain(subject, who).decision;
+    return this.prepare(subject, who).decide();
   }
 
   /** The decision, with what each level said on the way. */
-  explain(subject: PolicySubject, who: PolicyActor): Explanation {
-    const steps = this.#steps(subject, who);
-    const deny = steps.find((step) => step.verdict === "deny");
-    if (deny?.rule) return { decision: { verdict: "deny", rule: deny.rule }, steps };
-    const ask = steps.find((step) => step.verdict === "ask");
-    if (ask?.rule) return { decision: { verdict: "ask", rule: ask.rule }, steps };
-    const grant = steps.findLast((step) => step.verdict === "allow")?.rule ?? null;
-    return { decision: { verdict: "allow", rule: grant }, steps };
+  explain(subject: PolicySubject, who: PolicyActor, facts?: CallFacts): Explanation {
+    return this.prepare(subject, who).explain(facts);
   }
 
-  #steps(subject: PolicySubject, who: PolicyActor): PolicyStep[] {
+  /** The calls that any rule counts. */
+  get counted(): Iterable<CountedCalls> {
+    return this.#counted.values();
+  }
+
+  #count(rules: RuleList | undefined): void {
+    for (const counted of rules?.counted ?? []) this.#counted.set(JSON.stringify(counted), counted);
+  }
+
+  /** The rules that are about a subject. Those with conditions are decided for each call. */
+  prepare(subject: PolicySubject, who: PolicyActor): CapabilityPolicy {
     const server = subject.server === null ? undefined : this.#servers.get(subject.server);
     const role = who.role === undefined ? undefined : this.#roles.get(who.role);
     const { kind, read, annotations, tags = server?.policy.tags, ownNames = [subject.publicName] } = subject;
@@ -171,28 +199,25 @@ export class Policy {
     const isTool = subject.kind === "tool";
 
     const narrowed = ruleSets(who.rules);
-    const steps = [...this.#admission(subject, who, narrowed, server?.policy, role?.policy)];
-    steps.push(decideLevel("hub", this.#where, this.#hub, byPublicName, isTool));
-    const project = this.#project;
-    if (project !== undefined) steps.push(decideLevel("project", project.where, project.rules, byPublicName, isTool));
-    if (server !== undefined)
-      steps.push(decideLevel("server", server.policy.where, server.rules, byEitherName, isTool));
+    const admission = [...this.#admission(subject, who, narrowed, server?.policy, role?.policy)];
+    const levels = [this.#hub.concerning(byPublicName, isTool)];
+    if (this.#project !== undefined) levels.push(this.#project.concerning(byPublicName, isTool));
+    if (server !== undefined) levels.push(server.rules.concerning(byEitherName, isTool));
     const replaced = server?.policy.replaced;
-    if (replaced !== undefined)
-      steps.push(decideLevel("server", replaced.where, this.#compiled(replaced), byEitherName, isTool));
+    if (replaced !== undefined) levels.push(this.#compiled(replaced).concerning(byEitherName, isTool));
     const { mounted } = subject;
     if (mounted?.rules !== undefined) {
       const compiled = this.#compiled({ rules: mounted.rules, where: mounted.where });
-      steps.push(decideLevel("server", mounted.where, compiled, byEitherName, isTool));
+      levels.push(compiled.concerning(byEitherName, isTool));
     }
-    if (role !== undefined) steps.push(decideLevel("role", role.policy.where, role.rules, byPublicName, isTool));
+    if (role !== undefined) levels.push(role.rules.concerning(byPublicName, isTool));
     for (const rules of narrowed) {
       const byName = rules.ownNames === true ? byEitherName : byPublicName;
       const compiled = this.#compileSession(rules);
       const hasAllow = isTool && compiled.exempt?.match(byPublicName) === undefined;
-      steps.push(decideLevel("session", THIS_SESSION, compiled.rules, byName, hasAllow));
+      levels.push(compiled.rules.concerning(byName, hasAllow));
     }
-    return steps;
+    return new CapabilityPolicy(admission, levels);
   }
 
   /** Denials that do not depend on rules. */
@@ -236,6 +261,7 @@ export class Policy {
     let compiled = this.#replacedRules.get(rules);
     if (compiled === undefined) {
       compiled = new RuleList("server", rules, where);
+      this.#count(compiled);
       this.#replacedRules.set(rules, compiled);
     }
     return compiled;
@@ -247,6 +273,7 @@ export class Policy {
       const exempt = rules.exempt && new PatternList(rules.exempt);
       compiled = { rules: new RuleList("session", rules, THIS_SESSION), exempt };
       this.#sessionRules.set(rules, compiled);
+      this.#count(compiled.rules);
     }
     return compiled;
   }
@@ -287,22 +314,6 @@ function* scopeDenials(
   }
 }
 
-/** @param hasAllow Whether the list of what is allowed says anything about it. */
-function decideLevel(
-  level: Rule["level"],
-  where: string,
-  rules: RuleList,
-  subject: Matchable,
-  hasAllow: boolean,
-): PolicyStep {
-  const deny = rules.denying(subject) ?? (hasAllow ? rules.notAllowing(subject) : undefined);
-  if (deny !== undefined) return denial(deny);
-  const ask = rules.asking(subject);
-  if (ask !== undefined) return { level, where, verdict: "ask", rule: ask };
-  const grant = hasAllow ? rules.allowing(subject) : undefined;
-  return { level, where, verdict: grant === undefined ? "silent" : "allow", rule: grant ?? null };
-}
-
 function denial(rule: Rule): PolicyStep {
   return { level: rule.level, where: rule.where, verdict: "deny", rule };
 }
@@ -314,40 +325,195 @@ class RuleList {
   readonly #lists: { readonly allow: PatternList | null; readonly deny: PatternList; readonly ask: PatternList };
   readonly #allowText: string;
 
-  constructor(level: Rule["level"], { allow, deny = [], ask = [] }: ToolRules, where: string) {
+  constructor(level: Rule["level"], { allow, deny = [], ask = [], rules = [] }: ToolRules, where: string) {
     this.#level = level;
     this.#where = where;
+    const allowing = conditionalEntries(rules, "allow");
     this.#lists = {
-      allow: allow === undefined ? null : new PatternList(allow),
-      deny: new PatternList(deny),
-      ask: new PatternList(ask),
+      allow: allow === undefined && allowing.length === 0 ? null : new PatternList(allow ?? [], allowing),
+      deny: new PatternList(deny, conditionalEntries(rules, "deny")),
+      ask: new PatternList(ask, conditionalEntries(rules, "ask")),
     };
-    this.#allowText = (allow ?? []).join(", ");
+    this.#allowText = [...(allow ?? []), ...allowing.map(({ pattern }) => pattern)].join(", ");
   }
 
-  denying(subject: Matchable): Rule | undefined {
-    return this.#rule("deny", this.#lists.deny.match(subject));
+  get counted(): CountedCalls[] {
+    const { allow, deny, ask } = this.#lists;
+    return [...deny.counted, ...ask.counted, ...(allow?.counted ?? [])];
   }
 
-  asking(subject: Matchable): Rule | undefined {
-    return this.#rule("ask", this.#lists.ask.match(subject));
+  /** @param hasAllow Whether the list of what is allowed says anything about it. */
+  concerning(subject: Matchable, hasAllow: boolean): LevelRules {
+    const { allow, deny, ask } = this.#lists;
+    return {
+      level: this.#level,
+      where: this.#where,
+      deny: deny.concerning(subject, false),
+      ask: ask.concerning(subject, false),
+      allow: hasAllow && allow !== null ? allow.concerning(subject, true) : undefined,
+      allowText: this.#allowText,
+    };
+  }
+}
+
+function conditionalEntries(rules: readonly ConditionalRule[], list: "allow" | "deny" | "ask"): ConditionalEntry[] {
+  return rules.flatMap(({ [list]: pattern, when }) => (pattern === undefined ? [] : [{ pattern, when }]));
+}
+
+/** The rules of one level that are about one subject. */
+interface LevelRules {
+  readonly level: Rule["level"];
+  readonly where: string;
+  readonly deny: ConcernedList;
+  readonly ask: ConcernedList;
+  /** Absent if there is no such list, or it does not apply to the subject. */
+  readonly allow: ConcernedList | undefined;
+  /** All entries of the list. */
+  readonly allowText: string;
+}
+
+/**
+ * The rules that are about one subject for one caller. Without facts of a call, what depends on them is taken in favour of the
+ * subject: a rule with conditions hides nothing.
+ */
+export class CapabilityPolicy {
+  readonly #admission: readonly PolicyStep[];
+  readonly #levels: readonly LevelRules[];
+  readonly #conditions: readonly Conditions[];
+
+  constructor(admission: readonly PolicyStep[], levels: readonly LevelRules[]) {
+    this.#admission = admission;
+    this.#levels = levels;
+    this.#conditions = levels
+      .flatMap(({ deny, ask, allow }) =>
+        [deny, ask, allow].flatMap((list) => [...(list?.entries ?? []), ...(list?.exceptions ?? [])]),
+      )
+      .flatMap(({ conditions }) => conditions ?? []);
   }
 
-  allowing(subject: Matchable): Rule | undefined {
-    return this.#rule("allow", this.#lists.allow?.match(subject));
+  /** Whether the decision depends on the call. */
+  get isConditional(): boolean {
+    return this.#conditions.length > 0;
   }
 
-  /**
-   * The allow list as one rule, if there is a list and nothing of it matches. An empty list allows nothing.
-   * What an `ask` entry names is allowed once approved, so it need not be in `allow` as well.
-   */
-  notAllowing(subject: Matchable): Rule | undefined {
-    const { allow, ask } = this.#lists;
-    if (allow === null || allow.match(subject) !== undefined || ask.match(subject) !== undefined) return undefined;
-    return this.#rule("allow", this.#allowText);
+  /** Absolute paths among the arguments whose links have to be known for a decision. */
+  paths(args: Readonly<JsonObject>, schema: Readonly<JsonObject> | undefined, place: FilePlace): string[] {
+    return [...new Set(this.#conditions.flatMap((conditions) => conditions.paths(args, schema, place)))];
   }
 
-  #rule(list: "allow" | "deny" | "ask", pattern: string | undefined): Rule | undefined {
-    return pattern === undefined ? undefined : { level: this.#level, list, pattern, where: this.#where };
+  /** The strictest of what the levels say. */
+  decide(facts?: CallFacts): Decision {
+    let asking: Rule | null = null;
+    let granting: Rule | null = null;
+    const [refused] = this.#admission;
+    if (refused?.rule) return { verdict: "deny", rule: refused.rule };
+    for (const rules of this.#levels) {
+      const { verdict, rule } = decideLevel(rules, facts);
+      if (rule === null) continue;
+      if (verdict === "deny") return { verdict, rule };
+      if (verdict === "ask") asking ??= rule;
+      else granting = rule;
+    }
+    return asking === null ? { verdict: "allow", rule: granting } : { verdict: "ask", rule: asking };
   }
+
+  /** The verdict of each level. */
+  steps(facts?: CallFacts): PolicyStep[] {
+    return [...this.#admission, ...this.#levels.map((rules) => decideLevel(rules, facts))];
+  }
+
+  explain(facts?: CallFacts): Explanation {
+    const decision = this.decide(facts);
+    return { decision, steps: this.steps(facts), nearest: this.#nearest(decision, facts) };
+  }
+
+  /** Of the rules that would have decided otherwise the one with the fewest conditions that do not hold. */
+  #nearest({ verdict: decided }: Decision, facts: CallFacts | undefined): NearestRule | undefined {
+    let nearest: NearestRule | undefined;
+    const consider = (found: NearestRule): void => {
+      if (found.verdict === decided || (decided === "allow" && found.unmet.length === 0)) return;
+      if (nearest === undefined || found.unmet.length < nearest.unmet.length) nearest = found;
+    };
+    for (const { level, where, deny, ask, allow } of this.#levels) {
+      for (const [list, concerned] of [
+        ["deny", deny],
+        ["ask", ask],
+        ["allow", allow],
+      ] as const) {
+        const grants = list === "allow";
+        for (const { text, conditions } of concerned?.entries ?? []) {
+          const rule = { level, list, pattern: text, where, ...argumentsOf([conditions]) };
+          consider({ verdict: list, rule, unmet: unmetOf(conditions, facts, grants) });
+        }
+        for (const { text, conditions } of concerned?.exceptions ?? []) {
+          const rule = { level, list, pattern: text, where, ...argumentsOf([conditions]) };
+          consider({ verdict: grants ? "deny" : "allow", rule, unmet: unmetOf(conditions, facts, !grants) });
+        }
+      }
+    }
+    return nearest;
+  }
+}
+
+function unmetOf(conditions: Conditions | undefined, facts: CallFacts | undefined, surely: boolean): readonly string[] {
+  if (conditions === undefined) return [];
+  return facts === undefined ? conditions.texts : conditions.failing(facts, surely);
+}
+
+function decideLevel(rules: LevelRules, facts: CallFacts | undefined): PolicyStep {
+  const { level, where, deny, ask, allow, allowText } = rules;
+  const denied = firstThatHolds(deny, facts, false);
+  if (denied !== undefined) return denial(ruleOf(rules, "deny", denied.text, [denied, ...deny.exceptions]));
+  const asked = firstThatHolds(ask, facts, false);
+  if (allow !== undefined) {
+    // What an `ask` entry names is allowed once approved, so it need not be in `allow` as well.
+    const mayAsk = asked !== undefined || (facts === undefined && firstThatHolds(ask, facts, true) !== undefined);
+    const granted = firstThatHolds(allow, facts, true);
+    if (granted === undefined && !mayAsk) {
+      return denial(ruleOf(rules, "allow", allowText, [...allow.entries, ...allow.exceptions]));
+    }
+    if (asked === undefined) {
+      const rule = granted === undefined ? null : ruleOf(rules, "allow", granted.text, [granted, ...allow.exceptions]);
+      return { level, where, verdict: rule === null ? "silent" : "allow", rule };
+    }
+  }
+  if (asked === undefined) return { level, where, verdict: "silent", rule: null };
+  return { level, where, verdict: "ask", rule: ruleOf(rules, "ask", asked.text, [asked, ...ask.exceptions]) };
+}
+
+/**
+ * The first entry whose conditions hold, unless those of an exception do.
+ * @param grants Whether an entry lets through. Then it has to hold beyond doubt, and else an exception has to.
+ */
+function firstThatHolds(
+  { entries, exceptions }: ConcernedList,
+  facts: CallFacts | undefined,
+  grants: boolean,
+): ConcernedEntry | undefined {
+  const found = entries.find(({ conditions }) => holds(conditions, facts, grants));
+  const isExcepted = found !== undefined && exceptions.some(({ conditions }) => holds(conditions, facts, !grants));
+  return isExcepted ? undefined : found;
+}
+
+/** Without facts, conditions hold for what lets through and do not for what holds back. */
+function holds(conditions: Conditions | undefined, facts: CallFacts | undefined, lets: boolean): boolean {
+  if (conditions === undefined) return true;
+  if (facts === undefined) return lets;
+  const { possible, sure } = conditions.test(facts);
+  return lets ? sure : possible;
+}
+
+function ruleOf(
+  { level, where }: LevelRules,
+  list: "allow" | "deny" | "ask",
+  pattern: string,
+  looked: readonly ConcernedEntry[],
+): Rule {
+  return { level, list, pattern, where, ...argumentsOf(looked.map(({ conditions }) => conditions)) };
+}
+
+function argumentsOf(all: readonly (Conditions | undefined)[]): Pick<Rule, "arguments"> {
+  const names = new Set(all.flatMap((conditions) => conditions?.arguments ?? []));
+  names.delete("*");
+  return names.size === 0 ? {} : { arguments: [...names] };
 }

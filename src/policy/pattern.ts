@@ -1,8 +1,10 @@
 /** One entry of a rule list: a glob on names, a class of tools, a tag, or exactly one name. */
 import type { Capability } from "../model/capability.ts";
 import type { ToolAnnotations } from "../model/protocol.ts";
+import { parseEntry, type When } from "../model/tool-rules.ts";
 import { canonicalPatterns, couldNameUri, spellingsOf } from "./canonical-uri.ts";
 import { compileGlob } from "./glob.ts";
+import { compileConditions, type Conditions, type CountedCalls } from "./rule-conditions.ts";
 import type { Effect, KnownTool } from "./well-known-servers.ts";
 
 export interface Matchable {
@@ -118,30 +120,85 @@ function hasUris({ kind }: Matchable): boolean {
   return kind === "resource" || kind === "template";
 }
 
+interface Entry {
+  readonly text: string;
+  readonly pattern: Pattern;
+  readonly conditions: Conditions | undefined;
+}
+
+/** An entry that names the subject: it counts if its conditions hold. */
+export interface ConcernedEntry {
+  /** As written, without the `!` of an exception. */
+  readonly text: string;
+  readonly conditions: Conditions | undefined;
+}
+
+/** The part of a list that is about one subject. */
+export interface ConcernedList {
+  readonly entries: readonly ConcernedEntry[];
+  readonly exceptions: readonly ConcernedEntry[];
+}
+
+/** An entry with conditions on the circumstances of a call. */
+export interface ConditionalEntry {
+  readonly pattern: string;
+  readonly when: When;
+}
+
 /**
  * A list of patterns, compiled once. An entry that begins with `!` is an exception to the others. In doubt about what a
  * URI means an entry applies and an exception does not.
  */
 export class PatternList {
-  readonly #entries: readonly { readonly text: string; readonly pattern: Pattern }[];
-  readonly #exceptions: readonly Pattern[];
+  readonly #entries: readonly Entry[];
+  readonly #exceptions: readonly Entry[];
 
-  constructor(patterns: readonly string[]) {
-    this.#entries = patterns
-      .filter((text) => !text.startsWith("!"))
-      .map((text) => ({ text, pattern: compilePattern(text) }));
-    this.#exceptions = patterns.filter((text) => text.startsWith("!")).map((text) => compilePattern(text.slice(1)));
+  constructor(patterns: readonly string[], conditional: readonly ConditionalEntry[] = []) {
+    const all = [
+      ...patterns.map((pattern) => ({ pattern, when: undefined })),
+      ...conditional.map(({ pattern, when }) => ({ pattern, when })),
+    ];
+    const isException = ({ pattern }: { pattern: string }): boolean => pattern.startsWith("!");
+    this.#entries = all
+      .filter((each) => !isException(each))
+      .map(({ pattern, when }) => compileEntry(pattern, pattern, when));
+    this.#exceptions = all
+      .filter(isException)
+      .map(({ pattern, when }) => compileEntry(pattern, pattern.slice(1), when));
   }
 
-  /** The first entry that matches, unless an exception does too. */
+  /** The calls that rules of the list count. */
+  get counted(): CountedCalls[] {
+    return [...this.#entries, ...this.#exceptions].flatMap(({ conditions }) => conditions?.counted ?? []);
+  }
+
+  /**
+   * The first entry that matches, unless an exception does too. Entries with conditions are not looked at.
+   */
   match(subject: Matchable): string | undefined {
-    const found = this.#entries.find((entry) => entry.pattern.names(subject))?.text;
+    const found = this.#entries.find((entry) => entry.conditions === undefined && entry.pattern.names(subject))?.text;
     return found === undefined || this.excepts(subject) ? undefined : found;
   }
 
   excepts(subject: Matchable): boolean {
-    return this.#exceptions.some((pattern) => pattern.namesSurely(subject));
+    return this.#exceptions.some(({ pattern, conditions }) => conditions === undefined && pattern.namesSurely(subject));
   }
+
+  /** @param grants Whether the list lets through: then an exception with conditions counts in doubt. */
+  concerning(subject: Matchable, grants: boolean): ConcernedList {
+    const isExcepted = ({ pattern, conditions }: Entry): boolean =>
+      grants && conditions !== undefined ? pattern.names(subject) : pattern.namesSurely(subject);
+    return {
+      entries: this.#entries.filter(({ pattern }) => pattern.names(subject)),
+      exceptions: this.#exceptions.filter(isExcepted),
+    };
+  }
+}
+
+function compileEntry(text: string, pattern: string, when: When | undefined): Entry {
+  const { base, conditions } = parseEntry(pattern);
+  const compiled = compilePattern(base);
+  return { text, pattern: compiled, conditions: compileConditions(conditions, when) };
 }
 
 interface ClassRules {

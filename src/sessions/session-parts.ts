@@ -5,7 +5,7 @@ import type { ServerDefaults } from "../config/server-defaults.ts";
 import type { Capability } from "../model/capability.ts";
 import type { SessionsConfig } from "../model/config.ts";
 import { ToolcribError } from "../model/errors.ts";
-import type { ToolRules } from "../model/server-spec.ts";
+import type { ToolRules } from "../model/tool-rules.ts";
 import type { ServerInfo } from "../model/server-state.ts";
 import type { SessionContext } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";

@@ -6,7 +6,8 @@ import { ChurnSet } from "../base/maps.ts";
 import type { ClientInfo } from "../model/client-info.ts";
 import type { AskCallback } from "../model/decision.ts";
 import type { Root } from "../model/protocol.ts";
-import type { SessionRules } from "../model/server-spec.ts";
+import { ToolcribError } from "../model/errors.ts";
+import { parseEntry, type SessionRules } from "../model/tool-rules.ts";
 import type { ClientEnv, ClientSide, ElicitationCallback, SamplingCallback, SessionContext } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
 import { rootFor } from "../upstream/server-requests.ts";
@@ -184,6 +185,7 @@ export class Session implements SessionContext {
 
   /** Puts a set of rules on the session, in place of the one in this slot; undefined takes it away. Each can only narrow. */
   narrow(slot: string, rules: SessionRules | undefined): void {
+    if (rules !== undefined) checkRules(rules);
     if (rules === undefined) this.#rules.delete(slot);
     // A copy, because the view key stands for it as it is now.
     else this.#rules.set(slot, structuredClone(rules));
@@ -282,6 +284,19 @@ export class Session implements SessionContext {
 }
 
 /** Only what can be answered is declared, so that servers can choose another way. */
+/** Programs without types give rules, too. */
+function checkRules({ allow = [], deny = [], ask = [], exempt = [], also = [] }: SessionRules): void {
+  for (const entry of [...allow, ...deny, ...ask, ...exempt]) {
+    try {
+      parseEntry(entry.replace(/^!/, ""));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new ToolcribError("invalid_arguments", `The rule "${entry}" of a session cannot be read: ${why}.`);
+    }
+  }
+  for (const rules of also) checkRules(rules);
+}
+
 function clientSide(key: string, roots: readonly Root[], options: SessionOptions): ClientSide {
   const { onSample, onElicit, rootsOnRequest = false } = options;
   return {

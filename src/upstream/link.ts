@@ -226,7 +226,8 @@ export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wir
   if (kind === "http") return new StreamableWire({ url, headers, clock, credentials, reach });
   if (kind === "sse") return new SseWire({ url, headers, clock, credentials, reach });
   deps.stderr?.begin(spec.id);
-  const folder = resolved.cwd ?? (sandbox === undefined ? startFolder(spec, deps) : undefined);
+  const folder =
+    resolved.cwd ?? (sandbox === undefined ? startFolder(spec, deps.sandboxes?.home, deps.env) : undefined);
   const { command = "", args } = resolved;
   const { env, inherited, withheld } = programEnvironment(spec, resolved, deps, sandbox);
   const depth = sandbox === undefined ? 0 : RUNNER_DEPTHS[sandbox.settings.kind];
@@ -281,9 +282,13 @@ function programEnvironment(
  * own folder. The current folder is not used: `npx` and `python -m` load code from it. The server of a session starts where its
  * client is.
  */
-function startFolder({ baseDir, origin }: ServerSpec, { sandboxes, env }: ConnectionDeps): string | undefined {
+export function startFolder(
+  { baseDir, origin }: ServerSpec,
+  home: string | undefined,
+  env: NodeJS.ProcessEnv,
+): string | undefined {
   if (origin.file === SESSION_ORIGIN.file) return undefined;
-  const isInHome = sandboxes !== undefined && `${baseDir}${sep}`.startsWith(`${sandboxes.home}${sep}`);
+  const isInHome = home !== undefined && `${baseDir}${sep}`.startsWith(`${home}${sep}`);
   const folder = isInHome ? (env["HOME"] ?? env["USERPROFILE"] ?? homedir()) : baseDir;
   return isAbsolute(folder) && existsSync(folder) ? folder : parse(resolve("/")).root;
 }

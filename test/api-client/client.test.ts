@@ -72,6 +72,7 @@ const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   changePins: { action: "approve", serverId: "files", tool: "read" },
   overrideTool: { name: "files__read", override: { hidden: true }, save: true },
   explainPolicy: { name: "files__read", role: "r" },
+  explainCall: { name: "a", arguments: { b: 1 }, tainted: true },
   getConfig: {},
   clientSnippets: {},
   listAudit: { since: "1h", name: "files__*", order: "oldest" },

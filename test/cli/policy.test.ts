@@ -115,3 +115,58 @@ describe.skipIf(!hasScript)("[guard-03d] on a terminal", () => {
     expect((await place.run(["call", "files__change"])).code).toBe(0);
   });
 });
+
+describe("rules on arguments on the command line", () => {
+  function place(): Workspace {
+    const made = workspace();
+    made.configure(
+      { files: misbehaving("ok") },
+      { tools: { deny: ["files__echo(text=secret*)"] }, audit: { arguments: true } },
+    );
+    return made;
+  }
+
+  it("[shape-03a] policy explain --args names the rule, and the nearest that decides otherwise", async () => {
+    const made = place();
+    const denied = await made.run(["policy", "explain", "files__echo", "--args", '{"text":"secret-1"}']);
+    expect(denied.stdout).toContain("files__echo for the owner: deny");
+    expect(denied.stdout).toContain("It looks at text.");
+    expect(denied.stdout).not.toContain("secret-1");
+    const allowed = await made.run(["policy", "explain", "files__echo", "--args", '{"text":"a"}']);
+    expect(allowed.stdout).toContain("files__echo for the owner: allow");
+    expect(allowed.stdout).toContain('deny "files__echo(text=secret*)" at level hub, which would need text=secret*');
+    expect(await made.run(["policy", "explain", "files__echo", "--args", "text"])).toMatchObject({ code: 2 });
+  });
+
+  it("[shape-03b] policy test fails for a decision that is not the expected one", async () => {
+    const made = place();
+    const cases = [
+      { tool: "files__echo", args: { text: "secret-1" }, expect: "deny", rule: "files__echo(text=secret*)" },
+      { tool: "files__echo", args: { text: "a" }, expect: "allow" },
+    ];
+    made.write("cases.json", JSON.stringify(cases));
+    expect(await made.run(["policy", "test", "cases.json"])).toMatchObject({ code: 0 });
+    made.write("cases.json", JSON.stringify([...cases, { tool: "files__echo", args: { text: "b" }, expect: "ask" }]));
+    const failed = await made.run(["policy", "test", "cases.json", "--json"]);
+    expect(failed.code).toBe(1);
+    expect(JSON.parse(failed.stdout)).toMatchObject({ passed: 2, failed: 1 });
+    made.write("cases.json", '[{ "tool": "files__echo", "expected": "ask" }]');
+    expect(await made.run(["policy", "test", "cases.json"])).toMatchObject({ code: 2 });
+  });
+
+  it("[shape-03c] policy replay shows what another config would decide otherwise", async () => {
+    const made = place();
+    for (const text of ["a", "b"]) await made.run(["call", "files__echo", `text=${text}`]);
+    expect((await made.run(["policy", "replay"])).stdout).toContain("0 of 2 recorded calls");
+    made.configure(
+      { files: misbehaving("ok") },
+      { tools: { deny: ["files__echo(text=b)"] }, audit: { arguments: true } },
+    );
+    const replayed = await made.run(["policy", "replay", "--since", "1h", "--json"]);
+    expect(JSON.parse(replayed.stdout)).toMatchObject({
+      calls: 2,
+      withoutArguments: 0,
+      changed: [{ tool: "files__echo", before: "allow", now: "deny", rule: "deny: files__echo(text=b)" }],
+    });
+  });
+});

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isTrusted, onlyNarrows, trustRecordOf, trustCommand, trustSubjectOf } from "../../src/config/project-trust.ts";
-import type { ToolRules } from "../../src/model/server-spec.ts";
+import type { ToolRules } from "../../src/model/tool-rules.ts";
 import { Policy } from "../../src/policy/decide.ts";
 
 const NAMES = ["a__x", "a__y", "b__x", "b__y"];

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ToolRules } from "../../src/model/server-spec.ts";
+import type { ToolRules } from "../../src/model/tool-rules.ts";
 import { spellingsOf } from "../../src/policy/canonical-uri.ts";
 import { Policy, type PolicySubject } from "../../src/policy/decide.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ToolRules } from "../../src/model/server-spec.ts";
+import type { ToolRules } from "../../src/model/tool-rules.ts";
 import { Policy, type ServerPolicy, type PolicySubject } from "../../src/policy/decide.ts";
 
 const owner = { owner: true };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ToolRules } from "../../src/model/server-spec.ts";
+import type { ToolRules } from "../../src/model/tool-rules.ts";
 import { compilePattern, type Matchable, ToolClasses } from "../../src/policy/pattern.ts";
 import type { ToolAnnotations } from "../../src/model/protocol.ts";
 import {

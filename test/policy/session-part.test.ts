@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SessionRules } from "../../src/model/server-spec.ts";
+import type { SessionRules } from "../../src/model/tool-rules.ts";
 import { Policy, type PolicySubject, type PolicyActor } from "../../src/policy/decide.ts";
 
 const policy = new Policy({

@@ -435,9 +435,11 @@ function isProgress(value: unknown): value is Progress {
   return isJsonObject(value) && typeof value["progress"] === "number";
 }
 
+const ANSWERS: ReadonlySet<AskAnswer> = new Set(["once", "session", "always", "always-values", "always-call"]);
+
 /** Callbacks are external code: anything else counts as a refusal. */
 function checkedAnswer(answer: AskAnswer): AskAnswer {
-  return answer === "once" || answer === "session" || answer === "always" ? answer : "no";
+  return ANSWERS.has(answer) ? answer : "no";
 }
 
 /** Milliseconds, if the hub refused the call for now. */

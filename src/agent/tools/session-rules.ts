@@ -4,7 +4,7 @@
  */
 import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
-import type { SessionRules } from "../../model/server-spec.ts";
+import type { SessionRules } from "../../model/tool-rules.ts";
 import type { SessionNotice } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { AgentMode } from "../agent-options.ts";

@@ -12,7 +12,7 @@ import type { Column } from "../table.ts";
 const APPROVALS_PATH = `${API_PATH}/approvals`;
 /** The maximum that a hub returns. */
 const PAGE_SIZE = 1000;
-const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "no"];
+const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "always-values", "always-call", "no"];
 /** A shorter prefix could be a typo. */
 const MIN_ID_PREFIX_LENGTH = 4;
 

@@ -62,10 +62,16 @@ function canShowForms(capabilities: Readonly<JsonObject>): boolean {
   return isJsonObject(elicitation) && (Object.keys(elicitation).length === 0 || isJsonObject(elicitation["form"]));
 }
 
-function question({ name, origin }: AskRequest, shown: string, session: Session): JsonObject {
+function question({ name, origin, lasting }: AskRequest, shown: string, session: Session): JsonObject {
   const choices: Record<string, string> = {
     once: "Allow once",
     session: "Allow for this session",
+    ...(session.decidesForAll && lasting?.["always-call"] !== undefined
+      ? { "always-call": "Always allow exactly this call" }
+      : {}),
+    ...(session.decidesForAll && lasting?.["always-values"] !== undefined
+      ? { "always-values": "Always allow it with these values" }
+      : {}),
     ...(session.decidesForAll ? { always: "Always allow" } : {}),
     no: "Do not allow",
   };

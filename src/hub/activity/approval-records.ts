@@ -122,9 +122,11 @@ export class ApprovalRecords {
     const shown = short ? summarizeApproval(request, mask) : mask(withMaskedArguments(request));
     const askedAt = this.#askedAt.get(request.id) ?? this.#firstSeen(request.id);
     const { id, held, callId, session, kind, name, origin, arguments: args, rule, rules, reason, expiresAt } = shown;
+    const { lasting } = shown;
     return {
       ...{ id, status: "pending", held, callId, session, kind, name, origin, arguments: args, reason },
       ...{ rule: { ...rule }, rules: rules.map((each) => ({ ...each })), askedAt, expiresAt },
+      ...(lasting === undefined ? {} : { lasting: { ...lasting } }),
       ...("shortened" in shown ? { shortened: true } : {}),
       ...UNANSWERED,
     };
@@ -138,7 +140,10 @@ export class ApprovalRecords {
     return seen.at;
   }
 
-  #record(request: AskRequest, state: Partial<StoredApproval> & Pick<StoredApproval, "askedAt">): StoredApproval {
+  #record(
+    { lasting: _values, ...request }: AskRequest,
+    state: Partial<StoredApproval> & Pick<StoredApproval, "askedAt">,
+  ): StoredApproval {
     const { mask, hub, keepArguments } = this.#options;
     const isLarge = JSON.stringify([request.name, request.arguments]).length > MAX_STORED_CHARS;
     const named = keepArguments

@@ -1,4 +1,5 @@
 /** Every reason why a session may or may not use a capability, in one place: rules, pins, poisoned definitions, taint. */
+import type { Clock } from "../../base/clock.ts";
 import { LruMap } from "../../base/maps.ts";
 import { isReservedName } from "../../catalog/naming.ts";
 import { correctedAnnotations } from "../../catalog/overrides.ts";
@@ -8,11 +9,23 @@ import {
   type CapabilityOrigin,
   isLocalSource,
   isSessionLocalSource,
+  originalOf,
   type ToolCapability,
 } from "../../model/capability.ts";
 import type { Decision, Rule } from "../../model/decision.ts";
-import type { SessionEntryPolicy, Explanation, Policy, PolicyActor, PolicySubject } from "../../policy/decide.ts";
 import type { JsonObject } from "../../model/json.ts";
+import type { Use } from "../../model/source.ts";
+import { ArgumentReader } from "../../policy/argument-values.ts";
+import type {
+  SessionEntryPolicy,
+  Explanation,
+  Policy,
+  PolicyActor,
+  PolicySubject,
+  CapabilityPolicy,
+} from "../../policy/decide.ts";
+import type { CallCounts, CallFacts } from "../../policy/rule-conditions.ts";
+import type { ServerFiles } from "./server-files.ts";
 import type { Matchable, ToolClasses, ToolFlow } from "../../policy/pattern.ts";
 import {
   addressCarriesData,
@@ -50,6 +63,9 @@ interface AccessControlOptions {
   /** By what a server is recognised as a well-known one; undefined for what is not a server. */
   readonly identityOf: (source: string) => ServerIdentity | undefined;
   readonly isTrusted: (source: string) => boolean;
+  readonly files: ServerFiles;
+  readonly counts: CallCounts;
+  readonly clock: Clock;
   /** Pins and scanned definitions. They narrow, like everything after the rules. */
   readonly objections: readonly Objection[];
 }
@@ -71,29 +87,81 @@ export class AccessControl {
 
   /** Whether the session sees it in lists. What must be asked for is seen. */
   shows(session: Session, capability: Capability, uri?: string): boolean {
-    return this.#isShown(capability, this.#ruled(session, capability, uri));
+    return this.#isShown(capability, this.#ruled(session, capability, uri).decision);
   }
 
   /** The same for a whole list: what depends on the session alone is looked up once. */
   visibleTo(session: Session): (capability: Capability) => boolean {
     const decisions = this.#decisionsOf(session);
-    return (capability) => this.#isShown(capability, this.#ruled(session, capability, undefined, decisions));
+    return (capability) => this.#isShown(capability, this.#ruled(session, capability, undefined, decisions).decision);
+  }
+
+  /**
+   * What rules with conditions have to know of a call; undefined if none is about it. A promise where links of files have to be
+   * followed.
+   * @param use In the source's own words: rules look at what the server receives.
+   */
+  facts(
+    session: Session,
+    capability: Capability,
+    uri: string | undefined,
+    { use, client, tainted = session.taint !== null, now = this.#options.clock.now(), earlierCalls }: CallView,
+  ): CallFacts | Promise<CallFacts> | undefined {
+    const { conditional } = this.#ruled(session, capability, uri);
+    if (conditional === undefined) return undefined;
+    const args = use.kind === "tool" || use.kind === "prompt" ? use.arguments : undefined;
+    const original = originalOf(capability);
+    const schema = original.kind === "tool" ? original.definition.inputSchema : undefined;
+    const { place, isLocal } = this.#options.files.of(capability.origin.source, session);
+    const make = (links: ReadonlyMap<string, string | null> | undefined): CallFacts => ({
+      arguments: args,
+      schema,
+      reader: new ArgumentReader(place, isLocal ? (links ?? NO_LINKS) : undefined),
+      ...{ tainted, client, now },
+      name: capability.name,
+      countCalls: (counted) => earlierCalls ?? this.#options.counts.count(callerKey(session), counted, capability.name),
+    });
+    const paths = args === undefined || !isLocal ? [] : conditional.paths(args, schema, place);
+    return paths.length === 0 ? make(undefined) : this.#options.files.follow(paths).then(make);
+  }
+
+  /** Whether the decision on a call depends on more than its name. */
+  isConditional(session: Session, capability: Capability, uri?: string): boolean {
+    return this.#ruled(session, capability, uri).conditional !== undefined;
+  }
+
+  /** Counts a call that goes on to its source, for rules that look at how many there were. */
+  count(session: Session, { name }: Capability): void {
+    this.#options.counts.add(callerKey(session), this.#options.policy.counted, name);
   }
 
   /**
    * The strictest verdict of rules, objections and taint.
    * @param args Of a call: an address among them may carry data.
+   * @param facts Of a call, for rules with conditions. Without them these rules let everything pass.
    */
-  decide(session: Session, capability: Capability, uri?: string, args?: Readonly<JsonObject>): Decision {
-    let decision = this.#ruled(session, capability, uri);
+  decide(
+    session: Session,
+    capability: Capability,
+    uri?: string,
+    args?: Readonly<JsonObject>,
+    facts?: CallFacts,
+  ): Decision {
+    let decision = this.#byFacts(session, capability, uri, facts);
     if (this.#kindOf(capability) === "builtIn") return decision;
     for (const objects of this.#options.objections) decision = strictest(decision, objects(capability));
     return strictest(decision, this.#taintVerdict(session, capability, args));
   }
 
   /** All verdicts: rules first, then objections, then taint. Approval of one is not approval of another. */
-  verdicts(session: Session, capability: Capability, uri?: string, args?: Readonly<JsonObject>): Decision[] {
-    const byRules = this.#ruled(session, capability, uri);
+  verdicts(
+    session: Session,
+    capability: Capability,
+    uri?: string,
+    args?: Readonly<JsonObject>,
+    facts?: CallFacts,
+  ): Decision[] {
+    const byRules = this.#byFacts(session, capability, uri, facts);
     if (this.#kindOf(capability) === "builtIn") return [byRules];
     const objections = this.#options.objections.map((objects) => objects(capability));
     const narrowing = [...objections, this.#taintVerdict(session, capability, args)];
@@ -101,15 +169,34 @@ export class AccessControl {
   }
 
   /** The rules' part of the decision, step by step, and the decision as a whole. */
-  explain(session: Session, capability: Capability, uri?: string): Explanation {
-    const { steps } = this.#options.policy.explain(this.subject(capability, uri), this.#options.actorOf(session));
-    return { steps, decision: this.decide(session, capability, uri) };
+  explain(
+    session: Session,
+    capability: Capability,
+    uri?: string,
+    args?: Readonly<JsonObject>,
+    facts?: CallFacts,
+  ): Explanation {
+    const explained = this.#options.policy.explain(
+      this.subject(capability, uri),
+      this.#options.actorOf(session),
+      facts,
+    );
+    return { ...explained, decision: this.decide(session, capability, uri, args, facts) };
   }
 
   /** Every `ask` entry that applies, at whichever level. */
-  askingRules(session: Session, capability: Capability, uri?: string): Rule[] {
-    const { steps } = this.#options.policy.explain(this.subject(capability, uri), this.#options.actorOf(session));
+  askingRules(session: Session, capability: Capability, uri?: string, facts?: CallFacts): Rule[] {
+    const { steps } = this.#options.policy.explain(
+      this.subject(capability, uri),
+      this.#options.actorOf(session),
+      facts,
+    );
     return steps.flatMap(({ verdict, rule }) => (verdict === "ask" && rule !== null ? [rule] : []));
+  }
+
+  #byFacts(session: Session, capability: Capability, uri?: string, facts?: CallFacts): Decision {
+    const { decision, conditional } = this.#ruled(session, capability, uri);
+    return facts === undefined || conditional === undefined ? decision : conditional.decide(facts);
   }
 
   /** Its effects on data, as far as the flow guard is concerned. */
@@ -164,7 +251,7 @@ export class AccessControl {
     capability: Capability,
     uri?: string,
     decisions: SessionDecisions | undefined = this.#decisionsOf(session),
-  ): Decision {
+  ): Ruled {
     // Kept results belong to the session alone, and were decided on when they were made.
     if (capability.origin.source === RESULTS_SOURCE) return ALLOWED;
     // A template has any number of URIs.
@@ -173,14 +260,15 @@ export class AccessControl {
     // Whether a tool is its owner's only can change while its definition does not.
     const isOwnerOnly = this.#kindOf(capability) === "localTool" && this.#options.isOwnerOnly(capability.origin);
     const known = isOwnerOnly ? decisions.ownerOnly : decisions.others;
-    let decision = known.get(capability);
-    if (decision === undefined) {
+    let ruled = known.get(capability);
+    if (ruled === undefined) {
+      ruled = this.#byRules(session, capability);
       // Records show it to listeners, who must not change what applies to the next call.
-      decision = Object.freeze(this.#byRules(session, capability));
-      Object.freeze(decision.rule);
-      known.set(capability, decision);
+      Object.freeze(ruled.decision);
+      Object.freeze(ruled.decision.rule);
+      known.set(capability, ruled);
     }
-    return decision;
+    return ruled;
   }
 
   /** Undefined for an unknown role, of which there is any number of names. */
@@ -194,9 +282,12 @@ export class AccessControl {
     return kind;
   }
 
-  #byRules(session: Session, capability: Capability, uri?: string): Decision {
-    if (isSearchTool(capability) || isAgentTool(capability)) return this.#searchVerdict(session, capability);
-    return this.#options.policy.decide(this.subject(capability, uri), this.#options.actorOf(session));
+  #byRules(session: Session, capability: Capability, uri?: string): Ruled {
+    if (isSearchTool(capability) || isAgentTool(capability)) {
+      return { decision: this.#searchVerdict(session, capability), conditional: undefined };
+    }
+    const prepared = this.#options.policy.prepare(this.subject(capability, uri), this.#options.actorOf(session));
+    return { decision: prepared.decide(), conditional: prepared.isConditional ? prepared : undefined };
   }
 
   /**
@@ -259,7 +350,36 @@ function urisOf(uri: string, source: string): [string, string] {
   return [uri, splitMappedUri(uri)?.uri ?? mappedUri(source, uri)];
 }
 
-const ALLOWED: Decision = Object.freeze({ verdict: "allow", rule: null });
+/** The rules' verdict on a capability. */
+interface Ruled {
+  /** Whatever the call is like: rules with conditions are taken not to hold it back. */
+  readonly decision: Decision;
+  /** There if a rule with conditions is about it. */
+  readonly conditional: CapabilityPolicy | undefined;
+}
+
+/** A call as rules with conditions see it. */
+export interface CallView {
+  readonly use: Use;
+  /** The name that the client program gives itself. */
+  readonly client: string | undefined;
+  /** For a call that is only thought of; those of the session, of now and of what was counted if absent. */
+  readonly tainted?: boolean | undefined;
+  readonly now?: number | undefined;
+  readonly earlierCalls?: number | undefined;
+}
+
+const NO_LINKS: ReadonlyMap<string, string | null> = new Map();
+
+/** Whose calls are counted together: a new session does not start from zero. */
+function callerKey({ user, caller, owner, role }: Session): string {
+  return user ?? caller ?? (owner ? "owner" : `role ${role ?? ""}`);
+}
+
+const ALLOWED: Ruled = Object.freeze({
+  decision: Object.freeze({ verdict: "allow", rule: null }),
+  conditional: undefined,
+});
 const STRICTNESS = { allow: 0, ask: 1, deny: 2 } as const;
 
 function strictest(first: Decision, second: Decision | undefined): Decision {
@@ -286,8 +406,8 @@ const MAX_NARROWED_KEYS = 64;
 const MAX_ROLE_KEYS = 256;
 
 interface SessionDecisions {
-  readonly ownerOnly: WeakMap<Capability, Decision>;
-  readonly others: WeakMap<Capability, Decision>;
+  readonly ownerOnly: WeakMap<Capability, Ruled>;
+  readonly others: WeakMap<Capability, Ruled>;
 }
 
 /** The rules' decision on a capability for each view key, so that a call does not match every pattern again. */

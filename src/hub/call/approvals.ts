@@ -2,11 +2,10 @@
 import { hash, randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
-import type { AskAnswer, AskCallback, AskOutcome, AskRequest } from "../../model/decision.ts";
+import type { AskAnswer, AskCallback, AskOutcome, AskRequest, LastingAnswer, Rule } from "../../model/decision.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
-import { canonicalJson } from "../../model/json.ts";
+import { canonicalJson, type JsonObject } from "../../model/json.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
-import { exactPattern } from "../../policy/pattern.ts";
 import type { SessionSources } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
@@ -38,7 +37,7 @@ export interface Answerer {
 
 /** Held calls stay in memory, and a person has to read them. */
 const MAX_HELD_BYTES = 64 * 1024;
-const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "no"];
+const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "always-values", "always-call", "no"];
 
 export interface Question extends Omit<AskRequest, "id" | "held" | "expiresAt" | "session"> {
   /** Of the definition: a later approval does not cover a definition that has changed meanwhile. */
@@ -105,7 +104,8 @@ export class Approvals {
     this.#answered(request, known, operator);
     if (known === "once") this.#held.allow(session, key);
     // It is written down in the background; if that fails, the hub warns.
-    else if (known !== "no") void this.#keep(session, grants, request, known === "always" && this.#canLast(request));
+    else if (known !== "no")
+      void this.#keep(session, grants, request, this.#canLast(request) ? lastingOf(known) : undefined);
     this.#told = session.telling;
     return true;
   }
@@ -118,7 +118,7 @@ export class Approvals {
     // Approval of a rule does not cover a changed definition or a tainted session: those ask for other reasons.
     const grants = reasonsOf(question).map((reason) => grantKey(reason, question));
     const isGranted = grants.every((grant) => session.granted.has(grant));
-    if (isGranted || (this.#canLast(question) && this.#always.has(lastingKey(question)))) return;
+    if (isGranted || (this.#canLast(question) && this.#isAlways(question))) return;
     const callback = onAsk ?? session.onAsk ?? this.#options.onAsk;
     if (callback === undefined) refuseTooLarge(session, question);
     const key = callKey(question, grants);
@@ -140,15 +140,15 @@ export class Approvals {
     // Only an owner may change what applies to everyone.
     const mayLast =
       this.#canLast(request) && (session.decidesForAll || operator !== undefined || callback === this.#options.onAsk);
-    await this.#keep(session, grants, request, answer === "always" && mayLast);
+    await this.#keep(session, grants, request, mayLast ? lastingOf(answer) : undefined);
   }
 
   /**
    * Only a rule that is written down can be given an exception that lasts, and only for what is the hub's: the next session
    * may bring something else under the same name.
    */
-  #canLast({ kind, name, rule, rules, origin }: Omit<Question, "fingerprint">): boolean {
-    const isWritten = rules.some(({ level }) => level !== "session") && exactPattern(kind, name) !== undefined;
+  #canLast({ lasting, rule, rules, origin }: Omit<Question, "fingerprint">): boolean {
+    const isWritten = rules.some(({ level }) => level !== "session") && lasting?.always !== undefined;
     return rule.list === "ask" && isWritten && this.#options.sessionSources.get(origin.source) === undefined;
   }
 
@@ -165,8 +165,19 @@ export class Approvals {
     this.#held.spend(callId);
   }
 
-  async #keep(session: Session, grants: readonly string[], request: AskRequest, forEverybody: boolean): Promise<void> {
-    if (!forEverybody) {
+  #isAlways(question: Question): boolean {
+    return Object.values(question.lasting ?? {}).some((entry) => this.#always.has(lastingKey(question, entry)));
+  }
+
+  /** @param lasting Absent where the answer is for the session only. */
+  async #keep(
+    session: Session,
+    grants: readonly string[],
+    request: AskRequest,
+    lasting: LastingAnswer | undefined,
+  ): Promise<void> {
+    const exception = lasting && request.lasting?.[lasting];
+    if (exception === undefined) {
       for (const grant of grants) {
         session.granted.add(grant);
         if (this.#options.shared !== undefined) session.tell(this.#options.shared.grant(session, grant));
@@ -174,8 +185,8 @@ export class Approvals {
       return;
     }
     const entry = { written: false };
-    this.#always.set(lastingKey(request), entry);
-    entry.written = await this.#remember(request);
+    this.#always.set(lastingKey(request, exception), entry);
+    entry.written = await this.#remember(request, exception);
   }
 
   /** Approvals that the config file has by now. */
@@ -193,10 +204,10 @@ export class Approvals {
   }
 
   /** Writes an "always" into the config, so that it outlives the hub. False if that failed, which does not deny the call. */
-  async #remember(request: AskRequest): Promise<boolean> {
+  async #remember(request: AskRequest, exception: string): Promise<boolean> {
     const { config, events } = this.#options;
     try {
-      await rememberAnswer(config(), request);
+      await rememberAnswer(config(), request, exception);
       return true;
     } catch (error) {
       const message = `The answer for ${request.name} could not be written down: ${asToolcribError(error).message}`;
@@ -300,8 +311,12 @@ function ownCallError(): ToolcribError {
 }
 
 /** The subject of an approval for everyone: a resource can have the name of a tool, and a name can go to another server. */
-function lastingKey({ kind, name, origin }: Pick<AskRequest, "kind" | "name" | "origin">): string {
-  return JSON.stringify([kind, name, origin.source]);
+function lastingKey({ kind, name, origin }: Pick<AskRequest, "kind" | "name" | "origin">, exception: string): string {
+  return JSON.stringify([kind, name, origin.source, exception]);
+}
+
+function lastingOf(answer: AskOutcome): LastingAnswer | undefined {
+  return answer === "always" || answer === "always-values" || answer === "always-call" ? answer : undefined;
 }
 
 /** Programs without types answer too: an unknown answer is a no. */
@@ -318,9 +333,17 @@ function grantKey(reason: string, { kind, name, origin, fingerprint }: Question)
  * A changed definition asks with its fingerprint as the pattern, so that the next change asks again; a tainted session asks for
  * each server that it has read from.
  */
-function reasonsOf({ rule: { list, pattern }, sources }: Question): string[] {
+function reasonsOf({ rule: { list, pattern }, rules, arguments: args, sources }: Question): string[] {
   if (sources !== undefined) return sources.map((source) => `${list} ${source}`);
+  if (list === "ask") return [...new Set(rules.map((each) => askReason(each, args)))];
   return [list === "pins" ? `pins ${pattern}` : list];
+}
+
+/** A yes to a rule that looks at arguments is one to the values that they had. */
+function askReason({ list, pattern, arguments: looked }: Rule, args: Readonly<JsonObject>): string {
+  if (looked === undefined) return list;
+  const values = looked.map((name) => [name, args[/^[^.[]*/.exec(name)?.[0] ?? ""]]);
+  return `${list} ${pattern} ${hash("sha256", canonicalJson(values))}`;
 }
 
 /** The same for calls that differ in nothing that was asked about. */

@@ -1,10 +1,12 @@
 /** The checks between a located capability and its run: the decision, the answer of a person, the limits. */
 import { hasReferences } from "../../catalog/overrides.ts";
 import type { Capability } from "../../model/capability.ts";
-import type { Rule } from "../../model/decision.ts";
+import type { AskRequest, Rule } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { LimitOutcome } from "../../policy/call-limits.ts";
+import { exactPattern } from "../../policy/pattern.ts";
+import { type CallFacts, callHash } from "../../policy/rule-conditions.ts";
 import { argumentsOf, type CallContext, ruledNameOf } from "./call-context.ts";
 import type { Question } from "./approvals.ts";
 import { frozenCopy } from "./hooks.ts";
@@ -33,17 +35,29 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
   for (;;) {
     const target = locate(path, session, use);
     if (target === undefined || !isSameCapability(target, found)) throw changedError(name);
-    const verdicts = path.access.verdicts(session, target.capability, ruledNameOf(call), argumentsOf(use));
+    const known = factsOf(call, target);
+    const facts = known instanceof Promise ? await known : known;
+    const { capability } = target;
+    const verdicts = path.access.verdicts(session, capability, ruledNameOf(call), argumentsOf(target.use), facts);
     const denial = verdicts.find(({ verdict }) => verdict === "deny")?.rule;
     if (denial) throw deniedError(call, target, denial);
     const open = verdicts.flatMap(({ verdict, rule }) =>
       verdict === "ask" && !answered.has(reasonOf(session, rule)) ? [rule] : [],
     );
     const [rule] = open;
-    if (rule === undefined) return target;
+    if (rule === undefined) {
+      path.access.count(session, capability);
+      return target;
+    }
     answered.add(reasonOf(session, rule));
-    await path.approvals.ask(session, approvalQuestion(call, target, rule), call.signal, call.onAsk);
+    await path.approvals.ask(session, approvalQuestion(call, target, rule, facts), call.signal, call.onAsk);
   }
+}
+
+/** The facts that rules with conditions look at; undefined if there are none on it. */
+export function factsOf(call: CallContext, { capability, use }: Target): CallFacts | Promise<CallFacts> | undefined {
+  const { path, session, clientInfo } = call;
+  return path.access.facts(session, capability, ruledNameOf(call), { use, client: clientInfo?.name });
 }
 
 /** Another server that was read from while the question was open is another reason to ask. */
@@ -55,9 +69,9 @@ function taintSources({ taint }: Session): string[] {
   return taint?.origins.map(({ server }) => server) ?? [];
 }
 
-function approvalQuestion(call: CallContext, { capability }: Target, rule: Rule): Question {
+function approvalQuestion(call: CallContext, { capability }: Target, rule: Rule, facts?: CallFacts): Question {
   const { path, callId, session, name, use } = call;
-  const rules = rule.list === "ask" ? path.access.askingRules(session, capability, ruledNameOf(call)) : [rule];
+  const rules = rule.list === "ask" ? path.access.askingRules(session, capability, ruledNameOf(call), facts) : [rule];
   const reason = `${name} needs approval: ${describeRule(rule)}.`;
   return {
     callId,
@@ -71,7 +85,39 @@ function approvalQuestion(call: CallContext, { capability }: Target, rule: Rule)
     rule,
     rules,
     reason,
+    lasting: lastingEntries(call, capability, rules),
     sources: rule.list === "taint" ? taintSources(session) : undefined,
+  };
+}
+
+/** A longer value would make a rule that no one reads. */
+const MAX_VALUE_LENGTH = 200;
+
+/**
+ * The entries that answers which last would add: for the tool, for the values that rules look at, and for the call. Values that
+ * are secret or cannot be written as conditions are left to the hash of the call.
+ */
+function lastingEntries(call: CallContext, capability: Capability, rules: readonly Rule[]): AskRequest["lasting"] {
+  const { use, path } = call;
+  const always = exactPattern(use.kind, call.name);
+  if (always === undefined) return undefined;
+  if (use.kind !== "tool" || capability.kind !== "tool" || capability.name !== call.name) return { always };
+  // A hash of little more than a secret could be guessed.
+  const exact = hasReferences(capability) ? undefined : callHash(use.arguments);
+  const looked = [...new Set(rules.flatMap((rule) => rule.arguments ?? []))];
+  const conditions = looked.map((argument) => {
+    const value = use.arguments[argument];
+    const isShort = typeof value === "string" && value !== "" && value.length <= MAX_VALUE_LENGTH;
+    if (isShort && path.mask(value) === value) return `${argument}=${JSON.stringify(value)}`;
+    return (typeof value === "number" && Number.isFinite(value)) || typeof value === "boolean"
+      ? `${argument}=${value}`
+      : undefined;
+  });
+  const isWhole = conditions.length > 0 && conditions.every((condition) => condition !== undefined);
+  return {
+    always,
+    ...(isWhole ? { "always-values": `${always}(${conditions.join(", ")})` } : {}),
+    ...(exact === undefined ? {} : { "always-call": `${always}(*=${exact})` }),
   };
 }
 
@@ -86,10 +132,22 @@ function deniedError(call: CallContext, { capability }: Target, rule: Rule): Too
   if (!session.owner && !path.access.shows(session, capability, ruledNameOf(call))) {
     return path.unavailable.explain(session, use) ?? notFoundError(use, path.visibleNames(session, use.kind));
   }
-  return new ToolcribError("denied", `Policy denies ${name}: ${describeRule(rule)}.`, {
-    hint: `\`toolcrib policy explain ${name}\` says more. Change the rule if this should be allowed.`,
-    details: { rule },
-  });
+  if (session.owner || rule.arguments === undefined) {
+    return new ToolcribError("denied", `Policy denies ${name}: ${describeRule(rule)}.`, {
+      hint: `\`toolcrib policy explain ${name}\` says more. Change the rule if this should be allowed.`,
+      details: { rule },
+    });
+  }
+  // Where it is written is for the operator.
+  const { level, list, pattern, arguments: looked } = rule;
+  return new ToolcribError(
+    "denied",
+    `Policy denies ${name} with these arguments: ${describeRule({ ...rule, where: "" })}.`,
+    {
+      hint: "Call it with other arguments, or ask whoever runs the hub.",
+      details: { rule: { level, list, pattern, arguments: looked } },
+    },
+  );
 }
 
 /** An unlisted resource has no fingerprint, so its source counts as well. */
@@ -97,8 +155,8 @@ export function isSameCapability({ capability: now }: Target, { capability: befo
   return now.fingerprint === before.fingerprint && now.origin.source === before.origin.source;
 }
 
-function changedError(name: string): ToolcribError {
-  return new ToolcribError("denied", `${name} changed or went away while the call waited for an answer.`, {
+export function changedError(name: string): ToolcribError {
+  return new ToolcribError("denied", `${name} changed or went away while the call waited.`, {
     hint: "Look at what it is now, and call it again.",
   });
 }
@@ -108,9 +166,11 @@ const RISKS: Readonly<Record<string, string>> = {
   sendsOut: "it can send data out",
 };
 
-function describeRule({ list, pattern, where }: Rule): string {
+function describeRule({ list, pattern, where, arguments: looked }: Rule): string {
   if (list === "taint") return `${RISKS[pattern] ?? pattern} (${where})`;
-  return list === "allow" ? `it is not in the allow list (${pattern}) of ${where}` : `${list} "${pattern}" in ${where}`;
+  const by = looked === undefined ? "" : `, which looks at ${looked.join(", ")}`;
+  if (list === "allow") return `it is not in the allow list (${pattern})${where === "" ? "" : ` of ${where}`}${by}`;
+  return `${list} "${pattern}"${where === "" ? "" : ` in ${where}`}${by}`;
 }
 
 interface Slot {

@@ -15,7 +15,7 @@ import type { Session } from "../../sessions/session.ts";
 import type { AuditSink, StartRecord } from "../../telemetry/call-record.ts";
 import type { Tracing } from "../../telemetry/tracing.ts";
 import type { SearchTools } from "../view/search-tools.ts";
-import type { AccessControl } from "./access-control.ts";
+import type { AccessControl, CallView } from "./access-control.ts";
 import type { Approvals } from "./approvals.ts";
 import type { HookChain } from "./hooks.ts";
 import type { Taints } from "./taints.ts";
@@ -124,6 +124,16 @@ export function argumentsOf(use: Use): Readonly<JsonObject> {
 export interface CallRequest extends CallOptions {
   readonly name: string;
   readonly arguments?: JsonObject;
+}
+
+/** A call that is only thought of, and the circumstances in which it would be made. */
+export interface ExplainRequest extends Omit<CallView, "use" | "client"> {
+  readonly name: string;
+  readonly arguments?: JsonObject | undefined;
+  /** The name that the client program gives itself; that of the session if absent. */
+  readonly client?: string | undefined;
+  /** The hub's own if absent. */
+  readonly session?: Session | undefined;
 }
 
 export interface ReadRequest extends CallOptions {

@@ -10,10 +10,11 @@ import { asToolcribError, type Outcome, ToolcribError } from "../../model/errors
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
 import type { Source, Use } from "../../model/source.ts";
+import type { CallFacts } from "../../policy/rule-conditions.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { CallRecord, StartRecord } from "../../telemetry/call-record.ts";
 import type { CallSpan } from "../../telemetry/tracing.ts";
-import { acquireSlot, authorize, isSameCapability } from "./authorize.ts";
+import { acquireSlot, authorize, changedError, factsOf, isSameCapability } from "./authorize.ts";
 import {
   argumentsOf,
   type CallContext,
@@ -32,7 +33,7 @@ import {
   taintMemory,
   withPublicUris,
 } from "./call-result.ts";
-import type { HookCall } from "./hooks.ts";
+import { frozenCopy, type HookCall } from "./hooks.ts";
 import { locate, locateUnavailable, notFoundError, type Target } from "./locate.ts";
 
 export async function runCall(path: CallPath, session: Session, use: Use, options: CallOptions): Promise<Outcome> {
@@ -57,19 +58,20 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
     // In the first moments what was read before the hub started, or at another one, is not known yet.
     const loading = session.taintScope.loading ?? path.taints.loading;
     if (loading !== undefined) await Promise.all([loading, path.taints.loading]);
-    call.decision = path.access.decide(session, found.capability, ruledNameOf(call), argumentsOf(call.use));
-    const target = (call.target = call.decision.verdict === "allow" ? found : await authorize(call, found));
+    const seen = path.hooks.empty ? undefined : hookCallOf(call, found);
+    // Everything after this sees the arguments that then run.
+    const ready = seen === undefined ? found : await applyBeforeHooks(call, seen, found);
+    const admitted = admit(call, ready);
+    const target = (call.target = admitted instanceof Promise ? await admitted : admitted);
     const taken = acquireSlot(call, target);
     // A hub on its own decides at once, and its calls go on in the same turn.
     const slot = taken instanceof Promise ? await taken : taken;
     try {
-      const seen = path.hooks.empty ? undefined : hookCallOf(call, target);
-      const narrowed = seen === undefined ? target.use : await applyBeforeHooks(call, seen, target.use);
       taintMemory(call, target);
       call.begun = startRecord(call);
       const recorded = path.audit.begin?.(call.begun, { arguments: argumentsOf(call.use) });
       if (recorded !== undefined) await recorded;
-      const whole = await runTraced(call, target.source, narrowed, span);
+      const whole = await runTraced(call, target.source, target.use, span);
       const answered = target.capability.kind === "tool" ? shapedResult(target.capability, whole) : whole;
       const raw = use.kind === "completion" ? withoutHiddenCompletions(call, target, answered) : answered;
       const result = path.maskResult(withPublicUris(path.catalog, session, target.source, raw));
@@ -163,9 +165,29 @@ async function confirmTarget(call: CallContext): Promise<void> {
   if (before === undefined || (now !== undefined && isSameCapability(now, before))) return;
   const isThere = now?.source.id === before.source.id && isDeepStrictEqual(now.use, before.use);
   if (now === undefined || !isThere) throw notFoundError(use, path.visibleNames(session, use.kind));
-  call.decision = path.access.decide(session, now.capability, ruledNameOf(call), argumentsOf(call.use));
+  call.target = await admit(call, now);
   call.begun &&= startRecord(call);
-  call.target = call.decision.verdict === "allow" ? now : await authorize(call, now);
+}
+
+/** The target, once it is allowed or approved with the arguments that it has now. */
+function admit(call: CallContext, found: Target): Target | Promise<Target> {
+  const { path, session } = call;
+  if (!path.access.isConditional(session, found.capability, ruledNameOf(call))) return decided(call, found, undefined);
+  // What runs is what rules have looked at, whatever the caller does with its own object meanwhile.
+  call.use = frozenCopy(call.use);
+  const target = locate(path, session, call.use);
+  if (target === undefined || !isSameCapability(target, found)) throw changedError(call.name);
+  const facts = factsOf(call, target);
+  return facts instanceof Promise ? facts.then((known) => decided(call, target, known)) : decided(call, target, facts);
+}
+
+function decided(call: CallContext, found: Target, facts: CallFacts | undefined): Target | Promise<Target> {
+  const { path, session } = call;
+  call.decision = path.access.decide(session, found.capability, ruledNameOf(call), argumentsOf(found.use), facts);
+  if (call.decision.verdict !== "allow") return authorize(call, found);
+  // In the same turn as the decision, so that calls at once do not pass a limit together.
+  path.access.count(session, found.capability);
+  return found;
 }
 
 type StartedCall = Partial<Pick<CallContext, "clientInfo">> &
@@ -317,11 +339,17 @@ function hookCallOf({ callId, session, name, use }: CallContext, target: Target)
   };
 }
 
-async function applyBeforeHooks({ path, notes }: CallContext, seen: HookCall, use: Use): Promise<Use> {
+/** The call with the arguments that hooks leave, and what it leads to now. */
+async function applyBeforeHooks(call: CallContext, seen: HookCall, found: Target): Promise<Target> {
+  const { path, session, notes, use } = call;
+  // What is denied whatever its arguments are is no business of hooks.
+  if (path.access.decide(session, found.capability, ruledNameOf(call)).verdict === "deny") return found;
   const args = await path.hooks.before(seen, notes);
-  if (use.kind === "tool") return { ...use, arguments: args };
+  if (use.kind === "tool") call.use = { ...use, arguments: args };
   // Hooks only leave arguments out, so the values of a prompt are still the strings they were.
-  if (use.kind === "prompt" && use.arguments !== undefined)
-    return { ...use, arguments: args as Record<string, string> };
-  return use;
+  else if (use.kind === "prompt" && use.arguments !== undefined)
+    call.use = { ...use, arguments: args as Record<string, string> };
+  const target = locate(path, session, call.use);
+  if (target === undefined || !isSameCapability(target, found)) throw changedError(call.name);
+  return target;
 }

@@ -6,7 +6,6 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import { Policy, type ServerPolicy } from "../../policy/decide.ts";
-import { exactPattern } from "../../policy/pattern.ts";
 
 export function buildPolicy({ config, file, servers, project }: LoadedConfig): Policy {
   const where = file ?? "the hub's config";
@@ -64,14 +63,15 @@ function withOwnServers(
 }
 
 /** Adds an exception to every `ask` list that held the call back. */
-export async function rememberAnswer(config: LoadedConfig, request: AskRequest): Promise<void> {
-  for (const rule of request.rules) await writeException(config, request, rule);
+export async function rememberAnswer(config: LoadedConfig, request: AskRequest, exception: string): Promise<void> {
+  for (const rule of request.rules) await writeException(config, request, rule, exception);
 }
 
 async function writeException(
   { file, servers, project }: LoadedConfig,
-  { kind, name, origin, session }: AskRequest,
+  { origin, session }: AskRequest,
   rule: Rule,
+  exception: string,
 ): Promise<void> {
   if (rule.list !== "ask" || rule.level === "session") return;
   const spec = servers.find((server) => server.id === origin.source);
@@ -80,11 +80,10 @@ async function writeException(
       ? spec?.origin.file === file
       : // A project config is trusted as it is: an answer in it would have to be trusted again.
         rule.level !== "project" && !(rule.level === "role" && project?.roles.includes(session.role ?? "") === true);
-  const entry = exactPattern(kind, name);
-  if (file === null || !isFromFile || entry === undefined) {
+  if (file === null || !isFromFile) {
     throw new ToolcribError("conflict", `the rule stands in ${rule.where}, which is not edited`);
   }
-  await addAskException(file, [...configPathOf(rule.level, spec, session.role), "tools", "ask"], entry);
+  await addAskException(file, [...configPathOf(rule.level, spec, session.role), "tools", "ask"], exception);
 }
 
 /** Where in the file the rules of a level are. */

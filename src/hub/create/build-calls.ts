@@ -1,5 +1,6 @@
 /** The parts that a call passes and that record it, wired for the first time. */
 import { CallLimits } from "../../policy/call-limits.ts";
+import { CallCounts } from "../../policy/rule-conditions.ts";
 import { thisMachine } from "../../skills/needs.ts";
 import { Tracing } from "../../telemetry/tracing.ts";
 import { auditSink } from "../audit/hub-audit.ts";
@@ -57,6 +58,8 @@ export async function buildCalls(
   const parts: HubParts = {
     ...{ clock, cluster, redactor, registry, catalog, sessionSources, skills, definitions, approvals, limits, tracing },
     servers: connections,
+    counts: new CallCounts(clock),
+    place: { env, home: base.home },
     secrets: base.opened.secrets,
     warn: (server, message) => events.emit("warning", { server, message }),
     taints: sessions.taints,

@@ -9,6 +9,7 @@ import type { CallToolResult } from "../../model/protocol.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { Use } from "../../model/source.ts";
 import type { CallLimits } from "../../policy/call-limits.ts";
+import type { CallCounts } from "../../policy/rule-conditions.ts";
 import { ToolClasses } from "../../policy/pattern.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
@@ -27,6 +28,7 @@ import { runCall } from "../call/call-pipeline.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import { replacedToolNames, buildPolicy } from "../call/config-policy.ts";
 import type { HookChain } from "../call/hooks.ts";
+import { ServerFiles } from "../call/server-files.ts";
 import { locate, UnavailableServers, UnlistedResources } from "../call/locate.ts";
 import type { DefinitionWatch } from "../pins/definition-watch.ts";
 import type { ServerConnections } from "../servers/server-connections.ts";
@@ -54,6 +56,9 @@ export interface HubParts {
   readonly approvals: Approvals;
   readonly taints: Taints;
   readonly limits: CallLimits;
+  readonly counts: CallCounts;
+  /** The variables and the folder of the hub. */
+  readonly place: { readonly env: NodeJS.ProcessEnv; readonly home: string };
   readonly hooks: HookChain;
   readonly audit: AuditSink;
   readonly tracing: Tracing;
@@ -152,6 +157,12 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
       return connection && serverIdentity(connection.spec, connection.info().serverName);
     },
     isTrusted,
+    files: new ServerFiles({
+      ...parts.place,
+      specOf: (source) => (servers.get(source) ?? sessionSources.get(source)?.connection)?.spec,
+    }),
+    counts: parts.counts,
+    clock,
     objections: definitions.objections,
   });
   const views = new Views(catalog, access, shapes, registry);

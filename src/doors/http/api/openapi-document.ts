@@ -302,6 +302,7 @@ const EXTRA_STATUSES: Partial<Record<OperationName, readonly number[]>> = {
   callTool: CALL_STATUSES,
   readResource: CALL_STATUSES,
   explainPolicy: [404, 503],
+  explainCall: [404, 503],
   listServers: [404],
   listTools: [404],
   listResources: [404],

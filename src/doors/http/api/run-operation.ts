@@ -33,6 +33,7 @@ const SESSION_OPERATIONS: ReadonlySet<OperationName> = new Set<OperationName>([
   "readResource",
   "listPrompts",
   "explainPolicy",
+  "explainCall",
 ]);
 
 export class Operations {

@@ -8,7 +8,12 @@ import { type ConfigDocument, formatPath, renderDiagnostic } from "../../../conf
 import { detectDialect, parseConfigText } from "../../../config/dialects.ts";
 import { userHome } from "../../../config/find-config.ts";
 import { limitsFromEnv, limitVariable } from "../../../config/read-config.ts";
-import type { ClientSnippet, ConfigValueSchema, ConfigView } from "../../../contract/settings-schemas.ts";
+import type {
+  ClientSnippet,
+  ConfigValueSchema,
+  ConfigView,
+  Explanation as ExplanationView,
+} from "../../../contract/settings-schemas.ts";
 import type { TextEditor } from "../../../files/edit/text-editor.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { Caller } from "../../../model/caller.ts";
@@ -162,16 +167,44 @@ const VERDICT_TEXT: Readonly<Record<Decision["verdict"], string>> = {
 const policyHandlers = handlersOf({
   explainPolicy({ name, role }, { caller, session }, { hub }) {
     const who = role === undefined || role === session.role ? session : asRole(role, caller);
-    const visible = canSee(hub, who, name);
     const knowsAll = caller.scopes.has("admin") || session.owner;
-    const explanation = visible || knowsAll ? hub.explain(name, who) : undefined;
-    if (explanation === undefined) throw hub.internals.missing(who, name);
-    const { verdict, rule } = explanation.decision;
-    if (knowsAll) return { name, verdict, visible, rule: rule && { ...rule }, reasons: reasonsOf(explanation) };
-    // The rule and its location are only for the operator.
-    return { name, verdict, visible, rule: null, reasons: [VERDICT_TEXT[verdict]] };
+    const visible = canSee(hub, who, name);
+    return explained({ hub, name, who, visible, knowsAll }, visible || knowsAll ? hub.explain(name, who) : undefined);
+  },
+
+  async explainCall({ name, role, session: _session, ...call }, { caller, session }, { hub }) {
+    const who = role === undefined || role === session.role ? session : asRole(role, caller);
+    const knowsAll = caller.scopes.has("admin") || session.owner;
+    const visible = canSee(hub, who, name);
+    const explanation = visible || knowsAll ? await hub.explainCall({ name, session: who, ...call }) : undefined;
+    return explained({ hub, name, who, visible, knowsAll }, explanation);
   },
 });
+
+interface ExplainedFor {
+  readonly hub: Hub;
+  readonly name: string;
+  readonly who: Session;
+  readonly visible: boolean;
+  /** The rule and its location are only for the operator. */
+  readonly knowsAll: boolean;
+}
+
+function explained(
+  { hub, name, who, visible, knowsAll }: ExplainedFor,
+  explanation: Explanation | undefined,
+): ExplanationView {
+  if (explanation === undefined) throw hub.internals.missing(who, name);
+  const { verdict, rule } = explanation.decision;
+  if (!knowsAll) return { name, verdict, visible, rule: null, reasons: [VERDICT_TEXT[verdict]], nearest: null };
+  const { nearest } = explanation;
+  return {
+    ...{ name, verdict, visible },
+    rule: rule && { ...rule },
+    reasons: reasonsOf(explanation),
+    nearest: nearest === undefined ? null : { ...nearest, rule: { ...nearest.rule }, unmet: [...nearest.unmet] },
+  };
+}
 
 /** Only for the explanation: nothing is opened. */
 function asRole(role: string, { scopes, owner }: Caller): Session {

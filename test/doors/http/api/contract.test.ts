@@ -90,6 +90,7 @@ describe("[oper-04a] every route answers as the document says", () => {
     await drive("getConfig");
     await drive("clientSnippets", { who: "read" });
     await drive("explainPolicy", { query: { name: "files__write_file", role: "reviewer" } });
+    await drive("explainCall", { body: { name: "files__write_file", arguments: { path: "a" } } });
     expect((await drive("openapi", { who: null })).json()).toEqual(
       JSON.parse(JSON.stringify(openApiDocument("1.2.3"))),
     );
@@ -314,7 +315,7 @@ describe("[oper-04e] errors are of the one table", () => {
       },
     });
     const missing = await drive("answerApproval", { params: { approvalId: "x" }, status: 400 });
-    expect(missing.json().error.message).toBe('answer: must be one of "once", "session", "always", "no".');
+    expect(missing.json().error.message).toBe('answer: must be one of "once", "session", "always", "always-values", "always-call", "no".');
     expect((await drive("scanSkills", { body: {}, status: 400 })).json().error.message).toBe("path: is missing.");
     await drive("listTools", { query: { cursor: "what" }, status: 400 });
   });

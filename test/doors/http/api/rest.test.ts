@@ -131,6 +131,7 @@ describe("[oper-07a] a caller with a role", () => {
     const asked = await get<object>("reviewer", "/policy/explain?name=tool_7");
     expect(asked).toEqual({
       name: "tool_7",
+      nearest: null,
       verdict: "ask",
       visible: true,
       rule: null,

@@ -2,12 +2,15 @@
 import type { Approval } from "../../../../src/contract/activity-schemas.ts";
 import { doorWord } from "../sessions/session-words.ts";
 
-export type AnswerWord = "once" | "session" | "always" | "no";
+export type LastingWord = "always" | "always-values" | "always-call";
+export type AnswerWord = "once" | "session" | LastingWord | "no";
 
 export const ANSWERED_WORDS: Readonly<Record<AnswerWord | "timeout" | "withdrawn", string>> = {
   once: "Allowed once",
   session: "Allowed for the session",
   always: "Always allowed",
+  "always-values": "Always allowed with these values",
+  "always-call": "Always allowed as exactly this call",
   no: "Denied",
   timeout: "Not answered in time",
   withdrawn: "Withdrawn",

@@ -11,7 +11,7 @@ import { useNow } from "../../components/time.tsx";
 import { toast } from "../../components/toast.tsx";
 import { useChange, useOperation } from "../../state/queries.ts";
 import { leftText } from "../../text.ts";
-import { ANSWERED_WORDS, type AnswerWord, sessionText } from "./answer-words.ts";
+import { ANSWERED_WORDS, type AnswerWord, type LastingWord, sessionText } from "./answer-words.ts";
 
 interface CardProps {
   readonly approval: Approval;
@@ -21,6 +21,7 @@ interface CardProps {
 
 export function ApprovalCard({ approval, onAnswered }: CardProps) {
   const [asking, setAsking] = useState(false);
+  const [scope, setScope] = useState<LastingWord>(() => scopesOf(approval)[0] ?? "always");
   const now = useNow(1000);
   const left = Date.parse(approval.expiresAt) - now;
   const change = useChange("answerApproval", {
@@ -78,12 +79,50 @@ export function ApprovalCard({ approval, onAnswered }: CardProps) {
         action="Always allow"
         busy={change.isPending}
         error={change.error}
-        onConfirm={() => answer("always")}
+        onConfirm={() => answer(scope)}
       >
-        <span className="font-mono break-all text-ink">{approval.name}</span> will never need approval again, whatever
-        its arguments are.
+        <LastingScopes approval={approval} scope={scope} onScope={setScope} />
       </ConfirmDialog>
     </article>
+  );
+}
+
+const SCOPES: Readonly<Record<LastingWord, string>> = {
+  "always-call": "Exactly this call, with these arguments",
+  "always-values": "This tool with these values of the arguments that the rule looks at",
+  always: "This tool, whatever its arguments are",
+};
+
+/** The narrowest first. */
+function scopesOf({ lasting = {} }: Approval): LastingWord[] {
+  return (["always-call", "always-values", "always"] as const).filter((word) => lasting[word] !== undefined);
+}
+
+interface ScopesProps {
+  readonly approval: Approval;
+  readonly scope: LastingWord;
+  readonly onScope: (scope: LastingWord) => void;
+}
+
+function LastingScopes({ approval, scope, onScope }: ScopesProps) {
+  const scopes = scopesOf(approval);
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend>
+        <span className="font-mono break-all text-ink">{approval.name}</span> will not need approval again for:
+      </legend>
+      {(scopes.length === 0 ? (["always"] as const) : scopes).map((word) => (
+        <label key={word} className="flex items-baseline gap-2 text-ink">
+          <input type="radio" name={`scope-${approval.id}`} checked={scope === word} onChange={() => onScope(word)} />
+          <span className="min-w-0">
+            {SCOPES[word]}
+            {approval.lasting?.[word] !== undefined && (
+              <code className="block font-mono text-xs break-all text-soft">!{approval.lasting[word]}</code>
+            )}
+          </span>
+        </label>
+      ))}
+    </fieldset>
   );
 }
 

@@ -57,7 +57,7 @@ export function PolicyTab({ name, role, roles, onChange }: PolicyTabProps) {
           The names are those of the view Tools, such as <code className="font-mono">files__read_text_file</code>.
         </Empty>
       ) : (
-        <Answer name={name} role={role} />
+        <Answer key={name} name={name} role={role} />
       )}
     </div>
   );
@@ -118,7 +118,57 @@ const VERDICTS = {
 } as const;
 
 function Answer({ name, role }: { readonly name: string; readonly role: string | undefined }) {
-  const query = useOperation("explainPolicy", { name, role });
+  const [text, setText] = useState("");
+  const [args, setArgs] = useState<Readonly<Record<string, unknown>>>();
+  const query = useOperation("explainPolicy", { name, role }, { enabled: args === undefined });
+  const call = useOperation("explainCall", { name, role, arguments: args ?? {} }, { enabled: args !== undefined });
+  const parsed = text.trim() === "" ? undefined : parseArguments(text);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setArgs(parsed);
+  };
+  return (
+    <>
+      <form onSubmit={submit} className="flex flex-wrap items-end gap-3">
+        <Field
+          label="Arguments (JSON)"
+          className="min-w-0 flex-1 basis-64"
+          error={text.trim() !== "" && parsed === undefined ? "This is not a JSON object." : undefined}
+        >
+          {(attributes) => (
+            <TextInput
+              {...attributes}
+              mono
+              value={text}
+              placeholder='{"branch":"main"}'
+              onChange={(event) => setText(event.target.value)}
+            />
+          )}
+        </Field>
+        <Button type="submit" disabled={text.trim() !== "" && parsed === undefined}>
+          Explain with these arguments
+        </Button>
+      </form>
+      <Shown query={args === undefined ? query : call} role={role} />
+    </>
+  );
+}
+
+function parseArguments(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+interface ShownProps {
+  readonly query: ReturnType<typeof useOperation<"explainPolicy">>;
+  readonly role: string | undefined;
+}
+
+function Shown({ query, role }: ShownProps) {
   if (query.error !== null) return <FailureBox error={query.error} onRetry={() => void query.refetch()} />;
   if (query.data === undefined) return <Skeleton lines={3} label="Checking the rules" />;
   return <Verdict explanation={query.data} role={role} />;
@@ -145,9 +195,11 @@ function Verdict({ explanation, role }: { readonly explanation: Explanation; rea
           ))}
         </ul>
       )}
+      {explanation.nearest !== null && <Nearest nearest={explanation.nearest} />}
       {explanation.rule !== null && (
         <KeyValues
           rows={Object.entries(explanation.rule)
+            .map(([key, value]) => [key, Array.isArray(value) ? value.join(", ") : value] as const)
             .filter(([, value]) => typeof value === "string")
             .map(
               ([key, value]) => [key, <span className="font-mono text-sm break-all">{String(value)}</span>] as const,
@@ -155,5 +207,19 @@ function Verdict({ explanation, role }: { readonly explanation: Explanation; rea
         />
       )}
     </div>
+  );
+}
+
+function Nearest({ nearest }: { readonly nearest: NonNullable<Explanation["nearest"]> }) {
+  const { list, pattern, level } = nearest.rule;
+  return (
+    <p className="break-words text-soft">
+      The nearest rule to another decision ({VERDICTS[nearest.verdict].word.toLowerCase()}):{" "}
+      <code className="font-mono">
+        {String(list)}: {String(pattern)}
+      </code>{" "}
+      of the {String(level)},{" "}
+      {nearest.unmet.length === 0 ? "which is overruled." : `which would need ${nearest.unmet.join(" and ")}.`}
+    </p>
   );
 }
