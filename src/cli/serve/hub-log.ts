@@ -53,7 +53,8 @@ export function logWarnings(hub: Hub, log: Log): void {
 
 /** The servers that are there already, and one line about all once they have settled. */
 export async function logStart(hub: Hub, log: Log): Promise<void> {
-  for (const info of hub.servers.list()) if (["ready", "failed", "disabled"].includes(info.state)) logServer(log, info);
+  for (const info of hub.servers.list())
+    if (["ready", "failed", "disabled", "restarting"].includes(info.state)) logServer(log, info);
   await hub.servers.settled();
   const { message, missing } = startSummary(hub);
   log.info(message, missing.length === 0 ? {} : { missing });
@@ -66,14 +67,15 @@ export function startSummary(hub: Hub): { readonly message: string; readonly mis
   return { message, missing: missing.map(({ id }) => id) };
 }
 
-/** @param url The hub's URL, if calls can be approved there. */
-export function logHubEvents(hub: Hub, log: Log, url?: string): void {
+/** @param urlOf The hub's URL, once calls can be approved there. */
+export function logHubEvents(hub: Hub, log: Log, urlOf: () => string | undefined = () => undefined): void {
   hub.on("server", ({ info }) => logServer(log, info));
   hub.on("session-warning", ({ session, server, message }) => log.warn(message, { session, server }));
   hub.on("reload", ({ report: { added, changed, removed } }) =>
     log.info("config applied", { added, changed, removed }),
   );
   hub.on("ask", ({ id, callId, name, session, held }) => {
+    const url = urlOf();
     const how = held && url !== undefined ? { approve: `toolcrib approve ${id} --hub ${url}` } : {};
     log.warn("a call needs approval", {
       callId,

@@ -55,6 +55,13 @@ export async function run(invocation: Invocation): Promise<number> {
   const hub = await createHub(config, { wait: false, door: "hub", cluster: true, env, redactor });
   logWarnings(hub, log);
   let doors: HttpDoors | undefined;
+  const urlOf = (): string | undefined => doors?.listener.url;
+  const logsServers = out.json || log.format === "json";
+  if (logsServers) {
+    // Before the doors open: servers may fail meanwhile.
+    logHubEvents(hub, log, urlOf);
+    void logStart(hub, log);
+  }
   let life: BackgroundHub | undefined;
   let successor: string | undefined;
   const open = (port?: number): Promise<HttpDoors> =>
@@ -98,12 +105,9 @@ export async function run(invocation: Invocation): Promise<number> {
     if (shared !== undefined) log.warn(shared);
     if (!background) await suggestGuard(hub, (message) => log.warn(message));
     const stopWatching = applyConfigChanges(hub, doors, log);
-    if (out.json || log.format === "json") {
-      logHubEvents(hub, log, listener.url);
-      void logStart(hub, log);
-    } else {
+    if (!logsServers) {
       await showServers(hub, invocation, log, stopped.signal);
-      logHubEvents(hub, log, listener.url);
+      logHubEvents(hub, log, urlOf);
     }
     if (!stopped.signal.aborted) await once(stopped.signal, "abort");
     log.info("stopping", { signal: stopped.name });

@@ -41,11 +41,7 @@ export interface CallPath {
   /** Whether a URI is below a skill of the user's own. */
   readonly isOwnSkillUri: (uri: string) => boolean;
   /** The tool that a session has under a name: an in-process one as a factory made it for the session. */
-  readonly localTool: (
-    session: Session,
-    name: string,
-    found: ToolCapability | undefined,
-  ) => ToolCapability | undefined;
+  readonly localTool: (session: Session, name: string, found: ToolCapability | undefined) => ToolCapability | undefined;
   /** Names this session may see, for near matches. */
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly searchTools?: SearchTools | undefined;

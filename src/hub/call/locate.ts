@@ -27,11 +27,7 @@ export interface Target {
 interface Lookup {
   readonly catalog: CatalogReader;
   /** The tool of the session, where factories make tools; `found` is what the catalog has. */
-  readonly localTool: (
-    session: Session,
-    name: string,
-    found: ToolCapability | undefined,
-  ) => ToolCapability | undefined;
+  readonly localTool: (session: Session, name: string, found: ToolCapability | undefined) => ToolCapability | undefined;
   readonly visibleNames: (session: Session, kind: Use["kind"]) => readonly string[];
   readonly unavailable: UnavailableServers;
   readonly unlisted: UnlistedResources;

@@ -71,7 +71,7 @@ describe("[whole-08a] tools of factories", () => {
       const client = new LegacyClient(door, { origin: { caller: guest(role, role) } });
       await client.initialize();
       const { result } = await client.request("tools/list");
-      return (result?.["tools"] as { name: string }[]).map(({ name }) => name);
+      return ((result?.["tools"] ?? []) as { name: string }[]).map(({ name }) => name);
     };
     expect(await names("reader")).toEqual(["plain", "notes"]);
     expect(await names("reviewer")).toEqual(["plain", "notes", "write", "approve"]);
