@@ -18,7 +18,7 @@ import { postModern } from "./modern-post.ts";
 import { openSse, postToSse } from "./sse-transport.ts";
 import { findSessionOrRefuse, postBatch, postLegacy } from "./streamable-session.ts";
 import {
-  ArrivingPosts,
+  PendingRequests,
   type Engine,
   forwardToOwner,
   isModern,
@@ -82,7 +82,7 @@ export class McpHttp {
       sessions: new SessionTable(clock, options),
       streams: new OpenStreams(clock, heartbeatMs, streamQuota(options)),
       isClosing: false,
-      arriving: new ArrivingPosts(),
+      arriving: new PendingRequests(),
       ids: options.ids,
       refuseFull: (response, id, what, reached) => this.#refuseFull(response, id, what, reached),
       refuseClosing,

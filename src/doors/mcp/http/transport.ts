@@ -33,14 +33,14 @@ export interface Transport {
   readonly resumeGraceMs: number;
   readonly isClosing: boolean;
   /** POSTs whose messages are still arriving. A door that closes accepts those that began before. */
-  readonly arriving: ArrivingPosts;
+  readonly arriving: PendingRequests;
   /** In a cluster: ids that name the node that has the session. */
   readonly ids?: RoutableIds | undefined;
   refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams", reached: QuotaReached): void;
   refuseClosing(response: ServerResponse, id: RequestId | null): void;
 }
 
-export class ArrivingPosts {
+export class PendingRequests {
   readonly #begun = new Set<HttpExchange>();
   readonly #inFlight = new InFlight();
 
