@@ -111,6 +111,7 @@ async function startHub(
       activity,
       audit,
       store,
+      home,
       secrets,
       events,
       warnings,
