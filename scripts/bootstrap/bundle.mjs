@@ -10,7 +10,7 @@ import { rolldown } from "rolldown";
 import { parseSync } from "rolldown/utils";
 import { BUNDLED } from "./build.mjs";
 
-/** @import { InputOptions, OutputChunk, Plugin } from "rolldown" */
+/** @import { InputOptions, OutputChunk, OutputOptions, Plugin } from "rolldown" */
 
 const SCHEMA_NODES = join("src", "config", "schema-nodes.ts");
 const PACKAGE_FOLDER = /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/;
@@ -30,18 +30,91 @@ export async function bundle({ root, out }) {
       "testing/index": "src/testing/index.ts",
     },
     plugins: [await computedSchema(options), workerFiles()],
+    preserveEntrySignatures: "allow-extension",
   });
-  const { output } = await build.generate({
-    format: "esm",
-    chunkFileNames: "chunks/[name]-[hash].js",
-    // Names stay, for the stack traces of programs that use the library.
-    minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
-  });
+  const generate = async (/** @type {OutputOptions["codeSplitting"]} */ codeSplitting) => {
+    const { output } = await build.generate({
+      format: "esm",
+      chunkFileNames: "chunks/[name]-[hash].js",
+      codeSplitting,
+      // Names stay, for the stack traces of programs that use the library.
+      minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
+    });
+    return output.filter((item) => item.type === "chunk");
+  };
+  const apart = await generate(true);
+  const groups = [...smallChunks(apart, root)].map(([name, ids]) => ({
+    name,
+    test: (/** @type {string} */ id) => ids.has(id),
+  }));
+  const chunks = await generate({ groups, includeDependenciesRecursively: false });
   await build.close();
-  const chunks = output.filter((item) => item.type === "chunk");
+  assertSameExports(apart, chunks);
   for (const { fileName, code } of chunks) write(join(out, fileName), toAscii(withoutBuiltinNamespaces(code)));
   write(join(out, "THIRD-PARTY-LICENSES"), licences(chunks));
   await bundleBridge(options, out);
+}
+
+/** Modules that were put together may be exported where they are entries too. @param {readonly OutputChunk[]} before @param {readonly OutputChunk[]} after */
+function assertSameExports(before, after) {
+  for (const { fileName, exports } of before) {
+    if (fileName.startsWith("chunks/")) continue;
+    const now = after.find((chunk) => chunk.fileName === fileName)?.exports;
+    if (now?.toSorted().join() !== exports.toSorted().join())
+      throw new Error(`${fileName} has other exports than its source: ${now?.join(", ")}`);
+  }
+}
+
+/** Every file costs Node about half a millisecond, whatever its size. */
+const SMALL = 16 * 1024;
+/** What `serve` loads on its way to the first answer, beside what it imports. */
+const STARTED = [
+  "cli/serve/serve-command",
+  "hub/create/create-hub",
+  "store/sqlite-engine",
+  "store/migrations",
+  "store/database-store",
+];
+
+/**
+ * The modules of small files, to be put together: of those that every command loads, and of those that `serve` loads.
+ * @param {readonly OutputChunk[]} chunks As the bundler splits them by itself. @param {string} root
+ * @returns {Map<string, Set<string>>} By the name of the new file.
+ */
+function smallChunks(chunks, root) {
+  const byFile = new Map(chunks.map((chunk) => [chunk.fileName, chunk]));
+  /** @param {readonly string[]} files @returns {Set<string>} The files and all that they import. */
+  const closure = (files) => {
+    const found = new Set(files);
+    for (const file of found) for (const next of byFile.get(file)?.imports ?? []) if (byFile.has(next)) found.add(next);
+    return found;
+  };
+  const starts = new Set(STARTED.map((name) => join(root, "src", `${name}.ts`)));
+  const main = closure(["cli/main.js"]);
+  const serve = closure(
+    chunks.flatMap(({ fileName, moduleIds }) => (moduleIds.some((id) => starts.has(id)) ? fileName : [])),
+  );
+  const ofServe = new Set([...serve].filter((file) => !main.has(file)));
+  /** @type {Map<string, Set<string>>} */
+  const groups = new Map();
+  for (const [name, files] of Object.entries({ base: main, shared: ofServe })) {
+    const isSmall = (/** @type {OutputChunk} */ { code, isEntry, isDynamicEntry }) =>
+      code.length < SMALL && !isEntry && !isDynamicEntry;
+    const small = new Set(
+      chunks.filter((chunk) => files.has(chunk.fileName) && isSmall(chunk)).map(({ fileName }) => fileName),
+    );
+    // One that imports a file which imports another of them would make a circle.
+    const others = chunks.map(({ fileName }) => fileName);
+    for (let before = -1; before !== small.size;) {
+      before = small.size;
+      const importers = new Set(
+        others.filter((file) => !small.has(file) && [...closure([file])].some((one) => small.has(one))),
+      );
+      for (const file of small) if ([...closure([file])].some((one) => importers.has(one))) small.delete(file);
+    }
+    groups.set(name, new Set([...small].flatMap((file) => byFile.get(file)?.moduleIds ?? [])));
+  }
+  return groups;
 }
 
 /**

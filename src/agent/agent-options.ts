@@ -91,7 +91,7 @@ export interface Agent extends AsyncDisposable {
 }
 
 /**
- * `pending`: the model requested it. `waiting`: it needs approval. `running`. Then exactly one of `done`, `failed` (also for
+ * `pending`: the model requested it; with `progress`, a limit was reached, and its message says which and how long the call waits. `waiting`: it needs approval. `running`. Then exactly one of `done`, `failed` (also for
  * an error result of the tool), `denied`, `cancelled`.
  */
 export type ToolCallState = "pending" | "waiting" | "running" | "done" | "failed" | "denied" | "cancelled";

@@ -1,8 +1,10 @@
 /** The Catalog: every capability of every Source under its public name, in versions. */
+import { isDeepStrictEqual } from "node:util";
 import { Emitter } from "../base/emitter.ts";
 import type { PromptCapability, TemplateCapability, ToolCapability } from "../model/capability.ts";
 import { DEFAULT_NAMING } from "../model/config.ts";
 import { ToolcribError } from "../model/errors.ts";
+import type { Overrides } from "../model/server-spec.ts";
 import type { Definitions, Source } from "../model/source.ts";
 import {
   type Kind,
@@ -16,6 +18,7 @@ import {
 } from "./kind-table.ts";
 import { type NamedServer, Naming, type TakenNames } from "./naming.ts";
 import { mappedUri, PublicUris, splitMappedUri } from "./public-uris.ts";
+import { describeMisfit, misfitOf, strayOverrides } from "./overrides.ts";
 import { describeQuarantined, type Quarantined } from "./quarantine.ts";
 import { type CatalogChange, compareTables, type ResourceRoute, Snapshot, type Tables } from "./snapshot.ts";
 
@@ -89,6 +92,8 @@ export class Catalog implements CatalogReader {
   #tables: Tables;
   #snapshot: Snapshot;
   #quarantined: readonly Quarantined[] = [];
+  /** Fingerprints of tools whose override does not fit. */
+  #held: ReadonlyMap<string, string> = new Map();
   #isStale = false;
   #isScheduled = false;
   #stopWaiting: (() => void) | undefined;
@@ -317,6 +322,14 @@ export class Catalog implements CatalogReader {
       this.#resourceUris.offer(source.id, view.resource.accepted);
       this.#templateUris.offer(source.id, view.template.accepted);
     }
+    for (const name of strayOverrides(this.#overridesOf(source.id)?.overrides, view.tool.accepted)) {
+      if (before?.tool.accepted.some((tool) => tool.name === name) === false || view.tool.accepted.length === 0)
+        continue;
+      this.#warnings.push({
+        source: source.id,
+        message: `${source.id} has no tool ${name}, which the config overrides.`,
+      });
+    }
     for (const kind of KINDS) {
       for (const name of view[kind].duplicates) {
         if (before?.[kind].duplicates.includes(name) === true) continue;
@@ -332,7 +345,9 @@ export class Catalog implements CatalogReader {
     const entries = this.#inOrder();
     const taken = this.#baseState?.taken;
     const tables: Tables = {
-      tool: this.#builders.tool.build(this.#toolNames.of(offersOf("tool", entries), this.#naming, taken?.tool)),
+      tool: this.#builders.tool.build(
+        this.#toolNames.of(offersOf("tool", entries), this.#naming, taken?.tool, (id) => this.#overridesOf(id)),
+      ),
       resource: this.#builders.resource.build(uriContributions(offersOf("resource", entries), this.#resourceUris)),
       template: this.#builders.template.build(uriContributions(offersOf("template", entries), this.#templateUris)),
       prompt: this.#builders.prompt.build(
@@ -348,7 +363,25 @@ export class Catalog implements CatalogReader {
     );
     const fresh = this.#quarantined.filter((each) => !before.has(quarantineKey(each)));
     for (const [source, leftOut] of Map.groupBy(fresh, (each) => each.source)) this.#warnLeftOut(source, leftOut);
+    this.#warnMisfits(tables.tool.list);
     return tables;
+  }
+
+  #overridesOf(id: string): { readonly overrides: Overrides; readonly where: string } | undefined {
+    const server = this.#basis.servers.find((each) => each.id === id);
+    return server?.overrides && { overrides: server.overrides, where: `the overrides of ${id}` };
+  }
+
+  #warnMisfits(tools: readonly ToolCapability[]): void {
+    const held = new Map<string, string>();
+    for (const tool of tools) {
+      const found = misfitOf(tool);
+      if (found !== undefined) held.set(`${tool.origin.source} ${tool.origin.name}`, tool.fingerprint);
+      if (found === undefined || this.#held.get(`${tool.origin.source} ${tool.origin.name}`) === tool.fingerprint)
+        continue;
+      this.#warnings.push({ source: tool.origin.source, message: describeMisfit(tool.name, found) });
+    }
+    this.#held = held;
   }
 
   #warnLeftOut(source: string, leftOut: readonly Quarantined[]): void {
@@ -388,9 +421,10 @@ function isSamePatterns(a: readonly NamedServer[], b: readonly NamedServer[]): b
   const known = new Map(b.map((server) => [server.id, server]));
   return (
     a.length === b.length &&
-    a.every(({ id, toolPrefix, shownAs, fromProject }) => {
+    a.every(({ id, toolPrefix, shownAs, fromProject, overrides }) => {
       const same = known.get(id);
       if (same === undefined || same.fromProject !== fromProject) return false;
+      if (!isDeepStrictEqual(same.overrides, overrides)) return false;
       return same.toolPrefix === toolPrefix && same.shownAs === shownAs;
     })
   );

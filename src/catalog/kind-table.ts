@@ -1,7 +1,9 @@
 /** The table of one kind of capability: checked definitions of every source, under their public names. */
 import { type Capability, isSessionLocalSource } from "../model/capability.ts";
+import type { Overrides } from "../model/server-spec.ts";
 import type { Definitions, Source } from "../model/source.ts";
 import { isReservedName, type Naming, type TakenNames } from "./naming.ts";
+import { shapeTool } from "./overrides.ts";
 import type { PublicUris } from "./public-uris.ts";
 import { checkDefinition, type Quarantined } from "./quarantine.ts";
 
@@ -82,6 +84,16 @@ interface Contribution<K extends Kind> {
   /** While this is the same, `naming` returns the same names. */
   readonly basis: unknown;
   naming(): (name: string) => string;
+  /** Of tools, how the config changes them. */
+  readonly shapes?: ServerShapes | undefined;
+}
+
+/** The overrides of a server's tools. */
+export interface ServerShapes {
+  readonly overrides: Overrides;
+  readonly where: string;
+  /** Public names without the overrides. */
+  plainNames(): ReadonlyMap<string, string>;
 }
 
 interface Slice<K extends Kind> {
@@ -121,20 +133,22 @@ export class TableBuilder<K extends Kind> {
     return this.#table;
   }
 
-  #slice({ source, isLocal, accepted, basis, naming }: Contribution<K>): Slice<K> {
+  #slice({ source, isLocal, accepted, basis, naming, shapes }: Contribution<K>): Slice<K> {
     const before = this.#slices.get(source);
     if (before?.accepted === accepted && before.basis === basis) return before;
     const publicName = naming();
+    const plainNames = shapes?.plainNames();
     const capabilities = accepted.map(({ name, definition, fingerprint }) => {
       const origin = Object.freeze({ source, name });
       // Kind and definition belong together by K; TypeScript does not see that of a union.
-      const made = {
+      const plain = {
         kind: this.#kind,
         name: publicName(name),
         origin,
         definition,
         fingerprint,
       } as unknown as CapabilityOf<K>;
+      const made = shapes === undefined ? plain : shaped(plain, shapes, plainNames?.get(name));
       const known = this.#table.byName.get(made.name);
       if (known !== undefined && isSameCapability(known, made)) return known;
       Object.freeze(made);
@@ -142,6 +156,15 @@ export class TableBuilder<K extends Kind> {
     });
     return { accepted, basis, isLocal, capabilities };
   }
+}
+
+function shaped<C extends Capability>(capability: C, { overrides, where }: ServerShapes, plainName?: string): C {
+  const { name } = capability.origin;
+  const override = Object.hasOwn(overrides, name) ? overrides[name] : undefined;
+  if (capability.kind !== "tool" || override === undefined) return capability;
+  const names = { name: capability.name, ownName: override.name, plainName };
+  // Tools become tools.
+  return shapeTool(capability, override, { level: "server", where }, names) as Capability as C;
 }
 
 /**
@@ -210,8 +233,16 @@ export class NamedContributions<K extends "tool" | "prompt"> {
   #localNames: ReadonlyMap<Source, ReadonlyMap<string, string>> = new Map();
   #taken: TakenNames = new Set<string>();
 
-  /** @param base Names that the hub has, where a session brings these; another object when they may be others. */
-  of(offers: readonly SourceOffer<K>[], naming: Naming, base?: TakenNames): Contribution<K>[] {
+  /**
+   * @param base Names that the hub has, where a session brings these; another object when they may be others.
+   * @param overridesOf Of a server's tools; they are others only if `naming` is another one.
+   */
+  of(
+    offers: readonly SourceOffer<K>[],
+    naming: Naming,
+    base?: TakenNames,
+    overridesOf: (source: string) => Omit<ServerShapes, "plainNames"> | undefined = () => undefined,
+  ): Contribution<K>[] {
     const locals = offers.filter(({ source }) => source.kind !== "server");
     const isSame =
       this.#locals.length === locals.length && locals.every(({ accepted }, i) => accepted === this.#locals[i]);
@@ -226,16 +257,22 @@ export class NamedContributions<K extends "tool" | "prompt"> {
       this.#taken = base === undefined ? own : { has: (name) => own.has(name) || base.has(name) };
     }
     const [taken, localNames] = [this.#taken, this.#localNames];
-    return offers.map(({ source, accepted }) => ({
-      source: source.id,
-      isLocal: source.kind !== "server",
-      accepted,
-      basis: taken,
-      naming: () => {
-        const publicNames = localNames.get(source) ?? naming.serverNames(source.id, namesOf(accepted), taken);
-        return (name) => publicNames.get(name) ?? name;
-      },
-    }));
+    return offers.map(({ source, accepted }) => {
+      const given = source.kind === "server" ? overridesOf(source.id) : undefined;
+      const plainNames = (): Map<string, string> => naming.serverNames(source.id, namesOf(accepted), taken);
+      return {
+        source: source.id,
+        isLocal: source.kind !== "server",
+        accepted,
+        basis: taken,
+        naming: () => {
+          const publicNames =
+            localNames.get(source) ?? naming.serverNames(source.id, namesOf(accepted), taken, given?.overrides);
+          return (name) => publicNames.get(name) ?? name;
+        },
+        shapes: given && { ...given, plainNames },
+      };
+    });
   }
 }
 

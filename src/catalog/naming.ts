@@ -10,12 +10,14 @@
  * - Names of one server that become the same because characters were replaced get a hash each; one that needed no
  *   replacing keeps its name.
  * - A name that already ends like a hash gets a hash, so that plain and hashed names never meet.
+ * - A name that an override gives a tool is that tool's: another tool of the server with the same name gets a hash.
  *
  * Capabilities of a session are named last: a name that the hub has, or that belongs to a pattern of the hub, is
  * never a plain name of the session's.
  */
 import { createHash } from "node:crypto";
 import { isSessionLocalSource } from "../model/capability.ts";
+import type { Overrides } from "../model/server-spec.ts";
 import type { Source } from "../model/source.ts";
 
 const HASH_LENGTH = 10;
@@ -29,6 +31,8 @@ export interface NamedServer {
   readonly shownAs?: string;
   /** Brought by a project config: every name that a server of the home could have is that server's. */
   readonly fromProject?: true;
+  /** Of its tools, by their own names. */
+  readonly overrides?: Overrides | undefined;
 }
 
 /** Names that are already taken. */
@@ -83,11 +87,27 @@ export class Naming {
    * Public names by the server's own names, which must be unique.
    * `taken` are the public names of in-process capabilities of the same kind, and the hub's where a session brings them.
    */
-  serverNames(server: string, names: readonly string[], taken: TakenNames): Map<string, string> {
+  serverNames(
+    server: string,
+    names: readonly string[],
+    taken: TakenNames,
+    overrides: Overrides = {},
+  ): Map<string, string> {
     const pattern = this.#patterns.get(server);
     const owners = this.#owners.get(server) ?? [];
+    const chosen = new Map(
+      names.flatMap((name) => {
+        const given = Object.hasOwn(overrides, name) ? overrides[name]?.name : undefined;
+        return given === undefined ? [] : [[name, given] as const];
+      }),
+    );
+    const claimed = new Set(chosen.values());
     return assignNames(server, names, {
-      render: (name) => pattern?.render(name) ?? name,
+      render: (name) => {
+        const own = chosen.get(name) ?? name;
+        return pattern?.render(own) ?? own;
+      },
+      isTaken: (name) => !chosen.has(name) && claimed.has(name),
       clean: providerName,
       belongsToOther: (plain) =>
         LOOKS_HASHED.test(plain) || taken.has(plain) || owners.some((owner) => owner.canProduce(plain)),
@@ -105,7 +125,12 @@ export class Naming {
   ): Map<string, string> {
     if (base !== undefined && isSessionLocalSource(id)) return this.#sessionNames(id, names, base);
     const clean = kind === "skills" ? cleanCharacters : providerName;
-    return assignNames(id, names, { render: (name) => name, clean, belongsToOther: () => false });
+    return assignNames(id, names, {
+      render: (name) => name,
+      isTaken: () => false,
+      clean,
+      belongsToOther: () => false,
+    });
   }
 
   /** Reserved names among them are Toolcrib's own. */
@@ -114,6 +139,7 @@ export class Naming {
       this.#hosts.some((host) => host.specificity > 0 && host.canProduce(plain));
     return assignNames(id, names, {
       render: (name) => name,
+      isTaken: () => false,
       clean: cleanCharacters,
       belongsToOther: (plain) =>
         !isReservedName(plain) && (LOOKS_HASHED.test(plain) || taken.has(plain) || isHosts(plain)),
@@ -123,6 +149,8 @@ export class Naming {
 
 interface AssignRules {
   render(name: string): string;
+  /** Whether an override gives another tool this name. */
+  isTaken(name: string): boolean;
   /** Provider-safe but for its length. */
   clean(text: string): string;
   belongsToOther(plain: string): boolean;
@@ -139,13 +167,14 @@ function assignNames(source: string, names: readonly string[], rules: AssignRule
   const result = new Map<string, string>();
   for (const { name, text, plain } of rendered) {
     const shared = text !== plain && (count.get(plain) ?? 0) > 1;
-    const needsHash = shared || plain.length > MAX_NAME_LENGTH || rules.belongsToOther(plain);
+    const needsHash = shared || rules.isTaken(name) || plain.length > MAX_NAME_LENGTH || rules.belongsToOther(plain);
     result.set(name, needsHash ? withHash(plain, source, name) : plain);
   }
   return result;
 }
 
-function withHash(plain: string, source: string, name: string): string {
+/** The name with a hash of what it names. */
+export function withHash(plain: string, source: string, name: string): string {
   // JSON keeps ("a", "bc") and ("ab", "c") apart.
   const hash = createHash("sha256")
     .update(JSON.stringify([source, name]))
@@ -232,7 +261,7 @@ function fillTemplate(
 }
 
 /** The names that model providers accept: `^[A-Za-z][A-Za-z0-9_-]{0,63}$`. */
-const MAX_NAME_LENGTH = 64;
+export const MAX_NAME_LENGTH = 64;
 
 /** Stands before a name that does not begin with a letter, or that would be a reserved one. */
 const NAME_LEAD = "t-";

@@ -9,7 +9,7 @@ const out: OptionEntry = {
 };
 const overwrite = force("let --out overwrite an existing file");
 const scope: OptionEntry = { flags: "--scope <scope>", summary: "user or project (default: user)" };
-const serverId: ArgumentEntry = { syntax: "<id>", summary: "server id" };
+const serverId: ArgumentEntry = { syntax: "<id>", summary: "server id", names: "server" };
 
 const model: OptionEntry = {
   flags: "--model <id>",
@@ -36,6 +36,7 @@ const logOptions: readonly OptionEntry[] = [
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "serve",
+    group: "Operate",
     summary: "run the hub and serve MCP over HTTP until stopped",
     arguments: [],
     options: [
@@ -49,14 +50,22 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "mcp",
+    group: "Clients",
     summary: "serve the catalog, or a single server, as an MCP server over stdio",
     arguments: [],
-    options: [{ flags: "--server <id>", summary: "serve only this server" }, role, ...atHub, ...logOptions],
+    options: [
+      { flags: "--server <id>", summary: "serve only this server" },
+      { flags: "--view <name>", summary: "serve only this view" },
+      role,
+      ...atHub,
+      ...logOptions,
+    ],
     examples: ["toolcrib mcp", "toolcrib mcp --server files"],
     load: async () => (await import("./serve/mcp-command.ts")).run,
   },
   {
     name: "acp",
+    group: "Clients",
     summary: "run an agent for editors: the Agent Client Protocol over stdio",
     arguments: [],
     options: [
@@ -71,6 +80,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "run",
+    group: "Use tools",
     summary: "answer a prompt with the built-in agent and all tools, or start a chat",
     arguments: [{ syntax: "[prompt...]", summary: "what to do; - reads it from stdin" }],
     options: [
@@ -103,8 +113,11 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "list",
+    group: "Use tools",
     summary: "list tools, resources and prompts",
-    arguments: [{ syntax: "[server]", summary: "list only this server; no other server is connected" }],
+    arguments: [
+      { syntax: "[server]", summary: "list only this server; no other server is connected", names: "server" },
+    ],
     options: [
       { flags: "--resources", summary: "list resources and resource templates" },
       { flags: "--prompts", summary: "list prompts" },
@@ -114,14 +127,16 @@ export const COMMANDS: readonly CommandEntry[] = [
       timeout,
       ...atHub,
     ],
+    examples: ["toolcrib list", "toolcrib list files --json"],
     atHub: "read",
     load: async () => (await import("./commands/list.ts")).run,
   },
   {
     name: "call",
+    group: "Use tools",
     summary: "call a tool",
     arguments: [
-      { syntax: "<tool>", summary: "tool name, as shown by `toolcrib list`" },
+      { syntax: "<tool>", summary: "tool name, as shown by `toolcrib list`", names: "tool" },
       { syntax: "[arguments...]", summary: "key=value, key:=JSON, key=@file, nested.key=value" },
     ],
     options: [
@@ -144,25 +159,32 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "read",
+    group: "Use tools",
     summary: "read a resource",
-    arguments: [{ syntax: "<uri>", summary: "resource URI, as shown by `toolcrib list --resources`" }],
+    arguments: [
+      { syntax: "<uri>", summary: "resource URI, as shown by `toolcrib list --resources`", names: "resource" },
+    ],
     options: [{ ...out, summary: "save the content to this file or folder" }, overwrite, role, yes, timeout, ...atHub],
+    examples: ["toolcrib read file:///notes.txt"],
     atHub: "read",
     load: async () => (await import("./commands/call.ts")).runRead,
   },
   {
     name: "prompt",
+    group: "Use tools",
     summary: "get a prompt",
     arguments: [
-      { syntax: "<name>", summary: "prompt name, as shown by `toolcrib list --prompts`" },
+      { syntax: "<name>", summary: "prompt name, as shown by `toolcrib list --prompts`", names: "prompt" },
       { syntax: "[arguments...]", summary: "key=value or key=@file" },
     ],
     options: [out, overwrite, role, yes, timeout, ...atHub],
+    examples: ["toolcrib prompt review language=en"],
     atHub: "read",
     load: async () => (await import("./commands/call.ts")).runPrompt,
   },
   {
     name: "add",
+    group: "Servers",
     summary: "add a server to the config",
     arguments: [
       { syntax: "<id>", summary: "id for the new server" },
@@ -189,27 +211,34 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "remove",
+    group: "Servers",
     summary: "remove a server from the config",
     arguments: [serverId],
     options: [dryRun],
+    examples: ["toolcrib remove files"],
     load: async () => (await import("./commands/servers.ts")).runRemove,
   },
   {
     name: "enable",
+    group: "Servers",
     summary: "enable a server",
     arguments: [serverId],
     options: [dryRun],
+    examples: ["toolcrib enable files"],
     load: async () => (await import("./commands/servers.ts")).runEnable,
   },
   {
     name: "disable",
+    group: "Servers",
     summary: "disable a server and keep its entry",
     arguments: [serverId],
     options: [dryRun],
+    examples: ["toolcrib disable files"],
     load: async () => (await import("./commands/servers.ts")).runDisable,
   },
   {
     name: "status",
+    group: "Servers",
     summary: "show every server with its state, and the clients of the hub that runs",
     arguments: [],
     options: [{ flags: "--clients", summary: "show only the clients that are connected" }, timeout, ...atHub],
@@ -218,6 +247,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "doctor",
+    group: "Servers",
     summary: "check Node, the config and every server, and suggest fixes",
     arguments: [],
     options: [timeout, ...atHub],
@@ -225,11 +255,30 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/doctor.ts")).run,
   },
   {
+    name: "test",
+    group: "Servers",
+    summary: "check that a server starts and has tools that work; for CI",
+    arguments: [serverId],
+    options: [
+      { flags: "--tool <name>", summary: "it must have this tool; may be repeated", kind: "list" },
+      {
+        flags: "--call <call>",
+        summary: 'this call must succeed: tool or tool={"key": "value"}; may be repeated',
+        kind: "list",
+      },
+      role,
+      timeout,
+    ],
+    examples: ["toolcrib test files", `toolcrib test files --tool read_file --call 'list_directory={"path": "."}'`],
+    load: async () => (await import("./commands/test.ts")).run,
+  },
+  {
     name: "auth",
+    group: "Servers",
     summary: "log in to and out of remote servers, and show the state of each login",
     arguments: [
-      { syntax: "<action>", summary: "login, logout or status" },
-      { syntax: "[server]", summary: "server id; status shows all servers if omitted" },
+      { syntax: "<action>", summary: "login, logout or status", values: ["login", "logout", "status"] },
+      { syntax: "[server]", summary: "server id; status shows all servers if omitted", names: "server" },
     ],
     options: [
       { flags: "--user <user>", summary: "user to log in, for servers with one login per user" },
@@ -242,9 +291,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "secrets",
+    group: "Servers",
     summary: "check that every secret reference resolves, or store a secret",
     arguments: [
-      { syntax: "<action>", summary: "check or set" },
+      { syntax: "<action>", summary: "check or set", values: ["check", "set"] },
       {
         syntax: "[name...]",
         summary: "set: name of the secret, or store/NAME for the hub's store; prompts for the value",
@@ -264,17 +314,29 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "hub",
+    group: "Operate",
     summary: "manage the hub in the background that stdio clients share",
-    arguments: [{ syntax: "[action]", summary: "start, stop, restart, status or logs (default: status)" }],
+    arguments: [
+      {
+        syntax: "[action]",
+        summary: "start, stop, restart, status or logs (default: status)",
+        values: ["start", "stop", "restart", "status", "logs"],
+      },
+    ],
     options: [],
     examples: ["toolcrib hub", "toolcrib hub restart", "toolcrib hub logs"],
     load: async () => (await import("./hub/hub-command.ts")).run,
   },
   {
     name: "trust",
+    group: "Guard",
     summary: "manage which project configs may be used; they are found in the working directory and its parents",
     arguments: [
-      { syntax: "[action]", summary: "list, add or remove; add if only a file is given" },
+      {
+        syntax: "[action]",
+        summary: "list, add or remove; add if only a file is given",
+        values: ["list", "add", "remove"],
+      },
       { syntax: "[file]", summary: "the config file or its folder (default: the project config found here)" },
     ],
     options: [{ flags: "--shared", summary: "add: accept a file or folder that other users can change" }],
@@ -283,8 +345,11 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "import",
+    group: "Clients",
     summary: "import the servers of another program",
-    arguments: [{ syntax: "<source>", summary: "client id, as shown by `toolcrib clients`, or a config file" }],
+    arguments: [
+      { syntax: "<source>", summary: "client id, as shown by `toolcrib clients`, or a config file", names: "client" },
+    ],
     options: [
       force("replace existing servers with the same id"),
       { flags: "--rename", summary: "give imported servers a new id if theirs is taken" },
@@ -294,10 +359,12 @@ export const COMMANDS: readonly CommandEntry[] = [
       },
       dryRun,
     ],
+    examples: ["toolcrib import cursor --dry-run"],
     load: async () => (await import("./commands/import.ts")).run,
   },
   {
     name: "clients",
+    group: "Clients",
     summary: "list the agent clients on this machine and their servers",
     arguments: [],
     options: [],
@@ -305,8 +372,9 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "connect",
+    group: "Clients",
     summary: "add Toolcrib, or single servers of it, to a client's config",
-    arguments: [{ syntax: "<client>", summary: "client id, as shown by `toolcrib clients`" }],
+    arguments: [{ syntax: "<client>", summary: "client id, as shown by `toolcrib clients`", names: "client" }],
     options: [
       {
         flags: "--server <id>",
@@ -333,25 +401,33 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "disconnect",
+    group: "Clients",
     summary: "remove from a client's config what `toolcrib connect` added",
-    arguments: [{ syntax: "<client>", summary: "client id" }],
+    arguments: [{ syntax: "<client>", summary: "client id", names: "client" }],
     options: [
       { flags: "--server <id>", summary: "remove only this server; repeatable", kind: "list" },
       scope,
       force("also remove entries that were edited since"),
       dryRun,
     ],
+    examples: ["toolcrib disconnect cursor"],
     load: async () => (await import("./commands/connect.ts")).runDisconnect,
   },
   {
     name: "skill",
+    group: "Skills",
     summary: "list, show, validate, import, install, update and remove skills",
     arguments: [
-      { syntax: "<action>", summary: "list, show, validate, import, install, update or remove" },
-      { syntax: "[names...]", summary: "folders, sources or skill names" },
+      {
+        syntax: "<action>",
+        summary: "list, show, validate, import, install, update or remove",
+        values: ["list", "show", "validate", "import", "install", "update", "remove"],
+      },
+      { syntax: "[names...]", summary: "folders, sources or skill names", names: "skill" },
     ],
     options: [
       { flags: "--strict", summary: "validate: check strictly against the Agent Skills standard" },
+      { flags: "--warn-only", summary: "validate: exit with 0 even if a skill is invalid" },
       { flags: "--select <names>", summary: "import, install: only these skills, separated by commas" },
       { flags: "--all", summary: "import, install, update: all skills that are found" },
       { flags: "--with-mcp", summary: "install: also set up the MCP servers that the skill needs" },
@@ -380,10 +456,11 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "policy",
+    group: "Guard",
     summary: "explain what policy decides for a tool, prompt or resource, and by which rule",
     arguments: [
       { syntax: "<action>", summary: "explain" },
-      { syntax: "<name>", summary: "name of a tool or prompt, or URI of a resource" },
+      { syntax: "<name>", summary: "name of a tool or prompt, or URI of a resource", names: "tool" },
     ],
     options: [role, timeout, ...atHub],
     examples: ["toolcrib policy explain files__write_file --role reviewer"],
@@ -392,9 +469,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "guard",
+    group: "Guard",
     summary: "show how the guard judges a text, and which rules match",
     arguments: [
-      { syntax: "<action>", summary: "test" },
+      { syntax: "<action>", summary: "test", values: ["test"] },
       { syntax: "<file>", summary: "a text file, or - for standard input" },
     ],
     options: [
@@ -408,11 +486,33 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/guard.ts")).run,
   },
   {
+    name: "override",
+    group: "Guard",
+    summary: "edit the definition of a tool that callers see",
+    arguments: [{ syntax: "<tool>", summary: "public name of the tool", names: "tool" }],
+    options: [
+      { flags: "--role <name>", summary: "for this role only" },
+      { flags: "--view <name>", summary: "for this view only" },
+      { flags: "--show", summary: "print the definition that callers see, the original and the override" },
+      { flags: "--file <file>", summary: "take the edited definition from a file, - for stdin, instead of an editor" },
+      { flags: "--reset", summary: "remove the override" },
+      dryRun,
+      timeout,
+    ],
+    examples: ["toolcrib override github__create_issue", "toolcrib override github__create_issue --reset"],
+    load: async () => (await import("./commands/override.ts")).run,
+  },
+  {
     name: "pins",
+    group: "Guard",
     summary: "list, compare and approve pinned definitions",
     arguments: [
-      { syntax: "<action>", summary: "list, diff, approve or reset" },
-      { syntax: "[names...]", summary: "names, URIs or server ids; for reset, one server id" },
+      {
+        syntax: "<action>",
+        summary: "list, diff, approve or reset",
+        values: ["list", "diff", "approve", "reset"],
+      },
+      { syntax: "[names...]", summary: "names, URIs or server ids; for reset, one server id", names: "server" },
     ],
     options: [{ flags: "--all", summary: "approve everything that is new or has changed" }, timeout, ...atHub],
     examples: ["toolcrib pins diff", "toolcrib pins approve files__read_file"],
@@ -421,6 +521,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "login",
+    group: "Operate",
     summary: "print a one-time link that opens the web page of a running hub",
     arguments: [],
     options: [
@@ -431,6 +532,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "approve",
+    group: "Guard",
     summary: "list the calls that wait for approval at a running hub, or answer one",
     arguments: [{ syntax: "[id]", summary: "id of the call, or a prefix of it; lists the waiting calls if omitted" }],
     options: [
@@ -450,10 +552,11 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "taint",
+    group: "Guard",
     summary:
       "list what sessions and memory-like servers of a running hub hold that anyone may have written, or clear it",
     arguments: [
-      { syntax: "[action]", summary: "clear" },
+      { syntax: "[action]", summary: "clear", values: ["clear"] },
       { syntax: "[what]", summary: "id of a session, or a prefix of it; or id of a memory-like server" },
     ],
     options: [
@@ -465,8 +568,9 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "audit",
+    group: "Guard",
     summary: "show audit records, or verify that they were not changed",
-    arguments: [{ syntax: "[action]", summary: "verify" }],
+    arguments: [{ syntax: "[action]", summary: "verify", values: ["verify"] }],
     options: [
       {
         flags: "--since <time>",
@@ -488,6 +592,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "backup",
+    group: "Operate",
     summary: "save the state of the home and the store to one file; hubs may keep running",
     arguments: [{ syntax: "<file>", summary: "file to write, such as toolcrib-backup.tar.gz" }],
     options: [
@@ -499,6 +604,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "restore",
+    group: "Operate",
     summary: "restore a backup",
     arguments: [{ syntax: "<file>", summary: "file written by `toolcrib backup`" }],
     options: [force("restore over existing state, which is moved aside")],
@@ -507,8 +613,9 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "export",
+    group: "Operate",
     summary: "export the config as a compose file or as Kubernetes manifests, with secrets as references",
-    arguments: [{ syntax: "<target>", summary: "compose or kubernetes" }],
+    arguments: [{ syntax: "<target>", summary: "compose or kubernetes", values: ["compose", "kubernetes"] }],
     options: [
       { flags: "--out <folder>", summary: "write the files into this folder" },
       { flags: "--image <image>", summary: "image of the gateway (default: toolcrib)" },
@@ -522,7 +629,23 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./export/export-command.ts")).run,
   },
   {
+    name: "completion",
+    group: "Operate",
+    summary: "print the script with which bash, zsh or fish completes commands, tools, servers and clients",
+    arguments: [
+      { syntax: "<shell>", summary: "bash, zsh or fish", values: ["bash", "zsh", "fish"] },
+      { syntax: "[words...]", summary: "for the scripts: after `words`, the command line so far" },
+    ],
+    options: [],
+    examples: [
+      'eval "$(toolcrib completion bash)"',
+      "toolcrib completion fish > ~/.config/fish/completions/toolcrib.fish",
+    ],
+    load: async () => (await import("./commands/completion.ts")).completionOf(COMMANDS),
+  },
+  {
     name: "schema",
+    group: "Operate",
     summary: "print the JSON Schema of the config, or of a skill's frontmatter",
     arguments: [],
     options: [{ flags: "--skill", summary: "print the schema of SKILL.md frontmatter" }],
@@ -530,6 +653,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "openapi",
+    group: "Operate",
     summary: "print the OpenAPI document of the HTTP API",
     arguments: [],
     options: [],

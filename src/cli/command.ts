@@ -15,8 +15,12 @@ export interface OptionEntry {
   readonly kind?: "list" | "milliseconds";
 }
 
+/** How `--help` arranges the commands. */
+export const COMMAND_GROUPS = ["Use tools", "Servers", "Clients", "Skills", "Guard", "Operate"] as const;
+
 export interface CommandEntry {
   readonly name: string;
+  readonly group: (typeof COMMAND_GROUPS)[number];
   readonly summary: string;
   /** As commander writes them: `<id>`, `[server]`, `[arguments...]`. */
   readonly arguments: readonly ArgumentEntry[];
@@ -35,6 +39,10 @@ export interface CommandEntry {
 export interface ArgumentEntry {
   readonly syntax: string;
   readonly summary: string;
+  /** All that it may be; for the completion of a shell. */
+  readonly values?: readonly string[];
+  /** The kind of names that it may be; for the completion of a shell. */
+  readonly names?: "tool" | "prompt" | "resource" | "server" | "client" | "skill";
 }
 
 /** Resolves with the exit code. Throws ToolcribError for everything that the user should see. */

@@ -10,6 +10,7 @@ import { styleText } from "node:util";
 import type { ErrorObject } from "../model/errors.ts";
 import { terminalJson, terminalLine, terminalText } from "../base/visible-text.ts";
 import { Redactor } from "../secrets/redactor.ts";
+import { Log } from "../telemetry/log.ts";
 import { clip, type Column, renderTable } from "./table.ts";
 
 /** The part of a stream that output needs. */
@@ -24,6 +25,8 @@ interface OutputOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly json: boolean;
   readonly quiet: boolean;
+  /** Everything on stderr is lines of a log in JSON. */
+  readonly jsonLog?: boolean;
   readonly redactor?: Redactor;
 }
 
@@ -35,6 +38,7 @@ export class Output {
   readonly #stdout: Sink;
   readonly #stderr: Sink;
   readonly #env: NodeJS.ProcessEnv;
+  readonly #log: Log | undefined;
   readonly #warned = new Set<string>();
   /** Marks painted text until it is written. It is random, so that text from a server cannot paint itself. */
   readonly #mark = `<${randomBytes(12).toString("hex")}`;
@@ -47,6 +51,10 @@ export class Output {
     this.#stdout = options.stdout;
     this.#stderr = options.stderr;
     this.#env = options.env;
+    const { jsonLog, quiet } = options;
+    const [write, mask] = [(line: string) => void this.#stderr.write(line), (text: string) => this.redactor.mask(text)];
+    this.#log =
+      jsonLog === true ? new Log({ format: "json", level: quiet ? "error" : "info", write, mask }) : undefined;
   }
 
   /** One or more lines of the result, for people. */
@@ -93,6 +101,7 @@ export class Output {
 
   /** Information beside the result. */
   note(text: string): void {
+    if (this.#log !== undefined) return this.#log.info(text);
     if (!this.quiet) this.#stderr.write(`${this.#clean(text)}\n`);
   }
 
@@ -100,10 +109,12 @@ export class Output {
   warn(text: string): void {
     if (this.quiet || this.#warned.has(text)) return;
     this.#warned.add(text);
+    if (this.#log !== undefined) return this.#log.warn(text);
     this.#stderr.write(`${this.#paintOn(this.#stderr, "yellow", "warning:")} ${this.#clean(text)}\n`);
   }
 
   labelled(style: Style, label: string, text: string): void {
+    if (this.#log !== undefined) return this.#log.info(`${label} ${text}`);
     if (!this.quiet) this.#stderr.write(`${this.#paintOn(this.#stderr, style, label)} ${this.#clean(text)}\n`);
   }
 
@@ -118,6 +129,7 @@ export class Output {
       this.value({ error: this.redactor.maskAll(error) });
       return;
     }
+    if (this.#log !== undefined) return this.#log.error(error.message, { code: error.code, hint: error.hint });
     this.#stderr.write(`${this.#paintOn(this.#stderr, "red", "error:")} ${this.#clean(error.message)}\n`);
     if (error.hint !== undefined) this.#stderr.write(`  ${this.#clean(error.hint)}\n`);
   }

@@ -3,9 +3,21 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import type { Scope } from "../model/caller.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
-import { type AttachedHub, type CommandEntry, exitCodeOf, Flags, type OptionEntry, type Terminal } from "./command.ts";
+import {
+  type AttachedHub,
+  COMMAND_GROUPS,
+  type CommandEntry,
+  exitCodeOf,
+  Flags,
+  type OptionEntry,
+  type Terminal,
+} from "./command.ts";
 import { COMMANDS } from "./command-table.ts";
 import { Output, type Sink } from "./output.ts";
+
+function isJsonLog(word: string, next: string | undefined): boolean {
+  return word === "--log-format" && next === "json";
+}
 
 const USAGE_EXIT = exitCodeOf("invalid_arguments");
 
@@ -20,6 +32,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
     env: terminal.env,
     json: beforeDashes.includes("--json"),
     quiet: beforeDashes.includes("--quiet"),
+    jsonLog: beforeDashes.some((word, at) => word === "--log-format=json" || isJsonLog(word, beforeDashes[at + 1])),
     redactor: terminal.redactor,
   });
   let exitCode = 0;
@@ -50,7 +63,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
   try {
     await program.parseAsync([...argv], { from: "user" });
   } catch (thrown) {
-    exitCode = report(thrown, out, program);
+    exitCode = report(thrown, out, program, argv);
   }
   await out.flush();
   return exitCode;
@@ -89,13 +102,17 @@ function buildProgram(stdout: Sink, start: Start): Command {
     .usage("<command> [options]")
     .version(VERSION, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
+    .helpCommand(false)
     .option("--json", "print only JSON on stdout")
     .option("--config <file>", "config file to use")
     .option("--quiet", "hide notes and warnings")
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeOut: (text) => void stdout.write(text), writeErr: () => undefined })
     .exitOverride();
-  for (const entry of COMMANDS) addCommand(program, entry, start);
+  for (const group of COMMAND_GROUPS) {
+    program.commandsGroup(`${group}:`);
+    for (const entry of COMMANDS.filter((each) => each.group === group)) addCommand(program, entry, start);
+  }
   return program;
 }
 
@@ -123,7 +140,7 @@ function parseMilliseconds(text: string): number {
 }
 
 /** Shows the error and returns its exit code. */
-function report(thrown: unknown, out: Output, program: Command): number {
+function report(thrown: unknown, out: Output, program: Command, argv: readonly string[]): number {
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return 0;
     if (thrown.code === "commander.help") {
@@ -131,7 +148,8 @@ function report(thrown: unknown, out: Output, program: Command): number {
       else out.note(program.helpInformation().trimEnd());
       return USAGE_EXIT;
     }
-    out.error(usageError(thrown).toObject());
+    const command = program.commands.find((each) => argv.includes(each.name()));
+    out.error(usageError(thrown, command).toObject());
     return USAGE_EXIT;
   }
   const error = asToolcribError(thrown);
@@ -140,10 +158,17 @@ function report(thrown: unknown, out: Output, program: Command): number {
 }
 
 /** Commander writes `error: …`, and a suggestion in parentheses on a second line. */
-function usageError(error: CommanderError): ToolcribError {
+function usageError(error: CommanderError, command: Command | undefined): ToolcribError {
   if (/unknown option '--(?:hub|token)/.test(error.message)) return notAtHub("This command");
   const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
   const hint = rest.join(" ").replace(/^\((.*)\)$/, "$1");
+  if (error.code === "commander.missingArgument" && command !== undefined) {
+    const usage = `Usage: toolcrib ${command.name()} ${command.usage()}`;
+    const example = COMMANDS.find(({ name }) => name === command.name())?.examples?.[0];
+    return new ToolcribError("invalid_arguments", `${first.charAt(0).toUpperCase()}${first.slice(1)}.`, {
+      hint: example === undefined ? usage : `${usage}, for example: ${example}`,
+    });
+  }
   return new ToolcribError("invalid_arguments", first.charAt(0).toUpperCase() + first.slice(1), {
     hint:
       hint === "" ? "Run toolcrib --help for the commands, or toolcrib <command> --help for the options of one." : hint,

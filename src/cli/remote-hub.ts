@@ -83,9 +83,9 @@ export class RemoteHub {
 
   #refusal(status: number, value: JsonObject | undefined): ToolcribError {
     const error = value?.["error"];
-    return isErrorObject(error)
-      ? new ToolcribError(error.code, error.message, { hint: error.hint })
-      : this.#noHub(status);
+    if (!isErrorObject(error)) return this.#noHub(status);
+    const hint = error.code === "unauthorized" ? "Give it with --token or TOOLCRIB_TOKEN." : error.hint;
+    return new ToolcribError(error.code, error.message, { hint });
   }
 
   #noHub(status: number): ToolcribError {

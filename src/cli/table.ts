@@ -6,12 +6,18 @@ import { terminalText } from "../base/visible-text.ts";
 const GAP = 2;
 /** Columns do not get narrower, so that their content stays distinguishable. */
 const MIN_COLUMN_WIDTH = 8;
+/** Columns that may be dropped are, before others get narrower than this. */
+const READABLE_WIDTH = 28;
 
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => string;
+  /** Its form on a terminal, if that is another. */
+  readonly short?: (row: Row) => string;
   /** Shrinks first if the table is too wide. */
   readonly shrink?: boolean;
+  /** Left out of a table that is too wide all the same, the lowest number first. */
+  readonly dropAt?: number;
 }
 
 interface TableOptions {
@@ -20,13 +26,14 @@ interface TableOptions {
   readonly paintTitle?: (text: string) => string;
 }
 
-/** The lines of the table, without trailing blanks. */
+/** The lines of the table, without trailing blanks. On a terminal, columns that say nothing are left out. */
 export function renderTable<Row>(
-  columns: readonly Column<Row>[],
+  given: readonly Column<Row>[],
   rows: readonly Row[],
   options: TableOptions = {},
 ): string[] {
-  const cells = rows.map((row) => columns.map((column) => firstLine(column.cell(row))));
+  const columns = options.width === undefined ? given : fittingColumns(given, rows, options.width);
+  const cells = rows.map((row) => columns.map((column) => textOf(column, row, options.width)));
   const wanted = columns.map((column, index) =>
     Math.max(textWidth(column.title), ...cells.map((line) => textWidth(line[index] ?? ""))),
   );
@@ -41,6 +48,29 @@ export function renderTable<Row>(
     ),
     ...cells.map((line) => renderLine(line, widths)),
   ];
+}
+
+function textOf<Row>({ cell, short = cell }: Column<Row>, row: Row, width: number | undefined): string {
+  return firstLine(width === undefined ? cell(row) : short(row));
+}
+
+function fittingColumns<Row>(all: readonly Column<Row>[], rows: readonly Row[], width: number): Column<Row>[] {
+  const isTelling = (column: Column<Row>): boolean =>
+    rows.length === 0 || rows.some((row) => !["", "-"].includes(textOf(column, row, width)));
+  const columns = all.filter(isTelling);
+  const leastWidth = (column: Column<Row>): number =>
+    Math.min(
+      column.shrink === true ? MIN_COLUMN_WIDTH : READABLE_WIDTH,
+      Math.max(textWidth(column.title), ...rows.map((row) => textWidth(textOf(column, row, width)))),
+    );
+  const droppable = columns.filter(({ dropAt }) => dropAt !== undefined);
+  droppable.sort((one, other) => (other.dropAt ?? 0) - (one.dropAt ?? 0));
+  while (columns.reduce((sum, column) => sum + leastWidth(column) + GAP, -GAP) > width) {
+    const dropped = droppable.pop();
+    if (dropped === undefined) break;
+    columns.splice(columns.indexOf(dropped), 1);
+  }
+  return columns;
 }
 
 function renderLine(line: readonly string[], widths: readonly number[]): string {

@@ -98,6 +98,13 @@ export interface AgentClient {
   write(serverId: string, server: WrittenServer): JsonObject | undefined;
   /** Matches the name that the client gives itself (`clientInfo.name`). For display: anyone can use any name. */
   readonly saysName: RegExp;
+  /** What the client makes of tool names before a model sees them; absent where it adds nothing, or that is not known. */
+  readonly toolNames?: {
+    /** @param entry The name of the server in the client's config. */
+    prefix(entry: string): string;
+    /** Stands for `__` in names, for a client that takes that for the end of its own prefix. */
+    readonly separator?: string;
+  };
   /** The key that names the variable of a bearer token, if the client has one. */
   readonly bearerVariable?: string;
   /** The client starts servers with only a part of its environment. */

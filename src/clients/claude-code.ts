@@ -20,6 +20,7 @@ export const claudeCode: AgentClient = {
   id: "claude-code",
   name: "Claude Code",
   saysName: /^claude-code/i,
+  toolNames: { prefix: (entry) => `mcp__${entry}__` },
   format: "jsonc",
   files: (machine) => [
     ...filesAt({ user: [ownFile], project: [".mcp.json"] })(machine),

@@ -51,3 +51,8 @@ export const CLIENTS: readonly AgentClient[] = [
 export function clientById(id: string): AgentClient | undefined {
   return CLIENTS.find((client) => client.id === id);
 }
+
+/** By `clientInfo.name`. Anyone can use any name. */
+export function clientThatSays(name: string): AgentClient | undefined {
+  return CLIENTS.find(({ saysName }) => saysName.test(name));
+}

@@ -19,6 +19,7 @@ export const codex: AgentClient = {
   id: "codex",
   name: "Codex CLI",
   saysName: /^codex/i,
+  toolNames: { prefix: (entry) => `mcp__${entry}__` },
   bearerVariable: "bearer_token_env_var",
   reducesEnvironment: true,
   format: "toml",

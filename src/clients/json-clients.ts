@@ -210,6 +210,7 @@ export const geminiCli = jsonClient({
   name: "Gemini CLI",
   reducesEnvironment: true,
   saysName: /^gemini-cli/i,
+  toolNames: { prefix: (entry) => `mcp_${entry}_` },
   files: filesAt({ user: [below(geminiFolder, "settings.json")], project: [".gemini/settings.json"] }),
   traces: (machine) => [geminiFolder(machine)],
   rules: geminiRules,
@@ -497,6 +498,7 @@ export const opencode: AgentClient = {
   id: "opencode",
   name: "OpenCode",
   saysName: /^opencode/i,
+  toolNames: { prefix: (entry) => `${entry}_` },
   format: "jsonc",
   files: filesAt({
     user: [

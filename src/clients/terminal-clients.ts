@@ -22,6 +22,7 @@ export const qwenCode = jsonClient({
   id: "qwen-code",
   name: "Qwen Code",
   saysName: /^qwen/i,
+  toolNames: { prefix: (entry) => `mcp__${entry}__` },
   files: filesAt({ user: [below(qwenFolder, "settings.json")], project: [".qwen/settings.json"] }),
   traces: (machine) => [qwenFolder(machine)],
   rules: geminiRules,
@@ -45,6 +46,7 @@ export const kilo: AgentClient = {
   id: "kilo",
   name: "Kilo",
   saysName: /^kilo/i,
+  toolNames: { prefix: (entry) => `${entry}_` },
   format: "jsonc",
   files: filesAt({
     user: [
@@ -151,6 +153,8 @@ export const grok: AgentClient = {
   id: "grok",
   name: "Grok",
   saysName: /^grok/i,
+  // It takes the first `__` for the end of its prefix, and drops tools that have another one.
+  toolNames: { prefix: (entry) => `${entry}__`, separator: "-" },
   format: "toml",
   files: filesAt({ user: [below(grokFolder, "config.toml")], project: [".grok/config.toml"] }),
   traces: (machine) => [grokFolder(machine)],

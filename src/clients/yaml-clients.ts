@@ -85,6 +85,7 @@ export const goose: AgentClient = {
   id: "goose",
   name: "goose",
   saysName: /^goose/i,
+  toolNames: { prefix: (entry) => `${entry}__` },
   format: "yaml",
   files: filesAt({ user: [below(gooseFolder, "config.yaml")] }),
   traces: (machine) => [gooseFolder(machine)],

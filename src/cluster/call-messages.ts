@@ -3,7 +3,7 @@
  * call is one packet or several; each has the next number, so that a lost one is noticed.
  */
 import type { Clock } from "../base/clock.ts";
-import { ToolcribError } from "../model/errors.ts";
+import { CHECK_BEFORE_RETRY, OUTCOME_UNKNOWN, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { decodeError, encodeError } from "./cluster.ts";
 import type { NatsLink } from "./nats-link.ts";
@@ -233,9 +233,7 @@ export function notSent(message: string, hint?: string): ToolcribError {
 
 /** Whether it ran is not known: it must not be sent again. */
 export function outcomeUnknown(why: string): ToolcribError {
-  return new ToolcribError("server_unavailable", `${why} Whether the call ran is not known.`, {
-    hint: "See what it did before you call again.",
-  });
+  return new ToolcribError("server_unavailable", `${why} ${OUTCOME_UNKNOWN}`, { hint: CHECK_BEFORE_RETRY });
 }
 
 export function cancelled(): ToolcribError {

@@ -23,6 +23,13 @@ export function renderConfigDocs(): string {
       ...authSections(entry.properties?.["auth"]),
       "### `tools` of a server",
       table(entry.properties?.["tools"]),
+      "### `overrides`",
+      "By the name of the tool, here and below roles and views: see [overrides.md](overrides.md).",
+      table(valuesOf(entry.properties?.["overrides"])),
+      "#### `overrides.<tool>.parameters`",
+      table(valuesOf(valuesOf(entry.properties?.["overrides"])?.properties?.["parameters"])),
+      "#### `overrides.<tool>.output`",
+      table(valuesOf(entry.properties?.["overrides"])?.properties?.["output"]),
       "## `env` of the file",
       "A server's own `inherit`, which can also be written as a list under its `env`, takes precedence. The default list is in " +
         "[servers.md](servers.md#what-a-child-process-gets).",
@@ -39,6 +46,9 @@ export function renderConfigDocs(): string {
       "## `roles`",
       "Each key is the name of a role. A role only narrows: see [policy.md](policy.md).",
       table(valuesOf(config.properties?.["roles"])),
+      "## `views`",
+      "Each key is the name of a view: see [overrides.md](overrides.md#views).",
+      table(valuesOf(config.properties?.["views"])),
       "## `guard`",
       'A profile, such as `"guard": "balanced"`, or an object that may name one and change single keys of it. See ' +
         "[security.md](security.md), [pins.md](pins.md) and [policy.md](policy.md).",

@@ -3,7 +3,13 @@ import { isIP } from "node:net";
 import { isLoopback } from "../base/network-address.ts";
 import { clusterOf, type Config, type ModelSetting } from "../model/config.ts";
 import type { Diagnostic } from "../model/loaded-config.ts";
-import { type SandboxEntry, sandboxImageOf, sandboxKindOf, type ServerEntry } from "../model/server-spec.ts";
+import {
+  fixedValues,
+  type SandboxEntry,
+  sandboxImageOf,
+  sandboxKindOf,
+  type ServerEntry,
+} from "../model/server-spec.ts";
 import { isCredentialName, isPlainText } from "../secrets/credential-names.ts";
 import { findReferences, type Reference } from "../secrets/secret-references.ts";
 import type { ConfigDocument, ConfigPath } from "./config-document.ts";
@@ -51,6 +57,9 @@ export function serverWarnings(document: ConfigDocument, path: ConfigPath, entry
     for (const [key, value] of Object.entries(entry[where] ?? {})) {
       if (isCredentialName(key)) warnings.plaintext([where, key], value);
     }
+  }
+  for (const { path: at, value } of fixedValues(entry.overrides)) {
+    if (typeof value === "string" && isCredentialName(at[2] ?? "")) warnings.plaintext(["overrides", ...at], value);
   }
   if (auth?.type === "bearer") warnings.plaintext(["auth", "token"], auth.token);
   if (auth?.type === "api-key") warnings.plaintext(["auth", "key"], auth.key);

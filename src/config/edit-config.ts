@@ -7,7 +7,7 @@ import { withLock } from "../files/lock-file.ts";
 import { realTarget, writeAtomic } from "../files/write-atomic.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { ServerEntrySchema, ServerIdSchema, type ServerEntryInput } from "../model/server-spec.ts";
+import { ServerEntrySchema, ServerIdSchema, type ServerEntryInput, type ToolOverride } from "../model/server-spec.ts";
 import { ConfigDocument, invalidConfigError, renderDiagnostic } from "./config-document.ts";
 import { serverProblems } from "./config-rules.ts";
 import { entryNode } from "./config-schema.ts";
@@ -110,6 +110,29 @@ export async function setEnabled(
 /** Adds an exception to the `ask` list at `path`, so that `entry`, an exact one, no longer needs approval. */
 export async function addAskException(file: string, path: readonly string[], entry: string): Promise<EditResult> {
   return edit(file, {}, (text) => appendItem(text, path, `!${entry}`));
+}
+
+/**
+ * Sets the override of a tool; undefined takes it out.
+ * @param owner The path of the server, role or view that it belongs to, which must be there.
+ */
+export async function setOverride(
+  file: string,
+  owner: readonly string[],
+  tool: string,
+  override: ToolOverride | undefined,
+  options: EditOptions = {},
+): Promise<EditResult> {
+  const path = [...owner, "overrides"];
+  return edit(file, options, (text) => {
+    let found: unknown = ConfigDocument.parse(file, text).value;
+    for (const key of owner) found = isJsonObject(found) && Object.hasOwn(found, key) ? found[key] : undefined;
+    if (!isJsonObject(found)) throw new ToolcribError("not_found", `${file} has no ${owner.join(".")}`);
+    if (override !== undefined) return setProperty(text, [...path, tool], override);
+    const { overrides } = found;
+    const isLast = isJsonObject(overrides) && Object.keys(overrides).every((name) => name === tool);
+    return isLast ? removeProperty(text, path) : removeProperty(text, [...path, tool]);
+  });
 }
 
 export interface PathEdit {

@@ -7,7 +7,7 @@ import { showHidden } from "../base/visible-text.ts";
 import type { Config } from "../model/config.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Diagnostic, LoadedConfig, ProjectReading } from "../model/loaded-config.ts";
-import type { ServerSpec } from "../model/server-spec.ts";
+import { fixedValues, type Overrides, type ServerSpec } from "../model/server-spec.ts";
 import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK } from "../secrets/mask.ts";
 import { withServerDefaults } from "./server-defaults.ts";
@@ -90,7 +90,9 @@ function unusedKeys(written: JsonObject): string[] {
 
 /** Others are reported as unknown keys already. */
 function isKnownKey(key: string): boolean {
-  return ["workspaceDir", "audit", "env", "http", "hub", "sessions", "store", "containers", "cluster"].includes(key);
+  return [
+    ...["workspaceDir", "audit", "env", "http", "hub", "sessions", "store", "containers", "cluster", "views"],
+  ].includes(key);
 }
 
 type Warn = (path: string, message: string) => void;
@@ -118,11 +120,14 @@ function projectServers(
       return [];
     }
     // What the project's own `env.inherit` and `start` say does not count.
-    const { trust, tags, hubInherit: _hubInherit, hubStart: _hubStart, ...rest } = spec;
+    const { trust, tags, overrides, hubInherit: _hubInherit, hubStart: _hubStart, ...rest } = spec;
     if (trust === "trusted") warn(`${place}.trust`, 'a project cannot call its servers "trusted"; it is "untrusted"');
     const keepsTags = tags !== undefined && !hasTagRules;
     if (tags !== undefined && !keepsTags) warn(`${place}.tags`, "not used, because rules of your own config name tags");
-    return [{ ...rest, trust: "untrusted", ...(keepsTags ? { tags } : {}), fromProject: true }];
+    const shapes = overrides && {
+      overrides: withoutAnnotations(overrides, (path, message) => warn(`${place}.${path}`, message)),
+    };
+    return [{ ...rest, ...shapes, trust: "untrusted", ...(keepsTags ? { tags } : {}), fromProject: true }];
   });
   const sandboxed = withHubSandbox({ file, servers: own }, base.config, warnings);
   const merged = mergeLayers([{ file: base.file ?? "library", servers: base.servers }, sandboxed], warnings);
@@ -132,6 +137,16 @@ function projectServers(
   const late = added.slice(Math.max(0, room)).map(({ id }) => id);
   warn("mcpServers", `limits.servers is ${base.config.limits.servers}; left out: ${late.join(", ")}`);
   return added.slice(0, Math.max(0, room));
+}
+
+/** Hints that a config corrects are believed, and a project's servers are not trusted. */
+function withoutAnnotations(overrides: Overrides, warn: Warn): Overrides {
+  return Object.fromEntries(
+    Object.entries(overrides).map(([tool, { annotations, ...rest }]) => {
+      if (annotations !== undefined) warn(`overrides.${tool}`, "a project cannot correct annotations");
+      return [tool, rest];
+    }),
+  );
 }
 
 /** Roles that only the project has see the project's servers and nothing else. */
@@ -156,13 +171,15 @@ function projectRoles(
 
 function smallerLimits(limits: Config["limits"], written: unknown): Config["limits"] {
   if (!isJsonObject(written)) return limits;
-  const entries = Object.entries(limits).map(([key, value]): [string, number] => {
+  // A limit that the base does not have is infinite.
+  const { callsPerMinute = Infinity, ...others } = limits;
+  const entries = Object.entries({ callsPerMinute, ...others }).map(([key, value]): [string, number] => {
     const wanted = written[key];
     // How many servers there may be was looked at for each config by itself.
     return [key, key !== "servers" && typeof wanted === "number" ? Math.min(value, wanted) : value];
   });
   // The same keys as before, with numbers as before.
-  return Object.fromEntries(entries) as Config["limits"];
+  return Object.fromEntries(entries.filter(([, value]) => value !== Infinity)) as Config["limits"];
 }
 
 function stricterGuard(base: LoadedConfig, entry: unknown, warn: Warn): Config["guard"] {
@@ -237,7 +254,11 @@ function describeStart(spec: ServerSpec): string {
   const texts = Object.entries(auth).flatMap(([key, value]) =>
     typeof value === "string" ? [[`auth.${key}`, value] as const] : [],
   );
-  const values = [...Object.entries(env), ...Object.entries(headers), ...texts].map(([name, value]) => {
+  const fixed = fixedValues(spec.overrides).map(({ path, value }): [string, string] => [
+    `${path[0]}.${path[2]}`,
+    typeof value === "string" ? value : (JSON.stringify(value) ?? ""),
+  ]);
+  const values = [...Object.entries(env), ...Object.entries(headers), ...texts, ...fixed].map(([name, value]) => {
     const isSecret = (isCredentialName(name) || name === "auth.key") && isPlainText(value);
     return `${name}=${isSecret ? MASK : quoted(value)}`;
   });

@@ -18,8 +18,39 @@ export const ToolInfoSchema = z
     fingerprint: z.string(),
     pin: z.enum(PIN_STATES),
     quarantined: z.string().optional().describe("Why it is not offered."),
+    original: z
+      .object({
+        name: z.string().describe("The public name that it has without overrides."),
+        title: z.string().optional(),
+        description: z.string().optional(),
+        inputSchema: Definition.optional().describe("Left out with `fields=summary`."),
+        outputSchema: Definition.optional(),
+        annotations: Definition.optional(),
+        fingerprint: z.string().describe("The one that pins compare."),
+      })
+      .optional()
+      .describe("The server's own definition, if the config overrides it."),
   })
   .meta({ id: "Tool" });
+
+const PricedDefinitionSchema = z.object({
+  name: z.string().describe("The public name."),
+  definition: Definition.describe("The definition in the words of MCP."),
+  tokens: z.int().describe("About what it costs a model to have it."),
+});
+
+export const OverriddenToolSchema = z
+  .object({
+    server: z.string(),
+    tool: z.string().describe("Its name at the server."),
+    override: Definition,
+    original: PricedDefinitionSchema,
+    effective: PricedDefinitionSchema,
+    misfit: z.string().optional().describe("Why the override does not fit the server's definition."),
+    where: z.string().describe("The file or store in which its server is written."),
+    saved: z.boolean(),
+  })
+  .meta({ id: "OverriddenTool" });
 
 export const ResourceInfoSchema = z
   .object({

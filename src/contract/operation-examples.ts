@@ -3,7 +3,7 @@ import type { Approval, SessionInfo } from "./activity-schemas.ts";
 import type { ToolInfo } from "./catalog-schemas.ts";
 import type { InputOf, OperationName, OutputOf } from "./operations.ts";
 import type { ServerDetail } from "./server-schemas.ts";
-import type { SkillInfo } from "./skill-schemas.ts";
+import type { SkillInfo, SkillManifestInfo } from "./skill-schemas.ts";
 
 const FILE = "/home/ada/toolcrib.json";
 
@@ -74,26 +74,46 @@ const READ: ToolInfo = {
 
 const NOTHING = { bins: [], anyBins: [], env: [], config: [], os: [] };
 const FOLDER = "/home/ada/.openclaw/workspace/skills";
+const ID = "openclaw-skill-weather";
+const MANIFEST: SkillManifestInfo = {
+  id: ID,
+  name: "weather",
+  version: "1.2.0",
+  author: "OpenClaw Community",
+  description: "Tells the weather of a place.",
+  category: "tools",
+  icon: "\u{26C5}",
+  keywords: ["imported", "openclaw"],
+  tools: [{ name: "skill__weather", description: "Tells the weather of a place." }],
+  source: "openclaw",
+  from: FOLDER,
+  sourcePath: `${FOLDER}/weather`,
+};
 const IMPORTED = {
-  skillId: "weather",
+  skillId: ID,
   name: "weather",
   path: `${FOLDER}/weather`,
-  warnings: [],
+  manifest: MANIFEST,
+  warnings: [{ code: "MISSING_ENV", message: "The environment variable WEATHER_KEY is not set." }],
   dependenciesMet: false,
 };
 
 const WEATHER: SkillInfo = {
-  id: "weather",
+  id: ID,
   name: "weather",
   description: "Tells the weather of a place.",
-  source: `${FOLDER}/weather`,
+  source: "openclaw",
+  from: FOLDER,
+  status: "missing",
+  icon: MANIFEST.icon,
+  keywords: MANIFEST.keywords,
   kind: "imported",
   dialect: "openclaw",
   version: "1.2.0",
   removable: true,
   importedAt: "2026-11-16T08:10:00.000Z",
   requires: { ...NOTHING, bins: ["curl"], env: ["WEATHER_KEY"] },
-  missing: { ...NOTHING, env: ["WEATHER_KEY"] },
+  missing: { ...NOTHING, env: ["WEATHER_KEY"], servers: [] },
   dependenciesMet: false,
   servers: [],
   warnings: [],
@@ -298,6 +318,34 @@ export const EXAMPLES: Examples = {
       total: 1,
     },
   },
+  overrideTool: {
+    input: { name: "files__read_text_file", override: { parameters: { path: { fixed: "notes.txt" } } }, save: false },
+    output: {
+      server: "files",
+      tool: "read_text_file",
+      override: { parameters: { path: { fixed: "notes.txt" } } },
+      original: {
+        name: "files__read_text_file",
+        definition: {
+          name: "read_text_file",
+          description: "Read a file.",
+          inputSchema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+        },
+        tokens: 43,
+      },
+      effective: {
+        name: "files__read_text_file",
+        definition: {
+          name: "read_text_file",
+          description: "Read a file.",
+          inputSchema: { type: "object", properties: {} },
+        },
+        tokens: 29,
+      },
+      where: "/home/ada/.toolcrib/toolcrib.json",
+      saved: false,
+    },
+  },
   changePins: {
     input: { action: "approve", serverId: "files", tool: "read_text_file" },
     output: { changed: [{ server: "files", kind: "tool", tool: "read_text_file" }] },
@@ -305,7 +353,7 @@ export const EXAMPLES: Examples = {
 
   listSkills: { input: { kind: "imported" }, output: { skills: [WEATHER], total: 1 } },
   getSkill: {
-    input: { skillId: "weather" },
+    input: { skillId: ID },
     output: {
       skill: {
         ...WEATHER,
@@ -318,8 +366,14 @@ export const EXAMPLES: Examples = {
     },
   },
   getInstructions: {
-    input: { skillId: "weather" },
-    output: { skillId: "weather", name: "weather", instructions: INSTRUCTIONS },
+    input: { skillId: ID },
+    output: {
+      skillId: ID,
+      name: "weather",
+      path: "/home/ada/.toolcrib/skills/files/openclaw-skill-weather/4f1c0de2a8b35d76-1f6a2c9e",
+      instructions: INSTRUCTIONS,
+      manifest: MANIFEST,
+    },
   },
   skillPlaces: { input: {}, output: { places: [{ path: FOLDER, label: "OpenClaw workspace", exists: true }] } },
   scanSkills: {
@@ -330,6 +384,7 @@ export const EXAMPLES: Examples = {
           name: "weather",
           description: WEATHER.description,
           path: `${FOLDER}/weather`,
+          source: "openclaw",
           dialect: "openclaw",
           status: "new",
           requires: WEATHER.requires,
@@ -348,7 +403,7 @@ export const EXAMPLES: Examples = {
     input: { path: "~/.openclaw/workspace/skills", only: [`${FOLDER}/weather`], dryRun: false },
     output: { imported: [IMPORTED], unchanged: [], failed: [], totalScanned: 1 },
   },
-  removeSkill: { input: { skillId: "weather" }, output: { skillId: "weather", name: "weather" } },
+  removeSkill: { input: { skillId: ID }, output: { skillId: ID, name: "weather" } },
 
   overview: {
     input: {},

@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { Scope } from "../model/caller.ts";
 import { ERROR_TABLE, type ErrorCode } from "../model/errors.ts";
 import { ServerIdSchema } from "../model/server-spec.ts";
+import { SKILL_SOURCES } from "../model/skill.ts";
 import {
   ANSWERS,
   ApprovalSchema,
@@ -21,6 +22,7 @@ import {
 import {
   PinKindSchema,
   PinNameSchema,
+  OverriddenToolSchema,
   PinSchema,
   PromptInfoSchema,
   ResourceInfoSchema,
@@ -41,6 +43,7 @@ import {
   SkillInfoSchema,
   SkillPlaceSchema,
   SkillScanSchema,
+  SkillManifestSchema,
 } from "./skill-schemas.ts";
 
 export interface Operation<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
@@ -179,6 +182,19 @@ export const OPERATIONS = {
     }),
     output: ResultSchema,
   }),
+  overrideTool: operation({
+    scope: "admin",
+    summary: "Shows what an override makes of a server's tool, or saves it.",
+    input: z.strictObject({
+      name: Id.describe("The public name of the tool, with or without its override."),
+      override: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .describe("Instead of the present one, as in `overrides` of the config; `{}` for none."),
+      save: z.boolean().default(false).describe("Writes it where the server is written, and applies it."),
+    }),
+    output: OverriddenToolSchema,
+  }),
   listResources: operation({
     scope: "read",
     summary: "Resources and templates that the caller sees.",
@@ -201,7 +217,12 @@ export const OPERATIONS = {
   listSkills: operation({
     scope: "read",
     summary: "Skills that the caller sees.",
-    input: z.strictObject({ ...Paged, q: Query, kind: z.enum(["imported", "folder", "server"]).optional() }),
+    input: z.strictObject({
+      ...Paged,
+      q: Query,
+      kind: z.enum(["imported", "folder", "server"]).optional(),
+      source: z.enum(SKILL_SOURCES).optional(),
+    }),
     output: z.object({ skills: z.array(SkillInfoSchema), total: z.int(), nextCursor: NextCursor }),
   }),
   getSkill: operation({
@@ -214,7 +235,13 @@ export const OPERATIONS = {
     scope: "read",
     summary: "The instructions that an agent reads when it uses the skill.",
     input: z.strictObject({ skillId: Id }),
-    output: z.object({ skillId: z.string(), name: z.string(), instructions: z.string() }),
+    output: z.object({
+      skillId: z.string(),
+      name: z.string(),
+      path: z.string().optional().describe("The skill's own folder, if it is on the hub's machine."),
+      instructions: z.string(),
+      manifest: SkillManifestSchema,
+    }),
   }),
   skillPlaces: operation({
     scope: "admin",
@@ -236,6 +263,10 @@ export const OPERATIONS = {
       only: z.array(z.string()).max(10_000).optional().describe("Paths of the chosen ones, as the scan returns them."),
       force: Flag.default(false).describe("Import what the scan refuses, and replace a skill from another source."),
       dryRun: Flag.default(false),
+      as: z
+        .literal("openclaw")
+        .optional()
+        .describe("Import them as skills of OpenClaw, with ids that begin with `openclaw-skill-`, whatever they say."),
     }),
     output: SkillImportReportSchema,
   }),

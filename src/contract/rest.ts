@@ -38,6 +38,7 @@ export const REST_ROUTES = [
   { operation: "listTools", method: "GET", path: "/mcp/tools", from: "query" },
   { operation: "listTools", method: "GET", path: "/mcp/tools/{serverId}", from: "query" },
   { operation: "callTool", method: "POST", path: "/mcp/tools/{toolName}/call", from: "arguments" },
+  { operation: "overrideTool", method: "POST", path: "/mcp/overrides", from: "body" },
   { operation: "listResources", method: "GET", path: "/mcp/resources", from: "query" },
   { operation: "readResource", method: "POST", path: "/mcp/resources/read", from: "body" },
   { operation: "listPrompts", method: "GET", path: "/mcp/prompts", from: "query" },

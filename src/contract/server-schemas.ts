@@ -58,7 +58,8 @@ export const ServerInfoSchema = z
     users: z.object({ connections: z.int(), connected: z.int() }).optional(),
     sessions: z.object({ connections: z.int(), connected: z.int() }).optional(),
     node: z.string().optional().describe("In a cluster: the node that runs its program, by name."),
-    restart: z.object({ attempt: z.int(), nextAt: z.string() }).optional(),
+    restart: z.object({ attempt: z.int(), nextAt: z.string(), delayMs: z.number() }).optional(),
+    attempts: z.int().optional().describe("In state `failed`: after how many restarts in a row it was given up."),
   })
   .meta({ id: "Server" });
 

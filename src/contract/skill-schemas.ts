@@ -1,9 +1,15 @@
 /** Skills as the HTTP contract shows them. */
 import { z } from "zod";
+import { SKILL_SOURCES } from "../model/skill.ts";
 
 const Texts = z.array(z.string());
 
 const NeedsSchema = z.object({ bins: Texts, anyBins: Texts, env: Texts, config: Texts, os: Texts });
+
+const MissingSchema = NeedsSchema.extend({ servers: Texts.describe("Required MCP servers that are not set up.") });
+
+const SourceSchema = z.enum(SKILL_SOURCES).describe("What it was written for.");
+const From = z.string().describe("Where it came from: a path, a URL, or `server:<id>`.");
 
 const WarningSchema = z.object({ code: z.string(), message: z.string(), line: z.int().optional() });
 
@@ -20,7 +26,16 @@ export const SkillInfoSchema = z
     id: z.string(),
     name: z.string(),
     description: z.string(),
-    source: z.string().describe("Its source: a path, a URL, or `server:<id>`."),
+    source: SourceSchema,
+    from: From,
+    status: z
+      .enum(["ready", "needs_setup", "missing", "broken"])
+      .describe(
+        "`needs_setup`: MCP servers are to be set up. `missing`: something else is. `broken`: it cannot be read.",
+      ),
+    setup: z.string().optional().describe("The command that sets up its servers."),
+    icon: z.string().optional(),
+    keywords: Texts,
     kind: z
       .enum(["imported", "folder", "server"])
       .describe("Imported into the home, from a folder of the config, or from a server."),
@@ -30,7 +45,7 @@ export const SkillInfoSchema = z
     removable: z.boolean(),
     importedAt: z.string().optional(),
     requires: NeedsSchema,
-    missing: NeedsSchema,
+    missing: MissingSchema,
     dependenciesMet: z.boolean(),
     servers: z.array(z.object({ name: z.string(), present: z.boolean() })).describe("MCP servers that it needs."),
     warnings: z.array(WarningSchema),
@@ -52,10 +67,11 @@ export const ScannedSkillSchema = z
     name: z.string(),
     description: z.string(),
     path: z.string(),
+    source: SourceSchema,
     dialect: z.string(),
     status: z.enum(["new", "updated", "unchanged", "refused", "conflict"]).describe("The effect of importing it."),
     requires: NeedsSchema,
-    missing: NeedsSchema,
+    missing: MissingSchema,
     dependenciesMet: z.boolean(),
     otherOs: z.boolean().describe("It is for another operating system."),
     warnings: z.array(WarningSchema),
@@ -72,12 +88,31 @@ export const SkillFailureSchema = z
   })
   .meta({ id: "SkillFailure" });
 
+export const SkillManifestSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    version: z.string(),
+    author: z.string(),
+    description: z.string(),
+    category: z.string(),
+    icon: z.string(),
+    keywords: Texts,
+    tools: z.array(z.object({ name: z.string(), description: z.string() })),
+    source: SourceSchema,
+    from: From,
+    sourcePath: z.string().describe("The folder that it was read from."),
+  })
+  .meta({ id: "SkillManifest" });
+
 export const ImportedSkillSchema = z
   .object({
     skillId: z.string(),
     name: z.string(),
-    path: z.string(),
-    warnings: z.array(WarningSchema),
+    path: z.string().describe("The skill's own folder."),
+    manifest: SkillManifestSchema,
+    instructions: z.string().optional().describe("The text of its SKILL.md; only where one skill was imported."),
+    warnings: z.array(WarningSchema).describe("What the reader noticed, and what is missing on the hub's machine."),
     dependenciesMet: z.boolean(),
   })
   .meta({ id: "ImportedSkill" });
@@ -110,4 +145,5 @@ export type SkillDetail = z.output<typeof SkillDetailSchema>;
 export type ScannedSkill = z.output<typeof ScannedSkillSchema>;
 export type ImportedSkill = z.output<typeof ImportedSkillSchema>;
 export type SkillFailure = z.output<typeof SkillFailureSchema>;
+export type SkillManifestInfo = z.output<typeof SkillManifestSchema>;
 export type SkillPlace = z.output<typeof SkillPlaceSchema>;

@@ -125,12 +125,12 @@ export const COMMANDS = {
   "skills.list": { operation: "listSkills", event: "skills.import.list", preset: { limit: 1000 } },
   "skills.remove": { operation: "removeSkill" },
   "skills.getInstructions": { operation: "getInstructions" },
-  "openclaw.importSkill": { operation: "importSkills" },
-  "openclaw.importDirectory": { operation: "importSkills", fields: { dirPath: "path" } },
+  "openclaw.importSkill": { operation: "importSkills", preset: { as: "openclaw" } },
+  "openclaw.importDirectory": { operation: "importSkills", fields: { dirPath: "path" }, preset: { as: "openclaw" } },
   "openclaw.listImported": {
     operation: "listSkills",
     event: "openclaw.import.list",
-    preset: { limit: 1000, kind: "imported" },
+    preset: { limit: 1000, kind: "imported", source: "openclaw" },
   },
   "openclaw.removeImport": { operation: "removeSkill" },
   "openclaw.getInstructions": { operation: "getInstructions" },
@@ -155,11 +155,15 @@ const CallStarted = z.object({
 
 const ServerChange = z.object({ serverId: z.string(), server: ServerInfoSchema });
 const SessionOfDoor = z.object({ id: z.string(), door: z.string() });
-const SkillImported = ImportedSkillSchema.omit({ path: true });
+const SkillImported = ImportedSkillSchema.omit({ path: true, manifest: true, instructions: true });
 const BatchImported = z.object({
-  imported: z.array(ImportedSkillSchema),
-  failed: z.array(SkillFailureSchema),
+  imported: z.int().describe("How many are new or updated."),
+  failed: z.int(),
   totalScanned: z.int(),
+  skills: z
+    .array(ImportedSkillSchema.omit({ manifest: true, instructions: true }))
+    .describe("Those that were imported."),
+  failures: z.array(SkillFailureSchema),
 });
 /** A list event is one page, like the reply that it comes with. */
 const Page = { total: z.int().optional(), nextCursor: z.string().optional() };
@@ -228,12 +232,20 @@ export const EVENTS = {
     "The tools, sent to the client that asked.",
     z.object({ tools: z.array(ToolInfoSchema), ...Page }),
   ),
-  "openclaw.skill.imported": event("read", "A skill was imported.", SkillImported),
-  "openclaw.batch.imported": event("read", "Skills of a folder were imported.", BatchImported),
+  "openclaw.skill.imported": event("read", "A skill was imported as one of OpenClaw.", SkillImported),
+  "openclaw.batch.imported": event(
+    "read",
+    "Skills of a folder were imported. An event for each comes before it.",
+    BatchImported,
+  ),
   "openclaw.import.list": event("read", "The skills, sent to the client that asked.", ImportList),
   "openclaw.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
   "skills.skill.imported": event("read", "A skill was imported.", SkillImported),
-  "skills.batch.imported": event("read", "Skills of a folder were imported.", BatchImported),
+  "skills.batch.imported": event(
+    "read",
+    "Skills of a folder were imported. An event for each comes before it.",
+    BatchImported,
+  ),
   "skills.import.list": event("read", "The skills, sent to the client that asked.", ImportList),
   "skills.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
   "skills.changed": event("read", "The offered skills have changed.", z.object({})),
@@ -253,6 +265,20 @@ export const EVENTS = {
       durationMs: z.number(),
       resultBytes: z.number(),
       findings: z.array(z.string()),
+    }),
+  ),
+  "guard.suspicious": event(
+    "admin",
+    "The result of a call has suspicious content, or forged boundary markers that were replaced.",
+    z.object({
+      callId: z.string(),
+      session: z.string(),
+      name: z.string(),
+      serverId: z.string(),
+      mcpName: z.string(),
+      kinds: z.array(z.string()),
+      forgedMarkers: z.int(),
+      blocked: z.boolean(),
     }),
   ),
   "session.opened": event("admin", "A session was opened.", SessionOfDoor),

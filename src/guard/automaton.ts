@@ -91,6 +91,11 @@ interface Tree {
   readonly sibling: Uint32Array;
 }
 
+interface Word {
+  readonly text: string;
+  readonly concept: number;
+}
+
 /** All in lists of numbers: as objects, its states and words would take several times as much. */
 class Automaton {
   readonly #classes = new Uint16Array(0x10000).fill(UNKNOWN);
@@ -114,7 +119,7 @@ class Automaton {
   /** Where a state leads by each class: the first index of the next state's row, inverted where a word ends there. */
   readonly #table: Int32Array | undefined;
 
-  constructor(words: readonly { readonly text: string; readonly concept: number }[]) {
+  constructor(words: readonly Word[]) {
     let most = 1;
     for (const { text } of words) {
       most += text.length;
@@ -322,12 +327,14 @@ function isEscape(text: string, at: number): boolean {
 /** Words of Latin letters and all others: one table for both would be a hundred times as wide. */
 export class WordTable {
   readonly #latin: Automaton;
-  readonly #others: Automaton;
+  /** Made when a text first has other letters: many hubs never meet one. */
+  #others: Automaton | undefined;
+  #otherWords: readonly Word[];
 
   /** @param words alternatives separated by `|`, by concept */
   constructor(words: Iterable<readonly [concept: number, alternatives: string]>) {
-    const latin: { text: string; concept: number }[] = [];
-    const others: { text: string; concept: number }[] = [];
+    const latin: Word[] = [];
+    const others: Word[] = [];
     for (const [concept, alternatives] of words) {
       for (const alternative of alternatives.split("|")) {
         const text = foldWord(alternative);
@@ -335,7 +342,7 @@ export class WordTable {
       }
     }
     this.#latin = new Automaton(latin);
-    this.#others = new Automaton(others);
+    this.#otherWords = others;
   }
 
   /** Words in the order of their ends. */
@@ -353,13 +360,23 @@ export class WordTable {
       return false;
     };
     let isStopped = false;
-    this.#others.scan(text, (concept, start, end) => (isStopped = catchUp(end) || visit(concept, start, end)));
+    this.#othersTable().scan(text, (concept, start, end) => (isStopped = catchUp(end) || visit(concept, start, end)));
     if (!isStopped) catchUp(Infinity);
+  }
+
+  #othersTable(): Automaton {
+    this.#others ??= new Automaton(this.#otherWords);
+    this.#otherWords = [];
+    return this.#others;
   }
 }
 
+/** As most words are written: nothing to fold. */
+const FOLDED = /^[a-z]+(?: [a-z]+)*\*?$/;
+
 /** A word as the automaton sees it. */
 function foldWord(word: string): string {
+  if (FOLDED.test(word)) return word;
   const isStem = word.endsWith("*");
   let plain = "";
   for (const unit of normalise(word).text.replace(/\*$/, ""))

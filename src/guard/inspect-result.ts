@@ -7,7 +7,7 @@ import { resultBytes } from "./result-size.ts";
 import { mapTexts, type ResultTexts, rewriteTexts, textsOf } from "./result-texts.ts";
 import type { Place, Sensitivity } from "./scan-text.ts";
 import { scanLargeTexts, scanTexts, type TextFindings } from "./scan-texts.ts";
-import { findingKinds, withUntrustedMark, wrapUntrusted } from "./wrap-untrusted.ts";
+import { findingKinds, forgedMarkersIn, withUntrustedMark, wrapUntrusted } from "./wrap-untrusted.ts";
 
 /** The verdict of the guard on a result. */
 type Inspection =
@@ -16,6 +16,8 @@ type Inspection =
       readonly verdict: "changed";
       readonly bytes: number;
       readonly findings: readonly Finding[];
+      /** Spellings of the boundary's marker in it that were replaced. */
+      readonly forgedMarkers: number;
       readonly result: Result;
     }
   | {
@@ -60,7 +62,8 @@ export async function inspectResult(result: Result, options: InspectionOptions):
     if (!(bytes <= options.resultBytes)) return tooLarge(options.resultBytes);
     if (untrusted === undefined) return { verdict: "pass", bytes, findings: [] };
     const texts = textsOf(result);
-    const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : await scanLargeTexts(texts.texts, untrusted);
+    const isRead = untrusted.onSuspicious !== "ignore" && texts.texts.size > 0;
+    const found = isRead ? await scanLargeTexts(texts.texts, untrusted) : NO_FINDINGS;
     return applyGuardRules({ result, bytes, texts, found }, untrusted);
   } catch (error) {
     return inspectionFailed(error);
@@ -94,15 +97,21 @@ function applyGuardRules({ result, bytes, texts, found }: Scanned, source: Untru
   const isToChange = replacements.size > 0 || texts.hasForgedMeta;
   const clean = isToChange ? rewriteTexts(result, (text) => replacements.get(text) ?? text) : result;
   let count = 0;
+  let forgedMarkers = 0;
+  const { boundary: id, server, tool } = source;
   const wrap = (text: string): string => {
     count += 1;
     if (text === "" || count > MAX_WRAPPED_TEXTS) return text;
-    return wrapUntrusted(text, { id: source.boundary, server: source.server, tool: source.tool, findings: serious });
+    const wrapped = wrapUntrusted(text, { id, server, tool, findings: serious });
+    forgedMarkers += forgedMarkersIn(text, wrapped);
+    return wrapped;
   };
   const wrapped = source.wrap ? mapTexts(clean, wrap) : clean;
   if (count > MAX_WRAPPED_TEXTS) return tooManyTexts();
   if (serious.length === 0 && !source.wrap && source.marksAll !== true) {
-    return isToChange ? { verdict: "changed", bytes, findings, result: clean } : { verdict: "pass", bytes, findings };
+    return isToChange
+      ? { verdict: "changed", bytes, findings, forgedMarkers, result: clean }
+      : { verdict: "pass", bytes, findings };
   }
   const mark = {
     server: source.server,
@@ -112,7 +121,7 @@ function applyGuardRules({ result, bytes, texts, found }: Scanned, source: Untru
     findings: findingKinds(serious),
     ...(serious.length === 0 ? {} : { place: source.place, score: Math.max(...serious.map(({ score }) => score)) }),
   };
-  return { verdict: "changed", bytes, findings, result: withUntrustedMark(wrapped, mark) };
+  return { verdict: "changed", bytes, findings, forgedMarkers, result: withUntrustedMark(wrapped, mark) };
 }
 
 function isSerious({ severity }: Finding): boolean {

@@ -15,7 +15,10 @@ export function resultBytes(result: unknown, limit: number = Number.MAX_SAFE_INT
       for (const element of value) pending.push(isOmitted(element) ? null : element);
     } else if (typeof value === "object" && value !== null && !hasToJson(value)) {
       let members = 0;
-      for (const [key, member] of Object.entries(value)) {
+      // A non-null object that is not an array: any key of it may be read. Pairs of keys and values would be made for nothing.
+      const holder = value as Readonly<Record<string, unknown>>;
+      for (const key of Object.keys(holder)) {
+        const member = holder[key];
         if (isOmitted(member)) continue;
         members += 1;
         bytes += stringBytes(key, limit - bytes) + 1;

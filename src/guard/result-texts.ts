@@ -40,7 +40,8 @@ export function textsOf(result: Result): ResultTexts {
       // Neither null nor an array: any key of it may be read.
       const holder = value as JsonObject;
       for (const [, text] of textBlobs(holder)) add(text);
-      for (const [key, member] of Object.entries(holder)) {
+      for (const key of Object.keys(holder)) {
+        const member = holder[key];
         add(key);
         if (isBinary(key, member)) continue;
         if (key === "_meta" && isJsonObject(member) && Object.keys(member).some(isOwnMetaKey)) hasForgedMeta = true;

@@ -5,6 +5,12 @@ import { showHidden } from "../base/visible-text.ts";
 import { scanText, type Sensitivity } from "./scan-text.ts";
 import { scanTexts } from "./scan-texts.ts";
 
+/**
+ * Names the rules that definitions are scanned by. In a build it is the name of the file that this is part of, which has a hash
+ * of all that it holds and imports; undefined where the sources run, which change at any time.
+ */
+export const SCANNER: string | undefined = /\/([^/]+-[\w-]{8}\.js)$/.exec(import.meta.url)?.[1];
+
 export interface DefinitionFinding {
   /** Where in the definition, as keys joined by dots: `inputSchema.properties.note.description`. */
   readonly path: string;

@@ -202,7 +202,9 @@ interface Compiled {
   readonly finder: WordTable;
   /** By concept, later steps of a rule first, so that one word is not taken for two. */
   readonly steps: readonly (readonly Step[])[];
-  readonly count: number;
+  /** Per step of a rule: where its words began and ended last in the text that is read, -1 for nowhere. */
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
 }
 
 let compiled: Compiled | undefined;
@@ -231,7 +233,7 @@ function compile(): Compiled {
   const words = NAMES.flatMap((name, concept) =>
     Object.values(CONCEPTS[name]).map((list: string) => [concept, list] as const),
   );
-  return { finder: new WordTable(words), steps, count };
+  return { finder: new WordTable(words), steps, starts: new Int32Array(count), ends: new Int32Array(count) };
 }
 
 /** One text, read once. */
@@ -316,9 +318,9 @@ class Reading {
 
   #findWords(text: string, isPlain: boolean, folded: Pick<NormalText, "originalAt"> | undefined): void {
     const originalAt = (offset: number): number => folded?.originalAt(offset) ?? offset;
-    const { finder, steps, count } = (compiled ??= compile());
-    const starts = new Int32Array(count).fill(-1);
-    const ends = new Int32Array(count).fill(-1);
+    const { finder, steps, starts, ends } = (compiled ??= compile());
+    starts.fill(-1);
+    ends.fill(-1);
     let typos = MAX_TYPO_CHECKS;
     const take = (concept: number, start: number, end: number): void => {
       for (const { rule, index, isFirst, isLast, gap } of steps[concept] ?? []) {

@@ -253,18 +253,27 @@ const LABEL = new RegExp(
 const END_MARK =
   /(?:^|\n)[ \t=*#<>_~-]{2,40}[ \t]?(?:end|begin|start|stop)(?:ing)?(?: of)?(?: the)? (?:tool |function |user |system |untrusted |external |prompt |new |original )?(?:results?|output|response|input|content|message|prompt|instructions?|documents?|data|context|article|text|task|query)\b/gi;
 
+/** What every label and every mark has: the patterns for them take milliseconds to compile. */
+const LABEL_SIGN = /[:#=*~%&!<>[({|\u3010-]/;
+const END_WORD = /end|begin|start|stop/i;
+
 function labels(text: string, report: Report): void {
+  if (LABEL_SIGN.test(text)) eachLabel(text, report);
+  if (!END_WORD.test(text)) return;
+  each(END_MARK, text, (found) => {
+    const { start, end } = spanOf(found);
+    const lead = found[0].length - found[0].trimStart().length;
+    report({ rule: "end-mark", kind: "role_forging", weight: 4.5, start: start + lead, end });
+  });
+}
+
+function eachLabel(text: string, report: Report): void {
   each(LABEL, text, (found) => {
     const isLoud = /[A-Z]{4}/.test(found[0]) || /[#[({<]/.test(found[0]);
     const { start, end } = spanOf(found);
     const lead = found[0].length - found[0].trimStart().length;
     const weight = isLoud ? 3.5 : 2;
     report({ rule: "role-label", kind: "role_forging", weight, weak: true, start: start + lead, end });
-  });
-  each(END_MARK, text, (found) => {
-    const { start, end } = spanOf(found);
-    const lead = found[0].length - found[0].trimStart().length;
-    report({ rule: "end-mark", kind: "role_forging", weight: 4.5, start: start + lead, end });
   });
 }
 

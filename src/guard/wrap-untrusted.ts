@@ -218,6 +218,17 @@ const LETTER_BY_DIGIT: Readonly<Record<string, string>> = {
 };
 const FORGED_MARKER = "[forged marker]";
 
+/** How many forged markers `wrapUntrusted` replaced when it made `wrapped` of `text`. */
+export function forgedMarkersIn(text: string, wrapped: string): number {
+  return occurrences(wrapped, FORGED_MARKER) - occurrences(text, FORGED_MARKER);
+}
+
+function occurrences(text: string, part: string): number {
+  let count = 0;
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) count += 1;
+  return count;
+}
+
 /** Whether the text contains any spelling of the marker. */
 function hasMarker(text: string): boolean {
   return lettersOf(normalise(text).text).includes(MARKER_LETTERS);

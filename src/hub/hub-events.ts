@@ -3,6 +3,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { CatalogChange } from "../catalog/snapshot.ts";
 import type { SkillImportReport } from "../contract/skill-schemas.ts";
 import type { AskOutcome, AskRequest } from "../model/decision.ts";
+import { type FindingCode, isAtLeast } from "../model/finding.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { LogMessage } from "../model/protocol.ts";
 import type { ServerInfo, ServerState } from "../model/server-state.ts";
@@ -70,6 +71,8 @@ export interface HubEvents {
   "call-start": StartRecord;
   /** A call ended. */
   call: CallRecord;
+  /** The result of a call has suspicious content. Comes after its `call`. */
+  suspicious: SuspiciousResult;
   /**
    * A resource that some session subscribed to changed, or a part of one; `uri` is the public one, `originUri` the server's
    * own, `params` what the server said.
@@ -82,6 +85,33 @@ export interface HubEvents {
     readonly user?: string | null;
     readonly session?: string;
   };
+}
+
+/** The kinds of findings in the result of a call, never the text. */
+export interface SuspiciousResult {
+  readonly callId: string;
+  readonly session: string;
+  /** The public name of the tool, resource or prompt. */
+  readonly name: string;
+  readonly server: string;
+  /** The server's own name of it. */
+  readonly tool: string;
+  readonly kinds: readonly FindingCode[];
+  /** Forged boundary markers that were replaced. */
+  readonly forgedMarkers: number;
+  /** Whether the result was withheld. */
+  readonly blocked: boolean;
+}
+
+/** Undefined for a result without findings of medium severity or above. */
+export function suspiciousResult(record: CallRecord): SuspiciousResult | undefined {
+  const { findings = [], forgedMarkers = 0, origin } = record;
+  const serious = findings.filter(({ severity }) => isAtLeast(severity, "medium"));
+  if (origin === null || (serious.length === 0 && forgedMarkers === 0)) return undefined;
+  const { callId, session, name } = record;
+  const kinds = [...new Set(serious.map(({ code }) => code))];
+  const blocked = record.outcome === "blocked";
+  return { callId, session, name, server: origin.source, tool: origin.name, kinds, forgedMarkers, blocked };
 }
 
 /** Events that quote servers, programs or configs. Records of calls are masked where they are written. */

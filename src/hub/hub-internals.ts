@@ -29,6 +29,7 @@ import type { Reloader } from "./reload/reloader.ts";
 import { watchConfig } from "./reload/watch-config.ts";
 import { offersAnything } from "../upstream/known-lists.ts";
 import type { ServerRegistry } from "./servers/server-registry.ts";
+import { ToolOverrides } from "./servers/tool-overrides.ts";
 import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
 import type { UserSkills } from "./skills/user-skills.ts";
@@ -69,6 +70,8 @@ export class HubInternals {
   /** Where it keeps what outlives it; undefined if nowhere. */
   readonly store: Store | undefined;
   readonly sealed: Secrets["sealed"];
+  /** Overrides of servers' tools. */
+  readonly overrides: ToolOverrides;
   readonly #deps: HubDeps;
   readonly #watching = new Set<() => void>();
   #taskKey: Buffer | undefined;
@@ -78,6 +81,8 @@ export class HubInternals {
     this.activity = deps.activity;
     this.store = deps.store;
     this.sealed = deps.secrets.sealed;
+    const { current, reloader, servers } = deps;
+    this.overrides = new ToolOverrides({ catalog: deps.parts.catalog, current, reloader, servers });
   }
 
   /** Undefined for a hub that is not a node of one. */
@@ -238,6 +243,11 @@ export class HubInternals {
       isOwn: session === this.#deps.sessions.own,
       withholds: (id, text) => this.#deps.parts.definitions.withholdsInstructions(id, text),
     });
+  }
+
+  /** The instructions of the views of a session. */
+  viewInstructions(session: Session): { readonly name: string; readonly text: string }[] {
+    return this.#wiring.shapes.instructionsOf(session);
   }
 
   /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */

@@ -11,6 +11,7 @@ export interface BridgeHello {
   /** Of Toolcrib on the client's side. */
   readonly version: string;
   readonly role?: string | undefined;
+  readonly view?: string | undefined;
   /** Serves only this server. */
   readonly server?: string | undefined;
   /** Of the bridge. */

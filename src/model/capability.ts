@@ -1,4 +1,5 @@
 import type { PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, ToolDefinition } from "./protocol.ts";
+import type { ToolOverride } from "./server-spec.ts";
 
 /** Where a capability comes from and what it is called there. */
 export interface CapabilityOrigin {
@@ -13,13 +14,44 @@ interface CapabilityBase<Kind extends string, Definition> {
   /** The one public name (tools, prompts) or URI (resources, templates) at every door. */
   readonly name: string;
   readonly origin: CapabilityOrigin;
-  /** Exactly what the source sent, but for masked secrets. */
+  /** Exactly what the source sent, but for masked secrets; of a tool with a shape, as callers see it. */
   readonly definition: Definition;
-  /** SHA-256 (hex) of the canonical JSON of the definition. */
+  /** SHA-256 (hex) of the canonical JSON of the definition; of a tool with a shape, of the original and its overrides. */
   readonly fingerprint: string;
 }
 
-export type ToolCapability = CapabilityBase<"tool", ToolDefinition>;
+export interface ToolCapability extends CapabilityBase<"tool", ToolDefinition> {
+  /** How the config changed it; absent if it did not. */
+  readonly shape?: ToolShape;
+}
+
+/** A tool as callers see it, against what its source offers. */
+export interface ToolShape {
+  /** The tool as its source defines it, under the public name that it has without overrides: what is pinned and scanned. */
+  readonly original: ToolCapability;
+  /** The overrides, in the order in which they apply to the definition; arguments pass them the other way round. */
+  readonly layers: readonly ShapeLayer[];
+  /** Its name at its server, after the override of the server. */
+  readonly ownName: string;
+  /** Whether its public name is a role's or a view's choice. */
+  readonly isRenamed: boolean;
+  /** Public names that it has without some of the overrides: rules on them apply, too. */
+  readonly formerNames: readonly string[];
+}
+
+export interface ShapeLayer {
+  readonly override: ToolOverride;
+  /** Where the override is written, for a person. */
+  readonly where: string;
+  readonly level: "server" | "role" | "session";
+  /** Why it does not fit the definition. Such a tool is held: what the override was to fix could be free. */
+  readonly misfit?: string | undefined;
+}
+
+/** The tool as its source defines it. */
+export function originalOf<C extends Capability>(capability: C): C | ToolCapability {
+  return capability.kind === "tool" ? (capability.shape?.original ?? capability) : capability;
+}
 export type ResourceCapability = CapabilityBase<"resource", ResourceDefinition>;
 export type TemplateCapability = CapabilityBase<"template", ResourceTemplateDefinition>;
 export type PromptCapability = CapabilityBase<"prompt", PromptDefinition>;

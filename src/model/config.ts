@@ -4,6 +4,7 @@ import { SCOPES } from "./caller.ts";
 import {
   ContainersSchema,
   EnvSettingsSchema,
+  OverridesSchema,
   SandboxSchema,
   ServerEntrySchema,
   ServerIdSchema,
@@ -164,7 +165,7 @@ const HttpLimitsSchema = z.strictObject({
     .default(16 * 1024)
     .describe("Maximum size of all headers of a request."),
   requestsPerMinute: Count.optional().describe(
-    "Requests per minute of one caller, or of one address if the caller is unknown; 60 times `limits.callsPerMinute` if absent.",
+    "Requests per minute of one caller, or of one address if the caller is unknown; 60 times `limits.callsPerMinute` (100 if that is not set) if absent.",
   ),
   sessions: Count.default(5000).describe("Open sessions. Callers with `admin` get ten more."),
   sessionsPerToken: Count.optional().describe(
@@ -260,7 +261,9 @@ export function clusterOf(entry: ClusterEntry | undefined): ClusterConfig | unde
 export const DEFAULT_NAMING = "{server}__{tool}";
 
 const LimitsSchema = z.strictObject({
-  callsPerMinute: Count.default(100).describe("Calls per minute, for each server and for each session."),
+  callsPerMinute: Count.optional().describe(
+    "Calls per minute of one session, or of one caller with a token. If absent: none for the owner of a hub on one machine, 100 for others.",
+  ),
   concurrency: Count.default(16).describe("Calls in progress at the same time, for each server."),
   servers: Count.default(50).describe("Maximum number of servers."),
   sessionServers: Count.default(10).describe("Servers that one session may bring."),
@@ -277,6 +280,13 @@ const LimitsSchema = z.strictObject({
     .min(0)
     .default(30_000)
     .describe("Milliseconds for which the tools of a disconnected server stay listed."),
+  listWaitMs: z
+    .int()
+    .min(0)
+    .default(750)
+    .describe(
+      "Milliseconds that a client's first lists wait for servers that are starting, if others are there. A client is notified of those that come later.",
+    ),
 });
 
 export type Limits = z.output<typeof LimitsSchema>;
@@ -308,9 +318,19 @@ const RoleSchema = z.strictObject({
     .optional()
     .describe("The role's own servers; one with the id of a hub server replaces it."),
   tools: ToolRulesSchema.optional().describe("Rules that narrow what the role may use."),
+  overrides: OverridesSchema.optional().describe("Other definitions of tools for the role, by public name."),
+  views: Texts.optional().describe(
+    "Views that the role may use; without choosing one it has their tools together. All views, and all its tools, if absent.",
+  ),
   skills: Texts.optional().describe(
     "Skills whose instructions agents of this role get from the start, by name. With `servers`, these are the only skills that the role sees.",
   ),
+});
+
+const ViewSchema = z.strictObject({
+  tools: Texts.describe("Patterns of the tools that are in it, as in `allow`."),
+  overrides: OverridesSchema.optional().describe("Other definitions for its tools, by public name."),
+  instructions: z.string().min(1).optional().describe("What clients that use it are told first."),
 });
 
 const SkillsSchema = z.strictObject({
@@ -516,6 +536,10 @@ export const ConfigSchema = z.strictObject({
     .record(z.string().min(1), RoleSchema)
     .prefault({})
     .describe("Subsets of servers and tools, by name of the role."),
+  views: z
+    .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "letters, digits, . _ and -"), ViewSchema)
+    .prefault({})
+    .describe("Named selections of tools, each served at `/mcp/<name>`."),
   guard: GuardSchema.prefault({}).describe(
     "How to handle untrusted content: a profile (`off`, `watch`, `balanced` or `strict`), or an object.",
   ),

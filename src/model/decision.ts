@@ -22,6 +22,7 @@ export interface Rule {
     | "ownerOnly"
     | "pins"
     | "definitions"
+    | "overrides"
     | "taint";
   /** The entry that decided; for an `allow` list that nothing matched, the whole list. */
   readonly pattern: string;

@@ -59,6 +59,10 @@ export class ToolcribError extends Error {
   }
 }
 
+/** What every caller is told of a call that may have run while its answer was lost. */
+export const OUTCOME_UNKNOWN = "Whether the call ran is not known.";
+export const CHECK_BEFORE_RETRY = "See what it did before you call again.";
+
 export function isErrorObject(value: unknown): value is ErrorObject {
   if (!isJsonObject(value)) return false;
   const { code, message } = value;

@@ -15,6 +15,90 @@ export const ToolRulesSchema = z.strictObject({
 
 export type ToolRules = z.output<typeof ToolRulesSchema>;
 
+const ParameterOverrideSchema = z
+  .strictObject({
+    fixed: z
+      .unknown()
+      .optional()
+      .describe(
+        "The value that the server always gets. The parameter is not in the definition that callers see, and they cannot set it. Texts may contain references.",
+      ),
+    default: z
+      .unknown()
+      .optional()
+      .describe("The value that the server gets if the caller gives none. The parameter is no longer required."),
+    description: z.string().optional().describe("Replaces its description."),
+  })
+  .refine(
+    (entry) => entry.fixed === undefined || (entry.default === undefined && entry.description === undefined),
+    "`fixed` alone: callers do not see a fixed parameter, so it has no `default` and no `description`",
+  );
+
+/** The names that model providers accept. */
+const ToolName = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, "a letter, then up to 63 letters, digits, _ or -")
+  .regex(/^(?!skill__|toolcrib_)/, "a name that does not begin with skill__ or toolcrib_");
+
+export const ToolOverrideSchema = z.strictObject({
+  name: ToolName.optional().describe(
+    "Another name: below a server in place of the server's own, below a role or a view the whole public name.",
+  ),
+  title: z.string().min(1).optional().describe("Replaces its title."),
+  description: z.string().min(1).optional().describe("Replaces its description."),
+  annotations: z
+    .strictObject({
+      title: z.string().min(1).optional().describe("Its title for people."),
+      readOnlyHint: z.boolean().optional().describe("Whether it changes nothing."),
+      destructiveHint: z.boolean().optional().describe("Whether what it changes can be lost."),
+      idempotentHint: z.boolean().optional().describe("Whether a second call with the same arguments changes nothing."),
+      openWorldHint: z.boolean().optional().describe("Whether it reaches beyond a closed set of things."),
+    })
+    .optional()
+    .describe("Corrects its annotations, and with them the classes that rules and the guard use."),
+  hidden: z.boolean().optional().describe("true: it is not listed and cannot be called."),
+  parameters: z
+    .record(z.string().min(1), ParameterOverrideSchema)
+    .optional()
+    .describe("Its parameters, by name: fixed, with a default, or described in other words."),
+  output: z
+    .strictObject({
+      drop: z
+        .array(
+          z
+            .string()
+            .max(500)
+            .regex(/^(?:\[\*\]|[^.[\]]+)(?:\.[^.[\]]+|\[\*\])*$/, "a path such as `debug` or `items[*].body`"),
+        )
+        .min(1)
+        .max(100)
+        .describe("Paths of fields that are left out of results: `debug`, `user.email`, `items[*].body`."),
+    })
+    .optional()
+    .describe("What callers get of its results."),
+});
+
+export type ToolOverride = z.output<typeof ToolOverrideSchema>;
+
+export const OverridesSchema = z.record(z.string().min(1), ToolOverrideSchema).refine((overrides) => {
+  const names = Object.values(overrides).flatMap(({ name }) => name ?? []);
+  return new Set(names).size === names.length;
+}, "names that differ: two tools are given the same one");
+
+/** By the name of the tool. */
+export type Overrides = Readonly<Record<string, ToolOverride>>;
+
+/** The values that overrides fix, and where they are: `<tool>.parameters.<name>.fixed`. */
+export function fixedValues(
+  overrides: Overrides = {},
+): { readonly path: readonly string[]; readonly value: unknown }[] {
+  return Object.entries(overrides).flatMap(([tool, { parameters = {} }]) =>
+    Object.entries(parameters).flatMap(([name, { fixed }]) =>
+      fixed === undefined ? [] : [{ path: [tool, "parameters", name, "fixed"], value: fixed }],
+    ),
+  );
+}
+
 /** Rules of a session. Not part of the config. */
 export interface SessionRules extends ToolRules {
   /**
@@ -237,7 +321,7 @@ export const ServerEntrySchema = z.strictObject({
     .describe(
       "Milliseconds that `npx`, `uvx` and the like may take to fetch the program before it starts; not part of `timeout`.",
     ),
-  toolTimeout: Milliseconds.default(60_000).describe(
+  toolTimeout: Milliseconds.default(300_000).describe(
     "Milliseconds that a call may take; each progress report restarts it, up to ten times this in all.",
   ),
   restart: z
@@ -257,6 +341,9 @@ export const ServerEntrySchema = z.strictObject({
     .describe('Replaces the server part of public names, separator included; "" gives bare tool names.'),
   tools: ToolRulesSchema.optional().describe(
     "Rules for this server's tools, by the server's own names or by public names.",
+  ),
+  overrides: OverridesSchema.optional().describe(
+    "Other definitions for its tools, by the server's own names: see [overrides.md](overrides.md).",
   ),
   roles: z.array(z.string()).optional().describe("Roles that may see and use this server; all if absent."),
   tags: z.array(z.string()).optional().describe("Labels for filters and rules."),

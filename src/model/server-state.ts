@@ -18,12 +18,21 @@ export type ServerState =
       readonly kind: "restarting";
       readonly attempt: number;
       readonly nextAt: number;
+      /** From the loss, or the failed attempt, to this one. */
+      readonly delayMs: number;
       readonly reason: string;
       readonly hint?: string;
       readonly problem?: string;
     }
   /** `problem`: a code for programs, where the cause is known as one of several. */
-  | { readonly kind: "failed"; readonly reason: string; readonly hint?: string; readonly problem?: string }
+  | {
+      readonly kind: "failed";
+      readonly reason: string;
+      readonly hint?: string;
+      readonly problem?: string;
+      /** Restarts in a row before it was given up; absent if none was tried. */
+      readonly attempts?: number;
+    }
   | { readonly kind: "closed" };
 
 /** The coarse word that programs which only want a traffic light use. */
@@ -87,5 +96,7 @@ export interface ServerInfo {
   /** In a cluster, of a server with a program: the name of the node that runs it, or of several. */
   readonly node?: string;
   /** In state `restarting`: which attempt, and when it starts. */
-  readonly restart?: { readonly attempt: number; readonly nextAt: string };
+  readonly restart?: { readonly attempt: number; readonly nextAt: string; readonly delayMs: number };
+  /** In state `failed`: after how many attempts to restart it was given up; absent if none was made. */
+  readonly attempts?: number;
 }

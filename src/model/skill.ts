@@ -4,6 +4,10 @@ import type { SandboxOptions } from "./server-spec.ts";
 
 export type SkillDialect = "agent-skills" | "claude-code" | "openclaw";
 
+/** The program or standard that a skill was written for. */
+export const SKILL_SOURCES = ["openclaw", "agentskills", "claude-code"] as const;
+export type SkillSource = (typeof SKILL_SOURCES)[number];
+
 /** Something that was repaired or is not as the standard wants it. */
 export interface SkillWarning {
   readonly code: string;
@@ -49,7 +53,10 @@ export interface SkillNeeds {
 }
 
 /** The part of the needs that this machine does not meet. */
-export type MissingNeeds = SkillNeeds;
+export interface MissingNeeds extends SkillNeeds {
+  /** Names of required MCP servers that are not set up. */
+  readonly servers: readonly string[];
+}
 
 /** A step that the skill's author proposes for getting a program. Shown, never run. */
 export interface SkillInstallStep {
@@ -70,6 +77,8 @@ export interface ServerParameter {
   readonly example?: string;
   /** Used by the template without being declared. */
   readonly implied?: true;
+  /** Other names under which people have its value. */
+  readonly aliases?: readonly string[];
 }
 
 /** An entry of `mcpServers` with `${PARAM}` placeholders in its strings. */
@@ -91,6 +100,16 @@ export interface ContainerTemplate extends Partial<
 > {
   readonly image: string;
   readonly port?: number;
+  /** Folders of the machine that it may change. */
+  readonly write?: readonly string[];
+}
+
+export interface ServerImage {
+  readonly image: string;
+  readonly port?: number;
+  /** For the image's own program, where the skill says nothing else of how to start the server. */
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** An MCP server that a skill needs. */
@@ -102,7 +121,7 @@ export interface RequiredServer {
   readonly template?: ServerTemplate;
   readonly parameters: readonly ServerParameter[];
   /** An image of it, which is used where containers can be run. */
-  readonly docker?: { readonly image: string; readonly port?: number };
+  readonly docker?: ServerImage;
   /** The template comes from the table of well-known servers. */
   readonly wellKnown?: true;
 }
@@ -157,21 +176,27 @@ export interface Skill extends LocatedSkill {
   readonly bytes: Uint8Array;
 }
 
+export interface SkillTool {
+  readonly name: string;
+  readonly description: string;
+}
+
 /** An imported skill as the registry keeps it. */
 export interface SkillManifest {
-  /** `openclaw-skill-<name>` for that dialect, else `skill-<name>`. */
+  /** `openclaw-skill-<name>` for that source, else `skill-<name>`. */
   readonly id: string;
   readonly name: string;
   readonly version: string;
   readonly author: string;
   readonly description: string;
   readonly category: "tools";
-  readonly icon?: string;
-  /** Public names of the tools that it offers or hands over to. */
-  readonly tools: readonly string[];
+  readonly icon: string;
+  /** The tools that it offers or hands over to, by their public names. */
+  readonly tools: readonly SkillTool[];
   readonly keywords: readonly string[];
+  readonly source: SkillSource;
   /** As it was given: a folder, an archive, a git address, a package, `server:<id>`. */
-  readonly source: string;
+  readonly from: string;
   /** The folder that was read. */
   readonly sourcePath: string;
   readonly warnings: readonly SkillWarning[];

@@ -3,11 +3,14 @@ import type { Clock } from "../base/clock.ts";
 import { CallWindow, type SharedWindows, WINDOW_MS } from "./call-windows.ts";
 
 export interface CallLimitsOptions {
-  /** For each server and for each session: at most this many in any 60 seconds. */
-  readonly callsPerMinute: number;
+  /** Of one session, or of one caller whose sessions count together: at most this many in any 60 seconds. */
+  readonly callsPerMinute?: number | undefined;
   /** Calls in progress at once, for each server. */
   readonly concurrency: number;
 }
+
+/** Where `callsPerMinute` is not set: for everyone but the owner of a hub on one machine, who has no limit. */
+export const DEFAULT_CALLS_PER_MINUTE = 100;
 
 /** In a cluster, limits apply to all nodes together. */
 export interface LimitSharing {
@@ -21,32 +24,25 @@ export interface LimitSharing {
 export type LimitOutcome =
   /** `release` must be called when the call has ended; calling it again does nothing. */
   | { readonly ok: true; release(): void }
-  /** `what` names the limit for a person. For concurrency the wait is a guess. */
-  | { readonly ok: false; readonly retryAfterMs: number; readonly what: string };
+  /** `what` says for a person which limit refused whom; `limit` is its key in the config. For concurrency the wait is a guess. */
+  | { readonly ok: false; readonly retryAfterMs: number; readonly what: string; readonly limit: string };
 
-interface SharedCall {
-  readonly server: string;
-  readonly caller: string;
-  readonly isShared: boolean;
+interface LimitedCaller {
+  /** The session, or the principal. */
+  readonly key: string;
+  /** Its sessions count together. */
   readonly isPrincipal: boolean;
-}
-
-/** `wait` as the windows say it. */
-interface SharedToken {
-  readonly wait: number | undefined;
-  /** When it was taken. */
-  readonly span: number;
+  readonly limit: number;
 }
 
 const CONCURRENCY_RETRY_MS = 1000;
-/** Above this many remembered servers and sessions, those quiet for a minute are dropped. */
+/** Above this many remembered callers, those quiet for a minute are dropped. */
 const SWEEP_ABOVE = 1024;
 
 export class CallLimits {
   readonly #clock: Clock;
   #options: CallLimitsOptions;
-  readonly #servers = new Map<string, CallWindow>();
-  readonly #sessions = new Map<string, CallWindow>();
+  readonly #callers = new Map<string, CallWindow>();
   #sharing: LimitSharing | undefined;
   readonly #inFlight = new Map<string, number>();
   #sweepAbove = SWEEP_ABOVE;
@@ -63,9 +59,8 @@ export class CallLimits {
     const isSame = options.callsPerMinute === this.#options.callsPerMinute;
     this.#options = options;
     if (isSame) return;
-    for (const windows of [this.#servers, this.#sessions]) {
-      for (const window of windows.values()) window.resize(options.callsPerMinute);
-    }
+    const { callsPerMinute = DEFAULT_CALLS_PER_MINUTE } = options;
+    for (const window of this.#callers.values()) window.resize(callsPerMinute);
   }
 
   /** From now on what is shared is counted together with others. */
@@ -73,100 +68,77 @@ export class CallLimits {
     this.#sharing = sharing;
   }
 
-  /** Counts a call against its server and its session, or refuses it; a refused call counts against nothing. */
-  take(server: string, session: string): LimitOutcome {
+  /** Counts a call against its session, or refuses it; a refused call counts against nothing. */
+  take(server: string, session: string, options: { readonly owner?: boolean } = {}): LimitOutcome {
+    const caller = this.#caller(session, undefined, options.owner);
     const now = this.#now();
-    return this.#refusal(server, session, 1, now) ?? this.#admit(server, session, now);
+    return this.#refusal(server, caller, 1, now) ?? this.#admit(server, caller, now);
   }
 
   /**
    * The same together with all hubs that limits are shared with. A promise only if there are any and nothing is in hand.
-   * @param principal What the session has in common with sessions at other hubs, whose calls count together.
+   * @param principal What the session has in common with others, here and at other hubs, whose calls count together.
    */
   takeAcrossNodes(
     server: string,
     session: string,
     principal: string | undefined,
+    options: { readonly owner?: boolean } = {},
   ): LimitOutcome | Promise<LimitOutcome> {
     const sharing = this.#sharing;
-    if (sharing === undefined) return this.take(server, session);
-    const isShared = sharing.isShared(server);
-    const caller = principal ?? session;
+    const caller = this.#caller(session, principal, options.owner);
+    const nodes = sharing?.isShared(server) === true ? sharing.nodes() : 1;
     const now = this.#now();
-    const refusal = this.#refusal(server, caller, isShared ? sharing.nodes() : 1, now);
+    const refusal = this.#refusal(server, caller, nodes, now);
     if (refusal !== undefined) return refusal;
-    if (!isShared && principal === undefined) return this.#admit(server, caller, now);
-    return this.#takeShared(sharing, { server, caller, isShared, isPrincipal: principal !== undefined });
+    if (sharing === undefined || !caller.isPrincipal) return this.#admit(server, caller, now);
+    return this.#takeShared(sharing, server, caller);
+  }
+
+  #caller(session: string, principal: string | undefined, owner = false): LimitedCaller {
+    // In a cluster the owner is not alone with the machine.
+    const none = owner && this.#sharing === undefined ? Infinity : DEFAULT_CALLS_PER_MINUTE;
+    const limit = this.#options.callsPerMinute ?? none;
+    return { key: principal ?? session, isPrincipal: principal !== undefined, limit };
   }
 
   /** Decides with what this hub knows by itself. */
-  #refusal(server: string, session: string, nodes: number, now: number): LimitOutcome | undefined {
+  #refusal(server: string, caller: LimitedCaller, nodes: number, now: number): LimitOutcome | undefined {
     const inFlight = this.#inFlight.get(server) ?? 0;
     const { concurrency } = this.#options;
     if (inFlight >= shareOf(concurrency, nodes)) {
       const among = nodes > 1 ? ` for ${nodes} nodes` : "";
       const what = `server ${server} already has ${inFlight} calls in progress (limits.concurrency is ${concurrency}${among})`;
-      return { ok: false, retryAfterMs: CONCURRENCY_RETRY_MS, what };
+      return { ok: false, retryAfterMs: CONCURRENCY_RETRY_MS, what, limit: "limits.concurrency" };
     }
-    const serverWait = this.#servers.get(server)?.wait(now) ?? 0;
-    const sessionWait = this.#sessions.get(session)?.wait(now) ?? 0;
-    return serverWait > 0 || sessionWait > 0 ? this.#usedUp(server, serverWait, sessionWait) : undefined;
+    const wait = caller.limit === Infinity ? 0 : (this.#callers.get(caller.key)?.wait(now) ?? 0);
+    return wait > 0 ? usedUp(caller, wait) : undefined;
   }
 
-  #takeShared(sharing: LimitSharing, call: SharedCall): LimitOutcome | Promise<LimitOutcome> {
-    const { server, caller, isShared, isPrincipal } = call;
-    const { callsPerMinute } = this.#options;
+  #takeShared(sharing: LimitSharing, server: string, caller: LimitedCaller): LimitOutcome | Promise<LimitOutcome> {
     // Counted from here on, so that calls that wait for their portion do not all find room.
     const slot = this.#enter(server);
     const { windows } = sharing;
-    const takeOf = (key: string | undefined): SharedToken | Promise<SharedToken> => {
-      const token = (wait: number | undefined): SharedToken => ({ wait, span: windows.span });
-      const answer = key === undefined ? 0 : windows.take(key, callsPerMinute);
-      return answer instanceof Promise ? answer.then(token) : token(answer);
-    };
-    const serverKey = isShared ? `server ${server}` : undefined;
-    const callerKey = isPrincipal ? `session ${caller}` : undefined;
-    const finish = (ofServer: SharedToken, ofCaller: SharedToken): LimitOutcome => {
-      const nodes = sharing.nodes();
-      const waits = [
-        ofServer.wait ?? this.#waitAlone(this.#servers.get(server), nodes),
-        ofCaller.wait ?? this.#waitAlone(this.#sessions.get(caller), nodes),
-      ] as const;
-      if (waits[0] > 0 || waits[1] > 0) {
+    const key = `session ${caller.key}`;
+    const finish = (answer: number | undefined): LimitOutcome => {
+      // Where the others cannot be heard of, each keeps to its part.
+      const part = shareOf(caller.limit, sharing.nodes());
+      const wait = answer ?? this.#callers.get(caller.key)?.waitWithin(part, this.#now()) ?? 0;
+      if (wait > 0) {
         slot.release();
-        if (ofServer.wait === 0 && serverKey !== undefined) windows.putBack(serverKey, ofServer.span);
-        if (ofCaller.wait === 0 && callerKey !== undefined) windows.putBack(callerKey, ofCaller.span);
-        return this.#usedUp(server, ...waits);
+        return usedUp(caller, wait, answer === undefined ? part : undefined);
       }
-      if (ofServer.wait === undefined && serverKey !== undefined) windows.owe(serverKey);
-      if (ofCaller.wait === undefined && callerKey !== undefined) windows.owe(callerKey);
-      this.#count(server, caller, this.#now());
+      if (answer === undefined) windows.owe(key);
+      this.#count(caller, this.#now());
       return slot;
     };
-    const [ofServer, ofCaller] = [takeOf(serverKey), takeOf(callerKey)];
-    if (!(ofServer instanceof Promise) && !(ofCaller instanceof Promise)) return finish(ofServer, ofCaller);
-    return Promise.all([ofServer, ofCaller]).then((answers) => finish(...answers));
+    const answer = windows.take(key, caller.limit);
+    return answer instanceof Promise ? answer.then(finish) : finish(answer);
   }
 
-  /** Where the others cannot be heard of, each keeps to its part. */
-  #waitAlone(window: CallWindow | undefined, nodes: number): number {
-    return window?.waitWithin(shareOf(this.#options.callsPerMinute, nodes), this.#now()) ?? 0;
-  }
-
-  #usedUp(server: string, serverWait: number, sessionWait: number): LimitOutcome {
-    const who = sessionWait > serverWait ? "this session" : `server ${server}`;
-    const what = `${who} has used up its calls (limits.callsPerMinute is ${this.#options.callsPerMinute})`;
-    return { ok: false, retryAfterMs: Math.max(serverWait, sessionWait), what };
-  }
-
-  #admit(server: string, session: string, now: number): LimitOutcome {
-    this.#count(server, session, now);
+  #admit(server: string, caller: LimitedCaller, now: number): LimitOutcome {
+    this.#count(caller, now);
     return this.#enter(server);
-  }
-
-  #count(server: string, session: string, now: number): void {
-    this.#record(this.#servers, server, now);
-    this.#record(this.#sessions, session, now);
   }
 
   #enter(server: string): Extract<LimitOutcome, { ok: true }> {
@@ -186,7 +158,7 @@ export class CallLimits {
 
   /** Drops what is remembered of a session that has ended. */
   forget(session: string): void {
-    this.#sessions.delete(session);
+    this.#callers.delete(session);
   }
 
   /** Calls in progress, by server. */
@@ -194,25 +166,24 @@ export class CallLimits {
     return this.#inFlight;
   }
 
-  /** How many servers and sessions are remembered. */
+  /** How many callers are remembered. */
   get remembered(): number {
-    return this.#servers.size + this.#sessions.size;
+    return this.#callers.size;
   }
 
-  #record(windows: Map<string, CallWindow>, key: string, now: number): void {
-    let window = windows.get(key);
+  #count({ key, limit }: LimitedCaller, now: number): void {
+    if (limit === Infinity) return;
+    let window = this.#callers.get(key);
     if (window === undefined) {
       if (this.remembered >= this.#sweepAbove) this.#sweep(now);
-      window = new CallWindow(this.#options.callsPerMinute);
-      windows.set(key, window);
+      window = new CallWindow(limit);
+      this.#callers.set(key, window);
     }
     window.record(now);
   }
 
   #sweep(now: number): void {
-    for (const windows of [this.#servers, this.#sessions]) {
-      for (const [key, window] of windows) if (window.quietSince <= now - WINDOW_MS) windows.delete(key);
-    }
+    for (const [key, window] of this.#callers) if (window.quietSince <= now - WINDOW_MS) this.#callers.delete(key);
     // Doubling keeps the sweep's cost per call constant when all that is left is busy.
     this.#sweepAbove = Math.max(SWEEP_ABOVE, this.remembered * 2);
   }
@@ -224,6 +195,15 @@ export class CallLimits {
     this.#lastSeen = raw;
     return raw + this.#setBack;
   }
+}
+
+/** @param part Of this node, where it could not ask the others. */
+function usedUp({ isPrincipal, limit }: LimitedCaller, retryAfterMs: number, part?: number): LimitOutcome {
+  const who = isPrincipal ? "this user" : "this session";
+  const share =
+    part === undefined || part === limit ? "" : `, of which this node has ${part} while the store does not answer`;
+  const what = `${who} has used up its calls (limits.callsPerMinute is ${limit}${share})`;
+  return { ok: false, retryAfterMs, what, limit: "limits.callsPerMinute" };
 }
 
 /** Rounded up, so that every node gets something. */

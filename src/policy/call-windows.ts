@@ -51,6 +51,8 @@ interface Allotment {
   /** Until when the last refusal applies, and when there may be tokens again. */
   refusedUntil: number;
   retryAt: number;
+  /** The limit that refused; a higher one is asked about at once. */
+  refusedAt: number;
   waiting: number;
   fetching: Promise<void> | undefined;
 }
@@ -79,7 +81,7 @@ export class SharedWindows {
       return 0;
     }
     const now = this.#now();
-    if (hand.refusedUntil > now) return Math.max(1, hand.retryAt - now);
+    if (hand.refusedUntil > now && hand.refusedAt >= limit) return Math.max(1, hand.retryAt - now);
     if (!this.#isAway) return this.#wait(key, hand, limit);
     if (now >= this.#probeAt && this.#unanswered === 0) void this.#fetch(key, hand, limit);
     return undefined;
@@ -145,6 +147,7 @@ export class SharedWindows {
         // If all of it went into debts made meanwhile, it is not a refusal.
         hand.retryAt = (oldest + SPANS) * SPAN_MS;
         hand.refusedUntil = this.#now() + REFUSED_MS;
+        hand.refusedAt = limit;
       }
     } catch {
       this.#setAway(true);
@@ -190,7 +193,7 @@ export class SharedWindows {
       if (this.#hands.size >= SWEEP_ABOVE) this.#sweep();
       hand = {
         ...{ span: spanAt(this.#now()), tokens: 0, portion: 1, debt: 0, debtAt: 0 },
-        ...{ refusedUntil: 0, retryAt: 0, waiting: 0, fetching: undefined },
+        ...{ refusedUntil: 0, retryAt: 0, refusedAt: 0, waiting: 0, fetching: undefined },
       };
       this.#hands.set(key, hand);
     }

@@ -246,12 +246,16 @@ export function flattenObject(schema: JsonObject, notes: SchemaNotes, path: stri
   const { allOf, anyOf: _anyOf, oneOf: _oneOf, ...own } = schema;
   const types = stringList([own["type"]].flat());
   if (own["type"] !== undefined && !types.includes("object")) return undefined;
-  const parts: JsonObject[] = [{ ...own, type: "object" }];
+  const members = schemaList(allOf);
+  // Of several conditions one is kept, and what the others describe must not go with them.
+  const keeps = [own, ...members].filter((member) => member["if"] !== undefined).length < 2;
+  const described = (part: JsonObject): JsonObject => (keeps ? part : withConditionalProperties(part, notes, path));
+  const parts: JsonObject[] = [{ ...described(own), type: "object" }];
   const folded: JsonObject[] = [];
-  for (const [index, member] of schemaList(allOf).entries()) {
+  for (const [index, member] of members.entries()) {
     const flat = flattenObject(member, notes, `${path}/allOf/${index}`);
     if (flat === undefined) return undefined;
-    parts.push(flat);
+    parts.push(described(flat));
     folded.push(flat);
   }
   for (const keyword of UNIONS) {
@@ -269,6 +273,25 @@ export function flattenObject(schema: JsonObject, notes: SchemaNotes, path: stri
   // With parts folded into one, what counts as evaluated is no longer the same.
   if (!folded.every(isClosedOrPlain)) delete merged["unevaluatedProperties"];
   return merged;
+}
+
+/**
+ * The schema with the properties that only `then`, `else` or `dependentSchemas` describe as optional ones of its own, for
+ * places where the conditions themselves are lost. Where no further properties are allowed, those are not either.
+ */
+function withConditionalProperties(schema: JsonObject, notes: SchemaNotes, path: string): JsonObject {
+  if (schema["if"] === undefined && schema["dependentSchemas"] === undefined) return schema;
+  if (schema["additionalProperties"] === false) return schema;
+  const { then, else: otherwise } = schema["if"] === undefined ? {} : schema;
+  const described = [then, otherwise, ...Object.values(schemaMap(schema["dependentSchemas"]))]
+    .filter(isJsonObject)
+    .map((part) => flattenObject(withConditionalProperties(part, notes, path), notes, path))
+    .filter((part) => part !== undefined)
+    .map((part) => schemaMap(part["properties"]));
+  const own = schemaMap(schema["properties"]);
+  const added = Object.entries(unionOfMaps(described, {})).filter(([name]) => !Object.hasOwn(own, name));
+  if (added.length === 0) return schema;
+  return { ...schema, properties: { ...own, ...Object.fromEntries(added) } };
 }
 
 function isClosedOrPlain(schema: JsonObject): boolean {
@@ -321,10 +344,11 @@ function commonAdditional(branches: readonly JsonObject[]): unknown {
  * only title and description are beside `anyOf`. Nested schemas are left as they are.
  */
 export function simplify(schema: JsonObject, notes: SchemaNotes, path: string): JsonObject {
-  let node = schema;
+  let node = withConditionalProperties(schema, notes, path);
   while (node["allOf"] !== undefined) {
     const { allOf, ...rest } = node;
-    node = mergeSchemas([rest, ...schemaList(allOf)], notes, path);
+    const members = schemaList(allOf).map((member) => withConditionalProperties(member, notes, path));
+    node = mergeSchemas([rest, ...members], notes, path);
   }
   return withoutTuple(flattenOuterUnion(node, notes, path), notes, path);
 }

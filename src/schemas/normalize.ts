@@ -7,7 +7,8 @@ import { type Dialect, inlineReferences, isRegexForOpenAi, PLAIN_DIALECT } from 
 import { openAiStrictSchema, withArrayItems, withoutStrictNulls } from "./openai-schema.ts";
 import { schemaMap, SchemaNotes, stringList } from "./schema-keywords.ts";
 
-export const PROVIDERS = ["anthropic", "openai", "openai-strict", "gemini", "bedrock", "raw"] as const;
+/** `any`: a form that Claude (also on Bedrock) and OpenAI without strict mode accept, for a program that does not know its model. */
+export const PROVIDERS = ["anthropic", "openai", "openai-strict", "gemini", "bedrock", "any", "raw"] as const;
 export type Provider = (typeof PROVIDERS)[number];
 
 /** `unevaluatedItems` gives way to the `items` that OpenAI wants. */
@@ -39,16 +40,18 @@ export function normalizeSchema(schema: JsonObject, provider: Provider): Normali
   if (provider === "raw") return { schema, notes: [], restore: (args) => args };
   if (!isJsonObject(schema)) throw new ToolcribError("invalid_arguments", "The schema is not an object.");
   const notes = new SchemaNotes();
-  const dialect = provider === "openai" || provider === "openai-strict" ? OPENAI : PLAIN_DIALECT;
+  const dialect = ["openai", "openai-strict", "any"].includes(provider) ? OPENAI : PLAIN_DIALECT;
   const inlined = inlineReferences(schema, notes, dialect);
   const plain = plainRoot(inlined, notes);
   switch (provider) {
     case "openai":
       return { schema: withArrayItems(plain), notes: notes.list(), restore: (args) => args };
     case "anthropic":
-    case "bedrock": {
-      const renamed = renamesForClaude(plain);
-      const named = renameProperties(plain, renamed, notes);
+    case "bedrock":
+    case "any": {
+      const complete = provider === "any" ? withArrayItems(plain) : plain;
+      const renamed = renamesForClaude(complete);
+      const named = renameProperties(complete, renamed, notes);
       const restore = (args: JsonObject): JsonObject => (renamed.size === 0 ? args : restoreNames(args, renamed));
       return { schema: named, notes: notes.list(), restore };
     }
@@ -60,6 +63,20 @@ export function normalizeSchema(schema: JsonObject, provider: Provider): Normali
       const converted = convertUntilStable(geminiSchema(plain, notes), geminiSchema, dialect);
       return { schema: converted, notes: notes.list(), restore: (args) => args };
     }
+  }
+}
+
+const ROOT_UNIONS = ["anyOf", "oneOf", "allOf"] as const;
+
+/** A schema whose root has no unions, which clients pass on to models that refuse them; others as they are. */
+export function withFlatRoot(schema: JsonObject): JsonObject {
+  if (ROOT_UNIONS.every((keyword) => schema[keyword] === undefined)) return schema;
+  try {
+    const notes = new SchemaNotes();
+    return plainRoot(inlineReferences(schema, notes, PLAIN_DIALECT), notes);
+  } catch {
+    // Cyclic or unsatisfiable: the arguments are checked with the schema itself in any case.
+    return schema;
   }
 }
 

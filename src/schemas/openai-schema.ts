@@ -200,7 +200,7 @@ function cleanValue(value: unknown, schemas: readonly JsonObject[]): unknown {
 
 function cleanObject(value: JsonObject, schemas: readonly JsonObject[]): JsonObject {
   const nodes = schemas.flatMap(alternatives);
-  const required = new Set(nodes.flatMap((node) => stringList(node["required"])));
+  const required = new Set(schemas.flatMap(certain).flatMap((node) => stringList(node["required"])));
   const entries = Object.entries(value).flatMap(([name, inner]) => {
     const declared = nodes.flatMap((node) => {
       const properties = schemaMap(node["properties"]);
@@ -212,9 +212,17 @@ function cleanObject(value: JsonObject, schemas: readonly JsonObject[]): JsonObj
   return Object.fromEntries(entries);
 }
 
-/** The schema and its alternatives in unions. */
+/** The schema and its alternatives, in unions and under conditions. */
 function alternatives(schema: JsonObject): JsonObject[] {
-  return [schema, ...UNIONS.flatMap((keyword) => schemaList(schema[keyword]).flatMap(alternatives))];
+  const { then, else: otherwise, dependentSchemas } = schema;
+  const conditional = [then, otherwise, ...Object.values(schemaMap(dependentSchemas))].filter(isJsonObject);
+  const united = UNIONS.flatMap((keyword) => schemaList(schema[keyword]));
+  return [schema, ...[...united, ...conditional].flatMap(alternatives)];
+}
+
+/** The schema and what always applies with it. */
+function certain(schema: JsonObject): JsonObject[] {
+  return [schema, ...schemaList(schema["allOf"]).flatMap(certain)];
 }
 
 function acceptsNull(schema: JsonObject): boolean {

@@ -75,6 +75,10 @@ function spanOf(entry: JsonObject, path: readonly (string | number)[], text: str
 
 function isCredentialPlace(path: readonly (string | number)[]): boolean {
   const [first, key, ...rest] = path;
+  // What an override fixes is sent to the server like a variable or a header.
+  const [, parameter, last] = rest;
+  if (first === "overrides" && last === "fixed" && rest.length === 3)
+    return typeof parameter === "string" && isCredentialName(parameter);
   if (typeof key !== "string" || rest.length > 0) return false;
   if (first === "auth") return SECRET_OF_AUTH.has(key);
   return (first === "env" || first === "headers") && isCredentialName(key);

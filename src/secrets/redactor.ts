@@ -105,18 +105,24 @@ function maskInside(value: unknown, text: TextMask, depth: number): unknown {
     }
     return copy ?? value;
   }
-  let isChanged = false;
-  const entries = Object.entries(value);
-  for (const entry of entries) {
-    const [key, each]: [string, unknown] = entry;
-    if (key.length >= minLength) entry[0] = cache?.get(key) ?? mask(key);
-    if (typeof each === "object") entry[1] = maskInside(each, text, depth + 1);
+  // A non-null object that is not an array: any key of it may be read.
+  const holder = value as Readonly<Record<string, unknown>>;
+  let changed: [key: string, value: unknown][] | undefined;
+  const keys = Object.keys(holder);
+  for (let index = 0; index < keys.length; index += 1) {
+    const key = keys[index] ?? "";
+    const each = holder[key];
+    const maskedKey = key.length >= minLength ? (cache?.get(key) ?? mask(key)) : key;
+    let masked = each;
+    if (typeof each === "object") masked = maskInside(each, text, depth + 1);
     else if (typeof each === "string" && each.length >= minLength) {
-      entry[1] = (each.length > MAX_CACHED_LENGTH ? undefined : cache?.get(each)) ?? mask(each);
+      masked = (each.length > MAX_CACHED_LENGTH ? undefined : cache?.get(each)) ?? mask(each);
     }
-    isChanged ||= entry[0] !== key || entry[1] !== each;
+    if (changed === undefined && (maskedKey !== key || masked !== each))
+      changed = keys.slice(0, index).map((before) => [before, holder[before]]);
+    changed?.push([maskedKey, masked]);
   }
-  return isChanged ? Object.fromEntries(entries) : value;
+  return changed === undefined ? value : Object.fromEntries(changed);
 }
 
 interface SecretPart {

@@ -30,6 +30,8 @@ export interface SessionOptions {
   readonly door?: string;
   /** Narrows the session to this role. An unknown role sees nothing. */
   readonly role?: string;
+  /** A view of the config, through which it sees the tools. An unknown view shows nothing. */
+  readonly view?: string;
   /** The authenticated user; servers with `isolation: "user"` are held once for each. */
   readonly user?: string;
   /** The program behind it, in its own words. */
@@ -96,6 +98,7 @@ export class Session implements SessionContext {
   readonly mayRunCommands: boolean;
   readonly fromProgram: boolean;
   declare readonly role?: string;
+  declare readonly view?: string;
   declare readonly user?: string;
   /** More may become known of it later, such as its process. */
   declare clientInfo?: ClientInfo;
@@ -175,7 +178,7 @@ export class Session implements SessionContext {
 
   /** The same for all sessions to which the rules of the hub say the same: what may be shown and used is cached by it. */
   get viewKey(): string {
-    this.#viewKey ??= JSON.stringify([this.owner, this.role ?? null, this.#allRules ?? null]);
+    this.#viewKey ??= JSON.stringify([this.owner, this.role ?? null, this.view ?? null, this.#allRules ?? null]);
     return this.#viewKey;
   }
 

@@ -5,13 +5,17 @@ import JSON5 from "json5";
 import { environmentValue, findProgram } from "../base/programs.ts";
 import { openclaw } from "../clients/json-clients.ts";
 import { isJsonObject } from "../model/json.ts";
-import type { MissingNeeds, SkillNeeds } from "../model/skill.ts";
+import type { ServerSpec } from "../model/server-spec.ts";
+import type { MissingNeeds, SkillFacts, SkillWarning } from "../model/skill.ts";
+import { findMatchingServer } from "./servers/match-servers.ts";
 
 export interface Machine {
   readonly platform: NodeJS.Platform;
   readonly env: NodeJS.ProcessEnv;
   /** Whether OpenClaw's config sets the path (`channels.slack`) to something other than off. */
   hasConfig(path: string): boolean;
+  /** The MCP servers that are set up. */
+  readonly servers: readonly ServerSpec[];
 }
 
 /** Other names that people use for Node's names of platforms. */
@@ -25,7 +29,10 @@ const PLATFORM_ALIASES: Readonly<Record<string, string>> = {
 };
 
 /** The unmet needs. Of `anyBins` and `os`, where one is enough, all are listed if none fits. */
-export function missingNeeds(needs: SkillNeeds, machine: Machine): MissingNeeds {
+export function missingNeeds(
+  { needs, servers }: Pick<SkillFacts, "needs" | "servers">,
+  machine: Machine,
+): MissingNeeds {
   const lacksBin = (name: string): boolean => findProgram(name, machine) === undefined;
   return {
     bins: needs.bins.filter(lacksBin),
@@ -33,11 +40,40 @@ export function missingNeeds(needs: SkillNeeds, machine: Machine): MissingNeeds 
     env: needs.env.filter((name) => (environmentValue(machine.env, name, machine.platform) ?? "").trim() === ""),
     config: needs.config.filter((path) => !machine.hasConfig(path)),
     os: needs.os.some((name) => platformName(name) === machine.platform) ? [] : needs.os,
+    servers: missingServers(servers, machine.servers),
   };
 }
 
-export function isMet({ bins, anyBins, env, config, os }: MissingNeeds): boolean {
+export function missingServers(required: SkillFacts["servers"], present: readonly ServerSpec[]): string[] {
+  return required.filter((each) => findMatchingServer(each, present) === undefined).map(({ name }) => name);
+}
+
+export function isMet(missing: MissingNeeds): boolean {
+  return isRunnable(missing) && missing.servers.length === 0;
+}
+
+/** Whether the machine itself has everything, whatever servers are set up. */
+export function isRunnable({ bins, anyBins, env, config, os }: MissingNeeds): boolean {
   return [bins, anyBins, env, config, os].every((list) => list.length === 0);
+}
+
+/** `needs_setup`: MCP servers are to be set up. `missing`: something else is to be installed or set. */
+export function skillStatus(missing: MissingNeeds): "ready" | "needs_setup" | "missing" {
+  if (missing.servers.length > 0) return "needs_setup";
+  return isMet(missing) ? "ready" : "missing";
+}
+
+/** What is missing, one warning each. */
+export function missingWarnings({ bins, anyBins, env, config, os, servers }: MissingNeeds): SkillWarning[] {
+  const anyOf = anyBins.join(", ");
+  return [
+    ...bins.map((name) => ({ code: "MISSING_BIN", message: `The program ${name} is not installed.` })),
+    ...(anyOf === "" ? [] : [{ code: "MISSING_BIN", message: `None of the programs ${anyOf} is installed.` }]),
+    ...env.map((name) => ({ code: "MISSING_ENV", message: `The environment variable ${name} is not set.` })),
+    ...config.map((path) => ({ code: "MISSING_CONFIG", message: `OpenClaw's setting ${path} is not on.` })),
+    ...(os.length === 0 ? [] : [{ code: "MISSING_OS", message: `It is for ${os.join(" or ")}.` }]),
+    ...servers.map((name) => ({ code: "MISSING_SERVER", message: `The MCP server ${name} is not set up.` })),
+  ];
 }
 
 /** Node's name of a platform: `darwin` for `macOS`. */
@@ -50,11 +86,16 @@ export function platformName(name: string): string {
 const OPENCLAW_DEFAULTS = new Set(["browser.enabled", "browser.evaluateEnabled"]);
 
 /** The machine of this process. OpenClaw's config is read once, when it is first needed; its values never leave this file. */
-export function thisMachine(env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): Machine {
+export function thisMachine(
+  env: NodeJS.ProcessEnv,
+  servers: readonly ServerSpec[] = [],
+  platform: NodeJS.Platform = process.platform,
+): Machine {
   let config: { readonly value: unknown } | undefined;
   return {
     platform,
     env,
+    servers,
     hasConfig(path) {
       config ??= { value: readOpenclawConfig(env, platform) };
       return isConfigured(config.value, path);

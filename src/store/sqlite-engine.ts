@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { text } from "node:stream/consumers";
-import type { Database } from "better-sqlite3";
+import type { Database, Statement } from "better-sqlite3";
 import { CamelCasePlugin, Kysely, sql, SqliteDialect } from "kysely";
 import type { Clock } from "../base/clock.ts";
 import type { ToolcribError } from "../model/errors.ts";
 import { type DatabaseEngine, rowsAtOnce, type TableName, type TableRow, type Tables } from "./database.ts";
-import { exactDialect } from "./exact-driver.ts";
+import { exactDialect, storable } from "./exact-driver.ts";
 import {
   APPLICATION_ID,
   copyDatabase,
@@ -54,6 +54,7 @@ export function engineOf(database: Database, file: string, options: SqliteOption
     begin: "begin immediate",
   });
   const db = new Kysely<Tables>({ dialect, plugins: [new CamelCasePlugin()] });
+  const prepared = new Map<string, Statement>();
   return {
     kind: "sqlite",
     place: file,
@@ -71,6 +72,17 @@ export function engineOf(database: Database, file: string, options: SqliteOption
     matches: (text, pattern) => sql<boolean>`${text} glob ${globOf(pattern)}`,
     announce: async () => {},
     watch: (look) => watchVersion(database, clock, look),
+    runForEach(text, rows) {
+      // Nothing is awaited between the rows, so that they are in the transaction of the caller.
+      try {
+        let statement = prepared.get(text);
+        if (statement === undefined) prepared.set(text, (statement = database.prepare(text)));
+        const run = statement;
+        return rows.map((values) => run.run(...storable(values)).changes > 0);
+      } catch (error) {
+        throw sqliteFailure(file, error);
+      }
+    },
     readTable,
     copyTo: (target) => copyDatabase(file, target),
     giveBackSpace: () => giveBackSpace(database, db),
@@ -103,10 +115,15 @@ function globOf(pattern: string): string {
   return pattern.replace(/[?[]/g, "[$&]").replace(/\*+/g, "*");
 }
 
-/** The number changes when another connection commits, whichever process has it. */
+/**
+ * The number changes when another connection commits, whichever process has it; most of those are the thread of the audit log.
+ * What others must learn of counts up the revision in the same transaction.
+ */
 function watchVersion(database: Database, clock: Clock, look: () => void): () => void {
   const read = (): unknown => database.pragma("data_version", { simple: true });
   let known = read();
+  let counter: Statement | undefined;
+  let revision = readRevision();
   let stop = clock.after(LOOK_EVERY_MS, check);
   function check(): void {
     if (!database.open) return;
@@ -114,7 +131,19 @@ function watchVersion(database: Database, clock: Clock, look: () => void): () =>
     const now = readQuietly();
     if (now === known) return;
     known = now;
+    const latest = readRevision();
+    if (latest !== undefined && latest === revision) return;
+    revision = latest;
     look();
+  }
+  /** Undefined if it cannot be read: then whoever looks finds out why. */
+  function readRevision(): unknown {
+    try {
+      counter ??= database.prepare("select value from counter where id = 1").pluck();
+      return counter.get();
+    } catch {
+      return undefined;
+    }
   }
   /** A missing database is reported by the read that follows. */
   function readQuietly(): unknown {

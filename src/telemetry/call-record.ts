@@ -26,12 +26,17 @@ export interface CallRecord {
   readonly resultBytes: number;
   /** Findings of the guard in the result, without the text. */
   readonly findings?: readonly (Pick<Finding, "code" | "severity"> & Partial<Pick<Finding, "place" | "score">>)[];
+  /** Forged boundary markers in the result that were replaced; absent if there were none. */
+  readonly forgedMarkers?: number;
   /** Notes of hooks. */
   readonly notes: Readonly<Record<string, unknown>>;
 }
 
 /** The record of a call that begins: written before anything is sent, so that a process that dies leaves a trace. */
-export type StartRecord = Omit<CallRecord, "outcome" | "durationMs" | "resultBytes" | "findings" | "notes">;
+export type StartRecord = Omit<
+  CallRecord,
+  "outcome" | "durationMs" | "resultBytes" | "findings" | "forgedMarkers" | "notes"
+>;
 
 /** The arguments for the tool. Not part of the record, because listeners see a record as it is. */
 export interface SentArguments {

@@ -6,6 +6,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { ToolDefinition } from "../model/protocol.ts";
 import { type Definitions, NO_DEFINITIONS, type Source, type Use, type UseContext } from "../model/source.ts";
 import type { Tool } from "../model/tool.ts";
+import { withFlatRoot } from "../schemas/normalize.ts";
 import { runTool } from "./run-tool.ts";
 import { checkNotReserved, checkParameters, checkToolShape } from "./tool-shape.ts";
 
@@ -68,6 +69,7 @@ export class ToolRegistry {
   /** In the default context, whose tools are made once: the entries that have a tool of each name, in their order. */
   readonly #claims = new Map<string, readonly Entry[]>();
   #places = 0;
+  #present: (tool: Tool) => Tool = (tool) => tool;
 
   on<Name extends keyof RegistryEvents>(name: Name, listener: (event: RegistryEvents[Name]) => void): () => void {
     return this.#events.on(name, listener);
@@ -106,7 +108,16 @@ export class ToolRegistry {
   }
 
   get(name: string, context: ToolContext = DEFAULT_CONTEXT): Tool | undefined {
-    return this.#find(name, context)?.tool;
+    const found = this.#find(name, context);
+    return found && this.#shown(found);
+  }
+
+  /** From now on `get` and `list` show the program's own tools in another form, such as that of a model provider. The returned function takes it back. */
+  presentLocal(present: (tool: Tool) => Tool): () => void {
+    this.#present = present;
+    return () => {
+      if (this.#present === present) this.#present = (tool) => tool;
+    };
   }
 
   /** Like `get`, but not for tools mirrored in from MCP servers. */
@@ -116,7 +127,7 @@ export class ToolRegistry {
   }
 
   list(context: ToolContext = DEFAULT_CONTEXT): Tool[] {
-    return this.#resolved(context).map(({ tool }) => tool);
+    return this.#resolved(context).map((listed) => this.#shown(listed));
   }
 
   /** The tools that `source()` offers: all but those mirrored in from MCP servers. */
@@ -191,6 +202,10 @@ export class ToolRegistry {
       if (made !== undefined) return made;
     }
     return own && listedOf(own, name, context);
+  }
+
+  #shown({ tool, origin }: Listed): Tool {
+    return origin === "local" ? this.#present(tool) : tool;
   }
 
   #resolved(context: ToolContext): Listed[] {
@@ -342,7 +357,7 @@ function definitionOf(tool: Tool): ToolDefinition {
     title: label,
     description,
     // MCP wants the type said, where JSON Schema would let it be left out.
-    inputSchema: parameters["type"] === undefined ? { type: "object", ...parameters } : parameters,
+    inputSchema: withFlatRoot(parameters["type"] === undefined ? { type: "object", ...parameters } : parameters),
     annotations,
   };
   definitionsByTool.set(tool, { of: { ...tool }, definition });

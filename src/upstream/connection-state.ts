@@ -50,8 +50,9 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
     auth,
     restart:
       state.kind === "restarting"
-        ? { attempt: state.attempt, nextAt: new Date(state.nextAt).toISOString() }
+        ? { attempt: state.attempt, nextAt: new Date(state.nextAt).toISOString(), delayMs: state.delayMs }
         : undefined,
+    attempts: state.kind === "failed" ? state.attempts : undefined,
   };
 }
 
@@ -142,6 +143,11 @@ export class Restarts {
     return { attempt: this.#used, delayMs };
   }
 
+  /** Restarts in a row so far. */
+  get used(): number {
+    return this.#used;
+  }
+
   /** The server came up: the count is forgotten if it stays up. */
   up(): void {
     this.#stopWatching();
@@ -167,6 +173,7 @@ const CHANGEABLE: ReadonlySet<string> = new Set<keyof ServerSpec>([
   "trust",
   "pinResources",
   "toolPrefix",
+  "overrides",
   "autoConnect",
   "start",
   "hubStart",

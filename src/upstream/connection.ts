@@ -443,13 +443,14 @@ export class Connection implements Source {
     const next = heals ? this.#restarts.next() : null;
     if (next === null) {
       this.#grace.begin();
-      this.#setState({ kind: "failed", ...why });
+      const attempts = heals && this.#restarts.used > 0 ? this.#restarts.used : undefined;
+      this.#setState({ kind: "failed", ...why, attempts });
       return;
     }
     const { attempt, delayMs } = next;
     this.#stopTimer = this.#deps.clock.after(delayMs, () => void this.#begin());
     const nextAt = this.#deps.clock.now() + delayMs;
-    this.#setState({ kind: "restarting", attempt, nextAt, ...why });
+    this.#setState({ kind: "restarting", attempt, nextAt, delayMs, ...why });
   }
 
   /** A new link at once, without a pause: used where the old one is known to be useless. */

@@ -70,6 +70,7 @@ const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   answerApproval: { approvalId: "a", answer: "once" },
   listPins: { serverId: "files", state: "changed" },
   changePins: { action: "approve", serverId: "files", tool: "read" },
+  overrideTool: { name: "files__read", override: { hidden: true }, save: true },
   explainPolicy: { name: "files__read", role: "r" },
   getConfig: {},
   clientSnippets: {},

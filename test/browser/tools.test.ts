@@ -76,6 +76,42 @@ describe.skipIf(missing !== undefined)("tools in a browser", () => {
     await expect.poll(() => result.innerText()).toContain("42");
   });
 
+  it("[shape-05m] overrides a tool from a form that shows what a model sees and what it costs", async () => {
+    const page = await opened.open("/tools?tool=everything__get-sum");
+    const details = page.getByRole("region", { name: "Details of the tool" });
+    await details.getByRole("tab", { name: "Override" }).click();
+    const preview = details.getByRole("region", { name: "Preview" });
+    await preview.getByText(/tokens, as before/).waitFor();
+    await details.getByLabel("Name", { exact: true }).fill("add-two");
+    await details.getByLabel("Description", { exact: true }).fill("Adds 2.");
+    await details.getByLabel("a", { exact: true }).selectOption("fixed");
+    await details.getByLabel("Value of a").fill('"two"');
+    await preview
+      .getByRole("alert")
+      .getByText(/does not take the value/)
+      .waitFor();
+    await details.getByLabel("Value of a").fill("2");
+    await preview.getByText(/% less than the original/).waitFor();
+    const shown = preview.getByLabel("The definition that a model sees");
+    await expect.poll(() => shown.innerText()).toContain('"everything__add-two"');
+    expect(await shown.innerText()).not.toContain('"a"');
+    await details.getByRole("button", { name: "Save" }).click();
+    await details.getByRole("heading", { name: "everything__add-two" }).waitFor();
+    await details.getByText("overridden").waitFor();
+    await details.getByRole("button", { name: "Try it" }).click();
+    await details.getByLabel("b", { exact: true }).fill("40");
+    await details.getByRole("button", { name: "Run" }).click();
+    await details
+      .getByText(/sum of 2 and 40 is/)
+      .first()
+      .waitFor();
+    await details.getByRole("tab", { name: "Override" }).click();
+    await details.getByRole("button", { name: "As the server defines it" }).click();
+    await details.getByRole("button", { name: "Save" }).click();
+    await details.getByRole("heading", { name: "everything__get-sum" }).waitFor();
+    expect(opened.misdeeds).toEqual({ foreign: [], wrong: [] });
+  });
+
   it("[oper-09c] shows pictures, sounds, resources and structured content as what they are", async () => {
     let { details, run } = await tryTool("everything__get-tiny-image");
     await run.click();

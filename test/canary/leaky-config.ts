@@ -122,10 +122,18 @@ export async function leakySetup(dir: string): Promise<LeakySetup> {
   ]) {
     secretFile(`header-${name}`, canaries.make(`secret://file in a header of ${name}`));
   }
+  const fixed = (tool: string): [string, object] => [
+    tool,
+    {
+      parameters: {
+        given: { fixed: `a ${secretFile(`fixed-${tool}`, canaries.make(`secret://file in an override of ${tool}`))}` },
+      },
+    },
+  ];
   const userinfo = canaries.make("userinfo of a url", "plain");
   const config = {
     mcpServers: {
-      serve: leaky("serve"),
+      serve: leaky("serve", { overrides: Object.fromEntries(["dump", "fails", "refuses"].map(fixed)) }),
       crash: leaky("crash"),
       silent: leaky("silent", { timeout: 1500 }),
       unstartable: leaky("unstartable", { command: `/nowhere/\${secret://file/keys/arg-serve}` }),

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { MAIN } from "../support/main-program.ts";
+import { MAIN, PATIENT } from "../support/main-program.ts";
 import { isAlive } from "../support/processes.ts";
 
 /** Prints in every way that a library could, at the start and for as long as it lives. */
@@ -77,6 +77,7 @@ class Program {
       env: {
         PATH: process.env["PATH"],
         HOME: dir,
+        ...PATIENT,
         TOOLCRIB_HOME: join(dir, "home"),
         TOOLCRIB_CONFIG: join(dir, "toolcrib.json"),
       },

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { browserCommand } from "../../src/cli/commands/auth.ts";
 import { AuthorizationServer, browse } from "../doubles/authorization-server.ts";
@@ -86,6 +86,20 @@ describe("[guard-11e] toolcrib auth", () => {
     expect((await run("doctor")).stdout).toMatch(/login needed: toolcrib auth login srv/);
     // A code that was redeemed is of no use, and stands in no output either.
     for (const secret of authorization.secrets) expect(printed.join("\n")).not.toContain(secret);
+  });
+
+  it("[counter-01n] makes the hub that runs on the config connect with the new login", async () => {
+    const { place, login, run } = await bench();
+    const { child, finished } = place.start(["serve", "--port", "0"]);
+    onTestFinished(async () => {
+      child.kill("SIGTERM");
+      await finished;
+    });
+    await vi.waitFor(async () => expect((await run("hub", "--json")).json()).toHaveLength(1), { timeout: 30_000 });
+    expect((await run("status", "--json")).json()).toMatchObject([{ id: "srv", state: "failed" }]);
+    expect(await login()).toMatchObject({ code: 0, stdout: expect.stringContaining("The connection works: 1 tool.") });
+    expect((await run("status", "--json")).json()).toMatchObject([{ id: "srv", state: "ready", toolCount: 1 }]);
+    expect((await run("call", "srv__whoami")).stdout).toContain("alice");
   });
 
   it("prints JSON alone on stdout with --json, and the address on stderr", async () => {

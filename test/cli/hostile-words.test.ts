@@ -212,8 +212,10 @@ describe("[trust-15a] [trust-15b] output of every command", () => {
       let [stdout, stderr] = ["", ""];
       child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString("utf8")));
       child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString("utf8")));
-      await expect.poll(() => stdout, { timeout: 30_000 }).toMatch(/ready +/);
-      await expect.poll(() => stdout, { timeout: 30_000 }).toMatch(/failed +gone/);
+      const shown = (): string => (format === "json" ? stderr : stdout);
+      await expect.poll(shown, { timeout: 30_000 }).toMatch(/ready +|"server ready"/);
+      await expect.poll(shown, { timeout: 30_000 }).toMatch(/failed +gone|"server failed","server":"gone"/);
+      await expect.poll(() => stdout).toMatch(/http:/);
       const [url = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(stdout) ?? [];
       const call = (name: string): Promise<Response> =>
         fetch(`${url}/api/v1/mcp/tools/${name}/call`, {

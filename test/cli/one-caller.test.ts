@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { type Answer, ask } from "../doors/http/support.ts";
-import { MAIN } from "../support/main-program.ts";
+import { MAIN, PATIENT } from "../support/main-program.ts";
 
 const TOKENS = { greedy: "t0-0123456789-greedy", other: "t1-0123456789-other", boss: "t2-0123456789-boss" };
 const SESSIONS = 40;
@@ -58,7 +58,7 @@ beforeAll(async () => {
   const mcpServers = { deep: { command: process.execPath, args: [server] } };
   writeFileSync(config, JSON.stringify({ mcpServers, http: { auth: { tokens }, limits: { sessions: SESSIONS } } }));
   child = spawn(process.execPath, [MAIN, "serve", "--config", config, "--port", "0", "--json"], {
-    env: { PATH: process.env["PATH"], HOME: dir, TOOLCRIB_HOME: join(dir, "home") },
+    env: { PATH: process.env["PATH"], HOME: dir, ...PATIENT, TOOLCRIB_HOME: join(dir, "home") },
     stdio: ["ignore", "pipe", "ignore"],
   });
   let printed = "";

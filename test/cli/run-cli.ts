@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { afterEach, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.ts";
 import { readHubRecords } from "../../src/hub/activity/hub-records.ts";
-import { COMPILE_CACHE, MAIN, SOURCE_MAIN } from "../support/main-program.ts";
+import { COMPILE_CACHE, MAIN, SOURCE_MAIN, PATIENT } from "../support/main-program.ts";
 
 // Each test starts several processes, which takes long on a machine that is busy with other tests.
 vi.setConfig({ testTimeout: 120_000 });
@@ -76,7 +76,7 @@ export class Workspace {
     const main = options.main ?? (options.nodeArgs === undefined ? MAIN : SOURCE_MAIN);
     const child = spawn(process.execPath, [...(options.nodeArgs ?? []), main, ...args], {
       cwd: this.dir,
-      env: { ...COMPILE_CACHE, ...this.#env(), ...options.env },
+      env: { ...COMPILE_CACHE, ...this.env(), ...options.env },
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.#children.add(child);
@@ -107,7 +107,7 @@ export class Workspace {
   async runHere(args: readonly string[], { typed }: { readonly typed?: string } = {}): Promise<Finished> {
     const isTTY = typed !== undefined;
     const [stdout, stderr] = [new PassThrough(), Object.assign(new PassThrough(), { isTTY })];
-    const env = this.#env();
+    const env = this.env();
     // Read from the start: whoever writes much waits for a reader.
     const read = [stdout, stderr].map((stream) => text(stream));
     const keys = Object.assign(new PassThrough(), { isTTY });
@@ -121,9 +121,9 @@ export class Workspace {
   }
 
   /** The config is named: one that is found in the working directory would have to be trusted first. */
-  #env(): NodeJS.ProcessEnv {
+  env(): NodeJS.ProcessEnv {
     const named = existsSync(this.configFile) ? { TOOLCRIB_CONFIG: this.configFile } : {};
-    return { PATH: process.env["PATH"], HOME: this.home, TOOLCRIB_HOME: this.home, ...named };
+    return { PATH: process.env["PATH"], HOME: this.home, ...PATIENT, TOOLCRIB_HOME: this.home, ...named };
   }
 
   remove(): void {

@@ -7,7 +7,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, describe, expect, it } from "vitest";
 import { readHubRecords } from "../../src/hub/activity/hub-records.ts";
-import { MAIN } from "../support/main-program.ts";
+import { MAIN, PATIENT } from "../support/main-program.ts";
 import { misbehaving } from "../support/servers.ts";
 import { ask } from "../doors/http/support.ts";
 import { eventually } from "../support/eventually.ts";
@@ -37,7 +37,7 @@ class Served {
     places.push(this.dir);
     this.write(config);
     this.child = spawn(process.execPath, [MAIN, "serve", "--config", this.config, "--port", "0", ...args], {
-      env: { PATH: process.env["PATH"], HOME: this.dir, TOOLCRIB_HOME: this.home },
+      env: { PATH: process.env["PATH"], HOME: this.dir, ...PATIENT, TOOLCRIB_HOME: this.home },
       stdio: ["ignore", "pipe", "pipe"],
     });
     running.push(this.child);
@@ -154,7 +154,7 @@ describe("[gate-15b] the log", () => {
   it("is one JSON object per line with --log-format json, from --log-level on", async () => {
     const served = new Served(ok, ["--log-format", "json", "--log-level", "debug"]);
     const client = await served.client();
-    await served.until(/ready +one/);
+    await served.until('"message":"server ready"', "stderr");
     await client.callTool({ name: "one__echo", arguments: { text: "hi" } });
     await served.until('"message":"call"', "stderr");
     const lines = served.stderr.trim().split("\n");

@@ -8,8 +8,8 @@ interface Listed {
   readonly id: string;
   readonly name: string;
   readonly origin: string;
-  readonly source: string;
-  readonly tools: readonly string[];
+  readonly from: string;
+  readonly tools: readonly { readonly name: string }[];
   readonly importedAt?: string;
   readonly location?: string;
 }
@@ -56,8 +56,8 @@ describe("[skill-06b] skills of the config's folders", () => {
         id: expect.stringMatching(/^skill-review@[0-9a-f]{8}$/),
         name: "review",
         origin: "folder",
-        source: dir,
-        tools: ["skill__review"],
+        from: dir,
+        tools: [{ name: "skill__review" }],
       },
     ]);
     const table = await place.runHere(["skill", "list"]);

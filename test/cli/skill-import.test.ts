@@ -77,7 +77,7 @@ describe("[skill-05a] toolcrib skill import", () => {
     skill(place, "notes", { more: "requires-mcp-servers:\n  - filesystem\n" });
     const done = await place.runHere(["skill", "import", "skills", "--all"]);
     expect(done.code).toBe(0);
-    expect(done.stdout).toMatch(/^notes {2}ready\n {2}Does notes well\.\n {2}servers +filesystem/);
+    expect(done.stdout).toMatch(/^notes {2}requirements missing\n {2}Does notes well\.\n {2}servers +filesystem .*\(needs setup\)/);
     expect(done.stdout).toMatch(
       /weather {2}requirements missing\n {2}Does weather well\.\n {2}requires +no-such-bin \(missing\), env NO_SUCH_KEY \(missing\)/,
     );
@@ -103,7 +103,7 @@ describe("[skill-05a] toolcrib skill import", () => {
           missing: expect.objectContaining({ bins: ["no-such-bin"], anyBins: ["x", "y"] }),
           dependenciesMet: false,
           servers: [],
-          warnings: [],
+          warnings: ["MISSING_BIN", "MISSING_BIN", "MISSING_OS"].map((code) => expect.objectContaining({ code })),
           findings: [],
           id: "openclaw-skill-weather",
           status: "added",
@@ -320,7 +320,7 @@ describe("[skill-06b] imported skills", () => {
     skill(place, "plain", { body: "Changed." });
     rmSync(join(place.dir, "skills/going"), { recursive: true });
     const list = await place.runHere(["skill", "list"]);
-    expect(list.stdout).toMatch(/^NAME +STATUS +SOURCE +DESCRIPTION\n/);
+    expect(list.stdout).toMatch(/^NAME +STATUS +FROM +DESCRIPTION\n/);
     expect(list.stdout).toMatch(/\ngoing +ready, source gone +.*skills +Does going well\.\n/);
     expect(list.stdout).toMatch(/\nneedy +missing x1\|x2 \$SOME_KEY +/);
     expect(list.stdout).toMatch(/\nplain +ready, outdated +/);

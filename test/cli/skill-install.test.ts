@@ -162,7 +162,7 @@ describe("with --with-mcp", () => {
       expect(text).not.toMatch(/secret:\/\//);
     }
     expect(readFileSync(join(place.home, foreign[0] ?? ""), "utf8")).toContain("// keep");
-    for (const folder of [".cursor/skills", ".agents/skills"]) {
+    for (const folder of [".agents/skills"]) {
       expect(existsSync(join(place.home, folder, "notes/scripts/help.sh"))).toBe(true);
     }
     const holders = execFileSync("grep", ["-rl", TOKEN, place.home], { encoding: "utf8" }).trim().split("\n");

@@ -8,12 +8,12 @@ import { environment, furnished, run, runReal } from "./furnished-home.ts";
 
 type Place = ReturnType<typeof furnished>;
 
-const COPIES = [".cursor/skills/notes", ".agents/skills/notes"];
+const COPIES = [".kiro/skills/notes", ".agents/skills/notes"];
 
 async function installed(): Promise<Place> {
   const place = furnished();
   writeSkill(place.dir, "notes");
-  expect((await run(place, ["install", "notes", "--client", "cursor,codex"])).code).toBe(0);
+  expect((await run(place, ["install", "notes", "--client", "kiro,codex"])).code).toBe(0);
   return place;
 }
 
@@ -38,7 +38,7 @@ describe("skill update of what was installed", () => {
     for (const file of ["toolcrib-skills.lock", "installed.json"]) {
       expect(readFileSync(join(place.toolcribHome, file), "utf8")).toContain(digest);
     }
-    expect((await run(place, ["install", "notes", "--client", "cursor"])).code).toBe(0);
+    expect((await run(place, ["install", "notes", "--client", "kiro"])).code).toBe(0);
     expect((await run(place, ["remove", "notes", "--json"])).json()).toMatchObject({ kept: [] });
     for (const path of COPIES) expect(existsSync(join(place.home, path))).toBe(false);
   });
@@ -50,7 +50,7 @@ describe("skill update of what was installed", () => {
     writeSkill(place.dir, "notes", [], "# Newer");
     const done = await run(place, ["update"]);
     expect(done.code).toBe(0);
-    expect(done.stderr).toContain(".cursor/skills/notes was edited since it was installed and was kept");
+    expect(done.stderr).toContain(".kiro/skills/notes was edited since it was installed and was kept");
     expect(textIn(place, COPIES[0] ?? "")).not.toContain("# Newer");
     expect(existsSync(join(place.home, COPIES[1] ?? ""))).toBe(false);
     expect((await run(place, ["list", "--json"])).json()).toMatchObject([{ outdated: false }]);
@@ -85,8 +85,8 @@ describe("skill update of what was installed", () => {
 describe("[skill-11e] a run that is killed when all but the last stroke is done", () => {
   it.each([
     ["an update", ["update"]],
-    ["a renewed install", ["install", "notes", "--client", "cursor", "--force"]],
-    ["a first install", ["install", "other", "--client", "cursor"]],
+    ["a renewed install", ["install", "notes", "--client", "kiro", "--force"]],
+    ["a first install", ["install", "other", "--client", "kiro"]],
     ["a removal", ["remove", "notes"]],
   ])("%s is taken back, the registry included", async (_what, args) => {
     const place = await installed();

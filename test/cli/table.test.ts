@@ -32,6 +32,26 @@ describe("table", () => {
     expect(narrow.every((line) => textWidth(line) <= 20)).toBe(true);
   });
 
+  it("[joy-14c] on a terminal leaves out what says nothing, then what matters least, before names are cut", () => {
+    const wide: readonly Column<Row>[] = [
+      { title: "NAME", cell: ([name]) => name },
+      { title: "EMPTY", cell: () => "-" },
+      { title: "TIME", cell: () => "2026-11-17T15:00:00.000Z", short: () => "15:00:00", dropAt: 2 },
+      { title: "SESSION", cell: () => "01234567", dropAt: 1 },
+      { title: "WHY", cell: ([, why]) => why, shrink: true },
+    ];
+    const rows: Row[] = [["files__read_text_file", "because of a rule that has a long name"]];
+    const at = (width: number): string => renderTable(wide, rows, { width })[0] ?? "";
+    expect(at(120)).toMatch(/^NAME +TIME +SESSION +WHY$/);
+    expect(at(45)).toMatch(/^NAME +TIME +WHY$/);
+    expect(at(35)).toMatch(/^NAME +WHY$/);
+    expect(renderTable(wide, rows, { width: 35 })[1]).toMatch(/^files__read_text_file +because/);
+    expect(renderTable(wide, rows)).toEqual([
+      expect.stringMatching(/^NAME +EMPTY +TIME +SESSION +WHY$/),
+      expect.stringContaining("2026-11-17T15:00:00.000Z"),
+    ]);
+  });
+
   it("keeps columns straight beside wide and combining characters", () => {
     const lines = renderTable(columns, [
       ["日本", "x"],

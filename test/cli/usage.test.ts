@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../src/cli/command-table.ts";
+import { COMMAND_GROUPS } from "../../src/cli/command.ts";
 import { VERSION } from "../../src/model/version.ts";
 import { runProgram } from "../support/run-program.ts";
 import { BIN, workspace } from "./run-cli.ts";
@@ -66,6 +67,13 @@ describe("help", () => {
     }
   });
 
+  it("[joy-14a] groups the commands, and shows an example for each that takes an argument", async () => {
+    const { stdout } = await workspace().runHere(["--help"]);
+    for (const group of COMMAND_GROUPS) expect(stdout).toContain(`\n${group}:\n`);
+    const without = COMMANDS.filter((each) => each.arguments.length > 0 && each.examples === undefined);
+    expect(without.map(({ name }) => name)).toEqual([]);
+  });
+
   it("prints the version", async () => {
     expect(await workspace().run(["--version"])).toMatchObject({ code: 0, stdout: `${VERSION}\n`, stderr: "" });
   });
@@ -81,7 +89,12 @@ describe("[spine-19e] usage errors exit 2", () => {
   const cases: [title: string, args: string[], message: RegExp, hint: RegExp][] = [
     ["an unknown command", ["lst"], /Unknown command 'lst'/, /Did you mean list\?/],
     ["an unknown option", ["list", "--jsn"], /Unknown option '--jsn'/, /Did you mean --json\?/],
-    ["a missing argument", ["call"], /Missing required argument 'tool'/, /--help/],
+    [
+      "a missing argument",
+      ["call"],
+      /Missing required argument 'tool'/,
+      /Usage: toolcrib call \[options\] <tool> \[arguments\.\.\.\], for example: toolcrib call /,
+    ],
     ["too many arguments", ["schema", "x"], /Too many arguments/, /--help/],
     ["a timeout that is no number", ["list", "--timeout", "soon"], /positive whole number/, /--help/],
     ["no key=value", ["call", "t", "novalue"], /"novalue" is not key=value/, /key:=JSON/],

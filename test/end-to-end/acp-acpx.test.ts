@@ -14,7 +14,7 @@ import {
   startScriptedModel,
   text,
 } from "../../src/testing/index.ts";
-import { MAIN } from "../support/main-program.ts";
+import { MAIN, PATIENT } from "../support/main-program.ts";
 import { isAlive } from "../support/processes.ts";
 import { type Run, runProgram } from "../support/run-program.ts";
 import { misbehaving } from "../support/servers.ts";
@@ -81,7 +81,7 @@ async function start(scenario: Scenario): Promise<ScriptedModel> {
 function acpx(...args: string[]): Promise<Run> {
   const agent = [process.execPath, MAIN, "acp", "--config", join(work, "toolcrib.json")].join(" ");
   const options = ["--agent", agent, "--mcp-config", mcpConfig, "--format", "json", "--timeout", "30"];
-  const env = { HOME: home, TOOLCRIB_HOME: join(home, ".toolcrib") };
+  const env = { HOME: home, ...PATIENT, TOOLCRIB_HOME: join(home, ".toolcrib") };
   return runProgram(process.execPath, [ACPX, ...options, ...args], { cwd: work, env });
 }
 

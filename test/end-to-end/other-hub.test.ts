@@ -92,6 +92,7 @@ describe("[counter-01i] a command with --hub", () => {
     expect(ofReader.map(({ code }) => code)).toEqual([3, 3, 3, 3, 3]);
     expect(await at(["status", "--clients"], CALLER)).toMatchObject({ code: 3 });
     expect(await at(["list", "--json"])).toMatchObject({ code: 1, stdout: expect.stringContaining("unauthorized") });
+    expect((await at(["list"])).stderr).toContain("Give it with --token or TOOLCRIB_TOKEN.");
     expect(await at(["list", "--role", "other"], READER)).toMatchObject({ code: 3 });
     await vi.waitFor(async () => {
       const listed = await at(["list", "--json"], READER);

@@ -70,7 +70,7 @@ export async function openGateway(
       return { input: toClient, output: toDoor };
     },
     async [Symbol.asyncDispose]() {
-      listener.stopAccepting();
+      await listener.stopAccepting();
       for (const stdio of pipes) stdio.close();
       await transport.close(0);
       door.close();

@@ -10,7 +10,7 @@ import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport as OldStdio } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as OldHttp } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MAIN } from "../support/main-program.ts";
+import { MAIN, PATIENT } from "../support/main-program.ts";
 import { runProgram } from "../support/run-program.ts";
 import { everything } from "../support/servers.ts";
 import { ASKED, judge, type Judged, newClient, oldClient } from "./judged-client.ts";
@@ -18,7 +18,7 @@ import { ASKED, judge, type Judged, newClient, oldClient } from "./judged-client
 const ROOT = resolve(import.meta.dirname, "../..");
 const dir = mkdtempSync(join(tmpdir(), "toolcrib-interop-"));
 const config = join(dir, "toolcrib.json");
-const env = { ...process.env, TOOLCRIB_HOME: join(dir, "home") } as Record<string, string>;
+const env = { ...process.env, ...PATIENT, TOOLCRIB_HOME: join(dir, "home") } as Record<string, string>;
 
 let served: ChildProcess;
 let addresses: { readonly mcp: string; readonly sse: string };
@@ -95,7 +95,7 @@ describe("[gate-17a] mcporter", () => {
     const stdio = {
       command: process.execPath,
       args: [MAIN, "mcp", "--config", config],
-      env: { TOOLCRIB_HOME: join(dir, "home") },
+      env: { ...PATIENT, TOOLCRIB_HOME: join(dir, "home") },
     };
     writeFileSync(
       join(dir, "mcporter.json"),

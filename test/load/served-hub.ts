@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { LOGIN_LINKS_PATH } from "../../src/doors/http/login-routes.ts";
 import { readHubRecords } from "../../src/hub/activity/hub-records.ts";
 import { runProgram } from "../support/run-program.ts";
-import { MAIN } from "../support/main-program.ts";
+import { MAIN, PATIENT } from "../support/main-program.ts";
 
 interface Found {
   readonly url: string;
@@ -51,7 +51,7 @@ export class ServedHub {
   static async #serve(dir: string, port: string, more: NodeJS.ProcessEnv): Promise<ServedHub> {
     const [file, home] = [join(dir, "toolcrib.json"), join(dir, "home")];
     const child = spawn(process.execPath, [MAIN, "serve", "--config", file, "--port", port, "--json"], {
-      env: { PATH: process.env["PATH"], HOME: dir, TOOLCRIB_HOME: home, ...more },
+      env: { PATH: process.env["PATH"], HOME: dir, ...PATIENT, TOOLCRIB_HOME: home, ...more },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let said = "";

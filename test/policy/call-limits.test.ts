@@ -3,7 +3,10 @@ import { describe, expect, it } from "vitest";
 import type { Clock } from "../../src/base/clock.ts";
 import { CallLimits } from "../../src/policy/call-limits.ts";
 
-function setUp(callsPerMinute: number, concurrency = 1000): { limits: CallLimits; time: { now: number } } {
+function setUp(
+  callsPerMinute: number | undefined,
+  concurrency = 10_000,
+): { limits: CallLimits; time: { now: number } } {
   const time = { now: 1_000_000 };
   const clock: Clock = { now: () => time.now, after: () => () => {} };
   return { limits: new CallLimits(clock, { callsPerMinute, concurrency }), time };
@@ -15,16 +18,16 @@ describe("rate", () => {
     expect(limits.take("a", "s").ok).toBe(true);
     time.now += 10_000;
     expect(limits.take("a", "s").ok).toBe(true);
-    expect(limits.take("a", "t")).toMatchObject({
+    expect(limits.take("a", "s")).toMatchObject({
       ok: false,
       retryAfterMs: 50_000,
-      what: expect.stringContaining("server a") as string,
+      what: expect.stringContaining("this session") as string,
     });
     time.now += 49_999;
-    expect(limits.take("a", "t")).toMatchObject({ ok: false, retryAfterMs: 1 });
+    expect(limits.take("a", "s")).toMatchObject({ ok: false, retryAfterMs: 1 });
     time.now += 1;
-    expect(limits.take("a", "t").ok).toBe(true);
-    expect(limits.take("a", "t")).toMatchObject({ ok: false, retryAfterMs: 10_000 });
+    expect(limits.take("a", "s").ok).toBe(true);
+    expect(limits.take("a", "s")).toMatchObject({ ok: false, retryAfterMs: 10_000 });
   });
 
   it("[spine-17d] counts for each session over all servers", () => {
@@ -38,8 +41,8 @@ describe("rate", () => {
   it("[spine-17d] a refused call counts against nothing", () => {
     const { limits, time } = setUp(1);
     expect(limits.take("a", "s").ok).toBe(true);
-    for (let i = 0; i < 10; i += 1) expect(limits.take("a", "t").ok).toBe(false);
-    expect(limits.take("b", "t").ok).toBe(true);
+    for (let i = 0; i < 10; i += 1) expect(limits.take("a", "s").ok).toBe(false);
+    expect(limits.take("a", "t").ok).toBe(true);
     time.now += 60_000;
     expect(limits.take("a", "s").ok).toBe(true);
   });
@@ -71,6 +74,36 @@ describe("rate", () => {
     expect(limits.take("a", "s")).toMatchObject({ ok: false, retryAfterMs: 60_000 });
     time.now += 60_000;
     expect(limits.take("a", "s").ok).toBe(true);
+  });
+});
+
+describe("[whole-12a] the rate that no one has set", () => {
+  it("does not limit the owner of a hub on one machine, and others to 100", () => {
+    const { limits } = setUp(undefined);
+    const count = (options: object): number => {
+      let taken = 0;
+      while (taken < 1000 && limits.take("a", JSON.stringify(options), options).ok) taken += 1;
+      return taken;
+    };
+    expect([count({ owner: true }), count({ owner: false })]).toEqual([1000, 100]);
+    limits.configure({ callsPerMinute: 7, concurrency: 10_000 });
+    expect(count({ owner: true })).toBe(7);
+  });
+});
+
+describe("[whole-12b] the rate", () => {
+  it("is that of a session, or of a caller with several, never of all together", () => {
+    const { limits } = setUp(2);
+    const take = (session: string, caller?: string) => limits.takeAcrossNodes("a", session, caller);
+    for (const session of ["s", "t", "u"])
+      for (let n = 0; n < 2; n += 1) expect(take(session)).toMatchObject({ ok: true });
+    expect(take("s")).toMatchObject({ ok: false });
+    expect([take("v", "ann"), take("w", "ann"), take("x", "bob")]).toMatchObject([
+      { ok: true },
+      { ok: true },
+      { ok: true },
+    ]);
+    expect(take("y", "ann")).toMatchObject({ ok: false, what: expect.stringContaining("this user") as string });
   });
 });
 
@@ -109,27 +142,27 @@ describe("[gate-07a] other limits", () => {
       time.now += 1000;
     }
     limits.configure({ callsPerMinute: 3, concurrency: 2 });
-    expect(limits.take("a", "other")).toMatchObject({ ok: false, retryAfterMs: 57_000 });
+    expect(limits.take("a", "s")).toMatchObject({ ok: false, retryAfterMs: 57_000 });
     limits.configure({ callsPerMinute: 4, concurrency: 2 });
-    expect(limits.take("a", "other").ok).toBe(true);
-    expect(limits.take("a", "other").ok).toBe(false);
+    expect(limits.take("a", "s").ok).toBe(true);
+    expect(limits.take("a", "s").ok).toBe(false);
     limits.configure({ callsPerMinute: 100, concurrency: 1 });
-    expect(limits.take("a", "other")).toMatchObject({
+    expect(limits.take("a", "s")).toMatchObject({
       ok: false,
       what: expect.stringContaining("in progress") as string,
     });
-    expect(limits.take("b", "other").ok).toBe(true);
+    expect(limits.take("b", "s").ok).toBe(true);
   });
 
   it("keep a full ring in order", () => {
     const { limits, time } = setUp(3);
     for (let call = 0; call < 5; call += 1) {
-      expect(limits.take("a", `s${call}`).ok).toBe(true);
+      expect(limits.take("a", "s").ok).toBe(true);
       time.now += 30_000;
     }
     // Of the last three calls, 90 s, 60 s and 30 s ago, only the last is within a minute.
     limits.configure({ callsPerMinute: 1, concurrency: 1000 });
-    expect(limits.take("a", "t")).toMatchObject({ ok: false, retryAfterMs: 30_000 });
+    expect(limits.take("a", "s")).toMatchObject({ ok: false, retryAfterMs: 30_000 });
   });
 });
 

@@ -75,7 +75,7 @@ describe("[scale-08b] a limit that several hubs share", () => {
     const { nodes, time, pool } = setUp(100, { nodes: 3 });
     const times: number[] = [];
     for (let call = 0; call < 2000; call++) {
-      const taken = nodes[call % 3]?.takeAcrossNodes("a", `s${call}`, undefined);
+      const taken = nodes[call % 3]?.takeAcrossNodes(`server${call}`, `s${call}`, "ann");
       if (taken !== undefined && (await isOk(taken))) times.push(time.now);
       time.now += 100;
     }
@@ -103,30 +103,65 @@ describe("[scale-08b] a limit that several hubs share", () => {
     const { nodes, time } = setUp(40);
     const [one] = nodes;
     if (one === undefined) throw new Error("no node");
-    for (let call = 0; call < 8; call++) await isOk(one.takeAcrossNodes("a", "s", undefined));
-    const next = one.takeAcrossNodes("a", "s", undefined);
+    for (let call = 0; call < 8; call++) await isOk(one.takeAcrossNodes("a", "s", "ann"));
+    const next = one.takeAcrossNodes("a", "s", "ann");
     expect(next).not.toBeInstanceOf(Promise);
-    while (await isOk(one.takeAcrossNodes("a", "s", undefined)));
+    while (await isOk(one.takeAcrossNodes("a", "s", "ann")));
     time.now += 100;
-    const refusal = await one.takeAcrossNodes("a", "s", undefined);
-    expect(refusal).toMatchObject({ ok: false, what: expect.stringContaining("server a") as string });
+    const refusal = await one.takeAcrossNodes("a", "s", "ann");
+    expect(refusal).toMatchObject({ ok: false, what: expect.stringContaining("this user") as string });
     if (!refusal.ok) expect(refusal.retryAfterMs).toBeGreaterThan(50_000);
     time.now += MINUTE + 5000;
-    expect(await isOk(one.takeAcrossNodes("a", "s", undefined))).toBe(true);
+    expect(await isOk(one.takeAcrossNodes("a", "s", "ann"))).toBe(true);
+  });
+
+  it("[whole-42a] lets more through at once when it is raised, and a refusal names the limit that refused", async () => {
+    const { nodes, time, pool } = setUp(10);
+    const [one, two] = nodes;
+    if (one === undefined || two === undefined) throw new Error("no node");
+    const take = (at: CallLimits): LimitOutcome | Promise<LimitOutcome> => at.takeAcrossNodes("a", "s", "user ann");
+    while (await isOk(take(one)));
+    while (await isOk(take(two)));
+    const refused = await take(one);
+    expect(refused).toMatchObject({ ok: false, limit: "limits.callsPerMinute" });
+    expect(refused.ok ? "" : refused.what).toContain("limits.callsPerMinute is 10)");
+    for (const each of nodes) each.configure({ callsPerMinute: 15, concurrency: 1000 });
+    let more = 0;
+    while (await isOk(take(one))) more += 1;
+    expect(more).toBe(5);
+    const again = await take(one);
+    expect(again.ok ? "" : again.what).toContain("limits.callsPerMinute is 15)");
+
+    time.now += MINUTE + 5000;
+    pool.isAway = true;
+    while (await isOk(take(one)));
+    const alone = await take(one);
+    expect(alone.ok ? "" : alone.what).toContain(
+      "limits.callsPerMinute is 15, of which this node has 8 while the store does not answer",
+    );
+  });
+
+  it("[whole-42a] names the user where all of a user's calls count together", async () => {
+    const { nodes } = setUp(10);
+    const [one] = nodes;
+    for (let call = 0; call < 10; call++)
+      await isOk(one?.takeAcrossNodes(`s${call}`, "s", "user ann") ?? expect.fail());
+    const refused = await one?.takeAcrossNodes("other", "s", "user ann");
+    expect(refused).toMatchObject({ ok: false, what: expect.stringMatching(/^this user has used up/) as string });
   });
 
   it("gives back what it does not use, so that others can have it", async () => {
     const { nodes, time, pool } = setUp(100);
     const [one, two] = nodes;
     if (one === undefined || two === undefined) throw new Error("no nodes");
-    for (let call = 0; call < 12; call++) await isOk(one.takeAcrossNodes("a", "s", undefined));
+    for (let call = 0; call < 12; call++) await isOk(one.takeAcrossNodes("a", "s", "ann"));
     time.now += 5000;
-    await isOk(one.takeAcrossNodes("a", "s", undefined));
+    await isOk(one.takeAcrossNodes("a", "s", "ann"));
     let more = 0;
-    while (await isOk(two.takeAcrossNodes("a", "s", undefined))) more += 1;
+    while (await isOk(two.takeAcrossNodes("a", "s", "ann"))) more += 1;
     // Besides what was used, one has no more than a portion in hand.
     expect(more).toBeGreaterThanOrEqual(100 - 13 - 5);
-    expect([...(pool.spans.get("server a")?.values() ?? [])].reduce((sum, each) => sum + each, 0)).toBe(100);
+    expect([...(pool.spans.get("session ann")?.values() ?? [])].reduce((sum, each) => sum + each, 0)).toBe(100);
   });
 
   it("takes no payment of debts for a refusal", async () => {
@@ -134,15 +169,15 @@ describe("[scale-08b] a limit that several hubs share", () => {
     const [one] = nodes;
     if (one === undefined) throw new Error("no node");
     pool.isAway = true;
-    expect(await isOk(one.takeAcrossNodes("a", "s", undefined))).toBe(true);
+    expect(await isOk(one.takeAcrossNodes("a", "s", "ann"))).toBe(true);
     pool.isAway = false;
     time.now += 2000;
     const answer = pool.hold();
     // The first asks whether the pool is back; all of them are used without it.
-    for (let call = 0; call < 6; call++) expect(await isOk(one.takeAcrossNodes("a", "s", undefined))).toBe(true);
+    for (let call = 0; call < 6; call++) expect(await isOk(one.takeAcrossNodes("a", "s", "ann"))).toBe(true);
     answer();
     await new Promise((resolve) => setImmediate(resolve));
-    expect(await isOk(one.takeAcrossNodes("a", "s", undefined))).toBe(true);
+    expect(await isOk(one.takeAcrossNodes("a", "s", "ann"))).toBe(true);
   });
 
   it("with the pool away each hub keeps to its part at once, and pays it back later", async () => {
@@ -151,23 +186,23 @@ describe("[scale-08b] a limit that several hubs share", () => {
     if (one === undefined || two === undefined) throw new Error("no nodes");
     pool.isAway = true;
     let local = 0;
-    while (await isOk(one.takeAcrossNodes("a", "s", undefined))) local += 1;
+    while (await isOk(one.takeAcrossNodes("a", "s", "ann"))) local += 1;
     expect(local).toBe(10);
     pool.isAway = false;
     time.now += 3000;
     // This one only finds out that the pool is back.
-    await isOk(one.takeAcrossNodes("a", "s", undefined));
+    await isOk(one.takeAcrossNodes("a", "s", "ann"));
     await Promise.resolve();
     let rest = 0;
-    while (await isOk(two.takeAcrossNodes("a", "s", undefined))) rest += 1;
+    while (await isOk(two.takeAcrossNodes("a", "s", "ann"))) rest += 1;
     expect(local + rest).toBeLessThanOrEqual(20);
 
     time.now += 2 * MINUTE;
     const go = pool.hold();
-    const slow = one.takeAcrossNodes("a", "s", undefined);
+    const slow = one.takeAcrossNodes("a", "s", "ann");
     for (const run of timers.slice()) run();
     expect(await isOk(slow)).toBe(true);
-    expect(one.takeAcrossNodes("a", "s", undefined)).not.toBeInstanceOf(Promise);
+    expect(one.takeAcrossNodes("a", "s", "ann")).not.toBeInstanceOf(Promise);
     go();
   });
 
@@ -176,23 +211,23 @@ describe("[scale-08b] a limit that several hubs share", () => {
     const [one, two] = nodes;
     if (one === undefined || two === undefined) throw new Error("no nodes");
     const answer = pool.hold();
-    const first = one.takeAcrossNodes("a", "s", undefined);
+    const first = one.takeAcrossNodes("a", "s", "ann");
     for (const run of timers.splice(0)) run();
     let used = (await isOk(first)) ? 1 : 0;
     for (let second = 0; second < 12; second++) {
       time.now += 1000;
-      used += (await isOk(one.takeAcrossNodes("a", "s", undefined))) ? 1 : 0;
+      used += (await isOk(one.takeAcrossNodes("a", "s", "ann"))) ? 1 : 0;
       for (const run of timers.splice(0)) run();
     }
     expect([used, pool.asked]).toEqual([13, 1]);
     answer();
     await new Promise((resolve) => setImmediate(resolve));
-    expect([...(pool.spans.get("server a")?.values() ?? [])]).toEqual([0]);
+    expect([...(pool.spans.get("session ann")?.values() ?? [])]).toEqual([0]);
     // It is known to be back: what was used is paid, and the rest is there for others.
-    expect(await isOk(one.takeAcrossNodes("a", "s", undefined))).toBe(true);
+    expect(await isOk(one.takeAcrossNodes("a", "s", "ann"))).toBe(true);
     used += 1;
     let more = 0;
-    while (await isOk(two.takeAcrossNodes("a", "s", undefined))) more += 1;
+    while (await isOk(two.takeAcrossNodes("a", "s", "ann"))) more += 1;
     expect(used + more).toBeLessThanOrEqual(240);
     expect(more).toBeGreaterThan(200);
   });
@@ -217,9 +252,9 @@ describe("[scale-08b] a limit that several hubs share", () => {
     const [one] = nodes;
     expect(one?.takeAcrossNodes("own", "s", undefined)).toMatchObject({ ok: true });
     expect(pool.asked).toBe(0);
-    await one?.takeAcrossNodes("a", "s", undefined);
-    await one?.takeAcrossNodes("a", "s", undefined);
-    expect(await one?.takeAcrossNodes("a", "s", undefined)).toMatchObject({
+    await one?.takeAcrossNodes("a", "s", "ann");
+    await one?.takeAcrossNodes("a", "s", "ann");
+    expect(await one?.takeAcrossNodes("a", "s", "ann")).toMatchObject({
       ok: false,
       what: expect.stringContaining("for 2 nodes") as string,
     });
@@ -227,5 +262,5 @@ describe("[scale-08b] a limit that several hubs share", () => {
 });
 
 function refused(): LimitOutcome {
-  return { ok: false, retryAfterMs: 0, what: "" };
+  return { ok: false, retryAfterMs: 0, what: "", limit: "" };
 }

@@ -395,3 +395,49 @@ describe("openai-strict", () => {
     expect(args).toEqual(before);
   });
 });
+
+describe("[whole-07a] properties that only conditions describe", () => {
+  const address: JsonObject = {
+    type: "object",
+    properties: { country: TEXT },
+    required: ["country"],
+    allOf: [
+      { if: { properties: { country: { const: "US" } } }, then: { properties: { zip: TEXT }, required: ["zip"] } },
+      {
+        if: { properties: { country: { const: "CA" } } },
+        then: { properties: { postal: TEXT }, required: ["postal"] },
+      },
+    ],
+    dependentSchemas: { card: { properties: { billing: TEXT }, required: ["billing"] } },
+    if: { required: ["gift"] },
+    then: { properties: { message: TEXT } },
+    else: { properties: { receipt: TEXT } },
+  };
+  const names = ["billing", "country", "message", "postal", "receipt", "zip"];
+
+  it.each(["gemini", "openai-strict"] as const)("reach %s, at the root and below", (provider) => {
+    const schema = root(address, provider);
+    expect(Object.keys(schema["properties"] as JsonObject).toSorted()).toEqual(names);
+    expect(Object.keys((property(address, provider) as JsonObject)["properties"] as JsonObject).toSorted()).toEqual(
+      names,
+    );
+    expect(normalizeSchema(schema, provider).schema).toEqual(schema);
+  });
+
+  it("are optional for Gemini, and null that strict mode wants is taken out again", () => {
+    expect(root(address, "gemini")["required"]).toEqual(["country"]);
+    const { restore } = normalizeSchema(address, "openai-strict");
+    const sent = { country: "US", zip: "10001", postal: null, billing: null, message: null, receipt: null };
+    expect(restore(sent)).toEqual({ country: "US", zip: "10001" });
+  });
+
+  it("of all conditions are kept for Claude, which takes one of them", () => {
+    expect(Object.keys(root(address, "anthropic")["properties"] as JsonObject)).toEqual(
+      expect.arrayContaining(["zip", "postal"]),
+    );
+  });
+
+  it("are left out where the object is closed", () => {
+    expect(root({ ...address, additionalProperties: false }, "gemini")["properties"]).not.toHaveProperty("message");
+  });
+});

@@ -24,7 +24,7 @@ function program(name: string, mode = 0o755): string {
 }
 
 function machine(env: NodeJS.ProcessEnv, more: Partial<Machine> = {}): Machine {
-  return { platform: "linux", env: { PATH: dir, ...env }, hasConfig: () => false, ...more };
+  return { platform: "linux", env: { PATH: dir, ...env }, hasConfig: () => false, servers: [], ...more };
 }
 
 describe("[skill-05b] programs on PATH", () => {
@@ -86,24 +86,31 @@ describe("[skill-05b] needs of a skill", () => {
       os: ["darwin", "linux"],
     };
     const env = { TOKEN: "x", EMPTY: "", BLANK: " " };
-    const missing = missingNeeds(needs, machine(env, { hasConfig: (path) => path === "browser.enabled" }));
+    const missing = missingNeeds(
+      { needs, servers: [] },
+      machine(env, { hasConfig: (path) => path === "browser.enabled" }),
+    );
     expect(missing).toEqual({
       bins: ["absent"],
       anyBins: [],
       env: ["EMPTY", "BLANK", "UNSET"],
       config: ["channels.slack"],
       os: [],
+      servers: [],
     });
     expect(isMet(missing)).toBe(false);
   });
 
   it("names all where one of several would do and none is there", () => {
-    const missing = missingNeeds({ ...NOTHING, anyBins: ["a", "b"], os: ["darwin", "win32"] }, machine({}));
-    expect(missing).toEqual({ ...NOTHING, anyBins: ["a", "b"], os: ["darwin", "win32"] });
+    const missing = missingNeeds(
+      { needs: { ...NOTHING, anyBins: ["a", "b"], os: ["darwin", "win32"] }, servers: [] },
+      machine({}),
+    );
+    expect(missing).toEqual({ ...NOTHING, servers: [], anyBins: ["a", "b"], os: ["darwin", "win32"] });
   });
 
   it("is met by a machine for a skill that needs nothing", () => {
-    expect(isMet(missingNeeds(NOTHING, machine({})))).toBe(true);
+    expect(isMet(missingNeeds({ needs: NOTHING, servers: [] }, machine({})))).toBe(true);
   });
 
   it.each([
@@ -115,14 +122,18 @@ describe("[skill-05b] needs of a skill", () => {
     ["linux", "linux"],
   ] as const)("takes the system %s for %s", (name, platform) => {
     const other = platform === "linux" ? "darwin" : "linux";
-    expect(missingNeeds({ ...NOTHING, os: [name] }, machine({}, { platform })).os).toEqual([]);
-    expect(missingNeeds({ ...NOTHING, os: [name] }, machine({}, { platform: other })).os).toEqual([name]);
+    expect(missingNeeds({ needs: { ...NOTHING, os: [name] }, servers: [] }, machine({}, { platform })).os).toEqual([]);
+    expect(
+      missingNeeds({ needs: { ...NOTHING, os: [name] }, servers: [] }, machine({}, { platform: other })).os,
+    ).toEqual([name]);
   });
 
   it("tells the case of variables apart except on Windows, and is not fooled by names of objects", () => {
     const needs = { ...NOTHING, env: ["Api_Key", "constructor"] };
-    expect(missingNeeds(needs, machine({ API_KEY: "x" })).env).toEqual(["Api_Key", "constructor"]);
-    expect(missingNeeds(needs, machine({ API_KEY: "x" }, { platform: "win32" })).env).toEqual(["constructor"]);
+    expect(missingNeeds({ needs, servers: [] }, machine({ API_KEY: "x" })).env).toEqual(["Api_Key", "constructor"]);
+    expect(missingNeeds({ needs, servers: [] }, machine({ API_KEY: "x" }, { platform: "win32" })).env).toEqual([
+      "constructor",
+    ]);
   });
 });
 

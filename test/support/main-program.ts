@@ -23,3 +23,9 @@ export const LIBRARY = isCurrent ? join(root, "dist", "index.js") : join(root, "
 
 /** For the environment of a process that is started with little else: the compiled code of this run (compile-cache.ts). */
 export const COMPILE_CACHE = { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] };
+
+/**
+ * Lists wait for servers that start under load, which take longer than clients usually wait. Part of the environment of a hub
+ * whose test lists once.
+ */
+export const PATIENT = { TOOLCRIB_LIMITS_LIST_WAIT_MS: "10000" };

@@ -9,6 +9,8 @@ export interface Offer {
   readonly prompts?: readonly object[];
   readonly resources?: readonly object[];
   readonly templates?: readonly object[];
+  /** What a call of a tool returns; "arguments" for the arguments that it got, as text. */
+  readonly results?: Readonly<Record<string, object | "arguments">>;
 }
 
 const SERVER = `
@@ -34,7 +36,11 @@ const answers = {
   "prompts/list": () => ({ prompts: offer().prompts ?? [] }),
   "resources/list": () => ({ resources: offer().resources ?? [] }),
   "resources/templates/list": () => ({ resourceTemplates: offer().templates ?? [] }),
-  "tools/call": ({ name }) => ({ content: [{ type: "text", text: "ran " + name }] }),
+  "tools/call": ({ name, arguments: args }) => {
+    const result = offer().results?.[name];
+    if (typeof result === "object") return result;
+    return { content: [{ type: "text", text: result === "arguments" ? JSON.stringify(args) : "ran " + name }] };
+  },
   "prompts/get": ({ name }) => ({ messages: [{ role: "user", content: { type: "text", text: "asked " + name } }] }),
   "resources/read": ({ uri }) => ({ contents: [{ uri, text: "read " + uri }] }),
 };

@@ -9,7 +9,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, beforeEach, expect, vi } from "vitest";
-import { MAIN } from "./main-program.ts";
+import { MAIN, PATIENT } from "./main-program.ts";
 import { isAlive } from "./processes.ts";
 import { type Run, runProgram } from "./run-program.ts";
 
@@ -33,7 +33,7 @@ const hubPids = new Set<number>();
 export function useSharedHome(): void {
   beforeEach(() => {
     home = realpathSync(mkdtempSync(join(tmpdir(), "toolcrib-one-")));
-    env = { PATH: process.env["PATH"] ?? "", HOME: home, TOOLCRIB_HOME: home };
+    env = { PATH: process.env["PATH"] ?? "", HOME: home, ...PATIENT, TOOLCRIB_HOME: home };
   });
   afterEach(async () => {
     await Promise.all(clients.splice(0).map((client) => client.close().catch(() => {})));

@@ -133,7 +133,11 @@ describe("restarts", () => {
     connection.on("state", ({ state }) => state.kind === "restarting" && waits.push(state.nextAt - clock.now()));
     await connection.connect();
     expect(connection.state).toMatchObject({ kind: "restarting", attempt: 1, reason: "exited with code 1" });
-    expect(connection.info().restart).toEqual({ attempt: 1, nextAt: new Date(clock.now() + 1000).toISOString() });
+    expect(connection.info().restart).toEqual({
+      attempt: 1,
+      nextAt: new Date(clock.now() + 1000).toISOString(),
+      delayMs: 1000,
+    });
     await clock.advance(60_000);
     expect(waits).toEqual([1000, 2000, 3000, 3000]);
     expect(wires).toHaveLength(5);

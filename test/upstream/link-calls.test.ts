@@ -92,6 +92,22 @@ describe("uses", () => {
     expect(seen).toHaveLength(19);
   });
 
+  it("[whole-35a] by default a silent call may take five minutes, as in clients, and progress restarts them", async () => {
+    const { toolTimeout: _none, ...entry } = HTTP;
+    const { connection, wire, clock } = await connected(legacy({ "tools/call": () => undefined }), entry);
+    let failure: unknown;
+    const done = connection.run(call(), contextOf()).catch((e) => (failure = e));
+    await settle();
+    const { progressToken } = wire.params("tools/call")["_meta"] as JsonObject;
+    await clock.advance(299_000);
+    wire.notify("notifications/progress", { progressToken, progress: 1 });
+    await clock.advance(299_000);
+    expect(failure).toBeUndefined();
+    await clock.advance(1000);
+    await done;
+    expect(failure).toMatchObject({ code: "timeout", details: { afterMs: 599_000 } });
+  });
+
   it("[spine-11a] ask for progress of a tool also when nobody watches it", async () => {
     const { connection, wire } = await connected(legacy({ "tools/call": () => ({ content: [] }) }));
     await connection.run(call(), contextOf());

@@ -1,20 +1,22 @@
 import { describe, expect, it } from "vitest";
-import type { ScannedSkill, SkillInfo } from "../../src/contract/skill-schemas.ts";
+import type { ScannedSkill, SkillInfo, SkillManifestInfo } from "../../src/contract/skill-schemas.ts";
 import * as choice from "../../web/src/views/skills/scan-choice.ts";
-import { choices, filterSkills, shortPath, sourceOf } from "../../web/src/views/skills/skill-filter.ts";
+import { choices, filterSkills, placeOf, shortPath } from "../../web/src/views/skills/skill-filter.ts";
 import { byWeight, missingText, needsOf, worst } from "../../web/src/views/skills/skill-words.ts";
 
 const NONE = { bins: [], anyBins: [], env: [], config: [], os: [] };
+const NONE_MISSING = { ...NONE, servers: [] };
 
 function scanned(name: string, more: Partial<ScannedSkill> = {}): ScannedSkill {
   return {
     name,
     description: `About ${name}.`,
     path: `/lib/${name}`,
+    source: "openclaw",
     dialect: "openclaw",
     status: "new",
     requires: NONE,
-    missing: NONE,
+    missing: NONE_MISSING,
     dependenciesMet: true,
     otherOs: false,
     warnings: [],
@@ -63,7 +65,11 @@ describe("the choice of what is imported", () => {
   });
 
   it("joins the results of several imports", () => {
-    const one = { skillId: "a", name: "a", path: "/a", warnings: [], dependenciesMet: true };
+    const manifest: SkillManifestInfo = {
+      ...{ id: "a", name: "a", version: "1.0.0", author: "a", description: "a", category: "tools", icon: "a" },
+      ...{ keywords: [], tools: [], source: "openclaw", from: "/a", sourcePath: "/a" },
+    };
+    const one = { skillId: "a", name: "a", path: "/a", manifest, warnings: [], dependenciesMet: true };
     const failure = { path: "/b", name: "b", code: "blocked", message: "no" };
     const joined = choice.joinResults([
       { imported: [one], unchanged: [], failed: [], totalScanned: 2 },
@@ -119,24 +125,25 @@ describe("requirements and findings", () => {
 describe("the list of skills", () => {
   function skill(name: string, more: Partial<SkillInfo>): SkillInfo {
     const { path, status: _, otherOs: __, ...rest } = scanned(name);
-    return { ...rest, id: name, source: path, kind: "imported", removable: true, servers: [], ...more };
+    const own = { id: name, from: path, kind: "imported", removable: true, servers: [] } as const;
+    return { ...rest, ...own, status: "ready", keywords: [], ...more, servers: [] };
   }
   const skills = [
-    skill("tides", { kind: "folder", source: "/skills/tides", dialect: "agent-skills", author: "harbour" }),
-    skill("birds", { kind: "folder", source: "/skills/birds" }),
-    skill("notes", { source: "/lib" }),
-    skill("far", { kind: "server", source: "server:wiki" }),
+    skill("tides", { kind: "folder", from: "/skills/tides", source: "agentskills", author: "harbour" }),
+    skill("birds", { kind: "folder", from: "/skills/birds" }),
+    skill("notes", { from: "/lib" }),
+    skill("far", { kind: "server", from: "server:wiki" }),
   ];
 
-  it("[oper-09d] is filtered by source, kind, dialect and words", () => {
-    expect(names(filterSkills(skills, { source: "/skills" }))).toEqual(["tides", "birds"]);
-    expect(names(filterSkills(skills, { kind: "folder", dialect: "openclaw" }))).toEqual(["birds"]);
+  it("[oper-09d] is filtered by source, kind, place and words", () => {
+    expect(names(filterSkills(skills, { from: "/skills" }))).toEqual(["tides", "birds"]);
+    expect(names(filterSkills(skills, { kind: "folder", source: "openclaw" }))).toEqual(["birds"]);
     expect(names(filterSkills(skills, { q: "about HARBOUR" }))).toEqual(["tides"]);
     expect(names(filterSkills(skills, {}))).toHaveLength(4);
   });
 
   it("counts what can be chosen, with what the address names", () => {
-    expect(choices(skills.map(sourceOf), "gone")).toEqual([
+    expect(choices(skills.map(placeOf), "gone")).toEqual([
       ["/skills", 2],
       ["/lib", 1],
       ["server:wiki", 1],

@@ -73,7 +73,7 @@ const approvals = createRoute({
 const skills = createRoute({
   getParentRoute: () => root,
   path: "/skills",
-  validateSearch: (search: Search) => texts(search, ["q", "kind", "source", "dialect", "skill", "tab", "scan"]),
+  validateSearch: (search: Search) => texts(search, ["q", "kind", "source", "from", "skill", "tab", "scan"]),
   component: lazyRouteComponent(() => import("./views/skills/skills.tsx"), "SkillsView"),
 });
 

@@ -1,11 +1,13 @@
-/** Tools in the shape of pi's `AgentTool`, which OpenClaw uses: like ours, but with a label, only text and images, and errors thrown. */
+/** Tools in the shape of pi's `AgentTool`, which OpenClaw uses: like ours, but with a label, and only text and images. */
 import type { JsonObject } from "../../model/json.ts";
 import type { Tool, ToolResult } from "../../model/tool.ts";
-import { readableBlocks, type ReadableBlock, readableText } from "./run-call.ts";
+import { readableBlocks, type ReadableBlock } from "./run-call.ts";
 
 export interface PiToolResult {
   content: ReadableBlock[];
   details: unknown;
+  /** Only of a call that failed; the content is what the model is to read. */
+  isError?: true;
 }
 
 export interface PiAgentTool {
@@ -13,7 +15,6 @@ export interface PiAgentTool {
   label: string;
   description: string;
   parameters: JsonObject;
-  /** Throws if the call failed, with what the model is to read as the message. */
   execute(
     toolCallId: string,
     params: JsonObject,
@@ -35,12 +36,12 @@ export function toAgentTools(tools: readonly Tool[]): PiAgentTool[] {
         signal,
         onUpdate && ((partial) => onUpdate(piResult(partial))),
       );
-      if (result.isError === true) throw new Error(readableText(result));
       return piResult(result);
     },
   }));
 }
 
 function piResult(result: ToolResult): PiToolResult {
-  return { content: readableBlocks(result), details: result.details ?? {} };
+  const failed = result.isError === true ? { isError: true as const } : {};
+  return { content: readableBlocks(result), details: result.details ?? {}, ...failed };
 }

@@ -366,8 +366,15 @@ export class ToolCall {
       const result = await tool.execute(id, input, signal, ({ details }) => this.#progress(details));
       const wait = retryDelay(result);
       if (wait === undefined || clock.now() + wait > end || signal.aborted) return result;
+      this.#waitsFor(result, wait);
       await sleep(wait, clock, signal);
     }
+  }
+
+  /** Whoever watches learns why nothing happens. */
+  #waitsFor(result: ToolResult, waitMs: number): void {
+    const message = `Waiting ${Math.ceil(waitMs / 1000)} s. ${errorOf(result).message}`;
+    this.#tell("pending", { progress: { progress: 0, message } });
   }
 
   /** Skips the call. The model reads why, so that each of its calls has a result. */

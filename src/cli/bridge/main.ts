@@ -18,6 +18,7 @@ interface BridgeFlags {
   readonly config?: string;
   readonly server?: string;
   readonly role?: string;
+  readonly view?: string;
   readonly hub?: string;
   readonly token?: string;
   readonly quiet?: boolean;
@@ -61,7 +62,7 @@ async function attach(): Promise<number | undefined> {
 
 type Connect = () => Promise<Duplex>;
 
-function ownHub({ config, server, role }: BridgeFlags, connectedTo: (version?: string) => void): Connect {
+function ownHub({ config, server, role, view }: BridgeFlags, connectedTo: (version?: string) => void): Connect {
   const { env } = process;
   const cwd = process.cwd();
   const home = toolcribHome(env);
@@ -75,7 +76,7 @@ function ownHub({ config, server, role }: BridgeFlags, connectedTo: (version?: s
     for (;;) {
       const hub = findHub(home, files) ?? (await startHub({ home, env, cwd, files, config }));
       const hello: BridgeHello = {
-        ...{ version: VERSION, server, role, cwd },
+        ...{ version: VERSION, server, role, view, cwd },
         pid: process.pid,
         program: parentProgram(),
         entry: process.argv[1],
@@ -94,10 +95,14 @@ function ownHub({ config, server, role }: BridgeFlags, connectedTo: (version?: s
   };
 }
 
-function otherHub({ role, server, token }: BridgeFlags, url: string, connectedTo: (version?: string) => void): Connect {
+function otherHub(
+  { role, view, server, token }: BridgeFlags,
+  url: string,
+  connectedTo: (version?: string) => void,
+): Connect {
   return async () => {
     const { openRemoteLink } = await import("./remote-link.ts");
-    const place = { url, token: token ?? (process.env["TOOLCRIB_TOKEN"] || undefined), role, server };
+    const place = { url, token: token ?? (process.env["TOOLCRIB_TOKEN"] || undefined), role, view, server };
     const { link, version } = await openRemoteLink(place);
     connectedTo(version);
     return link;
@@ -129,7 +134,7 @@ function parentProgram(): string | undefined {
 }
 
 /** The log is that of the hub; its options are for a hub of the client's own. */
-const FLAG = /^--(config|server|role|hub|token|quiet|log-level|log-format)(?:=(.*))?$/s;
+const FLAG = /^--(config|server|role|view|hub|token|quiet|log-level|log-format)(?:=(.*))?$/s;
 
 function parseFlags(args: readonly string[]): BridgeFlags | undefined {
   const flags: Record<string, string | boolean> = {};

@@ -1,6 +1,6 @@
 /** `toolcrib mcp --hub`: the lines of a stdio client as messages to the MCP endpoint of a hub on another machine. */
 import { Duplex } from "node:stream";
-import { asToolcribError, ERROR_TABLE, type ToolcribError } from "../../model/errors.ts";
+import { asToolcribError, ERROR_TABLE, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { RpcMessage, ToolDefinition } from "../../model/protocol.ts";
 import { claimedVersion, paramHeaders } from "../../upstream/http/mcp-headers.ts";
@@ -14,6 +14,7 @@ export interface RemotePlace {
   readonly url: string;
   readonly token: string | undefined;
   readonly role?: string | undefined;
+  readonly view?: string | undefined;
   /** Only this server. */
   readonly server?: string | undefined;
 }
@@ -25,10 +26,16 @@ export interface RemoteConnection {
 }
 
 /** Rejects with the hub's own error, or with `server_unavailable` if there is no hub. */
-export async function openRemoteLink({ url, token, role, server }: RemotePlace): Promise<RemoteConnection> {
+export async function openRemoteLink({ url, token, role, view, server }: RemotePlace): Promise<RemoteConnection> {
   const base = checkedUrl(url, token !== undefined);
   const { version } = await new RemoteHub(base, token).request("GET", "/api/v1/me");
-  const address = new URL(`${base}/mcp${role === undefined ? "" : `/${encodeURIComponent(role)}`}`);
+  if (role !== undefined && view !== undefined) {
+    throw new ToolcribError("invalid_arguments", "With --hub, --role and --view cannot be used together.", {
+      hint: "Use a token that is bound to the role.",
+    });
+  }
+  const name = role ?? view;
+  const address = new URL(`${base}/mcp${name === undefined ? "" : `/${encodeURIComponent(name)}`}`);
   if (server !== undefined) address.searchParams.set("servers", server);
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const wire = new StreamableWire({ url: address.href, headers });

@@ -170,18 +170,35 @@ function showProblems(out: Invocation["out"], problems: readonly AuditProblem[])
 const SESSION_LENGTH = 8;
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  { title: "TIME", cell: ({ record }) => record.time },
-  { title: "SESSION", cell: ({ record }) => (record.session ?? "-").slice(0, SESSION_LENGTH) },
-  { title: "CLIENT", cell: ({ record }) => record.client?.name ?? "-" },
-  { title: "ROLE", cell: ({ record }) => record.role ?? "-" },
-  { title: "DOOR", cell: ({ record }) => record.door ?? "-" },
+  { title: "TIME", cell: ({ record }) => record.time, short: ({ record }) => localTime(record.time) },
+  { title: "SESSION", cell: ({ record }) => (record.session ?? "-").slice(0, SESSION_LENGTH), dropAt: 1 },
+  { title: "CLIENT", cell: ({ record }) => record.client?.name ?? "-", dropAt: 5 },
+  { title: "ROLE", cell: ({ record }) => record.role ?? "-", dropAt: 3 },
+  { title: "DOOR", cell: ({ record }) => record.door ?? "-", dropAt: 2 },
   { title: "NAME", cell: ({ record }) => nameOf(record) },
   { title: "DECISION", cell: ({ record: { decision = "none" } }) => (decision === "none" ? "-" : decision) },
   { title: "OUTCOME", cell: ({ record }) => record.outcome ?? record.answer ?? "-" },
-  { title: "TIME TAKEN", cell: ({ record }) => (record.durationMs === undefined ? "-" : `${record.durationMs} ms`) },
-  { title: "RESULT", cell: ({ record }) => (record.resultBytes === undefined ? "-" : formatBytes(record.resultBytes)) },
+  {
+    title: "TIME TAKEN",
+    cell: ({ record }) => (record.durationMs === undefined ? "-" : `${record.durationMs} ms`),
+    dropAt: 6,
+  },
+  {
+    title: "RESULT",
+    cell: ({ record }) => (record.resultBytes === undefined ? "-" : formatBytes(record.resultBytes)),
+    dropAt: 4,
+  },
   { title: "WHY", cell: ({ record }) => whyOf(record), shrink: true },
 ];
+
+/** As a person at the terminal reads it: without the date today. */
+function localTime(time: string): string {
+  const at = new Date(time);
+  const pad = (part: number): string => String(part).padStart(2, "0");
+  const clock = [at.getHours(), at.getMinutes(), at.getSeconds()].map(pad).join(":");
+  const day = (date: Date): string => [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(pad).join("-");
+  return day(at) === day(new Date()) ? clock : `${day(at)} ${clock}`;
+}
 
 /** With the chain, so that the record can be found in its file. */
 function jsonOf({ chain, record }: AuditEntry): object {

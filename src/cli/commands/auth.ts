@@ -2,7 +2,9 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { systemClock } from "../../base/clock.ts";
-import { toolcribHome } from "../../config/find-config.ts";
+import { configFiles, toolcribHome } from "../../config/find-config.ts";
+import { OPERATIONS } from "../../contract/operations.ts";
+import { findHub } from "../../hub/activity/hub-records.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
@@ -17,6 +19,7 @@ import { Secrets } from "../../secrets/secrets.ts";
 import { checkRemoteAddress } from "../../upstream/http/address-policy.ts";
 import { loadCommandConfig, unknownServer } from "../command-config.ts";
 import { exitCodeOf, type Invocation, unknownAction } from "../command.ts";
+import { RemoteHub } from "../remote-hub.ts";
 import { withHub } from "../running-hub.ts";
 import { type Column, counted } from "../table.ts";
 
@@ -46,6 +49,11 @@ async function logIn(invocation: Invocation, id: string): Promise<number> {
     if (flags.has("browser")) openBrowser(url, env);
   };
   const grant = await login({ key, settings, store, clock: systemClock, redactor: logins.redactor, onAuthorize });
+  const connected = user === undefined ? await connectAtHub(invocation, id) : undefined;
+  if (connected !== undefined) {
+    reportLogin(invocation, grant, connected);
+    return connected.status === "connected" ? 0 : exitCodeOf("server_unavailable");
+  }
   return withHub(
     invocation,
     async ({ hub }) => {
@@ -55,6 +63,16 @@ async function logIn(invocation: Invocation, id: string): Promise<number> {
     },
     { config },
   );
+}
+
+/** Makes the hub of this config use the login now, if one runs. A hub that does not do it is none for this command. */
+async function connectAtHub({ flags, env, cwd }: Invocation, id: string): Promise<ServerInfo | undefined> {
+  const home = toolcribHome(env);
+  const running = findHub(home, configFiles({ config: flags.text("config"), env, cwd, home }));
+  if (running === undefined) return undefined;
+  const path = `/api/v1/mcp/servers/${encodeURIComponent(id)}/connect`;
+  const answer = await new RemoteHub(running.url, running.token).request("POST", path, {}).catch(() => undefined);
+  return OPERATIONS.connectServer.output.safeParse(answer).data?.server;
 }
 
 function reportLogin({ out }: Invocation, grant: Grant, info: ServerInfo): void {

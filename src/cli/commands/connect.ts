@@ -2,7 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import type { AgentClient, ClientEnvironment, ClientFile, ClientScope } from "../../clients/agent-client.ts";
-import { CLIENTS } from "../../clients/clients.ts";
+import { CLIENTS, clientThatSays } from "../../clients/clients.ts";
 import { isInstalled, openClientFile } from "../../config/client-servers.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { toolcribHome } from "../../config/find-config.ts";
@@ -230,7 +230,7 @@ async function lastCalls(invocation: Invocation): Promise<Map<string, string>> {
   const last = new Map<string, string>();
   for await (const { record } of recordedCalls(invocation, { since: Date.now() - LAST_CALLS_MS })) {
     const { name } = record.client ?? {};
-    const client = name === undefined ? undefined : CLIENTS.find(({ saysName }) => saysName.test(name));
+    const client = name === undefined ? undefined : clientThatSays(name);
     const known = client && last.get(client.id);
     if (client !== undefined && (known === undefined || known < record.time)) last.set(client.id, record.time);
   }

@@ -1,4 +1,5 @@
 /** `toolcrib doctor`: checks the machine, the config and every server. */
+import { originalOf } from "../../model/capability.ts";
 import { describeQuarantined } from "../../catalog/quarantine.ts";
 import { randomBytes } from "node:crypto";
 import { accessSync, constants, existsSync } from "node:fs";
@@ -11,6 +12,7 @@ import { describeShadowing, findShadowing, listedTools, type Shadowing } from ".
 import { neededVariables } from "../../hub/clients/gateway-command.ts";
 import { resolveCluster } from "../../hub/cluster/hub-cluster.ts";
 import type { Hub } from "../../hub/hub.ts";
+import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
 import { STORE_DIALECT } from "../../hub/servers/stored-servers.ts";
 import { clusterOf } from "../../model/config.ts";
 import { asToolcribError, type ToolcribError } from "../../model/errors.ts";
@@ -463,7 +465,7 @@ function quarantineOf({ hub }: RunningHub, id: string): Check[] {
 /** The number of offered skills, then a warning for each problem with folders, skills or roles. */
 function skillChecks({ hub, skillWarnings }: RunningHub): Check[] {
   const { config, baseDir } = hub.config;
-  const own = hub.skills.list().filter(({ source }) => !source.startsWith("server:"));
+  const own = hub.skills.list().filter(({ from }) => !from.startsWith("server:"));
   const dirs = config.skills.dirs.map((dir) => resolve(baseDir, dir));
   const from = dirs.length === 0 ? "" : `; folders: ${dirs.join(", ")}`;
   const counted: Check = {
@@ -472,7 +474,18 @@ function skillChecks({ hub, skillWarnings }: RunningHub): Check[] {
     message: `${own.length} ${own.length === 1 ? "skill is" : "skills are"} offered${from}`,
     details: { offered: own.map(({ name }) => name), dirs },
   };
-  return [counted, ...skillWarnings.map(skillWarningCheck)];
+  const unset = own.filter(({ missing }) => missing.servers.length > 0);
+  return [counted, ...unset.map(needsSetupCheck), ...skillWarnings.map(skillWarningCheck)];
+}
+
+function needsSetupCheck({ name, missing, setup }: SkillInfo): Check {
+  const servers = plain(missing.servers.join(", "));
+  return {
+    area: "skills",
+    status: "warn",
+    message: `The skill ${plain(name)} needs setup: MCP servers that it requires are missing: ${servers}`,
+    ...(setup === undefined ? {} : { hint: setup }),
+  };
 }
 
 function skillWarningCheck(warning: string): Check {
@@ -494,7 +507,7 @@ const MAX_NAMED_TOOLS = 5;
 /** Minor cases only, one line per pair of servers. The hub itself warns about serious ones. */
 function shadowingChecks({ hub }: RunningHub): Check[] {
   if (hub.config.config.guard.definitions === "ignore") return [];
-  const tools = listedTools(hub.view(hub.session).tools);
+  const tools = listedTools(hub.view(hub.session).tools.map(originalOf));
   const slight = findShadowing(tools).filter(({ severity }) => !isAtLeast(severity, "medium"));
   return [
     ...Map.groupBy(slight, ({ kind, tool, target }) => JSON.stringify([kind, tool.server, target.server])).values(),

@@ -1,7 +1,7 @@
 /** `toolcrib list`: lists tools, resources and prompts. */
 import { describeQuarantined } from "../../catalog/quarantine.ts";
 import type { View } from "../../hub/view/view.ts";
-import { type Capability, LOCAL_SOURCE } from "../../model/capability.ts";
+import { type Capability, LOCAL_SOURCE, type ToolCapability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { SKILLS_SOURCE, serverSkills } from "../../skills/offer/offered-skill.ts";
@@ -99,7 +99,11 @@ function entryOf(capability: Capability): JsonObject {
   const description = definition.description ?? "";
   switch (kind) {
     case "tool":
-      return over(definition, { name, server, tool: origin.name, description, kind });
+      return over(definition, {
+        ...{ name, server, tool: origin.name, description, kind },
+        // As callers see it; the server's own is there as well.
+        ...(capability.shape === undefined ? {} : { original: originalEntry(capability.shape.original) }),
+      });
     case "prompt":
       return over(definition, { name, server, prompt: origin.name, description, kind });
     case "resource":
@@ -107,6 +111,10 @@ function entryOf(capability: Capability): JsonObject {
     case "template":
       return over(definition, { uriTemplate: name, server, name: definition.name, description, kind });
   }
+}
+
+function originalEntry({ name, definition }: ToolCapability): JsonObject {
+  return { ...definition, name };
 }
 
 /** Our keys come first, and win. */

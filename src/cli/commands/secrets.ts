@@ -3,6 +3,7 @@ import { toolcribHome, userHome } from "../../config/find-config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
+import { fixedValues, type Overrides } from "../../model/server-spec.ts";
 import { specStrings } from "../../secrets/resolve-spec.ts";
 import { parseReferences, type Reference, writeReference } from "../../secrets/secret-references.ts";
 import { type StoredSecret, storeSecret, storeUserSecret } from "../../secrets/secret-storage.ts";
@@ -177,16 +178,31 @@ function failure({ message, hint }: ToolcribError, reference = ""): Pick<Checked
 
 function referenceLocations({ servers, config, baseDir }: LoadedConfig): ReferenceLocation[] {
   const ofServers = servers.flatMap((spec) =>
-    specStrings(spec).map(({ where, text }) => ({ where: `${spec.id}: ${where}`, text, baseDir: spec.baseDir })),
+    [...specStrings(spec), ...fixedStrings(spec.overrides)].map(({ where, text }) => ({
+      where: `${spec.id}: ${where}`,
+      text,
+      baseDir: spec.baseDir,
+    })),
   );
-  const others = OTHER_KEYS.flatMap((key) => strings(config[key], key).map((place) => ({ ...place, baseDir })));
-  return [...ofServers, ...others];
+  const others = OTHER_KEYS.flatMap((key) => strings(config[key], key));
+  const ofRoles = (["roles", "views"] as const).flatMap((key) =>
+    Object.entries(config[key]).flatMap(([name, { overrides }]) =>
+      fixedStrings(overrides).map(({ where, text }) => ({ where: `${key}.${name}.${where}`, text })),
+    ),
+  );
+  return [...ofServers, ...[...others, ...ofRoles].map((place) => ({ ...place, baseDir }))];
+}
+
+/** Of overrides only what they fix may have references. */
+function fixedStrings(overrides: Overrides | undefined): { where: string; text: string }[] {
+  return fixedValues(overrides).flatMap(({ path, value }) => strings(value, `overrides.${path.join(".")}`));
 }
 
 function strings(value: unknown, where: string): { where: string; text: string }[] {
   if (typeof value === "string") return [{ where, text: value }];
   if (Array.isArray(value)) return value.flatMap((each, index) => strings(each, `${where}[${index}]`));
-  return isJsonObject(value) ? Object.entries(value).flatMap(([key, each]) => strings(each, `${where}.${key}`)) : [];
+  if (!isJsonObject(value)) return [];
+  return Object.entries(value).flatMap(([key, each]) => (key === "overrides" ? [] : strings(each, `${where}.${key}`)));
 }
 
 /** A malformed reference counts as not found. */

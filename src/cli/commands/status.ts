@@ -53,12 +53,12 @@ async function clientsOf({ hub }: AttachedHub, own?: string): Promise<SessionInf
 const CLIENT_COLUMNS: readonly Column<SessionInfo>[] = [
   { title: "CLIENT", cell: ({ client }) => (client === null ? "-" : plain(clientLabel(client))) },
   { title: "BY", cell: ({ door, client }) => client?.transport ?? door },
-  { title: "PROCESS", cell: ({ client }) => processOf(client) },
+  { title: "PROCESS", cell: ({ client }) => processOf(client), dropAt: 2 },
   { title: "USER", cell: ({ user }) => user ?? "-" },
   { title: "ROLE", cell: ({ role, owner }) => role ?? (owner ? "owner" : "-") },
   { title: "CALLS", cell: ({ calls }) => String(calls) },
-  { title: "SINCE", cell: ({ openedAt }) => openedAt },
-  { title: "FOLDER", cell: ({ client }) => client?.cwd ?? "", shrink: true },
+  { title: "SINCE", cell: ({ openedAt }) => openedAt, dropAt: 3 },
+  { title: "FOLDER", cell: ({ client }) => client?.cwd ?? "", shrink: true, dropAt: 1 },
 ];
 
 function processOf(client: SessionInfo["client"]): string {
@@ -70,11 +70,11 @@ function columns(took: ReadonlyMap<string, number>): Column<ServerInfo>[] {
   return [
     { title: "ID", cell: (info) => info.id },
     { title: "STATE", cell: (info) => info.state },
-    { title: "TRANSPORT", cell: (info) => info.transport },
+    { title: "TRANSPORT", cell: (info) => info.transport, dropAt: 3 },
     { title: "TOOLS", cell: (info) => (isListed(info) ? String(info.toolCount) : "-") },
-    { title: "VERSION", cell: (info) => info.serverVersion ?? "-" },
-    { title: "TIME", cell: ({ id }) => (took.has(id) ? `${took.get(id)} ms` : "-") },
-    { title: "FROM", cell: ({ origin }) => originOf(origin), shrink: true },
+    { title: "VERSION", cell: (info) => info.serverVersion ?? "-", dropAt: 1 },
+    { title: "TIME", cell: ({ id }) => (took.has(id) ? `${took.get(id)} ms` : "-"), dropAt: 2 },
+    { title: "FROM", cell: ({ origin }) => originOf(origin), shrink: true, dropAt: 4 },
     { title: "REASON", cell: (info) => reasonOf(info), shrink: true },
   ];
 }

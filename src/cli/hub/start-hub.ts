@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { withLock } from "../../files/lock-file.ts";
 import { findHub, type HubRecord } from "../../hub/activity/hub-records.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import { MARK_VARIABLE } from "../../upstream/stdio/process-table.ts";
 
 export interface HubPlace {
   readonly home: string;
@@ -68,7 +69,8 @@ async function spawnHub(place: HubPlace): Promise<HubRecord> {
   // A project's config is found from the working directory. Otherwise the hub must not keep the client's folder in use.
   const child = spawn(process.execPath, [entry, ...args], {
     cwd: files.length > 1 || config !== undefined ? cwd : homedir(),
-    env,
+    // Not part of the server that may have started this process, with which it would end.
+    env: { ...env, [MARK_VARIABLE]: undefined },
     detached: true,
     stdio: ["ignore", log, log],
     windowsHide: true,

@@ -182,7 +182,8 @@ class TurnText implements TurnView {
     this.#makeRoom();
     switch (event.state) {
       case "pending":
-        return;
+        if (event.progress === undefined) return;
+        return this.#out.labelled("yellow", "  waits", `${event.title}  ${event.progress.message ?? ""}`);
       case "waiting":
         this.#started.delete(event.id);
         return;

@@ -16,7 +16,7 @@ import { exitCodeOf, type Invocation } from "../command.ts";
 import { chosenModel, modeOf } from "../run/run-options.ts";
 import { listenForStopSignals, type StopSignals } from "../signals.ts";
 import { suggestGuard } from "../suggest-guard.ts";
-import { logFor, logHubEvents, logWarnings } from "./hub-log.ts";
+import { logFor, logHubEvents, logStart, logWarnings } from "./hub-log.ts";
 
 /** Clients wait five seconds for an agent to end. A server that does not end by itself is killed before that. */
 const KILL_AFTER_MS = 2500;
@@ -92,6 +92,7 @@ async function prepare(invocation: Invocation): Promise<PreparedAgent> {
   const hub = await createHub(config, { wait: false, rootsOnRequest: true, door: "acp", env, redactor: out.redactor });
   logWarnings(hub, log);
   logHubEvents(hub, log);
+  void logStart(hub, log);
   await suggestGuard(hub, (message) => log.warn(message));
   return { hub, log, model, mode };
 }

@@ -80,6 +80,7 @@ export function serverLine(out: Output, info: ServerInfo): string | undefined {
   const tools = `${toolCount} ${toolCount === 1 ? "tool" : "tools"}`;
   if (state === "ready") return `  ${out.paint("green", "ready ")}  ${name} ${tools}`;
   if (sleeping === true) return `  ${out.paint("green", "asleep")}  ${name} ${tools}`;
+  if (state === "disabled") return `  ${out.paint("dim", "off   ")}  ${name} disabled, skipped`;
   if (state === "failed") {
     const advice = hint === undefined ? "" : ` ${hint}`;
     return `  ${out.paint("red", "failed")}  ${name} ${lastError ?? ""}${advice}`.replaceAll("\n", " ");

@@ -9,7 +9,7 @@ import { CallerSessions } from "../../doors/http/api/caller-sessions.ts";
 import type { ApiParts } from "../../doors/http/api/operation-handler.ts";
 import { apiRoutes, type RestParts } from "../../doors/http/api/rest-routes.ts";
 import { auditKey, Operations } from "../../doors/http/api/run-operation.ts";
-import { requestsPerMinute } from "../../doors/http/http-access.ts";
+import { requestsPerMinute, tooManyRequests } from "../../doors/http/http-access.ts";
 import type { HttpRoute } from "../../doors/http/http-exchange.ts";
 import { type HttpListener, type ListenerOptions, openListener } from "../../doors/http/listener.ts";
 import { EventFeed } from "../../doors/http/live/event-feed.ts";
@@ -27,6 +27,7 @@ import type { Hub } from "../../hub/hub.ts";
 import type { BridgeHello } from "../../model/bridge.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
+import { ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
@@ -145,7 +146,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
       const { shutdownMs } = http().limits;
       opened.beginStopping();
       if (node !== undefined) await new Promise((resolve) => setTimeout(resolve, DRAIN_NOTICE_MS));
-      opened.stopAccepting();
+      await opened.stopAccepting();
       await Promise.all([
         mcp.close(shutdownMs),
         operator.close(shutdownMs),
@@ -192,10 +193,12 @@ function openOperatorDoors(
   const feed = new EventFeed(hub, redactor, { nodes: hub.internals.cluster });
   const limits = (): SocketLimits => {
     const now = http();
+    const perMinute = requestsPerMinute(now, hub.config.config.limits.callsPerMinute);
     return {
       bodyBytes: now.limits.bodyBytes,
       streams: quotaOf(now, now.limits.streams),
-      requestsPerMinute: requestsPerMinute(now, hub.config.config.limits.callsPerMinute),
+      requestsPerMinute: perMinute,
+      tooMany: (waitMs) => tooManyRequests("commands", waitMs, now, perMinute),
     };
   };
   const socket = new WebSocketDoor({ hub, feed, operations, ids, redactor, limits, warn, holdsCalls: true });
@@ -215,12 +218,16 @@ function openOperatorDoors(
     VERSION,
   );
   const requests = new InFlight();
+  let isClosed = false;
   return {
     routes: [
       // Sessions that end take their calls with them, so requests in progress are waited for.
       ...apiRoutes({ ...parts, operations, sessions, ids }).map((route): HttpRoute => ({
         ...route,
-        handle: (exchange) => requests.track(async () => route.handle(exchange)),
+        handle: (exchange) => {
+          if (!isClosed) return requests.track(async () => route.handle(exchange));
+          throw new ToolcribError("server_unavailable", "The hub is shutting down.", { details: { sent: false } });
+        },
       })),
       ...streams.routes,
       socket.route,
@@ -232,6 +239,7 @@ function openOperatorDoors(
     async close(graceMs) {
       streams.close();
       await Promise.all([socket.close(graceMs), endsWithin(requests.whenIdle(), { ms: graceMs })]);
+      isClosed = true;
       sessions.close();
       operations.close();
       feed.close();

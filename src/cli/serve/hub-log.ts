@@ -30,9 +30,16 @@ function oneOf<Value extends string>(flag: string, value: string, allowed: reado
   throw new ToolcribError("invalid_arguments", `--${flag} must be one of ${allowed.join(", ")}, not "${value}".`);
 }
 
-export function logServer(log: Log, { id, state, lastError, problem, progress, toolCount }: ServerInfo): void {
-  if (state === "failed" || state === "restarting")
-    log.warn(`server ${state}`, { server: id, problem, reason: lastError ?? "" });
+export function logServer(log: Log, info: ServerInfo): void {
+  const { id, state, lastError, problem, progress, toolCount, restart, attempts } = info;
+  const reason = lastError ?? "";
+  if (state === "restarting") {
+    const { attempt, delayMs } = restart ?? {};
+    log.warn("server restarting", { server: id, attempt, delayMs, problem, reason });
+  } else if (state === "failed") {
+    const end = attempts === undefined ? "" : `, gave up after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
+    log.warn(`server failed${end}`, { server: id, attempts, problem, reason });
+  } else if (state === "disabled") log.info("server disabled, skipped", { server: id });
   else if (progress !== undefined) log.info(`server ${state}`, { server: id, progress });
   else log.info(`server ${state}`, { server: id, tools: toolCount });
 }
@@ -42,6 +49,21 @@ export function logWarnings(hub: Hub, log: Log): void {
   const tell = ({ server, message }: HubEvents["warning"]): void => log.warn(message, { server });
   hub.warnings().forEach(tell);
   hub.on("warning", tell);
+}
+
+/** The servers that are there already, and one line about all once they have settled. */
+export async function logStart(hub: Hub, log: Log): Promise<void> {
+  for (const info of hub.servers.list()) if (["ready", "failed", "disabled"].includes(info.state)) logServer(log, info);
+  await hub.servers.settled();
+  const { message, missing } = startSummary(hub);
+  log.info(message, missing.length === 0 ? {} : { missing });
+}
+
+export function startSummary(hub: Hub): { readonly message: string; readonly missing: readonly string[] } {
+  const wanted = hub.servers.list().filter(({ state }) => state !== "disabled" && state !== "closed");
+  const missing = wanted.filter(({ status, sleeping }) => status !== "connected" && sleeping !== true);
+  const message = `${wanted.length - missing.length} of ${wanted.length} servers ready`;
+  return { message, missing: missing.map(({ id }) => id) };
 }
 
 /** @param url The hub's URL, if calls can be approved there. */
@@ -68,6 +90,9 @@ export function logHubEvents(hub: Hub, log: Log, url?: string): void {
   hub.on("call", (record) => {
     if (logsSuccess || record.outcome !== "ok") logCall(log, record);
   });
+  hub.on("suspicious", ({ callId, server, tool, kinds, forgedMarkers, blocked }) =>
+    log.warn("suspicious content in a result", { callId, server, tool, kinds, forgedMarkers, blocked }),
+  );
   hub.on("log", ({ server, message, callId }) =>
     log.debug("server log", { callId, server, severity: message.level, data: message.data }),
   );

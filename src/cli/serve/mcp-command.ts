@@ -8,7 +8,7 @@ import { createHub } from "../../hub/create/create-hub.ts";
 import { SCOPES } from "../../model/caller.ts";
 import type { Invocation } from "../command.ts";
 import { loadCommandConfig, unknownServer } from "../command-config.ts";
-import { logFor, logHubEvents, logWarnings } from "./hub-log.ts";
+import { logFor, logHubEvents, logStart, logWarnings } from "./hub-log.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, env, out, stdin } = invocation;
@@ -38,9 +38,10 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   logWarnings(hub, log);
   logHubEvents(hub, log);
+  void logStart(hub, log);
   const door = new McpDoor({ hub });
   const stopWatching = hub.internals.watch();
-  const scope = { role, servers: server === undefined ? undefined : [server] };
+  const scope = { role, view: flags.text("view"), servers: server === undefined ? undefined : [server] };
   // The process that starts it acts for its owner.
   const caller = { key: "stdio", owner: true, scopes: new Set(SCOPES) };
   const stdio = new StdioDoor(

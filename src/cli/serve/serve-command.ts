@@ -27,7 +27,7 @@ import {
   sharedMachineWarning,
   shellCommand,
 } from "./banner.ts";
-import { logFor, logHubEvents, logServer, logWarnings } from "./hub-log.ts";
+import { logFor, logHubEvents, logServer, logStart, logWarnings, startSummary } from "./hub-log.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 
 const INDEX = `This is Toolcrib.
@@ -91,14 +91,20 @@ export async function run(invocation: Invocation): Promise<number> {
     const needsToken = http.auth !== undefined;
     const served: Served = { listener, config, needsToken, cluster, command: shellCommand(env) };
     if (background) await out.flush();
-    else if (out.json) out.value({ ...addresses(served), loginCommand: `${served.command} login`, pid: process.pid });
+    else if (out.json) out.value(started(served));
+    else if (log.format === "json") out.record({ ...listening(), ...started(served) });
     else printBanner(out, served);
     const shared = needsToken ? undefined : sharedMachineWarning(machineFacts());
     if (shared !== undefined) log.warn(shared);
     if (!background) await suggestGuard(hub, (message) => log.warn(message));
     const stopWatching = applyConfigChanges(hub, doors, log);
-    await showServers(hub, invocation, log, stopped.signal);
-    logHubEvents(hub, log, listener.url);
+    if (out.json || log.format === "json") {
+      logHubEvents(hub, log, listener.url);
+      void logStart(hub, log);
+    } else {
+      await showServers(hub, invocation, log, stopped.signal);
+      logHubEvents(hub, log, listener.url);
+    }
     if (!stopped.signal.aborted) await once(stopped.signal, "abort");
     log.info("stopping", { signal: stopped.name });
     stopWatching();
@@ -120,6 +126,15 @@ export async function run(invocation: Invocation): Promise<number> {
       });
     }
   }
+}
+
+function started(served: Served): object {
+  return { ...addresses(served), loginCommand: `${served.command} login`, pid: process.pid };
+}
+
+/** The start of a line like those of the log, on stdout, whatever the level. */
+function listening(): object {
+  return { time: new Date().toISOString(), level: "info", message: "listening", version: VERSION };
 }
 
 function packageFile(entry: string): string {
@@ -181,19 +196,17 @@ function applyConfigChanges(hub: Hub, doors: HttpDoors, log: Log): () => void {
 }
 
 /** Prints each server when it is ready or has failed, until all are. */
-async function showServers(hub: Hub, { out, flags }: Invocation, log: Log, signal: AbortSignal): Promise<void> {
-  const isQuiet = out.json || flags.has("background");
+async function showServers(hub: Hub, { out }: Invocation, log: Log, signal: AbortSignal): Promise<void> {
   const shown = new Set<string>();
   const show = (info: ServerInfo): void => {
+    if (info.state === "restarting") logServer(log, info);
     if (info.progress !== undefined && !shown.has(info.id)) {
-      if (out.json || log.format === "json") logServer(log, info);
-      else out.line(`  ${out.paint("yellow", "wait  ")}  ${info.id.padEnd(14)} ${info.progress}`);
+      out.line(`  ${out.paint("yellow", "wait  ")}  ${info.id.padEnd(14)} ${info.progress}`);
     }
     const line = serverLine(out, info);
     if (line === undefined || shown.has(info.id)) return;
     shown.add(info.id);
-    if (out.json || log.format === "json") logServer(log, info);
-    if (!isQuiet) out.line(line);
+    out.line(line);
   };
   const stop = hub.on("server", ({ info }) => show(info));
   for (const info of hub.servers.list()) show(info);
@@ -201,6 +214,7 @@ async function showServers(hub: Hub, { out, flags }: Invocation, log: Log, signa
   stop();
   for (const { id, state } of hub.servers.list()) {
     const isLate = !shown.has(id) && state !== "disabled" && state !== "idle";
-    if (isLate && !isQuiet) out.line(`  ${out.paint("yellow", "late  ")}  ${id.padEnd(14)} not ready yet`);
+    if (isLate) out.line(`  ${out.paint("yellow", "late  ")}  ${id.padEnd(14)} not ready yet`);
   }
+  if (shown.size > 0) out.line(`  ${startSummary(hub).message}`);
 }

@@ -8,7 +8,7 @@ import type {
   SkillNeeds,
   SkillWarning,
 } from "../../model/skill.ts";
-import { isMet } from "../../skills/needs.ts";
+import { isMet, missingWarnings } from "../../skills/needs.ts";
 import type { Output } from "../output.ts";
 import { clip, firstLine } from "../table.ts";
 
@@ -47,12 +47,12 @@ export function skillEntry(facts: SkillFacts & { readonly dir: string }, { findi
     missing,
     dependenciesMet: isMet(missing),
     servers: facts.servers,
-    warnings: facts.warnings,
+    warnings: [...facts.warnings, ...missingWarnings(missing)],
     findings,
   };
 }
 
-const NOTHING: SkillNeeds = { bins: [], anyBins: [], env: [], config: [], os: [] };
+const NOTHING: MissingNeeds = { bins: [], anyBins: [], env: [], config: [], os: [], servers: [] };
 
 /** For a skill that could not be read. It has the same fields, so that programs need no special case. */
 export function unreadableEntry({ name, path }: { readonly name: string; readonly path: string }): SkillEntry {
@@ -78,13 +78,21 @@ export function detailLines(out: Output, entry: SkillEntry): string[] {
   const lines = [plain(description)];
   const needs = needsText(out, requires, missing);
   if (needs !== "") lines.push(labelled("requires", needs));
-  if (servers.length > 0) lines.push(labelled("servers", servers.map(serverText).join(", ")));
-  for (const warning of warnings) lines.push(labelled("warning", warningText(warning)));
+  if (servers.length > 0)
+    lines.push(labelled("servers", servers.map((server) => neededServer(out, server, missing)).join(", ")));
+  // What is missing is marked among the needs and servers.
+  for (const warning of warnings.filter(({ code }) => !code.startsWith("MISSING_")))
+    lines.push(labelled("warning", warningText(warning)));
   for (const finding of findings) {
     const style = finding.severity === "refuse" ? "red" : finding.severity === "warn" ? "yellow" : "dim";
     lines.push(out.paint(style, labelled(finding.severity, findingText(finding))));
   }
   return lines.filter((line) => line !== "").map((line) => `  ${line}`);
+}
+
+function neededServer(out: Output, server: RequiredServer, { servers }: MissingNeeds): string {
+  const isMissing = servers.includes(server.name);
+  return isMissing ? `${serverText(server)} ${out.paint("yellow", "(needs setup)")}` : serverText(server);
 }
 
 export function labelled(label: string, text: string): string {

@@ -1,18 +1,20 @@
 /** All skills with their current state: whether their requirements are met, and whether their source has changed. */
 import { findNearest } from "../../base/near-matches.ts";
 import { toolcribHome } from "../../config/find-config.ts";
-import { readUserSkills } from "../../hub/skills/user-skills.ts";
+import { readUserSkills, withServersOf } from "../../hub/skills/user-skills.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
-import type { SkillManifest } from "../../model/skill.ts";
+import type { SkillFacts, SkillManifest } from "../../model/skill.ts";
 import { mapLimit } from "../../base/async.ts";
-import { isMet, missingNeeds, thisMachine } from "../../skills/needs.ts";
-import { type OfferedSkill, SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
+import { isMet, type Machine, missingNeeds, skillStatus, thisMachine } from "../../skills/needs.ts";
+import { type OfferedSkill, setupCommand, SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
+import type { BrokenSkill } from "../../skills/registry/manifest-store.ts";
+import { isOpenclawId } from "../../skills/registry/skill-id.ts";
 import { recordOf, type SkillRecord } from "../../skills/registry/skill-manifest.ts";
 import { skillNamed, SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { type SourceState, sourceState } from "../../skills/registry/source-state.ts";
 import { commandStore, type CommandStoreOptions } from "../command-store.ts";
-import type { Invocation, Surroundings } from "../command.ts";
+import type { Invocation } from "../command.ts";
 import { loadConfigForStore } from "../load-with-trust.ts";
 import { plain } from "./describe-skill.ts";
 
@@ -22,6 +24,9 @@ export interface SkillStatus extends SkillRecord {
   readonly outdated: boolean;
   /** Imported into the home, or offered from a folder of the config; then its id is that folder. */
   readonly origin: "home" | "folder";
+  readonly status: "ready" | "needs_setup" | "missing" | "broken";
+  /** The command that sets up its servers. */
+  readonly setup?: string;
   /** Only for imported skills. */
   readonly importedAt?: string;
   readonly dir?: string;
@@ -31,15 +36,18 @@ const MAX_PARALLEL = 8;
 
 /** The imported skills, then those of the config's folders. Warns about problems with the folders. */
 export async function listSkills(invocation: Invocation, registry: SkillRegistry): Promise<SkillStatus[]> {
-  const [imported, inFolders] = await Promise.all([registry.list(), folderSkills(invocation, registry)]);
-  return [...(await liveSkills(imported, invocation)), ...inFolders];
+  const config = await configIfUsable(invocation);
+  const inFolders = config === undefined ? undefined : await folderSkills(invocation, registry, config);
+  const [manifests, broken] = await Promise.all([registry.list(), registry.broken()]);
+  const machine = thisMachine(invocation.env, inFolders?.servers);
+  return [...(await liveSkills(manifests, machine)), ...broken.map(ofBroken), ...(inFolders?.skills ?? [])];
 }
 
-function liveSkills(manifests: readonly SkillManifest[], { env }: Pick<Surroundings, "env">): Promise<SkillStatus[]> {
-  const machine = thisMachine(env);
+function liveSkills(manifests: readonly SkillManifest[], machine: Machine): Promise<SkillStatus[]> {
   return mapLimit(manifests, MAX_PARALLEL, async (manifest): Promise<SkillStatus> => {
-    const missing = missingNeeds(manifest.facts.needs, machine);
+    const missing = missingNeeds(manifest.facts, machine);
     const state = await sourceState(manifest);
+    const setup = missing.servers.length === 0 ? undefined : setupCommand({ ...manifest, manifest });
     return {
       ...manifest,
       missing,
@@ -47,25 +55,62 @@ function liveSkills(manifests: readonly SkillManifest[], { env }: Pick<Surroundi
       sourceState: state,
       outdated: state === "changed",
       origin: "home",
+      status: skillStatus(missing),
+      ...(setup === undefined ? {} : { setup }),
     };
   });
 }
 
-async function folderSkills(invocation: Invocation, registry: SkillRegistry): Promise<SkillStatus[]> {
-  const { env, out } = invocation;
-  const config = await configIfUsable(invocation);
-  if (config === undefined) return [];
+/** With the servers that there are, including those that skills start by themselves. */
+async function folderSkills(
+  { env, out }: Invocation,
+  registry: SkillRegistry,
+  config: LoadedConfig,
+): Promise<{ readonly skills: SkillStatus[]; readonly servers: LoadedConfig["servers"] }> {
+  let { servers } = config;
+  const warn = (message: string): void => out.warn(plain(message, Infinity));
   const offered = await readUserSkills(config, {
     registry: { mayHaveSkills: () => true, get: async () => registry },
     machine: () => thisMachine(env),
-    warn: (message) => out.warn(plain(message, Infinity)),
+    withServers: async (skills) => ({ servers } = await withServersOf(config, skills, { env, warn: () => {} })).servers,
+    warn,
   });
-  return offered.flatMap((skill) => (skill.manifest === undefined ? [ofFolder(skill)] : []));
+  return { skills: offered.flatMap((skill) => (skill.manifest === undefined ? [ofFolder(skill)] : [])), servers };
 }
 
-function ofFolder({ id, key, facts, source, findings, missing }: OfferedSkill): SkillStatus {
-  const record = recordOf(facts, { id, tool: SKILL_PREFIX + key, source, sourcePath: source, findings, missing });
-  return { ...record, sourceState: "same", outdated: false, origin: "folder" };
+function ofFolder(skill: OfferedSkill): SkillStatus {
+  const { id, key, facts, from, findings, missing } = skill;
+  const record = recordOf(facts, { id, tool: SKILL_PREFIX + key, from, sourcePath: from, findings, missing });
+  const setup = missing.servers.length === 0 ? undefined : setupCommand(skill);
+  return {
+    ...record,
+    ...{ sourceState: "same", outdated: false, origin: "folder", status: skillStatus(missing) },
+    ...(setup === undefined ? {} : { setup }),
+  };
+}
+
+const NO_NEEDS = { bins: [], anyBins: [], env: [], config: [], os: [] };
+
+/** The same fields, so that programs need no special case. */
+function ofBroken({ id, name, message }: BrokenSkill): SkillStatus {
+  const facts: SkillFacts = {
+    ...{ name, description: message, dialect: isOpenclawId(id) ? "openclaw" : "agent-skills", digest: "" },
+    ...{ allowedTools: [], disableModelInvocation: true, userInvocable: false, always: false, needs: NO_NEEDS },
+    ...{ install: [], servers: [], extensions: {}, frontmatter: {}, files: [] },
+    warnings: [{ code: "BROKEN", message }],
+  };
+  const missing = { ...NO_NEEDS, servers: [] };
+  const record = recordOf(facts, { id, tool: "", from: "", sourcePath: "", findings: [], missing });
+  return {
+    ...{
+      ...record,
+      dependenciesMet: false,
+      sourceState: "unchecked",
+      outdated: false,
+      origin: "home",
+      status: "broken",
+    },
+  };
 }
 
 /** Imported skills need no config, so a broken config is only a warning, unless it was named. */

@@ -12,7 +12,9 @@ import {
 } from "../../skills/find/inspect-skills.ts";
 import { thisMachine } from "../../skills/needs.ts";
 import { type Imported, importSkills } from "../../skills/registry/import-skills.ts";
+import type { ServerSpec } from "../../model/server-spec.ts";
 import type { Invocation } from "../command.ts";
+import { loadConfigForStore } from "../load-with-trust.ts";
 import { detailLines, plain, progressBar, type SkillEntry, skillEntry, unreadableEntry } from "./describe-skill.ts";
 import { withRegistry } from "./known-skills.ts";
 
@@ -45,7 +47,8 @@ export async function run(invocation: Invocation): Promise<number> {
     });
   }
   const root = resolve(cwd, expandTilde(given, userHome(env)));
-  const looked = await inspectSkills(root, thisMachine(env), { onProgress: progressBar(out, "Reading") });
+  const servers = await serversOf(invocation);
+  const looked = await inspectSkills(root, thisMachine(env, servers), { onProgress: progressBar(out, "Reading") });
   for (const { message } of looked.problems) out.warn(message);
   if (looked.totalScanned === 0) {
     throw new ToolcribError("not_found", `There is no SKILL.md in ${root} or its subfolders.`);
@@ -66,6 +69,15 @@ export async function run(invocation: Invocation): Promise<number> {
   if (out.json) out.value(result);
   else summarize(invocation, result);
   return result.failed.length > 0 ? 1 : 0;
+}
+
+/** Skills can be imported without a config. */
+async function serversOf(invocation: Invocation): Promise<readonly ServerSpec[]> {
+  if (invocation.flags.text("config") !== undefined) return (await loadConfigForStore(invocation)).servers;
+  return loadConfigForStore(invocation).then(
+    ({ servers }) => servers,
+    () => [],
+  );
 }
 
 /** Shows the skills and returns those to import. */
@@ -157,10 +169,10 @@ function summarize({ out }: Invocation, { imported, failed, totalScanned, dryRun
   out.line(`${verb} ${imported.length} of ${totalScanned} skills${parts}${bad}.`);
   const unready = imported.filter((each) => !each.dependenciesMet).length;
   if (unready > 0) out.note(`${lacking(unready)} on this machine. See "missing" above.`);
-  const needing = imported.filter((each) => each.servers.length > 0);
+  const needing = imported.filter((each) => each.missing.servers.length > 0);
   if (needing.length > 0) {
     out.note(
-      `These skills need MCP servers: ${namesText(needing.map(({ name }) => name))}. ` +
+      `These skills need MCP servers that are not set up: ${namesText(needing.map(({ name }) => name))}. ` +
         "Set them up with toolcrib skill install <folder> --with-mcp.",
     );
   }

@@ -30,6 +30,7 @@ import {
   type InstallPlan,
   nearestPackage,
   planInstall,
+  withoutClientServers,
   type WantedSource,
 } from "../../hub/install/plan-install.ts";
 import { planRemoval, type RemovalPlan, type RemovalReport, removeSkill } from "../../hub/install/remove-skill.ts";
@@ -71,7 +72,7 @@ async function install(invocation: Invocation, registry: SkillRegistry, signal: 
   const { sources, lockFile } = await sourcesFor(invocation, place);
   const select = splitNames(flags.text("select"));
   const options = { signal, select, all: flags.has("all"), force, lockFile };
-  const plan = await planInstall(sources, place, options);
+  const plan = await withoutClientServers(await planInstall(sources, place, options), clients, place);
   try {
     for (const warning of plan.warnings) out.warn(showHidden(warning));
     const withMcp = flags.has("withMcp");
@@ -82,6 +83,7 @@ async function install(invocation: Invocation, registry: SkillRegistry, signal: 
     await confirmFindings(invocation, plan, signal);
     const { values, servers, taken, warnings } = await collectValues(plan.servers, {
       set: flags.list("set"),
+      configuredIds: place.config.servers.map(({ id }) => id),
       env: place.env,
       cwd,
       userHome: place.userHome,

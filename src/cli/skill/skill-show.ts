@@ -33,16 +33,16 @@ function show(out: Output, skill: SkillStatus, location: string): void {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["id", skill.id],
     ["version", `${skill.version} by ${skill.author}`],
-    ["dialect", facts.dialect],
     ["license", facts.license],
     ["for", facts.compatibility],
     ["homepage", facts.homepage],
-    ["source", `${skill.source}${sourceWords(skill)}`],
+    ["source", skill.source],
+    ["from", `${skill.from}${sourceWords(skill)}`],
     ["offered", skill.origin === "folder" ? "directly from its folder, which is in skills.dirs" : undefined],
     ["imported", skill.importedAt],
     ["location", location],
     ["digest", skill.digest],
-    ["tools", skill.tools.join(", ") || undefined],
+    ["tools", skill.tools.map((tool) => tool.name).join(", ") || undefined],
     ["may use", facts.allowedTools.join(", ") || undefined],
     ["agents", facts.disableModelInvocation ? "only on request of a person" : undefined],
     ["people", facts.userInvocable ? undefined : "cannot call it by name"],
@@ -50,6 +50,8 @@ function show(out: Output, skill: SkillStatus, location: string): void {
   for (const [label, text] of rows) if (text !== undefined) out.line(`  ${labelled(label, plain(text, Infinity))}`);
   const needs = needsText(out, facts.needs, skill.missing);
   out.line(`  ${labelled("requires", needs === "" ? "nothing on this machine" : needs)}`);
+  if (skill.status !== "ready") out.line(`  ${labelled("status", statusOf(skill))}`);
+  if (skill.setup !== undefined) out.line(`  ${labelled("set up", skill.setup)}`);
   section(out, "MCP servers", facts.servers.flatMap(serverLines));
   section(out, "Install steps from its author (shown, never run)", facts.install.map(stepLine));
   section(out, "Files", facts.files.map(fileLine));
@@ -102,7 +104,7 @@ function fileLine({ path, size, executable }: SkillFile): string {
 const COLUMNS: readonly Column<SkillStatus>[] = [
   { title: "NAME", cell: ({ name }) => plain(name) },
   { title: "STATUS", cell: statusOf },
-  { title: "SOURCE", cell: ({ source }) => source, shrink: true },
+  { title: "FROM", cell: ({ from }) => from, shrink: true },
   { title: "DESCRIPTION", cell: ({ description }) => plain(description), shrink: true },
 ];
 
@@ -119,16 +121,29 @@ export async function runList(invocation: Invocation): Promise<number> {
     const shared = new Set(skills.map(({ name }) => name)).size < skills.length;
     const inOrder = skills.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
     out.table(shared ? [...COLUMNS.slice(0, 1), ID_COLUMN, ...COLUMNS.slice(1)] : COLUMNS, inOrder);
+    for (const { name, setup } of inOrder) if (setup !== undefined) out.note(`Set up ${plain(name)} with ${setup}`);
+    if (skills.some(({ status }) => status === "broken")) {
+      out.note("Import broken skills again, or remove them with toolcrib skill remove.");
+    }
     if (skills.some(({ outdated }) => outdated)) out.note("Update outdated skills with toolcrib skill update.");
   }
   return 0;
 }
 
-function statusOf({ missing, dependenciesMet, sourceState }: SkillStatus): string {
-  const words = [dependenciesMet ? "ready" : `missing ${namesOf(missing)}`];
+function statusOf({ missing, status, sourceState }: SkillStatus): string {
+  if (status === "broken") return "broken";
+  const words = [
+    status === "ready" ? "ready" : status === "missing" ? `missing ${namesOf(missing)}` : setupText(missing),
+  ];
   if (sourceState === "changed") words.push("outdated");
   if (sourceState === "gone") words.push("source gone");
   return words.join(", ");
+}
+
+function setupText(missing: MissingNeeds): string {
+  const others = namesOf(missing);
+  const servers = missing.servers.map((name) => plain(name)).join(" ");
+  return `needs_setup ${servers}${others === "" ? "" : `, missing ${others}`}`;
 }
 
 function namesOf({ bins, anyBins, env, config, os }: MissingNeeds): string {

@@ -51,10 +51,10 @@ function showJson(
   const of = (status: UpdateOutcome["status"]): object[] =>
     outcomes
       .filter((outcome) => outcome.status === status)
-      .map(({ before: { id, name, source, digest }, candidate, code, message }) => ({
+      .map(({ before: { id, name, from, digest }, candidate, code, message }) => ({
         id,
         name,
-        source,
+        from,
         digest: candidate?.skill.digest ?? digest,
         code,
         message,

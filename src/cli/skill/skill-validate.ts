@@ -24,7 +24,7 @@ interface Checked {
   readonly entry: SkillEntry;
 }
 
-/** Exits with 1 if any skill is invalid, or a path has none. */
+/** Exits with 1 if any skill is invalid, or a path has none, unless `--warn-only` is given. */
 export async function run(invocation: Invocation): Promise<number> {
   const { args, out, flags, env, cwd } = invocation;
   if (args.length === 0) {
@@ -48,7 +48,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const all = [...checked.values()].toSorted((a, b) => (a.file < b.file ? -1 : 1));
   if (out.json) out.value(resultOf(all));
   else print(invocation, all);
-  return all.some(isInvalid) ? 1 : 0;
+  return all.some(isInvalid) && !flags.has("warnOnly") ? 1 : 0;
 }
 
 /** Never rejects: a missing path is reported and does not stop the others. */

@@ -56,9 +56,6 @@ interface AcpSessionOptions {
   readonly role: string | undefined;
 }
 
-/** How long a session waits for servers of the hub that are late when others are there. */
-const HUB_WAIT_MS = 750;
-
 interface RunningTurn {
   readonly controller: AbortController;
   readonly calls: ToolCalls;
@@ -140,7 +137,8 @@ export class AcpSession {
     const { hub } = this.#options;
     const { signal } = this.#closing;
     const began = performance.now();
-    await hub.internals.listed({ ms: HUB_WAIT_MS, emptyMs: hub.config.config.sessions.wait, signal });
+    const { limits, sessions } = hub.config.config;
+    await hub.internals.listed({ ms: limits.listWaitMs, emptyMs: Math.max(sessions.wait, limits.listWaitMs), signal });
     if (!signal.aborted) this.#hubServers.begin(performance.now() - began);
   }
 

@@ -37,10 +37,10 @@ export class RequestForwarder {
     return this.#underWay.size;
   }
 
-  async forward(exchange: ForwardableExchange, node: string): Promise<ForwardResult> {
+  async forward(exchange: ForwardableExchange, node: string, lastWords?: string): Promise<ForwardResult> {
     const body = await exchange.readBody();
     if (this.#closed) return "away";
-    const relay = new ForwardedResponse(exchange);
+    const relay = new ForwardedResponse(exchange, lastWords);
     const done = this.#run(relay, exchange, node, body);
     const underWay = { relay, done };
     this.#underWay.add(underWay);
@@ -102,6 +102,7 @@ export class RequestForwarder {
       if (relay.isClientGone || relay.cut()) return "answered";
       if (relay.ended.aborted) return "away";
       if (!(error instanceof ToolcribError)) throw error;
+      if (request.method === "POST" && error.details?.["sent"] !== false) return "lost";
       const isGone = this.#cluster.isUp && !this.#cluster.nodes().some(({ id }) => id === node);
       return isGone ? "gone" : "away";
     }
@@ -114,13 +115,15 @@ class ForwardedResponse {
   readonly #refuseScope: (scope: Scope) => void;
   readonly #ended = new AbortController();
   readonly #isGet: boolean;
+  readonly #lastWords: string | undefined;
   #isStream = false;
   #isClientGone = false;
   #wake: () => void = () => {};
   #refused = false;
 
-  constructor({ request, response, refuseScope }: ForwardableExchange) {
+  constructor({ request, response, refuseScope }: ForwardableExchange, lastWords: string | undefined) {
     this.#isGet = request.method === "GET";
+    this.#lastWords = lastWords;
     this.#response = response;
     this.#refuseScope = refuseScope;
     const onClose = (): void => {
@@ -183,7 +186,10 @@ class ForwardedResponse {
   /** True if a response had begun: a partial one must not look complete. */
   cut(): boolean {
     if (!this.#response.headersSent) return false;
-    if (!this.#refused) this.#response.destroy();
+    if (this.#refused) return true;
+    // The blank line ends an event of which only a part came.
+    if (this.#isStream && this.#lastWords !== undefined) this.#response.end(`\n\n${this.#lastWords}`);
+    else this.#response.destroy();
     return true;
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import { DEFAULT_CALLS_PER_MINUTE } from "../../policy/call-limits.ts";
 import { AccessTokens, isAudience } from "./access-tokens.ts";
 import { type BearerTokens, loadTokens, LOCAL_SCOPES } from "./bearer-tokens.ts";
 import { hostInUrl, type HostRules, hostRules, isLoopbackHost, isWildcard } from "./hosts.ts";
@@ -30,14 +31,32 @@ export interface HttpAccessOptions {
 const REQUESTS_PER_CALL = 60;
 
 /** Of one caller. */
-export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number): number {
-  return limits.requestsPerMinute ?? callsPerMinute * REQUESTS_PER_CALL;
+export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number | undefined): number {
+  return limits.requestsPerMinute ?? (callsPerMinute ?? DEFAULT_CALLS_PER_MINUTE) * REQUESTS_PER_CALL;
+}
+
+/** The refusal of a caller who has used up its requests, with the limit that the config sets. */
+export function tooManyRequests(what: string, waitMs: number, http: HttpConfig, perMinute: number): ToolcribError {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  const { requestsPerMinute: own } = http.limits;
+  const limit = own === undefined ? "limits.callsPerMinute" : "http.limits.requestsPerMinute";
+  const from =
+    own === undefined
+      ? `from limits.callsPerMinute, which is ${perMinute / REQUESTS_PER_CALL}`
+      : "http.limits.requestsPerMinute";
+  return new ToolcribError("rate_limited", `Too many ${what}: at most ${perMinute} a minute (${from}).`, {
+    hint:
+      own === undefined
+        ? `Try again in ${seconds} s. http.limits.requestsPerMinute sets a limit of its own.`
+        : `Try again in ${seconds} s.`,
+    details: { retryAfterMs: seconds * 1000, limit },
+  });
 }
 
 /** Rejects with `invalid_config` if everyone could enter, or no one. */
 export async function createHttpAccess(
   http: HttpConfig,
-  callsPerMinute: number,
+  callsPerMinute: number | undefined,
   parts: HttpAccessOptions,
 ): Promise<HttpAccess> {
   assertProtected(http);

@@ -52,6 +52,7 @@ export class Upgrades {
     const onError = (): void => void socket.destroy();
     const onClose = (): void => void this.#open.delete(socket);
     this.#open.add(socket);
+    this.#parts.answers.asked(socket);
     socket.on("error", onError).once("close", onClose);
     const go = (): void => {
       try {
@@ -117,10 +118,38 @@ function withoutUpgrade(connection: string): string {
  */
 export class PendingResponses {
   readonly #bySocket = new Map<Duplex, ServerResponse | undefined>();
+  /** Connections that have not brought a request yet. */
+  readonly #silent = new Set<Duplex>();
+  #whenAllHaveAsked: (() => void)[] = [];
+
+  connected(socket: Duplex): void {
+    if (this.#bySocket.has(socket)) return;
+    this.#silent.add(socket);
+    socket.once("close", () => this.asked(socket));
+  }
 
   begin(socket: Duplex, response: ServerResponse): void {
+    this.asked(socket);
     if (!this.#bySocket.has(socket)) socket.once("close", () => this.#bySocket.delete(socket));
     this.#bySocket.set(socket, response);
+  }
+
+  /** Resolves when no connection is open that has not brought a request. */
+  whenAllHaveAsked(): Promise<void> {
+    if (this.#silent.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenAllHaveAsked.push(resolve));
+  }
+
+  /** Resolves when clients have got the responses that are complete by now. */
+  async whenFlushed(): Promise<void> {
+    const written = this.underWay().filter(({ writableEnded }) => writableEnded);
+    await Promise.all(written.map((response) => new Promise<void>((resolve) => response.once("close", resolve))));
+  }
+
+  /** It has brought a request, or will not. */
+  asked(socket: Duplex): void {
+    if (!this.#silent.delete(socket) || this.#silent.size > 0) return;
+    for (const resolve of this.#whenAllHaveAsked.splice(0)) resolve();
   }
 
   /** Undefined once it is complete, or cut. */

@@ -15,12 +15,18 @@ export interface HttpExchange {
   readBody(): Promise<Buffer>;
   /** Answers 403 with the `WWW-Authenticate` that belongs to a missing scope. */
   refuseScope(scope: Scope): void;
-  /** Lets another node of the cluster answer. Absent without a cluster, and where a node has forwarded it already. */
-  readonly forwardTo?: ((node: string) => Promise<ForwardResult>) | undefined;
+  /**
+   * Lets another node of the cluster answer. Absent without a cluster, and where a node has forwarded it already.
+   * @param lastWords Ends an event stream that the other node leaves unfinished; without it the connection is cut.
+   */
+  readonly forwardTo?: ((node: string, lastWords?: string) => Promise<ForwardResult>) | undefined;
 }
 
-/** `gone`: that node has ended, and what it had with it. `away`: it may be alive but cannot be reached. Neither has answered. */
-export type ForwardResult = "answered" | "gone" | "away";
+/**
+ * `gone`: that node has ended, and what it had with it. `away`: it may be alive but cannot be reached. `lost`: it had the request,
+ * and whether it did what was asked is not known. None of them has answered.
+ */
+export type ForwardResult = "answered" | "gone" | "away" | "lost";
 
 /**
  * Calls the listener once when nothing more of the response can reach the client. Node reports that only once, and a client may
@@ -65,7 +71,9 @@ export interface ExchangeParts {
   readonly caller: Caller;
   readonly bodyBytes: number;
   readonly refuseScope: (scope: Scope) => void;
-  readonly forwardTo?: ((exchange: HttpExchange, node: string) => Promise<ForwardResult>) | undefined;
+  readonly forwardTo?:
+    | ((exchange: HttpExchange, node: string, lastWords: string | undefined) => Promise<ForwardResult>)
+    | undefined;
 }
 
 /** Shared: the query of a request is never changed. */
@@ -89,7 +97,7 @@ export class Exchange implements HttpExchange {
     this.path = target.path;
     this.caller = caller;
     this.refuseScope = refuseScope;
-    this.forwardTo = forwardTo && ((node) => forwardTo(this, node));
+    this.forwardTo = forwardTo && ((node, lastWords) => forwardTo(this, node, lastWords));
     this.#search = target.search;
     this.#bodyBytes = bodyBytes;
   }

@@ -1,6 +1,9 @@
 /** The one HTTP listener that all HTTP doors share. */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
+import { Server as NetServer } from "node:net";
+import { performance } from "node:perf_hooks";
+import { endsWithin } from "../../base/async.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { writeHubFile } from "../../hub/activity/hub-file.ts";
@@ -25,7 +28,7 @@ const { createServer } = process.getBuiltinModule("node:http");
 export interface ListenerOptions {
   readonly http: HttpConfig;
   /** `limits.callsPerMinute` of the hub. */
-  readonly callsPerMinute: number;
+  readonly callsPerMinute: number | undefined;
   readonly routes: readonly HttpRoute[];
   /** Resolves the references of a text. */
   readonly resolve: (text: string) => Promise<string>;
@@ -60,6 +63,13 @@ const KEEP_ALIVE_MS = 75_000;
 /** The operating system notices a peer that vanished, also on an idle stream. */
 const PROBE_AFTER_MS = 30_000;
 
+/** How long a connection may take to bring its first request once nothing is accepted any more. */
+const FIRST_REQUEST_MS = 1000;
+/** How long a busy event loop is waited for before the listener closes. */
+const QUIET_MS = 200;
+/** How long clients may take to read what is already written to them. */
+const FLUSH_MS = 2000;
+
 /** Rejects with ToolcribError: `invalid_config` for an address that would be open to all, `conflict` for one in use. */
 export async function openListener(options: ListenerOptions): Promise<HttpListener> {
   const listener = new HttpListener(options);
@@ -80,7 +90,7 @@ export class HttpListener {
   #server: Server | undefined;
   #upgrades: Upgrades | undefined;
   #pipeline: RequestPipeline | undefined;
-  #callsPerMinute: number;
+  #callsPerMinute: number | undefined;
   #port = 0;
   #stopping = false;
   readonly #forwarder: RequestForwarder | undefined;
@@ -91,6 +101,7 @@ export class HttpListener {
   /** Resolves when nothing listens and no connection is left. */
   #ended: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
+  #stopped: Promise<void> | undefined;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -164,7 +175,7 @@ export class HttpListener {
       warn,
       logins: this.#logins,
       cookieScope: () => node?.cluster.name ?? this.#port,
-      forwardTo: forwarder && ((exchange, to) => forwarder.forward(exchange, to)),
+      forwardTo: forwarder && ((exchange, to, lastWords) => forwarder.forward(exchange, to, lastWords)),
     });
     this.#pipeline = path;
     if (node !== undefined) await this.#join(node, mask);
@@ -180,6 +191,7 @@ export class HttpListener {
   /** Reports not ready, and asks clients to open other connections. Still serves everything. */
   beginStopping(): void {
     this.#stopping = true;
+    for (const response of this.#pending.underWay()) response.shouldKeepAlive = false;
   }
 
   /** Waits this long for responses of other nodes, then ends forwarded streams. */
@@ -187,10 +199,23 @@ export class HttpListener {
     await this.#forwarder?.close(graceMs, this.#accessOptions.clock);
   }
 
-  /** Accepts no new connections. Requests on open connections are still served. */
-  stopAccepting(): void {
-    this.#stopping = true;
-    if (this.#server?.listening === true) this.#server.close();
+  /**
+   * Accepts no new connections. Requests on open connections are still served. Resolves when each connection that was accepted
+   * before has brought its first request, or had a second to: a proxy that connects for every request has sent one by then, and may
+   * not send it to another node.
+   */
+  stopAccepting(): Promise<void> {
+    this.beginStopping();
+    this.#stopped ??= this.#stopAccepting();
+    return this.#stopped;
+  }
+
+  async #stopAccepting(): Promise<void> {
+    const server = this.#server;
+    if (server?.listening !== true) return;
+    await untilQuiet();
+    stopListening(server);
+    await endsWithin(this.#pending.whenAllHaveAsked(), { ms: FIRST_REQUEST_MS });
   }
 
   /** Tokens, names, origins and limits apply from the next request on. Warns about changes that need a restart. */
@@ -225,7 +250,9 @@ export class HttpListener {
     this.#stopWatch();
     this.#stopServingForwarded();
     this.#logins.stopSharing();
-    if (this.#server?.listening === true) this.#server.close();
+    if (this.#server !== undefined) stopListening(this.#server);
+    await endsWithin(this.#pending.whenFlushed(), { ms: FLUSH_MS });
+    this.#server?.close();
     this.#server?.closeAllConnections();
     this.#upgrades?.destroyAll();
     await this.#ended;
@@ -302,6 +329,7 @@ export class HttpListener {
       },
     );
     upgrades.listen(server);
+    server.on("connection", (socket) => answers.connected(socket));
     // Above the count Node drops headers in silence; their size is bounded anyway.
     server.maxHeadersCount = 0;
     bound(server, limits);
@@ -327,6 +355,28 @@ export class HttpListener {
         `\`toolcrib approve\` will not find this hub: its file in ${home} cannot be written (${reason}).`,
       );
     }
+  }
+}
+
+/**
+ * The method of the HTTP server would also cut connections on which a request is about to arrive, or whose response is complete
+ * but not sent yet.
+ */
+function stopListening(server: Server): void {
+  if (server.listening) NetServer.prototype.close.call(server);
+}
+
+/**
+ * Resolves right after the event loop found nothing to do. Connections that the operating system has made and the hub has not
+ * accepted are cut when the listener closes; now there are none.
+ */
+async function untilQuiet(): Promise<void> {
+  let seen = -1;
+  for (const deadline = performance.now() + QUIET_MS; performance.now() < deadline;) {
+    const { events } = performance.nodeTiming.uvMetricsInfo;
+    if (events === seen) return;
+    seen = events;
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

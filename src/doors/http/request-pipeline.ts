@@ -8,7 +8,7 @@ import type { Caller, Scope } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { METADATA_PATH, scopeNames } from "./access-tokens.ts";
 import { admitOrRefuse, answerOptions } from "./hosts.ts";
-import type { HttpAccess } from "./http-access.ts";
+import { type HttpAccess, tooManyRequests } from "./http-access.ts";
 import type { UpgradedConnection } from "./http-connections.ts";
 import {
   Exchange,
@@ -208,12 +208,9 @@ export class RequestPipeline {
   #refuseTooMany({ response }: RoutedRequest, key: string): boolean {
     const waitMs = this.#rate.take(key);
     if (waitMs === 0) return false;
-    const seconds = Math.max(1, Math.ceil(waitMs / 1000));
-    const error = new ToolcribError("rate_limited", `Too many requests. Try again in ${seconds} s.`, {
-      hint: "http.limits.requestsPerMinute sets the limit.",
-      details: { retryAfterMs: seconds * 1000 },
-    });
-    sendError(response, error, { headers: { "retry-after": seconds } });
+    const { http, requestsPerMinute } = this.#httpAccess;
+    const error = tooManyRequests("requests", waitMs, http, requestsPerMinute);
+    sendError(response, error, { headers: { "retry-after": Math.max(1, Math.ceil(waitMs / 1000)) } });
     return true;
   }
 
@@ -286,8 +283,10 @@ const TOKEN_HINT = "Send it as `Authorization: Bearer …`.";
 const HUB_HINT = "It is in $TOOLCRIB_HOME/hubs, for the user who runs the hub.";
 const RETRY_SECONDS = 10;
 
-function errorOptions({ code }: ToolcribError): ErrorResponseOptions {
-  return code === "server_unavailable" ? { headers: { "retry-after": RETRY_SECONDS } } : {};
+/** A call that may have run is not to be repeated. */
+function errorOptions({ code, details }: ToolcribError): ErrorResponseOptions {
+  const invitesRetry = code === "server_unavailable" && details?.["outcome"] !== "unknown";
+  return invitesRetry ? { headers: { "retry-after": RETRY_SECONDS } } : {};
 }
 
 function refuseScope(routed: RoutedRequest, scope: Scope): void {

@@ -1,5 +1,6 @@
 /** Asks the client's user for approval of a call, with a form. */
 import type { AskAnswer, AskCallback, AskRequest } from "../../model/decision.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
 import { showHidden } from "../../base/visible-text.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ClientSide } from "../../model/source.ts";
@@ -10,18 +11,37 @@ const MAX_VALUE_LENGTH = 200;
 /** Longer arguments are not readable in a form: such a call is refused here. */
 const MAX_FORM_LENGTH = 4000;
 
+/** Sooner no one has read a form and refused: clients without a user answer by themselves, at once. */
+const MIN_REFUSAL_MS = 1000;
+
 /**
  * Undefined if the client cannot show its user a form, and for a caller with a token that is not the operator's: a program
  * answers a form as easily as a person, and a caller must not approve its own call.
  */
-export function approvalCallback(client: ClientSide, session: Session): AskCallback | undefined {
+export function approvalCallback(
+  client: ClientSide,
+  session: Session,
+  clock: Pick<Clock, "now"> = systemClock,
+): AskCallback | undefined {
   const { elicit } = client;
   if (elicit === undefined || !session.owner || !canShowForms(client.capabilities)) return undefined;
   return async (request, signal) => {
     const shown = describeArguments(request.arguments);
     if (shown === undefined) return "no";
-    return parseAnswer(await elicit(question(request, shown, session), { server: "toolcrib", signal }));
+    const askedAt = clock.now();
+    const result = await elicit(question(request, shown, session), { server: "toolcrib", signal });
+    return isFromPerson(result, clock.now() - askedAt) ? parseAnswer(result) : untilMoot(signal);
   };
+}
+
+/** A form that was closed is no answer, and neither is a refusal that came too soon. */
+function isFromPerson({ action }: JsonObject, afterMs: number): boolean {
+  return action === "accept" || (action !== "cancel" && afterMs >= MIN_REFUSAL_MS);
+}
+
+/** The question stays open for the operator, until one answers or the time is up. */
+function untilMoot(signal: AbortSignal): Promise<AskAnswer> {
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve("no"), { once: true }));
 }
 
 /** The arguments as a person can read them: hidden characters made visible, long values cut. Undefined if they are too many. */

@@ -28,6 +28,7 @@ const Text = z.string().max(4096);
 const HelloSchema = z.object({
   version: z.string().max(64),
   role: Text.optional(),
+  view: Text.optional(),
   server: Text.optional(),
   pid: z.int().optional(),
   program: Text.optional(),
@@ -85,12 +86,12 @@ export class BridgeDoor {
       }
       const hello = readHello(upgrade);
       const { door, hasServer, onHello } = this.#options;
-      const { server, role, pid, program, cwd } = hello;
+      const { server, role, view, pid, program, cwd } = hello;
       if (server !== undefined && !hasServer(server)) {
         throw new ToolcribError("not_found", `There is no server "${server}".`);
       }
       onHello?.(hello);
-      const scope = { role, servers: server === undefined ? undefined : [server] };
+      const scope = { role, view, servers: server === undefined ? undefined : [server] };
       const peer = { transport: "stdio", pid, program, cwd };
       caller = ownUserCaller("stdio", needsAuth());
       const clientEnv = allowedEnv(hello.env, this.#options.clientEnv?.() ?? []);

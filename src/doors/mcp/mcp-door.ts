@@ -8,12 +8,12 @@ import type { RpcRequest, ToolDefinition } from "../../model/protocol.ts";
 import type { SessionOptions } from "../../sessions/session.ts";
 import type { ClientSide } from "../../model/source.ts";
 import { DEFAULT_LEVEL, type DoorContext, isAtLeastLevel, type LogLevel, lowestLevel } from "./door-context.ts";
-import { CanonicalScopes, type RequestOrigin } from "./view-scope.ts";
+import { CanonicalScopes, clientOf, type KnownNames, type RequestOrigin } from "./view-scope.ts";
 import type { Encoded, MessageSink } from "./rpc-messages.ts";
 import { LegacySession } from "./legacy-session.ts";
 import { ModernRequests } from "./modern-requests.ts";
 import { PrincipalSessions } from "./principal-sessions.ts";
-import { publicName } from "./bare-names.ts";
+import { publicName } from "./client-names.ts";
 import { ChangeListeners } from "./change-listeners.ts";
 
 export interface McpDoorOptions {
@@ -25,8 +25,6 @@ export interface McpDoorOptions {
   readonly clock?: Clock;
 }
 
-/** How long an answer waits for servers that start: clients give up early, and `list_changed` tells them of the others. */
-const LIST_WAIT_MS = 750;
 /** From the first request on, and while no server is listed. Later no answer waits: one that is stuck would delay each of them. */
 const START_MS = 3000;
 /** How long the log level of a request without a session applies. */
@@ -38,6 +36,7 @@ export class McpDoor implements DoorContext {
   readonly listeners: ChangeListeners;
   readonly #options: McpDoorOptions;
   readonly #principals: PrincipalSessions;
+  readonly #scopes: CanonicalScopes;
   readonly #modern: ModernRequests;
   readonly #legacy = new Set<LegacySession>();
   readonly #clock: Clock;
@@ -53,14 +52,20 @@ export class McpDoor implements DoorContext {
     this.hub = options.hub;
     this.#options = options;
     this.listeners = new ChangeListeners(options.hub);
+    this.#scopes = new CanonicalScopes(() => this.hub.config);
     this.#principals = new PrincipalSessions(
       clock,
       (origin, sharedKey) => this.hub.openSession({ ...this.sessionOptions(origin), sharedKey }),
-      new CanonicalScopes(() => this.hub.config),
+      this.#scopes,
     );
     this.hub.internals.setIdleClient((server, user, session) => this.#idleClient(server, user, session));
     const { ids } = options;
     this.#modern = new ModernRequests(this, this.#principals, clock, ids && (() => ids.issue("round")));
+  }
+
+  /** The names that the path of a client can have. */
+  get scopeNames(): KnownNames {
+    return this.#scopes.names;
   }
 
   /** Calls in progress. */
@@ -84,15 +89,17 @@ export class McpDoor implements DoorContext {
     return this.#modern.answer(request, origin, sink, signal);
   }
 
-  toolDefinition(origin: RequestOrigin, name: string): ToolDefinition | undefined {
+  /** @param said The `clientInfo` of the request. */
+  toolDefinition(origin: RequestOrigin, name: string, said?: unknown): ToolDefinition | undefined {
     const session = this.#principals.of(origin);
     const view = this.hub.view(session);
-    return toolsByName(view).get(publicName(this.hub, session, name, () => view.tools));
+    const viewer = { session, clientInfo: clientOf(origin, said) };
+    return toolsByName(view).get(publicName(this.hub, viewer, name, () => view.tools));
   }
 
   sessionOptions({ caller, scope, clientEnv }: RequestOrigin): SessionOptions {
     const role = caller.role ?? scope.role;
-    const { servers, tags } = scope;
+    const { view, servers, tags } = scope;
     const { holdsCalls, ids } = this.#options;
     return {
       door: "mcp",
@@ -101,6 +108,7 @@ export class McpDoor implements DoorContext {
       decidesForAll: caller.scopes.has("admin"),
       user: caller.user,
       role,
+      view,
       rules: servers === undefined && tags === undefined ? undefined : { servers, tags },
       holdsCalls,
       caller: caller.key,
@@ -153,9 +161,10 @@ export class McpDoor implements DoorContext {
   async listed(): Promise<boolean> {
     if (this.#isListed) return true;
     const now = this.#clock.now();
-    this.#startEnds ??= now + START_MS;
+    const ms = this.hub.config.config.limits.listWaitMs;
+    this.#startEnds ??= now + Math.max(START_MS, ms);
     const emptyMs = Math.max(this.#startEnds - now, 0);
-    return (this.#isListed = await this.hub.internals.listed({ ms: LIST_WAIT_MS, emptyMs }));
+    return (this.#isListed = await this.hub.internals.listed({ ms, emptyMs }));
   }
 
   /** Ends every session and stream; running calls are cancelled. */

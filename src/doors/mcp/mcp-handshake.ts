@@ -63,14 +63,16 @@ export function forwardedCapabilities(capabilities: unknown): JsonObject {
   return rest;
 }
 
-/** The advice of one server alone is given as it is; that of several, and active skills, under their names. */
+/** The words of one view or one server alone are given as they are; those of several, and active skills, under their names. */
 export async function instructionsFor(hub: Hub, session: Session): Promise<string | undefined> {
   const active = await hub.skills.active(session);
   const skills = active.map(({ name, instructions }) => ({ name: `Skill: ${name}`, text: instructions }));
-  const given = [...hub.internals.instructions(session), ...skills];
+  const views = hub.internals.viewInstructions(session);
+  const given = [...views, ...hub.internals.instructions(session), ...skills];
   const [only] = given;
   if (only === undefined) return undefined;
-  if (given.length === 1 && skills.length === 0 && hub.servers.list().length === 1) return only.text;
+  const isPlain = views.length === 1 || (skills.length === 0 && hub.servers.list().length === 1);
+  if (given.length === 1 && isPlain) return only.text;
   return given.map(({ name, text }) => `# ${name}\n\n${text.trim()}`).join("\n\n");
 }
 

@@ -13,7 +13,7 @@ import type { ClientSide, InputRound, TaskRequest } from "../../model/source.ts"
 import type { Session } from "../../sessions/session.ts";
 import { withoutEmptyMark } from "../../guard/wrap-untrusted.ts";
 import { appToolName, fromPageUri, notePage, withPublicLinks } from "./apps.ts";
-import { asListed, publicName } from "./bare-names.ts";
+import { asListed, publicName } from "./client-names.ts";
 import {
   beginsTask,
   hasTasksExtension,
@@ -87,7 +87,7 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
         // A host that shows pages keeps their tools from its model itself.
         const apps = hasUiExtension(client.capabilities);
         const tools = withPublicLinks(hub, session, hub.internals.offered(session, { apps }));
-        return asListed(hub, session, tools, hub.view(session).tools);
+        return asListed(hub, incoming, tools, hub.view(session).tools);
       }),
   ],
   ["resources/list", (hub, incoming) => answerList(incoming, "resources", () => hub.view(incoming.session).resources)],
@@ -100,7 +100,7 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
     (hub, incoming) =>
       answerList(incoming, "prompts", () => {
         const { prompts } = hub.view(incoming.session);
-        return asListed(hub, incoming.session, prompts, prompts);
+        return asListed(hub, incoming, prompts, prompts);
       }),
   ],
   ["tools/call", callTool],
@@ -131,7 +131,7 @@ async function answerList(
 
 async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const given = publicName(hub, session, stringParam(params, "name", method), () => hub.view(session).tools);
+  const given = publicName(hub, incoming, stringParam(params, "name", method), () => hub.view(session).tools);
   const name = appToolName(hub, session, incoming.client, given);
   const args = objectParam(params, "arguments", method) ?? {};
   const extra = otherParams(params, ["name", "arguments"]);
@@ -204,7 +204,7 @@ async function readResource(hub: Hub, incoming: IncomingRequest): Promise<Encode
 
 async function getPrompt(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const name = publicPrompt(hub, session, stringParam(params, "name", method));
+  const name = publicPrompt(hub, incoming, stringParam(params, "name", method));
   // Some servers tell a call without arguments from one with none.
   const args = stringMapParam(params, "arguments", method);
   const extra = otherParams(params, ["name", "arguments"]);
@@ -220,7 +220,7 @@ async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<En
   const extra = otherParams(params, ["ref", "argument", "context"]);
   const ref = refOf(params, method);
   const outcome = await hub.internals.complete(session, {
-    ref: ref.type === "ref/prompt" ? { ...ref, name: publicPrompt(hub, session, ref.name) } : ref,
+    ref: ref.type === "ref/prompt" ? { ...ref, name: publicPrompt(hub, incoming, ref.name) } : ref,
     argument: { ...argument, name, value },
     context,
     ...callOptions(incoming, extra),
@@ -228,8 +228,8 @@ async function completeArgument(hub: Hub, incoming: IncomingRequest): Promise<En
   return encodeOutcome(incoming, outcome);
 }
 
-function publicPrompt(hub: Hub, session: Session, name: string): string {
-  return publicName(hub, session, name, () => hub.view(session).prompts);
+function publicPrompt(hub: Hub, incoming: IncomingRequest, name: string): string {
+  return publicName(hub, incoming, name, () => hub.view(incoming.session).prompts);
 }
 
 function refOf(

@@ -7,6 +7,8 @@ import type { LoadedConfig } from "../../model/loaded-config.ts";
 /** The part of the catalog that a client asked for. */
 export interface ViewScope {
   readonly role?: string;
+  /** One of the config's views. */
+  readonly view?: string;
   readonly servers?: readonly string[];
   readonly tags?: readonly string[];
 }
@@ -29,8 +31,8 @@ export function clientOf({ peer }: RequestOrigin, said: unknown): ClientInfo | u
 }
 
 /** Equal for equal scopes. */
-export function scopeKey({ role, servers, tags }: ViewScope): string {
-  return JSON.stringify([role ?? null, servers ?? null, tags ?? null]);
+export function scopeKey({ role, view, servers, tags }: ViewScope): string {
+  return JSON.stringify([role ?? null, view ?? null, servers ?? null, tags ?? null]);
 }
 
 type ScopeChoice =
@@ -38,21 +40,39 @@ type ScopeChoice =
   | { readonly ok: false; readonly reason: "no such path" | "other role" };
 
 /**
- * The scope of a URL such as `/mcp/<role>?servers=a,b&tags=x`.
- * @param base The path above the role, such as `/mcp`.
+ * The scope of a URL such as `/mcp/<name>?servers=a,b&tags=x`. The name is that of a role, of a view or of a server.
+ * @param base The path above the name, such as `/mcp`.
  * @param path Decoded.
  */
-export function requestedScope(base: string, path: string, query: URLSearchParams, caller: Caller): ScopeChoice {
-  const asked = path === base ? null : roleIn(base, path);
+export function requestedScope(
+  base: string,
+  path: string,
+  query: URLSearchParams,
+  caller: Caller,
+  known: KnownNames = NO_NAMES,
+): ScopeChoice {
+  const asked = path === base ? null : nameIn(base, path);
   if (asked === undefined) return { ok: false, reason: "no such path" };
-  if (caller.role !== undefined && asked !== null && asked !== caller.role) return { ok: false, reason: "other role" };
-  const role = caller.role ?? asked ?? undefined;
-  if (query.size === 0) return { ok: true, scope: { role } };
-  return { ok: true, scope: { role, servers: namesIn(query, "servers"), tags: namesIn(query, "tags") } };
+  const named = asked === null ? {} : namedScope(asked, known);
+  if (caller.role !== undefined && named.role !== undefined && named.role !== caller.role)
+    return { ok: false, reason: "other role" };
+  const scope = { ...named, role: caller.role ?? named.role };
+  if (query.size === 0) return { ok: true, scope };
+  const servers = namesIn(query, "servers");
+  // The server of the path is the only one; others may be asked for only where none is named.
+  const both = named.servers === undefined ? servers : named.servers.filter((id) => servers?.includes(id) ?? true);
+  return { ok: true, scope: { ...scope, servers: both, tags: namesIn(query, "tags") } };
 }
 
-/** Null for no role, undefined for a path that is not below the base. */
-function roleIn(base: string, path: string): string | null | undefined {
+/** A role comes before a view of the same name, and a view before a server. A name that no one has is a role that sees nothing. */
+function namedScope(name: string, { roles, views, servers }: KnownNames): ViewScope {
+  if (roles.has(name)) return { role: name };
+  if (views.has(name)) return { view: name };
+  return servers.has(name) && name !== "local" ? { servers: [name] } : { role: name };
+}
+
+/** Null for no name, undefined for a path that is not below the base. */
+function nameIn(base: string, path: string): string | null | undefined {
   if (!path.startsWith(`${base}/`)) return undefined;
   const rest = path.slice(base.length + 1);
   if (rest === "") return null;
@@ -66,11 +86,14 @@ function namesIn(query: URLSearchParams, key: string): string[] | undefined {
 }
 
 /** The names that a scope can use. */
-interface KnownNames {
+export interface KnownNames {
+  readonly views: ReadonlySet<string>;
   readonly servers: ReadonlySet<string>;
   readonly tags: ReadonlySet<string>;
   readonly roles: ReadonlySet<string>;
 }
+
+const NO_NAMES: KnownNames = { views: new Set(), servers: new Set(), tags: new Set(), roles: new Set() };
 
 /** Makes equivalent scopes equal under the current config, so that the number of sessions per caller is bounded by it. */
 export class CanonicalScopes {
@@ -82,25 +105,33 @@ export class CanonicalScopes {
   }
 
   of(scope: ViewScope): ViewScope {
-    if (scope.role === undefined && scope.servers === undefined && scope.tags === undefined) return scope;
+    if ([scope.role, scope.view, scope.servers, scope.tags].every((part) => part === undefined)) return scope;
+    return canonicalScope(scope, this.names);
+  }
+
+  /** Those of the current config. */
+  get names(): KnownNames {
     const config = this.#config();
     if (this.#known?.config !== config) this.#known = { config, names: knownNames(config) };
-    return canonicalScope(scope, this.#known.names);
+    return this.#known.names;
   }
 }
 
 /** Shows exactly what the scope shows: without unknown names, and in one order. */
-export function canonicalScope({ role, servers, tags }: ViewScope, known: KnownNames): ViewScope {
-  // An unknown role sees nothing, whatever else is asked for.
+export function canonicalScope({ role, view, servers, tags }: ViewScope, known: KnownNames): ViewScope {
+  // An unknown role or view sees nothing, whatever else is asked for.
   if (role !== undefined && !known.roles.has(role)) return { role: unknownRole(known.roles) };
+  if (view !== undefined && !known.views.has(view)) return { role, servers: [] };
   const narrowed = { servers: onlyKnown(servers, known.servers), tags: onlyKnown(tags, known.tags) };
   const seesNothing = narrowed.servers?.length === 0 || narrowed.tags?.length === 0;
-  return seesNothing ? { role, servers: [] } : { role, ...narrowed };
+  if (seesNothing) return { role, servers: [] };
+  return view === undefined ? { role, ...narrowed } : { role, view, ...narrowed };
 }
 
 /** The names that the config has. */
 export function knownNames({ config, servers }: LoadedConfig): KnownNames {
   return {
+    views: new Set(Object.keys(config.views)),
     // The id of a server also names the one that replaces it for a role.
     servers: new Set([
       "local",

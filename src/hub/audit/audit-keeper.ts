@@ -6,6 +6,8 @@ import { type AuditPage, pageOfFiles, pageOfStore } from "./query.ts";
 import { verifyStored, type WholeReport } from "./verify.ts";
 
 export interface AuditKeeping {
+  /** Whether work costs no more than itself; if not, a thread must be started for it. */
+  readonly isReady: boolean;
   /** Rejects if anything could not be taken in. */
   takeIn(scope: IntakeScope): Promise<void>;
   query(query: AuditQuery): Promise<AuditPage>;
@@ -26,6 +28,7 @@ interface AuditKeeperOptions {
 
 /** In the thread of its caller. */
 export class AuditKeeper implements AuditKeeping {
+  readonly isReady = true;
   readonly #options: AuditKeeperOptions;
 
   constructor(options: AuditKeeperOptions) {

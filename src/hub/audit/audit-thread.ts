@@ -47,6 +47,12 @@ export class AuditThread implements AuditKeeping {
     this.#options = options;
   }
 
+  /** What goes to a database that others read is not put off. */
+  get isReady(): boolean {
+    const { address } = this.#options.work;
+    return this.#thread !== undefined || (address !== undefined && "url" in address);
+  }
+
   async takeIn(scope: IntakeScope): Promise<void> {
     if (this.#options.work.address === undefined) return;
     if (scope === "due" && performance.now() - this.#failedAt < RESTART_MS) return;

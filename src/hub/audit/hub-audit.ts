@@ -15,7 +15,7 @@ import { AuditLog } from "../../telemetry/audit/log.ts";
 import { readAudit } from "../../telemetry/audit/read.ts";
 import type { EventRecord } from "../../telemetry/audit/record.ts";
 import type { AuditSink } from "../../telemetry/call-record.ts";
-import type { HubEvents } from "../hub-events.ts";
+import { type HubEvents, suspiciousResult } from "../hub-events.ts";
 import type { AuditKeeping } from "./audit-keeper.ts";
 import { AuditThread } from "./audit-thread.ts";
 import { type AuditInput, entryOf, matcher, wishOf } from "./query.ts";
@@ -27,6 +27,8 @@ const WAIT_MS = 2000;
 const HOUR_MS = 60 * 60 * 1000;
 /** Records that are written meanwhile go along. */
 const SOON_MS = 1000;
+/** Until a thread is started for what was written: the few records of a start are taken in when nothing else is to be done. */
+const START_MS = 5000;
 
 export interface OpenAuditOptions {
   /** `$TOOLCRIB_HOME`. */
@@ -110,7 +112,7 @@ export class HubAudit {
   soon(): void {
     const { clock, keeper, store } = this.#options;
     if (store === undefined || this.#closed !== undefined) return;
-    this.#cancelSoon ??= clock.after(SOON_MS, () => {
+    this.#cancelSoon ??= clock.after(keeper.isReady ? SOON_MS : START_MS, () => {
       this.#cancelSoon = undefined;
       this.#expectHeads().catch(() => {});
       keeper.takeIn("due").catch(() => {});
@@ -231,6 +233,8 @@ export function auditSink(audit: AuditLog, events: Emitter<HubEvents>): AuditSin
     withhold: (callId) => audit.withhold(callId),
     write(record, sent) {
       events.emit("call", record);
+      const suspicious = suspiciousResult(record);
+      if (suspicious !== undefined) events.emit("suspicious", suspicious);
       return audit.write(record, sent);
     },
     get lost() {

@@ -1,14 +1,22 @@
 /** Every reason why a session may or may not use a capability, in one place: rules, pins, poisoned definitions, taint. */
 import { LruMap } from "../../base/maps.ts";
 import { isReservedName } from "../../catalog/naming.ts";
+import { correctedAnnotations } from "../../catalog/overrides.ts";
 import { mappedUri, splitMappedUri } from "../../catalog/public-uris.ts";
-import { type Capability, type CapabilityOrigin, isLocalSource, isSessionLocalSource } from "../../model/capability.ts";
+import {
+  type Capability,
+  type CapabilityOrigin,
+  isLocalSource,
+  isSessionLocalSource,
+  type ToolCapability,
+} from "../../model/capability.ts";
 import type { Decision, Rule } from "../../model/decision.ts";
-import type { SessionEntryPolicy, Explanation, Policy, PolicySubject } from "../../policy/decide.ts";
+import type { SessionEntryPolicy, Explanation, Policy, PolicyActor, PolicySubject } from "../../policy/decide.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Matchable, ToolClasses, ToolFlow } from "../../policy/pattern.ts";
 import {
   addressCarriesData,
+  type Effect,
   effectsByName,
   findKnownTool,
   type ServerIdentity,
@@ -23,6 +31,8 @@ export type Objection = (capability: Capability) => Decision | undefined;
 
 interface AccessControlOptions {
   readonly policy: Policy;
+  /** The session as rules see it, with what its views narrow. */
+  readonly actorOf: (session: Session) => PolicyActor;
   readonly classes: ToolClasses;
   readonly taint: "off" | "ask" | "deny";
   /** Tags of a source, for rules like `tag:finance`. */
@@ -92,13 +102,13 @@ export class AccessControl {
 
   /** The rules' part of the decision, step by step, and the decision as a whole. */
   explain(session: Session, capability: Capability, uri?: string): Explanation {
-    const { steps } = this.#options.policy.explain(this.subject(capability, uri), session);
+    const { steps } = this.#options.policy.explain(this.subject(capability, uri), this.#options.actorOf(session));
     return { steps, decision: this.decide(session, capability, uri) };
   }
 
   /** Every `ask` entry that applies, at whichever level. */
   askingRules(session: Session, capability: Capability, uri?: string): Rule[] {
-    const { steps } = this.#options.policy.explain(this.subject(capability, uri), session);
+    const { steps } = this.#options.policy.explain(this.subject(capability, uri), this.#options.actorOf(session));
     return steps.flatMap(({ verdict, rule }) => (verdict === "ask" && rule !== null ? [rule] : []));
   }
 
@@ -132,10 +142,13 @@ export class AccessControl {
     };
   }
 
-  #aliases({ kind, name, origin }: Capability): string[] {
+  #aliases(capability: Capability): string[] {
+    const { kind, name, origin } = capability;
     if (kind === "resource" || kind === "template") return urisOf(name, origin.source).slice(1);
     const alias = this.#options.aliasOf(origin.source, origin.name);
-    return alias === undefined ? [] : [alias];
+    // A rule on a name still applies to a tool that an override calls otherwise.
+    const former = capability.kind === "tool" ? (capability.shape?.formerNames ?? []) : [];
+    return alias === undefined ? [...former] : [...former, alias];
   }
 
   #isShown(capability: Capability, byRules: Decision): boolean {
@@ -183,7 +196,7 @@ export class AccessControl {
 
   #byRules(session: Session, capability: Capability, uri?: string): Decision {
     if (isSearchTool(capability) || isAgentTool(capability)) return this.#searchVerdict(session, capability);
-    return this.#options.policy.decide(this.subject(capability, uri), session);
+    return this.#options.policy.decide(this.subject(capability, uri), this.#options.actorOf(session));
   }
 
   /**
@@ -214,11 +227,29 @@ export class AccessControl {
     const { source, name } = capability.origin;
     const { identityOf, isTrusted } = this.#options;
     const identity = kind === "tool" ? identityOf(source) : undefined;
-    const known = identity && findKnownTool(identity, name);
-    // A trusted server's hints are believed.
-    const byName = identity === undefined || isTrusted(source) ? undefined : effectsByName(name);
+    const corrected = capability.kind === "tool" ? effectsOfCorrections(capability) : NO_EFFECTS;
+    const found = identity && findKnownTool(identity, name);
+    const known = found && { ...found, effects: without(found.effects, corrected) };
+    // A trusted server's hints are believed, and so are those that the config corrects.
+    const byName = identity === undefined || isTrusted(source) ? undefined : without(effectsByName(name), corrected);
     return { kind, names: [publicName, originName, ...aliases], annotations, tags, known, byName };
   }
+}
+
+const NO_EFFECTS: ReadonlySet<Effect> = new Set();
+
+/** The effects that the config says it does not have, whatever its name or the table of well-known servers says. */
+function effectsOfCorrections(tool: ToolCapability): ReadonlySet<Effect> {
+  if (tool.shape === undefined) return NO_EFFECTS;
+  const { readOnlyHint, destructiveHint, openWorldHint } = correctedAnnotations(tool);
+  return new Set<Effect>([
+    ...(readOnlyHint === true || destructiveHint === false ? (["destroys"] as const) : []),
+    ...(openWorldHint === false ? (["brings", "fetches", "sends"] as const) : []),
+  ]);
+}
+
+function without(effects: ReadonlySet<Effect>, gone: ReadonlySet<Effect>): ReadonlySet<Effect> {
+  return gone.size === 0 ? effects : new Set([...effects].filter((effect) => !gone.has(effect)));
 }
 
 const NO_FLOW: ToolFlow = { openWorld: false, risk: undefined, fetches: false, memory: undefined };

@@ -1,6 +1,9 @@
 /** The checks between a located capability and its run: the decision, the answer of a person, the limits. */
+import { hasReferences } from "../../catalog/overrides.ts";
+import type { Capability } from "../../model/capability.ts";
 import type { Rule } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
 import type { LimitOutcome } from "../../policy/call-limits.ts";
 import { argumentsOf, type CallContext, ruledNameOf } from "./call-context.ts";
 import type { Question } from "./approvals.ts";
@@ -65,12 +68,19 @@ function approvalQuestion(call: CallContext, { capability }: Target, rule: Rule)
     origin: capability.origin,
     fingerprint: capability.fingerprint,
     // Approval to complete one value is none to complete another.
-    arguments: use.kind === "completion" ? { [use.argument.name]: use.argument.value } : argumentsOf(use),
+    arguments:
+      use.kind === "completion" ? { [use.argument.name]: use.argument.value } : shownArguments(call, capability),
     rule,
     rules,
     reason,
     sources: rule.list === "taint" ? taintSources(session) : undefined,
   };
+}
+
+/** Values that the config fixes by reference are for the server only. */
+function shownArguments({ path, use }: CallContext, capability: Capability): Readonly<JsonObject> {
+  const args = argumentsOf(use);
+  return capability.kind === "tool" && hasReferences(capability) ? path.mask(args) : args;
 }
 
 function deniedError(call: CallContext, { capability }: Target, rule: Rule): ToolcribError {
@@ -114,7 +124,8 @@ const NO_SLOT: Slot = { release() {} };
 export function acquireSlot(call: CallContext, target: Target): Slot | Promise<Slot> {
   // Searching reaches no server, and the call that `toolcrib_call` runs takes its own slot.
   if (target.source.kind === "local" && isSearchTool(target.capability)) return NO_SLOT;
-  const taken = call.path.limits.takeAcrossNodes(target.source.id, call.session.id, call.session.sharedKey);
+  const { id, sharedKey, owner } = call.session;
+  const taken = call.path.limits.takeAcrossNodes(target.source.id, id, sharedKey, { owner });
   return taken instanceof Promise ? taken.then((answer) => slotOf(call, answer)) : slotOf(call, taken);
 }
 
@@ -124,6 +135,6 @@ function slotOf({ path, callId }: CallContext, taken: LimitOutcome): Slot {
   const seconds = Math.ceil(taken.retryAfterMs / 1000);
   throw new ToolcribError("rate_limited", `Limit reached: ${taken.what}.`, {
     hint: seconds > 0 ? `Try again in ${seconds} s.` : "Try again when a call has ended.",
-    details: { retryAfterMs: taken.retryAfterMs },
+    details: { retryAfterMs: taken.retryAfterMs, limit: taken.limit },
   });
 }

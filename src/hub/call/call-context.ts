@@ -54,6 +54,11 @@ export interface CallPath {
   readonly isTrusted: (source: string) => boolean;
   /** The name that people and models know a source by. */
   readonly displayName: (source: string) => string;
+  /** The text of a fixed argument with its references resolved. `server`: the one whose entry it is in, if it is in one. */
+  readonly resolve: (
+    text: string,
+    of: { readonly user: string | undefined; readonly server: string | undefined },
+  ) => Promise<string>;
   /** Masks secrets in what an error or a progress report says. */
   readonly mask: <Value>(value: Value) => Value;
   /** Masks values of secrets in what a source returns, unless the config says otherwise. */
@@ -80,6 +85,7 @@ export interface CallContext extends UseContext {
   begun: StartRecord | undefined;
   resultBytes: number;
   findings: readonly Finding[];
+  forgedMarkers: number;
   readonly notes: Record<string, unknown>;
 }
 

@@ -5,8 +5,9 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { CancelSignal } from "../../base/async.ts";
+import { originalArguments, shapedResult } from "../../catalog/overrides.ts";
 import { asToolcribError, type Outcome, ToolcribError } from "../../model/errors.ts";
-import { isJsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Result } from "../../model/protocol.ts";
 import type { Source, Use } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -48,12 +49,14 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
   let outcome: Outcome;
   try {
     checkRequest(call);
-    const found = (call.target = locate(path, session, use) ?? (await locateUnavailable(path, session, use)));
-    checkOrigin(found, call.origin);
+    const located = (call.target = locate(path, session, use) ?? (await locateUnavailable(path, session, use)));
+    checkOrigin(located, call.origin);
+    const shaping = withOriginalArguments(call, located);
+    const found = (call.target = shaping instanceof Promise ? await shaping : shaping);
     // In the first moments what was read before the hub started, or at another one, is not known yet.
     const loading = session.taintScope.loading ?? path.taints.loading;
     if (loading !== undefined) await Promise.all([loading, path.taints.loading]);
-    call.decision = path.access.decide(session, found.capability, ruledNameOf(call), argumentsOf(use));
+    call.decision = path.access.decide(session, found.capability, ruledNameOf(call), argumentsOf(call.use));
     const target = (call.target = call.decision.verdict === "allow" ? found : await authorize(call, found));
     const taken = acquireSlot(call, target);
     // A hub on its own decides at once, and its calls go on in the same turn.
@@ -65,7 +68,8 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
       call.begun = startRecord(call);
       const recorded = path.audit.begin?.(call.begun, { arguments: argumentsOf(call.use) });
       if (recorded !== undefined) await recorded;
-      const answered = await runTraced(call, target.source, narrowed, span);
+      const whole = await runTraced(call, target.source, narrowed, span);
+      const answered = target.capability.kind === "tool" ? shapedResult(target.capability, whole) : whole;
       const raw = use.kind === "completion" ? withoutHiddenCompletions(call, target, answered) : answered;
       const result = path.maskResult(withPublicUris(path.catalog, session, target.source, raw));
       outcome = outcomeOf(call, await inspectCallResult(call, target, seen, result));
@@ -120,9 +124,29 @@ function callContext(
     begun: undefined,
     resultBytes: 0,
     findings: [],
+    forgedMarkers: 0,
     notes: {},
   };
   return call;
+}
+
+/**
+ * The target with the arguments that its server gets, and the call with them: from here on rules, hooks and records see these.
+ * What the session does not see is refused by the rules, without a word on its arguments.
+ */
+function withOriginalArguments(call: CallContext, target: Target): Target | Promise<Target> {
+  const { path, session, use } = call;
+  const { capability } = target;
+  if (use.kind !== "tool" || capability.kind !== "tool" || capability.shape === undefined) return target;
+  if (!path.access.shows(session, capability)) return target;
+  const take = (args: Readonly<JsonObject>): Target => {
+    call.use = { ...use, arguments: args };
+    return { ...target, use: { ...target.use, arguments: args } as Use };
+  };
+  const mapped = originalArguments(capability, use.arguments, (text, level) =>
+    path.resolve(text, { user: session.user, server: level === "server" ? capability.origin.source : undefined }),
+  );
+  return mapped instanceof Promise ? mapped.then(take) : take(mapped);
 }
 
 /** Runs the use; traced, the source gets a `_meta` that continues the trace. */
@@ -181,6 +205,7 @@ function callRecord(call: CallContext, outcome: Outcome): CallRecord {
     durationMs: call.path.clock.now() - call.startedAt,
     resultBytes: call.resultBytes,
     findings: call.findings.map(({ code, severity, place, score }) => ({ code, severity, place, score })),
+    ...(call.forgedMarkers === 0 ? {} : { forgedMarkers: call.forgedMarkers }),
     notes: call.notes,
   };
 }

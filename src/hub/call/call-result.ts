@@ -17,7 +17,13 @@ import {
 } from "../../guard/wrap-untrusted.ts";
 import { isLocalSource } from "../../model/capability.ts";
 import { describeBlock, formatBytes, truncateMiddle } from "../../model/content.ts";
-import { type ErrorObject, type Outcome, ToolcribError } from "../../model/errors.ts";
+import {
+  CHECK_BEFORE_RETRY,
+  type ErrorObject,
+  type Outcome,
+  OUTCOME_UNKNOWN,
+  ToolcribError,
+} from "../../model/errors.ts";
 import { isAtLeast } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isOwnMetaKey, ownMeta, withoutOwnMeta } from "../../model/own-meta.ts";
@@ -64,6 +70,7 @@ export async function inspectCallResult(
   taintSession(call, target);
   const inspected = inspection.verdict === "changed" ? inspection.result : raw;
   const passed = isKeptResult(target) && call.audience !== "agent" ? withoutEmptyMark(inspected) : inspected;
+  if (inspection.verdict === "changed") call.forgedMarkers += inspection.forgedMarkers;
   // Hooks look at the whole, so that nothing is kept that they withhold.
   const whole = seen === undefined ? passed : withNotes(await path.hooks.after(seen, passed, call.notes), call.notes);
   const result = leavesProcess(call, target) ? withoutDetails(whole) : whole;
@@ -229,7 +236,7 @@ const MAX_DETAILS_BYTES = 64 * 1024;
 export function failedOutcome(call: CallContext, error: ToolcribError): Outcome {
   const { path, callId, session, target } = call;
   path.approvals.spend(callId);
-  const masked = path.mask(error.toObject());
+  const masked = withUnknownOutcome(call, path.mask(error.toObject()));
   const server = target?.capability.origin.source ?? serverNamedBy(masked);
   if (server === undefined) return { ok: false, callId, error: masked };
   const ownName = session.mounted?.nameOf(server);
@@ -280,13 +287,44 @@ function inSessionTerms(error: ErrorObject, id: string, name: string): ErrorObje
 
 /** Paths, addresses and stderr of the machine that the hub runs on are not for others than its user. */
 function withoutServerDetails(server: string, { code, details }: ErrorObject): ErrorObject {
+  const isUnknown = details?.["outcome"] === "unknown";
   const sent = details?.["sent"];
   return {
     code,
-    message: `The server "${server}" is not available.`,
-    hint: "Try again later, or ask whoever runs it.",
-    details: { server, ...(typeof sent === "boolean" ? { sent } : {}) },
+    message: `The server "${server}" is not available.${isUnknown ? ` ${OUTCOME_UNKNOWN}` : ""}`,
+    hint: isUnknown ? CHECK_BEFORE_RETRY : "Try again later, or ask whoever runs it.",
+    details: {
+      server,
+      ...(typeof sent === "boolean" ? { sent } : {}),
+      ...(isUnknown ? { outcome: "unknown" } : {}),
+    },
   };
+}
+
+/**
+ * A tool that may have run while its answer was lost: with its server's process, its connection or its node. Whoever is told
+ * only that the server is away would call again. A tool without effects may be called again.
+ */
+function withUnknownOutcome({ use, begun, target }: CallContext, error: ErrorObject): ErrorObject {
+  const { code, message, hint, details } = error;
+  if (code !== "server_unavailable" || use.kind !== "tool" || begun === undefined) return error;
+  if (details?.["sent"] === false || details?.["rpc"] !== undefined) return error;
+  const capability = target?.capability;
+  const hints = capability?.kind === "tool" ? capability.definition.annotations : undefined;
+  if (hints?.readOnlyHint === true || hints?.idempotentHint === true) return error;
+  const advice =
+    hint === undefined || hint === CHECK_BEFORE_RETRY ? CHECK_BEFORE_RETRY : `${CHECK_BEFORE_RETRY} ${hint}`;
+  return {
+    code,
+    message: message.includes(OUTCOME_UNKNOWN) ? message : `${asSentence(message)} ${OUTCOME_UNKNOWN}`,
+    hint: advice,
+    details: { ...details, outcome: "unknown" },
+  };
+}
+
+function asSentence(text: string): string {
+  const trimmed = text.trimEnd();
+  return trimmed.endsWith(".") ? trimmed : `${trimmed}.`;
 }
 
 function boundedError(error: ErrorObject): ErrorObject {

@@ -37,7 +37,7 @@ export async function buildCalls(
   );
   const serverSkills = new ServerSkillOffers({
     sources: () => skills,
-    machine: () => thisMachine(env),
+    machine: () => thisMachine(env, current.config.servers),
     mask: redactor.maskContent,
     warn: (message, server) => events.emit("warning", { server, message }),
   });
@@ -57,6 +57,8 @@ export async function buildCalls(
   const parts: HubParts = {
     ...{ clock, cluster, redactor, registry, catalog, sessionSources, skills, definitions, approvals, limits, tracing },
     servers: connections,
+    secrets: base.opened.secrets,
+    warn: (server, message) => events.emit("warning", { server, message }),
     taints: sessions.taints,
     hooks: new HookChain(),
     audit: auditSink(auditLog, events),

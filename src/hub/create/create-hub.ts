@@ -82,6 +82,7 @@ async function startHub(
     serverSkills.renew(connection);
     subscriptions.renew(connection);
   });
+  connections.on("removed", ({ id }) => definitions.serverRemoved(id));
   const serverRegistry = new ServerRegistry({
     ...{ connections, deps: servers.deps, stored, secrets: serverSecrets, stderr, current, reloader, events, clock },
     settled: () => settled,
@@ -128,7 +129,7 @@ async function startHub(
       registry: importedSkills,
       home,
       env,
-      machine: () => thisMachine(env),
+      machine: () => thisMachine(env, current.config.servers),
       config: () => current.config,
       refresh: () => reloader.refreshSkills(),
       events,

@@ -11,17 +11,21 @@ import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { ElicitationCallback, SamplingCallback } from "../../model/source.ts";
 import type { Tool } from "../../model/tool.ts";
+import { normalizeSchema, type Provider } from "../../schemas/normalize.ts";
 import { SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
 import { ToolRegistry } from "../../tools/tool-registry.ts";
 import { createHub, type HubOptions } from "./create-hub.ts";
 import type { Hub, ToolsOptions } from "../hub.ts";
 
 export interface LoadMCPServersOptions extends Pick<HubOptions, "workspaceDir" | "signal" | "home" | "wait"> {
-  /** Called with the MCP tools after the set or a definition changed. */
-  readonly onToolsChanged?: (tools: Tool[]) => void;
+  /**
+   * Called with the MCP tools after the set or a definition changed, once for each server whose tools did. Without an id where
+   * rules changed what is visible, of whichever server.
+   */
+  readonly onToolsChanged?: (tools: Tool[], serverId?: string) => void;
   readonly onSamplingRequest?: SamplingCallback;
   readonly onElicitation?: ElicitationCallback;
-  /** The provider whose schema rules the tools in the registry follow; `raw` by default. */
+  /** The provider whose schema rules all tools in the registry follow, the program's own included; `any` by default. */
   readonly for?: ToolsOptions["for"];
 }
 
@@ -30,6 +34,8 @@ export interface MCPProvider {
   /** Reads all lists again. */
   refresh(): Promise<void>;
   status(): ServerInfo[];
+  /** The same by id. */
+  statusById(): Readonly<Record<string, ServerInfo>>;
   /** The tools of the MCP servers, without the registry's own. */
   tools(options?: ToolsOptions): Tool[];
   resources(): readonly ResourceCapability[];
@@ -37,6 +43,12 @@ export interface MCPProvider {
   /** Takes the tools out of the registry and ends every server. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+interface Mirrored {
+  readonly server: string;
+  readonly fingerprint: string;
+  readonly remove: () => void;
 }
 
 /**
@@ -49,7 +61,7 @@ export async function loadMCPServers(
   registry: ToolRegistry = new ToolRegistry(),
   options: LoadMCPServersOptions = {},
 ): Promise<MCPProvider> {
-  const { onToolsChanged, onSamplingRequest, onElicitation, for: provider = "raw", ...rest } = options;
+  const { onToolsChanged, onSamplingRequest, onElicitation, for: provider = "any", ...rest } = options;
   const hub = await createHub(config, {
     ...rest,
     registry,
@@ -57,45 +69,51 @@ export async function loadMCPServers(
     ...(onElicitation === undefined ? {} : { onElicit: onElicitation }),
   });
 
-  const fromServers = (choice: ToolsOptions): ReadonlyMap<string, string> => {
+  const fromServers = (choice: ToolsOptions): ReadonlyMap<string, ToolCapability> => {
     const offered = hub.internals.offered(choice.session ?? hub.session, choice).filter(isOfServer);
-    return new Map(offered.map((tool) => [tool.name, tool.fingerprint]));
+    return new Map(offered.map((tool) => [tool.name, tool]));
   };
   const tools = (choice: ToolsOptions = {}): Tool[] => {
     const names = fromServers(choice);
-    return hub.tools(choice).filter((tool) => names.has(tool.name));
+    return hub.tools({ for: provider, ...choice }).filter((tool) => names.has(tool.name));
   };
 
-  const mirrored = new Map<string, { readonly fingerprint: string; readonly remove: () => void }>();
+  const mirrored = new Map<string, Mirrored>();
   /** Touches only what changed, so that the registry's own listeners do not hear of tools that stayed the same. */
-  const mirror = (): Tool[] => {
-    const current = tools({ for: provider });
-    const fingerprints = fromServers({});
-    for (const [name, { fingerprint, remove }] of mirrored) {
-      if (fingerprints.get(name) === fingerprint) continue;
+  const mirror = (): { readonly current: Tool[]; readonly servers: ReadonlySet<string> } => {
+    const current = tools();
+    const offered = fromServers({});
+    const servers = new Set<string>();
+    for (const [name, { server, fingerprint, remove }] of mirrored) {
+      const now = offered.get(name);
+      if (now?.fingerprint === fingerprint && now.origin.source === server) continue;
       remove();
       mirrored.delete(name);
+      servers.add(server);
     }
     for (const tool of current) {
-      if (mirrored.has(tool.name)) continue;
+      const { origin, fingerprint = "" } = offered.get(tool.name) ?? {};
+      if (mirrored.has(tool.name) || origin === undefined) continue;
       const remove = registry.register(tool, { origin: "mcp" });
-      mirrored.set(tool.name, { fingerprint: fingerprints.get(tool.name) ?? "", remove });
+      mirrored.set(tool.name, { server: origin.source, fingerprint, remove });
+      servers.add(origin.source);
     }
-    return current;
+    return { current, servers };
   };
 
   mirror();
   const stops = [
+    registry.presentLocal(normalizer(provider)),
     hub.on("catalog", (change) => {
       if (!change.kinds.includes("tool")) return;
-      const current = mirror();
-      onToolsChanged?.(current);
+      const { current, servers } = mirror();
+      if (servers.size === 0) onToolsChanged?.(current);
+      for (const server of servers) onToolsChanged?.(current, server);
     }),
     // Other rules may show or hide tools although no server changed.
     hub.on("visibility", () => {
-      const before = [...mirrored.values()];
-      const current = mirror();
-      if (!isDeepStrictEqual(before, [...mirrored.values()])) onToolsChanged?.(current);
+      const { current, servers } = mirror();
+      if (servers.size > 0) onToolsChanged?.(current);
     }),
   ];
   const close = async (): Promise<void> => {
@@ -109,12 +127,34 @@ export async function loadMCPServers(
     hub,
     refresh: () => hub.servers.refresh(),
     status: () => hub.servers.list(),
+    statusById: () => Object.fromEntries(hub.servers.list().map((info) => [info.id, info])),
     tools,
     resources: () => hub.view(hub.session).resources,
     prompts: () => hub.view(hub.session).prompts,
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** The same tool in the form of a provider; unchanged if it has none there. */
+function normalizer(provider: Provider): (tool: Tool) => Tool {
+  const known = new WeakMap<Tool, Tool>();
+  return (tool) => {
+    let shown = known.get(tool);
+    if (shown === undefined) known.set(tool, (shown = normalizedTool(tool, provider)));
+    return shown;
+  };
+}
+
+function normalizedTool(tool: Tool, provider: Provider): Tool {
+  try {
+    const { schema, restore } = normalizeSchema(tool.parameters, provider);
+    if (isDeepStrictEqual(schema, tool.parameters)) return tool;
+    const execute: Tool["execute"] = (id, params, ...rest) => tool.execute(id, restore(params), ...rest);
+    return { ...tool, parameters: schema, execute };
+  } catch {
+    return tool;
+  }
 }
 
 /** The search tools stand in for tools of servers. */

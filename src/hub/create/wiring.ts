@@ -11,6 +11,7 @@ import type { Use } from "../../model/source.ts";
 import type { CallLimits } from "../../policy/call-limits.ts";
 import { ToolClasses } from "../../policy/pattern.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
+import type { Secrets } from "../../secrets/secrets.ts";
 import type { MountedParts } from "../../sessions/mounted-parts.ts";
 import type { SessionSources } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -33,6 +34,7 @@ import type { SkillSources } from "../skills/skill-sources.ts";
 import { OfferedTools } from "../view/offered-tools.ts";
 import { SEARCH_SOURCE } from "../view/search-definitions.ts";
 import { SearchTools, type SearchToolsOptions, ToolSearch } from "../view/search-tools.ts";
+import { SessionShapes } from "../view/session-shapes.ts";
 import { type View, Views } from "../view/view.ts";
 import { serverIdentity } from "./server-identity.ts";
 
@@ -55,6 +57,8 @@ export interface HubParts {
   readonly hooks: HookChain;
   readonly audit: AuditSink;
   readonly tracing: Tracing;
+  readonly secrets: Secrets;
+  readonly warn: (source: string, message: string) => void;
   readonly call: SearchToolsOptions["call"];
   /** Sessions that were offered the search tools although the config has no `tools.max`. */
   readonly searching: WeakSet<Session>;
@@ -118,6 +122,7 @@ export interface Wiring {
   /** The path of a session: its own servers and tools come after the hub's, and its secrets are masked in its calls only. */
   readonly pathFor: (session: Session) => CallPath;
   readonly views: Views;
+  readonly shapes: SessionShapes;
   readonly search: ToolSearch;
   readonly offered: OfferedTools;
 }
@@ -130,8 +135,10 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
   const catalogOf = (session: Session): CatalogReader => session.mounted?.reader ?? catalog;
   const tagsOf = tagsBySource(config.servers);
   const isTrusted = trustedSources(config.servers, (id) => servers.get(id)?.spec);
+  const shapes = new SessionShapes(config, catalog, parts.warn);
   const access = new AccessControl({
     policy,
+    actorOf: (session) => shapes.actorOf(session),
     classes: new ToolClasses(guard.classes),
     taint: guard.taint,
     tagsOf,
@@ -147,7 +154,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     isTrusted,
     objections: definitions.objections,
   });
-  const views = new Views(catalog, access);
+  const views = new Views(catalog, access, shapes);
   const search = new ToolSearch({ catalog, views, tagsOf });
   const isThere = (session: Session): boolean => tools.max !== undefined || searching.has(session);
   const path: CallPath = {
@@ -159,11 +166,15 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     visibleNames: (caller, kind) => views.names(caller, kind),
     isTrusted,
     displayName: (source) => source,
+    resolve: async (text, { user, server }) => {
+      const baseDir = config.servers.find(({ id }) => id === server)?.baseDir ?? config.baseDir;
+      return (await parts.secrets.resolve(text, { baseDir, user })).value;
+    },
     mask: redactor.maskAll,
     maskResult: secrets.maskResults ? redactor.maskContent : (result) => result,
   };
   const sessionPaths = new WeakMap<MountedParts, SessionPath>();
-  const pathFor = ({ mounted }: Session): CallPath => {
+  const mountedPath = ({ mounted }: Session): CallPath => {
     if (mounted === undefined) return path;
     const { redactor: own, reader = catalog } = mounted;
     const masks = own.hasValues;
@@ -183,12 +194,24 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     sessionPaths.set(mounted, { path: made, masks });
     return made;
   };
+  const shapedPaths = new WeakMap<CatalogReader, { readonly of: CallPath; readonly path: CallPath }>();
+  const pathFor = (session: Session): CallPath => {
+    const plain = mountedPath(session);
+    const reader = shapes.readerOf(session, plain.catalog);
+    if (reader === plain.catalog) return plain;
+    const known = shapedPaths.get(reader);
+    if (known?.of === plain) return known.path;
+    const shaped: CallPath = { ...plain, catalog: reader };
+    shapedPaths.set(reader, { of: plain, path: shaped });
+    return shaped;
+  };
   const onSearchOffered = (session: Session): void => void searching.add(session);
   return {
     config,
     path,
     pathFor,
     views,
+    shapes,
     search,
     offered: new OfferedTools({ max: tools.max, views, search, access, onSearchOffered }),
   };

@@ -205,7 +205,9 @@ function uncheckedEntry(
     ...(url === undefined ? {} : { url: fill(url) }),
     ...(headers === undefined ? {} : { headers: all(headers) }),
     ...(transport === "http" || transport === "sse" ? { transport } : {}),
-    ...(container === undefined ? {} : { sandbox: { kind: "container", ...container } }),
+    ...(container === undefined
+      ? {}
+      : { sandbox: { kind: "container", ...container, write: container.write?.map((path) => fill(path) ?? path) } }),
   };
 }
 

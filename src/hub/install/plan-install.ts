@@ -1,6 +1,8 @@
 /** Reads, scans and checks what is to be installed. Nothing is written. */
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import type { AgentClient } from "../../clients/agent-client.ts";
+import { readServersOfClient } from "../../config/client-servers.ts";
 import { assertInside } from "../../files/path-safety.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
@@ -11,10 +13,11 @@ import { isMet, missingNeeds, thisMachine } from "../../skills/needs.ts";
 import { readSkill } from "../../skills/read/read-skill.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { scanSkill, worstSeverity } from "../../skills/scan/scan-skill.ts";
+import { findMatchingServer } from "../../skills/servers/match-servers.ts";
 import { chooseContainers } from "../skills/auto-start.ts";
 import type { InstallContext } from "./install-context.ts";
 import { lockedDifference, readSkillsLock } from "./installed-skills.ts";
-import { type PlannedServer, requiredServers } from "./required-servers.ts";
+import { missingServers, type PlannedServer, requiredServers } from "./required-servers.ts";
 
 export interface PlannedSkill {
   /** Its id in the registry. */
@@ -66,7 +69,8 @@ export async function planInstall(
           source: fetched.source,
           resolved: fetched.resolved,
           findings: await scanSkill(skill),
-          missing: missingNeeds(skill.needs, machine),
+          // The install sets the servers up.
+          missing: { ...missingNeeds(skill, machine), servers: [] },
         });
       }
     }
@@ -99,6 +103,29 @@ export async function planInstall(
     await dispose();
     throw error;
   }
+}
+
+/**
+ * Without servers that every chosen client has already in a file of its own, under whatever name: the skill uses them from
+ * there.
+ */
+export async function withoutClientServers(
+  plan: InstallPlan,
+  clients: readonly AgentClient[],
+  place: InstallContext,
+): Promise<InstallPlan> {
+  if (clients.length === 0 || missingServers(plan.servers).length === 0) return plan;
+  const own = await Promise.all(
+    clients.map(async (client) =>
+      (await readServersOfClient(client, place.clients)).layers.flatMap((one) => one.servers),
+    ),
+  );
+  const isThere = ({ server, configured }: PlannedServer): boolean =>
+    configured === undefined && own.every((specs) => findMatchingServer(server, specs) !== undefined);
+  const names = clients.map(({ name }) => name).join(", ");
+  const notices = plan.servers.filter(isThere).map(({ id }) => `The server ${id} is already set up in ${names}.`);
+  const servers = plan.servers.filter((planned) => !isThere(planned));
+  return { ...plan, servers, warnings: [...plan.warnings, ...notices] };
 }
 
 function assertDistinct(skills: readonly ExaminedSkill[]): void {

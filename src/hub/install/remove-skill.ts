@@ -176,10 +176,10 @@ export interface RemovalPlan {
 }
 
 export async function planRemoval(named: string, place: InstallContext, options: RemovalOptions): Promise<RemovalPlan> {
-  const manifests = await place.registry.list();
+  const [manifests, broken] = await Promise.all([place.registry.list(), place.registry.broken()]);
   const installed = await readInstalled(place.home);
   const names = new Map(Object.entries(installed).map(([each, { name }]) => [each, name]));
-  for (const { id: each, name } of manifests) names.set(each, name);
+  for (const { id: each, name } of [...broken, ...manifests]) names.set(each, name);
   const id = skillNamed(
     [...names].map(([each, name]) => ({ id: each, name })),
     named,
@@ -220,9 +220,9 @@ export async function planRemoval(named: string, place: InstallContext, options:
   ]);
   return {
     id,
-    name: manifest?.name ?? record?.name ?? named,
+    name: names.get(id) ?? named,
     everywhere,
-    isRegistered: manifest !== undefined,
+    isRegistered: manifest !== undefined || broken.some((each) => each.id === id),
     clients: [...clients].filter(isMeant).toSorted(),
     folders,
     keptFolders,

@@ -5,9 +5,10 @@ import { canonicalJson } from "../../model/json.ts";
 import { ServerIdSchema, type ServerSpec } from "../../model/server-spec.ts";
 import type { RequiredServer, ServerParameter, Skill } from "../../model/skill.ts";
 import { parametersUsed } from "../../skills/servers/placeholders.ts";
-import { findMatchingServer } from "../../skills/servers/match-servers.ts";
+import { skillId } from "../../skills/registry/skill-id.ts";
+import { findMatchingServer, parameterValue } from "../../skills/servers/match-servers.ts";
 import type { ServerVariables } from "../../skills/servers/placeholders.ts";
-import { resolveDefault } from "../../skills/servers/server-entry.ts";
+import { isOwnProgram, resolveDefault } from "../../skills/servers/server-entry.ts";
 import { environmentValue, isCredential, isHarmless } from "./environment.ts";
 
 export interface PlannedServer {
@@ -33,7 +34,10 @@ export function requiredServers(
   for (const skill of skills) {
     for (const declared of skill.servers) {
       const server = withoutUnusedRequirements(choose(declared));
-      const spec = findMatchingServer(server, configured);
+      const spec = findMatchingServer(
+        server,
+        configured.filter((each) => !isSetUpOtherwise(each, server, skill)),
+      );
       const known = planned.find((each) =>
         spec === undefined
           ? each.configured === undefined && isSameRequirement(each.server, server)
@@ -49,6 +53,19 @@ export function requiredServers(
     }
   }
   return planned;
+}
+
+/**
+ * Whether another skill's server has another value for a parameter than this skill wants by default. What the user
+ * configured is taken as it is.
+ */
+function isSetUpOtherwise(spec: ServerSpec, { template, parameters }: RequiredServer, skill: Skill): boolean {
+  if (spec.skill === undefined || spec.skill === skillId(skill.name, skill.dialect) || template === undefined)
+    return false;
+  return parameters.some(({ name, default: wanted }) => {
+    const value = wanted === undefined || wanted.includes("${") ? undefined : parameterValue(spec, template, name);
+    return value !== undefined && value !== wanted;
+  });
 }
 
 /** A declared parameter that the template does not use needs no value. */
@@ -71,7 +88,8 @@ function withoutUnusedRequirements(server: RequiredServer): RequiredServer {
 function isSameRequirement(a: RequiredServer, b: RequiredServer): boolean {
   const what = ({ name, template, parameters }: RequiredServer): string =>
     canonicalJson({ name, template, parameters });
-  return what(a) === what(b) && !/SKILL_DIR|\{baseDir\}/.test(what(a));
+  const isOwn = isOwnProgram(a.template?.command ?? "") || /SKILL_DIR|\{baseDir\}/.test(what(a));
+  return what(a) === what(b) && !isOwn;
 }
 
 /** The name in a skill is untrusted text. */
@@ -111,6 +129,8 @@ export interface CollectOptions {
   readonly cwd: string;
   readonly userHome: string;
   readonly variables: (server: PlannedServer) => ServerVariables;
+  /** Ids that no new server can have. */
+  readonly configuredIds?: readonly string[];
   /** Absent where no one can be asked. */
   readonly ask?: AskForValue | undefined;
 }
@@ -149,7 +169,12 @@ export async function collectValues(
   const taken: TakenVariable[] = [];
   const missing: MissingValue[] = [];
   const servers: PlannedServer[] = [];
-  for (const planned of needed) {
+  const ids = new Set([...needed.map(({ id }) => id), ...(options.configuredIds ?? [])]);
+  for (const wanted of needed) {
+    const planned = given.isOtherwise(wanted, options)
+      ? { ...wanted, id: freeId(wanted.server.name, ids), configured: undefined }
+      : wanted;
+    ids.add(planned.id);
     if (planned.configured !== undefined) {
       servers.push(planned);
       continue;
@@ -162,21 +187,30 @@ export async function collectValues(
         parameters.push(declared);
         continue;
       }
-      const found = given.of(planned.id, name) ?? (await findOrAskValue(planned, declared, options));
+      const found = given.of(wanted.id, name) ?? (await findOrAskValue(planned, declared, options));
       const parameter = found === undefined ? declared : withSensitivity(declared, found.value);
       parameters.push(parameter);
       if (found !== undefined && found.value !== "") {
         own[name] = parameter.sensitive ? found.value : expandPath(found.value, options);
         if (found.taken) taken.push({ server: planned.id, name });
       } else if (parameter.required && resolveDefault(parameter, options.variables(planned)) === undefined) {
-        missing.push({ server: planned, parameter, isSet: environmentValue(options.env, name) !== undefined });
+        missing.push({ server: planned, parameter, isSet: variableOf(parameter, options.env) !== undefined });
       }
     }
     values.set(planned.id, own);
     servers.push({ ...planned, server: { ...planned.server, parameters } });
   }
   if (missing.length > 0) throw missingValues(missing);
-  return { values, servers, taken, warnings: given.warnings() };
+  return { values, servers, taken, warnings: given.warnings(servers) };
+}
+
+/** Under its own name, or another that people have it under. */
+function variableOf({ name, aliases = [] }: ServerParameter, env: NodeJS.ProcessEnv): string | undefined {
+  for (const each of [name, ...aliases]) {
+    const value = environmentValue(env, each);
+    if (value !== undefined) return value;
+  }
+  return undefined;
 }
 
 async function findOrAskValue(
@@ -185,7 +219,7 @@ async function findOrAskValue(
   { env, ask, variables }: CollectOptions,
 ): Promise<GivenValue | undefined> {
   const { name, required } = declared;
-  const variable = environmentValue(env, name);
+  const variable = variableOf(declared, env);
   const fallback = resolveDefault(declared, variables(planned));
   const byDefault = fallback === undefined ? undefined : { value: fallback, taken: false };
   if (ask === undefined) {
@@ -268,6 +302,8 @@ class GivenValues {
   readonly #values = new Map<string, GivenValue>();
   readonly #exact = new Set<string>();
   readonly #warnings = new Set<string>();
+  /** By the configured server that has the parameter. */
+  readonly #unused = new Map<string, string>();
   readonly #env: NodeJS.ProcessEnv;
 
   constructor(set: readonly string[], servers: readonly PlannedServer[], env: NodeJS.ProcessEnv) {
@@ -284,7 +320,7 @@ class GivenValues {
       const [first] = meant;
       if (first !== undefined && meant.every(({ server }) => server.configured !== undefined)) {
         const { id } = first.server;
-        this.#warnings.add(`${key} is not used: the server ${id} is already configured, and is not changed.`);
+        this.#unused.set(id, `${key} is not used: the server ${id} is already configured, and is not changed.`);
       } else if (
         first !== undefined &&
         !meant.some(({ server: { server }, parameter }) => usesParameter(server, parameter.name))
@@ -295,17 +331,32 @@ class GivenValues {
     if (unknown.length > 0) throw unknownNames(unknown, servers);
   }
 
+  /** Whether a value was given that the configured server does not have. */
+  isOtherwise({ id, server, configured }: PlannedServer, options: CollectOptions): boolean {
+    const { template } = server;
+    if (configured === undefined || template === undefined) return false;
+    return server.parameters.some(({ name, sensitive }) => {
+      const value = sensitive ? undefined : this.of(id, name)?.value;
+      const present = value === undefined ? undefined : parameterValue(configured, template, name);
+      return value !== undefined && present !== undefined && present !== expandPath(value, options);
+    });
+  }
+
   of(id: string, name: string): GivenValue | undefined {
     return this.#values.get(JSON.stringify([id, name]));
   }
 
-  warnings(): string[] {
-    return [...this.#warnings];
+  /** @param servers As they will be. */
+  warnings(servers: readonly PlannedServer[]): string[] {
+    const configured = new Set(servers.filter((server) => server.configured !== undefined).map(({ id }) => id));
+    const unused = [...this.#unused].flatMap(([id, warning]) => (configured.has(id) ? [warning] : []));
+    return [...unused, ...this.#warnings];
   }
 
-  #take({ server, parameter: { name, sensitive }, isExact }: MatchedParameter, typed: string | undefined): void {
+  #take({ server, parameter, isExact }: MatchedParameter, typed: string | undefined): void {
+    const { name, sensitive } = parameter;
     const place = JSON.stringify([server.id, name]);
-    const value = typed ?? this.#env[name];
+    const value = typed ?? variableOf(parameter, this.#env);
     if (value === undefined || (value === "" && typed === undefined)) {
       throw new ToolcribError("invalid_arguments", `${name} is not set in your environment.`, {
         hint: `Set it, or give --set ${name}=value.`,
@@ -331,9 +382,11 @@ interface MatchedParameter {
 
 function matchParameters(key: string, servers: readonly PlannedServer[]): MatchedParameter[] {
   return servers.flatMap((server) =>
-    server.server.parameters
-      .filter(({ name }) => [name, `${server.id}.${name}`, `${server.server.name}.${name}`].includes(key))
-      .map((parameter) => ({ server, parameter, isExact: key !== parameter.name })),
+    server.server.parameters.flatMap((parameter): MatchedParameter[] => {
+      const names = [parameter.name, ...(parameter.aliases ?? [])];
+      const isExact = names.some((name) => key === `${server.id}.${name}` || key === `${server.server.name}.${name}`);
+      return isExact || names.includes(key) ? [{ server, parameter, isExact }] : [];
+    }),
   );
 }
 

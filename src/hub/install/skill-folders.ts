@@ -36,17 +36,38 @@ export function clientFolders(
   place: ClientEnvironment,
   scope: ClientScope,
 ): FolderRecord[] {
-  const folders = new Map<string, FolderRecord>();
-  for (const client of clients) {
-    const [dir] = client.skillDirs(place, scope);
-    if (dir === undefined) continue;
+  return sharedDirs(clients, place, scope).map(([dir, readers]) => {
     const path = join(dir, folderName(skill));
     // A link in a repository must not redirect a project's skill.
     if (scope === "project") assertInside(place.projectDir, path);
-    const known = folders.get(path);
-    folders.set(path, { clients: [...(known?.clients ?? []), client.id], path, digest: skill.digest });
+    return { clients: readers.map(({ id }) => id), path, digest: skill.digest };
+  });
+}
+
+/**
+ * Folders with the clients that each is for: as few as possible, because a client lists a second copy as a second skill. So
+ * the one comes first that most of them read, then one that those who have a copy do not read.
+ */
+function sharedDirs(
+  clients: readonly AgentClient[],
+  place: ClientEnvironment,
+  scope: ClientScope,
+): [dir: string, readers: AgentClient[]][] {
+  const dirsOf = new Map(clients.map((client) => [client, client.skillDirs(place, scope)]));
+  const chosen: [string, AgentClient[]][] = [];
+  let left = clients.filter((client) => dirsOf.get(client)?.length !== 0);
+  while (left.length > 0) {
+    const readers = (dir: string, of: readonly AgentClient[]): AgentClient[] =>
+      of.filter((client) => dirsOf.get(client)?.includes(dir));
+    const served = clients.filter((client) => !left.includes(client));
+    const dirs = left.flatMap((client) => dirsOf.get(client) ?? []);
+    const rank = (dir: string): number => readers(dir, left).length * clients.length - readers(dir, served).length;
+    const [best = ""] = dirs.toSorted((a, b) => rank(b) - rank(a));
+    const own = readers(best, left);
+    chosen.push([best, own]);
+    left = left.filter((client) => !own.includes(client));
   }
-  return [...folders.values()];
+  return chosen;
 }
 
 /** Throws `conflict` if something is there that no install of this skill put there, or that was changed since. */

@@ -120,20 +120,20 @@ class SkillCopyUpdater {
 
   /** The lock file follows where it speaks of the same source. */
   async #lock(
-    { name, version, digest, source }: SkillManifest,
+    { name, version, digest, from }: SkillManifest,
     { lockFile }: InstalledSkill,
     resolved: string | undefined,
   ): Promise<void> {
     await this.changes.editFile(lockFile, (text) => {
       const lock = parseSkillsLock(lockFile, text);
       const own = recordOf(lock, name);
-      if (own === undefined || own.digest === digest || sourceFromLock(own.source, lockFile) !== source) return text;
+      if (own === undefined || own.digest === digest || sourceFromLock(own.source, lockFile) !== from) return text;
       return renderSkillsLock({ ...lock, [name]: { ...own, version, digest, resolved } });
     });
   }
 }
 
 /** Only for a skill from the same source. */
-function isOutdated(record: InstalledSkill | undefined, { digest, source }: SkillManifest): boolean {
-  return record !== undefined && record.source === source && record.digest !== digest;
+function isOutdated(record: InstalledSkill | undefined, { digest, from }: SkillManifest): boolean {
+  return record !== undefined && record.source === from && record.digest !== digest;
 }

@@ -3,9 +3,11 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
-import { type DefinitionFinding, scanDefinition, scanInstructions } from "../../guard/scan-definition.ts";
+import { hidingLayerOf, misfitOf } from "../../catalog/overrides.ts";
+import { fingerprint } from "../../guard/fingerprint.ts";
+import { type DefinitionFinding, scanDefinition, scanInstructions, SCANNER } from "../../guard/scan-definition.ts";
 import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../guard/shadowing.ts";
-import type { Capability, ToolCapability } from "../../model/capability.ts";
+import { type Capability, originalOf, type ToolCapability } from "../../model/capability.ts";
 import type { GuardRules } from "../../model/config.ts";
 import type { Decision } from "../../model/decision.ts";
 import { type Finding, isAtLeast } from "../../model/finding.ts";
@@ -47,6 +49,7 @@ export class DefinitionWatch {
   readonly objections: readonly Objection[];
   readonly #options: DefinitionWatchOptions;
   readonly #scanned: ScannedDefinitions;
+  readonly #clean: CleanTexts;
   /** Definitions that sessions brought. */
   readonly #recorded = new WeakSet<object>();
   readonly #scannedTexts = new Map<string, readonly Finding[]>();
@@ -61,17 +64,24 @@ export class DefinitionWatch {
 
   /** Reads the pins first, so that they apply to the first definition. */
   static async open(options: DefinitionWatchOptions): Promise<DefinitionWatch> {
-    return new DefinitionWatch(options, await openPinsOf(options, options.config));
+    const { guard } = options.config.config;
+    const [pins, clean] = await Promise.all([
+      openPinsOf(options, options.config),
+      CleanTexts.open({ ...options, scanner: SCANNER, guard }),
+    ]);
+    return new DefinitionWatch(options, pins, clean);
   }
 
-  private constructor(options: DefinitionWatchOptions, pins: Pins) {
+  private constructor(options: DefinitionWatchOptions, pins: Pins, clean: CleanTexts) {
     this.#options = options;
+    this.#clean = clean;
     this.#reports = new DefinitionReports(options);
     this.#config = options.config;
     this.#isTrusted = options.isTrusted;
     this.#pins = pins;
     this.#scanned = new ScannedDefinitions({
       clock: options.clock,
+      clean,
       guard: () => this.#config.config.guard,
       isTrusted: (source) => this.#isTrusted(source),
       onSuspicious: ({ kind, origin }, findings) => {
@@ -82,10 +92,11 @@ export class DefinitionWatch {
     });
     this.objections = [
       (capability) => {
-        const objection = this.#pins.objectionTo(capability);
+        const objection = this.#pins.objectionTo(originalOf(capability));
         return objection !== undefined && options.isMounted(capability.origin.source) ? undefined : objection;
       },
-      (capability) => this.#scanned.objectionTo(capability),
+      (capability) => this.#scanned.objectionTo(originalOf(capability)),
+      overrideObjection,
     ];
   }
 
@@ -116,6 +127,7 @@ export class DefinitionWatch {
     if (!isSame) {
       this.#scannedTexts.clear();
       this.#scanned.forget();
+      this.#clean.forget(config.config.guard);
     }
     this.#config = config;
     this.#isTrusted = isTrusted;
@@ -133,9 +145,14 @@ export class DefinitionWatch {
   /** Checks the listed definitions. Nothing is reported twice. */
   look(): void {
     const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
-    const all = [...tools, ...prompts, ...resources, ...templates];
+    const all = [...tools.map(originalOf), ...prompts, ...resources, ...templates];
     this.#checkPins(all);
     this.#scanned.check(all);
+  }
+
+  /** Its pins stay for when it comes back, and can be reset. */
+  serverRemoved(server: string): void {
+    this.#pins.forgetOffer(server);
   }
 
   /** The text in a definition that reads like an attack, for one that is not in the hub's catalog. It is recorded only. */
@@ -154,7 +171,9 @@ export class DefinitionWatch {
   checkInstructions(server: string, text: string | null | undefined): void {
     const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
     this.#checkPins(
-      [...tools, ...prompts, ...resources, ...templates].filter(({ origin }) => origin.source === server),
+      [...tools.map(originalOf), ...prompts, ...resources, ...templates].filter(
+        ({ origin }) => origin.source === server,
+      ),
     );
     const serious = this.#suspicions(server, text);
     if (serious.length === 0) return;
@@ -173,7 +192,7 @@ export class DefinitionWatch {
 
   async close(): Promise<void> {
     this.#scanned.close();
-    await Promise.all([this.#writing, this.#prepared?.close(), this.#pins.close()]);
+    await Promise.all([this.#clean.close(), this.#writing, this.#prepared?.close(), this.#pins.close()]);
   }
 
   /** @param capabilities All of each server that is among them. */
@@ -188,9 +207,10 @@ export class DefinitionWatch {
     if (this.#config.config.guard.definitions === "ignore") return [];
     let serious = this.#scannedTexts.get(text);
     if (serious === undefined) {
-      serious = scanInstructions(text, this.#config.config.guard.sensitivity).filter(({ severity }) =>
-        isAtLeast(severity, "medium"),
-      );
+      const { sensitivity } = this.#config.config.guard;
+      const scan = (): Finding[] =>
+        scanInstructions(text, sensitivity).filter(({ severity }) => isAtLeast(severity, "medium"));
+      serious = this.#clean.findingsOf(fingerprint({ instructions: text }), scan);
       if (this.#scannedTexts.size >= MAX_SCANNED_TEXTS) this.#scannedTexts.clear();
       this.#scannedTexts.set(text, serious);
     }
@@ -213,6 +233,20 @@ export class DefinitionWatch {
       this.#reports.record("definition.shadowing", null, { severity: "low", omitted: slight.length - MAX_REPORTED });
     }
   }
+}
+
+/** Holds a tool that the config hides, or whose override no longer fits, whatever `guard.pins` says. */
+function overrideObjection(capability: Capability): Decision | undefined {
+  if (capability.kind !== "tool" || capability.shape === undefined) return undefined;
+  const hiding = hidingLayerOf(capability);
+  if (hiding !== undefined) {
+    const { level, where } = hiding;
+    return { verdict: "deny", rule: { level, list: "overrides", pattern: "hidden", where } };
+  }
+  const { misfit, where } = misfitOf(capability) ?? {};
+  if (misfit === undefined || where === undefined) return undefined;
+  const pattern = `changed: the override no longer fits, because ${misfit}`;
+  return { verdict: "deny", rule: { level: "pin", list: "pins", pattern, where } };
 }
 
 function openPinsOf(options: DefinitionWatchOptions, config: LoadedConfig): Promise<Pins> {
@@ -240,6 +274,83 @@ function originOf({ tool }: Shadowing): { source: string; name: string } {
   return { source: tool.server, name: tool.name };
 }
 
+/** The setting in the store that has the fingerprints. */
+const CLEAN = "definitions.clean";
+const MAX_CLEAN = 20_000;
+const SAVE_MS = 1000;
+
+interface CleanTextsOptions {
+  readonly store: Pick<Store, "settings"> | undefined;
+  readonly clock: Clock;
+  /** Nothing is kept without one. */
+  readonly scanner: string | undefined;
+  readonly guard: GuardRules;
+}
+
+/**
+ * The fingerprints of definitions and instructions in which nothing was found, kept in the store: a start does not scan again
+ * what the same rules have found clean, nor load them before they are needed.
+ */
+export class CleanTexts {
+  readonly #options: CleanTextsOptions;
+  #rules: string;
+  #known: Set<string>;
+  #isSaved = true;
+  #stopTimer: (() => void) | undefined;
+
+  static async open(options: CleanTextsOptions): Promise<CleanTexts> {
+    const { store, scanner } = options;
+    // What cannot be read is scanned again.
+    const text = scanner === undefined ? undefined : await store?.settings.get(CLEAN).catch(() => undefined);
+    return new CleanTexts(options, text);
+  }
+
+  private constructor(options: CleanTextsOptions, text: string | undefined) {
+    this.#options = options;
+    this.#rules = this.#rulesOf(options.guard);
+    this.#known = new Set(text?.startsWith(`${this.#rules}\n`) === true ? text.split("\n").slice(1) : []);
+  }
+
+  findingsOf<Found>(id: string, scan: () => readonly Found[]): readonly Found[] {
+    if (this.#known.has(id)) return [];
+    const found = scan();
+    if (found.length === 0) this.#add(id);
+    return found;
+  }
+
+  /** Other rules apply from now on. */
+  forget(guard: GuardRules): void {
+    this.#rules = this.#rulesOf(guard);
+    this.#known = new Set();
+  }
+
+  async close(): Promise<void> {
+    this.#stopTimer?.();
+    await this.#save();
+  }
+
+  /** One line: whatever the config says may decide what is found. */
+  #rulesOf(guard: GuardRules): string {
+    return `${this.#options.scanner} ${JSON.stringify(guard)}`;
+  }
+
+  #add(id: string): void {
+    if (this.#known.size >= MAX_CLEAN) this.#known.clear();
+    this.#known.add(id);
+    const { store, clock, scanner } = this.#options;
+    if (store === undefined || scanner === undefined) return;
+    this.#isSaved = false;
+    this.#stopTimer ??= clock.after(SAVE_MS, () => void this.#save());
+  }
+
+  async #save(): Promise<void> {
+    this.#stopTimer = undefined;
+    if (this.#isSaved) return;
+    this.#isSaved = true;
+    await this.#options.store?.settings.set(CLEAN, [this.#rules, ...this.#known].join("\n")).catch(() => {});
+  }
+}
+
 /** The search for shadowing compares all tools. While many servers connect, it may take this share of the time. */
 const MAX_TIME_SHARE = 1 / 20;
 /** Up to this many are compared at once. */
@@ -249,6 +360,7 @@ const MIN_WAIT_MS = 1000;
 
 interface ScannedDefinitionsOptions {
   readonly clock: Clock;
+  readonly clean?: Pick<CleanTexts, "findingsOf">;
   /** Asked each time: the config may change. */
   readonly guard: () => Pick<GuardRules, "definitions" | "sensitivity">;
   readonly isTrusted: (source: string) => boolean;
@@ -333,12 +445,13 @@ export class ScannedDefinitions {
   }
 
   /** The serious findings only: definitions speak to models by their nature. */
-  #scan({ definition }: Capability): readonly DefinitionFinding[] {
+  #scan({ definition, fingerprint: id }: Capability): readonly DefinitionFinding[] {
     let findings = this.#scanned.get(definition);
     if (findings === undefined) {
-      findings = scanDefinition(definition, this.#options.guard().sensitivity).filter(({ finding }) =>
-        isAtLeast(finding.severity, "medium"),
-      );
+      const { clean, guard } = this.#options;
+      const scan = (): DefinitionFinding[] =>
+        scanDefinition(definition, guard().sensitivity).filter(({ finding }) => isAtLeast(finding.severity, "medium"));
+      findings = clean === undefined || id === "" ? scan() : clean.findingsOf(id, scan);
       this.#scanned.set(definition, findings);
     }
     return findings;

@@ -121,6 +121,11 @@ export class Pins {
     if (before === undefined || !isSameOffer(before, current)) this.#compare(server);
   }
 
+  /** The server was removed: its pins are kept, and what it offered last is not pinned again when they are reset. */
+  forgetOffer(server: string): void {
+    this.#current.delete(server);
+  }
+
   /** The objection of the pins to a capability; undefined if there is none. */
   objectionTo(capability: Capability): Decision | undefined {
     const { source, name } = capability.origin;

@@ -260,6 +260,7 @@ const LIVE = [
   "tools",
   "limits",
   "roles",
+  "views",
   "guard",
   "secrets",
   "skills",
@@ -295,11 +296,11 @@ function changesVisibility(before: LoadedConfig, after: LoadedConfig): boolean {
 }
 
 function visibilityOf({ config, servers, project }: LoadedConfig, ids: ReadonlySet<string>): unknown {
-  const { tools, roles, guard } = config;
+  const { tools, roles, views, guard } = config;
   const ofServers = servers
     .filter(({ id }) => ids.has(id))
     .map(({ id, tools: rules, roles: seenBy, tags, trust }) => [id, [rules, seenBy, tags, trust]] as const);
-  return [project?.rules, tools, roles, guard, new Map(ofServers)];
+  return [project?.rules, tools, roles, views, guard, new Map(ofServers)];
 }
 
 /** Whether everything that a reload compares is equal. */

@@ -27,6 +27,8 @@ interface ConnectionEvents {
   ready: ServerConnection;
   /** Another connection serves under an id now. */
   replaced: ServerConnection;
+  /** Nothing serves under an id any more. */
+  removed: ServerConnection;
 }
 
 interface Member {
@@ -102,6 +104,7 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     this.#dismissSuccessor(id);
     this.#serving.delete(id);
     this.#options.catalog.removeSource(id);
+    this.emit("removed", member.connection);
     this.#retire(member.connection, () => {
       member.stopState();
       member.stopMessages();

@@ -2,7 +2,9 @@
  * `skills.autoStart`: adds the servers that imported skills require and the config does not have. Not those of skills in folders
  * of the config: anyone who can write there could start programs.
  */
-import { resolve } from "node:path";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join, resolve } from "node:path";
 import { userHome } from "../../config/find-config.ts";
 import { withServerDefaults } from "../../config/server-defaults.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
@@ -15,10 +17,10 @@ import {
   type ServerSpec,
 } from "../../model/server-spec.ts";
 import type { ContainerTemplate, RequiredServer } from "../../model/skill.ts";
-import type { OfferedSkill } from "../../skills/offer/offered-skill.ts";
+import { type OfferedSkill, setupCommand } from "../../skills/offer/offered-skill.ts";
 import { findMatchingServer, isSameServer } from "../../skills/servers/match-servers.ts";
 import { resolveDefault, resolveServerEntry, withContainer } from "../../skills/servers/server-entry.ts";
-import { containerEngine } from "../../upstream/sandbox/container-engine.ts";
+import { type ContainerEngine, containerEngine, lastLines } from "../../upstream/sandbox/container-engine.ts";
 import { environmentValue, isHarmless } from "../install/environment.ts";
 import { scanServerEntry } from "../install/scan-server-entry.ts";
 
@@ -28,9 +30,9 @@ export interface SkillServersOptions {
 }
 
 /** The command that sets the server up with these variables. */
-function installLine({ manifest, facts }: OfferedSkill, names: readonly string[]): string {
-  const source = manifest?.source ?? facts.name;
-  return ["toolcrib skill install", source, "--with-mcp", ...names.map((name) => `--set ${name}`)].join(" ");
+function installLine(skill: OfferedSkill, names: readonly string[]): string {
+  const command = setupCommand(skill) ?? `toolcrib skill install ${skill.from} --with-mcp`;
+  return [command, ...names.map((name) => `--set ${name}`)].join(" ");
 }
 
 /** Warns about servers that cannot be started, and adds the others. */
@@ -141,12 +143,40 @@ export async function chooseContainers(
   env: NodeJS.ProcessEnv,
 ): Promise<(server: RequiredServer) => ChosenServer> {
   if (!servers.some(({ docker }) => docker !== undefined)) return (server) => ({ server });
-  const missing = await containerEngine(config.containers ?? {}, env).then(
-    () => undefined,
-    (error: unknown) => asToolcribError(error).message,
-  );
+  const missing = await containerEngine(config.containers ?? {}, env)
+    .then(whyNothingRuns)
+    .catch((error: unknown) => asToolcribError(error).message);
   const sandbox = config.skills.sandbox ?? config.sandbox;
   return (server) => chooseContainer(server, missing, sandbox);
+}
+
+/** An archive without files, which every engine imports as an image. */
+const EMPTY_ARCHIVE = new Uint8Array(1024);
+/** The exit code of both engines for a program that the image does not have: they got as far as starting it. */
+const NO_SUCH_PROGRAM = 127;
+
+/** Engines answer also where the system lets them run nothing, which only running something shows. */
+async function whyNothingRuns(engine: ContainerEngine): Promise<string | undefined> {
+  const dir = await mkdtemp(join(tmpdir(), "toolcrib-probe-"));
+  const image = `localhost/${basename(dir).toLowerCase()}`;
+  try {
+    const archive = join(dir, "empty.tar");
+    await writeFile(archive, EMPTY_ARCHIVE);
+    for (const args of [
+      ["import", archive, image],
+      ["run", "--rm", "--network", "none", image, "/nothing"],
+    ]) {
+      const { code, stderr } = await engine.run(args);
+      if (code !== 0 && code !== NO_SUCH_PROGRAM) {
+        const said = lastLines(stderr, 2) || `\`${engine.program} ${args[0] ?? ""}\` ended with code ${code}`;
+        return `${engine.program} answers but cannot run containers: ${said}`;
+      }
+    }
+    return undefined;
+  } finally {
+    await engine.run(["rmi", "--force", image]).catch(() => undefined);
+    await rm(dir, { recursive: true, force: true });
+  }
 }
 
 function chooseContainer(
@@ -180,7 +210,7 @@ const NO_NETWORK =
   '"network": "host" to allow it.';
 
 /** An image that a skill chose must not escape the operator's sandbox for skills. */
-function boundsOf(sandbox: SandboxEntry): Omit<ContainerTemplate, "image" | "port"> {
+function boundsOf(sandbox: SandboxEntry): Omit<ContainerTemplate, "image" | "port" | "write"> {
   if (typeof sandbox === "string") return { network: "none" };
   const { network, memory, cpus, pids, timeout } = sandbox;
   return { network, memory, cpus, pids, timeout };

@@ -5,6 +5,7 @@ import type {
   SkillDetail,
   SkillImportReport,
   SkillInfo as ShownSkill,
+  SkillManifestInfo,
   SkillPlace,
   SkillScan,
 } from "../../contract/skill-schemas.ts";
@@ -14,14 +15,16 @@ import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ResourceDefinition } from "../../model/protocol.ts";
-import type { MissingNeeds, SkillFacts, SkillFinding } from "../../model/skill.ts";
+import type { MissingNeeds, SkillFacts, SkillFinding, SkillSource } from "../../model/skill.ts";
 import type { Session } from "../../sessions/session.ts";
 import { mapLimit } from "../../base/async.ts";
-import { fileUri, MAIN_FILE, mainFile, type OfferedSkill } from "../../skills/offer/offered-skill.ts";
+import { fileUri, MAIN_FILE, mainFile, type OfferedSkill, setupCommand } from "../../skills/offer/offered-skill.ts";
 import { promptCatalog, type PromptCatalogOptions } from "../../skills/offer/prompt-catalog.ts";
 import { mimeTypeOf, skillInstructions } from "../../skills/offer/skills-source.ts";
+import { sourceOf } from "../../skills/registry/skill-manifest.ts";
 import type { View } from "../view/view.ts";
 import {
+  manifestInfo,
   type SkillContext,
   skillDetail,
   type SkillImportOptions,
@@ -35,13 +38,17 @@ export interface SkillInfo {
   readonly id: string;
   readonly name: string;
   readonly description: string;
-  readonly source: string;
+  readonly source: SkillSource;
+  /** What it was imported from, its folder in the config, or `server:<id>`. */
+  readonly from: string;
   /** URI of its SKILL.md. */
   readonly uri: string;
   /** Path of its folder, if it is on this machine. */
   readonly dir?: string;
   readonly facts: SkillFacts;
   readonly missing: MissingNeeds;
+  /** The command that sets up the MCP servers that are missing. */
+  readonly setup?: string;
   readonly findings: readonly SkillFinding[];
 }
 
@@ -152,6 +159,16 @@ export class HubSkills {
   /** Those that a session sees, as the doors show them. */
   infos(session: Session): ShownSkill[] {
     return this.#visible(session).map((skill) => skillInfo(skill, this.#surroundings(skill)));
+  }
+
+  /** Imported ones whose record is damaged, for an operator. */
+  broken(): Promise<ShownSkill[]> {
+    return this.#options.imports.broken();
+  }
+
+  /** By id or by name. */
+  manifest(idOrName: string, { session }: ForSession = {}): SkillManifestInfo {
+    return manifestInfo(this.#required(idOrName, session));
   }
 
   /** The skills whose instructions `active` returns. */
@@ -288,16 +305,18 @@ export class HubSkills {
 }
 
 function infoOf(skill: OfferedSkill): SkillInfo {
-  const { id, facts, source, dir, missing, findings } = skill;
+  const { id, facts, from, dir, missing, findings } = skill;
   return {
     id,
     name: facts.name,
     description: facts.description,
-    source,
+    source: sourceOf(facts),
+    from,
     uri: fileUri(skill, mainFile(skill)),
     dir,
     facts,
     missing,
+    ...(missing.servers.length === 0 ? {} : { setup: setupCommand(skill) }),
     findings,
   };
 }

@@ -104,9 +104,9 @@ async function verifySkill(
     id: `${server}:${entry.name}`,
     key: serverSkillKey(server, entry.name),
     facts,
-    missing: missingNeeds(facts.needs, machine),
+    missing: missingNeeds(facts, machine),
     findings,
-    source: `server:${server}`,
+    from: `server:${server}`,
     base,
     read,
   };

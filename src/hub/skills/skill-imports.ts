@@ -11,18 +11,22 @@ import type {
   SkillFailure,
   SkillImportReport,
   SkillInfo,
+  SkillManifestInfo,
   SkillPlace,
   SkillScan,
 } from "../../contract/skill-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
-import type { SkillFinding, SkillNeeds, SkillWarning } from "../../model/skill.ts";
+import type { MissingNeeds, SkillDialect, SkillFinding, SkillNeeds, SkillWarning } from "../../model/skill.ts";
 import type { Candidate, InspectedSkills } from "../../skills/find/inspect-skills.ts";
-import { isMet, type Machine } from "../../skills/needs.ts";
-import { fileUri, mainFile, type OfferedSkill } from "../../skills/offer/offered-skill.ts";
+import { isMet, type Machine, missingWarnings, skillStatus } from "../../skills/needs.ts";
+import { fileUri, mainFile, type OfferedSkill, setupCommand, SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
 import { catalogEntry } from "../../skills/offer/prompt-catalog.ts";
 import type { Imported } from "../../skills/registry/import-skills.ts";
+import type { BrokenSkill } from "../../skills/registry/manifest-store.ts";
+import { isOpenclawId, toolNameOf } from "../../skills/registry/skill-id.ts";
+import { recordOf, type SkillRecord, sourceOf } from "../../skills/registry/skill-manifest.ts";
 import { findMatchingServer } from "../../skills/servers/match-servers.ts";
 import type { HubEvents } from "../hub-events.ts";
 import type { HubRegistry } from "./user-skills.ts";
@@ -35,6 +39,8 @@ export interface SkillImportOptions {
   /** Imports also what the scan refuses, and replaces a skill from another source. */
   readonly force?: boolean;
   readonly dryRun?: boolean;
+  /** Imports them as skills of OpenClaw, whatever they say. */
+  readonly as?: "openclaw";
 }
 
 interface SkillImportsOptions {
@@ -71,21 +77,24 @@ export class SkillImports {
   }
 
   /** One skill, or those below a folder; what is imported is offered when it resolves. */
-  async import({ path, only, force = false, dryRun = false }: SkillImportOptions): Promise<SkillImportReport> {
+  async import({ path, only, force = false, dryRun = false, as }: SkillImportOptions): Promise<SkillImportReport> {
     const root = this.#folder(path);
     const looked = await this.#lookAt(root);
     if (looked.totalScanned === 0) {
       throw new ToolcribError("not_found", `There is no SKILL.md in ${root} or in the folders below it.`);
     }
     const isWanted = (dir: string): boolean => only === undefined || only.includes(dir);
-    const candidates = looked.candidates.filter(({ skill }) => isWanted(skill.dir));
+    const wanted = looked.candidates.filter(({ skill }) => isWanted(skill.dir));
+    const candidates = as === undefined ? wanted : wanted.map((each) => withDialect(each, as));
     const done = await this.#import(candidates, { source: root, force, dryRun });
     const unreadable = looked.unreadable.filter((each) => isWanted(each.path)).map(failureOf);
-    const result = resultOf(done, [...unreadable, ...notFound(only ?? [], looked)], looked.totalScanned);
-    if (dryRun) return result;
-    await this.#options.refresh();
     // A folder that is a skill itself may have others in a folder called `skills`.
     const single = looked.totalScanned === 1 && only === undefined && isSkillItself(looked, root);
+    const failures = [...unreadable, ...notFound(only ?? [], looked)];
+    const report = resultOf(done, { from: root, failures, totalScanned: looked.totalScanned });
+    const result = single ? await withInstructions(report) : report;
+    if (dryRun) return result;
+    await this.#options.refresh();
     this.#options.events.emit("skill-import", { path: root, single, result });
     return result;
   }
@@ -114,6 +123,13 @@ export class SkillImports {
     const removed = { skillId: plan.id, name: plan.name };
     this.#options.events.emit("skill-remove", removed);
     return removed;
+  }
+
+  /** Those whose record is damaged. */
+  async broken(): Promise<SkillInfo[]> {
+    const { registry } = this.#options;
+    if (!registry.mayHaveSkills()) return [];
+    return (await (await registry.get()).broken()).map(brokenInfo);
   }
 
   /** Where to look for skills. */
@@ -152,20 +168,71 @@ function statusOf(outcome: Imported["outcome"]): ScannedSkill["status"] | undefi
   return code === "blocked" ? "refused" : code === "conflict" ? "conflict" : undefined;
 }
 
-function resultOf(done: readonly Imported[], before: readonly SkillFailure[], totalScanned: number): SkillImportReport {
+interface ResultParts {
+  readonly from: string;
+  /** Of those that were not even tried. */
+  readonly failures: readonly SkillFailure[];
+  readonly totalScanned: number;
+}
+
+function resultOf(done: readonly Imported[], { from, failures, totalScanned }: ResultParts): SkillImportReport {
   const imported: ImportedSkill[] = [];
   const unchanged: ImportedSkill[] = [];
-  const failed: SkillFailure[] = [...before];
+  const failed: SkillFailure[] = [...failures];
   for (const { candidate, outcome } of done) {
     if (outcome.status === "failed") failed.push(outcome.failure);
-    else (outcome.status === "unchanged" ? unchanged : imported).push(importedSkill(candidate, outcome.id));
+    else (outcome.status === "unchanged" ? unchanged : imported).push(importedSkill(candidate, outcome.id, from));
   }
   return { imported, unchanged, failed, totalScanned };
 }
 
-function importedSkill({ skill, missing }: Candidate, skillId: string): ImportedSkill {
-  const warnings = skill.warnings.map(warningInfo);
-  return { skillId, name: skill.name, path: skill.dir, warnings, dependenciesMet: isMet(missing) };
+function importedSkill({ skill, missing }: Candidate, skillId: string, from: string): ImportedSkill {
+  const record = recordOf(skill, {
+    ...{ id: skillId, tool: toolNameOf(skillId), from, sourcePath: skill.dir },
+    ...{ findings: [], missing },
+  });
+  return {
+    skillId,
+    name: skill.name,
+    path: skill.dir,
+    manifest: recordInfo({ ...record, keywords: ["imported", ...record.keywords] }),
+    warnings: [...skill.warnings, ...missingWarnings(missing)].map(warningInfo),
+    dependenciesMet: isMet(missing),
+  };
+}
+
+/** With the text of each SKILL.md, as it is at its source. */
+async function withInstructions(report: SkillImportReport): Promise<SkillImportReport> {
+  const { readSkill } = await import("../../skills/read/read-skill.ts");
+  const read = (skill: ImportedSkill): Promise<ImportedSkill> =>
+    readSkill(skill.path).then(
+      ({ body }) => ({ ...skill, instructions: body.trim() }),
+      () => skill,
+    );
+  const [imported, unchanged] = await Promise.all(
+    [report.imported, report.unchanged].map((all) => Promise.all(all.map(read))),
+  );
+  return { ...report, imported: imported ?? [], unchanged: unchanged ?? [] };
+}
+
+function withDialect(candidate: Candidate, dialect: SkillDialect): Candidate {
+  return { ...candidate, skill: { ...candidate.skill, dialect } };
+}
+
+function recordInfo(record: SkillRecord): SkillManifestInfo {
+  const { id, name, version, author, description, category, icon, keywords, tools, source, from, sourcePath } = record;
+  return {
+    ...{ id, name, version, author, description, category, icon, source, from, sourcePath },
+    keywords: [...keywords],
+    tools: tools.map((tool) => ({ ...tool })),
+  };
+}
+
+export function manifestInfo(skill: OfferedSkill): SkillManifestInfo {
+  const { id, key, facts, from, missing, findings, dir, manifest } = skill;
+  const record =
+    manifest ?? recordOf(facts, { id, tool: SKILL_PREFIX + key, from, sourcePath: dir ?? from, findings, missing });
+  return recordInfo(record);
 }
 
 function notFound(only: readonly string[], { candidates, unreadable }: InspectedSkills): SkillFailure[] {
@@ -200,7 +267,12 @@ export function skillInfo(skill: OfferedSkill, { server, servers }: SkillContext
     id: skill.id,
     name: facts.name,
     description: facts.description,
-    source: skill.source,
+    source: sourceOf(facts),
+    from: skill.from,
+    status: skillStatus(skill.missing),
+    ...(skill.missing.servers.length === 0 ? {} : { setup: setupCommand(skill) }),
+    icon: manifest?.icon ?? facts.emoji,
+    keywords: [...(manifest?.keywords ?? [])],
     kind: manifest !== undefined ? "imported" : server !== undefined ? "server" : "folder",
     dialect: facts.dialect,
     version,
@@ -208,7 +280,7 @@ export function skillInfo(skill: OfferedSkill, { server, servers }: SkillContext
     removable: manifest !== undefined,
     ...(manifest === undefined ? {} : { importedAt: manifest.importedAt }),
     requires: needsInfo(facts.needs),
-    missing: needsInfo(skill.missing),
+    missing: missingInfo(skill.missing),
     dependenciesMet: isMet(skill.missing),
     servers: facts.servers.map((each) => ({
       name: each.name,
@@ -241,14 +313,31 @@ function scannedSkill({ skill, findings, missing }: Candidate, status: ScannedSk
     name: skill.name,
     description: skill.description,
     path: skill.dir,
+    source: sourceOf(skill),
     dialect: skill.dialect,
     status,
     requires: needsInfo(skill.needs),
-    missing: needsInfo(missing),
+    missing: missingInfo(missing),
     dependenciesMet: isMet(missing),
     otherOs: missing.os.length > 0,
-    warnings: skill.warnings.map(warningInfo),
+    warnings: [...skill.warnings, ...missingWarnings(missing)].map(warningInfo),
     findings: findings.map(findingInfo),
+  };
+}
+
+const NOTHING: SkillNeeds = { bins: [], anyBins: [], env: [], config: [], os: [] };
+
+function brokenInfo({ id, name, message }: BrokenSkill): SkillInfo {
+  return {
+    ...{ id, name, description: message, from: "", keywords: [], status: "broken", kind: "imported", removable: true },
+    source: isOpenclawId(id) ? "openclaw" : "agentskills",
+    dialect: isOpenclawId(id) ? "openclaw" : "agent-skills",
+    requires: needsInfo(NOTHING),
+    missing: missingInfo({ ...NOTHING, servers: [] }),
+    dependenciesMet: false,
+    servers: [],
+    warnings: [{ code: "BROKEN", message }],
+    findings: [],
   };
 }
 
@@ -258,6 +347,10 @@ function warningInfo({ code, message, line }: SkillWarning): ScannedSkill["warni
 
 function findingInfo({ code, severity, message, file, line }: SkillFinding): ScannedSkill["findings"][number] {
   return { code, severity, message, file, line };
+}
+
+function missingInfo(missing: MissingNeeds): SkillInfo["missing"] {
+  return { ...needsInfo(missing), servers: [...missing.servers] };
 }
 
 function needsInfo({ bins, anyBins, env, config, os }: SkillNeeds): ScannedSkill["requires"] {

@@ -1,6 +1,7 @@
 /** The skills of a hub as Sources of its catalog: the user's own in one, those of each server in another. */
 import { isDeepStrictEqual } from "node:util";
 import type { Catalog } from "../../catalog/catalog.ts";
+import { isFixed } from "../../catalog/overrides.ts";
 import type { ToolCapability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -127,12 +128,12 @@ function reuseUnchanged(before: readonly OfferedSkill[], after: readonly Offered
 }
 
 function isSameSkill(a: OfferedSkill, b: OfferedSkill): boolean {
-  const essence = ({ key, facts, missing, findings, source, dir }: OfferedSkill): unknown => [
+  const essence = ({ key, facts, missing, findings, from, dir }: OfferedSkill): unknown => [
     key,
     facts.digest,
     missing,
     findings,
-    source,
+    from,
     dir,
   ];
   return isDeepStrictEqual(essence(a), essence(b));
@@ -211,9 +212,10 @@ export function dispatchTarget(
 }
 
 /** OpenClaw's names; those that a tool does not take are left out where it takes no others. */
-function rawArguments(skill: OfferedSkill, raw: string, { definition }: ToolCapability): JsonObject {
-  const all: JsonObject = { command: raw, commandName: skill.facts.name, skillName: skill.facts.name };
-  const { properties, additionalProperties } = definition.inputSchema;
+function rawArguments(skill: OfferedSkill, raw: string, tool: ToolCapability): JsonObject {
+  const given: JsonObject = { command: raw, commandName: skill.facts.name, skillName: skill.facts.name };
+  const all = Object.fromEntries(Object.entries(given).filter(([name]) => !isFixed(tool, name)));
+  const { properties, additionalProperties } = tool.definition.inputSchema;
   if (additionalProperties !== false || !isJsonObject(properties)) return all;
   return Object.fromEntries(Object.entries(all).filter(([name]) => Object.hasOwn(properties, name)));
 }

@@ -9,14 +9,21 @@ import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { SkillFacts } from "../../model/skill.ts";
 import type { FindProblem } from "../../skills/find/find-skills.ts";
 import type { ScannedSkill } from "../../skills/find/inspect-skills.ts";
-import { isMet, type Machine, missingNeeds } from "../../skills/needs.ts";
-import { baseUri, describeMissing, type OfferedSkill, SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
+import { isMet, isRunnable, type Machine, missingNeeds, missingServers } from "../../skills/needs.ts";
+import {
+  baseUri,
+  describeMissing,
+  type OfferedSkill,
+  setupCommand,
+  SKILL_PREFIX,
+} from "../../skills/offer/offered-skill.ts";
 import { skillId, toolNameOf } from "../../skills/registry/skill-id.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { readSkillFile } from "../../skills/verified-files.ts";
 import { LazyStore } from "../../store/lazy-store.ts";
 import type { Store } from "../../store/store.ts";
 import { FolderWatcher } from "../reload/file-watcher.ts";
+import type { SkillServersOptions } from "./auto-start.ts";
 import type { SkillSources } from "./skill-sources.ts";
 
 /** The prefix of every warning about the user's own skills. */
@@ -44,18 +51,15 @@ export class UserSkills {
 
   /** Reads the skills of a config. The result is the config with the servers that they start. */
   async prepare(config: LoadedConfig): Promise<LoadedConfig> {
-    const { env, warn } = this.#options;
-    const skills = await readUserSkills(config, { ...this.#options, folders: this.#folders });
-    const extended = this.#wantsServers(config, skills)
-      ? await (await import("./auto-start.ts")).withAutoStartedServers(config, skills, { env, warn })
-      : config;
+    const { env, warn, startsServers } = this.#options;
+    let extended = config;
+    const withServers = async (skills: readonly OfferedSkill[]): Promise<LoadedConfig["servers"]> => {
+      extended = startsServers ? await withServersOf(config, skills, { env, warn }) : config;
+      return extended.servers;
+    };
+    const skills = await readUserSkills(config, { ...this.#options, folders: this.#folders, withServers });
     this.#read.set(extended, skills);
     return extended;
-  }
-
-  #wantsServers({ config }: LoadedConfig, skills: readonly OfferedSkill[]): boolean {
-    const isAsked = this.#options.startsServers && config.skills.autoStart;
-    return isAsked && skills.some(({ manifest, facts }) => manifest !== undefined && facts.servers.length > 0);
   }
 
   /** Offers the skills that were read for a config. */
@@ -76,6 +80,19 @@ export class UserSkills {
   }
 }
 
+/** The config with the servers that its skills start by themselves. */
+export async function withServersOf(
+  config: LoadedConfig,
+  skills: readonly OfferedSkill[],
+  options: SkillServersOptions,
+): Promise<LoadedConfig> {
+  const isAsked = config.config.skills.autoStart;
+  const isNeeded = skills.some(({ manifest, facts }) => manifest !== undefined && facts.servers.length > 0);
+  if (!isAsked || !isNeeded) return config;
+  const { withAutoStartedServers } = await import("./auto-start.ts");
+  return withAutoStartedServers(config, skills, options);
+}
+
 interface ReadUserSkillsOptions {
   /** Of imported ones; they are left out if absent. */
   readonly registry?: Pick<HubRegistry, "mayHaveSkills" | "get">;
@@ -83,12 +100,14 @@ interface ReadUserSkillsOptions {
   readonly machine: () => Machine;
   /** As they were read before. */
   readonly folders?: SkillFolders;
+  /** The servers that there are once the skills' own are started; those of the config if absent. */
+  readonly withServers?: (skills: readonly OfferedSkill[]) => Promise<LoadedConfig["servers"]>;
   readonly warn: (message: string) => void;
 }
 
 /** Never rejects: what cannot be read is warned about and left out. */
 export async function readUserSkills(
-  { config, baseDir, inCode }: LoadedConfig,
+  { config, baseDir, inCode, servers }: LoadedConfig,
   options: ReadUserSkillsOptions,
 ): Promise<OfferedSkill[]> {
   const dirs = config.skills.dirs.map((dir) => resolve(baseDir, dir));
@@ -101,11 +120,14 @@ export async function readUserSkills(
     if (before === undefined) byKey.set(skill.key, skill);
     else
       options.warn(
-        `The skill ${skill.key} of ${skill.source} is left out: ${before.source} has a skill with the same name.`,
+        `The skill ${skill.key} of ${skill.from} is left out: ${before.from} has a skill with the same name.`,
       );
   }
-  const kept = [...byKey.values()];
-  const offered = config.skills.gates === "hide" ? kept.filter((skill) => isReady(skill, options)) : kept;
+  const hides = config.skills.gates === "hide";
+  const kept = [...byKey.values()].filter((skill) => !hides || isRunnable(skill.missing) || isReady(skill, options));
+  const present = (await options.withServers?.(kept)) ?? servers;
+  const checked = kept.map((skill) => withMissingServers(skill, missingServers(skill.facts.servers, present)));
+  const offered = hides ? checked.filter((skill) => isReady(skill, options)) : checked;
   const names = new Set(offered.map(({ facts }) => facts.name));
   for (const [role, { skills = [] }] of Object.entries(config.roles)) {
     for (const name of skills.filter((each) => !names.has(each)))
@@ -114,15 +136,22 @@ export async function readUserSkills(
   return offered;
 }
 
+function withMissingServers(skill: OfferedSkill, servers: readonly string[]): OfferedSkill {
+  return servers.length === 0 ? skill : { ...skill, missing: { ...skill.missing, servers } };
+}
+
 function missingRoleSkill(role: string, skill: string, names: readonly string[]): string {
   const near = findNearest(skill, names);
   const hint = near === undefined ? "" : ` Did you mean ${near}?`;
   return `The role ${role} names the skill ${JSON.stringify(skill)}, which is not offered.${hint}`;
 }
 
-function isReady({ facts, missing }: OfferedSkill, { warn }: ReadUserSkillsOptions): boolean {
+function isReady(skill: OfferedSkill, { warn }: ReadUserSkillsOptions): boolean {
+  const { facts, missing } = skill;
   if (facts.always || isMet(missing)) return true;
-  warn(`The skill ${facts.name} is hidden: ${describeMissing(missing) ?? "something"} is missing.`);
+  const setup = missing.servers.length === 0 ? undefined : setupCommand(skill);
+  const how = setup === undefined ? "" : ` Set it up with ${setup}`;
+  warn(`The skill ${facts.name} is hidden: ${describeMissing(missing) ?? "something"} is missing.${how}`);
   return false;
 }
 
@@ -131,10 +160,11 @@ async function importedSkills({ registry: kept, machine, warn }: ReadUserSkillsO
   try {
     const registry = await kept.get();
     const here = machine();
+    for (const { name, message } of await registry.broken()) warn(`The imported skill ${name} is broken. ${message}`);
     return (await registry.list()).map((manifest) => ({
       ...offeredBase(manifest.id, manifest.id, manifest.facts, here),
       findings: manifest.findings,
-      source: manifest.source,
+      from: manifest.from,
       dir: registry.fileOf(manifest, "."),
       manifest,
       read: (path) => registry.readFile(manifest, path),
@@ -168,7 +198,7 @@ async function folderSkills(
     result.push({
       ...offeredBase(`${id}@${folderHash(dir)}`, id, facts, here),
       findings,
-      source: dir,
+      from: dir,
       dir,
       read: (path) => readSkillFile(dir, facts.files, path),
     });
@@ -226,7 +256,7 @@ function offeredBase(
   machine: Machine,
 ): Pick<OfferedSkill, "id" | "key" | "facts" | "missing" | "base"> {
   const key = toolNameOf(skillIdOf).slice(SKILL_PREFIX.length);
-  return { id, key, facts, missing: missingNeeds(facts.needs, machine), base: baseUri(key) };
+  return { id, key, facts, missing: { ...missingNeeds(facts, machine), servers: [] }, base: baseUri(key) };
 }
 
 interface HubRegistryOptions {

@@ -3,6 +3,7 @@ import { LruMap } from "../../base/maps.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Snapshot } from "../../catalog/snapshot.ts";
 import type {
+  Capability,
   PromptCapability,
   ResourceCapability,
   TemplateCapability,
@@ -12,6 +13,7 @@ import type { Use } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
 import type { AccessControl } from "../call/access-control.ts";
+import type { SessionShapes } from "./session-shapes.ts";
 
 export interface View {
   readonly version: number;
@@ -35,6 +37,7 @@ interface SessionView {
 export class Views {
   readonly #catalog: Catalog;
   readonly #access: AccessControl;
+  readonly #shapes: SessionShapes;
   #snapshot: Snapshot | undefined;
   /** For roles that nothing names, however many are invented. */
   #nothing: View | undefined;
@@ -44,9 +47,10 @@ export class Views {
   /** Of sessions that brought something. */
   #joined = new WeakMap<Session, SessionView>();
 
-  constructor(catalog: Catalog, access: AccessControl) {
+  constructor(catalog: Catalog, access: AccessControl, shapes: SessionShapes) {
     this.#catalog = catalog;
     this.#access = access;
+    this.#shapes = shapes;
   }
 
   of(session: Session): View {
@@ -84,11 +88,35 @@ export class Views {
     const key = session.viewKey;
     const views = session.rules === undefined ? this.#ofRoles : this.#narrowed;
     let view = views.get(key);
-    if (view === undefined) views.set(key, (view = this.#visible(session, snapshot)));
+    if (view === undefined) {
+      view = this.#throughViews(
+        session,
+        this.#visible(session, snapshot, this.#shapes.toolsOf(session, snapshot)?.list),
+      );
+      views.set(key, view);
+    }
     return view;
   }
 
-  #visible(session: Session, { version, tools, resources, templates, prompts }: Snapshot): View {
+  /** A view of the config is a choice of tools. What else it shows is that of their servers. */
+  #throughViews(session: Session, view: View): View {
+    if (this.#shapes.viewsOf(session) === undefined) return view;
+    const sources = new Set(view.tools.map(({ origin }) => origin.source));
+    const isMeant = ({ origin }: Capability): boolean => sources.has(origin.source);
+    const { resources, templates, prompts } = view;
+    return {
+      ...view,
+      resources: resources.filter(isMeant),
+      templates: templates.filter(isMeant),
+      prompts: prompts.filter(isMeant),
+    };
+  }
+
+  #visible(
+    session: Session,
+    { version, tools: listed, resources, templates, prompts }: Snapshot,
+    tools: readonly ToolCapability[] = listed,
+  ): View {
     const shows = this.#access.visibleTo(session);
     return {
       version,

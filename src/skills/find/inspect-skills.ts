@@ -1,5 +1,7 @@
 /** Everything that one wants to know of the skills below a folder before taking them in. */
+import { availableParallelism } from "node:os";
 import { basename } from "node:path";
+import { Worker } from "node:worker_threads";
 import { asToolcribError } from "../../model/errors.ts";
 import type { LocatedSkill, MissingNeeds, SkillFinding } from "../../model/skill.ts";
 import { type Machine, missingNeeds } from "../needs.ts";
@@ -38,9 +40,6 @@ export interface InspectedSkills {
   readonly totalScanned: number;
 }
 
-/** Few: reading and scanning keep the processor busy, and what is in progress at once is in memory at once. */
-const INSPECT_CONCURRENCY = 2;
-
 /** A skill that cannot be read does not stop the others. Rejects only if the folder does not exist. */
 export async function inspectSkills(
   root: string,
@@ -48,25 +47,26 @@ export async function inspectSkills(
   options: { readonly onProgress?: (done: number, of: number) => void } = {},
 ): Promise<InspectedSkills> {
   const { dirs, problems } = await findSkills(root);
-  let done = 0;
-  const looked = await mapLimit(dirs, INSPECT_CONCURRENCY, async (dir) => {
-    const result = await inspectSkill(dir, machine);
-    options.onProgress?.(++done, dirs.length);
-    return result;
-  });
-  return {
-    candidates: looked.filter((each) => "skill" in each),
-    unreadable: looked.filter((each) => "code" in each),
-    problems,
-    totalScanned: dirs.length,
-  };
+  const candidates: Candidate[] = [];
+  const unreadable: UnreadableSkill[] = [];
+  const looked = await readAll(dirs, (done) => options.onProgress?.(done, dirs.length));
+  for (const each of looked) {
+    if ("skill" in each) candidates.push({ ...each, missing: missingNeeds(each.skill, machine) });
+    else unreadable.push(each);
+  }
+  return { candidates, unreadable, problems, totalScanned: dirs.length };
 }
 
 /** One skill; never rejects. */
 export async function inspectSkill(dir: string, machine: Machine): Promise<Candidate | UnreadableSkill> {
+  const read = await readOrReport(dir);
+  return "skill" in read ? { ...read, missing: missingNeeds(read.skill, machine) } : read;
+}
+
+/** Never rejects. */
+export async function readOrReport(dir: string): Promise<ScannedSkill | UnreadableSkill> {
   try {
-    const scanned = await readAndScan(dir);
-    return { ...scanned, missing: missingNeeds(scanned.skill.needs, machine) };
+    return await readAndScan(dir);
   } catch (error) {
     const { code, message } = asToolcribError(error);
     return { path: dir, name: basename(dir), code, message };
@@ -85,4 +85,91 @@ export async function readAndScan(dir: string, before?: ScannedSkill): Promise<S
 function withOwnStrings<Value>(value: Value): Value {
   // Plain JSON has the same type afterwards.
   return JSON.parse(JSON.stringify(value)) as Value;
+}
+
+// Many skills are read by threads: by all processors, and without the garbage of their texts in this thread's heap, which
+// V8 would let grow to several times of what is in use.
+
+type Looked = ScannedSkill | UnreadableSkill;
+
+/** Fewer are read here: a thread takes a while to start. */
+const MIN_SKILLS_FOR_THREADS = 100;
+/** More would be faster, and take more memory than all the skills. */
+const MAX_THREADS = Math.min(2, availableParallelism());
+const SKILLS_PER_MESSAGE = 8;
+/** Reading and scanning keep the processor busy, and what is in progress at once is in memory at once. */
+const CONCURRENCY_HERE = 2;
+/** Memory of a thread for short-lived objects; by default it is several times as much. */
+const YOUNG_MB = 8;
+/** Several times what a large skill takes. One that needs more is read here. */
+const OLD_MB = 96;
+
+async function readAll(dirs: readonly string[], onProgress: (done: number) => void): Promise<Looked[]> {
+  let done = 0;
+  if (dirs.length < MIN_SKILLS_FOR_THREADS) {
+    return mapLimit(dirs, CONCURRENCY_HERE, async (dir) => {
+      const read = await readOrReport(dir);
+      onProgress(++done);
+      return read;
+    });
+  }
+  const groups = Array.from({ length: Math.ceil(dirs.length / SKILLS_PER_MESSAGE) }, (_, index) =>
+    dirs.slice(index * SKILLS_PER_MESSAGE, (index + 1) * SKILLS_PER_MESSAGE),
+  );
+  const idle: ReadingThread[] = Array.from({ length: MAX_THREADS }, () => new ReadingThread());
+  try {
+    const read = await mapLimit(groups, MAX_THREADS, async (group) => {
+      const thread = idle.pop() ?? new ReadingThread();
+      const looked = await thread.read(group).catch(() => mapLimit(group, 1, readOrReport));
+      idle.push(thread);
+      onProgress((done += group.length));
+      return looked;
+    });
+    return read.flat();
+  } finally {
+    for (const thread of idle) thread.end();
+  }
+}
+
+/** Starts with its first message. Rejects for good if no thread can be had or it ended, such as for lack of memory. */
+class ReadingThread {
+  #worker: Worker | undefined;
+  #failure: Error | undefined;
+
+  read(dirs: readonly string[]): Promise<Looked[]> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== undefined) return reject(this.#failure);
+      const fail = (error: unknown): void => {
+        this.#failure = error instanceof Error ? error : new Error(String(error));
+        reject(this.#failure);
+      };
+      try {
+        const worker = (this.#worker ??= startThread());
+        worker.removeAllListeners();
+        worker.once("message", (looked: Looked[]) => resolve(looked));
+        worker.once("error", fail);
+        worker.once("exit", () => fail("The thread ended."));
+        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+        worker.postMessage(dirs);
+      } catch (error) {
+        fail(error);
+      }
+    });
+  }
+
+  end(): void {
+    this.#worker?.removeAllListeners();
+    void this.#worker?.terminate();
+  }
+}
+
+function startThread(): Worker {
+  return new Worker(new URL("./inspect-worker.ts", import.meta.url), {
+    name: "toolcrib skills",
+    // Nothing of the hub's is for a thread that works on what strangers wrote.
+    env: {},
+    argv: [],
+    execArgv: [],
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB, maxOldGenerationSizeMb: OLD_MB },
+  });
 }

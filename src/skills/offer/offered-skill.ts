@@ -1,5 +1,6 @@
 /** A skill as it is offered to agents, wherever its files are. */
 import { createHash } from "node:crypto";
+import { isAbsolute } from "node:path";
 import type { MissingNeeds, SkillFacts, SkillFinding, SkillManifest } from "../../model/skill.ts";
 
 export interface OfferedSkill {
@@ -10,8 +11,8 @@ export interface OfferedSkill {
   /** Needs that this machine does not meet. */
   readonly missing: MissingNeeds;
   readonly findings: readonly SkillFinding[];
-  /** The source that it was imported from, its folder in the config, or `server:<id>`. */
-  readonly source: string;
+  /** What it was imported from, its folder in the config, or `server:<id>`. */
+  readonly from: string;
   /** The folder of its files, if they are on this machine. */
   readonly dir?: string;
   /** The prefix of its files' URIs: `skill://<name>/`. */
@@ -57,13 +58,25 @@ export function fileUri({ base }: OfferedSkill, path: string): string {
 }
 
 /** The missing needs as text; undefined if there are none. */
-export function describeMissing({ bins, anyBins, env, config, os }: MissingNeeds): string | undefined {
+export function describeMissing({ bins, anyBins, env, config, os, servers }: MissingNeeds): string | undefined {
   const parts = [
     ...bins.map((name) => `the program ${name}`),
     ...(anyBins.length === 0 ? [] : [`one of the programs ${anyBins.join(", ")}`]),
     ...env.map((name) => `the environment variable ${name}`),
     ...config.map((path) => `OpenClaw's setting ${path}`),
     ...(os.length === 0 ? [] : [`the system ${os.join(" or ")}`]),
+    ...servers.map((name) => `the MCP server ${name}`),
   ];
   return parts.length === 0 ? undefined : parts.join(", ");
+}
+
+/** The command that sets up its servers; undefined for a skill that is not on this machine. */
+export function setupCommand({
+  manifest,
+  from,
+  dir,
+}: Pick<OfferedSkill, "manifest" | "from" | "dir">): string | undefined {
+  if (dir === undefined) return undefined;
+  const source = manifest !== undefined && isAbsolute(from) ? manifest.sourcePath : from;
+  return `toolcrib skill install ${/^[\w@%+=:,./~#-]+$/.test(source) ? source : JSON.stringify(source)} --with-mcp`;
 }

@@ -1,5 +1,5 @@
 /** The list of skills for a system prompt: who is there and where to read on. */
-import { describeMissing, fileUri, mainFile, type OfferedSkill } from "./offered-skill.ts";
+import { describeMissing, fileUri, mainFile, type OfferedSkill, setupCommand } from "./offered-skill.ts";
 
 export interface PromptCatalogOptions {
   /** Most characters of the whole; 30,000 if absent. */
@@ -61,6 +61,7 @@ export function catalogEntry(skill: OfferedSkill): string {
 function renderEntry(skill: OfferedSkill, longest: number, location: "path" | "uri"): string {
   const { facts, dir, missing } = skill;
   const lacking = describeMissing(missing);
+  const setup = missing.servers.length === 0 ? undefined : setupCommand(skill);
   const where = dir === undefined || location === "uri" ? fileUri(skill, mainFile(skill)) : `${dir}/${mainFile(skill)}`;
   const lines = [
     "  <skill>",
@@ -68,6 +69,7 @@ function renderEntry(skill: OfferedSkill, longest: number, location: "path" | "u
     `    <description>${escapeXml(truncate(facts.description, longest))}</description>`,
     `    <location>${escapeXml(where)}</location>`,
     ...(lacking === undefined ? [] : [`    <missing>${escapeXml(lacking)}</missing>`]),
+    ...(setup === undefined ? [] : ["    <status>needs_setup</status>", `    <setup>${escapeXml(setup)}</setup>`]),
     "  </skill>",
   ];
   return `${lines.join("\n")}\n`;

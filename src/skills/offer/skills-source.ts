@@ -10,7 +10,7 @@ import type {
   ToolDefinition,
 } from "../../model/protocol.ts";
 import { type Definitions, NO_DEFINITIONS, type Source, type Use, type UseContext } from "../../model/source.ts";
-import { describeMissing, fileUri, mainFile, type OfferedSkill, SKILL_PREFIX } from "./offered-skill.ts";
+import { describeMissing, fileUri, mainFile, type OfferedSkill, setupCommand, SKILL_PREFIX } from "./offered-skill.ts";
 
 /** Hands a skill's raw arguments to the tool that it names. */
 export type Dispatch = (skill: OfferedSkill, raw: string, context: UseContext) => Promise<Result>;
@@ -113,8 +113,8 @@ export class SkillsSource implements Source {
   }
 }
 
-function aboutSkill({ id, facts, source }: OfferedSkill): JsonObject {
-  return { id, name: facts.name, digest: facts.digest, source };
+function aboutSkill({ id, facts, from }: OfferedSkill): JsonObject {
+  return { id, name: facts.name, digest: facts.digest, from };
 }
 
 function toolOf(skill: OfferedSkill): ToolDefinition {
@@ -136,13 +136,22 @@ function toolOf(skill: OfferedSkill): ToolDefinition {
   };
 }
 
-function describeTool({ facts, missing }: OfferedSkill): string {
-  const lacking = describeMissing(missing);
+function describeTool(skill: OfferedSkill): string {
+  const { facts } = skill;
+  const lacking = describeMissing(skill.missing);
   const opening =
     facts.dispatch === undefined
       ? `Get the instructions of the skill "${facts.name}". ${facts.description}`
       : `The skill "${facts.name}", run by the tool ${facts.dispatch.tool}. ${facts.description}`;
-  return lacking === undefined ? opening : `${opening} (Not ready on this machine: ${lacking} is missing.)`;
+  return lacking === undefined
+    ? opening
+    : `${opening} (Not ready on this machine: ${lacking} is missing.${setupNote(skill)})`;
+}
+
+/** Begins with a space. */
+function setupNote(skill: OfferedSkill): string {
+  const command = skill.missing.servers.length === 0 ? undefined : setupCommand(skill);
+  return command === undefined ? "" : ` A person sets it up with: ${command}`;
 }
 
 function promptOf(skill: OfferedSkill): PromptDefinition {
@@ -194,7 +203,7 @@ export async function skillInstructions(skill: OfferedSkill, given = ""): Promis
   const servers = facts.servers.map(({ name }) => name).join(", ");
   const notes = [
     ...(dir === undefined ? [] : [`Base directory of this skill: ${dir}`]),
-    ...(lacking === undefined ? [] : [`Missing, but needed by this skill: ${lacking}.`]),
+    ...(lacking === undefined ? [] : [`Missing, but needed by this skill: ${lacking}.${setupNote(skill)}`]),
     ...(servers === "" ? [] : [`MCP servers used by this skill: ${servers}`]),
   ];
   const text = withArguments(body.trim(), given).replaceAll("{baseDir}", () => dir ?? skill.base.slice(0, -1));

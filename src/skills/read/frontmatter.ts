@@ -65,13 +65,30 @@ function noFrontmatter({ body, bodyLine }: Split): Frontmatter {
 function fromYaml(yaml: YamlText, value: JsonObject, split: Split, warnings: ReadWarnings): Frontmatter {
   warnProblems(yaml, warnings);
   return {
-    value,
+    value: withWholeDescription(yaml, value, warnings),
     body: split.body,
     bodyLine: split.bodyLine,
     lineOf: (path) => yaml.lineOf(path),
     sourceOf: (path) => yaml.sourceOf(path),
     textOf: (path) => yaml.textOf(path),
   };
+}
+
+/** A description is a sentence, whatever YAML makes of a number sign or of brackets in it. */
+function withWholeDescription(yaml: YamlText, value: JsonObject, warnings: ReadWarnings): JsonObject {
+  const path = ["description"];
+  const { description } = value;
+  const comment = typeof description === "string" ? yaml.commentAfter(path) : undefined;
+  if (comment !== undefined) {
+    const message = `YAML reads what follows " #" as a comment; the description is kept whole. Put it in quotes.`;
+    warnings.add("UNQUOTED_COMMENT", message, yaml.lineOf(path));
+    return { ...value, description: `${String(description)}${comment}` };
+  }
+  const text = typeof description === "object" && description !== null ? yaml.textOf(path)?.trim() : undefined;
+  if (text === undefined || !/^[[{]/.test(text)) return value;
+  const message = `The description begins with "${text[0]}" and needs quotes; it is read as text.`;
+  warnings.add("UNQUOTED_SPECIAL", message, yaml.lineOf(path));
+  return { ...value, description: text.replaceAll(/\s+/g, " ") };
 }
 
 function warnProblems(yaml: YamlText, warnings: ReadWarnings): void {
@@ -121,7 +138,8 @@ function fromEntries(
     }
     const { value: one, yaml: parsed } = read(entry, line);
     if (parsed !== undefined) warnProblems(parsed, warnings);
-    value[entry.key] = one;
+    const whole = parsed === undefined ? {} : withWholeDescription(parsed, { [entry.key]: one }, warnings);
+    value[entry.key] = whole[entry.key] ?? one;
     parts.set(entry.key, parsed === undefined ? { line } : { line, yaml: parsed });
   }
   const entryAt = (path: ValuePath) => parts.get(String(path[0]));

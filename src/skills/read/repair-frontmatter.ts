@@ -53,6 +53,13 @@ export function readEntry(entry: Entry, firstLine: number, warnings: ReadWarning
     return { value: flow };
   }
   if (!TEXT_KEYS.has(entry.key.toLowerCase())) {
+    const missing = missingBrackets(spaced.lines);
+    const closed = missing === "" ? undefined : readFlow([...spaced.lines, missing]);
+    if (closed !== undefined) {
+      const message = `"${abbreviate(entry.key)}" lacks ${missing} at its end, which is added.`;
+      warnings.add("BRACKET_MISSING", message, firstLine);
+      return { value: closed };
+    }
     for (const steps of [[untab], [untab, quoteValues], [untab, reindent], [untab, quoteValues, reindent]]) {
       const { lines, repairs } = applyRepairs(steps, entry.lines);
       const read = attempt(lines, repairs);
@@ -75,6 +82,26 @@ function applyRepairs(steps: readonly ((lines: readonly string[]) => Repaired)[]
 /** JSON and JSON5 that YAML objects to: comments, closing brackets at the margin, no space after colons. */
 function readFlow(lines: readonly string[]): unknown {
   return parseJson5([readKey(lines[0] ?? "")?.rest ?? "", ...lines.slice(1)].join("\n"));
+}
+
+const MAX_MISSING_BRACKETS = 8;
+
+/** What would close the brackets of a list or an object that ends too early; empty if that is not what is wrong. */
+function missingBrackets(lines: readonly string[]): string {
+  const text = [readKey(lines[0] ?? "")?.rest ?? "", ...lines.slice(1)].join("\n");
+  const open: string[] = [];
+  let quote = "";
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at] ?? "";
+    if (quote !== "") {
+      if (char === "\\") at += 1;
+      else if (char === quote) quote = "";
+    } else if (char === '"' || char === "'") quote = char;
+    else if (char === "{") open.push("}");
+    else if (char === "[") open.push("]");
+    else if ((char === "}" || char === "]") && open.pop() !== char) return "";
+  }
+  return quote !== "" || open.length > MAX_MISSING_BRACKETS ? "" : open.toReversed().join("");
 }
 
 /** The text after the key as one line, without a parser. */

@@ -67,6 +67,15 @@ export class YamlText {
     return range === undefined || range === null ? undefined : this.text.slice(range[0], range[1]);
   }
 
+  /** The comment that ends the line of a text without quotes, with the space before it. */
+  commentAfter(path: ValuePath): string | undefined {
+    const { node, whole } = this.#find(path);
+    if (!whole || !isScalar(node) || node.type !== "PLAIN" || !node.range) return undefined;
+    const end = this.text.indexOf("\n", node.range[1]);
+    const rest = this.text.slice(node.range[1], end === -1 ? undefined : end).trimEnd();
+    return /^[ \t]+#/.test(rest) ? rest : undefined;
+  }
+
   #find(path: ValuePath): { node: unknown; offset: number; whole: boolean } {
     let node: unknown = this.#document?.contents;
     let offset = offsetOf(node);

@@ -6,18 +6,32 @@ import { z } from "zod";
 import { withLock } from "../../files/lock-file.ts";
 import { ToolcribError, systemErrorCode } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../model/json.ts";
-import type { SkillManifest } from "../../model/skill.ts";
+import { SKILL_SOURCES, type SkillDialect, type SkillManifest } from "../../model/skill.ts";
 import type { Store } from "../../store/store.ts";
 import { isSafePath } from "../verified-files.ts";
 import { isSkillId } from "./skill-id.ts";
+import { DEFAULT_ICON, sourceOf } from "./skill-manifest.ts";
+
+/** A row of the store that is not a manifest. It stops no other skill; importing it again replaces it. */
+export interface BrokenSkill {
+  readonly id: string;
+  /** If that much can be read. */
+  readonly name: string;
+  readonly message: string;
+}
+
+export interface StoredManifests {
+  /** In order of id. */
+  readonly manifests: readonly SkillManifest[];
+  readonly broken: readonly BrokenSkill[];
+}
 
 export interface ManifestStore {
   /** For messages. */
   readonly place: string;
   /** Which store it is, for the names of folders: eight characters, of this database at this place. */
   owner(): Promise<string>;
-  /** In order of id. */
-  list(): Promise<SkillManifest[]>;
+  read(): Promise<StoredManifests>;
   /** Changes whenever the manifests do, whichever process changed them. */
   stamp(): Promise<string>;
   /** The files of skills, where hubs on other machines need them too. */
@@ -74,13 +88,15 @@ function storedManifests({ skills, settings, place, kind, skillFiles }: SkillSto
       const id = await settings.setOnce("store.id", randomUUID());
       return createHash("sha256").update(`${id} ${place}`).digest("hex").slice(0, 8);
     },
-    async list() {
-      return (await skills.list()).map(({ id, manifest }): SkillManifest => {
-        if (isManifest(manifest) && manifest.id === id) return manifest;
-        throw new ToolcribError("invalid_config", `The imported skill ${id} in ${place} cannot be used.`, {
-          hint: "Restore a backup with `toolcrib restore`.",
-        });
-      });
+    async read() {
+      const manifests: SkillManifest[] = [];
+      const broken: BrokenSkill[] = [];
+      for (const { id, manifest: row } of await skills.list()) {
+        const manifest = withPresentFields(row);
+        if (isManifest(manifest) && manifest.id === id) manifests.push(manifest);
+        else broken.push(brokenSkill(id, row, place));
+      }
+      return { manifests, broken };
     },
     stamp: () => skills.stamp(),
     change: (put, remove) => skills.change(put.map(storeEntry), remove),
@@ -92,7 +108,7 @@ function fileManifests(file: string): ManifestStore {
   return {
     place: file,
     owner: () => Promise.reject(noStore()),
-    list: () => readRegistryFile(file),
+    read: async () => ({ manifests: await readRegistryFile(file), broken: [] }),
     stamp: async () => (await stampOf(file)) ?? "",
     change: () => Promise.reject(noStore()),
   };
@@ -150,7 +166,8 @@ function parseRegistryFile(file: string, text: string): SkillManifest[] {
   const skills = isJsonObject(value) && version === REGISTRY_VERSION ? value["skills"] : undefined;
   if (!Array.isArray(skills)) throw damagedRegistry(file, "has no list of skills");
   const ids = new Set<string>();
-  const manifests = skills.map((manifest: unknown, index): SkillManifest => {
+  const manifests = skills.map((entry: unknown, index): SkillManifest => {
+    const manifest = withPresentFields(entry);
     if (!isManifest(manifest)) throw damagedRegistry(file, `has an invalid skill at position ${index + 1}`);
     if (ids.has(manifest.id)) throw damagedRegistry(file, `has ${manifest.id} twice`);
     ids.add(manifest.id);
@@ -170,6 +187,35 @@ function unusableRegistry(file: string, what: string, hint: string): ToolcribErr
   });
 }
 
+function brokenSkill(id: string, { name }: JsonObject, place: string): BrokenSkill {
+  return {
+    id,
+    name: typeof name === "string" && name !== "" ? name : id,
+    message: `Its record in ${place} is damaged. Import it again, or remove it with toolcrib skill remove ${id}.`,
+  };
+}
+
+/** In 0.2 `source` was what a skill was imported from, and tools were names. */
+function withPresentFields(row: unknown): unknown {
+  if (!isJsonObject(row) || row["from"] !== undefined) return row;
+  const { source, tools, facts, icon, keywords, missing, description } = row;
+  const dialect = isJsonObject(facts) ? facts["dialect"] : undefined;
+  if (!Array.isArray(tools) || !Array.isArray(keywords) || !isJsonObject(missing)) return row;
+  return {
+    ...row,
+    from: source,
+    source: sourceOf({ dialect: isDialect(dialect) ? dialect : "agent-skills" }),
+    icon: icon ?? DEFAULT_ICON,
+    tools: tools.map((name) => (typeof name === "string" ? { name, description } : name)),
+    keywords: [...new Set(["imported", ...keywords])],
+    missing: { servers: [], ...missing },
+  };
+}
+
+function isDialect(value: unknown): value is SkillDialect {
+  return value === "openclaw" || value === "claude-code" || value === "agent-skills";
+}
+
 const NeedsSchema = z.object({
   bins: z.array(z.unknown()),
   anyBins: z.array(z.unknown()),
@@ -184,10 +230,17 @@ const ManifestSchema = z
     id: z.string().refine(isSkillId),
     dir: z.string().refine(isSafePath),
     ...{ name: z.string(), version: z.string(), author: z.string(), description: z.string() },
-    ...{ source: z.string(), sourcePath: z.string(), importedAt: z.string(), digest: z.string() },
-    ...{ tools: z.array(z.unknown()), keywords: z.array(z.unknown()) },
+    ...{
+      source: z.enum(SKILL_SOURCES),
+      from: z.string(),
+      sourcePath: z.string(),
+      icon: z.string(),
+      importedAt: z.string(),
+      digest: z.string(),
+    },
+    ...{ tools: z.array(z.object({ name: z.string() })), keywords: z.array(z.unknown()) },
     ...{ warnings: z.array(z.unknown()), findings: z.array(z.unknown()) },
-    missing: NeedsSchema,
+    missing: NeedsSchema.extend({ servers: z.array(z.unknown()) }),
     facts: z.object({
       needs: NeedsSchema,
       files: z.array(z.object({ path: z.string().refine(isSafePath), digest: z.string(), size: z.number() })),

@@ -32,7 +32,7 @@ export function planPut(
   // Certain matches come first, so that no other skill takes their id.
   plan.matchWhere((item, manifest) => manifest.sourcePath === item.skill.dir);
   const moved = (item: SkillToPut, manifest: SkillManifest): boolean =>
-    manifest.source === item.source && !options.isThere(manifest);
+    manifest.from === item.source && !options.isThere(manifest);
   plan.matchWhere((item, manifest) => moved(item, manifest) && manifest.digest === item.skill.digest);
   plan.matchWhere(moved);
   plan.matchDuplicates();
@@ -105,7 +105,7 @@ class PutPlan {
     for (const [index, item] of this.#open()) {
       const id = baseIdOf(item);
       const before = this.#byId.get(id);
-      const sources = [before?.source, this.#matched.get(id), this.#added.get(id)];
+      const sources = [before?.from, this.#matched.get(id), this.#added.get(id)];
       // Without a manifest it is one of the batch that has the id.
       const isOurs = before === undefined || sources.includes(item.source);
       if (!isOurs && !this.#replace) this.#steps[index] = { action: "conflict", id, before };
@@ -217,7 +217,7 @@ export function failedOutcome({ skill }: SkillToPut, code: string, message: stri
   return { status: "failed", failure: { path: skill.dir, name: skill.name, code, message } };
 }
 
-function conflictMessage({ skill }: SkillToPut, { name, source, id }: SkillManifest): string {
+function conflictMessage({ skill }: SkillToPut, { name, from, id }: SkillManifest): string {
   const other = name === skill.name ? "A skill of that name" : `The skill ${name}, whose id would be the same,`;
-  return `${other} is already imported from ${source} (${id}). Use --force to replace it, or \`toolcrib skill remove ${id}\` to remove it.`;
+  return `${other} is already imported from ${from} (${id}). Use --force to replace it, or \`toolcrib skill remove ${id}\` to remove it.`;
 }

@@ -46,6 +46,11 @@ function hashOf(name: string): string {
   return createHash("sha256").update(name).digest("hex").slice(0, HASH_LENGTH);
 }
 
+/** Whether it was imported as a skill of OpenClaw. */
+export function isOpenclawId(id: string): boolean {
+  return id.startsWith(OPENCLAW_ID_PREFIX);
+}
+
 /** Whether a text from a file can be an id, and so a part of a path. */
 export function isSkillId(text: string): boolean {
   return /^(openclaw-)?skill-[a-z0-9_-]{1,80}$/.test(text);

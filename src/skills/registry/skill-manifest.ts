@@ -1,5 +1,14 @@
 /** The manifests of imported skills. */
-import type { LocatedSkill, MissingNeeds, Skill, SkillFacts, SkillFinding, SkillManifest } from "../../model/skill.ts";
+import type {
+  LocatedSkill,
+  MissingNeeds,
+  Skill,
+  SkillDialect,
+  SkillFacts,
+  SkillFinding,
+  SkillManifest,
+  SkillSource,
+} from "../../model/skill.ts";
 import { isMet } from "../needs.ts";
 import { toolNameOf } from "./skill-id.ts";
 
@@ -27,38 +36,53 @@ export function manifestOf({ skill, source, findings, missing }: SkillToPut, pla
   const { digest, facts, ...record } = recordOf(factsOf(skill), {
     id,
     tool: toolNameOf(id),
-    source,
+    from: source,
     sourcePath: skill.dir,
     findings,
     missing,
   });
-  return { ...record, importedAt, digest, dir, facts };
+  return { ...record, keywords: ["imported", ...record.keywords], importedAt, digest, dir, facts };
 }
 
 interface RecordParts {
   readonly id: string;
   /** Public name of the tool that the skill is, if it is one. */
   readonly tool: string;
-  readonly source: string;
+  readonly from: string;
   readonly sourcePath: string;
   readonly findings: readonly SkillFinding[];
   readonly missing: MissingNeeds;
 }
 
+/** Of a skill that brings none: a piece of a puzzle. */
+export const DEFAULT_ICON = "\u{1F9E9}";
+
+const SOURCES: Readonly<Record<SkillDialect, SkillSource>> = {
+  "agent-skills": "agentskills",
+  "claude-code": "claude-code",
+  openclaw: "openclaw",
+};
+
+export function sourceOf({ dialect }: Pick<SkillFacts, "dialect">): SkillSource {
+  return SOURCES[dialect];
+}
+
 export function recordOf(facts: SkillFacts, { tool, missing, ...parts }: RecordParts): SkillRecord {
-  const { dialect, dispatch, disableModelInvocation } = facts;
+  const { dialect, dispatch, disableModelInvocation, description } = facts;
+  const source = sourceOf(facts);
   return {
     id: parts.id,
     name: facts.name,
     version: facts.version ?? "1.0.0",
     author: facts.author ?? (dialect === "openclaw" ? "OpenClaw Community" : "unknown"),
-    description: facts.description,
+    description,
     category: "tools",
-    icon: facts.emoji,
+    icon: facts.emoji ?? DEFAULT_ICON,
     // A skill that models may not invoke is not a tool and dispatches to none.
-    tools: disableModelInvocation ? [] : [dispatch?.tool ?? tool],
-    keywords: [...new Set([dialect, ...facts.needs.os])],
-    source: parts.source,
+    tools: disableModelInvocation ? [] : [{ name: dispatch?.tool ?? tool, description }],
+    keywords: [...new Set([source, ...facts.needs.os])],
+    source,
+    from: parts.from,
     sourcePath: parts.sourcePath,
     warnings: facts.warnings,
     findings: parts.findings,

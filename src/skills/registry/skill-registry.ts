@@ -20,6 +20,7 @@ import {
   unpackFiles,
 } from "../verified-files.ts";
 import {
+  type BrokenSkill,
   LOCK_WAIT_MS,
   type ManifestStore,
   noStore,
@@ -27,6 +28,7 @@ import {
   type OpenSkillStore,
   registryLock,
   stampOf,
+  type StoredManifests,
 } from "./manifest-store.ts";
 import {
   baseIdOf,
@@ -39,7 +41,7 @@ import {
   resultOf,
   withDuplicates,
 } from "./plan-put.ts";
-import { skillId } from "./skill-id.ts";
+import { isOpenclawId, skillId } from "./skill-id.ts";
 import { manifestOf, type SkillToPut } from "./skill-manifest.ts";
 
 /** A manifest before and after a change; null if there is none. */
@@ -76,7 +78,7 @@ export class SkillRegistry {
   readonly #warnedLarge = new Set<string>();
   /** Folders of manifests before this object changed them. */
   readonly #named = new Set<string>();
-  #known: { readonly stamp: string; readonly manifests: readonly SkillManifest[] } | undefined;
+  #known: (StoredManifests & { readonly stamp: string }) | undefined;
 
   /** @param open Opens the store when it is needed; writing creates a missing one. */
   constructor(
@@ -95,15 +97,25 @@ export class SkillRegistry {
 
   /** In order of id. Read again only after a change. */
   async list(): Promise<readonly SkillManifest[]> {
+    return (await this.#read()).manifests;
+  }
+
+  /** Those whose record cannot be used. */
+  async broken(): Promise<readonly BrokenSkill[]> {
+    return (await this.#read()).broken;
+  }
+
+  async #read(): Promise<StoredManifests> {
     const store = await this.#manifests();
-    if (store === undefined) return [];
+    if (store === undefined) return { manifests: [], broken: [] };
     // Before reading: after a change in between, the next call reads again.
     const stamp = await store.stamp();
-    if (this.#known?.stamp === stamp) return this.#known.manifests;
-    const manifests = Object.freeze(await store.list());
+    if (this.#known?.stamp === stamp) return this.#known;
+    const { manifests, broken } = await store.read();
+    const read = { manifests: Object.freeze(manifests), broken };
     // The next call tries again to unpack what is missing.
-    this.#known = (await this.#unpack(store, manifests)) ? { stamp, manifests } : undefined;
-    return manifests;
+    this.#known = (await this.#unpack(store, manifests)) ? { stamp, ...read } : undefined;
+    return read;
   }
 
   /** By id, else by name. Rejects with `invalid_arguments` for a name that several have. */
@@ -124,12 +136,20 @@ export class SkillRegistry {
     return this.#locked(() => this.#put(store, skills, options));
   }
 
-  async remove(id: string, { within }: WithinChanges = {}): Promise<SkillManifest> {
+  /** One whose record is broken is removed as well, at once. */
+  async remove(id: string, { within }: WithinChanges = {}): Promise<Pick<SkillManifest, "id" | "name">> {
     const store = await this.#manifests();
     // Without the folder there is nothing to lock, and nothing to remove.
     if (store === undefined || (await stampOf(this.dir)) === undefined) throw unknownSkill(id);
     return this.#locked(async () => {
-      const before = (await store.list()).find((each) => each.id === id);
+      const { manifests, broken } = await store.read();
+      const damaged = broken.find((each) => each.id === id);
+      if (damaged !== undefined) {
+        await store.change([], [id]);
+        await this.#sweep(store, { manifests, broken: broken.filter((each) => each.id !== id) }, await store.owner());
+        return damaged;
+      }
+      const before = manifests.find((each) => each.id === id);
       if (before === undefined) throw unknownSkill(id);
       this.#named.add(before.dir);
       await commitChanges(store, [{ id, before, after: null }], within);
@@ -142,7 +162,7 @@ export class SkillRegistry {
   async undoChanges(changes: readonly ManifestChange[]): Promise<"restored" | "kept" | "same"> {
     const store = await this.#openToWrite();
     return this.#locked(async () => {
-      const present = new Map((await store.list()).map((manifest) => [manifest.id, manifest]));
+      const present = new Map((await store.read()).manifests.map((manifest) => [manifest.id, manifest]));
       const isNow = (id: string, manifest: SkillManifest | null): boolean =>
         isSameManifest(present.get(id) ?? null, manifest);
       const undone = changes.filter(({ id, before }) => !isNow(id, before));
@@ -160,7 +180,7 @@ export class SkillRegistry {
     try {
       const store = await this.#manifests();
       if (store !== undefined)
-        await this.#locked(async () => this.#sweep(store, await store.list(), await store.owner()));
+        await this.#locked(async () => this.#sweep(store, await store.read(), await store.owner()));
     } catch {
       // The next `put` tries again.
     }
@@ -191,7 +211,7 @@ export class SkillRegistry {
     const again = await readIfUnchanged(at, file);
     if (again.bytes !== undefined) return again.bytes;
     throw new ToolcribError("blocked", `${at} is ${again.reason}: it is not the file that was imported.`, {
-      hint: `Import the skill again from ${manifest.source}.`,
+      hint: `Import the skill again from ${manifest.from}.`,
       details: { skill: manifest.id, path },
     });
   }
@@ -235,9 +255,11 @@ export class SkillRegistry {
     this.#warn(`The files of the skill ${name} are too large to be shared through the store. ${meaning}`);
   }
 
-  async #sweep(store: ManifestStore, manifests: readonly SkillManifest[], owner: string): Promise<void> {
-    if (store.files !== undefined) await pruneFiles(store.files, manifests, this.#clock.now());
-    await removeUnreferencedCopies(this.dir, manifests, { owner, named: this.#named });
+  /** Files of a broken skill stay: a backup may bring its record back. */
+  async #sweep(store: ManifestStore, { manifests, broken }: StoredManifests, owner: string): Promise<void> {
+    if (store.files !== undefined && broken.length === 0) await pruneFiles(store.files, manifests, this.#clock.now());
+    const kept = new Set(broken.map(({ id }) => id));
+    await removeUnreferencedCopies(this.dir, manifests, { owner, named: this.#named, kept });
   }
 
   #locked<T>(task: () => Promise<T>): Promise<T> {
@@ -249,9 +271,10 @@ export class SkillRegistry {
     skills: readonly SkillToPut[],
     { replace = false, onProgress, within }: PutOptions,
   ): Promise<PutResult> {
-    const present = await store.list();
+    const stored = await store.read();
+    const present = stored.manifests;
     const owner = await store.owner();
-    await this.#sweep(store, present, owner);
+    await this.#sweep(store, stored, owner);
     const steps = await planWith(present, skills, { replace });
     let finished = 0;
     const own = await mapLimit(skills, COPY_CONCURRENCY, async (item, index): Promise<PutOutcome> => {
@@ -265,6 +288,7 @@ export class SkillRegistry {
       .map((after) => ({ id: after.id, before: known.get(after.id) ?? null, after }))
       .filter(({ before, after }) => !isSameManifest(before, after));
     const copied = changes.filter(({ before, after }) => before?.dir !== after.dir);
+    const moved = takenFrom(present, taken);
     for (const { before } of copied) if (before !== null) this.#named.add(before.dir);
     try {
       const { files } = store;
@@ -274,12 +298,12 @@ export class SkillRegistry {
           else await publishFiles(files, after, this.fileOf(after, "."));
         }
       }
-      await commitChanges(store, changes, within);
+      await commitChanges(store, [...changes, ...moved], within);
     } catch (error) {
       for (const { after } of copied) await discardCopy(this.fileOf(after, "."));
       throw error;
     }
-    for (const { before } of within === undefined ? copied : []) {
+    for (const { before } of within === undefined ? [...copied, ...moved] : []) {
       if (before !== null) await discardNamedCopy(this.dir, before, owner);
     }
     return resultOf(withDuplicates(skills, steps, own));
@@ -319,9 +343,9 @@ export class SkillRegistry {
 
   /** Needs, findings and what the reader says are as of now; a source that is still there stays. */
   async #checkedAgain(item: SkillToPut, before: SkillManifest): Promise<SkillManifest> {
-    const { id, dir, importedAt, source, sourcePath } = before;
+    const { id, dir, importedAt, from, sourcePath } = before;
     const manifest = manifestOf(item, { id, dir, importedAt });
-    return (await isSourcePresent(before)) ? { ...manifest, source, sourcePath } : manifest;
+    return (await isSourcePresent(before)) ? { ...manifest, from, sourcePath } : manifest;
   }
 
   async #isWhole(manifest: SkillManifest): Promise<boolean> {
@@ -353,6 +377,16 @@ async function writeChanges(store: ManifestStore, changes: readonly ManifestChan
   const put = changes.flatMap(({ after }) => after ?? []);
   const removed = changes.filter(({ after }) => after === null).map(({ id }) => id);
   await store.change(put, removed);
+}
+
+/** The same folder under the id of another source: as a skill of OpenClaw, or no longer as one. */
+function takenFrom(present: readonly SkillManifest[], taken: readonly SkillManifest[]): ManifestChange[] {
+  const byPlace = new Map(taken.map((manifest) => [manifest.sourcePath, manifest]));
+  return present.flatMap((before): ManifestChange[] => {
+    const after = byPlace.get(before.sourcePath);
+    const isMoved = after?.name === before.name && isOpenclawId(after.id) !== isOpenclawId(before.id);
+    return isMoved ? [{ id: before.id, before, after: null }] : [];
+  });
 }
 
 /** By id, else by name; undefined if there is none. Throws `invalid_arguments` with the ids if several have the name. */
@@ -419,18 +453,21 @@ interface SweepOptions {
   readonly owner: string;
   /** Folders that a manifest of this store spoke of until now, relative to `dir`. */
   readonly named: Iterable<string>;
+  /** Ids whose copies all stay. */
+  readonly kept: ReadonlySet<string>;
 }
 
 /** @param dir The registry's folder. */
 async function removeUnreferencedCopies(
   dir: string,
   manifests: readonly Pick<SkillManifest, "dir">[],
-  { owner, named }: SweepOptions,
+  { owner, named, kept: keptIds }: SweepOptions,
 ): Promise<void> {
   const kept = new Set(manifests.map((manifest) => manifest.dir));
   const before = new Set(named);
   const ids = await readdir(join(dir, "files")).catch(() => []);
   await mapLimit(ids, 16, async (id) => {
+    if (keptIds.has(id)) return;
     const copies = await readdir(join(dir, "files", id)).catch(() => []);
     for (const copy of copies) {
       const place = `files/${id}/${copy}`;

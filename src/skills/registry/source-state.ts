@@ -11,9 +11,9 @@ export type SourceState = "same" | "changed" | "gone" | "unchecked";
 /** Clocks of file systems are coarse: a change this shortly before the import may have come after it. */
 const MARGIN_MS = 2500;
 
-export function isFolderSource({ source, sourcePath }: SkillManifest): boolean {
+export function isFolderSource({ from, sourcePath }: SkillManifest): boolean {
   // An archive's skill was read in a temporary folder, which is not below the archive.
-  return isAbsolute(source) && isAbsolute(sourcePath) && isInside(source, sourcePath);
+  return isAbsolute(from) && isAbsolute(sourcePath) && isInside(from, sourcePath);
 }
 
 export async function sourceState(manifest: SkillManifest): Promise<SourceState> {

@@ -43,7 +43,7 @@ export async function updateSkills(
   manifests: readonly SkillManifest[],
   options: UpdateOptions,
 ): Promise<UpdateOutcome[]> {
-  const bySource = Map.groupBy(manifests, ({ source }) => source);
+  const bySource = Map.groupBy(manifests, ({ from }) => from);
   const outcomes = new Map<string, UpdateOutcome>();
   let done = 0;
   for (const [source, group] of bySource) {
@@ -95,8 +95,9 @@ async function inspectAgain(before: SkillManifest, machine: Machine): Promise<Up
       return { before, status: "unchanged" };
     case "changed":
   }
-  const looked = await inspectSkill(before.sourcePath, machine);
-  if (!("skill" in looked)) return { before, status: "failed", code: looked.code, message: looked.message };
+  const read = await inspectSkill(before.sourcePath, machine);
+  if (!("skill" in read)) return { before, status: "failed", code: read.code, message: read.message };
+  const looked = asImported(before, read);
   return isSameSkill(before, looked) ? { before, status: "updated", candidate: looked } : renamed(before, looked);
 }
 
@@ -106,8 +107,9 @@ function matchCandidates(group: readonly SkillManifest[], candidates: readonly C
   return group.map((before) => {
     const same = left.findIndex((each) => isSameSkill(before, each) && each.skill.digest === before.digest);
     const at = same === -1 ? left.findIndex((each) => isSameSkill(before, each)) : same;
-    const [candidate] = at === -1 ? [] : left.splice(at, 1);
-    if (candidate === undefined) return skipped(before, `${before.source} no longer has a skill of that name.`);
+    const [found] = at === -1 ? [] : left.splice(at, 1);
+    const candidate = found && asImported(before, found);
+    if (candidate === undefined) return skipped(before, `${before.from} no longer has a skill of that name.`);
     return { before, status: candidate.skill.digest === before.digest ? "unchanged" : "updated", candidate };
   });
 }
@@ -139,8 +141,14 @@ async function importOutcomes(
   });
 }
 
-function isSameSkill({ name, facts }: SkillManifest, { skill }: Candidate): boolean {
-  return skillId(skill.name, skill.dialect) === skillId(name, facts.dialect);
+function isSameSkill(before: SkillManifest, candidate: Candidate): boolean {
+  const { skill } = asImported(before, candidate);
+  return skillId(skill.name, skill.dialect) === skillId(before.name, before.facts.dialect);
+}
+
+/** What was imported as a skill of OpenClaw stays one, whatever its text says. */
+function asImported({ facts: { dialect } }: SkillManifest, candidate: Candidate): Candidate {
+  return dialect === "openclaw" ? { ...candidate, skill: { ...candidate.skill, dialect } } : candidate;
 }
 
 function renamed(before: SkillManifest, { skill }: Candidate): UpdateOutcome {

@@ -2,8 +2,9 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { isMainThread } from "node:worker_threads";
 import { excerptOf } from "../../base/visible-text.ts";
-import { scanLargeTexts } from "../../guard/scan-texts.ts";
+import { scanLargeTexts, scanTexts } from "../../guard/scan-texts.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Skill, SkillFile, SkillFinding, SkillSeverity } from "../../model/skill.ts";
 import { type Address, addressOf, isSuspicious } from "./addresses.ts";
@@ -118,7 +119,10 @@ async function* readTexts(
 
 async function scanText(text: ScannedText, subject: Subject, slicer: TimeSlicer): Promise<SkillFinding[]> {
   const findings: SkillFinding[] = [];
-  const found = await scanLargeTexts([text.raw], { place: "skill" });
+  // In a thread no one waits for anything else, and it needs no further thread.
+  const found = isMainThread
+    ? await scanLargeTexts([text.raw], { place: "skill" })
+    : scanTexts([text.raw], { place: "skill" });
   for (const sign of guardSigns(text, found.get(text.raw) ?? [])) findings.push(findingOf(sign, text, subject));
   for (const rule of RULES) {
     if (slicer.isDue()) await slicer.pause();

@@ -22,7 +22,68 @@ const Description = z
 const License = z.string().describe("Name of the license, or of the skill's file with its text.");
 const Compatibility = z.string().min(1).max(500).describe("What the skill needs from the machine or the client.");
 
-/** The Agent Skills standard to the letter. */
+export const ParameterSchema = z.strictObject({
+  description: z.string().optional().describe("What to fill in."),
+  required: z.boolean().optional().describe("true by default, unless there is a default value."),
+  sensitive: z.boolean().optional().describe("true: asked for without echo, stored as a secret, never with a default."),
+  default: z
+    .union([z.string(), z.number(), z.boolean()])
+    .optional()
+    .describe("May contain `${CWD}`, `${WORKSPACE}`, `${HOME}` and `${SKILL_DIR}`."),
+  example: z.union([z.string(), z.number(), z.boolean()]).optional().describe("Shown when it is asked for."),
+});
+
+const Arguments = z.array(z.union([z.string(), z.number(), z.boolean()])).optional();
+const NamedTexts = z
+  .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null(), ParameterSchema]))
+  .optional();
+
+/** How a required server is started or reached. */
+export const TemplateSchema = z.strictObject({
+  command: z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .describe("Program of a stdio server."),
+  args: Arguments.describe("Its arguments."),
+  env: NamedTexts.describe("Its environment variables."),
+  cwd: z.string().optional().describe("Its working directory."),
+  url: z.string().optional().describe("Address of a remote server."),
+  headers: NamedTexts.describe("HTTP headers for it."),
+});
+
+export const ServerSchema = z
+  .strictObject({
+    ...TemplateSchema.shape,
+    name: z.string().optional().describe("Its id in the config. Taken from the package by default."),
+    package: z
+      .string()
+      .optional()
+      .describe("npm package, run with `npx -y`; `pypi:name` is run with `uvx`. A version may follow."),
+    description: z.string().optional().describe("What the skill uses it for."),
+    purpose: z.string().optional().describe("The same as `description`."),
+    transport: z.enum(["stdio", "http", "sse"]).optional().describe("`stdio`, `http` or `sse`; inferred by default."),
+    "config-template": TemplateSchema.optional().describe(
+      "How to start it, with `${PARAMETER}` or `${PARAMETER:-default}` in its strings. Its keys may also be next to `name`.",
+    ),
+    parameters: z
+      .record(z.string(), z.union([ParameterSchema, z.string(), z.null()]))
+      .optional()
+      .describe("The meaning of the placeholders. An undeclared one is required, with a warning."),
+    docker: z
+      .union([z.string(), z.strictObject({ image: z.string(), port: z.int().min(1).max(65_535).optional() })])
+      .optional()
+      .describe("Its container image. Used if containers can be run."),
+    stdio: TemplateSchema.optional().describe("How to start it without a container."),
+  })
+  // A server has a name, or one can be made from its package.
+  .meta({ anyOf: ["name", "package"].map((key) => ({ properties: { [key]: {} }, required: [key] })) });
+
+/** Strict: what is misspelled here would start the wrong program, or none. */
+const ServersSchema = z
+  .union([z.string(), z.array(z.union([z.string(), ServerSchema]))])
+  .describe("MCP servers that the skill needs: names, packages or templates.");
+
+/** The Agent Skills standard to the letter, and the one key that Toolcrib adds to it. */
 export const StandardSchema = z.strictObject({
   name: Name,
   description: Description,
@@ -34,6 +95,7 @@ export const StandardSchema = z.strictObject({
     .regex(TOOLS)
     .optional()
     .describe("Tools that need no further approval, separated by spaces: `Bash(git:*) Read`."),
+  "requires-mcp-servers": ServersSchema.optional(),
 });
 
 const Texts = z.union([z.string(), z.array(z.string())]);
@@ -90,64 +152,9 @@ export const OpenClawSchema = z.looseObject({
   homepage: z.string().optional().describe("Where to read more."),
 });
 
-export const ParameterSchema = z.looseObject({
-  description: z.string().optional().describe("What to fill in."),
-  required: z.boolean().optional().describe("true by default, unless there is a default value."),
-  sensitive: z.boolean().optional().describe("true: asked for without echo, stored as a secret, never with a default."),
-  default: z
-    .union([z.string(), z.number(), z.boolean()])
-    .optional()
-    .describe("May contain `${CWD}`, `${WORKSPACE}`, `${HOME}` and `${SKILL_DIR}`."),
-  example: z.union([z.string(), z.number(), z.boolean()]).optional().describe("Shown when it is asked for."),
-});
-
-const Arguments = z.array(z.union([z.string(), z.number(), z.boolean()])).optional();
-const NamedTexts = z.record(z.string(), z.unknown()).optional();
-
-/** How a required server is started or reached. */
-export const TemplateSchema = z.looseObject({
-  command: z
-    .union([z.string(), z.array(z.string())])
-    .optional()
-    .describe("Program of a stdio server."),
-  args: Arguments.describe("Its arguments."),
-  env: NamedTexts.describe("Its environment variables."),
-  cwd: z.string().optional().describe("Its working directory."),
-  url: z.string().optional().describe("Address of a remote server."),
-  headers: NamedTexts.describe("HTTP headers for it."),
-});
-
-export const ServerSchema = z.looseObject({
-  name: z.string().optional().describe("Its id in the config. Taken from the package by default."),
-  package: z
-    .string()
-    .optional()
-    .describe("npm package, run with `npx -y`; `pypi:name` is run with `uvx`. A version may follow."),
-  description: z.string().optional().describe("What the skill uses it for."),
-  purpose: z.string().optional().describe("The same as `description`."),
-  transport: z.string().optional().describe("`stdio`, `http` or `sse`; inferred by default."),
-  "config-template": TemplateSchema.optional().describe(
-    "How to start it, with `${PARAMETER}` or `${PARAMETER:-default}` in its strings. Its keys may also be next to `name`.",
-  ),
-  parameters: z
-    .record(z.string(), z.union([ParameterSchema, z.string(), z.null()]))
-    .optional()
-    .describe("The meaning of the placeholders. An undeclared one is required, with a warning."),
-  docker: z
-    .union([z.string(), z.looseObject({ image: z.string(), port: z.int().min(1).max(65_535).optional() })])
-    .optional()
-    .describe("Its container image. Used if containers can be run."),
-  stdio: TemplateSchema.optional().describe("How to start it without a container."),
-});
-
-const ServerItem = z.union([z.string(), ServerSchema, z.record(z.string(), z.unknown())]);
-
 /** Keys that Toolcrib adds, and keys that many files have. */
 export const ToolcribSchema = z.looseObject({
-  "requires-mcp-servers": z
-    .union([z.string(), z.array(ServerItem), z.record(z.string(), z.unknown())])
-    .optional()
-    .describe("MCP servers that the skill needs: names, packages or templates."),
+  "requires-mcp-servers": ServersSchema.optional(),
   version: Label.optional().describe("Version of the skill; 1.0.0 by default."),
   author: z
     .union([z.string(), z.looseObject({ name: z.string() })])

@@ -1,11 +1,12 @@
 /** Validates a skill: problems that the schema finds and repairs that the reader made. */
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import type { JsonObject } from "../../model/json.ts";
+import type { z } from "zod";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Skill, SkillFacts, SkillWarning } from "../../model/skill.ts";
 import { readFrontmatter } from "../read/frontmatter.ts";
 import { abbreviate, typeName } from "../read/read-warnings.ts";
-import { type SchemaNode, skillJsonSchema, StandardSchema } from "./frontmatter-schema.ts";
+import { type SchemaNode, ServerSchema, skillJsonSchema, StandardSchema } from "./frontmatter-schema.ts";
 
 export interface SkillProblem {
   readonly code: string;
@@ -21,25 +22,26 @@ interface ValidateOptions {
 }
 
 /**
- * Without `strict` there are only warnings: a skill that can be read can be used. A file that conforms to the standard has
- * no problems either way.
+ * Without `strict` there are only warnings, because a skill that can be read can be used, except for the servers that it
+ * requires: programs are started by what is written there. A file that conforms to the standard has no problems either way.
  */
 export function validateSkill(
   skill: SkillFacts & Pick<Skill, "bytes">,
   { strict, dirName }: ValidateOptions,
 ): SkillProblem[] {
   const front = readFrontmatter(skill.bytes);
-  const found = [...schemaProblems(skill.frontmatter, { strict }), ...nameProblems(skill, dirName)]
-    // The parser of required servers warns about them in more detail.
-    .filter(({ path }) => strict || path[0] !== "requires-mcp-servers")
-    .map((problem): Located => ({
-      ...problem,
-      line: problem.code === "MISSING_FIELD" ? 1 : front.lineOf(problem.path),
-    }));
+  const found = [
+    ...schemaProblems(skill.frontmatter, { strict }).filter(({ path }) => path[0] !== SERVERS_KEY),
+    ...serverProblems(skill.frontmatter[SERVERS_KEY]),
+    ...nameProblems(skill, dirName),
+  ].map((problem): Located => ({
+    ...problem,
+    line: problem.code === "MISSING_FIELD" && problem.path.length === 1 ? 1 : front.lineOf(problem.path.map(pathStep)),
+  }));
   const repairs = [...skill.warnings];
   const problems = found.flatMap(({ code, message, path, line }): SkillProblem[] => {
     const repair = takeRepair(repairs, { path, line });
-    if (strict) return [{ code, message, line, severity: "error" }];
+    if (strict || path[0] === SERVERS_KEY) return [{ code, message, line, severity: "error" }];
     // The reader found it under another spelling.
     if (code === "MISSING_FIELD" && repair === undefined) return [];
     // The reader's message is more specific than the rule's.
@@ -80,7 +82,12 @@ const SAME: Readonly<Record<string, string>> = {
 };
 
 /** Warnings that repeat whatever the schema says about their line. */
-const SAME_LINE: ReadonlySet<string> = new Set(["WRONG_TYPE", "KEY_RENAMED", "DISPATCH_UNKNOWN"]);
+const SAME_LINE: ReadonlySet<string> = new Set([
+  ...["WRONG_TYPE", "KEY_RENAMED", "DISPATCH_UNKNOWN"],
+  ...["INVALID_DOCKER", "INVALID_SERVER", "INVALID_TYPE", "UNKNOWN_SERVER_FIELD"],
+]);
+
+const SERVERS_KEY = "requires-mcp-servers";
 
 function takeRepair(
   repairs: SkillWarning[],
@@ -98,6 +105,65 @@ function nameProblems(skill: SkillFacts, dirName: string): SchemaProblem[] {
   if (typeof name !== "string" || name === "" || name === dirName) return [];
   const code: ProblemCode = "NAME_MISMATCH";
   return [{ code, message: `The name differs from the folder's, which is "${dirName}".`, path: ["name"] }];
+}
+
+function pathStep(step: string): string | number {
+  return /^\d+$/.test(step) ? Number(step) : step;
+}
+
+/** One by one, so that a message is about the server that is wrong and not about all forms that the list may have. */
+function serverProblems(value: unknown): SchemaProblem[] {
+  if (value === undefined || value === null || typeof value === "string") return [];
+  if (!Array.isArray(value)) return [wrongType(value, [SERVERS_KEY], "a list of servers")];
+  return value.flatMap((server: unknown, index): SchemaProblem[] => {
+    const path = [SERVERS_KEY, String(index)];
+    if (typeof server === "string") return server.trim() === "" ? [wrongType(null, path, "the name of a server")] : [];
+    if (!isJsonObject(server)) return [wrongType(server, path, "a name or a map")];
+    const { error } = ServerSchema.safeParse(server);
+    const problems = (error?.issues ?? []).flatMap((issue) => issueProblems(issue, path, server));
+    const isNamed = server["name"] !== undefined || server["package"] !== undefined;
+    if (isNamed) return problems;
+    const message = `"${path.join(".")}" needs a name or a package.`;
+    return [{ code: "MISSING_FIELD", message, path: [...path, "name"] }, ...problems];
+  });
+}
+
+function issueProblems(issue: z.core.$ZodIssue, above: readonly string[], server: JsonObject): SchemaProblem[] {
+  const path = [...above, ...issue.path.map(String)];
+  const shown = path.map(abbreviate).join(".");
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({
+      code: "UNKNOWN_FIELD",
+      message: `"${shown}" has no field "${abbreviate(key)}".`,
+      path: [...path, key],
+    }));
+  }
+  if (issue.code === "invalid_union") {
+    // What is wrong inside of the form that was meant says more than that no form fits.
+    const inner = issue.errors.flat().filter((each) => each.path.length > 0 || each.code === "unrecognized_keys");
+    if (inner.length > 0) return inner.slice(0, 1).flatMap((each) => issueProblems(each, path, server));
+    return [wrongType(valueAt(server, issue.path), path, "of another type")];
+  }
+  if (issue.code === "invalid_type") {
+    const value = valueAt(server, issue.path);
+    if (value === undefined) return [{ code: "MISSING_FIELD", message: `"${shown}" is missing.`, path }];
+    return [
+      wrongType(value, path, TYPE_NAMES[issue.expected] ?? (issue.expected === "record" ? "a map" : issue.expected)),
+    ];
+  }
+  return [{ code: "INVALID_VALUE", message: `"${shown}": ${issue.message}.`, path }];
+}
+
+function wrongType(value: unknown, path: readonly string[], wanted: string): SchemaProblem {
+  const message = `"${path.map(abbreviate).join(".")}" must be ${wanted}, not ${typeName(value)}.`;
+  return { code: "INVALID_TYPE", message, path };
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((inner, step) => {
+    if (Array.isArray(inner)) return inner[Number(step)];
+    return isJsonObject(inner) ? inner[String(step)] : undefined;
+  }, value);
 }
 
 // Problems that the JSON Schema finds, each with a stable code.
@@ -252,7 +318,7 @@ export const PROBLEM_CODES = {
   INVALID_ALLOWED_TOOLS: "allowed-tools is not a list of tools separated by spaces.",
   INVALID_TYPE: "A value has the wrong type.",
   INVALID_VALUE: "A value is not one of those allowed.",
-  UNKNOWN_FIELD: "The standard has no such field (only with --strict).",
+  UNKNOWN_FIELD: "There is no such field: in a required server, or with --strict in the standard.",
 } as const;
 
 type ProblemCode = keyof typeof PROBLEM_CODES;

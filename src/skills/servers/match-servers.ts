@@ -5,11 +5,15 @@ import type { RequiredServer, ServerTemplate } from "../../model/skill.ts";
 import { launchedPackage, type PackageReference, parsePackage, isSamePackage } from "./package-reference.ts";
 import { isVariable, parsePlaceholders } from "./placeholders.ts";
 
-/** The same id, else the same package in any version, else the same command or address, else the same image. */
+/**
+ * The same id, else the same package in any version, else the same command or address, else the same image. A package that
+ * is started with other arguments is another server.
+ */
 export function findMatchingServer(server: RequiredServer, configured: readonly ServerSpec[]): ServerSpec | undefined {
+  const isPackage = (spec: ServerSpec): boolean => startsPackage(spec, packageOf(server));
   return (
-    configured.find((spec) => spec.id === server.name) ??
-    configured.find((spec) => startsPackage(spec, packageOf(server))) ??
+    configured.find((spec) => spec.id === server.name && !(isPackage(spec) && contradicts(spec, server.template))) ??
+    configured.find((spec) => isPackage(spec) && !contradicts(spec, server.template)) ??
     configured.find((spec) => server.template !== undefined && matchesTemplate(spec, server.template)) ??
     configured.find((spec) => server.docker !== undefined && sandboxImageOf(spec.sandbox) === server.docker.image)
   );
@@ -36,6 +40,30 @@ function startsPackage(spec: ServerSpec, wanted: PackageReference | undefined): 
   if (wanted === undefined || spec.command === undefined) return false;
   const started = launchedPackage(spec.command, spec.args ?? []);
   return started !== undefined && isSamePackage(started.package, wanted);
+}
+
+/** Whether a template says something else of arguments or variables than the entry does. Parameters match anything. */
+function contradicts(spec: ServerSpec, template: ServerTemplate | undefined): boolean {
+  if (template?.command === undefined || spec.command === undefined) return false;
+  const wanted = launchedPackage(template.command, template.args ?? [])?.rest ?? [];
+  const given = new Set(launchedPackage(spec.command, spec.args ?? [])?.rest);
+  const isElsewhere = wanted.some((arg) => !arg.startsWith("-") && isPlain(arg) && !given.has(arg));
+  const variables = Object.entries(template.env ?? {}).filter(([, value]) => isPlain(value));
+  return isElsewhere || variables.some(([name, value]) => (spec.env?.[name] ?? value) !== value);
+}
+
+/** The value that an entry has in the place of a parameter; undefined if it cannot be told. */
+export function parameterValue(spec: ServerSpec, template: ServerTemplate, parameter: string): string | undefined {
+  const isWhole = (text: string): boolean => {
+    const [part, ...more] = parsePlaceholders(text);
+    return more.length === 0 && typeof part === "object" && part.name === parameter;
+  };
+  const rest = (command: string | undefined, args: readonly string[] = []): readonly string[] =>
+    (command === undefined ? undefined : launchedPackage(command, args)?.rest) ?? args;
+  const [wanted, given] = [rest(template.command, template.args), rest(spec.command, spec.args)];
+  const at = wanted.length === given.length ? wanted.findIndex(isWhole) : -1;
+  const [name] = Object.entries(template.env ?? {}).find(([, text]) => isWhole(text)) ?? [];
+  return at === -1 ? (name === undefined ? undefined : spec.env?.[name]) : given[at];
 }
 
 /** Parameters match anything; the rest must be equal and must not be trivial. */

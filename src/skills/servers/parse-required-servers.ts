@@ -134,6 +134,9 @@ function readServer(entry: JsonObject, path: FieldPath, warn: Warn): RequiredSer
   if (name === undefined) return undefined;
 
   const own = [...declared, ...inPlace];
+  const { args: imageArgs, env: imageEnv } = draft;
+  const image =
+    completed !== undefined || docker === undefined ? docker : { ...docker, ...argsAndEnv(imageArgs, imageEnv) };
   const parameters = completed === undefined ? own : mergedParameters(own, known?.parameters ?? [], completed.template);
   const rest = completed === undefined ? undefined : withVariables(completed, parameters);
   const template = rest !== undefined && isTemplateAllowed(rest, path, warn) ? rest : undefined;
@@ -148,10 +151,17 @@ function readServer(entry: JsonObject, path: FieldPath, warn: Warn): RequiredSer
     package: packageText,
     description: about,
     template,
-    parameters: template === undefined ? parameters : withImpliedParameters(parameters, template, path, warn),
-    docker,
+    parameters: withImpliedParameters(parameters, template ?? argsAndEnv(image?.args, image?.env), path, warn),
+    docker: image,
     ...(known === undefined || template === undefined ? {} : { wellKnown: true }),
   };
+}
+
+function argsAndEnv(
+  args: readonly string[] | undefined,
+  env: Readonly<Record<string, string>> | undefined,
+): Pick<ServerTemplate, "args" | "env"> {
+  return { ...(args === undefined ? {} : { args }), ...(env === undefined ? {} : { env }) };
 }
 
 function readPackage(fields: ServerFields, warn: Warn): PackageReference | undefined {

@@ -1,4 +1,5 @@
 /** Turns a server that a skill needs, with values for its parameters, into an entry of the config. */
+import { join } from "node:path";
 import { ToolcribError } from "../../model/errors.ts";
 import { type ServerEntryInput, ServerEntrySchema } from "../../model/server-spec.ts";
 import type { ContainerTemplate, RequiredServer, ServerParameter, ServerTemplate } from "../../model/skill.ts";
@@ -11,7 +12,7 @@ import {
   type SecretReference,
 } from "../../secrets/secret-references.ts";
 import { launchedPackage } from "./package-reference.ts";
-import { isVariable, parsePlaceholders, type ServerVariables } from "./placeholders.ts";
+import { isVariable, parsePlaceholders, placeholdersIn, type ServerVariables } from "./placeholders.ts";
 
 /** The default with its variables filled in. */
 export function resolveDefault(parameter: ServerParameter, variables: ServerVariables): string | undefined {
@@ -49,7 +50,11 @@ export function resolveServerEntry(
   const pieces = piecesOf(server, values, variables);
   for (const [name, path] of Object.entries(variables)) pieces.set(name, { plain: path });
   const fill = (text: string): string | undefined => filled(text, pieces, server.name);
-  const entry = { ...stdioPart(template, fill), ...remotePart(template, fill), ...containerPart(template) };
+  const entry = {
+    ...stdioPart(template, fill, variables.SKILL_DIR),
+    ...remotePart(template, fill),
+    ...containerPart(template, fill),
+  };
   const parsed = ServerEntrySchema.safeParse(entry);
   const ways = [entry.command, entry.url, entry.sandbox].filter((way) => way !== undefined);
   const isWhole = ways.length === 1 && isAddress(entry.url);
@@ -164,8 +169,9 @@ function sameSecret(a: SecretReference, b: Reference | undefined): boolean {
 
 type Fill = (text: string) => string | undefined;
 
-function stdioPart(template: ServerTemplate, fill: Fill): ServerEntryInput {
-  const command = template.command === undefined ? undefined : fill(template.command);
+function stdioPart(template: ServerTemplate, fill: Fill, skillDir: string): ServerEntryInput {
+  const written = template.command === undefined ? undefined : fill(template.command);
+  const command = written !== undefined && isOwnProgram(written) ? join(skillDir, written) : written;
   const cwd = template.cwd === undefined ? undefined : fill(template.cwd);
   const args = argumentsOf(template.args ?? [], fill);
   const env = recordOf(template.env, fill);
@@ -177,10 +183,18 @@ function stdioPart(template: ServerTemplate, fill: Fill): ServerEntryInput {
   };
 }
 
+/** `./bin/server` is a program in the skill's own folder. */
+export function isOwnProgram(command: string): boolean {
+  return /^\.[\\/]/.test(command) && !command.split(/[\\/]/).includes("..");
+}
+
 /** A port is published by a container with a network only. */
-function containerPart({ container }: ServerTemplate): Pick<ServerEntryInput, "sandbox"> {
+function containerPart({ container }: ServerTemplate, fill: Fill): Pick<ServerEntryInput, "sandbox"> {
   if (container === undefined) return {};
-  return { sandbox: { kind: "container", network: container.port === undefined ? "none" : "host", ...container } };
+  const { write = [], ...rest } = container;
+  const folders = write.map(fill).filter((folder) => folder !== undefined);
+  const mounts = folders.length === 0 ? {} : { write: folders };
+  return { sandbox: { kind: "container", network: rest.port === undefined ? "none" : "host", ...rest, ...mounts } };
 }
 
 function remotePart(template: ServerTemplate, fill: Fill): ServerEntryInput {
@@ -229,20 +243,32 @@ function isAddress(url: string | undefined): boolean {
  */
 export function withContainer(
   server: RequiredServer,
-  bounds: Omit<ContainerTemplate, "image" | "port"> = {},
+  bounds: Omit<ContainerTemplate, "image" | "port" | "write"> = {},
 ): RequiredServer {
   const { docker, template, parameters } = server;
   if (docker === undefined) return server;
-  const args = serverArguments(template);
-  const env = template?.env ?? variablesFor(parameters);
+  const { args: imageArgs, env: imageEnv, ...image } = docker;
+  const args = imageArgs ?? serverArguments(template);
+  const env = imageEnv ?? template?.env ?? variablesFor(parameters);
+  // Paths of the machine mean nothing in a container, unless the folder is there too.
+  const usesWorkspace = args.some((arg) =>
+    placeholdersIn(withDefaults(arg, parameters)).some(({ name }) => name === "WORKSPACE"),
+  );
   return {
     ...server,
     template: {
       ...(args.length === 0 ? {} : { args }),
       ...(Object.keys(env).length === 0 ? {} : { env }),
-      container: { ...docker, ...bounds },
+      container: { ...image, ...bounds, ...(usesWorkspace ? { write: ["${WORKSPACE}"] } : {}) },
     },
   };
+}
+
+/** A parameter that nobody sets is its default. */
+function withDefaults(text: string, parameters: readonly ServerParameter[]): string {
+  const names = placeholdersIn(text).map(({ name }) => name);
+  const defaults = parameters.filter(({ name }) => names.includes(name)).map((parameter) => parameter.default ?? "");
+  return [text, ...defaults].join(" ");
 }
 
 /** Arguments after the package are for the server itself, which the image starts too. */

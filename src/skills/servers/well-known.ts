@@ -59,7 +59,12 @@ const ROWS: Readonly<Record<string, Row>> = {
   github: {
     description: "Repositories, issues and pull requests on GitHub.",
     package: "@modelcontextprotocol/server-github",
-    env: [secret("GITHUB_PERSONAL_ACCESS_TOKEN", "Personal access token of GitHub.", { example: "ghp_…" })],
+    env: [
+      secret("GITHUB_PERSONAL_ACCESS_TOKEN", "Personal access token of GitHub.", {
+        example: "ghp_…",
+        aliases: ["GITHUB_TOKEN"],
+      }),
+    ],
   },
   gitlab: {
     description: "Projects, issues and merge requests on GitLab.",
@@ -98,6 +103,17 @@ const ROWS: Readonly<Record<string, Row>> = {
     // The address contains the password.
     parameters: [secret("DATABASE_URL", "Address of the database.", { example: "postgresql://user@localhost/mydb" })],
   },
+  mysql: {
+    description: "Reads schemas and runs read-only queries in a MySQL database.",
+    package: "@benborla29/mcp-server-mysql",
+    env: [
+      needed("MYSQL_HOST", "Host of the database.", { default: "127.0.0.1" }),
+      needed("MYSQL_PORT", "Its port.", { default: "3306" }),
+      needed("MYSQL_USER", "Name of the user."),
+      secret("MYSQL_PASS", "Password of the user.", { aliases: ["MYSQL_PASSWORD"] }),
+      optional("MYSQL_DB", "The only database to use; all if absent.", { aliases: ["MYSQL_DATABASE"] }),
+    ],
+  },
   mongodb: {
     description: "Queries a MongoDB database.",
     package: "mongodb-mcp-server",
@@ -107,6 +123,22 @@ const ROWS: Readonly<Record<string, Row>> = {
     description: "Searches the web with Brave.",
     package: "@brave/brave-search-mcp-server",
     env: [secret("BRAVE_API_KEY", "Key of the Brave Search API.")],
+  },
+  "google-search": {
+    description: "Searches the web with Google.",
+    package: "@adenot/mcp-google-search",
+    env: [
+      secret("GOOGLE_API_KEY", "Key of the Custom Search API."),
+      needed("GOOGLE_SEARCH_ENGINE_ID", "Id of the search engine.", { aliases: ["GOOGLE_CSE_ID"] }),
+    ],
+  },
+  "google-drive": {
+    description: "Finds and reads files on Google Drive. A person logs in once with `npx … auth`.",
+    package: "@modelcontextprotocol/server-gdrive",
+    env: [
+      needed("GDRIVE_OAUTH_PATH", "File with the OAuth keys of a Google Cloud project."),
+      needed("GDRIVE_CREDENTIALS_PATH", "File that the login writes its credentials to."),
+    ],
   },
   tavily: {
     description: "Searches the web and reads pages with Tavily.",
@@ -144,6 +176,14 @@ const ROWS: Readonly<Record<string, Row>> = {
     package: "@notionhq/notion-mcp-server",
     env: [secret("NOTION_TOKEN", "Token of an internal integration.", { example: "ntn_…" })],
   },
+  sentry: {
+    description: "Issues, events and releases in Sentry.",
+    package: "@sentry/mcp-server",
+    env: [
+      secret("SENTRY_ACCESS_TOKEN", "Access token of a Sentry user.", { aliases: ["SENTRY_AUTH_TOKEN"] }),
+      optional("SENTRY_HOST", "Host of a Sentry of your own.", { example: "sentry.example.com" }),
+    ],
+  },
   "google-maps": {
     description: "Places, routes and distances of Google Maps.",
     package: "@modelcontextprotocol/server-google-maps",
@@ -166,7 +206,10 @@ const ALIASES: Readonly<Record<string, string>> = {
   "file-system": "filesystem",
   files: "filesystem",
   fs: "filesystem",
+  gdrive: "google-drive",
+  googledrive: "google-drive",
   googlemaps: "google-maps",
+  googlesearch: "google-search",
   mongo: "mongodb",
   postgresql: "postgres",
   sequentialthinking: "sequential-thinking",

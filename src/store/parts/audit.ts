@@ -67,30 +67,28 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
   };
 }
 
-/** By database and number of lines: the query builder would take longer to write it than the database to run it. */
-const inserts = new Map<string, string>();
-
-function insertOf(kind: DatabaseEngine["kind"], count: number): string {
-  const known = inserts.get(`${kind} ${count}`);
-  if (known !== undefined) return known;
-  const place = (n: number): string => (kind === "sqlite" ? "?" : `$${n}`);
-  const row = (n: number): string => `(${KEYS.map((_, column) => place(n * KEYS.length + column + 1)).join(",")})`;
+/** As text: the query builder would take longer to write it than the database to run it. */
+function insertOf(rows: string): string {
   const columns = KEYS.map((key) => `"${COLUMNS[key]}"`).join(",");
-  const rows = Array.from({ length: count }, (_, n) => row(n)).join(",");
-  const text = `insert into "audit" (${columns}) values ${rows} on conflict ("file", "seq") do nothing returning "file", "seq"`;
-  // Whole chunks are the ones that come again.
-  if (count % 100 === 0) inserts.set(`${kind} ${count}`, text);
-  return text;
+  return `insert into "audit" (${columns}) values ${rows} on conflict ("file", "seq") do nothing`;
 }
+
+const INSERT_ONE = insertOf(`(${KEYS.map(() => "?").join(",")})`);
 
 /** Those that were not there yet. */
 async function insert(
-  { kind }: DatabaseEngine,
+  engine: DatabaseEngine,
   trx: Trx,
   lines: readonly StoredAuditLine[],
 ): Promise<readonly StoredAuditLine[]> {
+  if (engine.runForEach !== undefined) {
+    const values = lines.map((line) => KEYS.map((key) => line[key]));
+    const isNew = engine.runForEach(INSERT_ONE, values);
+    return lines.filter((_, index) => isNew[index]);
+  }
   const values = lines.flatMap((line) => KEYS.map((key) => line[key]));
-  const query = CompiledQuery.raw(insertOf(kind, lines.length), values);
+  const places = lines.map((_, n) => `(${KEYS.map((__, column) => `$${n * KEYS.length + column + 1}`).join(",")})`);
+  const query = CompiledQuery.raw(`${insertOf(places.join(","))} returning "file", "seq"`, values);
   const { rows } = await trx.executeQuery<Pick<StoredAuditLine, "file" | "seq">>(query);
   if (rows.length === lines.length) return lines;
   const added = new Set(rows.map(({ file, seq }) => `${seq} ${file}`));
@@ -99,18 +97,18 @@ async function insert(
 }
 
 function sums(added: readonly StoredAuditLine[]): StoredAuditFile[] {
-  return [...Map.groupBy(added, ({ file }) => file)].map(([file, lines]) => {
-    const times = lines.map(({ time }) => time).toSorted();
-    return {
-      file,
-      chain: lines[0]?.chain ?? "",
-      bytes: lines.reduce((sum, { line }) => sum + Buffer.byteLength(line) + 1, 0),
-      lines: lines.length,
-      lastSeq: lines.reduce((last, { seq }) => Math.max(last, seq), -1),
-      firstTime: times[0] ?? "",
-      lastTime: times.at(-1) ?? "",
-    };
-  });
+  const files = new Map<string, { -readonly [Key in keyof StoredAuditFile]: StoredAuditFile[Key] }>();
+  for (const { file, chain, seq, line, time } of added) {
+    let sum = files.get(file);
+    if (sum === undefined)
+      files.set(file, (sum = { file, chain, bytes: 0, lines: 0, lastSeq: -1, firstTime: time, lastTime: time }));
+    sum.bytes += Buffer.byteLength(line) + 1;
+    sum.lines += 1;
+    if (seq > sum.lastSeq) sum.lastSeq = seq;
+    if (time < sum.firstTime) sum.firstTime = time;
+    if (time > sum.lastTime) sum.lastTime = time;
+  }
+  return [...files.values()];
 }
 
 /** Read and written inside the transaction that added the lines; those who append to the same file wait for it. */

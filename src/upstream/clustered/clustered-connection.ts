@@ -421,7 +421,7 @@ export function clusterState(replicas: readonly Pick<Replica, "state">[], now: S
   const known = replicas.find(({ state }) => state?.kind === "connecting" || state?.kind === "restarting")?.state;
   if (known !== undefined) return known;
   if (now.failure !== undefined) return { kind: "failed", reason: now.failure.reason, hint: now.failure.hint };
-  const takingOver = { kind: "restarting", attempt: 1, nextAt: now.now + TAKE_OVER_MS } as const;
+  const takingOver = { kind: "restarting", attempt: 1, nextAt: now.now + TAKE_OVER_MS, delayMs: TAKE_OVER_MS } as const;
   if (!now.isClusterUp) {
     return {
       ...takingOver,

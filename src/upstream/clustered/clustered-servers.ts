@@ -1,10 +1,11 @@
 /** State that the clustered servers of a node share: operators' wishes, failures by node, and load balancing. */
+import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
 import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { SessionLiveness } from "./cluster-sessions.ts";
-import { lessLoadedNodes, serverCounts } from "./replica.ts";
+import { lessLoadedNodes, type OpenServer, planClaims, serverCounts } from "./replica.ts";
 import { endsWithin } from "../../base/async.ts";
 
 interface ClusteredServersOptions {
@@ -30,8 +31,10 @@ export interface ReportedFailure {
   readonly hint?: string;
 }
 
-/** A server that may move to another node. */
-interface Movable {
+/** A server that some node is to run, and that may move to another one. */
+interface Placeable {
+  /** Undefined where nothing is to be started for it. */
+  openServer(): OpenServer | undefined;
   /** Gives its slot back if it is idle and one of these nodes may take it; whether it did. */
   moveTo(nodes: readonly string[]): Promise<boolean>;
 }
@@ -45,13 +48,15 @@ export class ClusteredServers {
   readonly #clock: Clock;
   readonly #names = new Map<string, string>();
   readonly #events = new Emitter<Record<string, undefined>>();
-  readonly #movable = new Set<Movable>();
+  readonly #placeable = new Set<Placeable>();
   readonly #stops: (() => void)[];
   #map: SharedMap | undefined;
   #wishes: SharedMap | undefined;
   #stopRenewing: () => void = () => {};
   #opening: Promise<void> | undefined;
   #stopTimer: (() => void) | undefined;
+  /** Of this turn of the event loop: what happens in the cluster is looked at by every server. */
+  #plan: ReadonlyMap<string, { readonly server: OpenServer; readonly order: readonly string[] }> | undefined;
   #closed = false;
 
   constructor({ cluster, clock, leaseMs, shutdownMs }: ClusteredServersOptions) {
@@ -135,10 +140,22 @@ export class ClusteredServers {
     this.#events.emit(token, undefined);
   }
 
+  /** The order in which nodes try for a slot of this server. */
+  claimOrder(server: OpenServer): readonly string[] {
+    const known = this.#plan?.get(server.token);
+    // Of others an older state does: who gets a slot is up to the leases.
+    if (known !== undefined && isDeepStrictEqual(known.server, server)) return known.order;
+    if (this.#plan === undefined) setImmediate(() => (this.#plan = undefined));
+    const open = [...this.#placeable].flatMap((each) => each.openServer() ?? []);
+    const orders = planClaims(this.#loads()[1], open);
+    this.#plan = new Map(open.map((each) => [each.token, { server: each, order: orders.get(each.token) ?? [] }]));
+    return orders.get(server.token) ?? [];
+  }
+
   /** The returned function takes it out. */
-  add(movable: Movable): () => void {
-    this.#movable.add(movable);
-    return () => this.#movable.delete(movable);
+  add(placeable: Placeable): () => void {
+    this.#placeable.add(placeable);
+    return () => this.#placeable.delete(placeable);
   }
 
   close(): void {
@@ -213,7 +230,7 @@ export class ClusteredServers {
   async #balance(): Promise<void> {
     const nodes = lessLoadedNodes(...this.#loads());
     if (nodes.length === 0 || !this.cluster.isUp) return;
-    for (const movable of this.#movable) if (await movable.moveTo(nodes)) return;
+    for (const placeable of this.#placeable) if (await placeable.moveTo(nodes)) return;
   }
 
   #loads(): [string, Map<string, number>] {

@@ -32,6 +32,7 @@ export class LocalServer {
   #stopListening: () => void;
   readonly #calls = new InFlight();
   #lastUse: number;
+  #wasUsed = false;
   #killed = false;
 
   constructor(spec: ServerSpec, deps: ConnectionDeps) {
@@ -63,6 +64,11 @@ export class LocalServer {
     return specDigest(this.#connection.spec);
   }
 
+  /** Nothing was ever run on it, so that it has nothing in memory to lose. */
+  get isUntouched(): boolean {
+    return !this.#wasUsed;
+  }
+
   /** It has no subscriptions and no isolated connections, and nothing ran for this long. */
   isUnusedFor(ms: number): boolean {
     const { users, sessions } = this.#connection.info();
@@ -71,6 +77,7 @@ export class LocalServer {
   }
 
   async run(use: Use, context: UseContext): Promise<Result> {
+    this.#wasUsed = true;
     this.#calls.start();
     try {
       const result = await this.#connection.run(use, context);
@@ -170,7 +177,7 @@ export class LocalServer {
 
 /** The state of a connection that had no listener so far. */
 function stateOf(connection: ServerConnection): ServerState {
-  const { state, connectedAt, lastError, hint, problem } = connection.info();
+  const { state, connectedAt, lastError, hint, problem, attempts } = connection.info();
   const reason = lastError ?? "it did not become ready";
   const why = { reason, hint, problem };
   switch (state) {
@@ -179,10 +186,10 @@ function stateOf(connection: ServerConnection): ServerState {
     case "degraded":
       return { kind: state, since: Date.parse(connectedAt ?? ""), missedPings: 1, reason };
     case "failed":
-      return { kind: state, ...why };
+      return { kind: state, ...why, attempts };
     case "restarting": {
-      const { attempt = 1, nextAt = "" } = connection.info().restart ?? {};
-      return { kind: state, attempt, nextAt: Date.parse(nextAt), ...why };
+      const { attempt = 1, nextAt = "", delayMs = 0 } = connection.info().restart ?? {};
+      return { kind: state, attempt, nextAt: Date.parse(nextAt), delayMs, ...why };
     }
     default:
       return { kind: state };

@@ -6,16 +6,7 @@ import type { ConnectionDeps } from "../connection-deps.ts";
 import type { ClusteredServers, ReportedFailure } from "./clustered-servers.ts";
 import { LocalReplica, ReplicaHost } from "./replica-host.ts";
 import { LocalServer } from "./local-server.ts";
-import {
-  type ClaimTurn,
-  claimTurn,
-  isUp,
-  leaseKey,
-  rankNodes,
-  type Replica,
-  serverCounts,
-  specDigest,
-} from "./replica.ts";
+import { type ClaimTurn, claimTurn, isUp, leaseKey, type OpenServer, type Replica, specDigest } from "./replica.ts";
 import { RemoteReplicas } from "./remote-replicas.ts";
 
 export interface ReplicaSetOptions {
@@ -37,6 +28,8 @@ const CLAIM_TURN_MS = 300;
 const CLAIM_AGAIN_MS = 500;
 /** A program that moves loses what it has in memory: it must have been idle for this many leases. */
 const MIN_IDLE_LEASES = 15;
+/** One that was never used has nothing to lose. */
+const MIN_UNTOUCHED_LEASES = 1;
 
 interface LocalFailure extends Omit<ReportedFailure, "node"> {
   readonly at: number;
@@ -162,7 +155,9 @@ export class ReplicaSet {
     const { leaseMs, candidates } = this.#options.shared;
     const able = this.#idle(candidates.thatRun(specDigest(this.#options.spec())));
     const takers = nodes.filter((node) => able.includes(node) && !this.#declined.has(node));
-    if (host === undefined || takers.length === 0 || !host.server.isUnusedFor(leaseMs * MIN_IDLE_LEASES)) return false;
+    if (host === undefined || takers.length === 0) return false;
+    const minLeases = host.server.isUntouched ? MIN_UNTOUCHED_LEASES : MIN_IDLE_LEASES;
+    if (!host.server.isUnusedFor(leaseMs * minLeases)) return false;
     this.#offeredTo = takers;
     await this.#handOver(host, { drainMs: 0 });
     return true;
@@ -247,17 +242,24 @@ export class ReplicaSet {
     return nodes.filter((node) => !busy.has(node));
   }
 
+  openServer(): OpenServer | undefined {
+    const { shared, token, isWanted } = this.#options;
+    const slots = this.#closed || !isWanted() ? 0 : this.#openSlots().length;
+    if (slots === 0) return undefined;
+    const here = this.#mayHost ? [shared.cluster.node.id] : [];
+    return { token, slots, nodes: [...here, ...this.#others()] };
+  }
+
+  get #mayHost(): boolean {
+    return this.#ending === undefined && this.#host === undefined && this.#failure === undefined;
+  }
+
   /** Undefined where this node is to take none now. */
   #nextClaim(): ClaimTurn | undefined {
-    const { shared, token, isWanted } = this.#options;
+    const { shared } = this.#options;
     const { cluster } = shared;
-    const mayHost = !this.#closed && isWanted() && cluster.isUp && this.#ending === undefined;
-    if (!mayHost || this.#host !== undefined || this.#failure !== undefined) return undefined;
-    const open = this.#openSlots();
-    if (open.length === 0) return undefined;
-    const self = cluster.node.id;
-    const load = serverCounts([self, ...this.#others()], cluster.leases.all().values());
-    return claimTurn(self, rankNodes(load, token), open);
+    const server = cluster.isUp && this.#mayHost ? this.openServer() : undefined;
+    return server && claimTurn(cluster.node.id, shared.claimOrder(server), this.#openSlots());
   }
 
   #scheduleClaim(): void {
@@ -269,7 +271,9 @@ export class ReplicaSet {
     }
     this.#cancelClaim ??= this.#clock.after(turn.after * CLAIM_TURN_MS, () => {
       this.#cancelClaim = undefined;
-      void this.#claim();
+      // With what is known by now, others may come first after all.
+      if ((this.#nextClaim()?.after ?? 0) > turn.after) this.#scheduleClaim();
+      else void this.#claim();
     });
   }
 

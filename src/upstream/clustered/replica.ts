@@ -103,6 +103,30 @@ export function rankNodes(load: ReadonlyMap<string, number>, token: string): str
   );
 }
 
+/** A server that runs on fewer nodes than it should. */
+export interface OpenServer {
+  readonly token: string;
+  /** How many of its slots no one holds. */
+  readonly slots: number;
+  /** The nodes that may take one. */
+  readonly nodes: readonly string[];
+}
+
+/**
+ * The order in which nodes try for each open server. They are placed one after the other, each with those before it counted, so
+ * that servers that start together are spread evenly; each node comes to the same plan by itself.
+ */
+export function planClaims(load: ReadonlyMap<string, number>, open: readonly OpenServer[]): Map<string, string[]> {
+  const counts = new Map(load);
+  const plan = new Map<string, string[]>();
+  for (const { token, slots, nodes } of open.toSorted((one, other) => (one.token < other.token ? -1 : 1))) {
+    const order = rankNodes(new Map(nodes.map((node) => [node, counts.get(node) ?? 0])), token);
+    for (const node of order.slice(0, slots)) counts.set(node, (counts.get(node) ?? 0) + 1);
+    plan.set(token, order);
+  }
+  return plan;
+}
+
 export interface ClaimTurn {
   readonly slot: number;
   /** How many others may try for it first. */

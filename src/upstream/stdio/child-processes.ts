@@ -7,8 +7,9 @@ import { statSync } from "node:fs";
 import { constants } from "node:os";
 import { Writable } from "node:stream";
 import { basename } from "node:path";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { ToolcribError } from "../../model/errors.ts";
-import { type ProcessTable, systemProcessTable } from "./process-table.ts";
+import { type ProcessFacts, type ProcessTable, systemProcessTable } from "./process-table.ts";
 import { type NewChild, PidRecords } from "./pid-records.ts";
 import { notSent } from "../wire.ts";
 
@@ -99,8 +100,9 @@ export function trackChild(child: ChildProcess, pids: PidRecords, program: Omit<
   return {
     warning: pid === undefined ? null : pids.add({ pid, ...program }),
     async end(options) {
-      const isGone = await endChild(child, options);
+      const isGroupGone = await endChild(child, options);
       untrack();
+      const isGone = (await endMarked(program.mark, options)) && isGroupGone;
       // What could not be killed stays in the record: the next start tries again.
       if (isGone && pid !== undefined) pids.remove(pid);
       // A pipe that a stray process still holds would keep this process alive.
@@ -148,6 +150,41 @@ async function endChild(child: ChildProcess, options: EndOptions): Promise<boole
   signalGroup(pgid, "SIGKILL");
   const killed = performance.now();
   return waitUntil(isGone, () => MAX_KILL_WAIT_MS - (performance.now() - killed), child);
+}
+
+const STRAY_TERM_MS = 500;
+
+/** Ends what a child started in groups or sessions of its own, which signals to its group do not reach. Resolves with whether all is gone. */
+async function endMarked(mark: string | undefined, { graceMs }: EndOptions): Promise<boolean> {
+  if (mark === undefined || table === null) return true;
+  const grace = Math.min(STRAY_TERM_MS, typeof graceMs === "number" ? graceMs : graceMs());
+  // A second round for what was started between the search and the signal.
+  for (const signal of ["SIGTERM", "SIGKILL", "SIGKILL"] as const) {
+    const strays = ((await findMarked(table)).get(mark) ?? []).filter(({ pid }) => pid !== process.pid);
+    if (strays.length === 0) return true;
+    for (const { pid } of strays) {
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // Gone meanwhile, or of another user: then it stays in the record.
+      }
+    }
+    const isLeft = ({ pid, startTime }: ProcessFacts): boolean => table.find(pid)?.startTime === startTime;
+    const waitMs = signal === "SIGTERM" ? grace : MAX_KILL_WAIT_MS;
+    for (let waited = 0; waited < waitMs && strays.some(isLeft); waited += POLL_MS) await sleep(POLL_MS);
+  }
+  return ((await findMarked(table)).get(mark) ?? []).length === 0;
+}
+
+let search: Promise<ReturnType<ProcessTable["marked"]>> | null = null;
+
+/** One look at all processes for all children that end in the same turn: a hub that closes may have thirty. */
+function findMarked(processes: ProcessTable): Promise<ReturnType<ProcessTable["marked"]>> {
+  search ??= nextTurn().then(() => {
+    search = null;
+    return processes.marked();
+  });
+  return search;
 }
 
 /** Its timer keeps the process alive on purpose: `await close()` must come back. */

@@ -16,6 +16,8 @@ export interface NewChild {
   /** As it was started; what the process itself shows is added to it. */
   readonly command: string;
   readonly args: readonly string[];
+  /** The value of MARK_VARIABLE that it was started with. */
+  readonly mark?: string | undefined;
 }
 
 export class PidRecords {
@@ -46,10 +48,10 @@ export class PidRecords {
   add(child: NewChild): string | null {
     const facts = this.#table?.find(child.pid) ?? null;
     if (facts === null) return null;
-    const { pid, serverId, command, args } = child;
+    const { pid, serverId, command, args, mark } = child;
     const { pgid, startTime } = facts;
     const words = commandWords(command, ...args, facts.command);
-    this.#children.set(pid, { pid, pgid, startTime, serverId, program: basename(command), words, members: [] });
+    this.#children.set(pid, { pid, pgid, startTime, serverId, program: basename(command), words, members: [], mark });
     return this.#save();
   }
 
@@ -181,7 +183,8 @@ async function endOrphan(child: ChildRecord, table: ProcessTable): Promise<Reape
   const signal = (name: NodeJS.Signals): void => {
     const now = findSurvivors(child, table);
     if (now === null) return;
-    for (const target of now.pgid === null ? now.pids : [-now.pgid]) sendSignal(target, name);
+    if (now.pgid !== null) sendSignal(-now.pgid, name);
+    for (const pid of now.pids) sendSignal(pid, name);
   };
   const gone = async (waitMs: number): Promise<boolean> => {
     const members = (): number => found.pids.filter((pid) => table.find(pid) !== null).length + groupSize();
@@ -208,7 +211,7 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** To be ended: a whole group that is proven ours, or single processes. */
+/** To be ended: a whole group that is proven ours, and single processes, in it or not. */
 interface Survivors {
   readonly pgid: number | null;
   readonly pids: readonly number[];
@@ -216,18 +219,24 @@ interface Survivors {
 
 /** The living processes of a recorded child. When in doubt, none: an orphan left is better than a stranger killed. */
 export function findSurvivors(child: ChildRecord, table: ProcessTable): Survivors | null {
+  const marked = (child.mark === undefined ? [] : (table.marked().get(child.mark) ?? []))
+    .map(({ pid }) => pid)
+    .filter((pid) => pid !== process.pid);
   const leader = table.find(child.pid);
   if (leader !== null) {
     const ours =
       leader.startTime === child.startTime &&
       leader.pgid === child.pgid &&
       haveCommonWord(child.words.all, commandWords(leader.command).all);
-    return ours ? { pgid: child.pgid, pids: [leader.pid] } : null;
+    if (ours) return { pgid: child.pgid, pids: [...new Set([leader.pid, ...marked])] };
+    return marked.length === 0 ? null : { pgid: null, pids: marked };
   }
   const group = table.group(child.pgid);
   const isKnown = (member: ProcessFacts): boolean =>
+    marked.includes(member.pid) ||
     child.members.some(({ pid, startTime }) => member.pid === pid && member.startTime === startTime);
-  if (group.some(isKnown)) return { pgid: child.pgid, pids: group.map(({ pid }) => pid) };
+  if (group.some(isKnown)) return { pgid: child.pgid, pids: [...new Set([...group.map(({ pid }) => pid), ...marked])] };
+  if (marked.length > 0) return { pgid: null, pids: marked };
   // The leader is gone and no known process is left. Its group id may have been reused, so each process must look ours.
   const likely = group.filter(
     (member) =>
@@ -267,6 +276,7 @@ const ChildRecordSchema = ProcessMarkSchema.extend({
   words: CommandWordsSchema,
   /** Other processes seen in its group: while one of them lives, the group id cannot have passed to a stranger. */
   members: z.array(ProcessMarkSchema),
+  mark: z.string().min(16).optional(),
   // Always a group of the child's own; any other could belong to a stranger.
 }).refine(({ pid, pgid }) => pid === pgid);
 

@@ -25,7 +25,12 @@ export interface ProcessTable {
   children(pid: number): number[];
   /** The process's direct children, and theirs, as far as they are in its group. */
   descendants(pid: number): ProcessFacts[];
+  /** Those that were started with a mark in their environment, by mark. Empty where the system does not show it. */
+  marked(): ReadonlyMap<string, readonly ProcessFacts[]>;
 }
+
+/** A variable that each start of a server has a random value of: everything it starts inherits it, in whatever group and session. */
+export const MARK_VARIABLE = "TOOLCRIB_SERVER_RUN";
 
 /** Null where the system offers no start times that we can read. */
 export function systemProcessTable(platform: NodeJS.Platform = process.platform): ProcessTable | null {
@@ -63,7 +68,24 @@ function linuxTable(): ProcessTable {
       }
       return found;
     },
+    marked() {
+      const found = new Map<string, ProcessFacts[]>();
+      for (const name of readdirSync("/proc")) {
+        const mark = /^\d+$/.test(name) ? markOf(readProc(`${name}/environ`) ?? "") : null;
+        const facts = mark === null ? null : find(Number(name));
+        if (mark !== null && facts !== null) found.set(mark, [...(found.get(mark) ?? []), facts]);
+      }
+      return found;
+    },
   };
+}
+
+function markOf(environment: string): string | null {
+  const name = `${MARK_VARIABLE}=`;
+  const at = environment.startsWith(name) ? 0 : environment.indexOf(`\0${name}`) + 1;
+  if (at === 0 && !environment.startsWith(name)) return null;
+  const end = environment.indexOf("\0", at);
+  return environment.slice(at + name.length, end === -1 ? undefined : end);
 }
 
 /** Each thread has its own: programs with several start children from any of them. */
@@ -116,6 +138,7 @@ function psTable(): ProcessTable {
     group: (pgid) => runPs(["-ax"]).filter((facts) => facts.pgid === pgid),
     children: (pid) => runPs(["-ax"]).flatMap((facts) => (facts.pgid === pid && facts.pid !== pid ? [facts.pid] : [])),
     descendants: (pid) => runPs(["-ax"]).filter((facts) => facts.pgid === pid && facts.pid !== pid),
+    marked: () => new Map(),
   };
 }
 

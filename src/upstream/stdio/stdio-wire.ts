@@ -5,6 +5,7 @@
  * never initialise again after a lost HTTP session, drop fields they do not know, and cost several times a plain pipe.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { win32 } from "node:path";
 import { type Clock, systemClock } from "../../base/clock.ts";
@@ -25,6 +26,7 @@ import { startError, trackChild, type TrackedChild, workingFolderError, writeToP
 import { LineSplitter, LineWriter } from "./line-framing.ts";
 import { registryFailure, RunnerWatch, type StartedRunner } from "./package-runner.ts";
 import type { PidRecords } from "./pid-records.ts";
+import { MARK_VARIABLE } from "./process-table.ts";
 import { StderrTail } from "./stderr-log.ts";
 import { environmentValue, findProgram } from "../../base/programs.ts";
 
@@ -62,6 +64,8 @@ const MAX_LINE_BYTES = 64 * 1024 * 1024;
 const CLOSE_GRACE_MS = 5000;
 /** From the end of its input to SIGTERM. Many servers never end by themselves, and a single command waits for them. */
 const STDIN_GRACE_MS = 500;
+/** From SIGTERM to SIGKILL for what a server left behind when it ended by itself: no one is left who uses it. */
+const REST_GRACE_MS = 500;
 /** How long output written just before an exit may take to arrive; a grandchild may hold the pipes open for ever. */
 const MAX_DRAIN_MS = 250;
 const MAX_REASON_LINES = 8;
@@ -175,11 +179,12 @@ export class StdioWire implements Wire {
     const { command, args, env, cwd, fds = [], withheld = [] } = launch;
     const windows = process.platform === "win32";
     const covered = withholdDescriptors(withheld, FIRST_PIPE + fds.length);
+    const mark = randomBytes(12).toString("hex");
     try {
       const start = windows ? windowsCommand(command, args, env) : { file: command, args, verbatim: false };
       const child = spawn(start.file, start.args, {
         cwd,
-        env: { ...env },
+        env: { ...env, [MARK_VARIABLE]: mark },
         stdio: ["pipe", "pipe", "pipe", ...fds.map(() => "pipe" as const), ...covered.stdio],
         // A group of its own, so that everything the server starts can be ended with it. On Windows it would only open a window.
         detached: !windows,
@@ -188,7 +193,8 @@ export class StdioWire implements Wire {
         // The first three are pipes.
       }) as ChildProcessWithoutNullStreams;
       // With the words of the program, not of the launcher, which may become it.
-      this.#tracked = trackChild(child, pids, { serverId, command: this.#options.command, args: this.#options.args });
+      const program = { command: this.#options.command, args: this.#options.args };
+      this.#tracked = trackChild(child, pids, { serverId, ...program, mark });
       this.#warn(this.#tracked.warning);
       for (const [index, bytes] of fds.entries()) writeToPipe(child.stdio[FIRST_PIPE + index], bytes);
       return child;
@@ -321,7 +327,9 @@ export class StdioWire implements Wire {
     const launch = this.#launch;
     const pid = this.#child?.pid;
     const ask = pid === undefined || launch.stop === undefined ? undefined : async () => launch.stop?.(pid);
-    await this.#tracked?.end({ graceMs: this.#graceMs, stdinMs, ask });
+    const hasExited = this.#child !== undefined && (this.#child.exitCode !== null || this.#child.signalCode !== null);
+    const limit = hasExited && ask === undefined ? REST_GRACE_MS : Infinity;
+    await this.#tracked?.end({ graceMs: () => Math.min(limit, this.#graceMs()), stdinMs, ask });
     await launch.cleanUp?.();
   }
 

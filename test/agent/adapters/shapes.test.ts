@@ -131,7 +131,7 @@ describe("[agent-08b] Anthropic's shapes", () => {
 });
 
 describe("[agent-08b] the AgentTool of pi and OpenClaw", () => {
-  it("has a label, takes updates, gives text and images with details, and throws errors", async () => {
+  it("[whole-14d] has a label, takes updates, gives text and images with details, and failures as results", async () => {
     const [add, draw, fail] = toAgentTools(tools);
     expect(add).toMatchObject({ name: "add", label: "Add", parameters: { type: "object" } });
     expect(draw?.label).toBe("draw");
@@ -142,6 +142,9 @@ describe("[agent-08b] the AgentTool of pi and OpenClaw", () => {
     const drawn = await draw?.execute("2", {});
     expect(drawn?.content.map(({ type }) => type)).toEqual(["text", "image", "text"]);
     expect(drawn?.details).toEqual({});
-    await expect(fail?.execute("3", {})).rejects.toThrow("disk full");
+    expect(await fail?.execute("3", {})).toMatchObject({
+      content: [{ type: "text", text: "disk full" }],
+      isError: true,
+    });
   });
 });

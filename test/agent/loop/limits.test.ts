@@ -35,7 +35,7 @@ describe("[agent-04b] calls of one answer", () => {
     expect(most).toBe(2);
   });
 
-  it("wait for what others have under way, and no longer than the run", async () => {
+  it("[whole-12c] wait for what others have under way, and say so, and no longer than the run", async () => {
     const { hub } = stage;
     stage.ran.splice(0);
     const holding = [1, 2].map(() => hub.call({ name: "hold", arguments: {} }));
@@ -50,6 +50,10 @@ describe("[agent-04b] calls of one answer", () => {
     // The answer is there, and what is timed now is the wait of the call.
     while (!statesOf(events).includes("slow running") || clock.pending === 0) await settle();
     expect(stage.ran).not.toContain("slow");
+    const message = expect.stringMatching(/^Waiting 1 s\. Limit reached: .*limits\.concurrency is 2/) as string;
+    expect(callsOf(events)).toContainEqual(
+      expect.objectContaining({ state: "pending", progress: { progress: 0, message } }),
+    );
     release();
     await Promise.race(holding);
     await clock.advance(1000);

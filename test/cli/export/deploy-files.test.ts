@@ -1,6 +1,8 @@
-import { readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 
 const root = join(import.meta.dirname, "../../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -31,3 +33,44 @@ it.each(["deploy/nginx.conf", "docs/scale.md"])(
     }
   },
 );
+
+function folder(): string {
+  const dir = mkdtempSync(join(tmpdir(), "toolcrib-deploy-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** Whether a program is here; says so if not. */
+function has(program: string, ...args: string[]): boolean {
+  const isHere = spawnSync(program, args).error === undefined;
+  if (!isHere) console.warn(`Not tested here: deploy files with ${program}: it is not installed`);
+  return isHere;
+}
+
+it("[joy-18a] nginx accepts the config", () => {
+  if (!has("nginx", "-v") || !has("openssl", "version")) return;
+  const dir = folder();
+  const [key, certificate] = [join(dir, "key.pem"), join(dir, "cert.pem")];
+  const subject = ["-subj", "/CN=tools.example.com", "-days", "1", "-keyout", key, "-out", certificate];
+  expect(spawnSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject]).status).toBe(0);
+  // The test of a config opens its ports and makes its folders.
+  const site = read("deploy/nginx.conf")
+    .replace("listen 443 ", `listen unix:${join(dir, "socket")} `)
+    .replace(/ssl_certificate .*;/, `ssl_certificate ${certificate};`)
+    .replace(/ssl_certificate_key .*;/, `ssl_certificate_key ${key};`);
+  const file = join(dir, "nginx.conf");
+  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${dir}/${name};`);
+  const http = ["access_log off;", ...paths, site].join("\n");
+  writeFileSync(file, `pid ${dir}/pid;\nerror_log stderr;\nevents {}\nhttp {\n${http}\n}\n`);
+  const { status, stderr } = spawnSync("nginx", ["-t", "-p", dir, "-c", file], { encoding: "utf8" });
+  expect(stderr).toContain("syntax is ok");
+  expect([status, stderr]).toEqual([0, expect.stringContaining("test is successful")]);
+});
+
+it("[joy-18a] systemd accepts the unit", () => {
+  if (!has("systemd-analyze", "--version")) return;
+  const unit = join(folder(), "toolcrib.service");
+  writeFileSync(unit, read("deploy/toolcrib.service").replace("/usr/bin/toolcrib", process.execPath));
+  const { status, stderr } = spawnSync("systemd-analyze", ["verify", unit], { encoding: "utf8" });
+  expect([status, stderr.split("\n").filter((line) => line.includes("toolcrib.service"))]).toEqual([0, []]);
+});

@@ -18,6 +18,7 @@ const CONNECT_TIMEOUT_MS = 1000;
 
 export class Balancer {
   readonly #backends: readonly Backend[];
+  readonly #asksReadiness: boolean;
   readonly #ready = new Set<string>();
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -26,8 +27,9 @@ export class Balancer {
   /** How many requests each node got. */
   readonly counts = new Map<string, number>();
 
-  private constructor(backends: readonly Backend[]) {
+  private constructor(backends: readonly Backend[], asksReadiness: boolean) {
     this.#backends = backends;
+    this.#asksReadiness = asksReadiness;
     this.#server = createServer((incoming, outgoing) => void this.#pass(incoming, outgoing));
     this.#server.on("connection", (socket) => {
       this.#sockets.add(socket);
@@ -35,8 +37,9 @@ export class Balancer {
     });
   }
 
-  static async open(backends: readonly Backend[]): Promise<Balancer> {
-    const balancer = new Balancer(backends);
+  /** @param asksReadiness False for one that turns away from a node only when it refuses connections, as the open-source nginx. */
+  static async open(backends: readonly Backend[], { asksReadiness = true } = {}): Promise<Balancer> {
+    const balancer = new Balancer(backends, asksReadiness);
     await new Promise<void>((resolve) => balancer.#server.listen(0, "127.0.0.1", resolve));
     const look = async (): Promise<void> => {
       await Promise.all(backends.map((backend) => balancer.#look(backend)));
@@ -71,7 +74,7 @@ export class Balancer {
 
   async #pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const running = this.#backends.filter(({ port }) => port !== undefined);
-    const ready = running.filter(({ name }) => this.#ready.has(name));
+    const ready = this.#asksReadiness ? running.filter(({ name }) => this.#ready.has(name)) : [];
     const choice = ready.length > 0 ? ready : running;
     this.#turn += 1;
     for (let tried = 0; tried < choice.length; tried += 1) {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { descendantsOf } from "../../../bench/processes.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
-import { MAIN } from "../../support/main-program.ts";
+import { MAIN, PATIENT } from "../../support/main-program.ts";
 import type { Backend } from "./balancer.ts";
 import type { Link } from "./link.ts";
 
@@ -80,6 +80,7 @@ export class NodeProcess implements Backend {
           PATH: process.env["PATH"] ?? "",
           ...this.#options.env,
           HOME: this.dir,
+          ...PATIENT,
           TOOLCRIB_HOME: join(this.dir, "home"),
         },
         stdio: ["ignore", "pipe", "pipe"],

@@ -82,8 +82,7 @@ describe("[gate-11a] the listener's life", () => {
     const running = (await there.open()).send("GET /long HTTP/1.1", "Host: localhost", "", "");
     const endless = (await there.open()).send("GET /long?forever HTTP/1.1", "Host: localhost", "", "");
     await Promise.all([running.until(/begun/), endless.until(/begun/)]);
-    there.listener.stopAccepting();
-    there.listener.stopAccepting();
+    await Promise.all([there.listener.stopAccepting(), there.listener.stopAccepting()]);
     await expect(there.ask("/healthz")).rejects.toMatchObject({ code: "ECONNREFUSED" });
     finish.resolve();
     await running.until(/done/);
@@ -94,9 +93,45 @@ describe("[gate-11a] the listener's life", () => {
     await running.ended();
   });
 
+  it("[whole-40a] a connection that was made before may bring its first request after", async () => {
+    const there = await place();
+    const [fresh, begun, silent] = await Promise.all([there.open(), there.open(), there.open()]);
+    begun.send("GET /healthz HTTP/1.1", "");
+    await expect.poll(() => there.ask("/healthz").then(({ status }) => status)).toBe(200);
+    let isOver = false;
+    const stopped = there.listener.stopAccepting().then(() => (isOver = true));
+    await expect.poll(() => there.ask("/healthz").catch(() => "refused")).toBe("refused");
+    expect(isOver).toBe(false);
+    fresh.send("GET /healthz HTTP/1.1", "Host: localhost", "", "");
+    begun.send("Host: localhost", "", "");
+    for (const each of [fresh, begun]) {
+      const answer = await each.ended();
+      expect(answer).toContain("200 OK");
+      expect(answer).toContain("Connection: close");
+    }
+    // A connection that brings nothing holds nobody up for long.
+    await stopped;
+    await there.listener.close();
+    expect(await silent.ended()).toBe("");
+  });
+
+  it("[whole-40a] what is written is read to its end before connections are closed", async () => {
+    const text = "x".repeat(5_000_000);
+    const answered = Promise.withResolvers<void>();
+    const handle: HttpRoute["handle"] = ({ response }) => {
+      response.end(text);
+      answered.resolve();
+    };
+    const there = await place({}, { routes: [{ path: "/large", access: "read", handle }] });
+    const reading = there.ask("/large");
+    await answered.promise;
+    await there.listener.close();
+    expect((await reading).text).toHaveLength(text.length);
+  });
+
   it("close without anything open, and after everything ended by itself, resolves", async () => {
     const there = await place();
-    there.listener.stopAccepting();
+    void there.listener.stopAccepting();
     await expect.poll(() => there.ask("/healthz").catch(() => "gone")).toBe("gone");
     await expect(there.listener.close()).resolves.toBeUndefined();
     await expect((await place()).listener.close()).resolves.toBeUndefined();

@@ -73,8 +73,8 @@ export class LegacyClient {
 
   readonly #sink: MessageSink = { send: (message) => this.#receive(decode(message)) };
 
-  async initialize(capabilities: JsonObject = {}, protocolVersion = "2025-11-25"): Promise<JsonObject> {
-    const clientInfo = { name: "test", version: "1" };
+  async initialize(capabilities: JsonObject = {}, protocolVersion = "2025-11-25", name = "test"): Promise<JsonObject> {
+    const clientInfo = { name, version: "1" };
     const { result } = await this.request("initialize", { protocolVersion, capabilities, clientInfo });
     this.session.notify({ jsonrpc: "2.0", method: "notifications/initialized" });
     return result ?? {};

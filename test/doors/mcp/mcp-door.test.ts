@@ -45,6 +45,35 @@ describe("[gate-02e] in-process tools", () => {
     });
   });
 
+  it("[whole-07b] lists a tool of the program's own without a root union, and calls it as before", async () => {
+    const find = {
+      ...echo,
+      name: "find",
+      parameters: {
+        oneOf: [
+          { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
+          { type: "object", properties: { email: { type: "string" } }, required: ["email"] },
+        ],
+      },
+      execute: async (_id: string, params: object) => ({
+        content: [{ type: "text" as const, text: JSON.stringify(params) }],
+      }),
+    };
+    const { door } = await doorOn({}, { registry: registryWith(find) });
+    const client = new LegacyClient(door);
+    await client.initialize();
+    const { result } = await client.request("tools/list");
+    const text = { type: "string" };
+    expect(result?.["tools"]).toMatchObject([
+      { name: "find", inputSchema: { type: "object", properties: { id: text, email: text } } },
+    ]);
+    expect(JSON.stringify(result)).not.toContain("oneOf");
+    const called = await client.request("tools/call", { name: "find", arguments: { email: "a@b.example" } });
+    expect(JSON.stringify(called.result)).toContain("a@b.example");
+    const wrong = await client.request("tools/call", { name: "find", arguments: {} });
+    expect(JSON.stringify(wrong)).toMatch(/isError":true|error/);
+  });
+
   it("report updates as progress under the client's own token, before the answer", async () => {
     const slow = {
       name: "slow",
@@ -172,10 +201,9 @@ describe("the handshake", () => {
     const handshake = client.request("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo });
     client.session.notify({ jsonrpc: "2.0", method: "notifications/initialized" });
     const second = await client.request("initialize", {});
-    const { result } = await client.request("tools/list");
     expect((await handshake).result).toMatchObject({ protocolVersion: "2025-11-25" });
     expect(second.error?.code).toBe(-32600);
-    expect(JSON.stringify(result)).toContain("e__echo");
+    await eventually(async () => toolNames((await client.request("tools/list")).result).includes("e__echo"));
     registry.register({ ...echo, name: "later" });
     await eventually(() => client.noticed("notifications/tools/list_changed")[0]);
   });
@@ -389,6 +417,77 @@ describe("[gate-05b] parts of the catalog", () => {
     expect(door.toolDefinition(origin, "echo")?.name).toBe("echo");
     // Rules and records are about public names.
     expect(called.filter((name) => name.endsWith("echo"))).toEqual(["two__echo", "two__echo", "two__echo"]);
+  });
+});
+
+describe("[whole-30a] names for a client that puts its own before them", () => {
+  const LONG = `read_${"x".repeat(55)}`;
+  const opened = async () =>
+    doorOn(
+      { mcpServers: { one: everything(), ["server-with-a-name-of-some-length"]: everything() } },
+      { registry: registryWith({ ...echo, name: LONG }, { ...echo, name: `${LONG}y` }) },
+    );
+  const listed = async (client: LegacyClient): Promise<string[]> =>
+    ((await client.request("tools/list")).result?.["tools"] as { name: string }[]).map(({ name }) => name);
+
+  it.each([
+    ["opencode", "toolcrib_"],
+    ["kilo", "toolcrib_"],
+    ["goose-cli", "toolcrib__"],
+    ["claude-code", "mcp__toolcrib__"],
+    ["codex-mcp-client", "mcp__toolcrib__"],
+    ["gemini-cli-mcp-client", "mcp_toolcrib_"],
+    ["qwen-code", "mcp__toolcrib__"],
+    ["grok-shell", "toolcrib__"],
+  ])("%s: at most 64 characters in all, each name is a tool, and short ones stay", async (client, prefix) => {
+    const { door, hub } = await opened();
+    const legacy = new LegacyClient(door);
+    await legacy.initialize({}, undefined, client);
+    const names = await listed(legacy);
+    expect(names).toHaveLength(hub.view(hub.session).tools.length);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.filter((name) => `${prefix}${name}`.length > 64)).toEqual([]);
+    const short = client.startsWith("grok") ? "one-echo" : "one__echo";
+    expect(names).toContain(short);
+    const called: string[] = [];
+    hub.on("call", ({ name }) => void called.push(name));
+    const long = names.filter((name) => name.startsWith("read_"));
+    expect(long).toHaveLength(2);
+    for (const name of [short, ...long, LONG]) {
+      const { result } = await legacy.request("tools/call", { name, arguments: { message: "hi" } });
+      expect(result, name).toBeDefined();
+    }
+    // Rules and records are about public names.
+    expect(called.toSorted()).toEqual(["one__echo", LONG, LONG, `${LONG}y`].toSorted());
+  });
+
+  it("Grok gets no second `__`, in both eras", async () => {
+    const { door } = await opened();
+    const legacy = new LegacyClient(door);
+    await legacy.initialize({}, undefined, "grok");
+    expect((await listed(legacy)).filter((name) => name.includes("__"))).toEqual([]);
+    const modern = new ModernClient(door);
+    const meta = { "io.modelcontextprotocol/clientInfo": { name: "grok", version: "1" } };
+    const answer = await modern.request("tools/list", {}, { meta });
+    expect(JSON.stringify(answer?.result)).not.toContain('"name":"one__');
+    const call = { name: "one-echo", arguments: { message: "hi" } };
+    expect(JSON.stringify((await modern.request("tools/call", call, { meta }))?.result)).toContain("hi");
+  });
+
+  it("others see public names", async () => {
+    const { door, hub } = await opened();
+    const legacy = new LegacyClient(door);
+    await legacy.initialize();
+    expect(await listed(legacy)).toEqual(hub.view(hub.session).tools.map(({ name }) => name));
+  });
+
+  it("of one server alone have room for its id", async () => {
+    const { door } = await opened();
+    const legacy = new LegacyClient(door, { origin: { scope: { servers: ["server-with-a-name-of-some-length"] } } });
+    await legacy.initialize({}, undefined, "claude-code");
+    const names = await listed(legacy);
+    expect(names).toContain("echo");
+    expect(names.filter((name) => `mcp__server-with-a-name-of-some-length__${name}`.length > 64)).toEqual([]);
   });
 });
 

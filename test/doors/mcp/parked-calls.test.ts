@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { ParkedCalls, ParkableCall } from "../../../src/doors/mcp/parked-calls.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
@@ -6,6 +7,8 @@ import { everything } from "../../support/servers.ts";
 import { doorOn, guest, LegacyClient, ModernClient, type Answer } from "./door-bench.ts";
 import { eventually } from "../../support/eventually.ts";
 
+/** Who reads a form before they refuse takes longer than a second. */
+const A_PERSON_MS = 1100;
 const SAMPLE = { name: "e__trigger-sampling-request", arguments: { prompt: "Say hi", maxTokens: 5 } };
 const SAMPLED = { role: "assistant", model: "m", content: { type: "text", text: "hi there" } };
 const canSample = { capabilities: { sampling: {} } };
@@ -219,7 +222,7 @@ describe("[gate-10a] a call that needs a yes", () => {
     const forms: string[] = [];
     const serve = (_method: string, params: JsonObject): JsonObject => {
       forms.push(String(params["message"]));
-      return { action: "decline" };
+      return { action: "accept", content: { answer: "no" } };
     };
     const client = new LegacyClient(door, { serve });
     await client.initialize({ elicitation: {} });
@@ -264,8 +267,46 @@ describe("[gate-10a] a call that needs a yes", () => {
     const retry = { ...call, requestState: state, inputResponses: { [key]: yes } };
     expect(JSON.stringify((await client.request("tools/call", retry, canElicit))?.result)).toContain("Echo: careful");
     const no = questionIn(await client.request("tools/call", call, canElicit));
+    await delay(A_PERSON_MS);
     const refused = { ...call, requestState: no.state, inputResponses: { [no.key]: { action: "decline" } } };
     expect((await client.request("tools/call", refused, canElicit))?.error).toMatchObject({ data: { code: "denied" } });
+  });
+
+  it.each([
+    ["cancel", "at once"],
+    ["decline", "at once"],
+    ["cancel", "later"],
+  ])("[whole-32a] waits for the operator when a legacy client answers %s %s", async (action, when) => {
+    const { door, hub } = await doorOn(config);
+    const serve = async (): Promise<JsonObject> => {
+      if (when === "later") await delay(A_PERSON_MS);
+      return { action };
+    };
+    const client = new LegacyClient(door, { serve });
+    await client.initialize({ elicitation: {} });
+    const answer = client.request("tools/call", call);
+    let isOver = false;
+    void answer.then(() => (isOver = true));
+    expect(await eventually(() => hub.approvals.pending().length === 1)).toBe(true);
+    // Long enough for the client to have answered.
+    await delay(A_PERSON_MS * 1.5);
+    expect(isOver).toBe(false);
+    const [waiting] = hub.approvals.pending();
+    await hub.internals.activity.answer(waiting?.id ?? "", "once", null);
+    expect(JSON.stringify((await answer).result)).toContain("Echo: careful");
+  });
+
+  it("[whole-32a] waits for the operator when a modern client declines at once", async () => {
+    const { door, hub } = await doorOn(config);
+    const client = new ModernClient(door);
+    const canElicit = { capabilities: { elicitation: { form: {} } } };
+    const asked = questionIn(await client.request("tools/call", call, canElicit));
+    const declined = { ...call, requestState: asked.state, inputResponses: { [asked.key]: { action: "decline" } } };
+    const answer = client.request("tools/call", declined, canElicit);
+    await delay(A_PERSON_MS / 2);
+    const [waiting] = hub.approvals.pending();
+    await hub.internals.activity.answer(waiting?.id ?? "", "once", null);
+    expect(JSON.stringify((await answer)?.result)).toContain("Echo: careful");
   });
 
   it.each(["legacy", "modern"])("[trust-07b] is not approved by the form of a caller with a token, %s", async (era) => {

@@ -5,7 +5,12 @@ import { Session } from "../../../src/sessions/session.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { guest } from "./door-bench.ts";
 
-const known = { servers: new Set(["a", "b"]), tags: new Set<string>(), roles: new Set(["dev"]) };
+const known = {
+  views: new Set<string>(),
+  servers: new Set(["a", "b"]),
+  tags: new Set<string>(),
+  roles: new Set(["dev"]),
+};
 
 function place(): { clock: FakeClock; opened: Session[]; principals: PrincipalSessions } {
   const clock = new FakeClock();

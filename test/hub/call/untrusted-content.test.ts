@@ -230,7 +230,11 @@ describe("[guard-13d] errors that quote a server", () => {
     const ended = await call(hub, "exit", undefined, guest);
     expect(ended).toMatchObject({
       ok: false,
-      error: { code: "server_unavailable", message: 'The server "web" is not available.' },
+      error: {
+        code: "server_unavailable",
+        message: 'The server "web" is not available. Whether the call ran is not known.',
+        hint: "See what it did before you call again.",
+      },
     });
     expect(JSON.stringify(ended)).not.toMatch(/stderr|secret|evil/);
     await hub.close();

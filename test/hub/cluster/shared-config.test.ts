@@ -24,7 +24,7 @@ describe.skipIf(missing !== undefined)("[scale-08a] the config files of two node
   });
   afterEach(() => cluster.close());
 
-  const limitOf = ({ hub }: TestNode): number => hub.config.config.limits.callsPerMinute;
+  const limitOf = ({ hub }: TestNode): number | undefined => hub.config.config.limits.callsPerMinute;
   const serversOf = ({ hub }: TestNode): string[] => hub.config.servers.map(({ id }) => id).toSorted();
 
   it("a change on one holds on the other within a second, and comments stay", async () => {

@@ -91,7 +91,7 @@ describe("[gate-07a] a reload", () => {
   it("counts on under other limits", async () => {
     const place = new ReloadPlace();
     const mcpServers = { a: place.server("a") };
-    const hub = await place.start({ mcpServers });
+    const hub = await place.start({ mcpServers, limits: { callsPerMinute: 10 } });
     for (let call = 0; call < 3; call += 1) expect(await ask(hub, "a__who")).toContain("a ");
     place.write({ mcpServers, limits: { callsPerMinute: 3 } });
     await hub.reload();

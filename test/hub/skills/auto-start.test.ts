@@ -33,7 +33,7 @@ async function importAll(): Promise<void> {
   await registry.put(found.map((skill) => ({ skill, source: skills, findings: [], missing: NOTHING_MISSING })));
 }
 
-const NOTHING_MISSING = { bins: [], anyBins: [], env: [], config: [], os: [] };
+const NOTHING_MISSING = { bins: [], anyBins: [], env: [], config: [], os: [], servers: [] };
 
 async function start(
   config: ConfigInput = {},

@@ -284,7 +284,7 @@ describe("skills that come and go", () => {
     const home = join(place, "home");
     const registry = registryAt(home);
     const skill = await readSkill(writeSkill(place, "kept"));
-    const missing = { bins: [], anyBins: [], env: [], config: [], os: [] };
+    const missing = { bins: [], anyBins: [], env: [], config: [], os: [], servers: [] };
     await registry.put([{ skill, source: place, findings: [], missing }]);
     expect(toolNames(await hubWith())).toEqual([]);
     expect(toolNames(await hubWith({ skills: { imported: true } }))).toEqual(["skill__kept"]);

@@ -59,7 +59,7 @@ function greedy(name: string, wanted: readonly string[], required: boolean): str
 async function start(): Promise<Hub> {
   const skills = join(place, "skills");
   const { skills: found } = await readSkillFolders([skills]);
-  const missing = { bins: [], anyBins: [], env: [], config: [], os: [] };
+  const missing = { bins: [], anyBins: [], env: [], config: [], os: [], servers: [] };
   const registry = registryAt(join(place, "home"));
   await registry.put(found.map((skill) => ({ skill, source: join(skills, skill.name), findings: [], missing })));
   const env = { PATH: process.env["PATH"], HOME: place, ...SENSITIVE, ...HARMLESS };

@@ -161,7 +161,7 @@ describe("[oper-02c] skills as the doors show them", () => {
     const infos = hub.skills.infos(hub.session);
     for (const info of infos) SkillInfoSchema.parse(info);
     expect(infos).toMatchObject([
-      { name: "here", kind: "folder", removable: false, source: join(folder, "here") },
+      { name: "here", kind: "folder", removable: false, from: join(folder, "here") },
       {
         id: "skill-notes",
         kind: "imported",

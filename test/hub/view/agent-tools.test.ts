@@ -196,6 +196,57 @@ describe("[spine-16b] loadMCPServers", () => {
     expect(registry.list().map((tool) => tool.name)).toEqual(["own"]);
   });
 
+  const UNION_TOOL: Tool = {
+    name: "find",
+    description: "Finds a person.",
+    parameters: {
+      type: "object",
+      anyOf: [
+        { properties: { email: { type: "string" } }, required: ["email"] },
+        { properties: { "phone number": { type: "string" }, tags: { type: "array" } }, required: ["phone number"] },
+      ],
+    },
+    execute: async (_id, params) => ({ content: [{ type: "text", text: JSON.stringify(params) }] }),
+  };
+
+  it("[whole-07c] shows the program's own tools in the form that models accept, and runs them with their own names", async () => {
+    const registry = new ToolRegistry();
+    registry.register(UNION_TOOL);
+    const provider = await loadMCPServers({ mcpServers: { demo: misbehaving("ok") } }, registry);
+    const { parameters, execute } = named(registry.list(), "find");
+    expect(parameters).toMatchObject({
+      type: "object",
+      properties: { email: {}, phone_number: {}, tags: { items: {} } },
+    });
+    expect(parameters).not.toHaveProperty("anyOf");
+    expect((await execute("1", { phone_number: "1" })).content[0]).toMatchObject({ text: '{"phone number":"1"}' });
+    for (const { parameters: schema } of [...registry.list(), ...provider.tools()])
+      expect(schema).toMatchObject({ type: "object", properties: {} });
+    await provider.close();
+    expect(registry.get("find")).toBe(UNION_TOOL);
+  });
+
+  it("[whole-07c] follows the provider that it is given", async () => {
+    const registry = new ToolRegistry();
+    registry.register(UNION_TOOL);
+    const provider = await loadMCPServers({ mcpServers: {} }, registry, { for: "openai-strict" });
+    expect(named(registry.list(), "find").parameters).toMatchObject({ additionalProperties: false });
+    await provider.close();
+  });
+
+  it("[whole-14c] says which server's tools changed, and has the state of servers by id", async () => {
+    const changes: (string | undefined)[] = [];
+    const servers = { one: misbehaving("ok"), two: misbehaving("ok") };
+    const provider = await loadMCPServers({ mcpServers: servers }, new ToolRegistry(), {
+      onToolsChanged: (_tools, serverId) => changes.push(serverId),
+    });
+    expect(provider.statusById()).toMatchObject({ one: { id: "one", state: "ready" }, two: { state: "ready" } });
+    await named(provider.tools(), "two__change").execute("1", {});
+    await expect.poll(() => changes, { timeout: 5000 }).toContain("two");
+    expect(changes).not.toContain("one");
+    await provider.close();
+  });
+
   it("ends with its signal", async () => {
     const controller = new AbortController();
     const provider = await loadMCPServers({ mcpServers: { demo: misbehaving("ok") } }, new ToolRegistry(), {

@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach } from "vitest";
-import type { SkillNeeds } from "../../../src/model/skill.ts";
+import type { MissingNeeds } from "../../../src/model/skill.ts";
 import { readSkill } from "../../../src/skills/read/read-skill.ts";
 import type { SkillToPut } from "../../../src/skills/registry/skill-manifest.ts";
 
-export const NOTHING: SkillNeeds = { bins: [], anyBins: [], env: [], config: [], os: [] };
+export const NOTHING: MissingNeeds = { bins: [], anyBins: [], env: [], config: [], os: [], servers: [] };
 
 const made = new Set<string>();
 

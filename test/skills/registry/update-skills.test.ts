@@ -11,7 +11,7 @@ import { makeSkill, temporaryFolder, toPut } from "./made-skills.ts";
 
 afterEach(closeRegistries);
 
-const machine: Machine = { platform: "linux", env: {}, hasConfig: () => false };
+const machine: Machine = { platform: "linux", env: {}, hasConfig: () => false, servers: [] };
 
 async function update(registry: SkillRegistry, more: { dryRun?: boolean } = {}): Promise<UpdateOutcome[]> {
   return updateSkills(registry, await registry.list(), { machine, fetch: { cwd: "/", env: {} }, ...more });

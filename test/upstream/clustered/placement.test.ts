@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { LeaseState } from "../../../src/cluster/cluster.ts";
-import { lessLoadedNodes, serverCounts, rankNodes, claimTurn } from "../../../src/upstream/clustered/replica.ts";
+import {
+  lessLoadedNodes,
+  serverCounts,
+  planClaims,
+  rankNodes,
+  claimTurn,
+} from "../../../src/upstream/clustered/replica.ts";
 
 const lease = (key: string, holder: string): LeaseState => ({ key, holder, term: 1, value: {} });
 const NODES = ["a", "b", "c"];
@@ -41,6 +47,26 @@ describe("[scale-06a] placement", () => {
     for (const node of NODES) expect(firsts.filter((first) => first === node).length).toBeGreaterThan(15);
     const other = serverCounts(NODES.toReversed(), []);
     for (let n = 0; n < 20; n++) expect(rankNodes(other, `server${n}`)).toEqual(rankNodes(idle, `server${n}`));
+  });
+
+  it("[whole-41a] places servers that start together evenly, whatever their names and in whatever order they are known", () => {
+    for (let round = 0; round < 50; round += 1) {
+      const open = ["x", "y", "z"].map((name) => ({ token: `${name}${round}`, slots: 1, nodes: NODES }));
+      const plan = planClaims(new Map(), open);
+      expect(new Set([...plan.values()].map(([first]) => first)).size).toBe(3);
+      expect(planClaims(new Map(), open.toReversed())).toEqual(plan);
+    }
+  });
+
+  it("[whole-41a] counts what runs already, replicas, and who may run a server at all", () => {
+    const plan = planClaims(new Map([["a", 2]]), [
+      { token: "1", slots: 2, nodes: NODES },
+      { token: "2", slots: 1, nodes: ["a", "b"] },
+      { token: "3", slots: 1, nodes: NODES },
+    ]);
+    expect(new Set(plan.get("1")?.slice(0, 2))).toEqual(new Set(["b", "c"]));
+    expect(plan.get("2")?.[0]).toBe("b");
+    expect(plan.get("3")?.[0]).toBe("c");
   });
 
   it("gives each node its turn", () => {

@@ -137,6 +137,7 @@ describe("RunnerWatch", () => {
       find: () => null,
       group: () => [],
       descendants: () => [],
+      marked: () => new Map(),
       children: (pid) => (pid === PID ? watched.children : []),
     };
     const watch = new RunnerWatch({

@@ -52,6 +52,7 @@ function tableOf(...processes: ProcessFacts[]): ProcessTable {
     group: (pgid) => processes.filter((facts) => facts.pgid === pgid),
     children: () => [],
     descendants: () => [],
+    marked: () => new Map(),
   };
 }
 

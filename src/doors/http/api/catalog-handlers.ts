@@ -1,5 +1,6 @@
 /** Operations on tools, resources, prompts and pins. A tool call goes through the hub like any other. */
 import { nearMatches } from "../../../base/near-matches.ts";
+import { describeMisfit, hidingLayerOf, misfitOf } from "../../../catalog/overrides.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { Quarantined } from "../../../catalog/quarantine.ts";
 import type { PromptInfo, ResourceInfo, ToolInfo } from "../../../contract/catalog-schemas.ts";
@@ -114,6 +115,11 @@ const toolHandlers = handlersOf({
     return { tools, total, ...next };
   },
   callTool,
+  async overrideTool({ name, override, save }, _context, { hub }) {
+    const { overrides } = hub.internals;
+    const shown = save ? await overrides.set(name, override ?? {}) : overrides.preview(name, override);
+    return { ...shown, saved: save };
+  },
 });
 
 function matchingTools(
@@ -135,12 +141,24 @@ function matchingTools(
   if (name !== undefined) tools = tools.filter((tool) => tool.name === name);
   if (pin !== undefined) tools = tools.filter(({ origin }) => pins.stateOf(origin.source, origin.name) === pin);
   const seesAll = caller.scopes.has("admin") && session.role === undefined;
-  const isPlain = q === undefined && name === undefined && pin === undefined;
-  if (!seesAll || !isPlain) return [...tools];
+  if (!seesAll || q !== undefined || pin !== undefined) return [...tools];
+  const held = hub.internals
+    .catalog()
+    .tools.filter((tool) => heldReason(tool) !== undefined)
+    .filter(({ origin }) => origin.source === (serverId ?? origin.source));
+  if (name !== undefined) return [...tools, ...held.filter((tool) => tool.name === name)];
   const bad = hub.internals
     .quarantined()
     .filter(({ kind, source }) => kind === "tool" && source === (serverId ?? source));
-  return [...tools, ...bad];
+  return [...tools, ...held, ...bad];
+}
+
+/** Why a tool that its server offers is not: its override. */
+function heldReason(tool: ToolCapability): string | undefined {
+  const hiding = hidingLayerOf(tool);
+  if (hiding !== undefined) return `hidden by ${hiding.where}`;
+  const misfit = misfitOf(tool);
+  return misfit && describeMisfit(tool.name, misfit);
 }
 
 function isCapability(tool: ToolCapability | Quarantined): tool is ToolCapability {
@@ -155,22 +173,33 @@ interface PinStates {
   stateOf(source: string, tool: string): ToolInfo["pin"];
 }
 
-function toolInfo(
-  { name, origin, definition, fingerprint }: ToolCapability,
-  pins: PinStates,
-  fields: "all" | "summary",
-): DeepReadonly<ToolInfo> {
-  const { inputSchema, outputSchema, annotations } = definition;
+function toolInfo(tool: ToolCapability, pins: PinStates, fields: "all" | "summary"): DeepReadonly<ToolInfo> {
+  const { name, origin, shape } = tool;
+  const quarantined = heldReason(tool);
   return {
     name,
     server: origin.source,
     tool: origin.name,
+    ...definitionInfo(tool, fields),
+    pin: pins.stateOf(origin.source, origin.name),
+    ...(quarantined === undefined ? {} : { quarantined }),
+    ...(shape === undefined
+      ? {}
+      : { original: { name: shape.original.name, ...definitionInfo(shape.original, fields) } }),
+  };
+}
+
+function definitionInfo(
+  { definition, fingerprint }: ToolCapability,
+  fields: "all" | "summary",
+): Pick<ToolInfo, "title" | "description" | "inputSchema" | "outputSchema" | "annotations" | "fingerprint"> {
+  const { inputSchema, outputSchema, annotations } = definition;
+  return {
     ...titleAndDescription(definition),
     ...(fields === "all" ? { inputSchema } : {}),
     ...(fields === "all" && isJsonObject(outputSchema) ? { outputSchema } : {}),
     ...(isJsonObject(annotations) ? { annotations } : {}),
     fingerprint,
-    pin: pins.stateOf(origin.source, origin.name),
   };
 }
 

@@ -94,13 +94,15 @@ async function detailOf(hub: Hub, id: string): Promise<DeepReadonly<ServerDetail
 }
 
 const skillHandlers = handlersOf({
-  listSkills(input, { session }, { hub }) {
-    const { q, kind } = input;
-    const matching = hub.skills
-      .infos(session)
-      .filter(
-        (skill) => (kind === undefined || skill.kind === kind) && containsText(q, [skill.name, skill.description]),
-      );
+  async listSkills(input, { session, caller }, { hub }) {
+    const { q, kind, source } = input;
+    const broken = caller.scopes.has("admin") ? await hub.skills.broken() : [];
+    const matching = [...hub.skills.infos(session), ...broken].filter(
+      (skill) =>
+        (kind === undefined || skill.kind === kind) &&
+        (source === undefined || skill.source === source) &&
+        containsText(q, [skill.name, skill.description]),
+    );
     const { entries, total, next } = pageOf(matching, input, ({ id }) => id);
     return { skills: entries, total, ...next };
   },
@@ -115,7 +117,13 @@ const skillHandlers = handlersOf({
     const skill = hub.skills.get(skillId, { session });
     if (skill === undefined) throw noSkill(skillId);
     const instructions = await hub.skills.instructions(skill.id, { session });
-    return { skillId: skill.id, name: skill.name, instructions };
+    return {
+      skillId: skill.id,
+      name: skill.name,
+      path: skill.dir,
+      instructions,
+      manifest: hub.skills.manifest(skill.id, { session }),
+    };
   },
 
   skillPlaces: async (_input, _context, { hub }) => ({ places: await hub.skills.places() }),

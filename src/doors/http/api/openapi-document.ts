@@ -314,6 +314,7 @@ const EXTRA_STATUSES: Partial<Record<OperationName, readonly number[]>> = {
   importSkills: [404, 409],
   removeSkill: [409],
   changePins: [404, 409],
+  overrideTool: [404, 409],
 };
 
 /** The error statuses that an operation can have. */
@@ -377,8 +378,9 @@ const ERROR_EXAMPLES: { readonly [Code in ErrorCode]: ErrorObject & { readonly c
   invalid_config: { code: "invalid_config", message: "files: command or url is missing" },
   rate_limited: {
     code: "rate_limited",
-    message: "Too many requests. Try again in 3 s.",
-    details: { retryAfterMs: 3000 },
+    message: "Too many requests: at most 600 a minute (http.limits.requestsPerMinute).",
+    hint: "Try again in 3 s.",
+    details: { retryAfterMs: 3000, limit: "http.limits.requestsPerMinute" },
   },
   server_unavailable: { code: "server_unavailable", message: 'The server "files" is not connected: it is failed' },
   timeout: { code: "timeout", message: "files__read_text_file gave no result within 1000 ms." },

@@ -118,6 +118,10 @@ const AUDITED_CHANGES: AuditedChanges = {
     serverChange("server.added", serverId ?? config.id, { keys: Object.keys(config).filter((key) => key !== "id") }),
   updateServer: ({ serverId, updates }) => serverChange("server.changed", serverId, { keys: Object.keys(updates) }),
   removeServer: ({ serverId }) => serverChange("server.removed", serverId),
+  overrideTool: (_input, { server, tool, override, saved }) =>
+    saved
+      ? { event: "tool.overridden", origin: { source: server, name: tool }, details: { keys: Object.keys(override) } }
+      : undefined,
   connectServer: ({ serverId }) => serverChange("server.connect", serverId),
   disconnectServer: ({ serverId }) => serverChange("server.disconnect", serverId),
   testServer: ({ serverId, config }) =>

@@ -1,7 +1,7 @@
 /** Ids of sessions that callers of REST opened, in a cluster: each is at one node. */
 import type { OperationName } from "../../../contract/operations.ts";
 import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
-import { ToolcribError } from "../../../model/errors.ts";
+import { CHECK_BEFORE_RETRY, OUTCOME_UNKNOWN, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import type { HttpExchange } from "../http-exchange.ts";
 import type { Operations } from "./run-operation.ts";
@@ -31,6 +31,12 @@ export async function toLocalSession(
       throw new ToolcribError("server_unavailable", "The node that has this session cannot be reached at the moment.", {
         hint: "Try again soon.",
       });
+    case "lost":
+      throw new ToolcribError(
+        "server_unavailable",
+        `The node that has this session stopped before it had answered. ${OUTCOME_UNKNOWN}`,
+        { hint: CHECK_BEFORE_RETRY, details: { outcome: "unknown" } },
+      );
     default:
       return input;
   }

@@ -443,12 +443,13 @@ class NumberedEvent {
 
   /** Failures and paths are for the operator alone. */
   #ofBatch(fields: Fields<"skills.batch.imported">, session: Session, { config }: ViewSource): Frame | undefined {
-    const imported = fields.imported.filter(({ name }) => canSeeSkill(config, session, name));
-    if (imported.length === 0) return undefined;
-    const key = JSON.stringify(imported.map(({ skillId }) => skillId));
+    const skills = fields.skills.filter(({ name }) => canSeeSkill(config, session, name));
+    const imported = skills.length;
+    if (imported === 0) return undefined;
+    const key = JSON.stringify(skills.map(({ skillId }) => skillId));
     let frame = this.#parts.get(key);
     if (frame === undefined) {
-      const shown = { imported, failed: [], totalScanned: imported.length };
+      const shown = { imported, failed: 0, totalScanned: imported, skills, failures: [] };
       this.#parts.set(key, (frame = Frame.numbered(this.seq, this.type, shown)));
     }
     return frame;

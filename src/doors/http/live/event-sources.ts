@@ -1,4 +1,5 @@
 /** Hub events as events of the contract: servers, tools, calls, approvals, sessions, skills, settings. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../../base/clock.ts";
 import type { EventName, FieldsOf } from "../../../contract/websocket.ts";
 import { summarizeApproval } from "../../../hub/activity/approval-records.ts";
@@ -8,6 +9,7 @@ import type { View } from "../../../hub/view/view.ts";
 import type { ToolCapability } from "../../../model/capability.ts";
 import type { AskRequest } from "../../../model/decision.ts";
 import type { ServerInfo, ServerState } from "../../../model/server-state.ts";
+import { isOpenclawId } from "../../../skills/registry/skill-id.ts";
 import type { StartRecord } from "../../../telemetry/call-record.ts";
 import type { DeepReadonly } from "../api/operation-handler.ts";
 import { serverSnapshot, type ServerSnapshot } from "../api/visibility.ts";
@@ -224,6 +226,11 @@ export function publishCalls(hub: FeedHub, publish: Publish): (() => void)[] {
       const end = { decision, outcome, durationMs, resultBytes, findings: findings.map(({ code }) => code) };
       publish("call.finished", { ...callStart(record), ...end }, { session: record.session });
     }),
+    hub.on("suspicious", ({ server, tool, kinds, ...rest }) => {
+      const [name, mcpName] = [truncate(rest.name, MAX_NAME_LENGTH), truncate(tool, MAX_NAME_LENGTH)];
+      const concern = { session: rest.session };
+      publish("guard.suspicious", { ...rest, name, serverId: server, mcpName, kinds: [...kinds] }, concern);
+    }),
   ];
 }
 
@@ -269,29 +276,34 @@ export function publishSessions(hub: FeedHub, publish: Publish): (() => void)[] 
 /** Skills that were imported or removed, under both families of names. */
 export function publishSkills(hub: FeedHub, publish: Publish): (() => void)[] {
   return [
-    hub.on("skill-import", (event) => publishImport(event, publish)),
+    hub.on("skill-import", (event) => void publishImport(event, publish)),
     hub.on("skill-remove", ({ skillId, name }) => {
-      for (const type of ["skills.import.removed", "openclaw.import.removed"] as const) {
-        publish(type, { skillId, name }, { skill: name });
-      }
+      publish("skills.import.removed", { skillId, name }, { skill: name });
+      if (isOpenclawId(skillId)) publish("openclaw.import.removed", { skillId, name }, { skill: name });
     }),
     hub.on("skills", () => publish("skills.changed", {})),
   ];
 }
 
-function publishImport({ single, result }: HubEvents["skill-import"], publish: Publish): void {
-  const { imported, failed, totalScanned } = result;
-  if (!single) {
-    const fields: Fields<"skills.batch.imported"> = { imported, failed, totalScanned };
-    publish("skills.batch.imported", fields);
-    publish("openclaw.batch.imported", fields);
-    return;
-  }
-  for (const { skillId, name, warnings, dependenciesMet } of imported) {
+/** Then sockets get a turn: a client that reads is not cut off as a slow one because thousands were imported. */
+const EVENTS_PER_TURN = 100;
+
+/** What is called after OpenClaw is about its skills alone. */
+async function publishImport({ single, result }: HubEvents["skill-import"], publish: Publish): Promise<void> {
+  const { failed, totalScanned } = result;
+  const skills: Fields<"skills.batch.imported">["skills"][number][] = [];
+  for (const { skillId, name, path, warnings, dependenciesMet } of result.imported) {
     const fields: Fields<"skills.skill.imported"> = { skillId, name, warnings, dependenciesMet };
     publish("skills.skill.imported", fields, { skill: name });
-    publish("openclaw.skill.imported", fields, { skill: name });
+    if (isOpenclawId(skillId)) publish("openclaw.skill.imported", fields, { skill: name });
+    if (skills.push({ ...fields, path }) % EVENTS_PER_TURN === 0) await nextTurn();
   }
+  if (single) return;
+  const others = { failed: failed.length, totalScanned, failures: failed };
+  publish("skills.batch.imported", { imported: skills.length, ...others, skills });
+  const ofOpenclaw = skills.filter(({ skillId }) => isOpenclawId(skillId));
+  if (ofOpenclaw.length > 0 || skills.length === 0)
+    publish("openclaw.batch.imported", { imported: ofOpenclaw.length, ...others, skills: ofOpenclaw });
 }
 
 /** Pins, the config, and warnings. */

@@ -21,6 +21,7 @@ const UNCANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>([
   "clearTaint",
   "answerApproval",
   "changePins",
+  "overrideTool",
 ]);
 
 const MAX_RUNNING_COMMANDS = 64;

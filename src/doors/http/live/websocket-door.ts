@@ -54,6 +54,8 @@ export interface SocketLimits {
   readonly streams: CallerQuota;
   /** Frames of one caller. */
   readonly requestsPerMinute: number;
+  /** The refusal of a caller who has used them up. */
+  readonly tooMany: (waitMs: number) => ToolcribError;
 }
 
 interface SocketParts extends SessionExtras {
@@ -172,6 +174,7 @@ export class WebSocketDoor {
         operations: withLocalSessionIds(ids, this.#parts.operations),
         sessionOf: (id) => namedSession(hub.internals, caller, localSessionId(ids, id), { anyWithAdmin: true }),
         rate: () => this.#rate.take(caller.key),
+        tooMany: (waitMs) => this.#limits.tooMany(waitMs),
       },
       { socket, upgrade, session, wants, from },
     );
@@ -248,6 +251,7 @@ interface LiveSocketParts extends Pick<SocketParts, "feed" | "operations" | "red
   readonly sessionOf: (id: string) => Session | undefined;
   /** Milliseconds to wait before the next frame of the caller is accepted; 0 if it is. */
   readonly rate: () => number;
+  readonly tooMany: (waitMs: number) => ToolcribError;
 }
 
 interface Connection {
@@ -386,12 +390,7 @@ class LiveSocket {
 
   #count(): void {
     const waitMs = this.#parts.rate();
-    if (waitMs === 0) return;
-    const seconds = Math.max(1, Math.ceil(waitMs / 1000));
-    throw new ToolcribError("rate_limited", `Too many commands. Try again in ${seconds} s.`, {
-      hint: "http.limits.requestsPerMinute sets the limit.",
-      details: { retryAfterMs: seconds * 1000 },
-    });
+    if (waitMs > 0) throw this.#parts.tooMany(waitMs);
   }
 
   #control(frame: JsonObject): boolean {

@@ -18,6 +18,7 @@ import { postModern } from "./modern-post.ts";
 import { openSse, postToSse } from "./sse-transport.ts";
 import { findSessionOrRefuse, postBatch, postLegacy } from "./streamable-session.ts";
 import {
+  ArrivingPosts,
   type Engine,
   forwardToOwner,
   isModern,
@@ -81,6 +82,7 @@ export class McpHttp {
       sessions: new SessionTable(clock, options),
       streams: new OpenStreams(clock, heartbeatMs, streamQuota(options)),
       isClosing: false,
+      arriving: new ArrivingPosts(),
       ids: options.ids,
       refuseFull: (response, id, what, reached) => this.#refuseFull(response, id, what, reached),
       refuseClosing,
@@ -107,7 +109,7 @@ export class McpHttp {
     if (scope === undefined) return;
     switch (exchange.request.method) {
       case "POST":
-        return this.#post(exchange, scope);
+        return this.#arriving(exchange, () => this.#post(exchange, scope));
       case "GET":
         return this.#ofSession(exchange, () => this.#get(exchange, scope));
       case "DELETE":
@@ -125,21 +127,35 @@ export class McpHttp {
 
   async #handleMessages(exchange: HttpExchange): Promise<void> {
     if (exchange.request.method !== "POST") return refuseMethod(exchange, "POST");
-    const body = await readJson(exchange);
-    if (body === undefined) return;
-    const posted = parseMessages(body.value);
-    if (!posted.isBatch && posted.message.kind === "invalid") return refuseMessage(exchange, posted.message.id);
-    if (await forwardToOwner(this.#options.ids, exchange, "sse", exchange.query.get("sessionId"), null)) return;
-    postToSse(this.#transport, exchange, posted);
+    await this.#arriving(exchange, async () => {
+      const body = await readJson(exchange);
+      if (body === undefined) return;
+      const posted = parseMessages(body.value);
+      if (!posted.isBatch && posted.message.kind === "invalid") return refuseMessage(exchange, posted.message.id);
+      if (await forwardToOwner(this.#options.ids, exchange, "sse", exchange.query.get("sessionId"), null)) return;
+      postToSse(this.#transport, exchange, posted);
+    });
+  }
+
+  async #arriving(exchange: HttpExchange, handle: () => Promise<void>): Promise<void> {
+    const { arriving, isClosing } = this.#transport;
+    if (!isClosing) arriving.begin(exchange);
+    try {
+      await handle();
+    } finally {
+      arriving.end(exchange);
+    }
   }
 
   /**
-   * Refuses new sessions and requests. Running requests may finish within `graceMs`; then the door and all streams are closed.
+   * Refuses new sessions and requests. Requests that have begun, if only to arrive, may finish within `graceMs`; then the door and
+   * all streams are closed.
    */
   async close(graceMs: number): Promise<void> {
-    const { clock, sessions, streams } = this.#transport;
+    const { clock, sessions, streams, arriving } = this.#transport;
     this.#transport.isClosing = true;
-    await endsWithin(streams.whenRepliesSent(), { ms: graceMs, clock });
+    const done = arriving.whenIdle().then(() => streams.whenRepliesSent());
+    await endsWithin(done, { ms: graceMs, clock });
     this.#options.door.close();
     // The final answers of listening streams are still to be written.
     await new Promise((resolve) => setImmediate(resolve));
@@ -223,7 +239,7 @@ export class McpHttp {
   }
 
   #scopeOf({ path, query, caller, response }: HttpExchange, base: string): ViewScope | undefined {
-    const choice = requestedScope(base, path, query, caller);
+    const choice = requestedScope(base, path, query, caller, this.#transport.door.scopeNames);
     if (choice.ok) return choice.scope;
     if (choice.reason === "no such path") {
       refuseWithError(response, null, { code: "not_found", message: `There is nothing at ${path}.` });

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import {
+  CLIENT_INFO_KEY,
   HEADER_MISMATCH,
   INVALID_PARAMS,
   METHOD_NOT_FOUND,
@@ -16,7 +17,7 @@ import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import { MAX_SILENT_TICKS, type PendingReply, SseConnection } from "../../http/open-streams.ts";
 import { envelopeError } from "../mcp-handshake.ts";
 import { ParkedCalls } from "../parked-calls.ts";
-import { type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
+import { type Encoded, errorCodeOf, type MessageSink, metaOf } from "../rpc-messages.ts";
 import { sharedMethod } from "../shared-requests.ts";
 import type { RequestOrigin } from "../view-scope.ts";
 import { decodeHeaderValue, headerOf, refuseRpc, respondJson } from "./http-messages.ts";
@@ -69,7 +70,7 @@ function paramHeaderError(
 ): ReturnType<typeof paramError> {
   const name = params?.["name"];
   if (typeof name !== "string") return undefined;
-  const tool = door.toolDefinition(origin, name);
+  const tool = door.toolDefinition(origin, name, metaOf(params)[CLIENT_INFO_KEY]);
   return tool === undefined ? undefined : paramError(tool, params, request.headers);
 }
 

@@ -1,14 +1,15 @@
 /** Shared by all parts of MCP over HTTP: the door, open sessions and streams, and the checks before a request is answered. */
 import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
+import { InFlight } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { IdKind, RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { type Caller, identityOf, type Scope } from "../../../model/caller.ts";
-import { asToolcribError } from "../../../model/errors.ts";
+import { asToolcribError, CHECK_BEFORE_RETRY, type ErrorObject, OUTCOME_UNKNOWN } from "../../../model/errors.ts";
 import { MODERN_VERSION, type RequestId, type RpcNotification, type RpcRequest } from "../../../model/protocol.ts";
 import { type CallerQuota, makesRoom, Quota, type QuotaReached } from "../../../policy/quota.ts";
 import type { HttpExchange } from "../../http/http-exchange.ts";
-import type { OpenStreams } from "../../http/open-streams.ts";
+import { type OpenStreams, textOf } from "../../http/open-streams.ts";
 import type { LegacySession } from "../legacy-session.ts";
 import type { McpDoor } from "../mcp-door.ts";
 import { claimsModern, type Encoded, encodeToolcribError, type MessageSink } from "../rpc-messages.ts";
@@ -19,7 +20,7 @@ export type EngineSession = Pick<LegacySession, "version" | "request" | "notify"
   Partial<Pick<LegacySession, "isOver">>;
 
 /** The parts of the door that a transport uses. */
-export interface Engine extends Pick<McpDoor, "modern" | "toolDefinition" | "close"> {
+export interface Engine extends Pick<McpDoor, "modern" | "toolDefinition" | "scopeNames" | "close"> {
   openSession(origin: RequestOrigin, sink: MessageSink): EngineSession;
 }
 
@@ -31,10 +32,35 @@ export interface Transport {
   /** How long a call waits for a client whose resumable stream was cut. */
   readonly resumeGraceMs: number;
   readonly isClosing: boolean;
+  /** POSTs whose messages are still arriving. A door that closes accepts those that began before. */
+  readonly arriving: ArrivingPosts;
   /** In a cluster: ids that name the node that has the session. */
   readonly ids?: RoutableIds | undefined;
   refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams", reached: QuotaReached): void;
   refuseClosing(response: ServerResponse, id: RequestId | null): void;
+}
+
+export class ArrivingPosts {
+  readonly #begun = new Set<HttpExchange>();
+  readonly #inFlight = new InFlight();
+
+  has(exchange: HttpExchange): boolean {
+    return this.#begun.has(exchange);
+  }
+
+  begin(exchange: HttpExchange): void {
+    this.#begun.add(exchange);
+    this.#inFlight.start();
+  }
+
+  /** Its messages are with the door, or refused. */
+  end(exchange: HttpExchange): void {
+    if (this.#begun.delete(exchange)) this.#inFlight.end();
+  }
+
+  whenIdle(): Promise<void> {
+    return this.#inFlight.whenIdle();
+  }
 }
 
 /** One POST to `/mcp`. */
@@ -192,7 +218,9 @@ export function admitOrRefuseRequests(
   requests: readonly RpcRequest[],
   { ofSession = false }: { readonly ofSession?: boolean } = {},
 ): boolean {
-  if (requests.length > 0 && transport.isClosing) {
+  const isLate = transport.isClosing && !transport.arriving.has(exchange);
+  transport.arriving.end(exchange);
+  if (requests.length > 0 && isLate) {
     const id = requests[0]?.id ?? null;
     if (ofSession && transport.ids !== undefined) refuseUnknownSession(exchange, id);
     else transport.refuseClosing(exchange.response, id);
@@ -226,7 +254,7 @@ export async function forwardToOwner(
   if (ids === undefined || id === null || id === undefined || exchange.forwardTo === undefined) return false;
   const place = await ids.find(kind, id);
   if (place === undefined || !("node" in place)) return false;
-  switch (await exchange.forwardTo(place.node)) {
+  switch (await exchange.forwardTo(place.node, request === null ? undefined : lostEvent(request))) {
     case "answered":
       return true;
     case "gone":
@@ -239,7 +267,24 @@ export async function forwardToOwner(
         hint: "Try again soon.",
       });
       return true;
+    case "lost":
+      // An answer to the request and not a failure of HTTP: of those, some clients and proxies repeat the request.
+      refuseWithError(exchange.response, request, LOST, request === null ? undefined : 200);
+      return true;
   }
+}
+
+const LOST: ErrorObject = {
+  code: "server_unavailable",
+  message: `The node that has this session stopped before it had answered. ${OUTCOME_UNKNOWN}`,
+  hint: CHECK_BEFORE_RETRY,
+  details: { outcome: "unknown" },
+};
+
+/** The answer as the last event of a stream. */
+function lostEvent(request: RequestId): string {
+  const answer = textOf(encodeToolcribError(request, LOST)) ?? "";
+  return `event: message\ndata: ${answer}\n\n`;
 }
 
 /** The door answers every request; an error that it throws is a bug and is answered as one. */

@@ -7,6 +7,7 @@ import { Operations } from "../../../../src/doors/http/api/run-operation.ts";
 import type { ApiParts } from "../../../../src/doors/http/api/operation-handler.ts";
 import { apiRoutes } from "../../../../src/doors/http/api/rest-routes.ts";
 import { WebSocketDoor } from "../../../../src/doors/http/live/websocket-door.ts";
+import { tooManyRequests } from "../../../../src/doors/http/http-access.ts";
 import { openListener } from "../../../../src/doors/http/listener.ts";
 import { EventFeed } from "../../../../src/doors/http/live/event-feed.ts";
 import { EventStreams } from "../../../../src/doors/http/live/event-streams.ts";
@@ -111,7 +112,10 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
     operations,
     redactor,
     clock,
-    limits: () => ({ bodyBytes: 100_000, streams: { total: 20 }, requestsPerMinute: frames.perMinute }),
+    limits: () => ({
+      ...{ bodyBytes: 100_000, streams: { total: 20 }, requestsPerMinute: frames.perMinute },
+      tooMany: (waitMs) => tooManyRequests("commands", waitMs, hub.config.config.http, frames.perMinute),
+    }),
     warn: () => {},
   });
   const listener = await openListener({

@@ -242,6 +242,21 @@ describe("[oper-04a] every route answers as the document says", () => {
     await drive("changePins", { body: { action: "reset", serverId: "files", tool: pins[0]?.tool } });
     await drive("changePins", { body: { action: "approve", serverId: "files" } });
 
+    const override = { name: "shout", parameters: { message: { fixed: "HI" } } };
+    const preview = await drive("overrideTool", { body: { name: "everything__echo", override } });
+    expect(preview.json()).toMatchObject({
+      ...{ saved: false, server: "everything", tool: "echo", override },
+      original: { name: "everything__echo", definition: { inputSchema: { required: ["message"] } } },
+      effective: { name: "everything__shout", definition: { inputSchema: { properties: {} } } },
+    });
+    await drive("overrideTool", { body: { name: "everything__echo", override }, who: "call", status: 403 });
+    await drive("overrideTool", { body: { name: "everything__nothing" }, status: 404 });
+    await drive("overrideTool", { body: { name: "everything__echo", override: { hide: true } }, status: 400 });
+    const wrong = { parameters: { text: { fixed: "HI" } } };
+    const misfit = await drive("overrideTool", { body: { name: "everything__echo", override: wrong } });
+    expect(misfit.json()).toMatchObject({ misfit: 'it has no parameter "text"' });
+    await drive("overrideTool", { body: { name: "everything__echo", override: wrong, save: true }, status: 400 });
+
     const found = await drive("listAudit", { query: { name: "everything__get-sum", limit: "2" } });
     expect(found.json<{ entries: unknown[] }>().entries).toHaveLength(2);
     expect((await drive("verifyAudit")).json()).toMatchObject({ ok: true });

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { EVENTS, type EventName } from "../../../../src/contract/websocket.ts";
 import { EventFeed, eventFilter, type Frame } from "../../../../src/doors/http/live/event-feed.ts";
+import type { SkillManifestInfo } from "../../../../src/contract/skill-schemas.ts";
 import type { Caller } from "../../../../src/model/caller.ts";
 import { Redactor } from "../../../../src/secrets/redactor.ts";
 import { Session } from "../../../../src/sessions/session.ts";
@@ -50,7 +51,14 @@ function listen(feed: EventFeed, caller?: Caller, names?: string[]): Ear {
   return ear;
 }
 
-const imported = { skillId: "notes", name: "notes", path: "/skills/notes", warnings: [], dependenciesMet: true };
+const manifest: SkillManifestInfo = {
+  ...{ id: "openclaw-skill-notes", name: "notes", version: "1.0.0", author: "a", description: "n", category: "tools" },
+  ...{ icon: "n", keywords: [], tools: [], source: "openclaw", from: "/skills", sourcePath: "/skills/notes" },
+};
+const imported = {
+  ...{ skillId: manifest.id, name: "notes", path: "/skills/notes", warnings: [], dependenciesMet: true },
+  manifest,
+};
 const failed = { path: "/skills/bad", name: "bad", code: "invalid", message: "no" };
 const result = { imported: [imported], unchanged: [], failed: [failed], totalScanned: 2 };
 
@@ -64,7 +72,7 @@ async function everything(hub: StagedHub): Promise<void> {
   hub.reload(await configOf({ mcpServers: { other: entry } }));
   hub.emit("skill-import", { path: "/skills/notes", single: true, result });
   hub.emit("skill-import", { path: "/skills", single: false, result });
-  hub.emit("skill-remove", { skillId: "notes", name: "notes" });
+  hub.emit("skill-remove", { skillId: manifest.id, name: "notes" });
   hub.emit("skills", {});
   hub.emit("pins", {});
   hub.emit("warning", { server: "files", message: "odd" });
@@ -252,7 +260,7 @@ describe("[oper-07a] who hears what", () => {
     expect(ear.types.filter((type) => OPERATORS_ONLY.includes(type))).toEqual([]);
     expect(ear.types).toContain("mcp.server.connected");
     const [batch] = ear.heard.filter(({ type }) => type === "skills.batch.imported");
-    expect(batch).toMatchObject({ imported: [{ name: "notes" }], failed: [], totalScanned: 1 });
+    expect(batch).toMatchObject({ imported: 1, failed: 0, totalScanned: 1, skills: [{ name: "notes" }], failures: [] });
   });
 
   it("one's own calls are one's own", async () => {
@@ -309,7 +317,7 @@ describe("[oper-07a] who hears what", () => {
     hub.become("notes", "ready");
     await nextTurn();
     hub.emit("skill-import", { path: "/skills/notes", single: true, result });
-    hub.emit("skill-remove", { skillId: "notes", name: "notes" });
+    hub.emit("skill-remove", { skillId: manifest.id, name: "notes" });
     hub.emit("skill-import", { path: "/skills", single: false, result });
     hub.reload(await configOf({ mcpServers: { notes: entry }, roles }));
     expect(JSON.stringify(narrow?.heard)).not.toMatch(/files|"notes","path|skills\./);

@@ -267,7 +267,10 @@ describe("[agent-02b] calls of such tools", () => {
     const ended = await answer;
     expect(ended.status).toBe(503);
     expect(ended.json()).toMatchObject({
-      error: { code: "server_unavailable", message: 'The process that offers the tool "add" has disconnected.' },
+      error: {
+        code: "server_unavailable",
+        message: 'The process that offers the tool "add" has disconnected. Whether the call ran is not known.',
+      },
     });
     expect(await seen(session)).toEqual(["own"]);
     expect(code(await call(session))).toBe("not_found");

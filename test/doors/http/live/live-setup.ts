@@ -4,6 +4,7 @@ import { WebSocket } from "ws";
 import type { OperationName } from "../../../../src/contract/operations.ts";
 import type { OperationContext } from "../../../../src/doors/http/api/operation-handler.ts";
 import type { HttpRoute } from "../../../../src/doors/http/http-exchange.ts";
+import { tooManyRequests } from "../../../../src/doors/http/http-access.ts";
 import { EventFeed } from "../../../../src/doors/http/live/event-feed.ts";
 import { EventStreams } from "../../../../src/doors/http/live/event-streams.ts";
 import { WebSocketDoor, type SocketLimits } from "../../../../src/doors/http/live/websocket-door.ts";
@@ -59,7 +60,12 @@ export async function livePlace({ limits, clock, listener, hub: given, ring }: L
       },
     },
     redactor,
-    limits: () => ({ bodyBytes: 100_000, streams: { total: 10 }, requestsPerMinute: 10_000, ...limits }),
+    limits: () => ({
+      ...{ bodyBytes: 100_000, streams: { total: 10 }, requestsPerMinute: 10_000 },
+      tooMany: (waitMs) =>
+        tooManyRequests("commands", waitMs, hub.config.config.http, limits?.requestsPerMinute ?? 10_000),
+      ...limits,
+    }),
     warn: (message) => warnings.push(message),
     ...timing,
   });

@@ -102,15 +102,17 @@ describe("[oper-05a] [oper-05b] a real hub over the WebSocket", () => {
     ]);
     expect((await command("skills.import", { path: one ?? "" })).imported).toMatchObject([{ name: "one-skill" }]);
     expect(await until("skills.skill.imported")).toMatchObject({ name: "one-skill", dependenciesMet: true });
-    expect(await until("openclaw.skill.imported")).toMatchObject({
-      skillId: (await until("skills.skill.imported"))?.skillId,
-    });
     expect((await command("openclaw.importDirectory", { dirPath, dryRun: true })).totalScanned).toBe(2);
     await expect(boss.command("skills.importDirectory", { dirPath: "" })).rejects.toThrow(/^dirPath: /);
-    expect((await command("skills.importDirectory", { dirPath })).imported).toMatchObject([{ name: "two-skill" }]);
+    expect((await command("skills.importDirectory", { dirPath, dryRun: true })).imported).toHaveLength(1);
+    expect((await command("openclaw.importDirectory", { dirPath })).imported).toMatchObject([
+      { skillId: "openclaw-skill-one-skill" },
+      { skillId: "openclaw-skill-two-skill" },
+    ]);
     for (const type of ["skills.batch.imported", "openclaw.batch.imported"] as const) {
-      expect(await until(type)).toMatchObject({ imported: [{ name: "two-skill" }], failed: [], totalScanned: 2 });
+      expect(await until(type)).toMatchObject({ imported: 2, failed: 0, totalScanned: 2, skills: [{}, {}] });
     }
+    expect(await until("openclaw.skill.imported")).toMatchObject({ skillId: "openclaw-skill-one-skill" });
     const { skills } = await command("skills.list", {});
     expect((await until("skills.import.list"))?.imports).toEqual(
       skills.map((skill) => ({ ...skill, skillId: skill.id })),

@@ -58,7 +58,10 @@ beforeEach(async () => {
   registry.register(tool("echo"));
   registry.register(tool("steps", steps));
   registry.register(tool("waits", waits));
-  const { door } = await doorOn({ mcpServers: { e: everything() }, limits: { callsPerMinute: 10_000 } }, { registry });
+  const overrides = { e__echo: { name: "say", parameters: { message: { fixed: "hello from the view" } } } };
+  const views = { talk: { tools: ["e__echo", "e__get-sum"], overrides, instructions: "Say something." } };
+  const config = { mcpServers: { e: everything() }, views, limits: { callsPerMinute: 10_000 } };
+  const { door } = await doorOn(config, { registry });
   bench = await new Bench(door, { clock: systemClock }).open();
 });
 afterEach(async () => {
@@ -98,6 +101,23 @@ describe.each([
   ["[gate-01a] Streamable HTTP", streamable],
   ["[gate-01c] HTTP+SSE", sse],
 ])("%s with the SDK 1.x client", (_name, transport) => {
+  const below = transport === sse ? "/sse" : "/mcp";
+
+  it("[shape-06b] serves a view at its name, and a server at its own with bare names", async () => {
+    const viewing = await legacyClient(transport(`${below}/talk`));
+    const { tools } = await viewing.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(["say", "e__get-sum"]);
+    expect(tools[0]?.inputSchema.properties).toEqual({});
+    expect(viewing.getInstructions()).toContain("Say something.");
+    expect(textIn(await viewing.callTool({ name: "say", arguments: {} }))).toContain("hello from the view");
+    expect(await reasonOf(viewing.callTool({ name: "say", arguments: { message: "mine" } }))).toMatch(/no argument/);
+    const single = await legacyClient(transport(`${below}/e`));
+    const bare = (await single.listTools()).tools.map(({ name }) => name);
+    expect(bare).toContain("echo");
+    expect(bare.filter((name) => name.includes("__"))).toEqual([]);
+    expect(textIn(await single.callTool({ name: "echo", arguments: { message: "mine" } }))).toContain("mine");
+  });
+
   it("[gate-17a] lists, calls, reports progress, answers sampling, hears of changes", async () => {
     const client = await legacyClient(transport(), { sampling: {} });
     client.setRequestHandler(CreateMessageRequestSchema, () => ({

@@ -61,6 +61,13 @@ export class FakeEngine implements Engine {
     return this.answer(request, sink);
   }
 
+  readonly scopeNames = {
+    views: new Set<string>(),
+    servers: new Set<string>(),
+    tags: new Set<string>(),
+    roles: new Set<string>(),
+  };
+
   toolDefinition(_origin: RequestOrigin, name: string): ToolDefinition | undefined {
     return this.tools.get(name);
   }

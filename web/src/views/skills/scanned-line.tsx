@@ -5,7 +5,7 @@ import { Icon } from "../../components/icon.tsx";
 import { countText } from "../../text.ts";
 import { FindingsList, WarningsList } from "./findings-list.tsx";
 import { NeedsList } from "./needs-list.tsx";
-import { dialectWord, findingsText, needsOf, osText, SEVERITY_WORDS, STATUS_WORDS, worst } from "./skill-words.ts";
+import { findingsText, needsOf, osText, SEVERITY_WORDS, sourceWord, STATUS_WORDS, worst } from "./skill-words.ts";
 
 interface ScannedLineProps {
   readonly skill: ScannedSkill;
@@ -47,7 +47,7 @@ export function ScannedLine({ skill, chosen, disabled, open, onToggle, onChoose 
               For {osText(skill.requires.os)}
             </Badge>
           )}
-          <Badge>{dialectWord(skill.dialect)}</Badge>
+          <Badge>{sourceWord(skill.source)}</Badge>
           {remarks > 0 && (
             <button
               type="button"

@@ -11,7 +11,7 @@ import { toast } from "../../components/toast.tsx";
 import { failureOf } from "../../failure.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
 import { FilesTab, FindingsTab, InjectedTab, InstructionsTab, RequirementsTab } from "./skill-tabs.tsx";
-import { dialectWord, KIND_TITLES, KIND_WORDS, missingText, needsOf } from "./skill-words.ts";
+import { KIND_TITLES, KIND_WORDS, missingText, needsOf, sourceWord } from "./skill-words.ts";
 
 interface DetailProps {
   readonly skillId: string;
@@ -80,7 +80,7 @@ function DetailHeader({ skill, onClose }: { readonly skill: SkillDetail; readonl
             <Badge tone="accent" title={KIND_TITLES[skill.kind]}>
               {KIND_WORDS[skill.kind]}
             </Badge>
-            <Badge>{dialectWord(skill.dialect)}</Badge>
+            <Badge>{sourceWord(skill.source)}</Badge>
             {missing !== undefined && <Badge tone="warn">{missing}</Badge>}
             {skill.version !== undefined && <span>version {skill.version}</span>}
             {skill.author !== undefined && <span className="break-words">by {skill.author}</span>}
@@ -96,7 +96,7 @@ function DetailHeader({ skill, onClose }: { readonly skill: SkillDetail; readonl
       <p className="break-words">{skill.description}</p>
       <div className="flex flex-wrap items-center justify-between gap-2">
         <p className="min-w-0 text-sm break-all text-soft">
-          From <span className="font-mono">{skill.source}</span>
+          From <span className="font-mono">{skill.from}</span>
         </p>
         {skill.removable && (
           <Button size="sm" variant="danger" icon="trash" onClick={() => setAsking(true)}>

@@ -1,21 +1,21 @@
 /** Which skills of the list are shown. */
 import type { SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 
-export type SkillFilter = Readonly<Partial<Record<"q" | "kind" | "source" | "dialect", string | undefined>>>;
+export type SkillFilter = Readonly<Partial<Record<"q" | "kind" | "source" | "from", string | undefined>>>;
 
-/** Where a skill is from, as the filter names it: skills in one folder of the config are one source. */
-export function sourceOf({ kind, source }: Pick<SkillInfo, "kind" | "source">): string {
-  if (kind !== "folder") return source;
-  const cut = Math.max(source.lastIndexOf("/"), source.lastIndexOf("\\"));
-  return cut > 0 ? source.slice(0, cut) : source;
+/** Where a skill is from, as the filter names it: skills in one folder of the config are from one place. */
+export function placeOf({ kind, from }: Pick<SkillInfo, "kind" | "from">): string {
+  if (kind !== "folder") return from;
+  const cut = Math.max(from.lastIndexOf("/"), from.lastIndexOf("\\"));
+  return cut > 0 ? from.slice(0, cut) : from;
 }
 
-export function filterSkills(skills: readonly SkillInfo[], { q, kind, source, dialect }: SkillFilter): SkillInfo[] {
+export function filterSkills(skills: readonly SkillInfo[], { q, kind, source, from }: SkillFilter): SkillInfo[] {
   const words = (q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   return skills.filter((skill) => {
     if (kind !== undefined && skill.kind !== kind) return false;
-    if (dialect !== undefined && skill.dialect !== dialect) return false;
-    if (source !== undefined && sourceOf(skill) !== source) return false;
+    if (source !== undefined && skill.source !== source) return false;
+    if (from !== undefined && placeOf(skill) !== from) return false;
     const text = `${skill.name} ${skill.description} ${skill.author ?? ""}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });

@@ -3,7 +3,7 @@ import type { SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
 import {
-  dialectWord,
+  sourceWord,
   findingsText,
   KIND_TITLES,
   KIND_WORDS,
@@ -50,11 +50,17 @@ function SkillLine({ skill, chosen }: { readonly skill: SkillInfo; readonly chos
     >
       <span className="flex items-center gap-2">
         <span className="truncate font-medium">{skill.name}</span>
+        {skill.status === "broken" && <Badge tone="bad">Broken</Badge>}
+        {skill.status === "needs_setup" && (
+          <Badge tone="warn" title={skill.setup}>
+            Needs setup
+          </Badge>
+        )}
         {missing !== undefined && <Badge tone="warn">{missing}</Badge>}
         {severity !== undefined && <Badge tone={SEVERITY_WORDS[severity].tone}>{findingsText(skill.findings)}</Badge>}
         <span className="ml-auto flex shrink-0 items-center gap-2">
           <span className="hidden sm:inline">
-            <Badge>{dialectWord(skill.dialect)}</Badge>
+            <Badge>{sourceWord(skill.source)}</Badge>
           </span>
           <Badge tone="accent" title={KIND_TITLES[skill.kind]}>
             {KIND_WORDS[skill.kind]}

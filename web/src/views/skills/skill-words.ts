@@ -18,14 +18,14 @@ export const KIND_TITLES: Readonly<Record<SkillInfo["kind"], string>> = {
   server: "Offered by a server",
 };
 
-const DIALECT_WORDS: Readonly<Record<string, string>> = {
+const SOURCE_WORDS: Readonly<Record<string, string>> = {
   openclaw: "OpenClaw",
-  "agent-skills": "Agent Skills",
+  agentskills: "Agent Skills",
   "claude-code": "Claude Code",
 };
 
-export function dialectWord(dialect: string): string {
-  return DIALECT_WORDS[dialect] ?? dialect;
+export function sourceWord(source: string): string {
+  return SOURCE_WORDS[source] ?? source;
 }
 
 export const STATUS_WORDS: Readonly<

@@ -10,9 +10,9 @@ import { usePages } from "../../state/queries.ts";
 import { countText } from "../../text.ts";
 import { ScanView } from "./scan-view.tsx";
 import { SkillDetailPanel } from "./skill-detail.tsx";
-import { choices, filterSkills, shortPath, type SkillFilter, sourceOf } from "./skill-filter.ts";
+import { choices, filterSkills, placeOf, shortPath, type SkillFilter } from "./skill-filter.ts";
 import { SkillList } from "./skill-list.tsx";
-import { dialectWord, KIND_WORDS } from "./skill-words.ts";
+import { KIND_WORDS, sourceWord } from "./skill-words.ts";
 
 const route = getRouteApi("/skills");
 /** In the address: the panel is open and no folder was named yet. */
@@ -37,7 +37,7 @@ function Skills({ onScan }: { readonly onScan: () => void }) {
   const query = useAllSkills();
   const change = (next: Partial<typeof search>): void =>
     void navigate({ search: (old) => ({ ...old, ...next }), replace: true });
-  const clear = (): void => change({ q: undefined, kind: undefined, source: undefined, dialect: undefined });
+  const clear = (): void => change({ q: undefined, kind: undefined, source: undefined, from: undefined });
   const total = query.data?.pages[0]?.total;
   const scan = (
     <Button variant="primary" icon="plus" onClick={onScan}>
@@ -128,10 +128,10 @@ function SkillFilters({ skills, filter, onChange }: FiltersProps) {
     skills.map((skill) => skill.kind),
     filter.kind,
   );
-  const sources = choices(skills.map(sourceOf), filter.source);
-  const dialects = choices(
-    skills.map((skill) => skill.dialect),
-    filter.dialect,
+  const places = choices(skills.map(placeOf), filter.from);
+  const sources = choices(
+    skills.map((skill) => skill.source),
+    filter.source,
   );
   return (
     <Toolbar label="Filters">
@@ -153,20 +153,20 @@ function SkillFilters({ skills, filter, onChange }: FiltersProps) {
           value={filter.source ?? ""}
           options={[
             ["", "All sources"],
-            ...sources.map(([source, count]) => [source, `${shortPath(source)} (${count})`] as const),
+            ...sources.map(([source, count]) => [source, `${sourceWord(source)} (${count})`] as const),
           ]}
           onChange={(source) => onChange({ source: chosen(source) })}
         />
       )}
-      {dialects.length > 1 && (
+      {places.length > 1 && (
         <Select
-          aria-label="Dialect"
-          value={filter.dialect ?? ""}
+          aria-label="Place"
+          value={filter.from ?? ""}
           options={[
-            ["", "All dialects"],
-            ...dialects.map(([dialect, count]) => [dialect, `${dialectWord(dialect)} (${count})`] as const),
+            ["", "All places"],
+            ...places.map(([place, count]) => [place, `${shortPath(place)} (${count})`] as const),
           ]}
-          onChange={(dialect) => onChange({ dialect: chosen(dialect) })}
+          onChange={(from) => onChange({ from: chosen(from) })}
         />
       )}
     </Toolbar>

@@ -35,7 +35,7 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
                   [
                     "Now",
                     <code key="now" className="font-mono text-sm break-all">
-                      {tool.fingerprint}
+                      {tool.original?.fingerprint ?? tool.fingerprint}
                     </code>,
                   ],
                   ...(pin === undefined

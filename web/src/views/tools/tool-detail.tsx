@@ -9,6 +9,7 @@ import { Markdown } from "../../components/markdown.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { useOperation } from "../../state/queries.ts";
+import { OverrideTab } from "./override-tab.tsx";
 import { PinBadge } from "./pin-badge.tsx";
 import { PinTab } from "./pin-tab.tsx";
 import { SchemaTable } from "./schema-table.tsx";
@@ -17,9 +18,11 @@ import { TryIt } from "./try-it.tsx";
 interface ToolDetailProps {
   readonly name: string;
   readonly onClose: () => void;
+  /** It has another public name from now on. */
+  readonly onRename: (name: string) => void;
 }
 
-export function ToolDetail({ name, onClose }: ToolDetailProps) {
+export function ToolDetail({ name, onClose, onRename }: ToolDetailProps) {
   const query = useOperation("listTools", { name, limit: 1, fields: "all" });
   return (
     <Loaded query={query} skeleton={<Skeleton lines={8} label="Loading the tool" />}>
@@ -29,15 +32,17 @@ export function ToolDetail({ name, onClose }: ToolDetailProps) {
             Its server may be disconnected, or no longer offers it.
           </Empty>
         ) : (
-          <Known tool={tool} onClose={onClose} />
+          <Known tool={tool} onClose={onClose} onRename={onRename} />
         )
       }
     </Loaded>
   );
 }
 
-function Known({ tool, onClose }: { readonly tool: ToolInfo; readonly onClose: () => void }) {
+function Known({ tool, onClose, onRename }: Omit<ToolDetailProps, "name"> & { readonly tool: ToolInfo }) {
   const [tab, setTab] = useState("definition");
+  // In-process tools and skills are changed where they are made.
+  const isOfServer = tool.server !== "local" && !tool.server.startsWith("toolcrib:");
   return (
     <>
       <div className="flex items-start gap-2 p-4">
@@ -52,6 +57,11 @@ function Known({ tool, onClose }: { readonly tool: ToolInfo; readonly onClose: (
               </Link>
             </span>
             <PinBadge pin={tool.pin} />
+            {tool.original !== undefined && (
+              <Badge tone="info" title="The config changes what the server offers.">
+                overridden
+              </Badge>
+            )}
             <Annotations annotations={tool.annotations ?? {}} />
           </div>
           {tool.quarantined !== undefined && (
@@ -72,6 +82,9 @@ function Known({ tool, onClose }: { readonly tool: ToolInfo; readonly onClose: (
         tabs={[
           { id: "definition", label: "Definition", content: <Definition tool={tool} /> },
           { id: "try", label: "Try it", content: <TryIt key={tool.fingerprint} tool={tool} /> },
+          ...(isOfServer
+            ? [{ id: "override", label: "Override", content: <OverrideTab tool={tool} onRename={onRename} /> }]
+            : []),
           { id: "pin", label: "Pin", content: <PinTab tool={tool} /> },
           {
             id: "json",
@@ -115,7 +128,7 @@ function Definition({ tool }: { readonly tool: ToolInfo }) {
   );
 }
 
-/** The effects of the tool as its server declares them, unchecked. */
+/** The effects of the tool as its server declares them, unchecked, or as the config corrects them. */
 const HINTS: readonly (readonly [key: string, value: boolean, label: string, tone: Tone])[] = [
   ["readOnlyHint", true, "read-only", "ok"],
   ["destructiveHint", true, "destructive", "bad"],
@@ -125,7 +138,7 @@ const HINTS: readonly (readonly [key: string, value: boolean, label: string, ton
 
 function Annotations({ annotations }: { readonly annotations: Readonly<Record<string, unknown>> }) {
   return HINTS.filter(([key, value]) => annotations[key] === value).map(([key, , label, tone]) => (
-    <Badge key={key} tone={tone} title={`The server says so (${key}).`}>
+    <Badge key={key} tone={tone} title={`The server or the config says so (${key}).`}>
       {label}
     </Badge>
   ));

@@ -59,6 +59,7 @@ export function ToolsView() {
               key={search.tool}
               name={search.tool}
               onClose={() => void navigate({ search: (old) => ({ ...old, tool: undefined }) })}
+              onRename={(tool) => change({ tool })}
             />
           )
         }
