@@ -63,7 +63,7 @@ export function toolOfTask(hub: Hub, session: Session, { server, tool }: OwnTask
   return found;
 }
 
-/** The tasks that clients of a door have been told of, for those that a server reports by itself. */
+/** The tasks of a door's clients, for those that a server reports by itself. */
 export class KnownTasks {
   readonly #byServer = new Map<
     string,
