@@ -707,6 +707,11 @@ export const REQUIREMENTS = {
   "whole-23c":
     "A page that calls tools by its server's own names reaches that server and no other, under the same rules.",
   "whole-23d": "Servers are offered the extension of MCP Apps.",
+  "whole-24a":
+    "Tasks of 2025-11-25 pass: begun, read, listed, reported, waited for, cancelled; an id is of use to its caller only.",
+  "whole-24b": "A task is under its tool's rules, the guard reads its result when it comes, and each use is recorded.",
+  "whole-24c": "A task outlives the hub where its server has it.",
+  "whole-24d": "The tasks extension of 2026 passes, gated by the client's declaration.",
   "whole-25a": "prompts/get without arguments reaches the server without.",
   "whole-25b":
     "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",

@@ -1,11 +1,14 @@
 /** The parts of a hub that doors and commands need and programs do not. */
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Snapshot } from "../catalog/snapshot.ts";
 import type { Quarantined } from "../catalog/quarantine.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
 import type { Outcome, ToolcribError } from "../model/errors.ts";
 import type { LogMessage } from "../model/protocol.ts";
-import type { Use } from "../model/source.ts";
+import type { TaskRequest, Use } from "../model/source.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { Session } from "../sessions/session.ts";
 import type { Store } from "../store/store.ts";
@@ -13,7 +16,7 @@ import { endsWithin } from "../base/async.ts";
 import type { Emitter } from "../base/emitter.ts";
 import type { HubActivity } from "./activity/hub-activity.ts";
 import type { HubAudit } from "./audit/hub-audit.ts";
-import type { CompleteRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
+import type { CallOptions, CompleteRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 import { guardedLog } from "./call/call-result.ts";
 import { notFoundError } from "./call/locate.ts";
 import type { Taints } from "./call/taints.ts";
@@ -55,6 +58,7 @@ export interface HubDeps {
   readonly activity: HubActivity;
   readonly audit: HubAudit;
   readonly store: Store | undefined;
+  readonly home: string;
   readonly secrets: Secrets;
   readonly events: Emitter<HubEvents>;
   readonly warnings: readonly HubEvents["warning"][];
@@ -72,6 +76,7 @@ export class HubInternals {
   readonly overrides: ToolOverrides;
   readonly #deps: HubDeps;
   readonly #watching = new Set<() => void>();
+  #taskKey: Buffer | undefined;
 
   constructor(deps: HubDeps) {
     this.#deps = deps;
@@ -144,6 +149,30 @@ export class HubInternals {
   /** The source that has a resource, listed or not, and its URI there; undefined if the session may not see it. */
   resourceOrigin(session: Session, uri: string): CapabilityOrigin | undefined {
     return this.#deps.current.resourceOrigin(session, uri);
+  }
+
+  /** A request about a task that a call of this tool began. */
+  task(session: Session, name: string, task: TaskRequest, options: CallOptions): Promise<Outcome> {
+    return this.#deps.current.run(session, { kind: "tool", name, arguments: {}, task }, options);
+  }
+
+  /** Signs the ids of tasks, so that a caller can use its own after a restart, and no one else's. */
+  taskKey(): Buffer {
+    const file = join(this.#deps.home, "task-key");
+    if (this.#taskKey === undefined) {
+      try {
+        mkdirSync(this.#deps.home, { recursive: true });
+        writeFileSync(file, randomBytes(32), { flag: "wx", mode: 0o600 });
+      } catch {
+        // It is there already, or nothing can be kept here.
+      }
+      try {
+        this.#taskKey = readFileSync(file);
+      } catch {
+        this.#taskKey = randomBytes(32);
+      }
+    }
+    return this.#taskKey;
   }
 
   /** The URI under which a session reads what a source has under another. */

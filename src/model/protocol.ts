@@ -16,6 +16,8 @@ export const LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel";
 export const SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId";
 export const SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo";
 
+export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
 /** Legacy: `initialize` and sessions. Modern: stateless, version and capabilities in each request's `_meta`. */
 export type Era = "legacy" | "modern";
 

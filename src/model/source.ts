@@ -21,7 +21,13 @@ export const NO_DEFINITIONS: Definitions = { tools: [], resources: [], templates
 
 /** One use of something a Source offers, in the Source's own names. */
 export type Use =
-  | { readonly kind: "tool"; readonly name: string; readonly arguments: JsonObject }
+  | {
+      readonly kind: "tool";
+      readonly name: string;
+      readonly arguments: JsonObject;
+      /** A request about a task that a call of this tool began, in place of a call. */
+      readonly task?: TaskRequest;
+    }
   | { readonly kind: "resource"; readonly uri: string }
   | { readonly kind: "prompt"; readonly name: string; readonly arguments?: Readonly<Record<string, string>> }
   | {
@@ -34,6 +40,12 @@ export type Use =
     }
   | { readonly kind: "subscribe"; readonly uri: string }
   | { readonly kind: "unsubscribe"; readonly uri: string };
+
+export interface TaskRequest {
+  readonly method: "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update";
+  /** In the server's own ids. */
+  readonly params: JsonObject;
+}
 
 /** The input of a retried request of the modern era; passed on unchanged. */
 export interface InputRound {

@@ -34,12 +34,15 @@ export function runOnLink(link: Link, use: Use, context: UseContext, setting: Ca
   const { method, params: known } = requestFor(use);
   // Known parameters are never overwritten by unknown ones.
   const params: JsonObject = context.extra === undefined ? known : { ...context.extra, ...known };
+  // Whoever does not know tasks is called as if none was asked for; in the modern era the server decides.
+  if (params["task"] !== undefined && !takesTasks(link)) delete params["task"];
   if (context.meta !== undefined) params["_meta"] = context.meta;
   const options: RequestOptions = {
     callId,
     client,
     signal,
-    timeoutMs: spec.toolTimeout,
+    // A task's result is waited for as long as a call may take.
+    timeoutMs: use.kind === "tool" && use.task?.method === "tasks/result" ? maxCallMs(spec) : spec.toolTimeout,
     maxTotalMs: maxCallMs(spec),
     onProgress: context.onProgress ?? (use.kind === "tool" ? ignoreProgress : undefined),
     onNotice,
@@ -89,6 +92,13 @@ function suppliedInput(
   };
 }
 
+function takesTasks({ agreement }: Link): boolean {
+  const { tasks } = agreement.capabilities;
+  const requests = isJsonObject(tasks) ? tasks["requests"] : undefined;
+  const tools = isJsonObject(requests) ? requests["tools"] : undefined;
+  return agreement.era === "legacy" && isJsonObject(tools) && isJsonObject(tools["call"]);
+}
+
 /** Progress of a tool is always requested: it restarts the timeout even if no caller listens to it. */
 function ignoreProgress(): void {}
 
@@ -98,13 +108,16 @@ function mirrorsParamsInHeaders(link: Link): boolean {
 
 function headersOf(use: Use, setting: CallSettings): Record<string, string> | undefined {
   const tool = use.kind === "tool" ? setting.lists.findTool(use.name) : undefined;
-  return use.kind === "tool" && tool !== undefined ? paramHeaders(tool, use.arguments) : undefined;
+  return use.kind === "tool" && use.task === undefined && tool !== undefined
+    ? paramHeaders(tool, use.arguments)
+    : undefined;
 }
 
 /** The MCP request for a Use. */
 function requestFor(use: Use): { readonly method: string; readonly params: JsonObject } {
   switch (use.kind) {
     case "tool":
+      if (use.task !== undefined) return { method: use.task.method, params: { ...use.task.params } };
       return { method: "tools/call", params: { name: use.name, arguments: use.arguments } };
     case "resource":
       return { method: "resources/read", params: { uri: use.uri } };

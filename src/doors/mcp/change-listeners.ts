@@ -6,6 +6,7 @@ import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Session } from "../../sessions/session.ts";
+import { isTaskReport, KnownTasks } from "./tasks.ts";
 
 /** Resources and their templates change together. */
 export type ListKind = "tools" | "resources" | "prompts";
@@ -33,6 +34,7 @@ interface ListSnapshot {
 }
 
 export class ChangeListeners {
+  readonly tasks = new KnownTasks();
   readonly #hub: Hub;
   readonly #listeners = new Map<ChangeListener, ListSnapshot>();
   readonly #stops: (() => void)[];
@@ -126,6 +128,13 @@ export class ChangeListeners {
 
   #noticed(event: HubEvents["notice"]): void {
     const kind = LIST_KINDS.find((each) => event.method === `notifications/${each}/list_changed`);
+    if (isTaskReport(event.method)) {
+      for (const listener of this.#listeners.keys()) {
+        const params = this.tasks.reportFor(listener.session, event.server, event.params);
+        if (params !== undefined) listener.notice?.(event.method, params);
+      }
+      return;
+    }
     if (kind !== undefined) return this.#tellViewers(event, (listener) => listener.listAnnounced?.(kind));
     this.#tellViewers(event, (listener) => listener.notice?.(event.method, event.params));
   }

@@ -187,7 +187,7 @@ export class LegacySession {
       const instructions = await instructionsFor(hub, session);
       return encodeResult(id, {
         protocolVersion: this.version,
-        capabilities: serverCapabilities(hub, session),
+        capabilities: serverCapabilities(hub, session, "legacy"),
         serverInfo: SERVER_INFO,
         instructions,
       });
@@ -230,6 +230,7 @@ export class LegacySession {
       sink,
       signal,
       listed: () => this.#door.listed(),
+      tasks: this.#door.listeners.tasks,
       onNotice: (name, noticed) => this.#tell(sink, name, noticed),
     };
     try {

@@ -3,6 +3,7 @@ import type { Hub } from "../../hub/hub.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import {
   CLIENT_CAPABILITIES_KEY,
+  type Era,
   INVALID_PARAMS,
   LATEST_LEGACY_VERSION,
   LEGACY_VERSIONS,
@@ -20,15 +21,15 @@ import { SKILLS_CAPABILITY, SKILLS_EXTENSION } from "./shared-requests.ts";
 export const SERVER_INFO: JsonObject = { name: "toolcrib", title: "Toolcrib", version: VERSION };
 export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS];
 
-/** Needs methods that cannot be forwarded: a task outlives the call. */
-const UNSUPPORTED_EXTENSION = "io.modelcontextprotocol/tasks";
+/** As of 2025-11-25; the extension of 2026 is among the extensions that servers declare. */
+const TASKS: JsonObject = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 
 export function negotiateVersion(wanted: unknown): string {
   return LEGACY_VERSIONS.find((version) => version === wanted) ?? LATEST_LEGACY_VERSION;
 }
 
 /** Everything is declared from the start, because servers that have it may come later. */
-export function serverCapabilities(hub: Hub, session: Session): JsonObject {
+export function serverCapabilities(hub: Hub, session: Session, era: Era): JsonObject {
   const view = hub.view(session);
   const visible = new Set([...view.tools, ...view.resources, ...view.prompts].map(({ origin }) => origin.source));
   const declared = hub.servers.list().flatMap(({ id, capabilities }) => (visible.has(id) ? [capabilities] : []));
@@ -38,6 +39,7 @@ export function serverCapabilities(hub: Hub, session: Session): JsonObject {
     prompts: { listChanged: true },
     completions: {},
     logging: {},
+    ...(era === "legacy" && declared.some(({ tasks }) => isJsonObject(tasks)) ? { tasks: TASKS } : {}),
     ...mergeDeclared("experimental", declared),
     // In the place of what servers declare: their skills are offered as the hub's.
     extensions: { ...mergeDeclared("extensions", declared)["extensions"], [SKILLS_EXTENSION]: SKILLS_CAPABILITY },
@@ -49,18 +51,16 @@ function mergeDeclared<Key extends string>(key: Key, declared: readonly JsonObje
     const value = capabilities[key];
     return isJsonObject(value) ? Object.entries(value) : [];
   });
-  const kept = members.filter(([name]) => name !== UNSUPPORTED_EXTENSION);
   // A computed key of a type parameter has no type of its own.
-  return (kept.length === 0 ? {} : { [key]: Object.fromEntries(kept) }) as { [key in Key]?: JsonObject };
+  return (members.length === 0 ? {} : { [key]: Object.fromEntries(members) }) as { [key in Key]?: JsonObject };
 }
 
 /** The part of a client's capabilities that is forwarded to servers. */
 export function forwardedCapabilities(capabilities: unknown): JsonObject {
   if (!isJsonObject(capabilities)) return {};
-  const { tasks: _tasks, extensions, ...rest } = capabilities;
-  if (extensions === undefined || !isJsonObject(extensions)) return rest;
-  const { [UNSUPPORTED_EXTENSION]: _cannot, ...kept } = extensions;
-  return { ...rest, extensions: kept };
+  // A server's questions reach the client as they are, never as tasks of the client.
+  const { tasks: _tasks, ...rest } = capabilities;
+  return rest;
 }
 
 /** The words of one view or one server alone are given as they are; those of several, and active skills, under their names. */

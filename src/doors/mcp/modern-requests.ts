@@ -161,7 +161,7 @@ export class ModernRequests {
     return encodeResult(id, {
       resultType: "complete",
       supportedVersions: SUPPORTED_VERSIONS,
-      capabilities: serverCapabilities(hub, session),
+      capabilities: serverCapabilities(hub, session, "modern"),
       instructions,
       ttlMs: 0,
       cacheScope: "private",
@@ -198,6 +198,7 @@ function toIncomingRequest(door: DoorContext, call: ModernCall, client: ClientSi
     onAsk: approvalCallback(client, session),
     logLevel: level,
     listed: () => door.listed(),
+    tasks: door.listeners.tasks,
     onNotice: (notification, noticed) => {
       // Log messages come only to who asked for them, and only as loud as asked for.
       const isLog = notification === "notifications/message";

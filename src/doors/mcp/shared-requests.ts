@@ -7,13 +7,24 @@ import type { AskCallback } from "../../model/decision.ts";
 import { type ErrorObject, type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { hasUiExtension } from "../../model/mcp-apps.ts";
-import { URL_ELICITATION_REQUIRED } from "../../model/protocol.ts";
+import { METHOD_NOT_FOUND, URL_ELICITATION_REQUIRED } from "../../model/protocol.ts";
 import type { Era, RequestId, RpcError } from "../../model/protocol.ts";
-import type { ClientSide, InputRound } from "../../model/source.ts";
+import type { ClientSide, InputRound, TaskRequest } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import { withoutEmptyMark } from "../../guard/wrap-untrusted.ts";
 import { appToolName, fromPageUri, notePage, withPublicLinks } from "./apps.ts";
 import { asListed, publicName } from "./client-names.ts";
+import {
+  beginsTask,
+  hasTasksExtension,
+  isTaskReport,
+  type KnownTasks,
+  ownTask,
+  TASKS_NEEDED,
+  toolOfTask,
+  unknownTask,
+  withoutTasks,
+} from "./tasks.ts";
 import {
   type Encoded,
   encodeError,
@@ -96,6 +107,11 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
   ["resources/read", readResource],
   ["prompts/get", getPrompt],
   ["completion/complete", completeArgument],
+  ["tasks/get", runTaskMethod],
+  ["tasks/result", runTaskMethod],
+  ["tasks/cancel", runTaskMethod],
+  ["tasks/update", runTaskMethod],
+  ["tasks/list", listTasks],
   ["skills/list", listSkills],
   ["skills/get", getSkill],
   ["resources/directory/read", readDirectory],
@@ -118,11 +134,64 @@ async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const given = publicName(hub, incoming, stringParam(params, "name", method), () => hub.view(session).tools);
   const name = appToolName(hub, session, incoming.client, given);
   const args = objectParam(params, "arguments", method) ?? {};
-  const { task } = params;
-  if (task !== undefined) throw invalidParams("Tasks are not supported: call the tool without `task`.");
   const extra = otherParams(params, ["name", "arguments"]);
-  const outcome = await hub.call({ session, name, arguments: args, keepLarge: true, ...callOptions(incoming, extra) });
-  return encodeOutcome(incoming, outcome);
+  const options = callOptions(incoming, extra);
+  const client = name.startsWith("toolcrib_") ? withoutTasks(incoming.client) : incoming.client;
+  const outcome = await hub.call({ session, name, arguments: args, keepLarge: true, ...options, client });
+  if (!outcome.ok || !beginsTask(outcome.result)) return encodeOutcome(incoming, outcome);
+  const tool = hub.view(session).tools.find((each) => each.name === name);
+  if (tool === undefined) throw unknownTask();
+  return encodeOutcome(incoming, { ...outcome, result: incoming.tasks.inResult(hub, session, tool, outcome.result) });
+}
+
+async function runTaskMethod(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
+  const { id, method, params, session, era, client } = incoming;
+  const isOfEra = era === "modern" ? method !== "tasks/result" : method !== "tasks/update";
+  if (!isTaskMethod(method) || !isOfEra) return encodeError(id, methodNotFound(method));
+  if (era === "modern" && !hasTasksExtension(client.capabilities)) return encodeError(id, TASKS_NEEDED);
+  const { outcome, tool } = await aboutTask(hub, incoming, method, stringParam(params, "taskId", method));
+  if (outcome.result === undefined) return encodeOutcome(incoming, outcome);
+  const result = incoming.tasks.inResult(hub, session, tool, outcome.result);
+  return encodeOutcome(incoming, { ...outcome, result });
+}
+
+async function aboutTask(hub: Hub, incoming: IncomingRequest, method: TaskRequest["method"], taskId: string) {
+  const { params, session } = incoming;
+  const own = ownTask(hub, session, taskId);
+  const tool = toolOfTask(hub, session, own);
+  const extra = otherParams({ ...params, inputResponses: undefined }, ["taskId"]);
+  const { inputResponses } = params;
+  const request = { taskId: own.id, ...(inputResponses === undefined ? {} : { inputResponses }) };
+  const options = { ...callOptions(incoming, extra), input: undefined };
+  return { outcome: await hub.internals.task(session, tool.name, { method, params: request }, options), tool };
+}
+
+/** The caller's tasks that this hub has seen since it started; servers do not say whose the others are. */
+async function listTasks(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
+  const { id, method, params, session, era, tasks } = incoming;
+  if (era === "modern") return encodeError(id, methodNotFound(method));
+  refuseCursor(params, method);
+  const asked = { ...incoming, params: {} };
+  const known = await Promise.all(
+    tasks.of(session).map(async (taskId) => {
+      try {
+        const { outcome, tool } = await aboutTask(hub, asked, "tasks/get", taskId);
+        return outcome.ok ? [tasks.inResult(hub, session, tool, outcome.result)] : [];
+      } catch {
+        // Its server or its tool is gone.
+        return [];
+      }
+    }),
+  );
+  return encodeResult(id, { tasks: known.flat() });
+}
+
+function isTaskMethod(method: string): method is TaskRequest["method"] {
+  return ["tasks/get", "tasks/result", "tasks/cancel", "tasks/update"].includes(method);
+}
+
+function methodNotFound(method: string): RpcError {
+  return { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` };
 }
 
 async function readResource(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
@@ -195,7 +264,10 @@ function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): 
     client,
     clientInfo,
     onAsk,
-    onNotice,
+    onNotice: (name, params) => {
+      const told = isTaskReport(name) ? incoming.tasks.reportOnCall(incoming.session, params) : params;
+      if (told !== undefined) onNotice(name, told);
+    },
     logLevel,
     input,
     extra,
@@ -286,6 +358,7 @@ export interface IncomingRequest {
   readonly onAsk?: AskCallback | undefined;
   readonly sink: MessageSink;
   readonly signal: CancelSignal;
+  readonly tasks: KnownTasks;
   /** Waits a moment for servers that start. False if some are not listed yet. */
   readonly listed: () => Promise<boolean>;
   readonly onNotice: (method: string, params: JsonObject) => void;

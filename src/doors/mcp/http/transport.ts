@@ -237,7 +237,7 @@ export function admitOrRefuseRequests(
 
 /** The scope that a request of this method needs. */
 function requiredScope(method: string): Scope {
-  return method === "tools/call" ? "call" : "read";
+  return method === "tools/call" || method.startsWith("tasks/") ? "call" : "read";
 }
 
 /**
