@@ -63,7 +63,7 @@ export function skillStatus(missing: MissingNeeds): "ready" | "needs_setup" | "m
   return isMet(missing) ? "ready" : "missing";
 }
 
-/** What is missing, one warning each. */
+/** One warning for each missing thing. */
 export function missingWarnings({ bins, anyBins, env, config, os, servers }: MissingNeeds): SkillWarning[] {
   const anyOf = anyBins.join(", ");
   return [

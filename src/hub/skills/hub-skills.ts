@@ -39,7 +39,7 @@ export interface SkillInfo {
   readonly name: string;
   readonly description: string;
   readonly source: SkillSource;
-  /** What it was imported from, its folder in the config, or `server:<id>`. */
+  /** The place that it was imported from, its folder in the config, or `server:<id>`. */
   readonly from: string;
   /** URI of its SKILL.md. */
   readonly uri: string;

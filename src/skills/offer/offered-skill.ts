@@ -11,7 +11,7 @@ export interface OfferedSkill {
   /** Needs that this machine does not meet. */
   readonly missing: MissingNeeds;
   readonly findings: readonly SkillFinding[];
-  /** What it was imported from, its folder in the config, or `server:<id>`. */
+  /** The place that it was imported from, its folder in the config, or `server:<id>`. */
   readonly from: string;
   /** The folder of its files, if they are on this machine. */
   readonly dir?: string;

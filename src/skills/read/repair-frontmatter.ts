@@ -86,7 +86,7 @@ function readFlow(lines: readonly string[]): unknown {
 
 const MAX_MISSING_BRACKETS = 8;
 
-/** What would close the brackets of a list or an object that ends too early; empty if that is not what is wrong. */
+/** The brackets that would close a list or an object that ends too early; empty if that is not what is wrong. */
 function missingBrackets(lines: readonly string[]): string {
   const text = [readKey(lines[0] ?? "")?.rest ?? "", ...lines.slice(1)].join("\n");
   const open: string[] = [];

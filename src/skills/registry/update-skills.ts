@@ -146,7 +146,7 @@ function isSameSkill(before: SkillManifest, candidate: Candidate): boolean {
   return skillId(skill.name, skill.dialect) === skillId(before.name, before.facts.dialect);
 }
 
-/** What was imported as a skill of OpenClaw stays one, whatever its text says. */
+/** A skill that was imported as one of OpenClaw stays one, whatever its text says. */
 function asImported({ facts: { dialect } }: SkillManifest, candidate: Candidate): Candidate {
   return dialect === "openclaw" ? { ...candidate, skill: { ...candidate.skill, dialect } } : candidate;
 }

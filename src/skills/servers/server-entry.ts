@@ -264,7 +264,7 @@ export function withContainer(
   };
 }
 
-/** A parameter that nobody sets is its default. */
+/** With the default of each parameter, which is its value unless another is given. */
 function withDefaults(text: string, parameters: readonly ServerParameter[]): string {
   const names = placeholdersIn(text).map(({ name }) => name);
   const defaults = parameters.filter(({ name }) => names.includes(name)).map((parameter) => parameter.default ?? "");

@@ -295,7 +295,7 @@ export function publishSkills(hub: FeedHub, publish: Publish): (() => void)[] {
 /** Then sockets get a turn: a client that reads is not cut off as a slow one because thousands were imported. */
 const EVENTS_PER_TURN = 100;
 
-/** What is called after OpenClaw is about its skills alone. */
+/** Events that are called after OpenClaw are about its skills alone. */
 async function publishImport({ single, result }: HubEvents["skill-import"], publish: Publish): Promise<void> {
   const { failed, totalScanned } = result;
   const skills: Fields<"skills.batch.imported">["skills"][number][] = [];
