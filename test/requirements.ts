@@ -628,7 +628,7 @@ export const REQUIREMENTS = {
   "speed-07a": "With several calls in flight, the messages of one turn to a child process are one write.",
   "speed-07b": "An answer over HTTP is one write: headers and body together.",
   "speed-10a": "The bench measures the hop from node to node beside a direct call and one node alone.",
-  "whole-36d": "That a session's server is on this machine is a message in the hub's log, not text for the client.",
+  "whole-36c": "That a session's server is on this machine is a message in the hub's log, not text for the client.",
   "whole-01a": "Snippets as the documentation of servers prints them for other clients are valid in toolcrib.json.",
   "whole-01b": "What an entry of toolcrib.json says and nobody can do is an error of that server; the others start.",
   "whole-01c": "Tools that a pasted entry approves run without a question; the server's other tools ask.",

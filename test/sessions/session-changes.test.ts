@@ -138,7 +138,7 @@ describe("servers of a session", () => {
 });
 
 describe("what people and models read of a session's server", () => {
-  it("[whole-36d] that it is on this machine is in the hub's log, not among the notices", async () => {
+  it("[whole-36c] that it is on this machine is in the hub's log, not among the notices", async () => {
     const warned: string[] = [];
     const stop = hub.on("warning", ({ message }) => warned.push(message));
     const session = await open({ near: { url: one.url } });
