@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { McpDoor } from "../../../src/doors/mcp/mcp-door.ts";
 import type { LegacySession } from "../../../src/doors/mcp/legacy-session.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
-import type { RpcNotification, RpcRequest, RpcResponse } from "../../../src/model/protocol.ts";
+import type { RpcResponse } from "../../../src/model/protocol.ts";
 import type { ServerEntryInput } from "../../../src/model/server-spec.ts";
 import { decode, doorOn, OWNER } from "./door-bench.ts";
 
@@ -31,11 +31,8 @@ class DoorTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (!("method" in message)) this.#session.answer(message as RpcResponse);
-    else if (!("id" in message)) this.#session.notify(message as RpcNotification);
-    else
-      void this.#session
-        .request(message as RpcRequest, this.#sink)
-        .then((answer) => answer !== null && this.#receive(answer));
+    else if (!("id" in message)) this.#session.notify(message);
+    else void this.#session.request(message, this.#sink).then((answer) => answer !== null && this.#receive(answer));
   }
 
   async close(): Promise<void> {
@@ -120,7 +117,9 @@ describe("[whole-23c] a page that calls tools by its server's own names", () => 
   it("is under the same rules, and a client without pages has no such names", async () => {
     const { client } = await host({ mcpServers: { one: app("one") }, tools: { deny: ["one__refresh"] } });
     const page = await openPage(client);
-    await expect(page.callServerTool({ name: "refresh", arguments: { zone: "UTC" } })).rejects.toThrow(/no tool|denied/i);
+    await expect(page.callServerTool({ name: "refresh", arguments: { zone: "UTC" } })).rejects.toThrow(
+      /no tool|denied/i,
+    );
     const plain = await host({ mcpServers: { one: app("one") } }, { extension: false });
     await expect(plain.client.callTool({ name: "refresh", arguments: { zone: "UTC" } })).rejects.toThrow(/no tool/);
   });

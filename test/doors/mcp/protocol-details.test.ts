@@ -190,7 +190,7 @@ describe("[whole-33a] progress of a call that asks in between", () => {
     const capabilities = { elicitation: { form: {} } };
     const first = await client.request("tools/call", call, { capabilities, meta: { progressToken: "one" } });
     expect(client.noticed("notifications/progress")).toEqual([{ progressToken: "one", progress: 1 }]);
-    const [name] = Object.keys((first?.result?.["inputRequests"] ?? {}) as JsonObject);
+    const [name] = Object.keys(first?.result?.["inputRequests"] ?? {});
     const retry = {
       ...call,
       requestState: first?.result?.["requestState"],

@@ -169,7 +169,7 @@ describe("[shape-02a] a rule on arguments", () => {
     await expect(start({ tools: { deny: ["push(branch)"] } })).rejects.toThrow(/branch is not followed by/);
     const rules = [{ allow: "push", when: { hours: "08-17", tained: true } }];
     // A key that no type allows.
-    await expect(start({ tools: { rules } as object })).rejects.toThrow(/tained/);
+    await expect(start({ tools: { rules } })).rejects.toThrow(/tained/);
     await expect(start({ guard: { classes: { sendsOut: ["send(to=x)"] } } })).rejects.toThrow(/without conditions/);
   });
 });

@@ -315,7 +315,9 @@ describe("[oper-04e] errors are of the one table", () => {
       },
     });
     const missing = await drive("answerApproval", { params: { approvalId: "x" }, status: 400 });
-    expect(missing.json().error.message).toBe('answer: must be one of "once", "session", "always", "always-values", "always-call", "no".');
+    expect(missing.json().error.message).toBe(
+      'answer: must be one of "once", "session", "always", "always-values", "always-call", "no".',
+    );
     expect((await drive("scanSkills", { body: {}, status: 400 })).json().error.message).toBe("path: is missing.");
     await drive("listTools", { query: { cursor: "what" }, status: 400 });
   });
