@@ -207,6 +207,9 @@ function storedLists({ db }: DatabaseEngine, now: () => string): StoredLists {
     async put(entry) {
       await upsert(db, "serverLists", ["server", "spec"], [{ ...entry, seenAt: now() }]);
     },
+    async remove(server) {
+      await db.deleteFrom("serverLists").where("server", "=", server).execute();
+    },
     async prune(before) {
       await db.deleteFrom("serverLists").where("seenAt", "<", before).execute();
     },

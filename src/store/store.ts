@@ -87,6 +87,8 @@ export interface StoredList {
 export interface StoredLists {
   get(keys: readonly Omit<StoredList, "lists">[]): Promise<StoredList[]>;
   put(entry: StoredList): Promise<void>;
+  /** Forgets all of a server. */
+  remove(server: string): Promise<void>;
   /** Forgets those that were last put before. */
   prune(before: string): Promise<void>;
 }

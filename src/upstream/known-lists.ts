@@ -76,9 +76,18 @@ export class KnownLists {
         if (digest === saved || text.length > MAX_LENGTH) return;
         saved = digest;
         this.#known.set(name, lists);
-        this.#put({ ...key, lists: text });
+        this.#write(key.server, (store) => store.lists.put({ ...key, lists: text }));
       },
     };
+  }
+
+  /**
+   * For a server that was removed. If it comes back, it is seen for the first time: what it offered before must not be pinned in the
+   * place of what it offers then.
+   */
+  forget(server: string): void {
+    for (const name of this.#known.keys()) if (name.endsWith(` ${server}`)) this.#known.delete(name);
+    this.#write(server, (store) => store.lists.remove(server));
   }
 
   /** Resolves when everything is written. Never rejects. */
@@ -86,12 +95,12 @@ export class KnownLists {
     return this.#writing;
   }
 
-  #put(entry: { readonly server: string; readonly spec: string; readonly lists: string }): void {
+  #write(server: string, change: (store: Pick<Store, "lists">) => Promise<void>): void {
     const { store, warn } = this.#options;
     if (store === undefined) return;
     this.#writing = this.#writing
-      .then(() => store.lists.put(entry))
-      .catch((error: unknown) => warn(`The lists of "${entry.server}" cannot be kept: ${reasonOf(error)}`));
+      .then(() => change(store))
+      .catch((error: unknown) => warn(`The lists of "${server}" cannot be kept: ${reasonOf(error)}`));
   }
 }
 

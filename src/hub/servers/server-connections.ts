@@ -104,6 +104,7 @@ export class ServerConnections extends Emitter<ConnectionEvents> {
     this.#dismissSuccessor(id);
     this.#serving.delete(id);
     this.#options.catalog.removeSource(id);
+    this.#options.known.forget(id);
     this.emit("removed", member.connection);
     this.#retire(member.connection, () => {
       member.stopState();
