@@ -53,6 +53,7 @@ describe("a hub for many clients", () => {
       roots: { listChanged: true },
       sampling: { tools: {}, context: {} },
       elicitation: { form: {}, url: {} },
+      extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } },
     });
     expect(declared("sampling")).toEqual(declared("plain"));
     expect(declared("folder")).toEqual(declared("plain"));
