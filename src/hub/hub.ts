@@ -142,15 +142,23 @@ export class Hub {
     });
   }
 
-  /** Why a session may or may not use a tool, prompt or resource; undefined if there is none of that name. */
-  explain(name: string, session = this.session): Explanation | undefined {
+  /**
+   * Why a session may or may not use a tool, prompt or resource; undefined if there is none of that name. For one call, which is
+   * not made, rules on arguments and with conditions are decided as well.
+   */
+  explain(name: string, session?: Session): Explanation | undefined;
+  explain(call: ExplainRequest): Promise<Explanation | undefined>;
+  explain(
+    asked: string | ExplainRequest,
+    session = this.session,
+  ): Explanation | undefined | Promise<Explanation | undefined> {
+    if (typeof asked !== "string") return this.#explainCall(asked);
     const path = this.#wiring.pathFor(session);
-    const capability = this.#capability(name, session);
-    return capability && path.access.explain(session, capability, name);
+    const capability = this.#capability(asked, session);
+    return capability && path.access.explain(session, capability, asked);
   }
 
-  /** The same for one call, which is not made: rules on arguments and with conditions are decided for it. */
-  async explainCall({ name, session = this.session, ...call }: ExplainRequest): Promise<Explanation | undefined> {
+  async #explainCall({ name, session = this.session, ...call }: ExplainRequest): Promise<Explanation | undefined> {
     const path = this.#wiring.pathFor(session);
     const { access } = path;
     const capability = this.#capability(name, session);

@@ -26,9 +26,8 @@ import type {
 import { type SessionServer, SessionServerSet } from "./session-servers.ts";
 
 const MAX_NAMED = 10;
-/** A server that takes this many times as long as the first one, and this long, is late. */
+/** A server that takes this many times as long as the first one, and `limits.listWaitMs`, is late. */
 const LATE_FACTOR = 2;
-const LATE_MS = 300;
 const MAX_NOTICES = 100;
 
 export class MountedParts implements SessionParts {
@@ -131,8 +130,8 @@ export class MountedParts implements SessionParts {
       // One that failed says nothing about how long others take.
       if (connection.info().status !== "connected") await all;
     });
-    await wait(Promise.race(some), ms);
-    await wait(all, (clock.now() - began) * LATE_FACTOR + LATE_MS);
+    await wait(Promise.race([all, ...some]), ms);
+    await wait(all, (clock.now() - began) * LATE_FACTOR + this.#host.settings().listWaitMs);
   }
 
   setTools(group: string, tools: readonly Tool[]): GivenTools {

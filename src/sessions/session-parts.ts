@@ -103,6 +103,7 @@ export interface SessionHost {
   settings(): SessionsConfig & {
     readonly servers: number;
     readonly tools: number;
+    readonly listWaitMs: number;
     /** A client's programs run in the hub's sandbox, whatever the client says. */
     readonly serverDefaults: ServerDefaults;
   };

@@ -39,7 +39,7 @@ describe("[shape-08a] every task of docs/policy.md", () => {
       hub = await createHub(config, { registry, env: { ...process.env, HOME: "/home/ann" } });
       for (const [row = "", name = "", json = "", circumstances = "", expected] of rows) {
         const [, hour, minute] = /at (\d\d):(\d\d)/.exec(circumstances) ?? [];
-        const explanation = await hub.explainCall({
+        const explanation = await hub.explain({
           name,
           arguments: parseJsonObject(json),
           tainted: circumstances.includes("tainted"),

@@ -40,7 +40,7 @@ async function explain(invocation: Invocation, name: string): Promise<number> {
     const explanation =
       args === undefined
         ? await running.until(() => hub.explain(name, session))
-        : await hub.explainCall({ name, arguments: args, session });
+        : await hub.explain({ name, arguments: args, session });
     if (explanation === undefined) throw hub.internals.missing(session, name);
     const role = invocation.flags.text("role") ?? null;
     if (invocation.out.json) invocation.out.value({ tool: name, role, ...explanation });
@@ -159,7 +159,7 @@ async function check(running: RunningHub, given: PolicyCase): Promise<CaseResult
   await connectFor(running, tool);
   const now = at === undefined ? undefined : parseTime("at", at, Date.now());
   const call = { name: tool, arguments: args, session, now, ...circumstances };
-  const explanation = await running.hub.explainCall(call);
+  const explanation = await running.hub.explain(call);
   if (explanation === undefined) throw running.hub.internals.missing(session, tool);
   const { verdict, rule: decided } = explanation.decision;
   const pattern = decided === null ? "-" : `${decided.list}: ${decided.pattern}`;
@@ -204,7 +204,7 @@ async function replay(invocation: Invocation): Promise<number> {
       const explanation =
         args === undefined
           ? running.hub.explain(name, session)
-          : await running.hub.explainCall({ ...call, arguments: args, tainted: record.rule?.list === "taint" });
+          : await running.hub.explain({ ...call, arguments: args, tainted: record.rule?.list === "taint" });
       if (explanation === undefined) counts.unknown += 1;
       else if (explanation.decision.verdict !== before) {
         const { verdict, rule } = explanation.decision;

@@ -88,11 +88,12 @@ export async function buildServers(
     deps,
     settings() {
       const { config: settings, baseDir } = current.config;
-      const { sessionServers, sessionTools } = settings.limits;
+      const { sessionServers, sessionTools, listWaitMs } = settings.limits;
       return {
         ...settings.sessions,
         servers: sessionServers,
         tools: sessionTools,
+        listWaitMs,
         serverDefaults: { config: settings, baseDir },
       };
     },

@@ -144,7 +144,7 @@ export async function chooseContainers(
 ): Promise<(server: RequiredServer) => ChosenServer> {
   if (!servers.some(({ docker }) => docker !== undefined)) return (server) => ({ server });
   const missing = await containerEngine(config.containers ?? {}, env)
-    .then(whyNothingRuns)
+    .then((engine) => whyNothingRuns(engine, config.containers?.flags ?? []))
     .catch((error: unknown) => asToolcribError(error).message);
   const sandbox = config.skills.sandbox ?? config.sandbox;
   return (server) => chooseContainer(server, missing, sandbox);
@@ -156,7 +156,7 @@ const EMPTY_ARCHIVE = new Uint8Array(1024);
 const NO_SUCH_PROGRAM = 127;
 
 /** Engines answer also where the system lets them run nothing, which only running something shows. */
-async function whyNothingRuns(engine: ContainerEngine): Promise<string | undefined> {
+async function whyNothingRuns(engine: ContainerEngine, flags: readonly string[]): Promise<string | undefined> {
   const dir = await mkdtemp(join(tmpdir(), "toolcrib-probe-"));
   const image = `localhost/${basename(dir).toLowerCase()}`;
   try {
@@ -164,7 +164,7 @@ async function whyNothingRuns(engine: ContainerEngine): Promise<string | undefin
     await writeFile(archive, EMPTY_ARCHIVE);
     for (const args of [
       ["import", archive, image],
-      ["run", "--rm", "--network", "none", image, "/nothing"],
+      ["run", "--rm", "--network", "none", ...flags, image, "/nothing"],
     ]) {
       const { code, stderr } = await engine.run(args);
       if (code !== 0 && code !== NO_SUCH_PROGRAM) {

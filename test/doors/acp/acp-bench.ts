@@ -218,6 +218,11 @@ afterEach(async () => {
   for (const one of open.splice(0).toReversed()) await one.close();
 });
 
+/** Servers that start on a busy machine are waited for, unless the test is about the wait. */
+function withPatience(config: ConfigInput | string): ConfigInput | string {
+  return typeof config === "string" ? config : { ...config, limits: { listWaitMs: 10_000, ...config.limits } };
+}
+
 export async function acpOn({
   config = {},
   hubOptions,
@@ -227,7 +232,7 @@ export async function acpOn({
 }: BenchOptions = {}): Promise<Bench> {
   const registry = new ToolRegistry();
   for (const each of tools) registry.register(each);
-  const hub = await createHub(config, { registry, ...hubOptions });
+  const hub = await createHub(withPatience(config), { registry, ...hubOptions });
   open.push(hub);
   const model = new TestModel();
   const another = async (other: ClientOptions = options): Promise<TestClient> => {

@@ -325,7 +325,8 @@ describe("[acp-15c] [acp-15d] a bad server", () => {
 describe("[whole-28d] a server that is stuck", () => {
   it("keeps the first turn from no other tool, be it one of the hub or of the session", async () => {
     const mcpServers = { stuck: misbehaving("never-answers"), fine: misbehaving("ok") };
-    const { client, model, hub } = await acpOn({ ...auto, config: { mcpServers }, hubOptions: { wait: false } });
+    const config = { mcpServers, limits: { listWaitMs: 300 } };
+    const { client, model, hub } = await acpOn({ ...auto, config, hubOptions: { wait: false } });
     await eventually(() => hub.servers.list().find(({ id }) => id === "fine")?.state === "ready");
     const opening = Date.now();
     const { sessionId } = await client.newSession(cwd, [stdio("mute", "never-answers"), stdio("good")]);

@@ -162,7 +162,7 @@ describe("[shape-02a] a rule on arguments", () => {
       tools: { deny: ["srv__echo(message=main)"] },
     });
     expect(await codeOf(hub, "srv__echo", {})).toBe("denied");
-    expect(await hub.explainCall({ name: "srv__echo" })).toMatchObject({ decision: { verdict: "deny" } });
+    expect(await hub.explain({ name: "srv__echo" })).toMatchObject({ decision: { verdict: "deny" } });
   });
 
   it("[shape-01d] a config with a rule that cannot be read does not load", async () => {
@@ -266,7 +266,7 @@ describe("[shape-03a] the explanation of a call", () => {
       tools: { deny: ["push(branch=main, force=true)", "push(branch=prod)"], ask: ["write"] },
     });
     const explain = (name: string, args: Record<string, unknown>): Promise<unknown> =>
-      hub.explainCall({ name, arguments: args });
+      hub.explain({ name, arguments: args });
     expect(await explain("push", { branch: "main", force: false })).toMatchObject({
       decision: { verdict: "allow" },
       nearest: {

@@ -176,7 +176,7 @@ const policyHandlers = handlersOf({
     const who = role === undefined || role === session.role ? session : asRole(role, caller);
     const knowsAll = caller.scopes.has("admin") || session.owner;
     const visible = canSee(hub, who, name);
-    const explanation = visible || knowsAll ? await hub.explainCall({ name, session: who, ...call }) : undefined;
+    const explanation = visible || knowsAll ? await hub.explain({ name, session: who, ...call }) : undefined;
     return explained({ hub, name, who, visible, knowsAll }, explanation);
   },
 });
