@@ -322,7 +322,7 @@ async function chooseByName(running: RunningHub, pins: Pins, name: string): Prom
     });
   }
   // What is approved is what the server says, and not what it said when it last ran.
-  if (running.sleeping().includes(found.origin.source)) await running.connectOne(found.origin.source);
+  if (known.includes(found.origin.source)) await running.connectOne(found.origin.source);
   checkServer(running, pins, found.origin.source);
   return offeredIn(allOf(running))
     .filter((each) => each.name === name && each.origin.source === found.origin.source)

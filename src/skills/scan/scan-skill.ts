@@ -117,14 +117,28 @@ async function* readTexts(
   }
 }
 
+/**
+ * The same length, with blanks in place of the values, comments stay: values are scanned by themselves, and a skill that calls itself a guard against
+ * injection must not make its own orders look like talk about attacks.
+ */
+function withoutFrontmatter(raw: string): string {
+  const head = /^\uFEFF?---[ \t]*\r?\n/.exec(raw);
+  const end = head === null ? -1 : raw.slice(0, MAX_FRONTMATTER).indexOf("\n---", head[0].length - 1);
+  return end === -1
+    ? raw
+    : raw.slice(0, end).replaceAll(/^[^#\r\n]+/gm, (values) => " ".repeat(values.length)) + raw.slice(end);
+}
+
+const MAX_FRONTMATTER = 64 * 1024;
+
 async function scanText(text: ScannedText, subject: Subject, slicer: TimeSlicer): Promise<SkillFinding[]> {
   const findings: SkillFinding[] = [];
   // In a thread no one waits for anything else, and it needs no further thread.
+  const guarded = withoutFrontmatter(text.raw);
   const found = isMainThread
-    ? await scanLargeTexts([text.raw], { place: "skill" })
-    : scanTexts([text.raw], { place: "skill" });
-  for (const sign of guardSigns(text, found.get(text.raw) ?? [], subject))
-    findings.push(findingOf(sign, text, subject));
+    ? await scanLargeTexts([guarded], { place: "skill" })
+    : scanTexts([guarded], { place: "skill" });
+  for (const sign of guardSigns(text, found.get(guarded) ?? [], subject)) findings.push(findingOf(sign, text, subject));
   for (const rule of RULES) {
     if (slicer.isDue()) await slicer.pause();
     for (const sign of findingSigns(rule, text, subject)) {
