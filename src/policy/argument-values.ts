@@ -191,7 +191,10 @@ class TextPattern implements ValuePattern {
       // What looks like a mark of an address to some servers only, and words that are encoded.
       if (fold(reading).split("@").length !== reading.split("@").length || /=\?|&#/.test(reading)) return false;
       const parts = reading.split(/[,;]/).filter((part) => part.trim() !== "");
-      return parts.length > 0 && parts.every((part) => address(ONE_RECIPIENT.exec(part)?.slice(1).join("").toLowerCase() ?? ""));
+      return (
+        parts.length > 0 &&
+        parts.every((part) => address(ONE_RECIPIENT.exec(part)?.slice(1).join("").toLowerCase() ?? ""))
+      );
     }
     const parts = this.#parts(reading);
     return parts !== undefined && parts.length > 0 && parts.every(this.#exact);
@@ -202,7 +205,8 @@ class TextPattern implements ValuePattern {
     if (/(?:^|[\\/])\.{1,2}(?:[\\/]|$)/.test(reading)) return undefined;
     // Where a command is meant, nothing joins another one or leads elsewhere.
     const isCommand = /\s/.test(this.#pattern);
-    if (isCommand && (reading.match(/[;|&$<>`]/g) ?? []).some((mark) => !this.#pattern.includes(mark))) return undefined;
+    if (isCommand && (reading.match(/[;|&$<>`]/g) ?? []).some((mark) => !this.#pattern.includes(mark)))
+      return undefined;
     let parts = [reading];
     // Where a path is meant, a blank may end it.
     if (this.#pattern.includes("/") && !/\s/.test(this.#pattern)) parts = reading.split(/\s+/);

@@ -72,7 +72,13 @@ describe("[shape-01e] what a path leads to", () => {
   it.runIf(process.platform === "linux")("cannot be told where each process has a link of its own", async () => {
     link("/proc/self/cwd", "here");
     const ends = ["here/a", "here"].map((name) => join(project, name));
-    for (const path of [...ends, "/proc/self/cwd/a", "/proc/thread-self/root/etc", "/dev/fd/0", `/proc/${process.pid}/cwd`])
+    for (const path of [
+      ...ends,
+      "/proc/self/cwd/a",
+      "/proc/thread-self/root/etc",
+      "/dev/fd/0",
+      `/proc/${process.pid}/cwd`,
+    ])
       expect([path, await followLinks(path)]).toEqual([path, null]);
   });
 });

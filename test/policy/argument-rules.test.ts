@@ -407,7 +407,7 @@ describe("[shape-01f] what an attacker writes for a URI, an address, a branch or
     "https://evil.com℀.acme.com/x",
     "https://api.acme.com/x https://evil.com/",
     "https://api.acme.com/x,https://evil.com/",
-    "https://api.acme.com/x\"|http://evil.com/",
+    'https://api.acme.com/x"|http://evil.com/',
   ])("%j is not beyond doubt at acme.com", (url) => {
     expect(verdictsOf("url=https://*.acme.com/**", { url })).toBe("doubt");
     expect(decide({ deny: ["srv__do(url!=https://*.acme.com/**)"] }, { url })).toBe("deny");
