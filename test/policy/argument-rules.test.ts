@@ -180,11 +180,16 @@ describe("[shape-01a] a rule on arguments", () => {
       "a(b~=c)",
       "a(b==c)",
       "a(b=c)d(e=f)",
+      "a (b=c)",
+      " a(b=c)",
+      "a(b=c) ",
+      "a(b in (c)",
+      "tag:a(b=c",
     ]) {
-      const isRule = ToolRulesSchema.safeParse({ deny: [text] }).success;
-      // Without its last parenthesis it is a name like any other.
-      expect([text, isRule]).toEqual([text, !text.endsWith(")")]);
+      expect([text, ToolRulesSchema.safeParse({ deny: [text] }).success]).toEqual([text, false]);
     }
+    // A prompt may have such a name.
+    expect(parseEntry("summary (short)")).toEqual({ base: "summary (short)", conditions: [] });
     expect(parseEntry("file:///a(b=c)").conditions).toEqual([]);
     expect(parseEntry("=resource:x(b=c)").conditions).toEqual([]);
     expect(parseEntry("=tool:a(b=c)").base).toBe("=tool:a");
