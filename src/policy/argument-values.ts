@@ -34,6 +34,10 @@ export class ArgumentReader {
   readonly #texts = new Map<string, TextReadings | null>();
   readonly #paths = new Map<string, PathReadings | null>();
   readonly #uris = new Map<string, UriReadings | null>();
+  readonly #several = {
+    paths: new Map<string, readonly string[] | null>(),
+    uris: new Map<string, readonly string[] | null>(),
+  };
   readonly #keys = new Map<object, ReadonlyMap<string, readonly string[]>>();
   #lastText: string | undefined;
   #lastTextRead: TextReadings | undefined;
@@ -75,6 +79,15 @@ export class ArgumentReader {
     let read = this.#uris.get(text);
     if (read === undefined) this.#uris.set(text, (read = readUri(text) ?? null));
     return read ?? undefined;
+  }
+
+  /** As by `severalPaths` and `severalUris`, once for many rules. */
+  several(kind: "paths" | "uris", text: string): readonly string[] | undefined {
+    const known = this.#several[kind];
+    let parts = known.get(text);
+    if (parts === undefined)
+      known.set(text, (parts = (kind === "paths" ? severalPaths(text) : severalUris(text)) ?? null));
+    return parts ?? undefined;
   }
 
   /** Keys of the object that some servers take for this one, without itself. @param folded Of the key, as by `foldKey`. */
@@ -306,7 +319,7 @@ class FilePattern implements ValuePattern {
   match(text: string, reader: ArgumentReader): Match {
     if (this.#literal && text === this.#pattern) return YES;
     const whole = this.#matchOne(text, reader);
-    const parts = severalPaths(text);
+    const parts = reader.several("paths", text);
     if (parts === undefined || whole === IN_DOUBT) return whole;
     if (parts.length > MAX_PATHS) return IN_DOUBT;
     const each = parts.map((part) => this.#matchOne(part, reader));
@@ -346,8 +359,7 @@ class FilePattern implements ValuePattern {
 
   paths(text: string, place: FilePlace): readonly string[] {
     const folders = (this.#at(place) ?? []).map(({ folder }) => folder).filter((folder) => folder !== "");
-    const texts = [text, ...(severalPaths(text)?.slice(0, MAX_PATHS) ?? [])];
-    return [...texts.flatMap((each) => pathsToFollow(each, place)), ...folders];
+    return [...allPathsToFollow(text, place), ...folders];
   }
 
   #at(place: FilePlace): readonly PlacedPattern[] | null {
@@ -453,6 +465,19 @@ function readPath(text: string, reader: ArgumentReader): PathReadings | undefine
 
 function pathsToFollow(text: string, place: FilePlace): string[] {
   return pathCandidates(text, place)?.flatMap(({ path }) => [path, cleanPath(path)]) ?? [];
+}
+
+const lastFollowed = new WeakMap<FilePlace, { readonly text: string; readonly paths: readonly string[] }>();
+
+/** The same for every path in the text. Many rules ask for the same. */
+function allPathsToFollow(text: string, place: FilePlace): readonly string[] {
+  const last = lastFollowed.get(place);
+  if (last?.text === text) return last.paths;
+  const parts = severalPaths(text) ?? [];
+  const texts = parts.length > MAX_PATHS ? [text] : [text, ...parts];
+  const paths = [...new Set(texts.flatMap((each) => pathsToFollow(each, place)))];
+  lastFollowed.set(place, { text, paths });
+  return paths;
 }
 
 interface PathCandidate {
@@ -570,8 +595,9 @@ class UriPattern implements ValuePattern {
   match(text: string, reader: ArgumentReader): Match {
     if (this.#literal && text === this.#pattern) return YES;
     const whole = this.#matchOne(text, reader);
-    if (!SEVERAL_URIS.test(text) || whole === IN_DOUBT) return whole;
-    const parts = text.split(/[\s,;|<>"'`]+/).filter((part) => /[.:/\\]/.test(part));
+    if (whole === IN_DOUBT) return whole;
+    const parts = reader.several("uris", text);
+    if (parts === undefined) return whole;
     if (whole === YES || parts.length > MAX_URIS) return IN_DOUBT;
     return parts.every((part) => this.#matchOne(part, reader) === NO) ? NO : IN_DOUBT;
   }
@@ -606,6 +632,12 @@ class UriPattern implements ValuePattern {
 const MAX_URIS = 200;
 const SEVERAL_URIS = /\S\s+\S|[,;|<>"'`]\s*[a-z][a-z0-9+.-]*:[\\/]/i;
 const HOST = /^(?:[\p{L}\p{N}\p{M}._~-]*|\[[0-9a-f:.]+\])(?::\d*)?$/iu;
+
+/** The addresses in a text that has more than one; undefined for a text that is one address. */
+function severalUris(text: string): string[] | undefined {
+  if (text.length > MAX_PATH || !SEVERAL_URIS.test(text)) return undefined;
+  return [...new Set(text.split(/[\s,;|<>"'`]+/).filter((part) => /[.:/\\]/.test(part)))];
+}
 
 function authorityOf(uri: string): string {
   return /^[^:/]+:\/\/([^/]*)/.exec(uri)?.[1] ?? "";
