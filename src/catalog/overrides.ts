@@ -8,6 +8,7 @@ import { ToolcribError } from "../model/errors.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Result, ToolAnnotations, ToolDefinition } from "../model/protocol.ts";
 import type { Overrides, ToolOverride } from "../model/server-spec.ts";
+import { foldKey } from "../policy/argument-values.ts";
 import { withHash } from "./naming.ts";
 
 type OverridePlace = Pick<ShapeLayer, "where" | "level">;
@@ -177,6 +178,8 @@ export function originalArguments(
       const isGiven = Object.hasOwn(args, name);
       if (fixed !== undefined) {
         if (isGiven) throw fixedArgument(publicName, name);
+        const twin = Object.keys(given).find((key) => isTwin(key, name, shape?.original.definition.inputSchema));
+        if (twin !== undefined) throw fixedArgument(publicName, twin);
         if (mayRefer(fixed)) {
           // Its place is taken now, so that nothing of an outer layer gets there meanwhile.
           args[name] = null;
@@ -188,6 +191,13 @@ export function originalArguments(
     }
   }
   return waits === undefined ? args : Promise.all(waits).then(() => args);
+}
+
+/** Whether a server may take the key for the parameter: it differs in case and the like, and is none of its own. */
+function isTwin(key: string, parameter: string, schema: Readonly<JsonObject> | undefined): boolean {
+  if (key === parameter || foldKey(key) !== foldKey(parameter)) return false;
+  const properties = schema?.["properties"];
+  return !isJsonObject(properties) || !Object.hasOwn(properties, key);
 }
 
 /** Whether the config sets this argument of the tool. */

@@ -158,15 +158,18 @@ function realPathOf(path: string, links: number): string | undefined {
 
 /**
  * The file that an absolute path leads to, which need not exist: links are followed as the system does it, also those that point at
- * nothing yet, before `..` goes up. Null if that cannot be told.
+ * nothing yet, before `..` goes up. Null if that cannot be told, as where it leads elsewhere for each process.
  */
 export async function followLinks(path: string): Promise<string | null> {
-  try {
-    return await realpath(path);
-  } catch {
-    return await followSteps(path).catch(() => null);
-  }
+  const real = await realpath(path).catch(() => undefined);
+  // Without a link on the way there is nothing that another process would see otherwise.
+  if (real === path) return real;
+  const stepped = await followSteps(path).catch(() => null);
+  return stepped === null ? null : (real ?? stepped);
 }
+
+/** Links that each process has of its own: its folder, its root and its open files. */
+const OF_PROCESS = /^\/proc\/(?:self|thread-self|\d+)\/(?:task\/\d+\/)?(?:cwd|root|fd|exe|map_files)(?:\/|$)/;
 
 async function followSteps(path: string): Promise<string | null> {
   let { root: current } = parse(path);
@@ -179,6 +182,7 @@ async function followSteps(path: string): Promise<string | null> {
       continue;
     }
     const next = join(current, step);
+    if (OF_PROCESS.test(next)) return null;
     const stat = await lstat(next).catch((error: unknown) => {
       if (isMissing(error)) return undefined;
       throw error;

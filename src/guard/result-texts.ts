@@ -96,9 +96,16 @@ function freeKey(taken: ReadonlyMap<string, unknown>, key: string): string {
 
 /**
  * Applies `change` to every text that a model would read: content blocks and embedded resources of a tool, contents of a
- * resource, messages and description of a prompt. Shares what did not change with the original.
+ * resource, messages and description of a prompt, and the result that the state of a task holds. Shares what did not change with the
+ * original.
  */
 export function mapTexts(result: Result, change: TextChange): Result {
+  const { result: ofTask } = result;
+  const whole = isJsonObject(ofTask) ? withMember(result, "result", mapOwnTexts(ofTask, change)) : result;
+  return mapOwnTexts(whole, change);
+}
+
+function mapOwnTexts(result: JsonObject, change: TextChange): JsonObject {
   let mapped = result;
   for (const [key, mapItem] of [
     ["content", mapBlock],

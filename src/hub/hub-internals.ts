@@ -37,6 +37,8 @@ import type { SkillImports } from "./skills/skill-imports.ts";
 import type { UserSkills } from "./skills/user-skills.ts";
 import { type ServerInstructions, serverInstructions, type View } from "./view/view.ts";
 
+const TASK_KEY_BYTES = 32;
+
 interface ListedOptions {
   readonly ms: number;
   readonly emptyMs: number;
@@ -162,15 +164,17 @@ export class HubInternals {
     if (this.#taskKey === undefined) {
       try {
         mkdirSync(this.#deps.home, { recursive: true });
-        writeFileSync(file, randomBytes(32), { flag: "wx", mode: 0o600 });
+        writeFileSync(file, randomBytes(TASK_KEY_BYTES), { flag: "wx", mode: 0o600 });
       } catch {
         // It is there already, or nothing can be kept here.
       }
       try {
         this.#taskKey = readFileSync(file);
       } catch {
-        this.#taskKey = randomBytes(32);
+        // Nothing can be kept, so ids are good until this hub ends.
       }
+      // Another hub may just be writing it, and with an empty one anyone could sign.
+      if (this.#taskKey?.length !== TASK_KEY_BYTES) this.#taskKey = randomBytes(TASK_KEY_BYTES);
     }
     return this.#taskKey;
   }

@@ -33,13 +33,20 @@ export interface ParsedEntry {
  */
 const WITH_CONDITIONS = /^(tag:[^(]*|=tool:[A-Za-z0-9_-]+|(?!=)[^(:/\\%\s]+)\((.*)\)$/s;
 
+/** Meant as conditions, and not where they can be read: as a name it would match nothing, and a deny would deny nothing. */
+const MISPLACED_CONDITIONS = /^(?:tag:[^(]*|(?!=)[^(:/\\%]*)\([^()=<>!]{1,200}(?:[=<>]|!=|\sin\s*\()/;
+
 const MAX_CONDITIONS = 20;
 const MAX_STEPS = 20;
 
 /** An entry of a list without its `!`. Throws an Error that says what is wrong. */
 export function parseEntry(text: string): ParsedEntry {
   const [, base, inner] = WITH_CONDITIONS.exec(text) ?? [];
-  if (base === undefined || inner === undefined) return { base: text, conditions: [] };
+  if (base === undefined || inner === undefined) {
+    if (MISPLACED_CONDITIONS.test(text))
+      throw new Error("conditions follow the name without a blank, and their last parenthesis ends the rule");
+    return { base: text, conditions: [] };
+  }
   return { base, conditions: new ConditionReader(inner).all() };
 }
 

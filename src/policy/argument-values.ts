@@ -34,6 +34,11 @@ export class ArgumentReader {
   readonly #texts = new Map<string, TextReadings | null>();
   readonly #paths = new Map<string, PathReadings | null>();
   readonly #uris = new Map<string, UriReadings | null>();
+  readonly #several = {
+    paths: new Map<string, readonly string[] | null>(),
+    uris: new Map<string, readonly string[] | null>(),
+  };
+  readonly #keys = new Map<object, ReadonlyMap<string, readonly string[]>>();
   #lastText: string | undefined;
   #lastTextRead: TextReadings | undefined;
   #lastPath: string | undefined;
@@ -75,6 +80,28 @@ export class ArgumentReader {
     if (read === undefined) this.#uris.set(text, (read = readUri(text) ?? null));
     return read ?? undefined;
   }
+
+  /** As by `severalPaths` and `severalUris`, once for many rules. */
+  several(kind: "paths" | "uris", text: string): readonly string[] | undefined {
+    const known = this.#several[kind];
+    let parts = known.get(text);
+    if (parts === undefined)
+      known.set(text, (parts = (kind === "paths" ? severalPaths(text) : severalUris(text)) ?? null));
+    return parts ?? undefined;
+  }
+
+  /** Keys of the object that some servers take for this one, without itself. @param folded Of the key, as by `foldKey`. */
+  twins(object: object, key: string, folded: string): readonly string[] {
+    let keys = this.#keys.get(object);
+    if (keys === undefined) this.#keys.set(object, (keys = Map.groupBy(Object.keys(object), foldKey)));
+    const alike = keys.get(folded);
+    return alike === undefined || (alike.length === 1 && alike[0] === key) ? [] : alike.filter((each) => each !== key);
+  }
+}
+
+/** Servers read the names of arguments in other case, too: Go's JSON takes `Branch` for `branch`, and the last of both counts. */
+export function foldKey(key: string): string {
+  return fold(key).replace(/[\s_-]+/g, "");
 }
 
 export interface ValuePattern {
@@ -174,8 +201,13 @@ class TextPattern implements ValuePattern {
     if (!this.#hasWildcards) return reading === this.#pattern;
     const address = this.#address;
     if (address !== undefined) {
-      const parts = reading.split(ADDRESS_SEPARATORS).filter((part) => part.includes("@"));
-      return parts.length > 0 && parts.every((part) => ONE_ADDRESS.test(part) && address(part.toLowerCase()));
+      // What looks like a mark of an address to some servers only, and words that are encoded.
+      if (fold(reading).split("@").length !== reading.split("@").length || /=\?|&#/.test(reading)) return false;
+      const parts = reading.split(/[,;]/).filter((part) => part.trim() !== "");
+      return (
+        parts.length > 0 &&
+        parts.every((part) => address(ONE_RECIPIENT.exec(part)?.slice(1).join("").toLowerCase() ?? ""))
+      );
     }
     const parts = this.#parts(reading);
     return parts !== undefined && parts.length > 0 && parts.every(this.#exact);
@@ -184,6 +216,10 @@ class TextPattern implements ValuePattern {
   /** Undefined where a path in it may lead elsewhere. */
   #parts(reading: string): string[] | undefined {
     if (/(?:^|[\\/])\.{1,2}(?:[\\/]|$)/.test(reading)) return undefined;
+    // Where a command is meant, nothing joins another one or leads elsewhere.
+    const isCommand = /\s/.test(this.#pattern);
+    if (isCommand && (reading.match(/[;|&$<>`]/g) ?? []).some((mark) => !this.#pattern.includes(mark)))
+      return undefined;
     let parts = [reading];
     // Where a path is meant, a blank may end it.
     if (this.#pattern.includes("/") && !/\s/.test(this.#pattern)) parts = reading.split(/\s+/);
@@ -199,9 +235,9 @@ class TextPattern implements ValuePattern {
 const CONTROL = /[\0-\x1f\x7f]/;
 /** Between values in one text, of lists, references and commands, and between segments of a path. */
 const SEPARATORS = /[,;:|&<>$`/\\]/g;
-const ADDRESS_SEPARATORS = /[\s,;<>"'()[\]:]+/;
-/** Without the marks of routes through other hosts. */
-const ONE_ADDRESS = /^[^@%!]+@[^@%!]+$/;
+/** An address alone, or behind a name; without the marks of routes through other hosts. */
+const ONE_RECIPIENT =
+  /^\s*(?:([^\s@%!<>"()[\]:\\]+@[^\s@%!<>"()[\]:\\]+)|[^@<>:]*<([^\s@%!<>"()[\]:\\]+@[^\s@%!<>"()[\]:\\]+)>)\s*$/;
 /** Has no other reading: nothing in it is encoded, folded, resolved or separates. */
 const PLAIN = /^[a-z0-9_-]+(?:\/[a-z0-9_-]+)*$/;
 
@@ -282,6 +318,16 @@ class FilePattern implements ValuePattern {
 
   match(text: string, reader: ArgumentReader): Match {
     if (this.#literal && text === this.#pattern) return YES;
+    const whole = this.#matchOne(text, reader);
+    const parts = reader.several("paths", text);
+    if (parts === undefined || whole === IN_DOUBT) return whole;
+    if (parts.length > MAX_PATHS) return IN_DOUBT;
+    const each = parts.map((part) => this.#matchOne(part, reader));
+    if (whole === NO && each.every((match) => match === NO)) return NO;
+    return whole === YES && each.every((match) => match === YES) ? YES : IN_DOUBT;
+  }
+
+  #matchOne(text: string, reader: ArgumentReader): Match {
     const read = reader.path(text);
     const placed = this.#at(reader.place);
     if (read === undefined || placed === null) return IN_DOUBT;
@@ -313,7 +359,7 @@ class FilePattern implements ValuePattern {
 
   paths(text: string, place: FilePlace): readonly string[] {
     const folders = (this.#at(place) ?? []).map(({ folder }) => folder).filter((folder) => folder !== "");
-    return [...pathsToFollow(text, place), ...folders];
+    return [...allPathsToFollow(text, place), ...folders];
   }
 
   #at(place: FilePlace): readonly PlacedPattern[] | null {
@@ -327,6 +373,20 @@ class FilePattern implements ValuePattern {
     [this.#lastPlace, this.#lastPlaced] = [place, placed];
     return placed;
   }
+}
+
+/** More paths in one text are in doubt. */
+const MAX_PATHS = 50;
+const PATH_SEPARATORS = /[\s,;:|&<>"'`=@]+/;
+/** Between two paths: in the name of a file these do not come before a slash. */
+const SECOND_PATH = /[\s,;:|&<>"'`=@](?:~?[\\/]|\.{1,2}[\\/]|[a-z]:[\\/]|file:)/i;
+
+/** The paths in a text that has more than one, as in a list or a command; undefined for a text that is one path. */
+function severalPaths(text: string): string[] | undefined {
+  if (PLAIN_PATH.test(text) || text.length > MAX_PATH) return undefined;
+  const start = /^\s*(?:file:[\\/]*(?:[a-z]:)?|[\\/]?[a-z]:|[a-z][a-z0-9+.-]*:(?=\/\/))?/i.exec(text)?.[0].length ?? 0;
+  if (!SECOND_PATH.test(text.slice(start))) return undefined;
+  return text.split(PATH_SEPARATORS).filter((part) => part !== "");
 }
 
 /** Written for speed, like what is called for each rule of a call: most do not apply. */
@@ -405,6 +465,19 @@ function readPath(text: string, reader: ArgumentReader): PathReadings | undefine
 
 function pathsToFollow(text: string, place: FilePlace): string[] {
   return pathCandidates(text, place)?.flatMap(({ path }) => [path, cleanPath(path)]) ?? [];
+}
+
+const lastFollowed = new WeakMap<FilePlace, { readonly text: string; readonly paths: readonly string[] }>();
+
+/** The same for every path in the text. Many rules ask for the same. */
+function allPathsToFollow(text: string, place: FilePlace): readonly string[] {
+  const last = lastFollowed.get(place);
+  if (last?.text === text) return last.paths;
+  const parts = severalPaths(text) ?? [];
+  const texts = parts.length > MAX_PATHS ? [text] : [text, ...parts];
+  const paths = [...new Set(texts.flatMap((each) => pathsToFollow(each, place)))];
+  lastFollowed.set(place, { text, paths });
+  return paths;
 }
 
 interface PathCandidate {
@@ -500,10 +573,12 @@ class UriPattern implements ValuePattern {
   readonly #exact: readonly Glob[];
   readonly #loose: readonly Glob[];
   readonly #scheme: string;
+  readonly #hasAnyHost: boolean;
 
   constructor(pattern: string, literal: boolean) {
     this.#pattern = pattern;
     this.#literal = literal;
+    this.#hasAnyHost = !literal && /[*?]/.test(authorityOf(pattern));
     const forms = literal ? (spellingsOf(pattern) ?? [pattern]) : [pattern, ...canonicalPatterns(pattern)];
     this.#exact = forms.map((form) => segmentGlob(form.normalize("NFC"), literal));
     this.#loose = forms.map((form) => {
@@ -519,13 +594,53 @@ class UriPattern implements ValuePattern {
 
   match(text: string, reader: ArgumentReader): Match {
     if (this.#literal && text === this.#pattern) return YES;
-    // Servers put a scheme before an address that has none.
-    const hasScheme = /^\s*[a-z][a-z0-9+.-]*:(?!\d)/i.test(text);
-    const read = reader.uri(hasScheme ? text : `${this.#scheme}://${text.trim().replace(/^[\\/]+/, "")}`);
-    if (read === undefined) return IN_DOUBT;
-    if (hasScheme && read.spellings.every((spelling) => this.#exact.some((glob) => glob(spelling)))) return YES;
-    return read.loose.some((spelling) => this.#loose.some((glob) => glob(spelling))) ? IN_DOUBT : NO;
+    const whole = this.#matchOne(text, reader);
+    if (whole === IN_DOUBT) return whole;
+    const parts = reader.several("uris", text);
+    if (parts === undefined) return whole;
+    if (whole === YES || parts.length > MAX_URIS) return IN_DOUBT;
+    return parts.every((part) => this.#matchOne(part, reader) === NO) ? NO : IN_DOUBT;
   }
+
+  #matchOne(text: string, reader: ArgumentReader): Match {
+    const [scheme] = /^\s*[a-z][a-z0-9+.-]*:/i.exec(text) ?? [];
+    // Servers put a scheme before an address that has none, and the name of a host may come before a port.
+    const readings = scheme === undefined ? [] : [text];
+    if (scheme === undefined || /^\d/.test(text.slice(scheme.length)))
+      readings.push(`${this.#scheme}://${text.trim().replace(/^[\\/]+/, "")}`);
+    let match = NO;
+    for (const reading of readings) {
+      const read = reader.uri(reading);
+      if (read === undefined) return IN_DOUBT;
+      if (reading === text && readings.length === 1 && read.spellings.every((spelling) => this.#isSure(spelling)))
+        return YES;
+      if (read.loose.some((spelling) => this.#loose.some((glob) => glob(spelling)))) match = IN_DOUBT;
+    }
+    return match;
+  }
+
+  /** A wildcard for a host takes names of hosts only: what other characters make of one differs from parser to parser. */
+  #isSure(spelling: string): boolean {
+    if (!this.#exact.some((glob) => glob(spelling))) return false;
+    if (!this.#hasAnyHost) return true;
+    const authority = authorityOf(spelling);
+    return HOST.test(this.#pattern.includes("@") ? authority.slice(authority.lastIndexOf("@") + 1) : authority);
+  }
+}
+
+/** More addresses in one text are in doubt. */
+const MAX_URIS = 200;
+const SEVERAL_URIS = /\S\s+\S|[,;|<>"'`]\s*[a-z][a-z0-9+.-]*:[\\/]/i;
+const HOST = /^(?:[\p{L}\p{N}\p{M}._~-]*|\[[0-9a-f:.]+\])(?::\d*)?$/iu;
+
+/** The addresses in a text that has more than one; undefined for a text that is one address. */
+function severalUris(text: string): string[] | undefined {
+  if (text.length > MAX_PATH || !SEVERAL_URIS.test(text)) return undefined;
+  return [...new Set(text.split(/[\s,;|<>"'`]+/).filter((part) => /[.:/\\]/.test(part)))];
+}
+
+function authorityOf(uri: string): string {
+  return /^[^:/]+:\/\/([^/]*)/.exec(uri)?.[1] ?? "";
 }
 
 interface UriReadings {

@@ -14,6 +14,7 @@ import {
 import {
   compileValue,
   type FilePlace,
+  foldKey,
   IN_DOUBT,
   type Match,
   NO,
@@ -136,9 +137,11 @@ class ArgumentTest implements Condition {
   readonly text: string;
   readonly #condition: ArgumentCondition;
   readonly #test: ValueTest;
+  readonly #folded: readonly string[];
 
   constructor(condition: ArgumentCondition) {
     this.#condition = condition;
+    this.#folded = condition.steps.map((step) => (step === "items" ? "" : foldKey(step.key)));
     this.text = renderCondition(condition);
     this.#test = valueTest(condition);
   }
@@ -151,9 +154,10 @@ class ArgumentTest implements Condition {
     if (steps.length === 1 && first !== "items" && first !== undefined && Object.hasOwn(args, first.key)) {
       // Most rules look at an argument that is there; nothing else has to be worked out for them.
       const value = args[first.key];
-      if (value !== undefined) return this.#match(value, reader);
+      const isAlone = reader.twins(args, first.key, this.#folded[0] ?? "").length === 0;
+      if (value !== undefined && isAlone) return this.#match(value, reader);
     }
-    const found = valuesAt(args, schema, steps);
+    const found = valuesAt(args, schema, steps, { reader, folded: this.#folded });
     if (found === undefined) return IN_DOUBT;
     let possible = false;
     let sure = !found.isPartial;
@@ -210,16 +214,17 @@ interface FoundValues {
 
 /**
  * The values at a path. Undefined if they cannot be told: absent where the schema may know the argument and no default, of another
- * type than the path says, empty lists, or too many.
+ * type than the path says, empty lists, too many, or beside another that the schema does not know and a server may take for it.
  */
 function valuesAt(
   root: unknown,
   rootSchema: Readonly<JsonObject> | undefined,
   steps: readonly ArgumentStep[],
+  keys?: { readonly reader: ArgumentReader; readonly folded: readonly string[] },
 ): FoundValues | undefined {
   let isPartial = false;
   let places: { readonly value: unknown; readonly schema: unknown }[] = [{ value: root, schema: rootSchema }];
-  for (const step of steps) {
+  for (const [index, step] of steps.entries()) {
     const next: typeof places = [];
     for (const { value, schema } of places) {
       if (step === "items") {
@@ -228,6 +233,8 @@ function valuesAt(
         for (const item of value) next.push({ value: item, schema: items });
       } else {
         if (!isJsonObject(value)) return undefined;
+        const twins = keys?.reader.twins(value, step.key, keys.folded[index] ?? "") ?? [];
+        if (twins.some((twin) => !isDeclared(schema, twin))) return undefined;
         const declared = declaredAt(schema, step.key);
         if (Object.hasOwn(value, step.key) && value[step.key] !== undefined) {
           next.push({ value: value[step.key], schema: declared });
@@ -244,6 +251,11 @@ function valuesAt(
 }
 
 const UNDECLARED = Symbol("undeclared");
+
+function isDeclared(schema: unknown, key: string): boolean {
+  const properties = isJsonObject(schema) ? schema["properties"] : undefined;
+  return isJsonObject(properties) && Object.hasOwn(properties, key);
+}
 
 /** Keywords that may add properties or defaults from elsewhere. */
 const COMPOSED = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"];

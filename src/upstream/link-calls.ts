@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { CLIENT_CAPABILITIES_KEY, HEADER_MISMATCH, LOG_LEVEL_KEY } from "../model/protocol.ts";
 import { serverDisplayName, type ServerSpec } from "../model/server-spec.ts";
 import type { ClientSide, InputRound, Use, UseContext } from "../model/source.ts";
+import { foldKey } from "../policy/argument-values.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
 import { paramHeaders } from "./http/mcp-headers.ts";
 import type { Link } from "./link.ts";
@@ -33,7 +34,7 @@ export function runOnLink(link: Link, use: Use, context: UseContext, setting: Ca
   const client = withOfferedRoots(context.client, spec, setting.deps);
   const { method, params: known } = requestFor(use);
   // Known parameters are never overwritten by unknown ones.
-  const params: JsonObject = context.extra === undefined ? known : { ...context.extra, ...known };
+  const params: JsonObject = context.extra === undefined ? known : { ...withoutTwins(context.extra), ...known };
   // Whoever does not know tasks is called as if none was asked for; in the modern era the server decides.
   if (params["task"] !== undefined && !takesTasks(link)) delete params["task"];
   if (context.meta !== undefined) params["_meta"] = context.meta;
@@ -101,6 +102,19 @@ function takesTasks({ agreement }: Link): boolean {
 
 /** Progress of a tool is always requested: it restarts the timeout even if no caller listens to it. */
 function ignoreProgress(): void {}
+
+/** Parameters that are decided on before a request is sent. */
+const DECIDED = new Map(
+  ["name", "arguments", "uri", "ref", "argument", "context", "taskId", "inputResponses", "task", "_meta"].map(
+    (name) => [foldKey(name), name],
+  ),
+);
+
+/** Without what some servers take for one of these: those that read names in any case put `Arguments` and `arguments` together. */
+function withoutTwins(extra: JsonObject): JsonObject {
+  const isTwin = (key: string): boolean => (DECIDED.get(foldKey(key)) ?? key) !== key;
+  return Object.fromEntries(Object.entries(extra).filter(([key]) => !isTwin(key)));
+}
 
 function mirrorsParamsInHeaders(link: Link): boolean {
   return link.agreement.era === "modern" && link.wire.transport === "http";

@@ -148,6 +148,13 @@ describe("the arguments of an overridden tool", () => {
     await expect(sent({ parameters }, { repo: undefined })).rejects.toThrow(/no argument/);
   });
 
+  it("[shape-05b] cannot name it in other case, which some servers take for it", async () => {
+    const parameters = { repo: { fixed: "acme/web" } };
+    for (const twin of ["Repo", "REPO", "re_po"]) {
+      await expect(sent({ parameters }, { [twin]: "evil/x" })).rejects.toThrow(`has no argument "${twin}"`);
+    }
+  });
+
   it("[shape-05c] have the values of references, deep in what is fixed too", async () => {
     const parameters = { repo: { fixed: "${REPO}" }, labels: { fixed: ["for ${REPO}", "$${REPO}"] } };
     const seen: string[] = [];

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { assertInside } from "../../src/files/path-safety.ts";
+import { assertInside, followLinks } from "../../src/files/path-safety.ts";
 
 let dir: string;
 let project: string;
@@ -59,5 +59,26 @@ describe("[skill-10d] [skill-14d] what is written for a project", () => {
     symlinkSync(project, join(dir, "alias"));
     expect(() => assertInside(join(dir, "alias"), join(dir, "alias/new/file"))).not.toThrow();
     expect(() => assertInside(join(dir, "alias"), join(project, "file"))).not.toThrow();
+  });
+});
+
+describe("[shape-01e] what a path leads to", () => {
+  it("is followed through links, and to what is not there yet", async () => {
+    link("real/deep", "to-deep");
+    expect(await followLinks(`${project}/to-deep/../new`)).toBe(join(project, "real/new"));
+    expect(await followLinks(join(project, "real"))).toBe(join(project, "real"));
+  });
+
+  it.runIf(process.platform === "linux")("cannot be told where each process has a link of its own", async () => {
+    link("/proc/self/cwd", "here");
+    const ends = ["here/a", "here"].map((name) => join(project, name));
+    for (const path of [
+      ...ends,
+      "/proc/self/cwd/a",
+      "/proc/thread-self/root/etc",
+      "/dev/fd/0",
+      `/proc/${process.pid}/cwd`,
+    ])
+      expect([path, await followLinks(path)]).toEqual([path, null]);
   });
 });

@@ -236,6 +236,14 @@ describe("inspectResult of untrusted content", () => {
     expect(await look(ATTACK)).toMatchObject({ result: { _meta: { "dev.toolcrib/untrusted": { server: "web" } } } });
   });
 
+  it("[guard-12a] wraps the result that the state of a task holds", async () => {
+    const state = { taskId: "1", status: "completed", result: { content: [{ type: "text", text: "The weather." }] } };
+    const inspected = await inspectResult(state, { resultBytes: 1e6, untrusted: { ...untrusted, wrap: true } });
+    const { content } = (inspected.verdict === "changed" ? inspected.result["result"] : {}) as typeof state.result;
+    expect(content[0]?.text).toContain("The weather.");
+    expect(content[0]?.text).toContain(untrusted.boundary);
+  });
+
   it("[guard-12a] refuses to wrap more texts than anybody reads", async () => {
     const many = { content: Array.from({ length: 6000 }, () => ({ type: "text", text: "x" })) };
     const options = { resultBytes: 1e8, untrusted: { ...untrusted, wrap: true } };

@@ -180,11 +180,16 @@ describe("[shape-01a] a rule on arguments", () => {
       "a(b~=c)",
       "a(b==c)",
       "a(b=c)d(e=f)",
+      "a (b=c)",
+      " a(b=c)",
+      "a(b=c) ",
+      "a(b in (c)",
+      "tag:a(b=c",
     ]) {
-      const isRule = ToolRulesSchema.safeParse({ deny: [text] }).success;
-      // Without its last parenthesis it is a name like any other.
-      expect([text, isRule]).toEqual([text, !text.endsWith(")")]);
+      expect([text, ToolRulesSchema.safeParse({ deny: [text] }).success]).toEqual([text, false]);
     }
+    // A prompt may have such a name.
+    expect(parseEntry("summary (short)")).toEqual({ base: "summary (short)", conditions: [] });
     expect(parseEntry("file:///a(b=c)").conditions).toEqual([]);
     expect(parseEntry("=resource:x(b=c)").conditions).toEqual([]);
     expect(parseEntry("=tool:a(b=c)").base).toBe("=tool:a");
@@ -315,6 +320,27 @@ describe("[shape-01e] what an attacker writes for a file", () => {
     expect(verdictsOf("path=/etc/**", { path: "/srv/a" }, { place })).toBe("no");
   });
 
+  it.each([
+    "/srv/a:/etc/passwd",
+    "/srv/a,/etc/passwd",
+    "/srv/a /etc/passwd",
+    "/srv/a; cat /etc/passwd",
+    '/srv/a" "/etc/passwd',
+    "/srv/a ~/.ssh/id",
+    "/srv/a ../../../etc/passwd",
+    "--file=/etc/passwd",
+  ])("several in one text: %j", (path) => {
+    expect(decide({ deny: ["srv__do(path!=/srv/**)"] }, { path })).toBe("deny");
+    expect(decide({ allow: ["srv__do(path=/srv/**)"] }, { path })).toBe("deny");
+    if (path.includes("passwd") && !path.includes("..")) expect(verdictsOf("path=/etc/passwd", { path })).toBe("doubt");
+  });
+
+  it("a name with blanks and commas is one file", () => {
+    expect(verdictsOf("path=/srv/**", { path: "/srv/My Documents/a, b.txt" })).toBe("yes");
+    expect(verdictsOf("path=/srv/**", { path: "/etc/My Documents/a, b.txt" })).toBe("no");
+    expect(verdictsOf("path=/srv/**", { path: "/srv/a /srv/b" })).toBe("yes");
+  });
+
   it("drives and shares of Windows", () => {
     for (const path of ["C:\\Work\\a", "c:/Work/a", "/C:/Work/a", "file:///C:/Work/a", "C:\\x\\..\\Work\\a"]) {
       expect([path, verdictsOf("path=C:\\Work\\**", { path })]).toEqual([path, "yes"]);
@@ -375,6 +401,47 @@ describe("[shape-01f] what an attacker writes for a URI, an address, a branch or
   });
 
   it.each([
+    "https://evil.com;.acme.com/x",
+    "https://evil.com&.acme.com/x",
+    "https://evil.com .acme.com/x",
+    "https://evil.com%3f.acme.com/x",
+    "https://evil.com%5c.acme.com/x",
+    "https://evil.com:80%40x.acme.com/",
+    "https://evil.com@.acme.com/x",
+    "https://evil.com／.acme.com/x",
+    "https://evil.com℀.acme.com/x",
+    "https://api.acme.com/x https://evil.com/",
+    "https://api.acme.com/x,https://evil.com/",
+    'https://api.acme.com/x"|http://evil.com/',
+  ])("%j is not beyond doubt at acme.com", (url) => {
+    expect(verdictsOf("url=https://*.acme.com/**", { url })).toBe("doubt");
+    expect(decide({ deny: ["srv__do(url!=https://*.acme.com/**)"] }, { url })).toBe("deny");
+  });
+
+  it.each([
+    "http:127.0.0.1/x",
+    "http:\\127.0.0.1/x",
+    "https://acme.com/ http://127.0.0.1/x",
+    "https://acme.com/,http://127.0.0.1/x",
+    "see <http://127.0.0.1/x>",
+  ])("%j is denied with http://127.0.0.1", (url) => {
+    expect(verdictsOf("url=http://127.0.0.1/**", { url })).toBe("doubt");
+  });
+
+  it("a host with a port, and hosts in other scripts, are as they were", () => {
+    expect(verdictsOf("url=https://*.acme.com:8443/**", { url: "https://a.acme.com:8443/x" })).toBe("yes");
+    expect(verdictsOf("url=http://127.0.0.1:8080/**", { url: "127.0.0.1:8080/x" })).toBe("doubt");
+    expect(verdictsOf("url=https://münchen.example/**", { url: "https://acme.com/x, y" })).toBe("no");
+  });
+
+  it.each(["git log;git x", "git log > git x", "git log | git x", "git log $git x", "git a && git b"])(
+    "the command %j is more than one of git",
+    (command) => {
+      expect(verdictsOf("command=git *", { command })).toBe("doubt");
+    },
+  );
+
+  it.each([
     "bob@acme.com, evil@x.com",
     "evil@x.com,bob@acme.com",
     "evil@x.com;bob@acme.com",
@@ -390,6 +457,12 @@ describe("[shape-01f] what an attacker writes for a URI, an address, a branch or
     "evil@x.com\tbob@acme.com",
     "bob@ａcme.com",
     "bob",
+    "bob@acme.com, evil",
+    "bob@acme.com evil",
+    "bob@acme.com, x.com!evil",
+    "bob@acme.com, evil＠x.com",
+    "=?utf-8?q?evil=40x.com=2c?= <bob@acme.com>",
+    "x.com:evil@acme.com",
   ])("a mail to %j asks where only acme.com does not", (to) => {
     expect(decide({ ask: ["srv__do(to!=*@acme.com)"] }, { to })).toBe("ask");
     expect(decide({ allow: ["srv__do(to=*@acme.com)"] }, { to })).toBe("deny");
@@ -581,6 +654,19 @@ function followed(path: string): string {
   }
   return `/${current.join("/")}`;
 }
+
+describe("[shape-01b] an argument beside another that some servers take for it", () => {
+  it.each(["Branch", "BRANCH", "bra_nch", " branch", "ｂranch"])("%j is in doubt", (twin) => {
+    expect(verdictsOf("branch=main", { branch: "dev", [twin]: "main" })).toBe("doubt");
+    expect(verdictsOf("branch=dev", { branch: "dev", [twin]: "main" })).toBe("doubt");
+    expect(verdictsOf("issue.branch=dev", { issue: { branch: "dev", [twin]: "main" } })).toBe("doubt");
+  });
+
+  it("is its own where the schema knows it", () => {
+    const schema = { type: "object", properties: { branch: { type: "string" }, Branch: { type: "string" } } };
+    expect(verdictsOf("branch=dev", { branch: "dev", Branch: "main" }, { schema })).toBe("yes");
+  });
+});
 
 describe("[shape-04a] conditions", () => {
   const rules: (when: JsonObject) => ToolRules = (when) =>

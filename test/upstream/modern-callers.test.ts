@@ -25,6 +25,26 @@ function metaOf(wire: FakeWire, method: string): JsonObject {
   return isJsonObject(meta) ? meta : {};
 }
 
+describe("[shape-02c] other parameters of a request", () => {
+  it.each(["legacy", "modern"] as const)(
+    "go on, but for those that a %s server may take for decided ones",
+    async (era) => {
+      const { connection, wire } = await connected(era, { "tools/call": done });
+      const extra = {
+        "x-own": 1,
+        Arguments: { n: 2, force: true },
+        NAME: "other",
+        argu_ments: {},
+        _Meta: {},
+        Task: {},
+      };
+      await connection.run(use, contextOf({ extra: { ...extra, name: "third", arguments: { n: 3 } } }));
+      const { _meta: _, ...params } = wire.params("tools/call");
+      expect(params).toEqual({ name: "work", arguments: { n: 1 }, "x-own": 1 });
+    },
+  );
+});
+
 describe("capabilities", () => {
   it("[gate-02a] in each call are those of the caller's client", async () => {
     const { connection, wire } = await connected("modern", { "tools/call": done });
