@@ -10,7 +10,7 @@ import { styleText } from "node:util";
 import type { ErrorObject } from "../model/errors.ts";
 import { terminalJson, terminalLine, terminalText } from "../base/visible-text.ts";
 import { Redactor } from "../secrets/redactor.ts";
-import { Log } from "../telemetry/log.ts";
+import type { Log } from "../telemetry/log.ts";
 import { clip, type Column, renderTable } from "./table.ts";
 
 /** The part of a stream that output needs. */
@@ -25,8 +25,8 @@ interface OutputOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly json: boolean;
   readonly quiet: boolean;
-  /** Everything on stderr is lines of a log in JSON. */
-  readonly jsonLog?: boolean;
+  /** Makes the log whose lines are everything on stderr. */
+  readonly jsonLog?: ((write: (line: string) => void, mask: (text: string) => string) => Log) | undefined;
   readonly redactor?: Redactor;
 }
 
@@ -51,10 +51,10 @@ export class Output {
     this.#stdout = options.stdout;
     this.#stderr = options.stderr;
     this.#env = options.env;
-    const { jsonLog, quiet } = options;
-    const [write, mask] = [(line: string) => void this.#stderr.write(line), (text: string) => this.redactor.mask(text)];
-    this.#log =
-      jsonLog === true ? new Log({ format: "json", level: quiet ? "error" : "info", write, mask }) : undefined;
+    this.#log = options.jsonLog?.(
+      (line) => void this.#stderr.write(line),
+      (text) => this.redactor.mask(text),
+    );
   }
 
   /** One or more lines of the result, for people. */

@@ -25,14 +25,18 @@ const USAGE_EXIT = exitCodeOf("invalid_arguments");
 export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
   const dashesAt = argv.indexOf("--");
   const beforeDashes = dashesAt === -1 ? argv : argv.slice(0, dashesAt);
+  const isQuiet = beforeDashes.includes("--quiet");
+  const isJson = beforeDashes.some((word, at) => word === "--log-format=json" || isJsonLog(word, beforeDashes[at + 1]));
+  // Loaded here, because help needs no log.
+  const { Log } = isJson ? await import("../telemetry/log.ts") : {};
   // Read before parsing, because a usage error leaves no parsed options.
   const out = new Output({
     stdout: terminal.stdout,
     stderr: terminal.stderr,
     env: terminal.env,
     json: beforeDashes.includes("--json"),
-    quiet: beforeDashes.includes("--quiet"),
-    jsonLog: beforeDashes.some((word, at) => word === "--log-format=json" || isJsonLog(word, beforeDashes[at + 1])),
+    quiet: isQuiet,
+    jsonLog: Log && ((write, mask) => new Log({ format: "json", level: isQuiet ? "error" : "info", write, mask })),
     redactor: terminal.redactor,
   });
   let exitCode = 0;

@@ -113,9 +113,10 @@ it("[agent-16a] the example of a session with its own servers tells what was sai
   await runBlock("session.own.notices()", given, [], (code) =>
     code
       .replace("https://tickets.example.com/mcp", server.url)
+      .replace("servers: { ", 'servers: { broken: { command: "toolcrib-no-such-program" }, ')
       .replace("// …", "console.error(hub.view(session).tools.map(({ name }) => name).join());"),
   );
-  expect(said.slice(0, -1)).toEqual([expect.stringContaining("tickets")]);
+  expect(said.slice(0, -1)).toEqual([expect.stringContaining("broken")]);
   expect(said.at(-1)).toMatch(/tickets__ticket/);
   expect(said.at(-1)).toMatch(/mine/);
   await server.close();

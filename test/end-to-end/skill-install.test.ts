@@ -83,9 +83,9 @@ describe("[skill-16c] a skill that needs two servers", () => {
     for (const text of [config, ...written]) expect(text).not.toContain(token);
     for (const text of written) expect(text).not.toContain("secret://");
     expect(config).toContain("secret://");
-    // The skill itself is where these clients look.
-    expect(existsSync(join(place.home, ".cursor/skills/notes/rules.md"))).toBe(true);
-    expect(existsSync(join(place.home, ".agents/skills/notes/SKILL.md"))).toBe(true);
+    // The skill itself is where these clients look, in one folder if they share it.
+    expect(existsSync(join(place.home, ".agents/skills/notes/rules.md"))).toBe(true);
+    expect(existsSync(join(place.home, ".cursor/skills/notes"))).toBe(false);
 
     // Through the gateway over HTTP: the skill, its files and its servers' tools by one connection.
     const { child } = place.start(["serve", "--port", "0", "--json", "--config", place.configFile]);
@@ -127,7 +127,7 @@ describe("[skill-16c] a skill that needs two servers", () => {
     const removed = await place.run(["skill", "remove", "notes", "--with-servers"]);
     expect(removed.code).toBe(0);
     for (const id of CLIENTS) expect(readFileSync(join(place.home, FILES[id]), "utf8")).toBe(TEXTS[id]);
-    expect(existsSync(join(place.home, ".cursor/skills/notes"))).toBe(false);
+    expect(existsSync(join(place.home, ".agents/skills/notes"))).toBe(false);
     expect(readFileSync(place.configFile, "utf8")).not.toContain("note-files");
   });
 });
