@@ -292,7 +292,7 @@ interface SharedLoginTimes {
 }
 
 /** A login may reach the next node a little later than the browser does. */
-const MAX_ARRIVAL_MS = 300;
+const MAX_ARRIVAL_MS = 1000;
 /** How often ending a login is retried while other nodes cannot be reached. */
 const RETRY_END_MS = 1000;
 

@@ -25,7 +25,9 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
     textOf(await hub.call({ name, arguments: args }));
 
   /** The hub that runs the server, and one that does not. */
-  const split = (id: string, ...hubs: Hub[]): [Hub, Hub] => {
+  const split = (id: string, ...hubs: Hub[]): Promise<[Hub, Hub]> =>
+    vi.waitFor(() => splitNow(id, ...hubs), WITHIN);
+  const splitNow = (id: string, ...hubs: Hub[]): [Hub, Hub] => {
     const where = serverOf(hubs[0] as Hub, id).node;
     const owner = hubs.find((hub) => hub.internals.cluster?.node.name === where);
     const other = hubs.find((hub) => hub !== owner);
@@ -65,7 +67,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
   describe("calls to another node", () => {
     it("[scale-06b] carry progress, cancellation and large results", async () => {
       nodes = await cluster(ground, { one: {} });
-      const [, other] = split("one", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
+      const [, other] = await split("one", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
       const steps: number[] = [];
       const done = await other.call({
         name: "one__progress",
@@ -101,7 +103,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
         },
       };
       const hubs = await Promise.all([nodes.start("a", options), nodes.start("b", options)]);
-      const [, other] = split("all", ...hubs);
+      const [, other] = await split("all", ...hubs);
       expect(await call(other, "all__trigger-elicitation-request")).toContain("decline");
       expect(asked).toHaveLength(1);
       const wrong = await other.call({ name: "all__echo", arguments: {} });
@@ -113,7 +115,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
 
   it("[scale-09c] a node that leaves hands its servers over, and no call fails", async () => {
     nodes = await cluster(ground, { one: {} });
-    const [owner, other] = split("one", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
+    const [owner, other] = await split("one", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
     const stop = new AbortController();
     let sent = 0;
     const load = Array.from({ length: 4 }, async () => {
@@ -134,7 +136,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
   it("[scale-06c] [scale-09b] while NATS is away nothing runs twice, and what may run anywhere goes on", async () => {
     nodes = await cluster(ground, { one: {}, many: { replicas: 2 } });
     const hubs = await Promise.all([nodes.start("a"), nodes.start("b")]);
-    const [owner, other] = split("one", ...hubs);
+    const [owner, other] = await split("one", ...hubs);
     const who = (): Promise<string[]> => Promise.all(hubs.map((hub) => call(hub, "many__who")));
     await vi.waitFor(async () => expect(new Set(await who()).size).toBe(2), WITHIN);
     const pids = await who();
@@ -180,7 +182,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
 
   it("[scale-06a] a changed entry replaces the program where it runs, for all nodes", async () => {
     nodes = await cluster(ground, { one: {} });
-    const [owner, other] = split("one", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
+    const [owner, other] = await split("one", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
     const pid = await call(other, "one__who");
     const changed = (hub: Hub): Promise<unknown> =>
       hub.reload(nodes.config(hub.internals.cluster?.node.name ?? "", { one: { args: ["--name=next"] } }));
@@ -198,7 +200,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
   it("[scale-06b] who follows a resource goes on following it on the next node", async () => {
     const file = join(ground.dir, "followers");
     nodes = await cluster(ground, { notes: { args: [followingServer, file] } });
-    const [owner, other] = split("notes", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
+    const [owner, other] = await split("notes", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
     const session = other.openSession();
     const heard: string[] = [];
     other.on("resource-updated", ({ originUri }) => heard.push(originUri));
@@ -227,7 +229,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
 
   it("[scale-06a] an operator's wish holds on all nodes", async () => {
     nodes = await cluster(ground, { one: {} });
-    const [owner, other] = split("one", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
+    const [owner, other] = await split("one", ...(await Promise.all([nodes.start("a"), nodes.start("b")])));
     const pid = Number(await call(other, "one__who"));
     expect((await other.servers.disconnect("one")).state).toBe("idle");
     await vi.waitFor(() => expect(serverOf(owner, "one").state).toBe("idle"), WITHIN);
