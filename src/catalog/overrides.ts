@@ -236,16 +236,19 @@ export function hasReferences({ shape }: ToolCapability): boolean {
 }
 
 /** The result without the fields that the overrides drop. The same object if there are none. */
-export function shapedResult({ shape }: ToolCapability, result: Result): Result {
+export function shapedResult(tool: ToolCapability, result: Result): Result {
+  const { shape } = tool;
   if (shape === undefined) return result;
   const paths = shape.layers.flatMap(({ override }) => override.output?.drop ?? []).map(parsePath);
   if (paths.length === 0) return result;
-  const { structuredContent, content } = result;
+  const { structuredContent, content, result: ofTask } = result;
   const repeated = new RepeatedParts(structuredContent, paths);
   return {
     ...result,
     ...(structuredContent === undefined ? {} : { structuredContent: dropAll(structuredContent, paths) }),
     ...(Array.isArray(content) ? { content: content.map((block: unknown) => shapedBlock(block, repeated)) } : {}),
+    // The state of a task has the result in it.
+    ...(isJsonObject(ofTask) ? { result: shapedResult(tool, ofTask) } : {}),
   };
 }
 

@@ -11,6 +11,7 @@ import { argumentsOf, type CallContext, ruledNameOf } from "./call-context.ts";
 import type { Question } from "./approvals.ts";
 import { frozenCopy } from "./hooks.ts";
 import { locate, notFoundError, type Target } from "./locate.ts";
+import type { Use } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import { isSearchTool } from "../view/search-definitions.ts";
 
@@ -41,14 +42,13 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
     const verdicts = path.access.verdicts(session, capability, ruledNameOf(call), argumentsOf(target.use), facts);
     const denial = verdicts.find(({ verdict }) => verdict === "deny")?.rule;
     if (denial) throw deniedError(call, target, denial);
-    // The task was approved when it began.
-    const isTask = use.kind === "tool" && use.task !== undefined;
+    const isTask = isOfTask(use);
     const open = verdicts.flatMap(({ verdict, rule }) =>
       !isTask && verdict === "ask" && !answered.has(reasonOf(session, rule)) ? [rule] : [],
     );
     const [rule] = open;
     if (rule === undefined) {
-      path.access.count(session, capability);
+      if (!isTask) path.access.count(session, capability);
       return target;
     }
     answered.add(reasonOf(session, rule));
@@ -56,9 +56,15 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
   }
 }
 
+/** A request about a task: its arguments were decided on, approved and counted when it began. */
+export function isOfTask(use: Use): boolean {
+  return use.kind === "tool" && use.task !== undefined;
+}
+
 /** The facts that rules with conditions look at; undefined if there are none on it. */
 export function factsOf(call: CallContext, { capability, use }: Target): CallFacts | Promise<CallFacts> | undefined {
   const { path, session, clientInfo } = call;
+  if (isOfTask(use)) return undefined;
   return path.access.facts(session, capability, ruledNameOf(call), { use, client: clientInfo?.name });
 }
 

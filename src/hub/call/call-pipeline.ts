@@ -14,7 +14,7 @@ import type { CallFacts } from "../../policy/rule-conditions.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { CallRecord, StartRecord } from "../../telemetry/call-record.ts";
 import type { CallSpan } from "../../telemetry/tracing.ts";
-import { acquireSlot, authorize, changedError, factsOf, isSameCapability } from "./authorize.ts";
+import { acquireSlot, authorize, changedError, factsOf, isOfTask, isSameCapability } from "./authorize.ts";
 import {
   argumentsOf,
   type CallContext,
@@ -186,7 +186,7 @@ function decided(call: CallContext, found: Target, facts: CallFacts | undefined)
   call.decision = path.access.decide(session, found.capability, ruledNameOf(call), argumentsOf(found.use), facts);
   if (call.decision.verdict !== "allow") return authorize(call, found);
   // In the same turn as the decision, so that calls at once do not pass a limit together.
-  path.access.count(session, found.capability);
+  if (!isOfTask(found.use)) path.access.count(session, found.capability);
   return found;
 }
 

@@ -76,6 +76,27 @@ describe("tasks of 2025-11-25", () => {
     expect((await client.request("tasks/update", { taskId })).error?.code).toBe(-32601);
   });
 
+  it("[whole-24b] are decided by their arguments when they begin, and are then their caller's", async () => {
+    const { open, finish, mcpServers } = place();
+    const rules = [{ deny: "s__slow", when: { calls: { tool: "s__slow", per: "1h", over: 1 } } }] as const;
+    const overrides = { slow: { output: { drop: ["secret"] } } };
+    const { door } = await open({
+      mcpServers: { s: { ...mcpServers.s, overrides } },
+      tools: { deny: ["s__slow(say=no*)"], rules: [...rules] },
+    });
+    const client = new LegacyClient(door);
+    await client.initialize();
+    const refused = await client.request("tools/call", { name: "s__slow", arguments: { say: "no way" }, task: {} });
+    expect(JSON.stringify(refused)).toContain("denied");
+    const taskId = await begin(client, JSON.stringify({ secret: "s3", fine: true }));
+    for (const _again of [1, 2]) {
+      expect((await client.request("tasks/get", { taskId })).result).toMatchObject({ status: "working" });
+    }
+    finish();
+    const { result } = await client.request("tasks/result", { taskId });
+    expect(result).toMatchObject({ content: [{ text: '{"fine":true}' }] });
+  });
+
   it("[whole-24b] are under the tool's rules; the guard reads the result when it comes, and each use is recorded", async () => {
     const { open, finish, mcpServers } = place();
     const { hub, door } = await open({ guard: { onSuspicious: "redact" }, tools: { ask: ["s__slow"] } });
