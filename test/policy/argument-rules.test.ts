@@ -571,6 +571,194 @@ describe("[shape-07b] properties of rules on arguments", () => {
   });
 });
 
+describe("[shape-07c] many rules", () => {
+  const text = fc.constantFrom(
+    ...[
+      "main",
+      "Main",
+      "release-1",
+      "release-1/x",
+      "refs/heads/main",
+      "ｍain",
+      "ma\u200bin",
+      "%6dain",
+      "main,dev",
+      "a\u0301",
+      "á",
+    ],
+    ...[
+      "/etc/passwd",
+      "/etc",
+      "/ETC/Passwd",
+      "/etc/../etc/passwd",
+      "~/work/x",
+      "~",
+      "src/a.ts",
+      "./src/a.ts",
+      "/srv/link/a",
+    ],
+    ...[
+      "/home/ann/work/src/a.ts",
+      "file:///etc/passwd",
+      "C:\\a\\b",
+      "x.env",
+      ".env",
+      "/a/.env",
+      "/etc./x",
+      "a\u200d\u0301",
+    ],
+    ...[
+      "https://a.b/c",
+      "HTTPS://A.b/c/",
+      "https://a.b/",
+      "https://a.b",
+      "a.b/c",
+      "https://a.b/%63",
+      "https://a.b/c/d?x#y",
+    ],
+    ...[
+      "ann@b.c",
+      "Ann <ann@b.c>",
+      "ann@b.c, x@evil.com",
+      "5",
+      "5.0",
+      " 5",
+      "true",
+      "",
+      " ",
+      "*",
+      "＊",
+      "a*",
+      "x".repeat(70_000),
+    ],
+  );
+  const value: fc.Arbitrary<unknown> = fc.oneof(
+    { weight: 4, arbitrary: text },
+    fc.string({
+      unit: fc.constantFrom("a", "/", ".", "%2e", "~", "main", "etc", "*", "A", "@b.c", "\u0301", "\u200d", " "),
+    }),
+    fc.constantFrom(undefined, null, 5, 0.5, true, ["main"], { a: 1 }),
+  );
+  const written = text.filter((each) => each.length < 100);
+  const pattern = fc.oneof(
+    fc.constantFrom(
+      ...[
+        "main",
+        "release-*",
+        "release-?",
+        "release-1/*",
+        "*",
+        "*in",
+        "*@b.c",
+        "*@*.com",
+        "?ain",
+        "m*n",
+        "/etc/**",
+        "/etc/*",
+      ],
+      ...[
+        "/etc/passwd",
+        "/srv/link/**",
+        "~/work/**",
+        "~/**",
+        "./src/**",
+        "**/.env",
+        "*.env",
+        "src/*",
+        "src/**/a.ts",
+        "á",
+        "＊*",
+      ],
+      ...[
+        "https://a.b/**",
+        "https://a.b/c",
+        "https://a.b/**/c",
+        "https://*.b/**",
+        "*://a.b/*",
+        "file:///etc/**",
+        "C:/a/**",
+        "5",
+      ],
+      ...["true", "a*", "á*", "https://a.b/a*"],
+    ),
+    written.map((each) => JSON.stringify(each)),
+  );
+  const name = fc.constantFrom("branch", "path", "url", "other");
+  const condition = fc.oneof(
+    { weight: 6, arbitrary: fc.tuple(name, pattern).map(([key, given]) => `${key}=${given}`) },
+    fc.tuple(name, pattern).map(([key, given]) => `${key}!=${given}`),
+    fc.tuple(name, pattern, pattern).map(([key, one, two]) => `${key} in (${one}, ${two})`),
+    fc.tuple(name, pattern, name, pattern).map(([key, one, other, two]) => `${key}=${one}, ${other}=${two}`),
+    name.map((key) => `${key}>3`),
+    name.map((key) => `${key}[*]=main`),
+  );
+  const conditions = fc.array(condition, { minLength: 3, maxLength: 12 });
+  const args = fc.dictionary(name, value).map((given) => ({ ...given }) as JsonObject);
+  const circumstances = fc.constantFrom<Circumstances>(
+    {},
+    { links: { "/srv/link": "/etc", "/home/ann/work/src": "/etc" } },
+    { links: { "/etc": null } },
+    { place: { bases: [] } },
+    { place: { home: "/home/ann", bases: ["/srv", "/home/ann/work"] } },
+    { reader: new ArgumentReader(PLACE) },
+  );
+
+  /** So that no list is too short for an index. They never hold. */
+  const fillers = Array.from({ length: 8 }, (_, index) => `srv__do(filler=none${index}*)`);
+
+  it("decide together as each of them by itself", () => {
+    const came = new Map<string, number>();
+    fc.assert(
+      fc.property(conditions, args, circumstances, (all, given, where) => {
+        const rules = all.map((each) => `srv__do(${each})`);
+        for (const [list, verdict, of] of [
+          ["deny", "deny", (entries: string[]) => entries],
+          ["allow", "allow", (entries: string[]) => entries],
+          ["deny", "allow", (entries: string[]) => ["srv__do", ...entries.map((entry) => `!${entry}`)]],
+          ["allow", "deny", (entries: string[]) => ["srv__do", ...entries.map((entry) => `!${entry}`)]],
+        ] as const) {
+          const hold = (entries: string[]): boolean =>
+            decide({ [list]: of(entries) }, { ...given, filler: "x" }, where) === verdict;
+          const [holding, silent] = [rules.filter((rule) => hold([rule])), rules.filter((rule) => !hold([rule]))];
+          expect([list, verdict, hold([...fillers, ...silent])]).toEqual([list, verdict, false]);
+          for (const rule of holding) {
+            expect([list, verdict, rule, hold([...fillers, ...silent, rule])]).toEqual([list, verdict, rule, true]);
+            came.set(`${list} ${verdict}`, (came.get(`${list} ${verdict}`) ?? 0) + 1);
+          }
+        }
+      }),
+      { numRuns: 400 },
+    );
+    for (const [, times] of came) expect(times).toBeGreaterThan(50);
+    expect(came.size).toBe(4);
+  });
+
+  it("the first in the order of the list is the one that is named", () => {
+    const deny = Array.from({ length: 20 }, (_, index) => `srv__do(branch=b${index}*)`);
+    const policy = new Policy({
+      hub: { deny: [...deny, "srv__do(branch=b*)", "srv__do(branch=b1)"] },
+      where: "toolcrib.json",
+      servers: new Map(),
+    });
+    const subject = { kind: "tool", publicName: "srv__do", originName: "do", server: "srv" } as const;
+    const decided = (branch: string) =>
+      policy.prepare(subject, { owner: true }).decide({
+        arguments: { branch },
+        schema: SCHEMA,
+        reader: new ArgumentReader(PLACE),
+        tainted: false,
+        client: undefined,
+        name: "srv__do",
+        now: 0,
+        countCalls: () => 0,
+      }).rule?.pattern;
+    expect(decided("b17x")).toBe("srv__do(branch=b1*)");
+    expect(decided("b1")).toBe("srv__do(branch=b1*)");
+    expect(decided("bx")).toBe("srv__do(branch=b*)");
+    expect(decided("main")).toBeUndefined();
+  });
+});
+
 /** As the system does it, where every `link` leads to /etc and every `up` to the folder above. */
 function followed(path: string): string {
   let current: string[] = path.startsWith("/") ? [] : ["home", "ann", "work"];
