@@ -101,7 +101,7 @@ export class ArgumentReader {
   }
 }
 
-/** What a text needs for a pattern to match it: one of its readings begins, or ends, like this. */
+/** A text can match a pattern only if one of its readings begins, or ends, like this. */
 export interface ValueHint {
   /** The readings that are meant; `written` is the text itself. */
   readonly of: "written" | "text" | "path" | "uri";

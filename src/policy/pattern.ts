@@ -5,7 +5,7 @@ import { parseEntry, type When } from "../model/tool-rules.ts";
 import { canonicalPatterns, couldNameUri, spellingsOf } from "./canonical-uri.ts";
 import { compileGlob } from "./glob.ts";
 import { compileConditions, type Conditions, type CountedCalls } from "./rule-conditions.ts";
-import { RuleIndex } from "./rule-index.ts";
+import { PatternIndex } from "./pattern-index.ts";
 import type { Effect, KnownTool } from "./well-known-servers.ts";
 
 export interface Matchable {
@@ -139,8 +139,8 @@ export interface ConcernedList {
   readonly entries: readonly ConcernedEntry[];
   readonly exceptions: readonly ConcernedEntry[];
   /** Where there are many. */
-  readonly entryIndex: RuleIndex<ConcernedEntry> | undefined;
-  readonly exceptionIndex: RuleIndex<ConcernedEntry> | undefined;
+  readonly entryIndex: PatternIndex<ConcernedEntry> | undefined;
+  readonly exceptionIndex: PatternIndex<ConcernedEntry> | undefined;
 }
 
 /** An entry with conditions on the circumstances of a call. */
@@ -194,7 +194,7 @@ export class PatternList {
       grants && conditions !== undefined ? pattern.names(subject) : pattern.namesSurely(subject);
     const entries = this.#entries.filter(({ pattern }) => pattern.names(subject));
     const exceptions = this.#exceptions.filter(isExcepted);
-    return { entries, exceptions, entryIndex: RuleIndex.of(entries), exceptionIndex: RuleIndex.of(exceptions) };
+    return { entries, exceptions, entryIndex: PatternIndex.of(entries), exceptionIndex: PatternIndex.of(exceptions) };
   }
 }
 

@@ -64,11 +64,13 @@ export interface Conditions {
   screen(place: FilePlace): Screen | undefined;
 }
 
-/** Without a fitting value of this argument, conditions do not hold. A value that is absent, empty or no text may fit. */
-export interface Screen {
-  readonly key: string;
-  readonly hints: readonly ValueHint[];
-}
+/**
+ * Without a fitting value of this argument, conditions do not hold; a value that is absent, empty or no text may fit. Or they
+ * hold for the call with this hash only.
+ */
+export type Screen =
+  | { readonly key: string; readonly hints: readonly ValueHint[] }
+  | { readonly callHash: string | undefined };
 
 interface Condition {
   readonly text: string;
@@ -190,8 +192,10 @@ class ArgumentTest implements Condition {
   }
 
   screen(place: FilePlace): Screen | undefined {
-    const [first, ...deeper] = this.#condition.steps;
-    if (first === undefined || first === "items" || deeper.length > 0) return undefined;
+    const { steps, values } = this.#condition;
+    const [first, ...deeper] = steps;
+    if (first === undefined) return { callHash: values[0]?.text };
+    if (first === "items" || deeper.length > 0) return undefined;
     const hints = this.#test.hints(place);
     return hints && { key: first.key, hints };
   }

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import { parseEntry, ToolRulesSchema, type ToolRules } from "../../src/model/tool-rules.ts";
 import { type FilePlace, ArgumentReader } from "../../src/policy/argument-values.ts";
 import { Policy } from "../../src/policy/decide.ts";
-import type { CallFacts } from "../../src/policy/rule-conditions.ts";
+import { type CallFacts, callHash } from "../../src/policy/rule-conditions.ts";
 
 const PLACE: FilePlace = { home: "/home/ann", bases: ["/home/ann/work"] };
 const SCHEMA = {
@@ -691,6 +691,7 @@ describe("[shape-07c] many rules", () => {
     fc.tuple(name, pattern, name, pattern).map(([key, one, other, two]) => `${key}=${one}, ${other}=${two}`),
     name.map((key) => `${key}>3`),
     name.map((key) => `${key}[*]=main`),
+    fc.constantFrom({ filler: "x" }, { filler: "y" }).map((call) => `*=${callHash(call)}`),
   );
   const conditions = fc.array(condition, { minLength: 3, maxLength: 12 });
   const args = fc.dictionary(name, value).map((given) => ({ ...given }) as JsonObject);

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from "../model/json.ts";
 import type { ArgumentReader, FilePlace, ValueHint } from "./argument-values.ts";
-import type { CallFacts, Conditions } from "./rule-conditions.ts";
+import { type CallFacts, callHash, type Conditions } from "./rule-conditions.ts";
 
 /** With fewer rules the index costs more than it saves. */
 const WORTH_AN_INDEX = 8;
@@ -15,12 +15,14 @@ interface Indexed {
 
 interface PlacedIndex<E> {
   readonly groups: readonly HintGroup[];
+  /** Positions of entries for one call only, by its hash. */
+  readonly calls: ReadonlyMap<string | undefined, readonly number[]>;
   /** Whether an entry has to be tested for every call, by its position. */
   readonly isAlways: readonly boolean[];
   readonly always: readonly E[];
 }
 
-export class RuleIndex<E extends Indexed> {
+export class PatternIndex<E extends Indexed> {
   readonly #entries: readonly E[];
   /** `~` and relative patterns mean other files at another place. */
   readonly #placed = new WeakMap<FilePlace, PlacedIndex<E>>();
@@ -30,9 +32,9 @@ export class RuleIndex<E extends Indexed> {
   }
 
   /** Undefined where there is little to gain. */
-  static of<E extends Indexed>(entries: readonly E[]): RuleIndex<E> | undefined {
+  static of<E extends Indexed>(entries: readonly E[]): PatternIndex<E> | undefined {
     const conditional = entries.filter(({ conditions }) => conditions !== undefined);
-    return conditional.length < WORTH_AN_INDEX ? undefined : new RuleIndex(entries);
+    return conditional.length < WORTH_AN_INDEX ? undefined : new PatternIndex(entries);
   }
 
   /** The entries that may hold, in their order. The conditions of every other one do not, beyond doubt. */
@@ -40,8 +42,9 @@ export class RuleIndex<E extends Indexed> {
     if (args === undefined) return this.#entries;
     let index = this.#placed.get(reader.place);
     if (index === undefined) this.#placed.set(reader.place, (index = this.#at(reader.place)));
-    const { groups, isAlways, always } = index;
-    let found: Set<number> | undefined;
+    const { groups, calls, isAlways, always } = index;
+    const exact = calls.size === 0 ? undefined : calls.get(reader.hashOf(args, callHash));
+    let found = exact && new Set(exact);
     for (const group of groups) found = group.find(args, reader, found);
     if (found === undefined) return always;
     return this.#entries.filter((_, position) => isAlways[position] === true || found.has(position));
@@ -49,9 +52,14 @@ export class RuleIndex<E extends Indexed> {
 
   #at(place: FilePlace): PlacedIndex<E> {
     const groups = new Map<string, HintGroup>();
+    const calls = new Map<string | undefined, readonly number[]>();
     const isAlways = this.#entries.map(({ conditions }, position) => {
       const screen = conditions?.screen(place);
       if (screen === undefined) return true;
+      if ("callHash" in screen) {
+        calls.set(screen.callHash, [...(calls.get(screen.callHash) ?? []), position]);
+        return false;
+      }
       for (const hint of screen.hints) {
         const name = JSON.stringify([screen.key, hint.of, hint.isEnd]);
         let group = groups.get(name);
@@ -61,7 +69,8 @@ export class RuleIndex<E extends Indexed> {
       return false;
     });
     for (const group of groups.values()) group.sort();
-    return { groups: [...groups.values()], isAlways, always: this.#entries.filter((_, at) => isAlways[at]) };
+    const always = this.#entries.filter((_, position) => isAlways[position]);
+    return { groups: [...groups.values()], calls, isAlways, always };
   }
 }
 
