@@ -38,6 +38,28 @@ export async function timeInTurns<Name extends string>(
   return times;
 }
 
+/**
+ * The same for the CPU time of this process, which other programs on the machine hardly change.
+ * @param each How many of what is measured one run of a case does.
+ */
+export async function cpuInTurns(
+  cases: Readonly<Record<string, Case>>,
+  { rounds, warmup, each }: { readonly rounds: number; readonly warmup: number; readonly each: number },
+): Promise<Record<string, number[]>> {
+  const times: Record<string, number[]> = {};
+  for (let round = -warmup; round < rounds; round += 1) {
+    for (const [name, run] of Object.entries(cases)) {
+      const start = process.cpuUsage();
+      const running = run();
+      if (running instanceof Promise) await running;
+      const { user, system } = process.cpuUsage(start);
+      if (round >= 0) (times[name] ??= []).push((user + system) / each);
+    }
+  }
+  for (const list of Object.values(times)) list.sort((a, b) => a - b);
+  return times;
+}
+
 export function rowOf(what: string, sorted: readonly number[], baseline: readonly number[]): Row {
   return { what, p50Us: at(sorted, 0.5), p95Us: at(sorted, 0.95), ratio: at(sorted, 0.5) / at(baseline, 0.5) };
 }

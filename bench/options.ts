@@ -23,7 +23,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [bench …] [options]
 
-benches: gateway (calls through Toolcrib, a bare relay and peers), hub (five clients, ten servers), search, skills (CPU of reading one)
+benches: gateway (calls through Toolcrib, a bare relay and peers), hub (five clients, ten servers), search, skills (CPU of reading one), rules (CPU of a decision)
   --quick          a few minutes; the spread is larger
   --smoke          seconds: only shows that everything runs
   --only <list>    measures of the gateway bench: ${MEASURES.join(", ")}

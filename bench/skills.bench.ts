@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { parse } from "yaml";
 import { parseSkill, readSkill } from "../src/skills/read/read-skill.ts";
-import { type Report, type Row, rowOf } from "./bench.ts";
+import { cpuInTurns, type Report, type Row, rowOf } from "./bench.ts";
 import { syntheticSkill } from "./synthetic-skills.ts";
 
 const CORPUS = resolve(import.meta.dirname, "../test/fixtures/skill-corpus");
@@ -44,7 +44,10 @@ export async function measureSkills({ files, rounds }: SkillsBenchOptions): Prom
   ];
   const rows: Row[] = [];
   for (const { name, count, yaml, parse: parseAll, read } of cases) {
-    const times = await cpuInTurns({ yaml, parse: parseAll, ...(read === undefined ? {} : { read }) }, count, rounds);
+    const times = await cpuInTurns(
+      { yaml, parse: parseAll, ...(read === undefined ? {} : { read }) },
+      { rounds, warmup: 2, each: count },
+    );
     const base = times["yaml"] ?? [];
     rows.push(rowOf(`yaml alone, ${count} ${name} files`, base, base));
     rows.push(rowOf(`SKILL.md to a Skill, ${count} ${name} files`, times["parse"] ?? [], base));
@@ -56,25 +59,6 @@ export async function measureSkills({ files, rounds }: SkillsBenchOptions): Prom
 
 async function readAll(samples: readonly Sample[]): Promise<void> {
   for (const { dir } of samples) if (dir !== undefined) await readSkill(dir);
-}
-
-/** Microseconds of CPU per file, one value for each round, sorted. The cases take turns. */
-async function cpuInTurns(
-  cases: Readonly<Record<string, () => unknown>>,
-  files: number,
-  rounds: number,
-): Promise<Record<string, number[]>> {
-  const times: Record<string, number[]> = {};
-  for (let round = -2; round < rounds; round += 1) {
-    for (const [name, run] of Object.entries(cases)) {
-      const start = process.cpuUsage();
-      await run();
-      const { user, system } = process.cpuUsage(start);
-      if (round >= 0) (times[name] ??= []).push((user + system) / files);
-    }
-  }
-  for (const list of Object.values(times)) list.sort((a, b) => a - b);
-  return times;
 }
 
 function sampleCorpus(most: number): Sample[] {

@@ -693,6 +693,7 @@ export const REQUIREMENTS = {
   "shape-03c": "policy replay shows which recorded calls another config would decide otherwise.",
   "shape-08a": "Every task of docs/policy.md decides as its table says.",
   "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
+  "shape-07c": "Many rules on arguments decide together as each of them does by itself.",
   "shape-07b": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
   "joy-14a":
     "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",

@@ -44,6 +44,8 @@ export class ArgumentReader {
   #lastPath: string | undefined;
   #lastPathRead: PathReadings | undefined;
 
+  #hashed: { readonly args: object; readonly hash: string | undefined } | undefined;
+
   /** @param links Undefined where the server's files cannot be looked at. */
   constructor(place: FilePlace, links?: ReadonlyMap<string, string | null>) {
     this.place = place;
@@ -97,6 +99,32 @@ export class ArgumentReader {
     const alike = keys.get(folded);
     return alike === undefined || (alike.length === 1 && alike[0] === key) ? [] : alike.filter((each) => each !== key);
   }
+
+  /**
+   * All that hints of a kind are compared with. Undefined where the text has to be matched: it cannot be read, has several parts,
+   * or what it is read as depends on the rule.
+   */
+  readings(of: ValueHint["of"], text: string): Iterable<string> | undefined {
+    switch (of) {
+      case "written":
+        return [text];
+      case "text":
+        return this.text(text)?.loose;
+      case "path":
+        return this.several("paths", text) === undefined ? this.path(text)?.loose : undefined;
+      case "uri": {
+        const isOne = HAS_ONLY_SCHEME.test(text) && this.several("uris", text) === undefined;
+        const read = isOne ? this.uri(text) : undefined;
+        return read && [...read.spellings, ...read.loose];
+      }
+    }
+  }
+
+  /** The hash of the call's arguments, worked out once. */
+  hashOf<A extends object>(args: A, hash: (args: A) => string | undefined): string | undefined {
+    if (this.#hashed?.args !== args) this.#hashed = { args, hash: hash(args) };
+    return this.#hashed.hash;
+  }
 }
 
 /** Servers read the names of arguments in other case, too: Go's JSON takes `Branch` for `branch`, and the last of both counts. */
@@ -104,10 +132,50 @@ export function foldKey(key: string): string {
   return fold(key).replace(/[\s_-]+/g, "");
 }
 
+/** A text can match a pattern only if one of its readings begins, or ends, like this. */
+export interface ValueHint {
+  /** The readings that are meant; `written` is the text itself. */
+  readonly of: "written" | "text" | "path" | "uri";
+  readonly isEnd: boolean;
+  readonly text: string;
+  /** It says nothing if this folder leads elsewhere. */
+  readonly folder?: string | undefined;
+}
+
 export interface ValuePattern {
   match(text: string, reader: ArgumentReader): Match;
-  /** Absolute paths whose links have to be known for `match`. */
-  paths(text: string, place: FilePlace): readonly string[];
+  /** A text that can be read and fits none of them does not match. Undefined where only `match` can tell. */
+  hints(place: FilePlace): readonly ValueHint[] | undefined;
+  /** Adds the paths whose links have to be known for `match`. */
+  addPaths(text: string, paths: LinkPaths): void;
+}
+
+/** The absolute paths whose links have to be known for a decision: many rules look at the same argument. */
+export class LinkPaths {
+  readonly place: FilePlace;
+  readonly #paths = new Set<string>();
+  readonly #texts = new Set<string>();
+
+  constructor(place: FilePlace) {
+    this.place = place;
+  }
+
+  get all(): string[] {
+    return [...this.#paths];
+  }
+
+  add(path: string): void {
+    this.#paths.add(path);
+  }
+
+  /** All that a text, and every path in it, may stand for. */
+  addText(text: string): void {
+    if (this.#texts.has(text)) return;
+    this.#texts.add(text);
+    const parts = severalPaths(text) ?? [];
+    for (const each of parts.length > MAX_PATHS ? [text] : [text, ...parts])
+      for (const { path } of pathCandidates(each, this.place) ?? []) this.#paths.add(path).add(cleanPath(path));
+  }
 }
 
 /** Longer texts are in doubt. */
@@ -120,6 +188,18 @@ const MAX_PARTS = 1000;
 const FILE_WORD =
   /(?:path|file|filename|dir|directory|directories|folder|source|destination|src|dst|dest|cwd|root)s?$/i;
 
+/** Of a pattern on loose readings: what is before the first wildcard, or else after the last. */
+function looseHint(
+  of: ValueHint["of"],
+  folded: string,
+  { isWild, folder }: { readonly isWild: boolean; readonly folder?: string },
+): ValueHint | undefined {
+  const wild = isWild ? folded.search(/[*?]/) : -1;
+  if (wild !== 0) return { of, isEnd: false, text: wild < 0 ? folded : folded.slice(0, wild), folder };
+  const end = folded.slice(Math.max(folded.lastIndexOf("*"), folded.lastIndexOf("?")) + 1);
+  return end === "" ? undefined : { of, isEnd: true, text: end, folder };
+}
+
 /** @param name The path of the argument as written. */
 export function compileValue(pattern: string, { literal, name }: { literal: boolean; name: string }): ValuePattern {
   if (/^file:/i.test(pattern)) return new FilePattern(filePathOf(pattern), literal);
@@ -129,6 +209,10 @@ export function compileValue(pattern: string, { literal, name }: { literal: bool
   const namesFile = FILE_WORD.test(name.replace(/(?:\[\*\])+$/, ""));
   if ((namesFile || pattern.includes("/")) && !isWild) return new EitherPattern(pattern, { literal, namesFile });
   return new TextPattern(pattern, literal);
+}
+
+function writtenHint(text: string): ValueHint {
+  return { of: "written", isEnd: false, text };
 }
 
 /** A name without its own folder may be a file or another thing with slashes, such as a branch. */
@@ -157,8 +241,15 @@ class EitherPattern implements ValuePattern {
     return asFile.sure && (asText.sure || isFile) ? YES : IN_DOUBT;
   }
 
-  paths(text: string, place: FilePlace): readonly string[] {
-    return place.bases.length === 0 ? [] : this.#file.paths(text, place);
+  addPaths(text: string, paths: LinkPaths): void {
+    if (paths.place.bases.length > 0) this.#file.addPaths(text, paths);
+  }
+
+  hints(place: FilePlace): readonly ValueHint[] | undefined {
+    const asText = this.#text.hints();
+    const asFile = place.bases.length === 0 ? [] : this.#file.hints(place);
+    if (asText === undefined || asFile === undefined) return undefined;
+    return [...(this.#exact === undefined ? [] : [writtenHint(this.#exact)]), ...asText, ...asFile];
   }
 }
 
@@ -181,8 +272,12 @@ class TextPattern implements ValuePattern {
     this.#address = pattern.includes("@") ? compileGlob(this.#pattern.toLowerCase()) : undefined;
   }
 
-  paths(): readonly string[] {
-    return [];
+  addPaths(): void {}
+
+  hints(): readonly ValueHint[] | undefined {
+    const hint = looseHint("text", this.#folded, { isWild: this.#hasWildcards });
+    if (this.#isAnything || hint === undefined) return undefined;
+    return this.#hasWildcards ? [hint] : [writtenHint(this.#pattern), hint];
   }
 
   match(text: string, reader: ArgumentReader): Match {
@@ -357,9 +452,19 @@ class FilePattern implements ValuePattern {
     return patterns ?? placed;
   }
 
-  paths(text: string, place: FilePlace): readonly string[] {
-    const folders = (this.#at(place) ?? []).map(({ folder }) => folder).filter((folder) => folder !== "");
-    return [...allPathsToFollow(text, place), ...folders];
+  addPaths(text: string, paths: LinkPaths): void {
+    paths.addText(text);
+    for (const { folder } of this.#at(paths.place) ?? []) if (folder !== "") paths.add(folder);
+  }
+
+  hints(place: FilePlace): readonly ValueHint[] | undefined {
+    const hints = this.#literal ? [writtenHint(this.#pattern)] : [];
+    for (const { folder, rest } of this.#at(place) ?? []) {
+      const hint = looseHint("path", fold(folder + rest), { isWild: !this.#literal, ...(folder !== "" && { folder }) });
+      if (hint === undefined) return undefined;
+      hints.push(hint);
+    }
+    return this.#at(place) === null ? undefined : hints;
   }
 
   #at(place: FilePlace): readonly PlacedPattern[] | null {
@@ -463,23 +568,6 @@ function readPath(text: string, reader: ArgumentReader): PathReadings | undefine
   return { files: all, loose: all.flatMap(looseForms).flatMap((path) => [path, `${path}/`]) };
 }
 
-function pathsToFollow(text: string, place: FilePlace): string[] {
-  return pathCandidates(text, place)?.flatMap(({ path }) => [path, cleanPath(path)]) ?? [];
-}
-
-const lastFollowed = new WeakMap<FilePlace, { readonly text: string; readonly paths: readonly string[] }>();
-
-/** The same for every path in the text. Many rules ask for the same. */
-function allPathsToFollow(text: string, place: FilePlace): readonly string[] {
-  const last = lastFollowed.get(place);
-  if (last?.text === text) return last.paths;
-  const parts = severalPaths(text) ?? [];
-  const texts = parts.length > MAX_PATHS ? [text] : [text, ...parts];
-  const paths = [...new Set(texts.flatMap((each) => pathsToFollow(each, place)))];
-  lastFollowed.set(place, { text, paths });
-  return paths;
-}
-
 interface PathCandidate {
   /** Absolute, not normalised: the system follows a link before it goes up from it, and many programs do it the other way round. */
   readonly path: string;
@@ -543,6 +631,7 @@ function pathForms(path: string): string[] {
 
 /** Dot segments resolved, slashes collapsed, none at the end, the letter of a drive in upper case. */
 function cleanPath(path: string): string {
+  if (path.startsWith("/") && PLAIN_PATH.test(path)) return path;
   const [drive = ""] = /^\/?[A-Za-z]:(?=\/|$)/.exec(path) ?? [];
   const rest = path.slice(drive.length);
   const kept: string[] = [];
@@ -559,13 +648,16 @@ function cleanPath(path: string): string {
 /** The names that some file systems take for the same: without case, without dots and blanks at the end of a name, without streams. */
 function looseForms(path: string): string[] {
   const folded = fold(path);
-  if (!/[. :]/.test(folded)) return [folded];
+  if (!/[. ](?:\/|$)|:/.test(folded)) return [folded];
   const bare = folded
     .split("/")
     .map((segment, index) => (index === 0 ? segment : segment.replace(/:.*$/s, "").replace(/[. ]+$/, "")))
     .join("/");
   return bare === folded ? [folded] : [folded, bare];
 }
+
+/** Not the name of a host before a port. */
+const HAS_ONLY_SCHEME = /^\s*[a-z][a-z0-9+.-]*:(?!\d)/i;
 
 class UriPattern implements ValuePattern {
   readonly #pattern: string;
@@ -574,12 +666,17 @@ class UriPattern implements ValuePattern {
   readonly #loose: readonly Glob[];
   readonly #scheme: string;
   readonly #hasAnyHost: boolean;
+  readonly #hints: readonly ValueHint[];
 
   constructor(pattern: string, literal: boolean) {
     this.#pattern = pattern;
     this.#literal = literal;
     this.#hasAnyHost = !literal && /[*?]/.test(authorityOf(pattern));
     const forms = literal ? (spellingsOf(pattern) ?? [pattern]) : [pattern, ...canonicalPatterns(pattern)];
+    // As the globs below see the forms. A slash before a wildcard may be missing.
+    const seen = new Set([pattern, ...forms.flatMap((form) => [form.normalize("NFC"), fold(form)])]);
+    const beginnings = [...seen].map((form) => (literal ? form : form.replace(/[*?].*$/s, "")).replace(/\/$/, ""));
+    this.#hints = [...new Set(beginnings)].map((text) => ({ of: "uri", isEnd: false, text }));
     this.#exact = forms.map((form) => segmentGlob(form.normalize("NFC"), literal));
     this.#loose = forms.map((form) => {
       const folded = fold(form);
@@ -588,8 +685,10 @@ class UriPattern implements ValuePattern {
     this.#scheme = pattern.slice(0, pattern.indexOf(":")).replace("*", "https");
   }
 
-  paths(): readonly string[] {
-    return [];
+  addPaths(): void {}
+
+  hints(): readonly ValueHint[] {
+    return this.#literal ? [writtenHint(this.#pattern), ...this.#hints] : this.#hints;
   }
 
   match(text: string, reader: ArgumentReader): Match {

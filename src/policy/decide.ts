@@ -5,7 +5,7 @@ import type { ToolAnnotations } from "../model/protocol.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ConditionalRule, SessionRules, ToolRules } from "../model/tool-rules.ts";
 import { spellingsOf } from "./canonical-uri.ts";
-import type { FilePlace } from "./argument-values.ts";
+import { type FilePlace, LinkPaths } from "./argument-values.ts";
 import {
   type ConcernedEntry,
   type ConcernedList,
@@ -398,7 +398,9 @@ export class CapabilityPolicy {
 
   /** Absolute paths among the arguments whose links have to be known for a decision. */
   paths(args: Readonly<JsonObject>, schema: Readonly<JsonObject> | undefined, place: FilePlace): string[] {
-    return [...new Set(this.#conditions.flatMap((conditions) => conditions.paths(args, schema, place)))];
+    const paths = new LinkPaths(place);
+    for (const conditions of this.#conditions) conditions.addPaths(args, schema, paths);
+    return paths.all;
   }
 
   /** The strictest of what the levels say. */
@@ -486,13 +488,15 @@ function decideLevel(rules: LevelRules, facts: CallFacts | undefined): PolicySte
  * @param grants Whether an entry lets through. Then it has to hold beyond doubt, and else an exception has to.
  */
 function firstThatHolds(
-  { entries, exceptions }: ConcernedList,
+  { entries, exceptions, entryIndex, exceptionIndex }: ConcernedList,
   facts: CallFacts | undefined,
   grants: boolean,
 ): ConcernedEntry | undefined {
-  const found = entries.find(({ conditions }) => holds(conditions, facts, grants));
-  const isExcepted = found !== undefined && exceptions.some(({ conditions }) => holds(conditions, facts, !grants));
-  return isExcepted ? undefined : found;
+  const looked = (facts && entryIndex?.candidates(facts)) ?? entries;
+  const found = looked.find(({ conditions }) => holds(conditions, facts, grants));
+  if (found === undefined) return undefined;
+  const excepting = (facts && exceptionIndex?.candidates(facts)) ?? exceptions;
+  return excepting.some(({ conditions }) => holds(conditions, facts, !grants)) ? undefined : found;
 }
 
 /** Without facts, conditions hold for what lets through and do not for what holds back. */

@@ -5,6 +5,7 @@ import { parseEntry, type When } from "../model/tool-rules.ts";
 import { canonicalPatterns, couldNameUri, spellingsOf } from "./canonical-uri.ts";
 import { compileGlob } from "./glob.ts";
 import { compileConditions, type Conditions, type CountedCalls } from "./rule-conditions.ts";
+import { PatternIndex } from "./pattern-index.ts";
 import type { Effect, KnownTool } from "./well-known-servers.ts";
 
 export interface Matchable {
@@ -137,6 +138,9 @@ export interface ConcernedEntry {
 export interface ConcernedList {
   readonly entries: readonly ConcernedEntry[];
   readonly exceptions: readonly ConcernedEntry[];
+  /** Where there are many. */
+  readonly entryIndex: PatternIndex<ConcernedEntry> | undefined;
+  readonly exceptionIndex: PatternIndex<ConcernedEntry> | undefined;
 }
 
 /** An entry with conditions on the circumstances of a call. */
@@ -188,10 +192,9 @@ export class PatternList {
   concerning(subject: Matchable, grants: boolean): ConcernedList {
     const isExcepted = ({ pattern, conditions }: Entry): boolean =>
       grants && conditions !== undefined ? pattern.names(subject) : pattern.namesSurely(subject);
-    return {
-      entries: this.#entries.filter(({ pattern }) => pattern.names(subject)),
-      exceptions: this.#exceptions.filter(isExcepted),
-    };
+    const entries = this.#entries.filter(({ pattern }) => pattern.names(subject));
+    const exceptions = this.#exceptions.filter(isExcepted);
+    return { entries, exceptions, entryIndex: PatternIndex.of(entries), exceptionIndex: PatternIndex.of(exceptions) };
   }
 }
 

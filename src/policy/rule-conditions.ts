@@ -16,9 +16,11 @@ import {
   type FilePlace,
   foldKey,
   IN_DOUBT,
+  type LinkPaths,
   type Match,
   NO,
   ArgumentReader,
+  type ValueHint,
   type ValuePattern,
   YES,
 } from "./argument-values.ts";
@@ -58,9 +60,18 @@ export interface Conditions {
   test(facts: CallFacts): Match;
   /** Those that do not hold beyond doubt (or, if `surely` is false, those that cannot hold), as they are written. */
   failing(facts: CallFacts, surely: boolean): string[];
-  /** Absolute paths whose links have to be known. */
-  paths(args: Readonly<JsonObject>, schema: Readonly<JsonObject> | undefined, place: FilePlace): readonly string[];
+  /** Adds the paths whose links have to be known. */
+  addPaths(args: Readonly<JsonObject>, schema: Readonly<JsonObject> | undefined, paths: LinkPaths): void;
+  screen(place: FilePlace): Screen | undefined;
 }
+
+/**
+ * Without a fitting value of this argument, conditions do not hold; a value that is absent, empty or no text may fit. Or they
+ * hold for the call with this hash only.
+ */
+export type Screen =
+  | { readonly key: string; readonly hints: readonly ValueHint[] }
+  | { readonly callHash: string | undefined };
 
 interface Condition {
   readonly text: string;
@@ -93,7 +104,16 @@ export function compileConditions(
         const { possible, sure } = condition.test(facts);
         return (surely ? sure : possible) ? [] : [condition.text];
       }),
-    paths: (args, schema, place) => ofArguments.flatMap((test) => test.paths(args, schema, place)),
+    addPaths(args, schema, paths) {
+      for (const test of ofArguments) test.addPaths(args, schema, paths);
+    },
+    screen(place) {
+      for (const test of ofArguments) {
+        const screen = test.screen(place);
+        if (screen !== undefined) return screen;
+      }
+      return undefined;
+    },
   };
 }
 
@@ -149,7 +169,7 @@ class ArgumentTest implements Condition {
   test({ arguments: args, schema, reader }: CallFacts): Match {
     if (args === undefined) return NO;
     const { steps, values } = this.#condition;
-    if (steps.length === 0) return callHash(args) === values[0]?.text ? YES : NO;
+    if (steps.length === 0) return reader.hashOf(args, callHash) === values[0]?.text ? YES : NO;
     const [first] = steps;
     if (steps.length === 1 && first !== "items" && first !== undefined && Object.hasOwn(args, first.key)) {
       // Most rules look at an argument that is there; nothing else has to be worked out for them.
@@ -169,11 +189,19 @@ class ArgumentTest implements Condition {
     return possible ? (sure ? YES : IN_DOUBT) : NO;
   }
 
-  paths(args: Readonly<JsonObject>, schema: Readonly<JsonObject> | undefined, place: FilePlace): readonly string[] {
+  addPaths(args: Readonly<JsonObject>, schema: Readonly<JsonObject> | undefined, paths: LinkPaths): void {
     const { steps } = this.#condition;
     const found = steps.length === 0 ? undefined : valuesAt(args, schema, steps);
-    if (found === undefined) return [];
-    return found.values.flatMap((value) => (typeof value === "string" ? this.#test.paths(value, place) : []));
+    for (const value of found?.values ?? []) if (typeof value === "string") this.#test.addPaths(value, paths);
+  }
+
+  screen(place: FilePlace): Screen | undefined {
+    const { steps, values } = this.#condition;
+    const [first, ...deeper] = steps;
+    if (first === undefined) return { callHash: values[0]?.text };
+    if (first === "items" || deeper.length > 0) return undefined;
+    const hints = this.#test.hints(place);
+    return hints && { key: first.key, hints };
   }
 
   #match(value: unknown, reader: ArgumentReader): Match {
@@ -271,7 +299,9 @@ function declaredAt(schema: unknown, key: string): unknown {
 
 interface ValueTest {
   match(value: unknown, reader: ArgumentReader): Match;
-  paths(text: string, place: FilePlace): readonly string[];
+  addPaths(text: string, paths: LinkPaths): void;
+  /** As of a ValuePattern. */
+  hints(place: FilePlace): readonly ValueHint[] | undefined;
 }
 
 function valueTest({ name, operator, values }: ArgumentCondition): ValueTest {
@@ -285,7 +315,7 @@ function valueTest({ name, operator, values }: ArgumentCondition): ValueTest {
       const compare = COMPARISONS[operator];
       const match = (value: unknown): Match =>
         typeof value === "number" && Number.isFinite(value) ? (compare(value, bound) ? YES : NO) : IN_DOUBT;
-      return { match, paths: () => [] };
+      return { match, addPaths: () => {}, hints: () => undefined };
     }
     case "=":
     case "!=":
@@ -301,7 +331,15 @@ function valueTest({ name, operator, values }: ArgumentCondition): ValueTest {
         if (possible) return IN_DOUBT;
         return operator === "!=" ? YES : NO;
       };
-      return { match, paths: (text, place) => tests.flatMap((test) => test.paths(text, place)) };
+      const hints = (place: FilePlace): readonly ValueHint[] | undefined => {
+        const all = operator === "!=" ? [undefined] : tests.map((test) => test.hints(place));
+        const known = all.filter((each) => each !== undefined);
+        return known.length === all.length ? known.flat() : undefined;
+      };
+      const addPaths = (text: string, paths: LinkPaths): void => {
+        for (const test of tests) test.addPaths(text, paths);
+      };
+      return { match, addPaths, hints };
     }
   }
 }
@@ -355,8 +393,13 @@ class EqualityTest {
     return this.#pattern.match(text, reader);
   }
 
-  paths(text: string, place: FilePlace): readonly string[] {
-    return this.#pattern.paths(text, place);
+  addPaths(text: string, paths: LinkPaths): void {
+    this.#pattern.addPaths(text, paths);
+  }
+
+  /** None for what also fits texts that servers convert. */
+  hints(place: FilePlace): readonly ValueHint[] | undefined {
+    return this.#number === undefined && this.#boolean === undefined ? this.#pattern.hints(place) : undefined;
   }
 }
 

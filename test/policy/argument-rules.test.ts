@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import { parseEntry, ToolRulesSchema, type ToolRules } from "../../src/model/tool-rules.ts";
 import { type FilePlace, ArgumentReader } from "../../src/policy/argument-values.ts";
 import { Policy } from "../../src/policy/decide.ts";
-import type { CallFacts } from "../../src/policy/rule-conditions.ts";
+import { type CallFacts, callHash } from "../../src/policy/rule-conditions.ts";
 
 const PLACE: FilePlace = { home: "/home/ann", bases: ["/home/ann/work"] };
 const SCHEMA = {
@@ -18,32 +18,35 @@ interface Circumstances extends Partial<CallFacts> {
   readonly place?: FilePlace;
 }
 
-function decide(
-  rules: ToolRules,
-  args: JsonObject,
-  { links = {}, place = PLACE, ...given }: Circumstances = {},
-): string {
+function decide(rules: ToolRules, args: JsonObject, circumstances?: Circumstances): string {
+  return decider(rules)(args, circumstances);
+}
+
+/** Decides many calls by the same rules. */
+function decider(rules: ToolRules): (args: JsonObject, circumstances?: Circumstances) => string {
   const policy = new Policy({ hub: rules, where: "toolcrib.json", servers: new Map() });
   const subject = { kind: "tool", publicName: "srv__do", originName: "do", server: "srv" } as const;
   const prepared = policy.prepare(subject, { owner: true });
-  const schema = given.schema ?? SCHEMA;
-  const followed = new Map(
-    prepared
-      .paths(args, schema, place)
-      .map((path) => [path, Object.hasOwn(links, path) ? (links[path] ?? null) : path]),
-  );
-  const facts: CallFacts = {
-    arguments: args,
-    reader: new ArgumentReader(place, followed),
-    tainted: false,
-    client: "cursor",
-    name: "srv__do",
-    now: new Date(2026, 10, 17, 12, 0).getTime(),
-    countCalls: () => 0,
-    ...given,
-    schema,
+  return (args, { links = {}, place = PLACE, ...given } = {}) => {
+    const schema = given.schema ?? SCHEMA;
+    const followed = new Map(
+      prepared
+        .paths(args, schema, place)
+        .map((path) => [path, Object.hasOwn(links, path) ? (links[path] ?? null) : path]),
+    );
+    const facts: CallFacts = {
+      arguments: args,
+      reader: new ArgumentReader(place, followed),
+      tainted: false,
+      client: "cursor",
+      name: "srv__do",
+      now: new Date(2026, 10, 17, 12, 0).getTime(),
+      countCalls: () => 0,
+      ...given,
+      schema,
+    };
+    return prepared.decide(facts).verdict;
   };
-  return prepared.decide(facts).verdict;
 }
 
 /** Whether a condition is taken to hold by a `deny`, and by an `allow`: in doubt it is by the first and not by the second. */
@@ -641,6 +644,259 @@ describe("[shape-07b] properties of rules on arguments", () => {
       }),
       { numRuns: 2000 },
     );
+  });
+});
+
+describe("[shape-07c] many rules", () => {
+  const texts = [
+    ...[
+      "main",
+      "Main",
+      "release-1",
+      "release-1/x",
+      "refs/heads/main",
+      "ｍain",
+      "ma\u200bin",
+      "%6dain",
+      "main,dev",
+      "a\u0301",
+      "á",
+    ],
+    ...[
+      "/etc/passwd",
+      "/etc",
+      "/ETC/Passwd",
+      "/etc/../etc/passwd",
+      "~/work/x",
+      "~",
+      "src/a.ts",
+      "./src/a.ts",
+      "/srv/link/a",
+    ],
+    ...[
+      "/home/ann/work/src/a.ts",
+      "file:///etc/passwd",
+      "C:\\a\\b",
+      "x.env",
+      ".env",
+      "/a/.env",
+      "/etc./x",
+      "a\u200d\u0301",
+    ],
+    ...[
+      "https://a.b/c",
+      "HTTPS://A.b/c/",
+      "https://a.b/",
+      "https://a.b",
+      "a.b/c",
+      "https://a.b/%63",
+      "https://a.b/c/d?x#y",
+    ],
+    ...[
+      "ann@b.c",
+      "Ann <ann@b.c>",
+      "ann@b.c, x@evil.com",
+      "5",
+      "5.0",
+      " 5",
+      "true",
+      "",
+      " ",
+      "*",
+      "＊",
+      "a*",
+      "x".repeat(70_000),
+    ],
+    // Several addresses or paths in one text, and what has a second reading.
+    ...[
+      "https://x.y/ https://a.b/c",
+      "https://x.y/,https://a.b/c",
+      "https://x.y/ a.b/c",
+      "<https://x.y/>;<https://a.b/c>",
+      "a.b:80/c",
+      "https:80/c",
+      "http:127.0.0.1/x",
+      "http:2130706433/x",
+      "https://x.y@a.b/c",
+      "https://evil.com\\.b/c",
+    ],
+    ...[
+      "/tmp/a:/etc/passwd",
+      "/tmp/a /etc/passwd",
+      "/tmp/a,/etc/passwd",
+      "/etc/passwd,/etc/shadow",
+      "/tmp/a ~/work/x",
+      "/tmp/a;file:///etc/passwd",
+      "--file=/etc/passwd",
+      "@/etc/passwd",
+      "@./src/a.ts",
+      "cat /etc/passwd",
+      "cat a; rm /etc/passwd",
+      "/a ".repeat(60),
+      "/proc/self/cwd/x",
+      "/tmp/a:/proc/self/cwd/x",
+      "/dev/fd/3",
+    ],
+    ...[
+      "ann@b.c,bob@b.c",
+      "ann@b.c;Bob <bob@x.com>",
+      "Ann, <ann@b.c>",
+      "ann@b.c bob@b.c",
+      "ann%x.com@b.c",
+      "=?utf-8?q?ann?=@b.c",
+    ],
+  ];
+  const text = fc.constantFrom(...texts);
+  const value: fc.Arbitrary<unknown> = fc.oneof(
+    { weight: 4, arbitrary: text },
+    fc.string({
+      unit: fc.constantFrom("a", "/", ".", "%2e", "~", "main", "etc", "*", "A", "@b.c", "\u0301", "\u200d", " "),
+    }),
+    fc.constantFrom(undefined, null, 5, 0.5, true, ["main"], { a: 1 }),
+  );
+  const written = text.filter((each) => each.length < 100);
+  const patterns = [
+    ...[
+      "main",
+      "release-*",
+      "release-?",
+      "release-1/*",
+      "*",
+      "*in",
+      "*@b.c",
+      "*@*.com",
+      "?ain",
+      "m*n",
+      "/etc/**",
+      "/etc/*",
+    ],
+    ...[
+      "/etc/passwd",
+      "/srv/link/**",
+      "~/work/**",
+      "~/**",
+      "./src/**",
+      "**/.env",
+      "*.env",
+      "src/*",
+      "src/**/a.ts",
+      "á",
+      "＊*",
+    ],
+    ...[
+      "https://a.b/**",
+      "https://a.b/c",
+      "https://a.b/**/c",
+      "https://*.b/**",
+      "*://a.b/*",
+      "file:///etc/**",
+      "C:/a/**",
+      "5",
+    ],
+    ...["true", "a*", "á*", "https://a.b/a*", "https://*/**", "http://127.0.0.1/**", "https://a.b:80/**", "a.b:80/*"],
+    ...["/proc/**", "/tmp/**", "/dev/fd/*", "cat *", "cat /etc/*", "*/passwd", "--file=*", "@*", "ann@*", "http:*"],
+  ];
+  const pattern = fc.oneof(
+    fc.constantFrom(...patterns),
+    written.map((each) => JSON.stringify(each)),
+  );
+  const name = fc.constantFrom("branch", "path", "url", "other");
+  const condition = fc.oneof(
+    { weight: 6, arbitrary: fc.tuple(name, pattern).map(([key, given]) => `${key}=${given}`) },
+    fc.tuple(name, pattern).map(([key, given]) => `${key}!=${given}`),
+    fc.tuple(name, pattern, pattern).map(([key, one, two]) => `${key} in (${one}, ${two})`),
+    fc.tuple(name, pattern, name, pattern).map(([key, one, other, two]) => `${key}=${one}, ${other}=${two}`),
+    name.map((key) => `${key}>3`),
+    name.map((key) => `${key}[*]=main`),
+    fc.constantFrom({ filler: "x" }, { filler: "y" }).map((call) => `*=${callHash(call)}`),
+  );
+  const conditions = fc.array(condition, { minLength: 3, maxLength: 12 });
+  const key = fc.oneof(
+    { weight: 5, arbitrary: name },
+    fc.constantFrom("Branch", "PATH", "_url", "b-ranch", "oth\u200ber", "ｐath"),
+  );
+  const args = fc.dictionary(key, value).map((given) => ({ ...given }) as JsonObject);
+  const circumstances = fc.constantFrom<Circumstances>(
+    {},
+    { links: { "/srv/link": "/etc", "/home/ann/work/src": "/etc" } },
+    { links: { "/etc": null } },
+    { links: { "/proc/self/cwd/x": null, "/dev/fd/3": null, "/tmp/a": "/etc/passwd" } },
+    { links: { "/tmp": "/etc", "/proc": null } },
+    { schema: { ...SCHEMA, properties: { ...SCHEMA.properties, Branch: { type: "string" } } } },
+    { place: { bases: [] } },
+    { place: { home: "/home/ann", bases: ["/srv", "/home/ann/work"] } },
+    { reader: new ArgumentReader(PLACE) },
+  );
+
+  /** So that no list is too short for an index. They never hold. */
+  const fillers = Array.from({ length: 8 }, (_, index) => `srv__do(filler=none${index}*)`);
+
+  it("decide together as each of them by itself", () => {
+    const came = new Map<string, number>();
+    fc.assert(
+      fc.property(conditions, args, circumstances, (all, given, where) => {
+        const rules = all.map((each) => `srv__do(${each})`);
+        for (const [list, verdict, of] of [
+          ["deny", "deny", (entries: string[]) => entries],
+          ["allow", "allow", (entries: string[]) => entries],
+          ["deny", "allow", (entries: string[]) => ["srv__do", ...entries.map((entry) => `!${entry}`)]],
+          ["allow", "deny", (entries: string[]) => ["srv__do", ...entries.map((entry) => `!${entry}`)]],
+        ] as const) {
+          const hold = (entries: string[]): boolean =>
+            decide({ [list]: of(entries) }, { ...given, filler: "x" }, where) === verdict;
+          const [holding, silent] = [rules.filter((rule) => hold([rule])), rules.filter((rule) => !hold([rule]))];
+          expect([list, verdict, hold([...fillers, ...silent])]).toEqual([list, verdict, false]);
+          for (const rule of holding) {
+            expect([list, verdict, rule, hold([...fillers, ...silent, rule])]).toEqual([list, verdict, rule, true]);
+            came.set(`${list} ${verdict}`, (came.get(`${list} ${verdict}`) ?? 0) + 1);
+          }
+        }
+      }),
+      { numRuns: 400 },
+    );
+    for (const [, times] of came) expect(times).toBeGreaterThan(50);
+    expect(came.size).toBe(4);
+  });
+
+  it.each(["branch", "path", "PATH"])("decide as if there were no others, with each text as %s", (given) => {
+    const quoted = texts.filter((each) => each.length < 100).map((each) => JSON.stringify(each));
+    const links = { "/proc/self/cwd/x": null, "/dev/fd/3": null };
+    let denied = 0;
+    for (const condition of [...patterns, ...quoted].map((each) => `srv__do(${given.toLowerCase()}=${each})`)) {
+      const [alone, together] = [decider({ deny: [condition] }), decider({ deny: [...fillers, condition] })];
+      for (const each of texts) {
+        const call = { [given]: each, filler: "x", ...(given === "PATH" && { path: "/tmp/a" }) };
+        const verdict = alone(call, { links });
+        if (verdict === "deny") denied += 1;
+        if (together(call, { links }) !== verdict) expect([condition, each, "together"]).toBe(verdict);
+      }
+    }
+    expect(denied).toBeGreaterThan(500);
+  });
+
+  it("the first in the order of the list is the one that is named", () => {
+    const deny = Array.from({ length: 20 }, (_, index) => `srv__do(branch=b${index}*)`);
+    const policy = new Policy({
+      hub: { deny: [...deny, "srv__do(branch=b*)", "srv__do(branch=b1)"] },
+      where: "toolcrib.json",
+      servers: new Map(),
+    });
+    const subject = { kind: "tool", publicName: "srv__do", originName: "do", server: "srv" } as const;
+    const decided = (branch: string) =>
+      policy.prepare(subject, { owner: true }).decide({
+        arguments: { branch },
+        schema: SCHEMA,
+        reader: new ArgumentReader(PLACE),
+        tainted: false,
+        client: undefined,
+        name: "srv__do",
+        now: 0,
+        countCalls: () => 0,
+      }).rule?.pattern;
+    expect(decided("b17x")).toBe("srv__do(branch=b1*)");
+    expect(decided("b1")).toBe("srv__do(branch=b1*)");
+    expect(decided("bx")).toBe("srv__do(branch=b*)");
+    expect(decided("main")).toBeUndefined();
   });
 });
 

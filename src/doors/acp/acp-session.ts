@@ -244,7 +244,8 @@ export class AcpSession {
     const cancelTurn = (): void => turn.controller.abort();
     const { source } = request.origin;
     const isMounted = isSessionLocalSource(source) || this.#session.own.servers().some(({ id }) => id === source);
-    return this.#permissions.ask(request, { toolCallId, calls: turn.calls, signal, isMounted, cancelTurn });
+    const endsWithSession = isMounted || !this.#session.decidesForAll;
+    return this.#permissions.ask(request, { toolCallId, calls: turn.calls, signal, endsWithSession, cancelTurn });
   }
 
   #makeAgent(mode: AgentMode): Agent {

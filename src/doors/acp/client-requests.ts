@@ -151,8 +151,8 @@ interface PermissionContext {
   readonly toolCallId: string;
   readonly calls: ToolCalls;
   readonly signal: AbortSignal;
-  /** Whether the server is the session's own, so that the approval ends with the session. */
-  readonly isMounted: boolean;
+  /** Whether an approval ends with the session: the server is its own, or it does not decide for others. */
+  readonly endsWithSession: boolean;
   /** The user ended the turn instead of answering. */
   cancelTurn(): void;
 }
@@ -181,12 +181,12 @@ export class PermissionRequests {
   async #answer(
     request: AskRequest,
     toolCall: ToolCallUpdate,
-    { signal, isMounted, cancelTurn }: Omit<PermissionContext, "toolCallId" | "calls">,
+    { signal, endsWithSession, cancelTurn }: Omit<PermissionContext, "toolCallId" | "calls">,
   ): Promise<AskAnswer> {
-    const lasting = isMounted || hasSessionRule(request) ? "session" : "always";
+    const isForSession = endsWithSession || hasSessionRule(request);
     const { outcome } = await this.#client.request(
       methods.client.session.requestPermission,
-      { sessionId: this.#sessionId, toolCall, options: permissionOptions(lasting) },
+      { sessionId: this.#sessionId, toolCall, options: permissionOptions(request, isForSession) },
       { cancellationSignal: signal, stopWaitingOnCancel: true },
     );
     if (outcome.outcome === "cancelled") {
@@ -197,7 +197,11 @@ export class PermissionRequests {
       case "allow_once":
         return "once";
       case "allow_always":
-        return lasting;
+        return isForSession ? "session" : "always";
+      case "allow_always_values":
+        return isForSession ? "no" : "always-values";
+      case "allow_always_call":
+        return isForSession ? "no" : "always-call";
       case "reject_always":
         this.#refused.add(request.name);
         return "no";
@@ -212,11 +216,18 @@ function hasSessionRule({ rule, rules }: AskRequest): boolean {
   return rule.list !== "ask" || [rule, ...rules].some(({ level }) => level === "session");
 }
 
-function permissionOptions(lasting: "session" | "always"): PermissionOption[] {
-  const always = lasting === "session" ? "Allow for this session" : "Always allow";
+/** The tool comes first of what lasts: clients with one key for "always" take the first of the kind. */
+function permissionOptions({ lasting }: AskRequest, isForSession: boolean): PermissionOption[] {
+  const always = (optionId: string, name: string): PermissionOption => ({ optionId, kind: "allow_always", name });
+  const narrower: PermissionOption[] = [];
+  if (!isForSession && lasting?.["always-values"] !== undefined)
+    narrower.push(always("allow_always_values", "Always allow it with these values"));
+  if (!isForSession && lasting?.["always-call"] !== undefined)
+    narrower.push(always("allow_always_call", "Always allow exactly this call"));
   return [
     { optionId: "allow_once", kind: "allow_once", name: "Allow once" },
-    { optionId: "allow_always", kind: "allow_always", name: always },
+    always("allow_always", isForSession ? "Allow for this session" : "Always allow"),
+    ...narrower,
     { optionId: "reject_once", kind: "reject_once", name: "Reject" },
     { optionId: "reject_always", kind: "reject_always", name: "Reject for this session" },
   ];

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -6,6 +6,7 @@ import { boundedOutput, editDiffs, rewriteDiff, stripMarkers } from "../../../sr
 import { Notices, Updates } from "../../../src/doors/acp/updates.ts";
 import { wrapUntrusted } from "../../../src/guard/wrap-untrusted.ts";
 import { isInside } from "../../../src/doors/acp/workspace.ts";
+import type { JsonObject } from "../../../src/model/json.ts";
 import { writeSkill } from "../../support/skill-folder.ts";
 import { misbehaving } from "../../support/servers.ts";
 import { acpOn, calls, readOnly, says, tool } from "./acp-bench.ts";
@@ -275,6 +276,66 @@ describe("[acp-12b] permissions", () => {
     model.will(calls(["change"]), says("ok"));
     await client.prompt(other.sessionId, "go");
     expect(client.permissions[0]?.options[1]).toMatchObject({ kind: "allow_always", name: "Always allow" });
+  });
+
+  it("[shape-02d] last for exactly this call, for these values or for the tool", async () => {
+    const config = join(cwd, "scopes.json");
+    writeFileSync(config, JSON.stringify({ tools: { ask: ["change(to=*)"] } }));
+    const answers = ["allow_always_call", "allow_always_values", "allow_always"];
+    const { client, model } = await acpOn({
+      config,
+      tools: [tool("change")],
+      permit: () => answers.shift() ?? "reject_once",
+      door: { mode: "auto" },
+    });
+    const { sessionId } = await client.newSession(cwd);
+    const asked = async (args: JsonObject) => {
+      model.will(calls(["change", args]), says("ok"));
+      await client.prompt(sessionId, "go");
+      return client.permissions
+        .splice(0)
+        .flatMap(({ options }) => options.map(({ optionId, name }) => [optionId, name]));
+    };
+    const offered = [
+      ["allow_once", "Allow once"],
+      ["allow_always", "Always allow"],
+      ["allow_always_values", "Always allow it with these values"],
+      ["allow_always_call", "Always allow exactly this call"],
+      ["reject_once", "Reject"],
+      ["reject_always", "Reject for this session"],
+    ];
+    expect(await asked({ to: "ann", text: "a" })).toEqual(offered);
+    expect(await asked({ to: "ann", text: "a" })).toEqual([]);
+    expect(await asked({ to: "ann", text: "b" })).toEqual(offered);
+    expect(await asked({ to: "ann", text: "c" })).toEqual([]);
+    expect(await asked({ to: "bob", text: "c" })).toEqual(offered);
+    expect(await asked({ to: "eve", text: "c" })).toEqual([]);
+    expect(JSON.parse(readFileSync(config, "utf8"))).toEqual({
+      tools: {
+        ask: [
+          "change(to=*)",
+          expect.stringMatching(/^!=tool:change\(\*=sha256:[0-9a-f]{64}\)$/),
+          '!=tool:change(to="ann")',
+          "!=tool:change",
+        ],
+      },
+    });
+  });
+
+  it("[shape-02d] offer no values that a rule cannot be made of", async () => {
+    const config = join(cwd, "no-values.json");
+    writeFileSync(config, JSON.stringify({ tools: { ask: ["change"] } }));
+    const { client, model } = await acpOn({ config, tools: [tool("change")], door: { mode: "auto" } });
+    const { sessionId } = await client.newSession(cwd);
+    model.will(calls(["change", { to: "ann" }]), says("ok"));
+    await client.prompt(sessionId, "go");
+    expect(client.permissions[0]?.options.map(({ optionId }) => optionId)).toEqual([
+      "allow_once",
+      "allow_always",
+      "allow_always_call",
+      "reject_once",
+      "reject_always",
+    ]);
   });
 
   it("are a no if the client cannot be asked", async () => {
