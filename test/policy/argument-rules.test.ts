@@ -815,7 +815,7 @@ describe("[shape-07c] many rules", () => {
     { weight: 5, arbitrary: name },
     fc.constantFrom("Branch", "PATH", "_url", "b-ranch", "oth\u200ber", "ｐath"),
   );
-  const args = fc.dictionary(key, value).map((given) => ({ ...given }) as JsonObject);
+  const args = fc.dictionary(key, value).map((given) => ({ ...given }));
   const circumstances = fc.constantFrom<Circumstances>(
     {},
     { links: { "/srv/link": "/etc", "/home/ann/work/src": "/etc" } },

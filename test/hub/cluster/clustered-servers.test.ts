@@ -25,8 +25,7 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
     textOf(await hub.call({ name, arguments: args }));
 
   /** The hub that runs the server, and one that does not. */
-  const split = (id: string, ...hubs: Hub[]): Promise<[Hub, Hub]> =>
-    vi.waitFor(() => splitNow(id, ...hubs), WITHIN);
+  const split = (id: string, ...hubs: Hub[]): Promise<[Hub, Hub]> => vi.waitFor(() => splitNow(id, ...hubs), WITHIN);
   const splitNow = (id: string, ...hubs: Hub[]): [Hub, Hub] => {
     const where = serverOf(hubs[0] as Hub, id).node;
     const owner = hubs.find((hub) => hub.internals.cluster?.node.name === where);
