@@ -169,4 +169,13 @@ describe("rules on arguments on the command line", () => {
       changed: [{ tool: "files__echo", before: "allow", now: "deny", rule: "deny: files__echo(text=b)" }],
     });
   });
+
+  it("[shape-03c] policy replay says nothing of a call that arguments decided, if they are not in the log", async () => {
+    const made = place();
+    const rules = { tools: { deny: ["files__echo(text=b)"] }, audit: { arguments: false } };
+    made.configure({ files: misbehaving("ok") }, rules);
+    expect((await made.run(["call", "files__echo", "text=b"])).code).toBe(3);
+    const { stdout } = await made.run(["policy", "replay", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ calls: 1, withoutArguments: 1, changed: [] });
+  });
 });
