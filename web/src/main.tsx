@@ -6,6 +6,7 @@ import type { Me } from "../../src/contract/settings-schemas.ts";
 import { Toasts } from "./components/toast.tsx";
 import { createPageRouter } from "./routes.tsx";
 import { Gate, reloadForLogin, takeLoginCode } from "./shell/gate.tsx";
+import { startLanguage } from "./shell/language.ts";
 import { startTheme } from "./shell/theme.ts";
 import { queryClient } from "./state/queries.ts";
 
@@ -17,6 +18,7 @@ function Views({ me }: { readonly me: Me }) {
 const code = takeLoginCode();
 reloadForLogin();
 startTheme();
+startLanguage();
 
 const place = document.querySelector("#root");
 if (place !== null)

@@ -8,6 +8,8 @@ import {
 } from "@tanstack/react-router";
 import type { Me } from "../../src/contract/settings-schemas.ts";
 import { Empty, FailureBox } from "./components/states.tsx";
+import { t } from "./messages/messages.ts";
+import { shell } from "./messages/shell.ts";
 import { Shell } from "./shell/shell.tsx";
 
 interface Context {
@@ -34,10 +36,10 @@ const root = createRootRouteWithContext<Context>()({
   },
   notFoundComponent: () => (
     <Empty
-      title="This page does not exist"
+      title={t(shell.notFound)}
       action={
         <Link to="/" className="text-accent underline">
-          Go to the overview
+          {t(shell.goToOverview)}
         </Link>
       }
     />

@@ -4,6 +4,8 @@ import type { Me } from "../../../src/contract/settings-schemas.ts";
 import { login } from "../api.ts";
 import { FailureBox, Skeleton } from "../components/states.tsx";
 import { failureOf } from "../failure.ts";
+import { t } from "../messages/messages.ts";
+import { shell } from "../messages/shell.ts";
 import { keptPageKey, onPageKey } from "../page-key.ts";
 import { startLive, useConnectionStatus } from "../state/live.ts";
 import { queryClient, useOperation } from "../state/queries.ts";
@@ -57,7 +59,7 @@ export function Gate({ code, children }: GateProps) {
   useEffect(() => onPageKey(askAgain), []);
 
   if (isIn && me.data !== undefined) return children(me.data);
-  if (trading || (me.data === undefined && me.error === null)) return <Skeleton lines={6} label="Logging in" />;
+  if (trading || (me.data === undefined && me.error === null)) return <Skeleton lines={6} label={t(shell.loggingIn)} />;
   if (me.error !== null && !refused)
     return (
       <main className="mx-auto max-w-md p-6">

@@ -3,9 +3,13 @@ import { useState } from "react";
 import { logout } from "../../api.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
+import { Select } from "../../components/fields.tsx";
 import { KeyValues } from "../../components/page.tsx";
 import { Loaded, Skeleton } from "../../components/states.tsx";
 import { toastError } from "../../components/toast.tsx";
+import { LANGUAGES, t } from "../../messages/messages.ts";
+import { settings } from "../../messages/settings.ts";
+import { chooseLanguage, chosenLanguage } from "../../shell/language.ts";
 import { useThemeChoice } from "../../shell/theme.ts";
 import { useOperation } from "../../state/queries.ts";
 
@@ -22,6 +26,15 @@ export function AboutTab() {
       <section>
         <h2 className="mb-2 font-semibold">Theme</h2>
         <ThemeChoice />
+      </section>
+      <section>
+        <h2 className="mb-2 font-semibold">{t(settings.language)}</h2>
+        <Select
+          aria-label={t(settings.language)}
+          value={chosenLanguage() ?? "system"}
+          options={[["system", t(settings.browserLanguage)], ...Object.entries(LANGUAGES)]}
+          onChange={chooseLanguage}
+        />
       </section>
       <section>
         <h2 className="mb-2 font-semibold">Login</h2>
