@@ -695,6 +695,18 @@ export const REQUIREMENTS = {
   "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
   "shape-07c": "Many rules on arguments decide together as each of them does by itself.",
   "shape-07b": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
+  "joy-05a":
+    "The overview's figures come from the audit log and survive a restart; a call that waits is neither refused nor failed.",
+  "joy-05b": "Figures of calls narrow to one server, tool, client or role.",
+  "joy-05c": "Sums over calls count each call once, cover older logs, go with time and stay bounded.",
+  "joy-05d": "What the scan of definitions finds is shown as findings, not as warnings.",
+  "joy-05e": "Charts zoom, show a step on hover, and have the same as a table behind them.",
+  "joy-06a":
+    "A server shows how it is used, and the memory, CPU, uptime and restarts of its process with its children.",
+  "joy-06b":
+    "A tool shows its use over time, its callers, typical size and duration, last errors and estimated tokens.",
+  "joy-06c": "A server's log has times and levels, is followed, searched and downloaded, and stays bounded.",
+  "joy-06d": "Estimated tokens of the catalog for each client, and what search mode would save.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-14a":

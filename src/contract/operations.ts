@@ -37,6 +37,14 @@ import {
   ServerInfoSchema,
   TestedServerSchema,
 } from "./server-schemas.ts";
+import {
+  LOG_LEVELS,
+  ServerLogSchema,
+  ServerProcessSchema,
+  StatsInput,
+  StatsSchema,
+  TokenCostsSchema,
+} from "./stats-schemas.ts";
 import { ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings-schemas.ts";
 import {
   SkillDetailSchema,
@@ -84,6 +92,18 @@ export const OPERATIONS = {
     input: z.strictObject({}),
     output: OverviewSchema,
   }),
+  getStats: operation({
+    scope: "admin",
+    summary: "Calls, errors and latency over time, from the audit log.",
+    input: StatsInput,
+    output: StatsSchema,
+  }),
+  getTokenCosts: operation({
+    scope: "admin",
+    summary: "What the definitions of tools cost a model, estimated.",
+    input: z.strictObject({}),
+    output: TokenCostsSchema,
+  }),
 
   listServers: operation({
     scope: "read",
@@ -102,6 +122,29 @@ export const OPERATIONS = {
     summary: "One server, with its entry, its last output and its history.",
     input: z.strictObject({ serverId: Id }),
     output: z.object({ server: ServerDetailSchema }),
+  }),
+  getServerProcess: operation({
+    scope: "admin",
+    summary: "Memory, CPU and restarts of a server's program.",
+    input: z.strictObject({ serverId: Id }),
+    output: ServerProcessSchema,
+  }),
+  getServerLog: operation({
+    scope: "admin",
+    summary: "The last lines that a server's program wrote, and its log messages.",
+    input: z.strictObject({
+      serverId: Id,
+      after: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .optional()
+        .describe("Only lines after this one: `last` of the answer before."),
+      level: z.enum(LOG_LEVELS).optional(),
+      q: Query.describe("Part of the text."),
+      limit: z.coerce.number().int().min(1).max(1000).default(1000).describe("The last lines."),
+    }),
+    output: ServerLogSchema,
   }),
   addServer: operation({
     scope: "admin",

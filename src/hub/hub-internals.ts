@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Snapshot } from "../catalog/snapshot.ts";
 import type { Quarantined } from "../catalog/quarantine.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import type { OutputOf } from "../contract/operations.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
 import type { Outcome, ToolcribError } from "../model/errors.ts";
 import type { LogMessage } from "../model/protocol.ts";
@@ -35,6 +36,7 @@ import { ToolOverrides } from "./servers/tool-overrides.ts";
 import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
 import type { UserSkills } from "./skills/user-skills.ts";
+import { tokenCosts } from "./view/token-costs.ts";
 import { type ServerInstructions, serverInstructions, type View } from "./view/view.ts";
 
 const TASK_KEY_BYTES = 32;
@@ -115,6 +117,20 @@ export class HubInternals {
     await endsWithin(Promise.race([all, some]), { ms: emptyMs - ms, signal, clock });
     stop();
     return isDone;
+  }
+
+  /** The registry with what only operators ask for. */
+  get servers(): Pick<ServerRegistry, "process" | "log"> {
+    return this.#deps.servers;
+  }
+
+  /** The cost of tools for models, by client. */
+  tokenCosts(): OutputOf<"getTokenCosts"> {
+    const sessions = this.sessions().filter((session) => session !== this.#deps.sessions.own);
+    return tokenCosts(this.catalog().tools, sessions, {
+      whole: (session) => this.#wiring.views.of(session).tools,
+      offered: (session) => this.#wiring.offered.of(session),
+    });
   }
 
   /** Those that are open, the hub's own first. */

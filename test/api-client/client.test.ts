@@ -38,6 +38,10 @@ const entry = { command: "npx", args: ["-y", "x"] };
 const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   me: {},
   overview: {},
+  getStats: { range: "7d", server: "my server" },
+  getTokenCosts: {},
+  getServerProcess: { serverId: "my server" },
+  getServerLog: { serverId: "files", after: 3, level: "error", q: "a b" },
   listServers: { q: "a b&c", state: "ready", limit: 5, cursor: "x=" },
   getServer: { serverId: "my server" },
   addServer: { serverId: "files", config: entry },

@@ -49,6 +49,7 @@ const root = createRootRouteWithContext<Context>()({
 const overview = createRoute({
   getParentRoute: () => root,
   path: "/",
+  validateSearch: (search: Search) => texts(search, ["range", "by", "of"]),
   component: lazyRouteComponent(() => import("./views/overview/overview.tsx"), "OverviewView"),
 });
 

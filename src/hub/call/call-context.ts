@@ -85,6 +85,8 @@ export interface CallContext extends UseContext {
   decision: Decision | undefined;
   /** Written before anything is sent; the start of the record that the call ends in. */
   begun: StartRecord | undefined;
+  /** How long it waited for approval. */
+  waitedMs: number;
   resultBytes: number;
   findings: readonly Finding[];
   forgedMarkers: number;

@@ -10,7 +10,7 @@ import { isPublishedPort } from "../../upstream/sandbox/container-http-wire.ts";
 import { reapLeftContainers } from "../../upstream/sandbox/live-containers.ts";
 import { ALL_CAPABILITIES, rootFor } from "../../upstream/server-requests.ts";
 import { PidRecords } from "../../upstream/stdio/pid-records.ts";
-import { StderrLog } from "../../upstream/stdio/stderr-log.ts";
+import { ServerLog } from "../../upstream/stdio/server-log.ts";
 import { hubPorts } from "../activity/hub-file.ts";
 import { clusteredServers } from "../cluster/hub-cluster.ts";
 import type { HubOptions, IdleClient } from "../hub-options.ts";
@@ -36,7 +36,7 @@ export interface ServerParts {
   readonly subscriptions: SubscriptionRenewal;
   readonly sessionSources: SessionSources;
   readonly pids: PidRecords;
-  readonly stderr: StderrLog;
+  readonly stderr: ServerLog;
 }
 
 export async function buildServers(
@@ -47,7 +47,7 @@ export async function buildServers(
   const { env, clock, home, redactor, events, warn, current, sessions, cluster } = base;
   const pids = new PidRecords(join(home, "run"));
   await reapOrphans(pids, { home, env, warn });
-  const stderr = new StderrLog();
+  const stderr = new ServerLog();
   const catalog = new Catalog({ naming: config.config.tools.naming, servers: config.servers });
   const connectionSettings: ConnectionSettings = { logLevel: options.logLevel ?? "info", idleClient: undefined };
   const deps = connectionDeps(base, { pids, stderr, connectionSettings }, options);

@@ -97,6 +97,7 @@ async function startHub(
     store: options.store === "existing" ? undefined : store,
     sessions: store && audit.sessionsOf(store.sessions),
     home,
+    findings: () => definitions.findings(),
     hub: () => hub,
     others: () => shared?.approvals,
     told: () => parts.approvals.told,

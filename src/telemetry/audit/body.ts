@@ -55,6 +55,8 @@ export function callBody(
   const rest = JSON.stringify({
     outcome: record.outcome,
     durationMs: record.durationMs,
+    waitedMs: record.waitedMs,
+    isHeld: record.isHeld,
     ...(begun?.kept ?? keptArguments(sent, options)),
     resultBytes: record.resultBytes,
     findings: (record.findings ?? [])

@@ -10,6 +10,7 @@ const TOOLS: readonly OperationName[] = [
   "listServers",
   "getServer",
   "overview",
+  "getTokenCosts",
 ];
 const SKILLS: readonly OperationName[] = [
   "listSkills",
@@ -48,8 +49,8 @@ export const OUTDATED_BY: Readonly<Record<EventName, readonly OperationName[] | 
   "call.started": CALLS,
   "call.finished": CALLS,
   "guard.suspicious": ["overview"],
-  "session.opened": ["listSessions", "overview"],
-  "session.closed": ["listSessions", "getSession", "overview"],
+  "session.opened": ["listSessions", "overview", "getTokenCosts"],
+  "session.closed": ["listSessions", "getSession", "overview", "getTokenCosts"],
   "session.notice": [],
   "session.server": [],
   "extraTool.call": [],

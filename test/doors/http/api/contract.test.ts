@@ -86,6 +86,11 @@ describe("[oper-04a] every route answers as the document says", () => {
       role: "reviewer",
       scopes: ["read", "call"],
     });
+    expect((await drive("getServerProcess", { params: { serverId: "everything" } })).json()).toMatchObject({
+      restarts: 0,
+    });
+    await drive("getServerLog", { params: { serverId: "everything" }, query: { limit: "5" } });
+    await drive("getServerLog", { params: { serverId: "absent" }, status: 404 });
     expect((await drive("overview")).json()).toMatchObject({ servers: { ready: 2, failed: 1 }, store: "sqlite" });
     await drive("getConfig");
     await drive("clientSnippets", { who: "read" });
@@ -257,6 +262,14 @@ describe("[oper-04a] every route answers as the document says", () => {
     const misfit = await drive("overrideTool", { body: { name: "everything__echo", override: wrong } });
     expect(misfit.json()).toMatchObject({ misfit: 'it has no parameter "text"' });
     await drive("overrideTool", { body: { name: "everything__echo", override: wrong, save: true }, status: 400 });
+
+    expect((await drive("getStats", { query: { range: "1h", server: "everything" } })).json()).toMatchObject({
+      range: "1h",
+      stepSeconds: 60,
+    });
+    await drive("getStats", { query: { server: "a", role: "b" }, status: 400 });
+    await drive("getStats", { who: "call", status: 403 });
+    expect((await drive("getTokenCosts")).json()).toMatchObject({ charactersPerToken: 4, search: { tools: 3 } });
 
     const found = await drive("listAudit", { query: { name: "everything__get-sum", limit: "2" } });
     expect(found.json<{ entries: unknown[] }>().entries).toHaveLength(2);

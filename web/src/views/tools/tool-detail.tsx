@@ -1,6 +1,6 @@
 /** One tool: what it says of itself, its pin, and a way to try it. */
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Badge, type Tone } from "../../components/badge.tsx";
 import { Button, IconButton } from "../../components/button.tsx";
@@ -8,12 +8,25 @@ import { Code } from "../../components/code.tsx";
 import { Markdown } from "../../components/markdown.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
 import { Tabs } from "../../components/tabs.tsx";
+import { activity } from "../../messages/activity.ts";
+import { t } from "../../messages/messages.ts";
 import { useOperation } from "../../state/queries.ts";
 import { OverrideTab } from "./override-tab.tsx";
 import { PinBadge } from "./pin-badge.tsx";
 import { PinTab } from "./pin-tab.tsx";
 import { SchemaTable } from "./schema-table.tsx";
 import { TryIt } from "./try-it.tsx";
+
+/** With its charts it is half as large as the rest of the view. */
+const UsageTab = lazy(async () => ({ default: (await import("./usage-tab.tsx")).UsageTab }));
+
+function Usage({ name }: { readonly name: string }) {
+  return (
+    <Suspense fallback={<Skeleton />}>
+      <UsageTab name={name} />
+    </Suspense>
+  );
+}
 
 interface ToolDetailProps {
   readonly name: string;
@@ -85,6 +98,7 @@ function Known({ tool, onClose, onRename }: Omit<ToolDetailProps, "name"> & { re
           ...(isOfServer
             ? [{ id: "override", label: "Override", content: <OverrideTab tool={tool} onRename={onRename} /> }]
             : []),
+          { id: "usage", label: t(activity.usage), content: <Usage name={tool.name} /> },
           { id: "pin", label: "Pin", content: <PinTab tool={tool} /> },
           {
             id: "json",
