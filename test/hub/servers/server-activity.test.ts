@@ -22,7 +22,10 @@ describe.skipIf(noProc !== undefined)("the process of a server", () => {
   it("[joy-06a] has its memory and CPU with everything that it started, and its restarts", async () => {
     const { hub: make } = await place();
     const { args = [] } = misbehaving("ok");
-    const hub = await make({ mcpServers: { busy: misbehaving("ok"), off: { ...misbehaving("ok"), enabled: false } } }, { clock: systemClock });
+    const hub = await make(
+      { mcpServers: { busy: misbehaving("ok"), off: { ...misbehaving("ok"), enabled: false } } },
+      { clock: systemClock },
+    );
     const usage = OPERATIONS.getServerProcess.output.parse(await hub.internals.servers.process("busy"));
     expect(usage).toMatchObject({ serverId: "busy", restarts: 0, process: { processes: 1 } });
     expect(usage.process?.memoryBytes).toBeGreaterThan(10_000_000);
@@ -94,7 +97,13 @@ describe("the cost of tools", () => {
     expect(many?.whole.tools).toBe(hub.view(hub.session).tools.length);
     expect(many?.whole.tokens).toBe(costs.tools.reduce((sum, { tokens }) => sum + tokens, 0));
     expect(many?.search).toMatchObject({ tools: 3 });
-    expect(few).toMatchObject({ client: "reader", sessions: 1, isSearch: false, offered: { tools: 1 }, whole: { tools: 1 } });
+    expect(few).toMatchObject({
+      client: "reader",
+      sessions: 1,
+      isSearch: false,
+      offered: { tools: 1 },
+      whole: { tools: 1 },
+    });
     const cost = costs.tools.find(({ name }) => name === "look")?.tokens;
     const schema = { name: "look", description: "To look.", input_schema: { type: "object" } };
     expect(cost).toBe(Math.ceil(JSON.stringify(schema).length / 4));

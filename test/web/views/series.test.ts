@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { Stats } from "../../../src/contract/stats-schemas.ts";
 import { roundTop } from "../../../web/src/components/chart-series.ts";
-import { callSeries, callsText, isRange, latencySeries, latencyText, shareText, timesOf } from "../../../web/src/views/overview/series.ts";
+import {
+  callSeries,
+  callsText,
+  isRange,
+  latencySeries,
+  latencyText,
+  shareText,
+  timesOf,
+} from "../../../web/src/views/overview/series.ts";
 
 const NONE = { calls: 0, failed: 0, refused: 0, waiting: 0, cancelled: 0, p50: null, p95: null, p99: null };
 const points: Stats["points"] = [

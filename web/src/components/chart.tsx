@@ -48,14 +48,15 @@ export function TimeChart({ summary, times, series, kind, format, group }: TimeC
         },
         scales: { y: { range: (_, __, most) => [0, roundTop(most)] } },
         axes: [
-          axis({ values: (_, ticks) => timeLabels(ticks) }),
+          axis({ values: (_, ticks) => timeLabels(ticks), size: 28 }),
           axis({ values: (_, ticks) => ticks.map((tick) => data.current.format(tick)), size: 56 }),
         ],
         series: [
           {},
           ...series.map(({ label, colour }): uPlot.Series => {
             const shown = (): string => cssColour(colour);
-            if (kind === "lines") return { label, stroke: shown, width: 1.6, points: { size: 4, fill: shown } };
+            if (kind === "lines")
+              return { label, stroke: shown, width: 1.6, points: { size: 5, fill: shown, filter: lonePoints } };
             return { label, stroke: shown, fill: shown, width: 0, paths: BARS, points: { show: false } };
           }),
         ],
@@ -223,6 +224,13 @@ function drawnData({ times, series }: Pick<TimeChartProps, "times" | "series">):
   // Bars begin at their time: the last one has room until the end of its step.
   const end = 2 * (times.at(-1) ?? 0) - (times.at(-2) ?? 0);
   return [[...times, end], ...series.map(({ values, drawn = values }) => [...drawn, null])];
+}
+
+/** A value between two gaps is on no line. */
+function lonePoints(self: uPlot, index: number): number[] {
+  const values = self.data[index] ?? [];
+  const isGap = (at: number): boolean => values[at] === null || values[at] === undefined;
+  return Array.from(values, (_, at) => at).filter((at) => !isGap(at) && isGap(at - 1) && isGap(at + 1));
 }
 
 /** A canvas takes colours as they are, so they are looked up when it is drawn. */

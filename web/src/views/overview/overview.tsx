@@ -129,7 +129,7 @@ function Numbers({ status, stats }: { readonly status: Overview; readonly stats:
     total === undefined || total.calls === 0 ? undefined : t(overview.ofAll, { share: shareText(value, total.calls) });
   const held = total?.waiting ?? 0;
   return (
-    <div className="grid grid-cols-2 gap-2 sm:grid-cols-3 md:gap-3 xl:grid-cols-6">
+    <div className="grid grid-cols-2 gap-2 sm:grid-cols-3 md:gap-3 xl:grid-cols-[repeat(5,minmax(0,1fr))_minmax(0,1.7fr)]">
       <Figure label={t(overview.calls)} value={count(total?.calls)} />
       <Figure label={t(overview.failed)} value={count(total?.failed)} more={share(total?.failed ?? 0)} />
       <Figure label={t(overview.refused)} value={count(total?.refused)} more={share(total?.refused ?? 0)} />
@@ -310,28 +310,9 @@ function Findings({ found, inResults }: FindingsProps) {
         <Empty title={t(overview.noFindings)} />
       ) : (
         <ul className="max-h-80 divide-y divide-line overflow-y-auto" tabIndex={0} aria-label={t(overview.findings)}>
-          {found.map(({ server, kind, name, code, severity, text }) => (
-            <li key={`${server} ${kind} ${name} ${code} ${text}`} className="px-4 py-2 text-sm">
-              <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
-                <Badge tone={severity === "high" ? "bad" : "warn"}>{code}</Badge>
-                {kind === "tool" ? (
-                  <Link to="/tools" search={{ tool: name }} className="font-mono break-all text-accent hover:underline">
-                    {name}
-                  </Link>
-                ) : (
-                  <span className="font-mono break-all">{name}</span>
-                )}
-                <span className="text-soft">
-                  <Link to="/servers" search={{ server }} className="hover:underline">
-                    {server}
-                  </Link>
-                  {" · "}
-                  {t(overview.inDefinition)}
-                </span>
-              </div>
-              <p className="line-clamp-2 break-words text-soft">{text}</p>
-            </li>
-          ))}
+          {[...Map.groupBy(found, ({ server, kind, name }) => JSON.stringify([server, kind, name])).values()].map(
+            (same) => same[0] !== undefined && <InDefinition key={JSON.stringify(same)} first={same[0]} all={same} />,
+          )}
           {inResults.map(({ server, name, code, count: times, last }) => (
             <li
               key={`${server} ${name} ${code}`}
@@ -354,6 +335,45 @@ function Findings({ found, inResults }: FindingsProps) {
         </ul>
       )}
     </Section>
+  );
+}
+
+interface InDefinitionProps {
+  readonly first: Overview["findings"][number];
+  readonly all: Overview["findings"];
+}
+
+/** All findings in one definition. */
+function InDefinition({ first: { server, kind, name }, all }: InDefinitionProps) {
+  return (
+    <li className="px-4 py-2 text-sm">
+      <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        {kind === "tool" ? (
+          <Link to="/tools" search={{ tool: name }} className="font-mono break-all text-accent hover:underline">
+            {name}
+          </Link>
+        ) : (
+          <span className="font-mono break-all">{name}</span>
+        )}
+        <span className="text-soft">
+          <Link to="/servers" search={{ server }} className="hover:underline">
+            {server}
+          </Link>
+          {" · "}
+          {t(overview.inDefinition)}
+        </span>
+      </div>
+      <ul className="mt-1 flex flex-col gap-1">
+        {all.map(({ code, severity, text }) => (
+          <li key={`${code} ${text}`} className="flex gap-2">
+            <span className="shrink-0">
+              <Badge tone={severity === "high" ? "bad" : "warn"}>{code}</Badge>
+            </span>
+            <span className="line-clamp-2 min-w-0 break-words text-soft">{text}</span>
+          </li>
+        ))}
+      </ul>
+    </li>
   );
 }
 

@@ -8,13 +8,18 @@ import { useOperation } from "../../state/queries.ts";
 import { Cell, NumberHead } from "./call-lists.tsx";
 import { numberText, shareText } from "./series.ts";
 
+/** As `api.ts` names it. */
+const PAGE_CLIENT = "toolcrib-page";
+
 export function TokenCosts() {
   const query = useOperation("getTokenCosts", {});
   return (
     <Section title={t(overview.tokens)} flush>
       <Loaded query={query}>
-        {({ clients }) =>
-          clients.length === 0 ? (
+        {({ clients: all }) => {
+          // This page is no model.
+          const clients = all.filter(({ client }) => client !== PAGE_CLIENT);
+          return clients.length === 0 ? (
             <Empty title={t(overview.noClients)} />
           ) : (
             <div tabIndex={0} role="region" aria-label={t(overview.tokens)} className="max-h-80 overflow-auto">
@@ -48,8 +53,8 @@ export function TokenCosts() {
                 </tbody>
               </table>
             </div>
-          )
-        }
+          );
+        }}
       </Loaded>
       <p className="border-t border-line px-4 py-2 text-sm text-faint">{t(overview.tokensAbout)}</p>
     </Section>
