@@ -695,6 +695,10 @@ export const REQUIREMENTS = {
   "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
   "shape-07c": "Many rules on arguments decide together as each of them does by itself.",
   "shape-07b": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
+  "joy-07a":
+    "The page shows calls as they happen, in one line each, filtered and paused as one likes, with arguments and result where they were recorded, within bounds.",
+  "joy-07b":
+    "An operator records arguments and results for a time, of one server or of all; they are masked and bounded, the log says who did it, and it ends by itself.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-14a":

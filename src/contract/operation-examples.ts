@@ -1,5 +1,5 @@
 /** An example of the input and output of every operation, for the OpenAPI document. */
-import type { Approval, SessionInfo } from "./activity-schemas.ts";
+import type { Approval, RecordingState, SessionInfo } from "./activity-schemas.ts";
 import type { ToolInfo } from "./catalog-schemas.ts";
 import type { InputOf, OperationName, OutputOf } from "./operations.ts";
 import type { ServerDetail } from "./server-schemas.ts";
@@ -149,6 +149,12 @@ const SESSION: SessionInfo = {
 };
 
 const RULE = { level: "hub", list: "ask", pattern: "*__write_*", where: "/home/ada/toolcrib.json" };
+
+const RECORDING: RecordingState = {
+  arguments: false,
+  results: false,
+  recordings: [{ server: "files", since: "2026-11-16T08:00:00.000Z", until: "2026-11-16T08:15:00.000Z", by: "ada" }],
+};
 
 const APPROVAL: Approval = {
   id: "0d9f1c52-93cb-4f0e-8f58-1f3f9f0a8a77",
@@ -535,5 +541,7 @@ export const EXAMPLES: Examples = {
       ],
     },
   },
+  getRecording: { input: {}, output: RECORDING },
+  setRecording: { input: { server: "files", minutes: 15 }, output: RECORDING },
   verifyAudit: { input: {}, output: { ok: true, records: 1200, chains: 3, problems: [] } },
 };

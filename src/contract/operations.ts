@@ -12,6 +12,7 @@ import {
   ApprovalSchema,
   AuditEntrySchema,
   AuditVerdictSchema,
+  RecordingSchema,
   OverviewSchema,
   SessionDetailSchema,
   SessionInfoSchema,
@@ -458,6 +459,21 @@ export const OPERATIONS = {
       order: z.enum(["newest", "oldest"]).default("newest"),
     }),
     output: z.object({ entries: z.array(AuditEntrySchema), nextCursor: NextCursor }),
+  }),
+  getRecording: operation({
+    scope: "admin",
+    summary: "Whether arguments and results of calls are recorded in the audit log.",
+    input: z.strictObject({}),
+    output: RecordingSchema,
+  }),
+  setRecording: operation({
+    scope: "admin",
+    summary: "Records arguments and results of calls, masked, for a time. It ends by itself, and with the process.",
+    input: z.strictObject({
+      server: Id.optional().describe("The id of a server, or `local` for in-process tools; all calls if absent."),
+      minutes: z.int().min(0).max(1440).describe("From now on; 0 ends it."),
+    }),
+    output: RecordingSchema,
   }),
   verifyAudit: operation({
     scope: "admin",

@@ -65,6 +65,8 @@ export const REST_ROUTES = [
   { operation: "getConfig", method: "GET", path: "/config" },
   { operation: "clientSnippets", method: "GET", path: "/clients" },
   { operation: "listAudit", method: "GET", path: "/audit", from: "query" },
+  { operation: "getRecording", method: "GET", path: "/audit/recording" },
+  { operation: "setRecording", method: "POST", path: "/audit/recording", from: "body" },
   { operation: "verifyAudit", method: "GET", path: "/audit/verify" },
 ] as const satisfies readonly RestRoute[];
 
@@ -73,6 +75,7 @@ export const PAGE_PATHS = [
   "/",
   "/servers",
   "/tools",
+  "/traffic",
   "/skills",
   "/approvals",
   "/sessions",

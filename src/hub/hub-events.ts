@@ -69,6 +69,8 @@ export interface HubEvents {
   skills: Readonly<Record<string, never>>;
   /** Pins, or what is known of the tools behind them, are other than before. */
   pins: Readonly<Record<string, never>>;
+  /** Recording of arguments and results was switched on or off, or has ended. */
+  recording: Readonly<Record<string, never>>;
   /** A call is about to reach its source. One that is refused before has only a `call`. */
   "call-start": StartRecord;
   /** A call ended. */

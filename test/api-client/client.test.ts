@@ -76,6 +76,8 @@ const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   getConfig: {},
   clientSnippets: {},
   listAudit: { since: "1h", name: "files__*", order: "oldest" },
+  getRecording: {},
+  setRecording: { server: "files", minutes: 15 },
   verifyAudit: {},
 };
 

@@ -33,6 +33,8 @@ const PLACES: readonly (readonly [name: string, path: string, content: string | 
   ["skill", "/skills?skill=release-notes", "Do it with care."],
   ["scan", "/skills?scan=STAGE/skills", "mac-shortcuts"],
   ["sessions", "/sessions", "Tainted"],
+  ["traffic", "/traffic", "waiting for approval"],
+  ["traffic-call", "/traffic?q=get-sum", "everything__get-sum"],
   ["audit", "/audit", "memory__create_entities"],
   ["settings", "/settings", "callsPerMinute"],
   ["policy", "/settings?tab=policy&name=memory__delete_entities", "Denied"],
@@ -113,11 +115,11 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
     await page.getByText(content).first().waitFor();
     await page.evaluate("document.fonts.ready.then(() => true)");
     await expect.poll(() => page.locator("[role=status] .animate-pulse").count()).toBe(0);
-    expect(await serious(new AxeBuilder({ page }))).toEqual([]);
     await picture(page, `${name}-light`);
+    expect(await serious(new AxeBuilder({ page }))).toEqual([]);
     await use(page, "dark");
-    expect(await serious(new AxeBuilder({ page }).withRules(["color-contrast"]))).toEqual([]);
     await picture(page, `${name}-dark`);
+    expect(await serious(new AxeBuilder({ page }).withRules(["color-contrast"]))).toEqual([]);
     const text = await page.locator("body").innerText();
     expect(text).not.toMatch(/\[object \w+\]|undefined|NaN|^\s+at \S+ \(/m);
     await page.setViewportSize(PHONE);

@@ -86,6 +86,13 @@ const sessions = createRoute({
   component: lazyRouteComponent(() => import("./views/sessions/sessions.tsx"), "SessionsView"),
 });
 
+const traffic = createRoute({
+  getParentRoute: () => root,
+  path: "/traffic",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "client", "role", "outcome", "call"]),
+  component: lazyRouteComponent(() => import("./views/traffic/traffic.tsx"), "TrafficView"),
+});
+
 const audit = createRoute({
   getParentRoute: () => root,
   path: "/audit",
@@ -97,6 +104,7 @@ const audit = createRoute({
       "name",
       "session",
       "user",
+      "client",
       "door",
       "outcome",
       "callId",
@@ -116,7 +124,7 @@ const settings = createRoute({
 
 export function createPageRouter(me: Me) {
   return createRouter({
-    routeTree: root.addChildren([overview, servers, tools, approvals, skills, sessions, audit, settings]),
+    routeTree: root.addChildren([overview, servers, tools, approvals, skills, sessions, traffic, audit, settings]),
     context: { me },
     defaultPreload: "intent",
     defaultErrorComponent: ({ error, reset }) => (

@@ -94,7 +94,11 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
   const record = path.hooks.persist(callRecord(call, outcome));
   if (record === undefined) path.audit.withhold?.(call.callId);
   else {
-    const recorded = path.audit.write(record, { arguments: argumentsOf(call.use) });
+    const keepsResult = path.audit.keepsResults?.(record.origin?.source ?? null) === true;
+    const recorded = path.audit.write(record, {
+      arguments: argumentsOf(call.use),
+      ...(keepsResult ? { result: outcome.ok ? outcome.result : (outcome.result ?? outcome.error) } : {}),
+    });
     if (recorded !== undefined) await recorded;
   }
   return outcome;

@@ -265,9 +265,10 @@ interface SessionPath {
 
 function maskedSink(sink: AuditSink, mask: <Value>(value: Value) => Value): AuditSink {
   return {
-    begin: (record, sent) => sink.begin?.(mask(record), mask(sent)),
+    begin: (record, content) => sink.begin?.(mask(record), mask(content)),
+    keepsResults: (source) => sink.keepsResults?.(source) ?? false,
     withhold: (callId) => sink.withhold?.(callId),
-    write: (record, sent) => sink.write(mask(record), mask(sent)),
+    write: (record, content) => sink.write(mask(record), mask(content)),
     get lost() {
       return sink.lost ?? 0;
     },

@@ -8,6 +8,7 @@ export const shell = {
   approvals: { en: "Approvals", de: "Freigaben", zh: "审批", ja: "承認" },
   skills: { en: "Skills", de: "Skills", zh: "技能", ja: "スキル" },
   sessions: { en: "Sessions", de: "Sitzungen", zh: "会话", ja: "セッション" },
+  traffic: { en: "Traffic", de: "Aufrufe", zh: "实时调用", ja: "トラフィック" },
   audit: { en: "Audit", de: "Protokoll", zh: "审计", ja: "監査" },
   settings: { en: "Settings", de: "Einstellungen", zh: "设置", ja: "設定" },
   views: { en: "Views", de: "Ansichten", zh: "视图", ja: "画面" },

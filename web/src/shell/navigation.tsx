@@ -8,7 +8,16 @@ import { shell } from "../messages/shell.ts";
 import { useOperation } from "../state/queries.ts";
 
 interface Place {
-  readonly to: "/" | "/servers" | "/tools" | "/approvals" | "/skills" | "/sessions" | "/audit" | "/settings";
+  readonly to:
+    | "/"
+    | "/servers"
+    | "/tools"
+    | "/approvals"
+    | "/skills"
+    | "/sessions"
+    | "/traffic"
+    | "/audit"
+    | "/settings";
   readonly label: Message;
   readonly icon: IconName;
 }
@@ -20,6 +29,7 @@ const PLACES: readonly Place[] = [
   { to: "/approvals", label: shell.approvals, icon: "approvals" },
   { to: "/skills", label: shell.skills, icon: "skills" },
   { to: "/sessions", label: shell.sessions, icon: "sessions" },
+  { to: "/traffic", label: shell.traffic, icon: "traffic" },
   { to: "/audit", label: shell.audit, icon: "audit" },
   { to: "/settings", label: shell.settings, icon: "settings" },
 ];

@@ -47,6 +47,7 @@ export const OUTDATED_BY: Readonly<Record<EventName, readonly OperationName[] | 
   "approval.answered": APPROVALS,
   "call.started": CALLS,
   "call.finished": CALLS,
+  "recording.changed": ["getRecording"],
   "guard.suspicious": ["overview"],
   "session.opened": ["listSessions", "overview"],
   "session.closed": ["listSessions", "getSession", "overview"],

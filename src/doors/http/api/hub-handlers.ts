@@ -262,6 +262,16 @@ const approvalHandlers = handlersOf({
 const auditHandlers = handlersOf({
   listAudit: (input, _context, { hub }) => hub.audit.query(input),
   verifyAudit: (_input, _context, { hub }) => hub.audit.verify(),
+  getRecording: (_input, _context, { hub }) => hub.audit.recording.state,
+
+  setRecording({ server = null, minutes }, { caller }, { hub }) {
+    const { recording } = hub.audit;
+    const isKnown = server === null || server === "local" || hub.servers.list().some(({ id }) => id === server);
+    // One that was removed meanwhile can still be ended.
+    if (!isKnown && minutes > 0) throw new ToolcribError("not_found", `No server has the id ${server}.`);
+    recording.set(server, minutes, caller.user ?? null);
+    return recording.state;
+  },
 });
 
 const overviewHandlers = handlersOf({

@@ -123,6 +123,11 @@ const AUDITED_CHANGES: AuditedChanges = {
     saved
       ? { event: "tool.overridden", origin: { source: server, name: tool }, details: { keys: Object.keys(override) } }
       : undefined,
+  setRecording: ({ server, minutes }) => ({
+    event: minutes === 0 ? "recording.stopped" : "recording.started",
+    origin: server === undefined ? undefined : { source: server, name: server },
+    details: { minutes },
+  }),
   connectServer: ({ serverId }) => serverChange("server.connect", serverId),
   disconnectServer: ({ serverId }) => serverChange("server.disconnect", serverId),
   testServer: ({ serverId, config }) =>

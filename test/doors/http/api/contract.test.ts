@@ -261,6 +261,9 @@ describe("[oper-04a] every route answers as the document says", () => {
     const found = await drive("listAudit", { query: { name: "everything__get-sum", limit: "2" } });
     expect(found.json<{ entries: unknown[] }>().entries).toHaveLength(2);
     expect((await drive("verifyAudit")).json()).toMatchObject({ ok: true });
+    await drive("setRecording", { body: { server: "files", minutes: 1 } });
+    await drive("setRecording", { body: { server: "files", minutes: 0 } });
+    expect((await drive("getRecording")).json()).toMatchObject({ recordings: [] });
     const lines = (await drive("exportAudit", { query: { type: "call" } })).text.trim().split("\n");
     expect(lines.length).toBeGreaterThan(3);
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ type: "call" });

@@ -7,7 +7,7 @@ import { VirtualList } from "../../components/virtual-list.tsx";
 import { countText } from "../../text.ts";
 import { AuditLine } from "./audit-line.tsx";
 import { keyOf } from "./newest-records.ts";
-import { useWide } from "./use-wide.ts";
+import { useWide } from "../../components/use-wide.ts";
 
 interface AuditListProps {
   readonly entries: readonly AuditEntry[];

@@ -5,6 +5,7 @@ import { Switch } from "../../components/fields.tsx";
 import { Page } from "../../components/page.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { RecordingButton } from "../traffic/recording.tsx";
 import { AuditFilters } from "./audit-filters.tsx";
 import { inputOf, isFiltered, NO_FILTER } from "./audit-filter.ts";
 import { AuditList } from "./audit-list.tsx";
@@ -38,6 +39,7 @@ export function AuditView() {
       actions={
         <>
           <Switch label="Follow live" checked={follow && canFollow} disabled={!canFollow} onChange={setFollow} />
+          <RecordingButton server={search.server} />
           <VerifyLog />
           <ExportLog input={input} />
         </>
@@ -48,6 +50,7 @@ export function AuditView() {
         <AuditFilters filter={search} onChange={change} />
       </div>
       <Split
+        onClose={close}
         detailLabel="Details of the record"
         detail={
           search.entry === undefined ? undefined : chosen === undefined ? (

@@ -8,6 +8,7 @@ import { CopyButton } from "../../components/code.tsx";
 import { JsonTree } from "../../components/json-tree.tsx";
 import { KeyValues } from "../../components/page.tsx";
 import { bytesText, millisecondsText } from "../../text.ts";
+import { CallContent } from "../traffic/call-content.tsx";
 import { doorWord } from "../sessions/session-words.ts";
 import { findingsOf, ruleText, titleOf, verdictOf, whoOf } from "./audit-words.ts";
 
@@ -32,6 +33,7 @@ export function RecordDetail({ entry, onClose }: RecordProps) {
         <IconButton label="Close the details" icon="close" onClick={onClose} />
       </div>
       <KeyValues rows={rowsOf(entry)} />
+      {entry.type === "call" && <CallContent entry={entry} />}
       <section>
         <div className="mb-1 flex items-center justify-between gap-2">
           <h3 className="font-semibold">Full record</h3>

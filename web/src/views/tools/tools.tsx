@@ -52,6 +52,7 @@ export function ToolsView() {
         : { description: filtered ? countText(total, "tool fits", "tools fit") : countText(total, "tool") })}
     >
       <Split
+        onClose={() => void navigate({ search: (old) => ({ ...old, tool: undefined }) })}
         detailLabel="Details of the tool"
         detail={
           search.tool === undefined ? undefined : (
