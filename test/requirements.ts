@@ -701,6 +701,8 @@ export const REQUIREMENTS = {
     "An operator records arguments and results for a time, of one server or of all; they are masked and bounded, the log says who did it, and it ends by itself.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
+  "joy-11b":
+    "A client of the hub's machine is connected by one click or one command that works in a clone too, and disconnected again; the rest of its config stays as it was.",
   "joy-14a":
     "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",

@@ -150,6 +150,14 @@ const SESSION: SessionInfo = {
 
 const RULE = { level: "hub", list: "ask", pattern: "*__write_*", where: "/home/ada/toolcrib.json" };
 
+const CHANGED_CLIENT = {
+  id: "cursor",
+  title: "Cursor",
+  file: "/home/ada/.cursor/mcp.json",
+  changed: true,
+  next: "Restart Cursor.",
+};
+
 const RECORDING: RecordingState = {
   arguments: false,
   results: false,
@@ -245,10 +253,14 @@ export const EXAMPLES: Examples = {
           file: "/home/ada/.cursor/mcp.json",
           snippet: '{\n  "mcpServers": {\n    "toolcrib": {\n      "url": "http://127.0.0.1:4700/mcp"\n    }\n  }\n}\n',
           command: "toolcrib connect cursor --url http://127.0.0.1:4700/mcp",
+          installed: true,
+          connected: false,
         },
       ],
     },
   },
+  connectClient: { input: { clientId: "cursor" }, output: CHANGED_CLIENT },
+  disconnectClient: { input: { clientId: "cursor" }, output: CHANGED_CLIENT },
 
   listServers: {
     input: { limit: 50, state: "ready" },

@@ -38,7 +38,7 @@ import {
   ServerInfoSchema,
   TestedServerSchema,
 } from "./server-schemas.ts";
-import { ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings-schemas.ts";
+import { ChangedClientSchema, ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings-schemas.ts";
 import {
   SkillDetailSchema,
   SkillImportReportSchema,
@@ -438,6 +438,18 @@ export const OPERATIONS = {
     summary: "How to connect agent clients to this hub.",
     input: z.strictObject({}),
     output: z.object({ clients: z.array(ClientSnippetSchema) }),
+  }),
+  connectClient: operation({
+    scope: "admin",
+    summary: "Writes this hub into the config of an agent client on its machine. Needs the user who runs the hub.",
+    input: z.strictObject({ clientId: Id.describe("As `clientSnippets` names it.") }),
+    output: ChangedClientSchema,
+  }),
+  disconnectClient: operation({
+    scope: "admin",
+    summary: "Removes it from there again. Needs the user who runs the hub.",
+    input: z.strictObject({ clientId: Id }),
+    output: ChangedClientSchema,
   }),
   listAudit: operation({
     scope: "admin",

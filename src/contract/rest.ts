@@ -64,6 +64,8 @@ export const REST_ROUTES = [
   { operation: "explainCall", method: "POST", path: "/policy/explain", from: "body" },
   { operation: "getConfig", method: "GET", path: "/config" },
   { operation: "clientSnippets", method: "GET", path: "/clients" },
+  { operation: "connectClient", method: "POST", path: "/clients/{clientId}/connect" },
+  { operation: "disconnectClient", method: "POST", path: "/clients/{clientId}/disconnect" },
   { operation: "listAudit", method: "GET", path: "/audit", from: "query" },
   { operation: "getRecording", method: "GET", path: "/audit/recording" },
   { operation: "setRecording", method: "POST", path: "/audit/recording", from: "body" },
@@ -81,4 +83,5 @@ export const PAGE_PATHS = [
   "/sessions",
   "/audit",
   "/settings",
+  "/help",
 ] as const;

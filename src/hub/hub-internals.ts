@@ -90,6 +90,10 @@ export class HubInternals {
   }
 
   /** Undefined for a hub that is not a node of one. */
+  warn(message: string): void {
+    this.#deps.events.emit("warning", { message });
+  }
+
   get cluster(): Cluster | undefined {
     return this.#deps.parts.cluster;
   }

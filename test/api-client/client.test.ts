@@ -75,6 +75,8 @@ const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   explainCall: { name: "a", arguments: { b: 1 }, tainted: true },
   getConfig: {},
   clientSnippets: {},
+  connectClient: { clientId: "cursor" },
+  disconnectClient: { clientId: "cursor" },
   listAudit: { since: "1h", name: "files__*", order: "oldest" },
   getRecording: {},
   setRecording: { server: "files", minutes: 15 },

@@ -115,6 +115,13 @@ const audit = createRoute({
   component: lazyRouteComponent(() => import("./views/audit/audit.tsx"), "AuditView"),
 });
 
+const help = createRoute({
+  getParentRoute: () => root,
+  path: "/help",
+  validateSearch: (search: Search) => texts(search, ["page", "at"]),
+  component: lazyRouteComponent(() => import("./views/help/help.tsx"), "HelpView"),
+});
+
 const settings = createRoute({
   getParentRoute: () => root,
   path: "/settings",
@@ -124,7 +131,7 @@ const settings = createRoute({
 
 export function createPageRouter(me: Me) {
   return createRouter({
-    routeTree: root.addChildren([overview, servers, tools, approvals, skills, sessions, traffic, audit, settings]),
+    routeTree: root.addChildren([overview, servers, tools, approvals, skills, sessions, traffic, audit, settings, help]),
     context: { me },
     defaultPreload: "intent",
     defaultErrorComponent: ({ error, reset }) => (

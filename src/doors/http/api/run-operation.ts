@@ -123,6 +123,10 @@ const AUDITED_CHANGES: AuditedChanges = {
     saved
       ? { event: "tool.overridden", origin: { source: server, name: tool }, details: { keys: Object.keys(override) } }
       : undefined,
+  connectClient: (_input, { id, file, changed }) =>
+    changed ? { event: "client.connected", name: id, details: { file } } : undefined,
+  disconnectClient: (_input, { id, file, changed }) =>
+    changed ? { event: "client.disconnected", name: id, details: { file } } : undefined,
   setRecording: ({ server, minutes }) => ({
     event: minutes === 0 ? "recording.stopped" : "recording.started",
     origin: server === undefined ? undefined : { source: server, name: server },

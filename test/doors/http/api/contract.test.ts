@@ -89,6 +89,8 @@ describe("[oper-04a] every route answers as the document says", () => {
     expect((await drive("overview")).json()).toMatchObject({ servers: { ready: 2, failed: 1 }, store: "sqlite" });
     await drive("getConfig");
     await drive("clientSnippets", { who: "read" });
+    await drive("connectClient", { params: { clientId: "cursor" } });
+    await drive("disconnectClient", { params: { clientId: "cursor" } });
     await drive("explainPolicy", { query: { name: "files__write_file", role: "reviewer" } });
     await drive("explainCall", { body: { name: "files__write_file", arguments: { path: "a" } } });
     expect((await drive("openapi", { who: null })).json()).toEqual(

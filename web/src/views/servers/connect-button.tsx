@@ -1,6 +1,8 @@
 import { Button } from "../../components/button.tsx";
 import type { ServerState } from "../../components/state-dot.tsx";
-import { toastError } from "../../components/toast.tsx";
+import { toast, toastError } from "../../components/toast.tsx";
+import { t } from "../../messages/messages.ts";
+import { shell } from "../../messages/shell.ts";
 import { useChange } from "../../state/queries.ts";
 import { canConnect, canDisconnect } from "./server-words.ts";
 
@@ -38,7 +40,15 @@ export function ConnectButton({ server }: ConnectButtonProps) {
       size="sm"
       busy={disconnect.isPending}
       aria-label={`Disconnect ${server.name}`}
-      onClick={() => disconnect.mutate(given, { onError: toastError })}
+      onClick={() =>
+        disconnect.mutate(given, {
+          onError: toastError,
+          onSuccess: () =>
+            toast(t(shell.disconnected, { server: server.name }), () =>
+              connect.mutate(given, { onError: toastError }),
+            ),
+        })
+      }
     >
       Disconnect
     </Button>
