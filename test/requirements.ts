@@ -699,8 +699,15 @@ export const REQUIREMENTS = {
     "The page shows calls as they happen, in one line each, filtered and paused as one likes, with arguments and result where they were recorded, within bounds.",
   "joy-07b":
     "An operator records arguments and results for a time, of one server or of all; they are masked and bounded, the log says who did it, and it ends by itself.",
+  "joy-08a":
+    "A palette finds views, servers, tools, resources, prompts, skills, clients, settings and pages of the documentation, by keyboard and as a combobox.",
+  "joy-08b":
+    "Lists and their details are used by arrow keys, j, k, Enter and Escape; a list is one stop for Tab, and ? shows all keys.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
+  "joy-09c": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
+  "joy-11a":
+    "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
   "joy-11b":
     "A client of the hub's machine is connected by one click or one command that works in a clone too, and disconnected again; the rest of its config stays as it was.",
   "joy-14a":

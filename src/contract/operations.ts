@@ -38,7 +38,13 @@ import {
   ServerInfoSchema,
   TestedServerSchema,
 } from "./server-schemas.ts";
-import { ChangedClientSchema, ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings-schemas.ts";
+import {
+  ChangedClientSchema,
+  ClientSnippetSchema,
+  ConfigViewSchema,
+  ExplanationSchema,
+  MeSchema,
+} from "./settings-schemas.ts";
 import {
   SkillDetailSchema,
   SkillImportReportSchema,

@@ -131,7 +131,18 @@ const settings = createRoute({
 
 export function createPageRouter(me: Me) {
   return createRouter({
-    routeTree: root.addChildren([overview, servers, tools, approvals, skills, sessions, traffic, audit, settings, help]),
+    routeTree: root.addChildren([
+      overview,
+      servers,
+      tools,
+      approvals,
+      skills,
+      sessions,
+      traffic,
+      audit,
+      settings,
+      help,
+    ]),
     context: { me },
     defaultPreload: "intent",
     defaultErrorComponent: ({ error, reset }) => (

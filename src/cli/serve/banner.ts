@@ -66,6 +66,14 @@ export function printBanner(out: Output, served: Served): void {
   out.line("");
 }
 
+/** The last line of the start: what to do next. */
+export function printOpenLine(out: Output, { listener, command }: Pick<Served, "listener" | "command">): void {
+  out.line("");
+  const where = out.isLive ? listener.loginLink() : `${listener.url}/`;
+  const more = out.isLive ? "works once" : `${command} login   prints a link that opens it`;
+  out.line(`${out.paint("bold", "Open this:")} ${where}   (${more})`);
+}
+
 function accessLine(auth: HttpConfig["auth"]): string {
   const { env } = findClientToken(auth) ?? {};
   return `clients need a token of http.auth${env === undefined ? "" : `; below it is in their variable ${env}`}`;

@@ -23,6 +23,7 @@ import {
   addresses,
   machineFacts,
   printBanner,
+  printOpenLine,
   type Served,
   serverLine,
   sharedMachineWarning,
@@ -107,6 +108,7 @@ export async function run(invocation: Invocation): Promise<number> {
     const stopWatching = applyConfigChanges(hub, doors, log);
     if (!logsServers) {
       await showServers(hub, invocation, log, stopped.signal);
+      if (!stopped.signal.aborted) printOpenLine(out, served);
       logHubEvents(hub, log, urlOf);
     }
     if (!stopped.signal.aborted) await once(stopped.signal, "abort");

@@ -46,9 +46,13 @@ export async function disconnectClient(options: ConnectOptions): Promise<Changed
     removeClientServers({ client, file, ids: [ENTRY_ID], force: false, changes, home }),
   );
   if (plan.kept.length > 0) {
-    throw new ToolcribError("conflict", `The entry in ${file.path} was edited since, or was not written by this Toolcrib.`, {
-      hint: "Remove it by hand.",
-    });
+    throw new ToolcribError(
+      "conflict",
+      `The entry in ${file.path} was edited since, or was not written by this Toolcrib.`,
+      {
+        hint: "Remove it by hand.",
+      },
+    );
   }
   // Fails, as it should, if the folder is not empty.
   for (const folder of plan.madeFolders.toReversed()) await rmdir(folder).catch(() => undefined);

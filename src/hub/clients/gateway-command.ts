@@ -120,7 +120,9 @@ export function shellCommand(env: NodeJS.ProcessEnv, where: "here" | "anywhere")
   const home = toolcribHome(env);
   const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
   const isInstalled = (env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, "toolcrib")));
-  const program = isInstalled ? "toolcrib" : `node ${shellQuoted(where === "here" ? shortestPath(ownBin()) : ownBin())}`;
+  const program = isInstalled
+    ? "toolcrib"
+    : `node ${shellQuoted(where === "here" ? shortestPath(ownBin()) : ownBin())}`;
   return isDefaultHome ? program : `TOOLCRIB_HOME=${shellQuoted(home)} ${program}`;
 }
 

@@ -1,5 +1,6 @@
 /** Lists by keyboard: one line is in the tab order; arrows, j and k move to others, and Enter opens as a click does. */
 import { type FocusEvent, type KeyboardEvent, type RefObject, useLayoutEffect, useRef, useState } from "react";
+import { lineAfter } from "./line-after.ts";
 
 /** Lines have `data-index`. */
 const LINE = "[data-index]";
@@ -15,14 +16,6 @@ interface Roving {
 function indexOf(target: EventTarget): number | undefined {
   const line = target instanceof Element ? target.closest<HTMLElement>(LINE) : null;
   return line === null ? undefined : Number(line.dataset["index"]);
-}
-
-/** The line that a key leads to; undefined for other keys. */
-export function lineAfter(key: string, current: number, count: number): number | undefined {
-  const at = { ArrowDown: current + 1, j: current + 1, ArrowUp: current - 1, k: current - 1, Home: 0, End: count - 1 }[
-    key
-  ];
-  return at === undefined || count === 0 ? undefined : Math.min(Math.max(at, 0), count - 1);
 }
 
 export function isTyping(target: EventTarget | null): boolean {

@@ -6,7 +6,11 @@ export interface Match {
 }
 
 /** Words of what was typed that all must be there; the best first, at most so many. */
-export function bestMatches<Entry extends Match>(entries: readonly Entry[], typed: string, most: number): readonly Entry[] {
+export function bestMatches<Entry extends Match>(
+  entries: readonly Entry[],
+  typed: string,
+  most: number,
+): readonly Entry[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return entries.slice(0, most);
   return entries

@@ -174,6 +174,13 @@ function Option({ id, entry, isActive, onPoint, onRun }: OptionProps) {
   );
 }
 
+const SETTINGS = [
+  ["config", palette.config],
+  ["policy", palette.policy],
+  ["tokens", palette.tokens],
+  ["clients", palette.clients],
+] as const;
+
 const FEW = 5;
 const SOME = 8;
 
@@ -196,8 +203,8 @@ function useGroups(typed: string, onShortcuts: () => void): readonly Group[] {
       ...{ id: to, icon, text: t(label), keys: ["g", key] },
       run: () => void navigate({ to }),
     })),
-    ...(["config", "policy", "tokens", "clients"] as const).map((tab) => ({
-      ...{ id: `/settings ${tab}`, icon: "settings" as const, text: t(palette[tab]), more: t(shell.settings) },
+    ...SETTINGS.map(([tab, label]) => ({
+      ...{ id: `/settings ${tab}`, icon: "settings" as const, text: t(label), more: t(shell.settings) },
       run: () => void navigate({ to: "/settings", search: { tab } }),
     })),
   ];

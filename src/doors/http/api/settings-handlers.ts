@@ -28,7 +28,13 @@ import type { Explanation } from "../../../policy/decide.ts";
 import { isPlainText, isCredentialName } from "../../../secrets/credential-names.ts";
 import { MASK } from "../../../secrets/mask.ts";
 import { Session } from "../../../sessions/session.ts";
-import { type ApiParts, type DeepReadonly, handlersOf, missingScope, type OperationContext } from "./operation-handler.ts";
+import {
+  type ApiParts,
+  type DeepReadonly,
+  handlersOf,
+  missingScope,
+  type OperationContext,
+} from "./operation-handler.ts";
 
 /** Servers are listed one by one with their details; tokens are never shown. */
 const HIDDEN_KEYS = [/^mcpServers$/, /^roles\..*\.mcpServers$/, /^http\.auth\.tokens$/];
@@ -239,12 +245,13 @@ const TOKEN_PLACEHOLDER = "Bearer <token>";
 const clientHandlers = handlersOf({
   async clientSnippets(_input, { session, baseUrl }, { hub, env = process.env }) {
     // Loaded here: only this operation needs editors of all formats.
-    const [{ CLIENTS }, { editorFor }, { gatewayCommand, shellCommand, shellQuoted }, { clientState }] = await Promise.all([
-      import("../../../clients/clients.ts"),
-      import("../../../files/edit/editors.ts"),
-      import("../../../hub/clients/gateway-command.ts"),
-      import("../../../hub/clients/connect-client.ts"),
-    ]);
+    const [{ CLIENTS }, { editorFor }, { gatewayCommand, shellCommand, shellQuoted }, { clientState }] =
+      await Promise.all([
+        import("../../../clients/clients.ts"),
+        import("../../../files/edit/editors.ts"),
+        import("../../../hub/clients/gateway-command.ts"),
+        import("../../../hub/clients/connect-client.ts"),
+      ]);
     const { config, file: configFile } = hub.config;
     const url = `${baseUrl}/mcp`;
     const headers = config.http.auth === undefined ? undefined : { Authorization: TOKEN_PLACEHOLDER };

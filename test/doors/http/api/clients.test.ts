@@ -14,8 +14,11 @@ describe("clients on the hub's machine", () => {
     scene = await apiScene((dir) => {
       person = join(dir, "person");
       mkdirSync(join(person, ".cursor"), { recursive: true });
-      writeFileSync(join(person, ".cursor/mcp.json"), '{\n  // mine\n  "mcpServers": { "other": { "command": "x" } }\n}\n');
-      return { servers: {}, env: { HOME: person, USERPROFILE: person, XDG_CONFIG_HOME: join(person, ".config") }};
+      writeFileSync(
+        join(person, ".cursor/mcp.json"),
+        '{\n  // mine\n  "mcpServers": { "other": { "command": "x" } }\n}\n',
+      );
+      return { servers: {}, env: { HOME: person, USERPROFILE: person, XDG_CONFIG_HOME: join(person, ".config") } };
     });
   });
   afterAll(() => scene.close());
@@ -47,9 +50,13 @@ describe("clients on the hub's machine", () => {
     expect(env["TOOLCRIB_HOME"]).toBe(scene.home);
     expect(await known("cursor")).toMatchObject({ installed: true, connected: true });
     expect((await scene.request("admin", "POST", "/clients/cursor/connect")).json()).toMatchObject({ changed: false });
-    expect((await scene.request("admin", "POST", "/clients/cursor/disconnect")).json()).toMatchObject({ changed: true });
+    expect((await scene.request("admin", "POST", "/clients/cursor/disconnect")).json()).toMatchObject({
+      changed: true,
+    });
     expect(readFileSync(file, "utf8")).toBe(before);
-    const { entries } = (await scene.request("admin", "GET", "/audit?type=event&q=client.")).json<{ entries: AuditEntry[] }>();
+    const { entries } = (await scene.request("admin", "GET", "/audit?type=event&q=client.")).json<{
+      entries: AuditEntry[];
+    }>();
     expect(entries.map(({ event, name }) => [event, name])).toEqual([
       ["client.disconnected", "cursor"],
       ["client.connected", "cursor"],

@@ -44,9 +44,7 @@ export function ConnectButton({ server }: ConnectButtonProps) {
         disconnect.mutate(given, {
           onError: toastError,
           onSuccess: () =>
-            toast(t(shell.disconnected, { server: server.name }), () =>
-              connect.mutate(given, { onError: toastError }),
-            ),
+            toast(t(shell.disconnected, { server: server.name }), () => connect.mutate(given, { onError: toastError })),
         })
       }
     >
