@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
@@ -6,25 +6,17 @@ import { defineConfig, type Plugin } from "vite";
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-const DOCS = here("../docs/");
-
-/** `virtual:docs` lists the pages of docs/ with their headings, so that they can be found without loading them. */
-function docsIndex(): Plugin {
-  const resolved = "\0virtual:docs";
+/** A page of docs/ with `?headings` is its title and headings alone, so that they can be found without loading the pages. */
+function headingsOfDocs(): Plugin {
   const textOf = (markdown: string): string => markdown.replaceAll(/[`*]|<[^>]*>|\[|\]\([^)]*\)/g, "").trim();
   return {
-    name: "docs-index",
-    resolveId: (id) => (id === "virtual:docs" ? resolved : undefined),
+    name: "headings-of-docs",
     load(id) {
-      if (id !== resolved) return undefined;
-      const pages = readdirSync(DOCS)
-        .filter((name) => name.endsWith(".md") && name !== "README.md")
-        .map((name) => {
-          const text = readFileSync(`${DOCS}${name}`, "utf8").replaceAll(/^```[^]*?^```/gm, "");
-          const headings = [...text.matchAll(/^(#{1,3}) (.+)$/gm)].map(([, , heading = ""]) => textOf(heading));
-          return { page: name.slice(0, -3), title: headings[0] ?? name, headings: headings.slice(1) };
-        });
-      return `export default ${JSON.stringify(pages)};`;
+      const [file = "", query] = id.split("?");
+      if (query !== "headings") return undefined;
+      const text = readFileSync(file, "utf8").replaceAll(/^```[^]*?^```/gm, "");
+      const headings = [...text.matchAll(/^#{1,3} (.+)$/gm)].map(([, heading = ""]) => textOf(heading));
+      return `export default ${JSON.stringify(headings)};`;
     },
   };
 }
@@ -32,7 +24,7 @@ function docsIndex(): Plugin {
 export default defineConfig({
   root: here("."),
   base: "/",
-  plugins: [react(), tailwindcss(), docsIndex()],
+  plugins: [react(), tailwindcss(), headingsOfDocs()],
   resolve: {
     alias: {
       // It writes a <style> element, which the Content-Security-Policy of the page refuses.

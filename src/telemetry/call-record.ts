@@ -38,7 +38,7 @@ export type StartRecord = Omit<
   "outcome" | "durationMs" | "resultBytes" | "findings" | "forgedMarkers" | "notes"
 >;
 
-/** What went to the tool and what came back. Not part of the record, because listeners see a record as it is. */
+/** The arguments and the result of a call. Not part of the record, because listeners see a record as it is. */
 export interface CallContent {
   readonly arguments: unknown;
   /** The result, or the error of a call without one; only where the sink keeps it. */

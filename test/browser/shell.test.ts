@@ -202,6 +202,7 @@ describe.skipIf(missing !== undefined)("the frame of the page", () => {
     await page.getByRole("button", { name: "Start recording" }).click();
     await page.getByRole("button", { name: /Recording, 1[45]:\d\d left/ }).waitFor();
     await call("everything__echo", { message: "for the record", password: "hunter2" });
+    await expect.poll(() => list.getByRole("link", { name: /everything__echo/ }).count()).toBe(2);
     await list
       .getByRole("link", { name: /everything__echo/ })
       .first()

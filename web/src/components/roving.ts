@@ -44,8 +44,8 @@ export function useRoving(
       wanted.current = undefined;
       const [first] = controls;
       first?.focus();
-      // Beside an open entry the keys go through the entries themselves.
-      if (frame.current?.querySelector("[aria-current=true]") !== null) first?.click();
+      // Beside an open entry the keys go through the entries themselves. Not while React draws, where a click is lost.
+      if (frame.current?.querySelector("[aria-current]") !== null) queueMicrotask(() => first?.click());
     }
   });
 

@@ -12,7 +12,7 @@ interface SplitProps {
   readonly onClose?: () => void;
 }
 
-/** What takes Escape for itself. */
+/** They take Escape for themselves. */
 const OVER = "[role=dialog], [role=alertdialog], [role=menu]";
 
 export function Split({ list, detail, detailLabel = "Details", onClose }: SplitProps) {
@@ -21,7 +21,7 @@ export function Split({ list, detail, detailLabel = "Details", onClose }: SplitP
   const close = useEffectEvent((event: KeyboardEvent) => {
     if (event.key !== "Escape" || event.defaultPrevented || isTyping(event.target)) return;
     if (document.querySelector(OVER) !== null) return;
-    const line = box.current?.querySelector<HTMLElement>("[aria-current=true]");
+    const line = box.current?.querySelector<HTMLElement>("[aria-current]");
     onClose?.();
     // Where there is little room, the list is shown again first.
     requestAnimationFrame(() => requestAnimationFrame(() => line?.focus()));

@@ -1,6 +1,6 @@
 /** A list of which only the lines in sight exist. */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
 import { useRoving } from "./roving.ts";
 
 interface VirtualListProps {
@@ -36,6 +36,8 @@ export function VirtualList({
     overscan: 12,
     getItemKey: lineKey,
   });
+  // Lines of another height have other places.
+  useLayoutEffect(() => virtual.measure(), [lineHeight]);
   const roving = useRoving(frame, count, (index) => virtual.scrollToIndex(index));
   const lines = virtual.getVirtualItems();
   const last = lines.at(-1)?.index ?? -1;

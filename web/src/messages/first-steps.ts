@@ -47,7 +47,6 @@ export const firstSteps = {
     zh: "在 Hub 所在的机器上未找到客户端。请选择一个以查看其命令：",
     ja: "ハブのマシンにクライアントが見つかりません。選ぶとコマンドが表示されます:",
   },
-  client: { en: "Client", de: "Client", zh: "客户端", ja: "クライアント" },
   command: {
     en: "Command for {client}",
     de: "Befehl für {client}",

@@ -90,19 +90,18 @@ export function AccountMenu({ me, onShortcuts }: AccountMenuProps) {
           id={`${id}-menu`}
           role="group"
           aria-label={t(shell.account)}
-          className="absolute top-full right-0 z-40 mt-1 flex w-66 flex-col gap-3 rounded-lg border border-line bg-panel p-3 shadow-float md:top-auto md:right-auto md:bottom-full md:left-0 md:mb-1"
+          className="absolute top-full right-0 z-40 mt-1 flex w-72 flex-col gap-3 rounded-lg border border-line bg-panel p-3 shadow-float md:top-auto md:right-auto md:bottom-full md:left-0 md:mb-1"
         >
           <div className="min-w-0">
             <p className="truncate font-medium">{name}</p>
-            <p className="truncate text-sm text-soft">
-              {me.role ?? me.scopes.join(", ")} · {me.version}
-            </p>
+            <p className="truncate text-sm text-soft">{me.role ?? me.scopes.at(-1)}</p>
+            <p className="truncate text-sm text-faint">Toolcrib {me.version}</p>
           </div>
           <ThemeChoice />
           <label className="flex items-center justify-between gap-3">
             <span className="text-soft">{t(settings.language)}</span>
             <Select
-              className="min-w-0"
+              className="min-w-0 flex-1"
               value={chosenLanguage() ?? "system"}
               options={[["system", t(settings.browserLanguage)], ...Object.entries(LANGUAGES)]}
               onChange={chooseLanguage}

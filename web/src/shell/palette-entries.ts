@@ -1,4 +1,4 @@
-/** What can be found, and how what is typed is compared with it. */
+/** Entries of the palette, and how typed words are compared with them. */
 export interface Match {
   readonly text: string;
   /** Also looked in, but counts less. */

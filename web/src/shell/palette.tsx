@@ -2,8 +2,8 @@
 import { useNavigate } from "@tanstack/react-router";
 import { Dialog } from "radix-ui";
 import { type KeyboardEvent, useDeferredValue, useEffect, useId, useRef, useState } from "react";
-import pages from "virtual:docs";
 import { Icon, type IconName } from "../components/icon.tsx";
+import { PAGES } from "../docs.ts";
 import { type Message, t } from "../messages/messages.ts";
 import { palette } from "../messages/palette.ts";
 import { shell } from "../messages/shell.ts";
@@ -33,7 +33,7 @@ interface PaletteProps {
 
 const PAUSE_MS = 120;
 
-/** What is typed, once the typing pauses. */
+/** The typed text, once the typing pauses. */
 function usePaused(text: string): string {
   const [paused, setPaused] = useState(text);
   useEffect(() => {
@@ -306,7 +306,7 @@ function shortValue(value: unknown): string | undefined {
 }
 
 function docs(navigate: ReturnType<typeof useNavigate>): readonly Entry[] {
-  return pages.flatMap(({ page, title, headings }): Entry[] => [
+  return PAGES.flatMap(({ page, title, headings }): Entry[] => [
     { id: `doc ${page}`, icon: "help", text: title, run: () => void navigate({ to: "/help", search: { page } }) },
     ...headings.map((heading, index): Entry => ({
       ...{ id: `doc ${page} ${index}`, icon: "help", text: heading, more: title },

@@ -15,7 +15,7 @@ import { Key, PALETTE_KEYS, ShortcutsDialog, useShortcuts } from "./shortcuts.ts
 
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
 
-/** What lies over the view. */
+/** Something that lies over the view. */
 type Over = "palette" | "shortcuts" | undefined;
 
 export function Shell({ me }: { readonly me: Me }) {

@@ -64,8 +64,6 @@ export function AuditList({ entries, chosen, onTop, onEnd, foot }: AuditListProp
         )}
       </div>
       <VirtualList
-        // Lines of a different height are measured again.
-        key={height}
         label="Records"
         count={entries.length}
         lineHeight={height}

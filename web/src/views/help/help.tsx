@@ -2,17 +2,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
-import pages from "virtual:docs";
 import { Markdown, type OwnText } from "../../components/markdown.tsx";
 import { Page } from "../../components/page.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { docsText, PAGES } from "../../docs.ts";
 import { help } from "../../messages/help.ts";
 import { t } from "../../messages/messages.ts";
 import { shell } from "../../messages/shell.ts";
 import { docsTarget, headingId, withoutComments } from "./headings.ts";
 
 const route = getRouteApi("/help");
-const texts = import.meta.glob<string>("../../../../docs/*.md", { query: "?raw", import: "default" });
 
 const OWN: OwnText = {
   headingId,
@@ -23,7 +22,7 @@ function DocsLink({ href, children }: { readonly href: string; readonly children
   const search = route.useSearch();
   const target = docsTarget(href);
   const page = target?.page ?? search.page;
-  if (target === undefined || page === undefined || !pages.some((each) => each.page === page)) return children;
+  if (target === undefined || page === undefined || !PAGES.some((each) => each.page === page)) return children;
   return (
     <Link to="/help" search={{ page, at: target.at }}>
       {children}
@@ -33,7 +32,7 @@ function DocsLink({ href, children }: { readonly href: string; readonly children
 
 export function HelpView() {
   const { page } = route.useSearch();
-  const shown = pages.find((each) => each.page === page);
+  const shown = PAGES.find((each) => each.page === page);
   return (
     <Page title={t(shell.help)} description={t(help.about)}>
       <div className="grid gap-4 lg:grid-cols-[14rem_minmax(0,1fr)]">
@@ -42,7 +41,7 @@ export function HelpView() {
           className={`self-start rounded-lg border border-line bg-panel p-2 lg:sticky lg:top-4 lg:max-h-[calc(100dvh-2rem)] lg:overflow-y-auto ${shown === undefined ? "" : "hidden lg:block"}`}
         >
           <ul>
-            {pages.map((each) => (
+            {PAGES.map((each) => (
               <li key={each.page}>
                 <Link
                   to="/help"
@@ -72,7 +71,7 @@ function Text({ page }: { readonly page: string }) {
   const { at } = route.useSearch();
   const query = useQuery({
     queryKey: ["docs", page],
-    queryFn: () => texts[`../../../../docs/${page}.md`]?.() ?? "",
+    queryFn: () => docsText(page),
     staleTime: Number.POSITIVE_INFINITY,
   });
   useEffect(() => {

@@ -43,7 +43,7 @@ function filledArguments(schema: Schema): Record<string, unknown> | undefined {
   return filled;
 }
 
-/** What goes by names of things, such as paths or ids, cannot be guessed. */
+/** Paths, ids and other names of things cannot be guessed. */
 const FREE_TEXT = /^(?:message|text|query|q|prompt|input|content|name|search|keyword)$/i;
 
 function valueFor(name: string, part: Schema): unknown {

@@ -1,8 +1,10 @@
 /** The servers, each with its state and, when it is red, the reason. */
 import { Link } from "@tanstack/react-router";
+import { useRef } from "react";
 import type { OutputOf } from "../../../../src/contract/operations.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Icon } from "../../components/icon.tsx";
+import { useRoving } from "../../components/roving.ts";
 import { StateDot } from "../../components/state-dot.tsx";
 import { countText } from "../../text.ts";
 import { ConnectButton } from "./connect-button.tsx";
@@ -16,25 +18,41 @@ interface ServerListProps {
 }
 
 export function ServerList({ servers, chosen }: ServerListProps) {
+  const frame = useRef<HTMLUListElement>(null);
+  const { onKeyDown, onFocus } = useRoving(frame, servers.length);
   return (
-    <ul aria-label="Servers" className="divide-y divide-line rounded-lg border border-line bg-panel">
-      {servers.map((server) => (
-        <ServerLine key={server.id} server={server} chosen={server.id === chosen} narrow={chosen !== undefined} />
+    <ul
+      ref={frame}
+      aria-label="Servers"
+      onKeyDown={onKeyDown}
+      onFocus={onFocus}
+      className="divide-y divide-line rounded-lg border border-line bg-panel"
+    >
+      {servers.map((server, index) => (
+        <ServerLine
+          key={server.id}
+          index={index}
+          server={server}
+          chosen={server.id === chosen}
+          narrow={chosen !== undefined}
+        />
       ))}
     </ul>
   );
 }
 
 interface LineProps {
+  readonly index: number;
   readonly server: ServerInfo;
   readonly chosen: boolean;
   /** The details stand beside the list. */
   readonly narrow: boolean;
 }
 
-function ServerLine({ server, chosen, narrow }: LineProps) {
+function ServerLine({ index, server, chosen, narrow }: LineProps) {
   return (
     <li
+      data-index={index}
       className={`relative flex flex-wrap items-center min-h-11 gap-x-4 gap-y-1 px-4 py-2 first:rounded-t-lg last:rounded-b-lg hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
     >
       <div className={`flex text-sm ${narrow ? "" : "w-20 sm:w-26"}`}>

@@ -1,4 +1,4 @@
-/** What the audit log has of arguments or a result: JSON, which may have been cut. */
+/** Arguments or a result as the audit log has them: JSON, which may have been cut. */
 type Content = { readonly value: unknown } | { readonly texts: readonly string[] } | { readonly cut: string };
 
 export function recordedContent(text: string): Content {

@@ -57,7 +57,7 @@ export class TrafficLog {
     }
   }
 
-  /** What the hub knows of before, or of while nothing was heard. */
+  /** Adds calls of before, or of while nothing was heard. */
   seed(records: readonly AuditEntry[], approvals: readonly Approval[]): void {
     const known = [...records.flatMap(recordedLine), ...approvals.map(waitingLine)].filter((line) => {
       const heard = this.#lines.get(line.callId);
@@ -174,7 +174,7 @@ export function callerOf({ client, user, door }: TrafficLine): string {
   return client ?? user ?? door;
 }
 
-/** What can be chosen in a filter: what is in sight, and what is asked for. */
+/** The choices of a filter: values in sight, and the one that is asked for. */
 export function choices(
   lines: readonly TrafficLine[],
   of: (line: TrafficLine) => string | null,

@@ -208,7 +208,6 @@ function Calls({ lines, total, chosen }: CallsProps) {
         </div>
       )}
       <VirtualList
-        key={height}
         label={t(traffic.calls)}
         count={lines.length}
         lineHeight={height}
