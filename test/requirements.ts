@@ -703,6 +703,7 @@ export const REQUIREMENTS = {
   "joy-18a": "nginx and systemd accept the files in deploy/.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
+  "joy-17b": "README.md is at most 8 kB, and docs/README.md leads to every page.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
   "whole-23a":
     "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",
