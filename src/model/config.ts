@@ -171,7 +171,7 @@ const HttpLimitsSchema = z.strictObject({
     .default(16 * 1024)
     .describe("Maximum size of all headers of a request."),
   requestsPerMinute: Count.optional().describe(
-    "Requests per minute of one caller, or of one address if the caller is unknown; 60 times `limits.callsPerMinute` (100 if that is not set) if absent.",
+    "Requests per minute of one caller, or of one address if the caller is unknown; 60 times `limits.callsPerMinute` (100 if that is not set) if absent; without that and without `auth` there is no limit.",
   ),
   sessions: Count.default(5000).describe("Open sessions. Callers with `admin` get ten more."),
   sessionsPerToken: Count.optional().describe(
