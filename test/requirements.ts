@@ -695,6 +695,10 @@ export const REQUIREMENTS = {
   "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
   "shape-07c": "Many rules on arguments decide together as each of them does by itself.",
   "shape-07b": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
+  "joy-13a":
+    "At a terminal, `list`, `status` and `doctor` show each server as it answers and name those that are awaited.",
+  "joy-13b": "Without a terminal, and with --json, nothing of that is written, and the order is that of the config.",
+  "joy-13c": "Backup, restore, verify and fetched skills show how far they are, at a terminal only.",
   "joy-14a":
     "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",
