@@ -16,7 +16,7 @@ import { clip, type Column, growingTable, renderTable } from "./table.ts";
 /** The part of a stream that output needs. */
 export type Sink = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
-const STYLES = ["bold", "dim", "red", "green", "yellow"] as const;
+const STYLES = ["bold", "dim", "red", "green", "yellow", "cyan"] as const;
 type Style = (typeof STYLES)[number];
 
 const CLEAR_LINE = "\r\u001b[K";
@@ -200,6 +200,11 @@ export class Output {
     };
   }
 
+  /** Whether `paint` has an effect. */
+  get isStyled(): boolean {
+    return !this.#isPlain(this.#stdout);
+  }
+
   /** Coloured text for `line`. It contains marks until it is written. */
   paint(style: Style, text: string): string {
     if (this.#isPlain(this.#stdout)) return text;
@@ -247,7 +252,7 @@ export class Output {
 
 /** The styles that an output writes, and the start of a line that the next one overwrites. */
 // oxlint-disable-next-line no-control-regex
-const WRITTEN = /(\u001b\[(?:0|1|2|22|31|32|33|39)m|\r\u001b\[K)/;
+const WRITTEN = /(\u001b\[(?:0|1|2|22|31|32|33|36|39)m|\r\u001b\[K)/;
 
 /** The output of a command in a process that is not trusted: its styles stay, anything else hidden is shown. */
 export function writtenElsewhere(text: string): string {
