@@ -697,11 +697,21 @@ export const REQUIREMENTS = {
   "shape-07b": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
+  "joy-12a":
+    "`toolcrib` on a new machine offers to import the servers of clients and to connect them; `toolcrib setup --undo` restores every file.",
+  "joy-12b": "Without a terminal and without --yes, neither `toolcrib` nor `toolcrib setup` changes anything.",
+  "joy-12c": "`toolcrib` with a config shows a short status and the next commands, and starts nothing.",
+  "joy-13a":
+    "At a terminal, `list`, `status` and `doctor` show each server as it answers and name those that are awaited.",
+  "joy-13b": "Without a terminal, and with --json, nothing of that is written, and the order is that of the config.",
+  "joy-13c": "Backup, restore, verify and fetched skills show how far they are, at a terminal only.",
   "joy-14a":
     "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",
   "joy-18a": "nginx and systemd accept the files in deploy/.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
+  "joy-14d": "`add` starts the server once and says whether it works and what is next; --no-test leaves that out.",
+  "joy-14e": "At a terminal with colours, the Markdown of an answer is rendered as it arrives; a pipe gets it as it is.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
   "joy-17b": "README.md is at most 8 kB, and docs/README.md leads to every page.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",

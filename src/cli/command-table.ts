@@ -200,8 +200,10 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--transport <kind>", summary: "stdio, http or sse (default: inferred)" },
       { flags: "--cwd <dir>", summary: "working directory of the command" },
       { flags: "--disabled", summary: "add the server without connecting to it" },
+      { flags: "--no-test", summary: "do not start the server to see whether it works" },
       force("replace an existing server with the same id"),
       dryRun,
+      timeout,
     ],
     examples: [
       "toolcrib add files -- npx -y @modelcontextprotocol/server-filesystem .",
@@ -342,6 +344,20 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [{ flags: "--shared", summary: "add: accept a file or folder that other users can change" }],
     examples: ["toolcrib trust", "toolcrib trust ~/work/app/toolcrib.json", "toolcrib trust list"],
     load: async () => (await import("./commands/trust.ts")).run,
+  },
+  {
+    name: "setup",
+    group: "Clients",
+    summary: "find the agent clients on this machine, import their servers and connect them; or undo that",
+    arguments: [],
+    options: [
+      { flags: "--yes", summary: "do it without asking" },
+      { flags: "--undo", summary: "remove what setup added to the config and to clients" },
+      force("with --undo: also remove what was edited since"),
+      { flags: "--dry-run", summary: "show what would change without changing it" },
+    ],
+    examples: ["toolcrib setup", "toolcrib setup --yes", "toolcrib setup --undo"],
+    load: async () => (await import("./commands/setup.ts")).run,
   },
   {
     name: "import",
