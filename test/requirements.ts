@@ -639,6 +639,8 @@ export const REQUIREMENTS = {
     "`import` brings the servers of OpenClaw's defaults, and those of single agents to the roles of their names.",
   "whole-03a": "The library's form with servers by id takes workingDir, and falls back to SSE for HTTP.",
   "whole-03b": "A template of names with a separator that providers refuse is an error.",
+  "whole-04a":
+    "Files of clients in a project (.mcp.json, .cursor, .vscode, .continue) are read once the folder is trusted.",
   "whole-05a": "A tool's result that is not one is an error with details; an answer without a result is empty.",
   "whole-06a": "A tool without an object schema is offered with one, and its own is kept.",
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",

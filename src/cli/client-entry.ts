@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { isLoopback } from "../base/network-address.ts";
 import type { AgentClient, WrittenServer } from "../clients/agent-client.ts";
 import { canReadToken } from "../clients/server-entries.ts";
-import { findConfig, toolcribHome } from "../config/find-config.ts";
+import { findConfig, isConfigName, toolcribHome } from "../config/find-config.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { findHub, readHubRecords } from "../hub/activity/hub-records.ts";
 import { findClientToken, gatewayCommand, neededVariables } from "../hub/clients/gateway-command.ts";
@@ -46,7 +46,7 @@ export async function clientEntries(invocation: Invocation, client: AgentClient)
   const configFile = userConfigFile(invocation);
   if (ids.length === 0) {
     const found = findConfig({ config: flags.text("config"), env, cwd });
-    if ("project" in found && found.project !== null) {
+    if ("project" in found && found.project !== null && isConfigName(found.project)) {
       const hint = "To use that file instead, pass it with --config.";
       out.warn(`The client will use ${configFile} and not ${found.project}. ${hint}`);
     }
@@ -54,8 +54,11 @@ export async function clientEntries(invocation: Invocation, client: AgentClient)
   }
   const { project, servers } = await loadCommandConfig(invocation);
   for (const id of ids) if (!servers.some((spec) => spec.id === id)) throw unknownServer(id, servers);
-  const isProjects = (id: string): boolean => servers.some((spec) => spec.id === id && spec.fromProject === true);
-  const byFile = Map.groupBy(ids, (id) => (isProjects(id) && project !== undefined ? project.file : configFile));
+  const byFile = Map.groupBy(ids, (id) => {
+    const spec = servers.find((each) => each.id === id);
+    if (spec?.fromProject !== true || project === undefined) return configFile;
+    return isConfigName(project.file) ? project.file : spec.origin.file;
+  });
   const groups = await Promise.all(
     [...byFile].map(([file, group]) => entriesForConfig(invocation, client, file, group)),
   );
