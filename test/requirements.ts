@@ -730,6 +730,7 @@ export const REQUIREMENTS = {
   "whole-28b": "One that comes late is announced by list_changed.",
   "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",
   "whole-28d": "A stuck server, of the hub or of the session, keeps an ACP session from no other tool.",
+  "whole-28e": "The tools of a server that is ready are kept from an ACP session's first turn for 0.2 s at most.",
   "shape-05a":
     "An override replaces texts and hints of a definition; fixed parameters are not in it, those with a default are optional.",
   "shape-05b": "The server gets what is fixed and what has a default; a caller cannot set what is fixed.",
