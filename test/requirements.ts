@@ -573,6 +573,7 @@ export const REQUIREMENTS = {
     "A node that starts later, or again, gets servers that no one has used or that are idle; a busy one stays.",
   "whole-32a": "A form that a client closes, or refuses sooner than a person could, leaves the call to the operator.",
   "whole-35a": "A silent call may take five minutes by default, and progress restarts them.",
+  "whole-30c": "connect writes into the entry of a client that cannot take public names which client it is for.",
   "whole-30b": "Names of skills follow tools.naming.",
   "whole-30a": "A client that puts a prefix before tool names, or cannot take `__` in them, sees names that suit it.",
   "whole-36a": "connect --url to a hub with tokens writes the token or its variable, or asks; never without a word.",

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { findNearest } from "../base/near-matches.ts";
-import { CLIENT_IDS, type ClientFile, type ClientId } from "../clients/agent-client.ts";
+import { type ClientFile, type ClientId, isClientId } from "../clients/agent-client.ts";
 import { type Config, type ConfigInput, ConfigSchema, type Limits } from "../model/config.ts";
 import { systemErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -286,10 +286,6 @@ async function readImports(options: ImportOptions): Promise<Imports> {
 
 /** Those whose files `clientFilesIn` knows. */
 const PROJECT_CLIENTS: readonly ClientId[] = ["claude-code", "cursor", "vscode", "continue"];
-
-function isClientId(item: string): item is ClientId {
-  return CLIENT_IDS.some((id) => id === item);
-}
 
 /** Why there is nothing to read, if so. */
 async function importClient(
