@@ -573,6 +573,8 @@ export const REQUIREMENTS = {
     "A node that starts later, or again, gets servers that no one has used or that are idle; a busy one stays.",
   "whole-32a": "A form that a client closes, or refuses sooner than a person could, leaves the call to the operator.",
   "whole-35a": "A silent call may take five minutes by default, and progress restarts them.",
+  "whole-30c": "connect writes into the entry of a client that cannot take public names which client it is for.",
+  "whole-30b": "Names of skills follow tools.naming.",
   "whole-30a": "A client that puts a prefix before tool names, or cannot take `__` in them, sees names that suit it.",
   "whole-36a": "connect --url to a hub with tokens writes the token or its variable, or asks; never without a word.",
   "whole-36b": "disconnect removes the entry after a token was entered by hand, and the backup with the last entry.",
@@ -637,8 +639,11 @@ export const REQUIREMENTS = {
   "whole-02c": "A tool prefix of an openclaw.json is followed by the separator.",
   "whole-02d":
     "`import` brings the servers of OpenClaw's defaults, and those of single agents to the roles of their names.",
+  "whole-02e": "A server that a role has in the place of the hub's keeps the public names of its tools.",
   "whole-03a": "The library's form with servers by id takes workingDir, and falls back to SSE for HTTP.",
   "whole-03b": "A template of names with a separator that providers refuse is an error.",
+  "whole-04a":
+    "Files of clients in a project (.mcp.json, .cursor, .vscode, .continue) are read once the folder is trusted.",
   "whole-05a": "A tool's result that is not one is an error with details; an answer without a result is empty.",
   "whole-06a": "A tool without an object schema is offered with one, and its own is kept.",
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
@@ -740,6 +745,7 @@ export const REQUIREMENTS = {
   "whole-28b": "One that comes late is announced by list_changed.",
   "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",
   "whole-28d": "A stuck server, of the hub or of the session, keeps an ACP session from no other tool.",
+  "whole-28e": "The tools of a server that is ready are kept from an ACP session's first turn for 0.2 s at most.",
   "shape-05a":
     "An override replaces texts and hints of a definition; fixed parameters are not in it, those with a default are optional.",
   "shape-05b": "The server gets what is fixed and what has a default; a caller cannot set what is fixed.",

@@ -56,6 +56,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       { flags: "--server <id>", summary: "serve only this server" },
       { flags: "--view <name>", summary: "serve only this view" },
+      { flags: "--client <id>", summary: "use tool names that suit this client; connect adds it where needed" },
       role,
       ...atHub,
       ...logOptions,

@@ -14,6 +14,7 @@ export const ClientInfoSchema = z
     pid: z.int().optional(),
     program: z.string().optional(),
     cwd: z.string().optional(),
+    entryOf: z.string().optional().describe("The id of the client that its entry was written for."),
   })
   .describe("The program, in its own words; transport, process and program as the hub sees them.")
   .meta({ id: "ClientInfo" });

@@ -1,4 +1,5 @@
 /** The parts of a hub that doors and commands need and programs do not. */
+import { lateMs } from "../model/config.ts";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -112,8 +113,11 @@ export class HubInternals {
     if (emptyMs <= ms || offersAnything(parts.catalog.snapshot())) return false;
     const { promise: some, resolve } = Promise.withResolvers<void>();
     const stop = events.on("catalog", () => resolve());
-    await endsWithin(Promise.race([all, some]), { ms: emptyMs - ms, signal, clock });
+    const isThere = await endsWithin(Promise.race([all, some]), { ms: emptyMs - ms, signal, clock });
     stop();
+    // Servers that start together are ready at about the same time.
+    if (isThere && !isDone)
+      await endsWithin(all, { ms: Math.min(ms, lateMs(this.#deps.current.config.config.limits)), signal, clock });
     return isDone;
   }
 

@@ -297,6 +297,14 @@ const LimitsSchema = z.strictObject({
 
 export type Limits = z.output<typeof LimitsSchema>;
 
+/**
+ * How long a session with an agent of Toolcrib's waits for further servers once one is there, in milliseconds. It is shorter than for
+ * clients, because a model cannot begin before, and is notified of those that come later.
+ */
+export function lateMs({ listWaitMs }: Limits): number {
+  return listWaitMs / 4;
+}
+
 const HubToolsSchema = ToolRulesSchema.extend({
   naming: z
     .string()

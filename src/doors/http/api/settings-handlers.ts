@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
-import type { AgentClient, ClientEnvironment } from "../../../clients/agent-client.ts";
+import { type AgentClient, type ClientEnvironment, namedInEntry } from "../../../clients/agent-client.ts";
 import { type ConfigDocument, formatPath, renderDiagnostic } from "../../../config/config-document.ts";
 import { detectDialect, parseConfigText } from "../../../config/dialects.ts";
 import { userHome } from "../../../config/find-config.ts";
@@ -246,13 +246,16 @@ const clientHandlers = handlersOf({
     const headers = config.http.auth === undefined ? undefined : { Authorization: TOKEN_PLACEHOLDER };
     const place = { platform: process.platform, home: userHome(env), env, projectDir: process.cwd() };
     const clients = CLIENTS.flatMap((client): ClientSnippet[] => {
-      const entry = client.write(CLIENT_ENTRY_ID, { url, transport: "http", headers });
+      const named = namedInEntry(client);
+      const address = named === undefined ? url : `${url}?client=${named}`;
+      const entry = client.write(CLIENT_ENTRY_ID, { url: address, transport: "http", headers });
       if (entry !== undefined) {
         const command = `toolcrib connect ${client.id} --url ${url}`;
         return [snippetOf(client, entry, { place, command, editorFor, isHere: session.owner })];
       }
       // Started on the hub's machine, by the user who runs the hub: of no use to other callers.
-      const local = session.owner ? client.write(CLIENT_ENTRY_ID, gatewayCommand({ configFile, env })) : undefined;
+      const start = gatewayCommand({ configFile, env, client: named });
+      const local = session.owner ? client.write(CLIENT_ENTRY_ID, start) : undefined;
       if (local === undefined) return [];
       const command = `toolcrib connect ${client.id}`;
       return [snippetOf(client, local, { place, command, editorFor, isHere: true })];
