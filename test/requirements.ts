@@ -609,6 +609,12 @@ export const REQUIREMENTS = {
   "detect-02e": "Log messages that belong to no call are read too, before clients get them.",
   "detect-04a": "guard test shows the verdict, the score and the rules, for a file or standard input.",
   "detect-04b": "Audit, event and _meta have the place and the score of a finding, never the text.",
+  "detect-06a":
+    "A function of the config judges what the built-in rules judge: time limit, cache, fail-open or fail-closed.",
+  "detect-06b":
+    "A classifier service is asked under the rules for addresses, with a token that is a reference and is masked.",
+  "detect-06c": "A text classifier in the ONNX format runs here, with packages that are loaded only for it.",
+  "detect-06d": "A project's detectors are under the trust in it, and are told in whole.",
   "detect-03a": "The worst text that a fuzzer finds costs a bounded multiple of parsing it.",
   "detect-03b": "Texts above 64 KiB are read by a thread, with the same findings.",
   "detect-03c": "Without a thread large texts are read here, in slices, with the same findings.",

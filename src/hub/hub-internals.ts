@@ -128,8 +128,9 @@ export class HubInternals {
   }
 
   /** A log message of a server that belongs to no call, as clients may see it. */
-  guardedLog(server: string, message: LogMessage): LogMessage {
-    return guardedLog(this.#deps.current.wiring.path, server, message).message;
+  guardedLog(server: string, message: LogMessage): LogMessage | Promise<LogMessage> {
+    const reading = guardedLog(this.#deps.current.wiring.path, server, message);
+    return reading instanceof Promise ? reading.then((read) => read.message) : reading.message;
   }
 
   complete(session: Session, { ref, argument, context, ...options }: CompleteRequest): Promise<Outcome> {

@@ -3,9 +3,10 @@ import type { Clock } from "../../base/clock.ts";
 import type { CatalogReader } from "../../catalog/catalog.ts";
 import { expandKnownPart } from "../../catalog/uri-template.ts";
 import type { CapabilityOrigin, ToolCapability } from "../../model/capability.ts";
+import type { ScanContent } from "../../guard/scan-texts.ts";
 import type { GuardRules, Limits as LimitValues } from "../../model/config.ts";
 import type { AskCallback, Decision } from "../../model/decision.ts";
-import type { Finding } from "../../model/finding.ts";
+import type { Finding, Place } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ClientInfo } from "../../model/client-info.ts";
 import type { Use, UseContext, UseOptions } from "../../model/source.ts";
@@ -52,6 +53,10 @@ export interface CallPath {
   readonly limitValues: LimitValues;
   readonly hooks: HookChain;
   readonly guard: GuardRules;
+  /** Reads texts for attacks: by the built-in rules, and by the detectors of the config. */
+  readonly scan: ScanContent;
+  /** Whether a detector of the config reads the texts of a place, which takes time. */
+  readonly detects: (place: Place) => boolean;
   /** Sources whose results are taken as they are. */
   readonly isTrusted: (source: string) => boolean;
   /** The name that people and models know a source by. */
@@ -89,6 +94,8 @@ export interface CallContext extends UseContext {
   findings: readonly Finding[];
   forgedMarkers: number;
   readonly notes: Record<string, unknown>;
+  /** Reports that a detector still reads. They are passed on in their order, before the call ends. */
+  reports: Promise<void> | undefined;
 }
 
 export function publicNameOf(use: Use): string {

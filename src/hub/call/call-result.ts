@@ -1,11 +1,10 @@
 /** A source's result on its way out: public URIs, the guard, hooks, taint, large results, and the Outcome; errors and progress too. */
 import { randomUUID } from "node:crypto";
 import type { CatalogReader } from "../../catalog/catalog.ts";
-import { inspectResult, inspectShortResult, redact, type UntrustedOrigin } from "../../guard/inspect-result.ts";
+import { inspectResult, redact, type UntrustedOrigin } from "../../guard/inspect-result.ts";
 import { resultBytes } from "../../guard/result-size.ts";
 import { rewriteTexts, textsOf } from "../../guard/result-texts.ts";
-import { type Place, scanText } from "../../guard/scan-text.ts";
-import { scanTexts } from "../../guard/scan-texts.ts";
+import { scanTexts, type TextFindings } from "../../guard/scan-texts.ts";
 import {
   neutralize,
   readableText,
@@ -24,7 +23,7 @@ import {
   OUTCOME_UNKNOWN,
   ToolcribError,
 } from "../../model/errors.ts";
-import { type Finding, isAtLeast } from "../../model/finding.ts";
+import { type Finding, isAtLeast, type Place } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isOwnMetaKey, ownMeta, withoutOwnMeta } from "../../model/own-meta.ts";
 import type { CallToolResult, ContentBlock, Progress, Result } from "../../model/protocol.ts";
@@ -233,7 +232,7 @@ const MAX_DETAILS_BYTES = 64 * 1024;
  * An error that a server worded is as untrusted as a result: it is scanned, and wrapped for agents, like one. Secrets are
  * masked in every error, whoever worded it.
  */
-export function failedOutcome(call: CallContext, error: ToolcribError): Outcome {
+export async function failedOutcome(call: CallContext, error: ToolcribError): Promise<Outcome> {
   const { path, callId, session, target } = call;
   path.approvals.spend(callId);
   const masked = withUnknownOutcome(call, path.mask(error.toObject()));
@@ -250,7 +249,7 @@ export function failedOutcome(call: CallContext, error: ToolcribError): Outcome 
   if (target !== undefined) taintSession(call, target);
   const bounded = boundedError(plain);
   const said = { content: [{ type: "text", text: bounded.message }], details: bounded.details };
-  const inspection = inspectShortResult(said, untrusted);
+  const inspection = await inspectResult(said, { resultBytes: Infinity, untrusted });
   call.findings = [...call.findings, ...inspection.findings];
   if (inspection.verdict === "rejected") {
     const { code, message, hint } = inspection;
@@ -351,43 +350,63 @@ function reworded(error: ErrorObject, { content, details }: { readonly [key: str
 const MAX_PROGRESS_LENGTH = 300;
 
 /** The progress report as this audience may see it. Only its numbers are left where the guard withholds its words. */
-export function guardedProgress(call: CallContext, report: Progress): Progress {
+export function guardedProgress(call: CallContext, report: Progress): Progress | Promise<Progress> {
   const { path, audience, target } = call;
   const masked = path.mask(report);
   const server = target?.capability.origin.source ?? "";
   if (audience !== "agent" || path.isTrusted(server)) return masked;
   const { progress, total, message } = masked;
-  const said = typeof message === "string" ? allowedMessage(call, message) : "";
-  // A short prefix marks it: a boundary around every step would be longer than what it is about.
-  const text = path.guard.wrap === "none" ? said : `[untrusted, from ${path.displayName(server)}] ${neutralize(said)}`;
-  return {
-    progress,
-    ...(typeof total === "number" ? { total } : {}),
-    ...(said === "" ? {} : { message: text }),
+  const saying = typeof message === "string" ? allowedMessage(call, message) : "";
+  const passed = (said: string): Progress => {
+    // A short prefix marks it: a boundary around every step would be longer than what it is about.
+    const prefix = path.guard.wrap === "none" ? "" : `[untrusted, from ${path.displayName(server)}] `;
+    return {
+      progress,
+      ...(typeof total === "number" ? { total } : {}),
+      ...(said === "" ? {} : { message: prefix === "" ? said : prefix + neutralize(said) }),
+    };
   };
+  return saying instanceof Promise ? saying.then(passed) : passed(saying);
 }
 
 /** A server's log messages reach clients that show them to models. Blocked ones keep their level and logger. */
-export function guardedNotice(call: CallContext, method: string, params: JsonObject): JsonObject {
+export function guardedNotice(call: CallContext, method: string, params: JsonObject): JsonObject | Promise<JsonObject> {
   if (method !== "notifications/message") return params;
-  const { message, findings } = guardedLog(call.path, call.target?.capability.origin.source ?? "", params);
-  if (call.findings.length === 0) call.findings = findings;
-  return message;
+  const reading = guardedLog(call.path, call.target?.capability.origin.source ?? "", params);
+  const passed = ({ message, findings }: GuardedLog<JsonObject>): JsonObject => {
+    if (call.findings.length === 0) call.findings = findings;
+    return message;
+  };
+  return reading instanceof Promise ? reading.then(passed) : passed(reading);
+}
+
+interface GuardedLog<Message> {
+  readonly message: Message;
+  readonly findings: readonly Finding[];
 }
 
 /** The same for a message that belongs to no call. */
 export function guardedLog<Message extends JsonObject>(
-  { guard: { onSuspicious, sensitivity }, isTrusted }: Pick<CallPath, "guard" | "isTrusted">,
+  path: Pick<CallPath, "guard" | "isTrusted" | "scan" | "detects">,
   server: string,
   message: Message,
-): { readonly message: Message; readonly findings: readonly Finding[] } {
-  if (onSuspicious === "ignore" || isTrusted(server)) return { message, findings: [] };
-  const found = scanTexts(textsOf(message).texts, { place: "log", sensitivity });
-  const findings = [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
-  if (findings.length === 0 || onSuspicious === "warn") return { message, findings };
-  if (onSuspicious === "block") return { message: { ...message, data: "[removed by the guard]" }, findings };
-  // The same message with other texts in it.
-  return { message: rewriteTexts(message, (text) => redact(text, found.get(text) ?? [])) as Message, findings };
+): GuardedLog<Message> | Promise<GuardedLog<Message>> {
+  const { onSuspicious, sensitivity } = path.guard;
+  if (onSuspicious === "ignore" || path.isTrusted(server)) return { message, findings: [] };
+  const judged = (found: TextFindings): GuardedLog<Message> => {
+    const findings = seriousOf(found);
+    if (findings.length === 0 || onSuspicious === "warn") return { message, findings };
+    if (onSuspicious === "block") return { message: { ...message, data: "[removed by the guard]" }, findings };
+    // The same message with other texts in it.
+    return { message: rewriteTexts(message, (text) => redact(text, found.get(text) ?? [])) as Message, findings };
+  };
+  const { texts } = textsOf(message);
+  const options = { place: "log", sensitivity } as const;
+  return path.detects("log") ? path.scan(texts, options).then(judged) : judged(scanTexts(texts, options));
+}
+
+function seriousOf(found: TextFindings): Finding[] {
+  return [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
 }
 
 /**
@@ -406,17 +425,22 @@ export function guardedClient(call: () => CallContext, client: ClientSide): Clie
     },
     rootsOnRequest: client.rootsOnRequest ?? false,
     listRoots: client.listRoots,
-    sample: sample && (async (params, context) => sample(guardedQuestion(call(), "sampling", params), context)),
-    elicit: elicit && (async (params, context) => elicit(guardedQuestion(call(), "elicitation", params), context)),
+    sample: sample && (async (params, context) => sample(await guardedQuestion(call(), "sampling", params), context)),
+    elicit:
+      elicit && (async (params, context) => elicit(await guardedQuestion(call(), "elicitation", params), context)),
   };
 }
 
-function guardedQuestion(call: CallContext, place: "sampling" | "elicitation", params: JsonObject): JsonObject {
+async function guardedQuestion(
+  call: CallContext,
+  place: "sampling" | "elicitation",
+  params: JsonObject,
+): Promise<JsonObject> {
   const { path, target } = call;
   const { onSuspicious, sensitivity } = path.guard;
   if (onSuspicious === "ignore" || path.isTrusted(target?.capability.origin.source ?? "")) return params;
-  const found = scanTexts(textsOf(params).texts, { place, sensitivity });
-  const serious = [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
+  const found = await path.scan(textsOf(params).texts, { place, sensitivity });
+  const serious = seriousOf(found);
   if (serious.length === 0) return params;
   call.findings = [...call.findings, ...serious];
   if (onSuspicious === "warn") return params;
@@ -427,16 +451,20 @@ function guardedQuestion(call: CallContext, place: "sampling" | "elicitation", p
   });
 }
 
-function allowedMessage(call: CallContext, message: string): string {
-  const { onSuspicious, sensitivity } = call.path.guard;
+function allowedMessage(call: CallContext, message: string): string | Promise<string> {
+  const { path } = call;
+  const { onSuspicious, sensitivity } = path.guard;
   const line = message.slice(0, MAX_PROGRESS_LENGTH).toWellFormed();
   if (onSuspicious === "ignore") return singleLine(line);
-  const findings = scanText(line, { place: "progress", sensitivity });
-  const serious = findings.filter(({ severity }) => isAtLeast(severity, "medium"));
-  // A server may report a thousand times; one finding says it.
-  if (serious.length > 0 && call.findings.length === 0) call.findings = serious;
-  if (serious.length === 0 || onSuspicious === "warn") return singleLine(line);
-  return onSuspicious === "block" ? "" : singleLine(redact(line, serious));
+  const judged = (found: TextFindings): string => {
+    const serious = seriousOf(found);
+    // A server may report a thousand times; one finding says it.
+    if (serious.length > 0 && call.findings.length === 0) call.findings = serious;
+    if (serious.length === 0 || onSuspicious === "warn") return singleLine(line);
+    return onSuspicious === "block" ? "" : singleLine(redact(line, serious));
+  };
+  const options = { place: "progress", sensitivity } as const;
+  return path.detects("progress") ? path.scan([line], options).then(judged) : judged(scanTexts([line], options));
 }
 
 function singleLine(text: string): string {
@@ -466,7 +494,10 @@ function untrustedSource({ path, audience }: CallContext, origin: ToolOrigin, pl
   const { wrap, onSuspicious, sensitivity } = path.guard;
   const wraps = wrap === "all" || (wrap === "agents" && audience === "agent");
   const boundary = wraps ? randomUUID() : "";
-  return { server, tool, boundary, wrap: wraps, marksAll: audience === "agent", onSuspicious, place, sensitivity };
+  return {
+    ...{ server, tool, boundary, wrap: wraps, marksAll: audience === "agent", onSuspicious, place, sensitivity },
+    scan: path.scan,
+  };
 }
 
 /** From now on the session holds content that anyone may have written. */

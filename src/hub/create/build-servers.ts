@@ -71,6 +71,7 @@ export async function buildServers(
     },
     pinsResources: (server) => connections.get(server)?.spec.pinResources !== false,
     mask: redactor.maskContent,
+    readers: () => current.wiring.path,
     isMounted: (source) => sessionSources.get(source) !== undefined,
     onVisibilityChange: () => {
       current.wiring.views.forget();

@@ -30,6 +30,7 @@ import { replacedToolNames, buildPolicy } from "../call/config-policy.ts";
 import type { HookChain } from "../call/hooks.ts";
 import { ServerFiles } from "../call/server-files.ts";
 import { locate, UnavailableServers, UnlistedResources } from "../call/locate.ts";
+import type { Detectors } from "../detect/detectors.ts";
 import type { DefinitionWatch } from "../pins/definition-watch.ts";
 import type { ServerConnections } from "../servers/server-connections.ts";
 import type { SkillSources } from "../skills/skill-sources.ts";
@@ -60,6 +61,7 @@ export interface HubParts {
   /** The variables and the folder of the hub. */
   readonly place: { readonly env: NodeJS.ProcessEnv; readonly home: string };
   readonly hooks: HookChain;
+  readonly detectors: Detectors;
   readonly audit: AuditSink;
   readonly tracing: Tracing;
   readonly secrets: Secrets;
@@ -176,6 +178,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     isOwnSkillUri: (uri) => skills.isOwnSkillUri(uri),
     localTool: (caller, name, found) => views.localTool(caller, name, found),
     visibleNames: (caller, kind) => views.names(caller, kind),
+    ...parts.detectors.readersOf(config),
     isTrusted,
     displayName: (source) => source,
     resolve: async (text, { user, server }) => {
