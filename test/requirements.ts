@@ -609,6 +609,10 @@ export const REQUIREMENTS = {
   "detect-02e": "Log messages that belong to no call are read too, before clients get them.",
   "detect-04a": "guard test shows the verdict, the score and the rules, for a file or standard input.",
   "detect-04b": "Audit, event and _meta have the place and the score of a finding, never the text.",
+  "detect-04c": "Log and metrics have the place and the score too, with bounded labels, and never the text.",
+  "detect-04d":
+    "An operator can ask for the suspicious text of a call, with hidden characters made visible; it is in no log, event or record.",
+  "detect-04e": "The page shows the suspicious text of a call on demand, with hidden characters made visible.",
   "detect-06a":
     "A function of the config judges what the built-in rules judge: time limit, cache, fail-open or fail-closed.",
   "detect-06b":

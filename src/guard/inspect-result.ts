@@ -10,23 +10,30 @@ import type { ScanContent, TextFindings } from "./scan-texts.ts";
 import { findingKinds, forgedMarkersIn, withUntrustedMark, wrapUntrusted } from "./wrap-untrusted.ts";
 
 /** The verdict of the guard on a result. */
-type Inspection =
-  | { readonly verdict: "pass"; readonly bytes: number; readonly findings: readonly Finding[] }
-  | {
-      readonly verdict: "changed";
-      readonly bytes: number;
-      readonly findings: readonly Finding[];
-      /** Spellings of the boundary's marker in it that were replaced. */
-      readonly forgedMarkers: number;
-      readonly result: Result;
-    }
-  | {
-      readonly verdict: "rejected";
-      readonly code: "too_large" | "blocked";
-      readonly message: string;
-      readonly hint: string;
-      readonly findings: readonly Finding[];
-    };
+type Inspection = Found &
+  (
+    | { readonly verdict: "pass"; readonly bytes: number; readonly findings: readonly Finding[] }
+    | {
+        readonly verdict: "changed";
+        readonly bytes: number;
+        readonly findings: readonly Finding[];
+        /** Spellings of the boundary's marker in it that were replaced. */
+        readonly forgedMarkers: number;
+        readonly result: Result;
+      }
+    | {
+        readonly verdict: "rejected";
+        readonly code: "too_large" | "blocked";
+        readonly message: string;
+        readonly hint: string;
+        readonly findings: readonly Finding[];
+      }
+  );
+
+/** All that was found, by text. */
+interface Found {
+  readonly found?: TextFindings;
+}
 
 interface InspectionOptions {
   /** Largest size of the result as JSON, in bytes. */
@@ -65,7 +72,7 @@ export async function inspectResult(result: Result, options: InspectionOptions):
     const texts = textsOf(result);
     const isRead = untrusted.onSuspicious !== "ignore" && texts.texts.size > 0;
     const found = isRead ? await untrusted.scan(texts.texts, untrusted) : NO_FINDINGS;
-    return applyGuardRules({ result, bytes, texts, found }, untrusted);
+    return { ...applyGuardRules({ result, bytes, texts, found }, untrusted), found };
   } catch (error) {
     return inspectionFailed(error);
   }

@@ -18,6 +18,7 @@ import type { HubActivity } from "./activity/hub-activity.ts";
 import type { HubAudit } from "./audit/hub-audit.ts";
 import type { CallOptions, CompleteRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 import { guardedLog } from "./call/call-result.ts";
+import type { Passage } from "./call/passages.ts";
 import { notFoundError } from "./call/locate.ts";
 import type { Taints } from "./call/taints.ts";
 import type { ConnectionSettings } from "./create/build-servers.ts";
@@ -125,6 +126,11 @@ export class HubInternals {
   /** Who shares what was read from strangers, and how a person clears it. */
   get taints(): Taints {
     return this.#deps.sessions.taints;
+  }
+
+  /** The texts that the findings of a call are about. */
+  passages(callId: string): readonly Passage[] {
+    return this.#deps.parts.passages.of(callId);
   }
 
   /** A log message of a server that belongs to no call, as clients may see it. */

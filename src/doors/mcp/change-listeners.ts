@@ -125,7 +125,8 @@ export class ChangeListeners {
     // The caller has got it already.
     if (event.callId !== undefined) return;
     const reading = this.#hub.internals.guardedLog(event.server, event.message);
-    const tell = (message: HubEvents["log"]["message"]): void => this.#tellViewers(event, (listener) => listener.log?.(message));
+    const tell = (message: HubEvents["log"]["message"]): void =>
+      this.#tellViewers(event, (listener) => listener.log?.(message));
     if (!(reading instanceof Promise) && this.#reading === undefined) return tell(reading);
     // In their order. One that a detector could not read is dropped.
     const done: Promise<void> = Promise.all([reading, this.#reading])

@@ -19,6 +19,7 @@ import type { SearchTools } from "../view/search-tools.ts";
 import type { AccessControl, CallView } from "./access-control.ts";
 import type { Approvals } from "./approvals.ts";
 import type { HookChain } from "./hooks.ts";
+import type { Passages } from "./passages.ts";
 import type { Taints } from "./taints.ts";
 import type { Target, UnavailableServers, UnlistedResources } from "./locate.ts";
 
@@ -52,6 +53,7 @@ export interface CallPath {
   readonly limits: CallLimits;
   readonly limitValues: LimitValues;
   readonly hooks: HookChain;
+  readonly passages: Passages;
   readonly guard: GuardRules;
   /** Reads texts for attacks: by the built-in rules, and by the detectors of the config. */
   readonly scan: ScanContent;

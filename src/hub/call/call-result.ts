@@ -59,7 +59,7 @@ export async function inspectCallResult(
   const resultBytes = isKeptResult(target) ? Infinity : mayKeep ? Math.max(limit, MAX_KEPT_BYTES) : limit;
   const untrusted = untrustedResult(call, target, raw);
   const inspection = await inspectResult(raw, { resultBytes, untrusted });
-  call.findings = [...call.findings, ...inspection.findings];
+  report(call, inspection.findings, inspection.found);
   if (inspection.verdict === "rejected") {
     const findings = inspection.findings.map(({ code, severity }) => ({ code, severity }));
     const details = findings.length === 0 ? undefined : { findings };
@@ -250,7 +250,7 @@ export async function failedOutcome(call: CallContext, error: ToolcribError): Pr
   const bounded = boundedError(plain);
   const said = { content: [{ type: "text", text: bounded.message }], details: bounded.details };
   const inspection = await inspectResult(said, { resultBytes: Infinity, untrusted });
-  call.findings = [...call.findings, ...inspection.findings];
+  report(call, inspection.findings, inspection.found);
   if (inspection.verdict === "rejected") {
     const { code, message, hint } = inspection;
     return { ok: false, callId, error: { code, message, hint } };
@@ -373,8 +373,8 @@ export function guardedProgress(call: CallContext, report: Progress): Progress |
 export function guardedNotice(call: CallContext, method: string, params: JsonObject): JsonObject | Promise<JsonObject> {
   if (method !== "notifications/message") return params;
   const reading = guardedLog(call.path, call.target?.capability.origin.source ?? "", params);
-  const passed = ({ message, findings }: GuardedLog<JsonObject>): JsonObject => {
-    if (call.findings.length === 0) call.findings = findings;
+  const passed = ({ message, findings, found }: GuardedLog<JsonObject>): JsonObject => {
+    if (call.findings.length === 0) report(call, findings, found);
     return message;
   };
   return reading instanceof Promise ? reading.then(passed) : passed(reading);
@@ -383,6 +383,7 @@ export function guardedNotice(call: CallContext, method: string, params: JsonObj
 interface GuardedLog<Message> {
   readonly message: Message;
   readonly findings: readonly Finding[];
+  readonly found?: TextFindings;
 }
 
 /** The same for a message that belongs to no call. */
@@ -395,14 +396,22 @@ export function guardedLog<Message extends JsonObject>(
   if (onSuspicious === "ignore" || path.isTrusted(server)) return { message, findings: [] };
   const judged = (found: TextFindings): GuardedLog<Message> => {
     const findings = seriousOf(found);
-    if (findings.length === 0 || onSuspicious === "warn") return { message, findings };
-    if (onSuspicious === "block") return { message: { ...message, data: "[removed by the guard]" }, findings };
+    if (findings.length === 0 || onSuspicious === "warn") return { message, findings, found };
+    if (onSuspicious === "block") return { message: { ...message, data: "[removed by the guard]" }, findings, found };
     // The same message with other texts in it.
-    return { message: rewriteTexts(message, (text) => redact(text, found.get(text) ?? [])) as Message, findings };
+    const redacted = rewriteTexts(message, (text) => redact(text, found.get(text) ?? [])) as Message;
+    return { message: redacted, findings, found };
   };
   const { texts } = textsOf(message);
   const options = { place: "log", sensitivity } as const;
   return path.detects("log") ? path.scan(texts, options).then(judged) : judged(scanTexts(texts, options));
+}
+
+/** For the record of the call, and for the operator who asks to see the text. */
+function report(call: CallContext, findings: readonly Finding[], found: TextFindings | undefined): void {
+  if (findings.length === 0) return;
+  call.findings = [...call.findings, ...findings];
+  if (found !== undefined) call.path.passages.keep(call.callId, found, call.path.mask);
 }
 
 function seriousOf(found: TextFindings): Finding[] {
@@ -442,7 +451,7 @@ async function guardedQuestion(
   const found = await path.scan(textsOf(params).texts, { place, sensitivity });
   const serious = seriousOf(found);
   if (serious.length === 0) return params;
-  call.findings = [...call.findings, ...serious];
+  report(call, serious, found);
   if (onSuspicious === "warn") return params;
   if (onSuspicious === "redact") return rewriteTexts(params, (text) => redact(text, found.get(text) ?? []));
   const codes = [...new Set(serious.map(({ code }) => code))].join(", ");
@@ -459,7 +468,7 @@ function allowedMessage(call: CallContext, message: string): string | Promise<st
   const judged = (found: TextFindings): string => {
     const serious = seriousOf(found);
     // A server may report a thousand times; one finding says it.
-    if (serious.length > 0 && call.findings.length === 0) call.findings = serious;
+    if (serious.length > 0 && call.findings.length === 0) report(call, serious, found);
     if (serious.length === 0 || onSuspicious === "warn") return singleLine(line);
     return onSuspicious === "block" ? "" : singleLine(redact(line, serious));
   };

@@ -6,6 +6,7 @@ import { Tracing } from "../../telemetry/tracing.ts";
 import { auditSink } from "../audit/hub-audit.ts";
 import { Approvals } from "../call/approvals.ts";
 import { Detectors } from "../detect/detectors.ts";
+import { Passages } from "../call/passages.ts";
 import { HookChain } from "../call/hooks.ts";
 import type { HubOptions } from "../hub-options.ts";
 import { ServerSkillOffers } from "../skills/server-skills.ts";
@@ -72,6 +73,7 @@ export async function buildCalls(
     warn: (server, message) => events.emit("warning", { server, message }),
     taints: sessions.taints,
     hooks: new HookChain(),
+    passages: new Passages(),
     audit: auditSink(auditLog, events),
     call: (caller, request) => current.callTool(caller, request),
     searching: new WeakSet(),

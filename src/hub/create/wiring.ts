@@ -23,6 +23,7 @@ import type { ToolRegistry } from "../../tools/tool-registry.ts";
 import { AccessControl } from "../call/access-control.ts";
 import type { Approvals } from "../call/approvals.ts";
 import type { Taints } from "../call/taints.ts";
+import type { Passages } from "../call/passages.ts";
 import type { CallOptions, CallPath, CallRequest } from "../call/call-context.ts";
 import { runCall } from "../call/call-pipeline.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
@@ -62,6 +63,7 @@ export interface HubParts {
   readonly place: { readonly env: NodeJS.ProcessEnv; readonly home: string };
   readonly hooks: HookChain;
   readonly detectors: Detectors;
+  readonly passages: Passages;
   readonly audit: AuditSink;
   readonly tracing: Tracing;
   readonly secrets: Secrets;
@@ -179,6 +181,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     localTool: (caller, name, found) => views.localTool(caller, name, found),
     visibleNames: (caller, kind) => views.names(caller, kind),
     ...parts.detectors.readersOf(config),
+    passages: parts.passages,
     isTrusted,
     displayName: (source) => source,
     resolve: async (text, { user, server }) => {

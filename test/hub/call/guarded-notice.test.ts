@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { CallContext } from "../../../src/hub/call/call-context.ts";
+import { Passages } from "../../../src/hub/call/passages.ts";
 import { guardedClient, guardedLog, guardedNotice } from "../../../src/hub/call/call-result.ts";
 import { scanLargeTexts } from "../../../src/guard/scan-texts.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
@@ -13,6 +14,8 @@ function callWith(onSuspicious: "ignore" | "warn" | "redact" | "block"): CallCon
     isTrusted: () => false,
     scan: scanLargeTexts,
     detects: () => false,
+    passages: new Passages(),
+    mask: (text: string) => text,
   };
   return { path, target: undefined, findings: [] } as unknown as CallContext;
 }
