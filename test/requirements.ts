@@ -139,6 +139,7 @@ export const REQUIREMENTS = {
     "Approval in a tainted session covers one tool and the servers read; the question names both, and no credential.",
   "guard-20d":
     "Taint has origins, outlives reload, restart and its node, is shared in a conversation; a person clears it, not a token that calls.",
+  "guard-20h": "What a client of toolcrib mcp has read is known to the next hub after a restart or a crash of the hub.",
   "guard-20e": "guard is a profile, or an object that changes one; a project can only make it stricter.",
   "guard-20f":
     "The table of well-known servers outweighs hints; what only has the name of one, or is another's entry, is not believed.",
@@ -607,6 +608,8 @@ export const REQUIREMENTS = {
   "detect-02c": "Log messages of a call are read, and redacted or blocked like results.",
   "detect-02d": "What a server asks people and models during a call is read, and redacted or refused like results.",
   "detect-02e": "Log messages that belong to no call are read too, before clients get them.",
+  "detect-02f":
+    "What a server asks people and models outside of any call is read too, and redacted or refused; it is recorded.",
   "detect-04a": "guard test shows the verdict, the score and the rules, for a file or standard input.",
   "detect-04b": "Audit, event and _meta have the place and the score of a finding, never the text.",
   "detect-04c": "Log and metrics have the place and the score too, with bounded labels, and never the text.",

@@ -67,6 +67,8 @@ function ownHub({ config, server, role, view }: BridgeFlags, connectedTo: (versi
   const cwd = process.cwd();
   const home = toolcribHome(env);
   let files: readonly string[] | undefined;
+  // Not a secret: only the user's own programs can open a bridge.
+  const conversation = `${process.pid}-${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
   return async () => {
     if (files === undefined) {
       assertSafeHome(home, env);
@@ -76,7 +78,7 @@ function ownHub({ config, server, role, view }: BridgeFlags, connectedTo: (versi
     for (;;) {
       const hub = findHub(home, files) ?? (await startHub({ home, env, cwd, files, config }));
       const hello: BridgeHello = {
-        ...{ version: VERSION, server, role, view, cwd },
+        ...{ version: VERSION, server, role, view, cwd, conversation },
         pid: process.pid,
         program: parentProgram(),
         entry: process.argv[1],

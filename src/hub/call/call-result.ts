@@ -423,6 +423,39 @@ function seriousOf(found: TextFindings): Finding[] {
  * is refused, which the server hears.
  */
 export function guardedClient(call: () => CallContext, client: ClientSide): ClientSide {
+  return withQuestionsRead(client, async (place, params) => {
+    const asking = call();
+    const { question, serious, found } = await readQuestion(
+      asking.path,
+      asking.target?.capability.origin.source ?? "",
+      place,
+      params,
+    );
+    report(asking, serious, found);
+    return question();
+  });
+}
+
+/** The same for questions outside of any call, which have no record: the finding is a warning. */
+export function guardedIdleClient(
+  path: () => Pick<CallPath, "guard" | "isTrusted" | "scan">,
+  server: string,
+  client: ClientSide,
+  onSuspicious: (place: Place, findings: readonly Finding[]) => void,
+): ClientSide {
+  return withQuestionsRead(client, async (place, params) => {
+    const { question, serious } = await readQuestion(path(), server, place, params);
+    if (serious.length > 0) onSuspicious(place, serious);
+    return question();
+  });
+}
+
+type QuestionPlace = "sampling" | "elicitation";
+
+function withQuestionsRead(
+  client: ClientSide,
+  read: (place: QuestionPlace, params: JsonObject) => Promise<JsonObject>,
+): ClientSide {
   const { sample, elicit } = client;
   return {
     key: client.key,
@@ -434,30 +467,36 @@ export function guardedClient(call: () => CallContext, client: ClientSide): Clie
     },
     rootsOnRequest: client.rootsOnRequest ?? false,
     listRoots: client.listRoots,
-    sample: sample && (async (params, context) => sample(await guardedQuestion(call(), "sampling", params), context)),
-    elicit:
-      elicit && (async (params, context) => elicit(await guardedQuestion(call(), "elicitation", params), context)),
+    sample: sample && (async (params, context) => sample(await read("sampling", params), context)),
+    elicit: elicit && (async (params, context) => elicit(await read("elicitation", params), context)),
   };
 }
 
-async function guardedQuestion(
-  call: CallContext,
-  place: "sampling" | "elicitation",
+interface ReadQuestion {
+  readonly serious: readonly Finding[];
+  readonly found?: TextFindings;
+  /** The question as it may be asked. Throws for one that may not. */
+  readonly question: () => JsonObject;
+}
+
+async function readQuestion(
+  { guard: { onSuspicious, sensitivity }, isTrusted, scan }: Pick<CallPath, "guard" | "isTrusted" | "scan">,
+  server: string,
+  place: QuestionPlace,
   params: JsonObject,
-): Promise<JsonObject> {
-  const { path, target } = call;
-  const { onSuspicious, sensitivity } = path.guard;
-  if (onSuspicious === "ignore" || path.isTrusted(target?.capability.origin.source ?? "")) return params;
-  const found = await path.scan(textsOf(params).texts, { place, sensitivity });
+): Promise<ReadQuestion> {
+  if (onSuspicious === "ignore" || isTrusted(server)) return { serious: [], question: () => params };
+  const found = await scan(textsOf(params).texts, { place, sensitivity });
   const serious = seriousOf(found);
-  if (serious.length === 0) return params;
-  report(call, serious, found);
-  if (onSuspicious === "warn") return params;
-  if (onSuspicious === "redact") return rewriteTexts(params, (text) => redact(text, found.get(text) ?? []));
-  const codes = [...new Set(serious.map(({ code }) => code))].join(", ");
-  throw new ToolcribError("blocked", `The guard withheld a question of the server: ${codes}.`, {
-    hint: "guard.onSuspicious is block. See the audit log, or set it to warn or redact to get such questions.",
-  });
+  const question = (): JsonObject => {
+    if (serious.length === 0 || onSuspicious === "warn") return params;
+    if (onSuspicious === "redact") return rewriteTexts(params, (text) => redact(text, found.get(text) ?? []));
+    const codes = [...new Set(serious.map(({ code }) => code))].join(", ");
+    throw new ToolcribError("blocked", `The guard withheld a question of the server: ${codes}.`, {
+      hint: "guard.onSuspicious is block. See the audit log, or set it to warn or redact to get such questions.",
+    });
+  };
+  return { serious, found, question };
 }
 
 function allowedMessage(call: CallContext, message: string): string | Promise<string> {
