@@ -139,6 +139,7 @@ export const REQUIREMENTS = {
     "Approval in a tainted session covers one tool and the servers read; the question names both, and no credential.",
   "guard-20d":
     "Taint has origins, outlives reload, restart and its node, is shared in a conversation; a person clears it, not a token that calls.",
+  "guard-20h": "What a client of toolcrib mcp has read is known to the next hub after a restart or a crash of the hub.",
   "guard-20e": "guard is a profile, or an object that changes one; a project can only make it stricter.",
   "guard-20f":
     "The table of well-known servers outweighs hints; what only has the name of one, or is another's entry, is not believed.",
@@ -609,8 +610,20 @@ export const REQUIREMENTS = {
   "detect-02c": "Log messages of a call are read, and redacted or blocked like results.",
   "detect-02d": "What a server asks people and models during a call is read, and redacted or refused like results.",
   "detect-02e": "Log messages that belong to no call are read too, before clients get them.",
+  "detect-02f":
+    "What a server asks people and models outside of any call is read too, and redacted or refused; it is recorded.",
   "detect-04a": "guard test shows the verdict, the score and the rules, for a file or standard input.",
   "detect-04b": "Audit, event and _meta have the place and the score of a finding, never the text.",
+  "detect-04c": "Log and metrics have the place and the score too, with bounded labels, and never the text.",
+  "detect-04d":
+    "An operator can ask for the suspicious text of a call, with hidden characters made visible; it is in no log, event or record.",
+  "detect-04e": "The page shows the suspicious text of a call on demand, with hidden characters made visible.",
+  "detect-06a":
+    "A function of the config judges what the built-in rules judge: time limit, cache, fail-open or fail-closed.",
+  "detect-06b":
+    "A classifier service is asked under the rules for addresses, with a token that is a reference and is masked.",
+  "detect-06c": "A text classifier in the ONNX format runs here, with packages that are loaded only for it.",
+  "detect-06d": "A project's detectors are under the trust in it, and are told in whole.",
   "detect-03a": "The worst text that a fuzzer finds costs a bounded multiple of parsing it.",
   "detect-03b": "Texts above 64 KiB are read by a thread, with the same findings.",
   "detect-03c": "Without a thread large texts are read here, in slices, with the same findings.",

@@ -154,6 +154,19 @@ const Point = z.object({
   p95: z.number().nullable(),
 });
 
+export const PassageSchema = z
+  .object({
+    code: z.string(),
+    severity: z.string(),
+    place: z.string(),
+    score: z.number().describe("Of 10."),
+    rules: z.array(z.string()),
+    before: z.string(),
+    text: z.string().describe("Hidden characters are written as `\\u{…}`."),
+    after: z.string(),
+  })
+  .meta({ id: "Passage" });
+
 const Incident = z.object({
   at: z.string(),
   callId: z.string(),

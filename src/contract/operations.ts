@@ -12,6 +12,7 @@ import {
   ApprovalSchema,
   AuditEntrySchema,
   AuditVerdictSchema,
+  PassageSchema,
   OverviewSchema,
   SessionDetailSchema,
   SessionInfoSchema,
@@ -458,6 +459,13 @@ export const OPERATIONS = {
       order: z.enum(["newest", "oldest"]).default("newest"),
     }),
     output: z.object({ entries: z.array(AuditEntrySchema), nextCursor: NextCursor }),
+  }),
+  listPassages: operation({
+    scope: "admin",
+    summary:
+      "The texts that the guard's findings in a call are about. They are in no log, and kept in memory for the last 200 such calls of this process.",
+    input: z.strictObject({ callId: Id }),
+    output: z.object({ passages: z.array(PassageSchema) }),
   }),
   verifyAudit: operation({
     scope: "admin",

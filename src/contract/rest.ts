@@ -65,6 +65,7 @@ export const REST_ROUTES = [
   { operation: "getConfig", method: "GET", path: "/config" },
   { operation: "clientSnippets", method: "GET", path: "/clients" },
   { operation: "listAudit", method: "GET", path: "/audit", from: "query" },
+  { operation: "listPassages", method: "GET", path: "/audit/{callId}/passages" },
   { operation: "verifyAudit", method: "GET", path: "/audit/verify" },
 ] as const satisfies readonly RestRoute[];
 

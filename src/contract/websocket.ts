@@ -141,6 +141,7 @@ export const COMMANDS = {
   "sessions.close": { operation: "closeSession" },
   "taint.list": { operation: "listTaint" },
   "taint.clear": { operation: "clearTaint" },
+  "guard.passages": { operation: "listPassages" },
 } as const satisfies Readonly<Record<string, SocketCommand>>;
 
 const CallStarted = z.object({
@@ -279,6 +280,8 @@ export const EVENTS = {
       serverId: z.string(),
       mcpName: z.string(),
       kinds: z.array(z.string()),
+      places: z.array(z.string()).describe("Where the server put the texts: `result`, `error`, `progress` …"),
+      score: z.number().describe("The highest, of 10; 0 without findings."),
       forgedMarkers: z.int(),
       blocked: z.boolean(),
     }),

@@ -19,6 +19,7 @@ import type { HubActivity } from "./activity/hub-activity.ts";
 import type { HubAudit } from "./audit/hub-audit.ts";
 import type { CallOptions, CompleteRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 import { guardedLog } from "./call/call-result.ts";
+import type { Passage } from "./call/passages.ts";
 import { notFoundError } from "./call/locate.ts";
 import type { Taints } from "./call/taints.ts";
 import type { ConnectionSettings } from "./create/build-servers.ts";
@@ -131,9 +132,15 @@ export class HubInternals {
     return this.#deps.sessions.taints;
   }
 
+  /** The texts that the findings of a call are about. */
+  passages(callId: string): readonly Passage[] {
+    return this.#deps.parts.passages.of(callId);
+  }
+
   /** A log message of a server that belongs to no call, as clients may see it. */
-  guardedLog(server: string, message: LogMessage): LogMessage {
-    return guardedLog(this.#deps.current.wiring.path, server, message).message;
+  guardedLog(server: string, message: LogMessage): LogMessage | Promise<LogMessage> {
+    const reading = guardedLog(this.#deps.current.wiring.path, server, message);
+    return reading instanceof Promise ? reading.then((read) => read.message) : reading.message;
   }
 
   complete(session: Session, { ref, argument, context, ...options }: CompleteRequest): Promise<Outcome> {

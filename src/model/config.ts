@@ -10,6 +10,7 @@ import {
   ServerIdSchema,
   StartSchema,
 } from "./server-spec.ts";
+import { PLACES } from "./finding.ts";
 import { ToolRulesSchema } from "./tool-rules.ts";
 
 const Count = z.int().positive();
@@ -390,6 +391,80 @@ const NamePatterns = z.array(
     .regex(/^[^()]*$|[:/]/, "a pattern without conditions on arguments"),
 );
 
+const KeyReference = z
+  .string()
+  .regex(/\$\{|secret:\/\//, "a reference such as secret://env/AUDIT_KEY, not the key itself");
+
+export const MAX_DETECTORS = 8;
+
+const detectorKeys = {
+  name: Text.max(60)
+    .optional()
+    .describe("Named in findings, events and logs; its type and place in the list if absent."),
+  places: z
+    .array(z.enum(PLACES))
+    .optional()
+    .describe("The places whose texts it reads; all but `progress` and `log` if absent."),
+  threshold: z
+    .number()
+    .gt(0)
+    .lte(1)
+    .default(0.8)
+    .describe("From this score on, of 1, a text is suspicious; from halfway between it and 1, surely hostile."),
+  timeoutMs: Count.default(2000).describe("How long it may take for the texts of one result."),
+  maxCharacters: Count.default(50_000).describe("The longest text it reads. It fails on a longer one."),
+  onFailure: z
+    .enum(["open", "closed"])
+    .default("open")
+    .describe("What a failure means: `open` relies on the other detectors, `closed` makes the texts suspicious."),
+  cacheEntries: z.int().min(0).default(2000).describe("Verdicts that are kept, by a hash of the text."),
+};
+
+const attackLabels = z
+  .array(z.string().min(1))
+  .optional()
+  .describe("The labels that mean an attack; those with injection, jailbreak, attack, malicious, unsafe or LABEL_1.");
+
+const DetectorSchema = z.discriminatedUnion("type", [
+  z.strictObject({
+    type: z.literal("http").describe("A classifier service."),
+    url: Text.describe("Where texts are posted: https, or http on this machine."),
+    format: z
+      .enum(["toolcrib", "huggingface"])
+      .default("toolcrib")
+      .describe("The form of request and answer: see docs/detectors.md."),
+    token: KeyReference.optional().describe("Sent as bearer token; a reference such as secret://env/CLASSIFIER_TOKEN."),
+    allowHttp: z.boolean().default(false).describe("Allows plain http to another machine, for a network you trust."),
+    attackLabels,
+    ...detectorKeys,
+  }),
+  z.strictObject({
+    type: z.literal("onnx").describe("A text classifier that runs here, in the ONNX format."),
+    model: Text.describe("Path of the model, relative to the config file."),
+    tokenizer: Text.describe("Path of its tokenizer.json."),
+    runtime: z
+      .string()
+      .min(1)
+      .default("onnxruntime-node")
+      .describe("The package that runs it, or the path of one; it has to be installed beside Toolcrib."),
+    labels: z
+      .array(z.string().min(1))
+      .min(2)
+      .optional()
+      .describe("The names of its outputs in their order; without them all but the first mean an attack."),
+    maxTokens: z.int().min(8).max(8192).default(512).describe("The most tokens that it reads at once."),
+    attackLabels,
+    ...detectorKeys,
+  }),
+  z.strictObject({
+    type: z.literal("module").describe("A function."),
+    path: Text.describe("Path of a module whose default export is the function, relative to the config file."),
+    ...detectorKeys,
+  }),
+]);
+
+export type DetectorEntry = z.output<typeof DetectorSchema>;
+
 const GuardObjectSchema = z.strictObject({
   profile: GuardProfileSchema.optional().describe(
     "The profile that the keys below change; what applies without `guard` if absent.",
@@ -406,6 +481,11 @@ const GuardObjectSchema = z.strictObject({
     .enum(["low", "normal", "high"])
     .default("normal")
     .describe("How much it takes for a text to look like an attack: `high` finds more and has more false alarms."),
+  detectors: z
+    .array(DetectorSchema)
+    .max(MAX_DETECTORS)
+    .prefault([])
+    .describe("Detectors of your own, which read what the built-in rules read: see docs/detectors.md."),
   definitions: z
     .enum(["ignore", "warn", "quarantine"])
     .optional()
@@ -459,10 +539,6 @@ type GuardEntry = GuardObject | z.output<typeof GuardProfileSchema>;
 type GuardMode = "wrap" | "onSuspicious" | "definitions" | "taint";
 /** With everything that its profile sets. */
 export type GuardRules = Omit<GuardObject, GuardMode> & Required<Pick<GuardObject, GuardMode>>;
-
-const KeyReference = z
-  .string()
-  .regex(/\$\{|secret:\/\//, "a reference such as secret://env/AUDIT_KEY, not the key itself");
 
 const AuditSchema = z.strictObject({
   arguments: z

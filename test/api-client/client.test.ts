@@ -65,6 +65,7 @@ const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   closeSession: { sessionId: "s" },
   listTaint: {},
   clearTaint: { sessionId: "s" },
+  listPassages: { callId: "c" },
   listApprovals: { status: "all" },
   getApproval: { approvalId: "a" },
   answerApproval: { approvalId: "a", answer: "once" },

@@ -189,6 +189,10 @@ const sessionHandlers = handlersOf({
     };
   },
 
+  listPassages({ callId }, _context, { hub }) {
+    return { passages: hub.internals.passages(callId).map((passage) => ({ ...passage, rules: [...passage.rules] })) };
+  },
+
   async clearTaint({ sessionId, memory }, { caller, session }, { hub }) {
     if ((sessionId === undefined) === (memory === undefined)) {
       throw new ToolcribError("invalid_arguments", "Name either a session or a memory-like server.", {

@@ -233,10 +233,14 @@ export function publishCalls(hub: FeedHub, publish: Publish): (() => void)[] {
       const end = { decision, outcome, durationMs, resultBytes, findings: findings.map(({ code }) => code) };
       publish("call.finished", { ...callStart(record), ...end }, { session: record.session });
     }),
-    hub.on("suspicious", ({ server, tool, kinds, ...rest }) => {
+    hub.on("suspicious", ({ server, tool, kinds, places, ...rest }) => {
       const [name, mcpName] = [truncate(rest.name, MAX_NAME_LENGTH), truncate(tool, MAX_NAME_LENGTH)];
       const concern = { session: rest.session };
-      publish("guard.suspicious", { ...rest, name, serverId: server, mcpName, kinds: [...kinds] }, concern);
+      publish(
+        "guard.suspicious",
+        { ...rest, name, serverId: server, mcpName, kinds: [...kinds], places: [...places] },
+        concern,
+      );
     }),
   ];
 }

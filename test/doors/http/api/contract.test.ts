@@ -237,6 +237,8 @@ describe("[oper-04a] every route answers as the document says", () => {
     expect(scene.hub.session.taint).toBeNull();
     await drive("clearTaint", { body: {}, status: 400 });
 
+    expect((await drive("listPassages", { params: { callId: "c" } })).json()).toEqual({ passages: [] });
+
     await drive("listPins");
     const { pins } = (await drive("listPins", { query: { serverId: "files" } })).json<{ pins: { tool: string }[] }>();
     expect(pins.length).toBeGreaterThan(5);

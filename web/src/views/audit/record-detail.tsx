@@ -9,6 +9,7 @@ import { JsonTree } from "../../components/json-tree.tsx";
 import { KeyValues } from "../../components/page.tsx";
 import { bytesText, millisecondsText } from "../../text.ts";
 import { doorWord } from "../sessions/session-words.ts";
+import { Passages } from "./passages.tsx";
 import { findingsOf, ruleText, titleOf, verdictOf, whoOf } from "./audit-words.ts";
 
 interface RecordProps {
@@ -32,6 +33,9 @@ export function RecordDetail({ entry, onClose }: RecordProps) {
         <IconButton label="Close the details" icon="close" onClick={onClose} />
       </div>
       <KeyValues rows={rowsOf(entry)} />
+      {entry.type === "call" && entry.callId !== undefined && findingsOf(entry).length > 0 && (
+        <Passages key={entry.callId} callId={entry.callId} />
+      )}
       <section>
         <div className="mb-1 flex items-center justify-between gap-2">
           <h3 className="font-semibold">Full record</h3>
