@@ -63,6 +63,8 @@ export const REST_ROUTES = [
   { operation: "explainPolicy", method: "GET", path: "/policy/explain", from: "query" },
   { operation: "explainCall", method: "POST", path: "/policy/explain", from: "body" },
   { operation: "getConfig", method: "GET", path: "/config" },
+  { operation: "changeConfig", method: "POST", path: "/config", from: "body" },
+  { operation: "listTokens", method: "GET", path: "/tokens" },
   { operation: "clientSnippets", method: "GET", path: "/clients" },
   { operation: "listAudit", method: "GET", path: "/audit", from: "query" },
   { operation: "verifyAudit", method: "GET", path: "/audit/verify" },

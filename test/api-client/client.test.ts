@@ -71,6 +71,8 @@ const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   listPins: { serverId: "files", state: "changed" },
   changePins: { action: "approve", serverId: "files", tool: "read" },
   overrideTool: { name: "files__read", override: { hidden: true }, save: true },
+  changeConfig: { changes: [{ kind: "revokeToken", name: "laptop" }], save: true, etag: "x" },
+  listTokens: {},
   explainPolicy: { name: "files__read", role: "r" },
   explainCall: { name: "a", arguments: { b: 1 }, tainted: true },
   getConfig: {},

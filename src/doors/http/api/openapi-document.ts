@@ -316,6 +316,7 @@ const EXTRA_STATUSES: Partial<Record<OperationName, readonly number[]>> = {
   removeSkill: [409],
   changePins: [404, 409],
   overrideTool: [404, 409],
+  changeConfig: [404, 409],
 };
 
 /** The error statuses that an operation can have. */
