@@ -111,6 +111,18 @@ export const TokenInfoSchema = z
   })
   .meta({ id: "Token" });
 
+export const RoleInfoSchema = z
+  .object({
+    role: z.string(),
+    settings: z
+      .record(z.string(), z.unknown())
+      .describe("As below `roles.<role>` of the config, without its own servers."),
+    servers: z.array(z.string()).describe("Ids of the servers that name the role, or are its own."),
+    editable: z.boolean().describe("Whether it is in the config file, or nowhere yet."),
+  })
+  .meta({ id: "Role" });
+
+export type RoleInfo = z.output<typeof RoleInfoSchema>;
 export type ConfigChange = z.output<typeof ConfigChangeSchema>;
 export type PlannedChange = z.output<typeof PlannedChangeSchema>;
 export type RulePlace = z.output<typeof RulePlaceSchema>;

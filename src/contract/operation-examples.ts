@@ -274,6 +274,12 @@ export const EXAMPLES: Examples = {
       saved: false,
     },
   },
+  listRoles: {
+    input: {},
+    output: {
+      roles: [{ role: "reviewer", settings: { tools: { ask: ["git__*"] } }, servers: ["git"], editable: true }],
+    },
+  },
   listTokens: {
     input: {},
     output: {

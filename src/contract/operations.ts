@@ -29,7 +29,7 @@ import {
   ResultSchema,
   ToolInfoSchema,
 } from "./catalog-schemas.ts";
-import { ConfigChangeSchema, PlannedChangeSchema, TokenInfoSchema } from "./change-schemas.ts";
+import { ConfigChangeSchema, PlannedChangeSchema, RoleInfoSchema, TokenInfoSchema } from "./change-schemas.ts";
 import {
   SERVER_STATES,
   ServerConfigSchema,
@@ -138,7 +138,12 @@ export const OPERATIONS = {
   disconnectServer: operation({
     scope: "admin",
     summary: "Disconnects a server; does nothing if it is not connected.",
-    input: z.strictObject({ serverId: Id }),
+    input: z.strictObject({
+      serverId: Id,
+      ifIdle: Flag.default(false).describe(
+        "Refuse with `conflict` while calls of it are in progress; `details.calls` says how many.",
+      ),
+    }),
     output: z.object({ server: ServerInfoSchema }),
   }),
   parseServers: operation({
@@ -446,6 +451,12 @@ export const OPERATIONS = {
       etag: z.string().optional().describe("That of the diff that was looked at; refused if the file differs by now."),
     }),
     output: PlannedChangeSchema,
+  }),
+  listRoles: operation({
+    scope: "admin",
+    summary: "Roles and their settings.",
+    input: z.strictObject({}),
+    output: z.object({ roles: z.array(RoleInfoSchema) }),
   }),
   listTokens: operation({
     scope: "admin",

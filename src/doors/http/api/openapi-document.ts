@@ -311,6 +311,7 @@ const EXTRA_STATUSES: Partial<Record<OperationName, readonly number[]>> = {
   closeSession: [409],
   clearTaint: [404],
   connectServer: [409],
+  disconnectServer: [409],
   scanSkills: [404],
   importSkills: [404, 409],
   removeSkill: [409],

@@ -60,6 +60,17 @@ const changeHandlers = handlersOf({
     });
   },
 
+  listRoles(_input, _context, { hub }) {
+    const { config, servers, project } = hub.config;
+    const names = new Set([...Object.keys(config.roles), ...servers.flatMap(({ roles = [] }) => roles)]);
+    const listed = [...names].map((role) => {
+      const { mcpServers: _own, ...settings } = Object.hasOwn(config.roles, role) ? (config.roles[role] ?? {}) : {};
+      const ofRole = servers.filter(({ roles }) => roles?.includes(role)).map(({ id }) => id);
+      return { role, settings, servers: ofRole, editable: project?.roles.includes(role) !== true };
+    });
+    return { roles: listed };
+  },
+
   async listTokens(_input, _context, { hub }) {
     return { tokens: await listTokens(hub.config, hub.internals.store) };
   },

@@ -265,6 +265,7 @@ describe("[oper-04a] every route answers as the document says", () => {
     await drive("changeConfig", { body: { changes, save: true }, status: 400 });
     await drive("changeConfig", { body: { changes, save: true, etag: "old" }, status: 409 });
     await drive("changeConfig", { body: { changes: [{ kind: "revokeToken", name: "none" }] }, status: 404 });
+    await drive("listRoles");
     await drive("listTokens");
     await drive("listTokens", { who: "call", status: 403 });
     await drive("listTools", { query: { access: "true" }, who: "call", status: 403 });
