@@ -713,6 +713,16 @@ export const REQUIREMENTS = {
   "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
   "shape-07c": "Many rules on arguments decide together as each of them does by itself.",
   "shape-07b": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
+  "joy-03a":
+    "Changes of rules, roles, servers and tokens are shown first: the diff, and what each connected client and role loses or gains.",
+  "joy-03b": "allow, ask and deny of a tool, a server or a role are written in place and apply at once.",
+  "joy-03c":
+    "A write never breaks the config: it is refused if it would not load, or if the file changed since the diff was made.",
+  "joy-03d": "Roles are made, edited and removed.",
+  "joy-03e": "Servers of the config file are edited in place, one or several at once, with secrets masked in the diff.",
+  "joy-03f": "Tokens are made once, stored as a digest, listed with their last use, and revoked.",
+  "joy-03g": "`toolcrib policy` writes rules with the same diff.",
+  "joy-03h": "Tools are listed with what the rules decide, denied ones included, with the rule and its line in the file.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-12a":

@@ -229,6 +229,73 @@ export const EXAMPLES: Examples = {
       roles: ["reviewer"],
     },
   },
+  changeConfig: {
+    input: { changes: [{ kind: "rule", verdict: "deny", patterns: ["files__write_file"] }], save: false },
+    output: {
+      etag: "5f1c0a7be2d94b6f8a3e0d1c2b4a6978",
+      diffs: [
+        {
+          where: FILE,
+          lines: [
+            "  {",
+            '    "tools": {',
+            '-     "deny": ["git__push"]',
+            '+     "deny": ["git__push", "files__write_file"]',
+          ],
+        },
+      ],
+      effect: {
+        clients: [
+          {
+            session: "3a3b5f0e-6f1d-4c54-9d57-2f5a0c4c9f11",
+            client: "Cursor",
+            user: null,
+            role: null,
+            loses: ["files__write_file"],
+            gains: [],
+            asks: [],
+            frees: [],
+            counts: { loses: 1, gains: 0, asks: 0, frees: 0 },
+          },
+        ],
+        roles: [
+          {
+            role: null,
+            loses: ["files__write_file"],
+            gains: [],
+            asks: [],
+            frees: [],
+            counts: { loses: 1, gains: 0, asks: 0, frees: 0 },
+          },
+        ],
+      },
+      unmet: [],
+      notes: [],
+      saved: false,
+    },
+  },
+  listRoles: {
+    input: {},
+    output: {
+      roles: [{ role: "reviewer", settings: { tools: { ask: ["git__*"] } }, servers: ["git"], editable: true }],
+    },
+  },
+  listTokens: {
+    input: {},
+    output: {
+      tokens: [
+        {
+          name: "laptop",
+          user: "ada",
+          role: null,
+          scopes: ["read", "call"],
+          created: "2026-11-17",
+          stored: "digest",
+          lastUsed: "2026-11-17T18:30:00.000Z",
+        },
+      ],
+    },
+  },
   clientSnippets: {
     input: {},
     output: {

@@ -30,6 +30,7 @@ import {
   ResultSchema,
   ToolInfoSchema,
 } from "./catalog-schemas.ts";
+import { ConfigChangeSchema, PlannedChangeSchema, RoleInfoSchema, TokenInfoSchema } from "./change-schemas.ts";
 import {
   SERVER_STATES,
   ServerConfigSchema,
@@ -138,7 +139,12 @@ export const OPERATIONS = {
   disconnectServer: operation({
     scope: "admin",
     summary: "Disconnects a server; does nothing if it is not connected.",
-    input: z.strictObject({ serverId: Id }),
+    input: z.strictObject({
+      serverId: Id,
+      ifIdle: Flag.default(false).describe(
+        "Refuse with `conflict` while calls of it are in progress; `details.calls` says how many.",
+      ),
+    }),
     output: z.object({ server: ServerInfoSchema }),
   }),
   parseServers: operation({
@@ -168,6 +174,10 @@ export const OPERATIONS = {
       q: Query.describe("Words; the best matches first."),
       pin: z.enum(["same", "changed", "new"]).optional().describe("How it compares with its pin."),
       fields: z.enum(["all", "summary"]).default("all").describe("`summary` leaves the schemas out."),
+      access: Flag.default(false).describe(
+        "With what the rules decide about each as `access`, and with those that they deny. Needs `admin`.",
+      ),
+      role: z.string().optional().describe("With `access`: as sessions of this role see them."),
       ...InSession,
     }),
     output: z.object({ tools: z.array(ToolInfoSchema), total: z.int(), nextCursor: NextCursor }),
@@ -432,6 +442,28 @@ export const OPERATIONS = {
     summary: "The config with the origin of each value, masked.",
     input: z.strictObject({}),
     output: ConfigViewSchema,
+  }),
+  changeConfig: operation({
+    scope: "admin",
+    summary: "Shows what changes of rules, roles, servers and tokens would do, as a diff, or writes them.",
+    input: z.strictObject({
+      changes: z.array(ConfigChangeSchema).min(1).max(1000),
+      save: z.boolean().default(false).describe("Writes them and applies the new config. Needs `etag`."),
+      etag: z.string().optional().describe("That of the diff that was looked at; refused if the file differs by now."),
+    }),
+    output: PlannedChangeSchema,
+  }),
+  listRoles: operation({
+    scope: "admin",
+    summary: "Roles and their settings.",
+    input: z.strictObject({}),
+    output: z.object({ roles: z.array(RoleInfoSchema) }),
+  }),
+  listTokens: operation({
+    scope: "admin",
+    summary: "Tokens of `http.auth` with their last use, never their text.",
+    input: z.strictObject({}),
+    output: z.object({ tokens: z.array(TokenInfoSchema) }),
   }),
   clientSnippets: operation({
     scope: "read",

@@ -122,7 +122,20 @@ const Origin = z
   .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/?#@*]+$/, "an origin such as https://app.example.com");
 
 const TokenSchema = z.strictObject({
-  token: Text.describe("The token. Use a reference such as `secret://env/TOOLCRIB_TOKEN`, not the text."),
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "letters, digits, . _ and -")
+    .optional()
+    .describe("By which it is listed and revoked."),
+  token: Text.optional().describe(
+    "The token. Use a reference such as `secret://env/TOOLCRIB_TOKEN`, not the text. Either this or `sha256`.",
+  ),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, "64 hexadecimal digits")
+    .optional()
+    .describe("The SHA-256 digest of a token that is written nowhere, as `toolcrib token add` makes it."),
+  created: Text.optional().describe("The day on which it was made, for people."),
   user: Text.optional().describe('The user that it belongs to; servers with `isolation: "user"` need it.'),
   role: Text.optional().describe("The role that it is bound to. It may choose any role if absent."),
   scopes: z
@@ -160,7 +173,10 @@ const ResourceServerSchema = z.strictObject({
 });
 
 const HttpAuthSchema = z.strictObject({
-  tokens: z.array(TokenSchema).min(1).optional().describe("Static bearer tokens."),
+  tokens: z
+    .array(TokenSchema)
+    .optional()
+    .describe("Static bearer tokens. An empty list admits no one but the user who runs the hub."),
   oauth: ResourceServerSchema.optional().describe("Accepts access tokens (JWT) of an OAuth authorization server."),
 });
 

@@ -62,7 +62,7 @@ const servers = createRoute({
 const tools = createRoute({
   getParentRoute: () => root,
   path: "/tools",
-  validateSearch: (search: Search) => texts(search, ["q", "server", "pin", "tool"]),
+  validateSearch: (search: Search) => texts(search, ["q", "server", "pin", "tool", "role"]),
   component: lazyRouteComponent(() => import("./views/tools/tools.tsx"), "ToolsView"),
 });
 

@@ -22,6 +22,8 @@ export interface HttpAccessOptions {
   readonly resolve: (text: string) => Promise<string>;
   readonly conceal: (value: string) => void;
   readonly warn: (message: string) => void;
+  /** A token that has a name was presented. */
+  readonly onTokenUse?: ((name: string) => void) | undefined;
   /** Paths that want credentials. */
   readonly guardedPaths: readonly string[];
   /** Known only once the listener is up. */
@@ -62,8 +64,9 @@ export async function createHttpAccess(
   parts: HttpAccessOptions,
 ): Promise<HttpAccess> {
   assertProtected(http);
-  const { adminToken, keySecret, resolve, conceal, warn } = parts;
-  const tokens = await loadTokens({ tokens: http.auth?.tokens ?? [], adminToken, keySecret, resolve, conceal, warn });
+  const { adminToken, keySecret, resolve, conceal, warn, onTokenUse: onUse } = parts;
+  const given = { adminToken, keySecret, resolve, conceal, warn, onUse };
+  const tokens = await loadTokens({ tokens: http.auth?.tokens ?? [], ...given });
   return {
     http,
     hosts: hostRules(http),

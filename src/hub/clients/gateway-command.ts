@@ -44,7 +44,8 @@ export function findClientToken(auth: HttpConfig["auth"], role?: string): Client
   return usable.find(({ env }) => env !== undefined) ?? usable[0];
 }
 
-function onlyVariable(text: string): string | undefined {
+function onlyVariable(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
   const parts = tryParseReferences(text) ?? [];
   const [only] = parts;
   return parts.length === 1 && typeof only === "object" ? variableOf(only) : undefined;

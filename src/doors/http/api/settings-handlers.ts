@@ -19,6 +19,8 @@ import type { Hub } from "../../../hub/hub.ts";
 import type { Caller } from "../../../model/caller.ts";
 import type { Decision, Rule } from "../../../model/decision.ts";
 import { GUARD_PROFILES } from "../../../model/config.ts";
+import { ToolcribError } from "../../../model/errors.ts";
+import { listTokens } from "../../../hub/activity/token-uses.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { LoadedConfig } from "../../../model/loaded-config.ts";
 import type { Explanation } from "../../../policy/decide.ts";
@@ -45,6 +47,32 @@ const configHandlers = handlersOf({
       // Also those that only servers name.
       roles: [...new Set([...Object.keys(config.config.roles), ...config.servers.flatMap(({ roles = [] }) => roles)])],
     };
+  },
+});
+
+const changeHandlers = handlersOf({
+  async changeConfig({ changes, save, etag }, _context, { hub }) {
+    const config = await hub.internals.changes();
+    if (!save) return config.preview(changes);
+    if (etag !== undefined) return config.write(changes, etag);
+    throw new ToolcribError("invalid_arguments", "etag is missing.", {
+      hint: "Ask without `save` first, look at the diff, and send its `etag`.",
+    });
+  },
+
+  listRoles(_input, _context, { hub }) {
+    const { config, servers, project } = hub.config;
+    const names = new Set([...Object.keys(config.roles), ...servers.flatMap(({ roles = [] }) => roles)]);
+    const listed = [...names].map((role) => {
+      const { mcpServers: _own, ...settings } = Object.hasOwn(config.roles, role) ? (config.roles[role] ?? {}) : {};
+      const ofRole = servers.filter(({ roles }) => roles?.includes(role)).map(({ id }) => id);
+      return { role, settings, servers: ofRole, editable: project?.roles.includes(role) !== true };
+    });
+    return { roles: listed };
+  },
+
+  async listTokens(_input, _context, { hub }) {
+    return { tokens: await listTokens(hub.config, hub.internals.store) };
   },
 });
 
@@ -108,7 +136,7 @@ function placeInFile(document: ConfigDocument, path: readonly string[]): string 
 }
 
 /** The current file, which the hub reloads soon. Undefined if there is none, or it cannot be read. */
-async function readDocument({ file }: LoadedConfig): Promise<ConfigDocument | undefined> {
+export async function readDocument({ file }: LoadedConfig): Promise<ConfigDocument | undefined> {
   if (file === null) return undefined;
   try {
     const document = parseConfigText(file, await readFile(file, "utf8"));
@@ -206,8 +234,8 @@ function explained(
   };
 }
 
-/** Only for the explanation: nothing is opened. */
-function asRole(role: string, { scopes, owner }: Caller): Session {
+/** To see what a role sees: nothing is opened. */
+export function asRole(role: string, { scopes, owner }: Caller): Session {
   if (!scopes.has("admin")) throw missingScope("admin");
   return new Session({ door: "rest", role, owner });
 }
@@ -284,4 +312,4 @@ function snippetOf(
   return { id: client.id, title: client.name, file: shown, snippet: text, command };
 }
 
-export const settingsHandlers = { ...configHandlers, ...policyHandlers, ...clientHandlers };
+export const settingsHandlers = { ...configHandlers, ...changeHandlers, ...policyHandlers, ...clientHandlers };

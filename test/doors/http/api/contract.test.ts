@@ -260,6 +260,19 @@ describe("[oper-04a] every route answers as the document says", () => {
     expect(misfit.json()).toMatchObject({ misfit: 'it has no parameter "text"' });
     await drive("overrideTool", { body: { name: "everything__echo", override: wrong, save: true }, status: 400 });
 
+    const changes = [{ kind: "rule", verdict: "deny", patterns: ["everything__echo"] }];
+    const planned = (await drive("changeConfig", { body: { changes } })).json<{ etag: string; saved: boolean }>();
+    expect(planned).toMatchObject({ saved: false, diffs: [{ where: scene.file }] });
+    await drive("changeConfig", { body: { changes }, who: "call", status: 403 });
+    await drive("changeConfig", { body: { changes, save: true }, status: 400 });
+    await drive("changeConfig", { body: { changes, save: true, etag: "old" }, status: 409 });
+    await drive("changeConfig", { body: { changes: [{ kind: "revokeToken", name: "none" }] }, status: 404 });
+    await drive("listRoles");
+    await drive("listTokens");
+    await drive("listTokens", { who: "call", status: 403 });
+    await drive("listTools", { query: { access: "true" }, who: "call", status: 403 });
+    await drive("listTools", { query: { access: "true" } });
+
     const found = await drive("listAudit", { query: { name: "everything__get-sum", limit: "2" } });
     expect(found.json<{ entries: unknown[] }>().entries).toHaveLength(2);
     expect((await drive("verifyAudit")).json()).toMatchObject({ ok: true });
