@@ -264,6 +264,8 @@ export class Approvals {
         role: session.role,
         user: session.user,
         client: session.clientInfo,
+        conversation: session.conversation,
+        roots: session.workspaceDir === undefined ? undefined : [session.workspaceDir],
       },
       expiresAt: new Date(this.#options.clock.now() + this.#timeoutMs).toISOString(),
     };

@@ -98,6 +98,9 @@ async function startHub(
     sessions: store && audit.sessionsOf(store.sessions),
     home,
     hub: () => hub,
+    hostOf: (id) => URL.parse(connections.get(id)?.spec.url ?? "")?.host,
+    changeOf: ({ kind, origin: { source, name } }) =>
+      redactor.maskAll(definitions.pins.changeOf(source, { kind: kind === "prompt" ? "prompt" : "tool", name })),
     others: () => shared?.approvals,
     told: () => parts.approvals.told,
   });

@@ -256,6 +256,7 @@ export class Reloader {
 }
 
 const LIVE = [
+  "approvals",
   "plugins",
   "tools",
   "limits",
