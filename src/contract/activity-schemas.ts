@@ -116,9 +116,8 @@ export const ApprovalSchema = z
       .string()
       .optional()
       .describe("The same for waiting calls of one caller that are alike in everything: one answer fits them all."),
-    definition: DefinitionChangeSchema.optional().describe(
-      "What changed in the definition, where that is why it is asked. Only in `getApproval`.",
-    ),
+    changed: z.boolean().optional().describe("The definition is not the one that was approved."),
+    definition: DefinitionChangeSchema.optional().describe("What changed in the definition. Only in `getApproval`."),
     rule: RuleSchema,
     rules: z.array(RuleSchema),
     reason: z.string(),

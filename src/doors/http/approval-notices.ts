@@ -358,12 +358,12 @@ function titleOf({ approval: { name, origin } }: Facts): string {
 
 function linesOf(facts: Facts, escape: (text: string) => string): string[] {
   const { approval, waiting, withArguments } = facts;
-  const { session, reason, expiresAt, risks = [], rule } = approval;
+  const { session, reason, expiresAt, risks = [], changed } = approval;
   const who = [session.client?.name, session.user, session.role].filter((each) => each !== undefined);
   const args = summarizeApproval(approval, (value) => value).arguments;
   return [
     titleOf(facts),
-    rule["list"] === "pins" ? "Its definition is not the one that was approved." : "",
+    changed === true ? "Its definition is not the one that was approved." : "",
     `Asked by ${who.length === 0 ? "a client" : who.join(", ")} through ${session.door}.`,
     reason,
     withArguments ? JSON.stringify(args) : "",

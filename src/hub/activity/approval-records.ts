@@ -27,7 +27,9 @@ export interface ApprovalRecordsOptions {
   readonly asked: () => readonly AskRequest[];
   /** Where a server is, if it is at an address. */
   readonly hostOf?: (source: string) => string | undefined;
-  /** How a definition differs from what was approved. */
+  /** Whether a definition is not what was approved. */
+  readonly isChanged?: (request: AskRequest) => boolean;
+  /** How it differs. */
   readonly changeOf?: (request: AskRequest) => DefinitionChange | undefined;
   readonly mask: <Value>(value: Value) => Value;
   /** `audit.arguments`: without it, values of arguments are not stored. */
@@ -105,7 +107,7 @@ export class ApprovalRecords {
   async find(id: string): Promise<Approval | undefined> {
     const request = this.#options.asked().find((each) => each.id === id);
     if (request !== undefined) {
-      const definition = request.rule.list === "pins" ? this.#options.changeOf?.(request) : undefined;
+      const definition = this.#options.changeOf?.(request);
       return { ...this.#live(request, { short: false }), ...(definition === undefined ? {} : { definition }) };
     }
     await this.#writing;
@@ -142,6 +144,7 @@ export class ApprovalRecords {
       session: { ...session, ...(roots === undefined ? {} : { roots: [...roots] }) },
       risks: riskyParts(args, { roots: roots ?? [], host, looked }),
       group: this.#group(request),
+      ...(this.#options.isChanged?.(request) === true ? { changed: true } : {}),
       ...{ rule: { ...rule }, rules: rules.map((each) => ({ ...each })), askedAt, expiresAt },
       ...(lasting === undefined ? {} : { lasting: { ...lasting } }),
       ...("shortened" in shown ? { shortened: true } : {}),

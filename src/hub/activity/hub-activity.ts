@@ -37,7 +37,7 @@ export interface ActivitySource {
   warnings(): readonly HubEvents["warning"][];
 }
 
-export interface ActivityOptions extends Pick<ApprovalRecordsOptions, "hostOf" | "changeOf"> {
+export interface ActivityOptions extends Pick<ApprovalRecordsOptions, "hostOf" | "isChanged" | "changeOf"> {
   readonly clock: Clock;
   readonly events: Emitter<HubEvents>;
   readonly mask: <Value>(value: Value) => Value;
@@ -84,9 +84,10 @@ export class HubActivity {
     const asked = (): AskRequest[] => this.#asked();
     const storedApprovals = store?.approvals ?? memoryApprovals();
     const { keepArguments = false } = options;
-    const { hostOf, changeOf } = options;
-    const own = { stored: storedApprovals, hub, clock, asked, mask, keepArguments, hostOf, changeOf, onProblem };
-    this.#approvals = new ApprovalRecords(own);
+    const { hostOf, isChanged, changeOf } = options;
+    this.#approvals = new ApprovalRecords({
+      ...{ stored: storedApprovals, hub, clock, asked, mask, keepArguments, hostOf, isChanged, changeOf, onProblem },
+    });
     this.#living = store && new HubHeartbeats({ store, hub, clock, onProblem });
     this.#housekeeping = store && this.#living && new Housekeeping({ store, hubs: this.#living, clock, onProblem });
     this.#stops = [

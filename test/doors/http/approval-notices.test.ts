@@ -74,7 +74,7 @@ async function scene(options: SceneOptions = {}): Promise<Scene> {
     name: "send",
     description: "Sends it.",
     parameters: { type: "object" },
-    execute: async () => ({ success: true, output: "sent" }),
+    execute: async () => ({ content: [{ type: "text", text: "sent" }] }),
   });
   let base = "";
   const notices = new ApprovalNotices({
@@ -322,7 +322,8 @@ describe("[joy-04f] the forms of chats", () => {
     expect((await all.post("", links[0] ?? "")).json<object>()).toMatchObject({ answer: "no" });
     expect((await all.post("", links[1] ?? "")).json<object>()).toMatchObject({ answer: "once" });
     // ntfy shows plain text.
-    if (form !== "ntfy") expect(text).not.toMatch(/<!channel>|\[x\]\(|[^\u200b\\]`/);
+    if (form !== "ntfy") expect(text).not.toMatch(/<!channel>|[^\u200b\\]`/);
+    if (form === "discord") expect(text).not.toContain("[x](");
   });
 
   it("go to where each service takes them", async () => {
