@@ -723,6 +723,16 @@ export const REQUIREMENTS = {
   "joy-03f": "Tokens are made once, stored as a digest, listed with their last use, and revoked.",
   "joy-03g": "`toolcrib policy` writes rules with the same diff.",
   "joy-03h": "Tools are listed with what the rules decide, denied ones included, with the rule and its line in the file.",
+  "joy-04a":
+    "Approvals are an inbox: identical waiting calls are one card, the safe answer comes first, and a changed tool shows both definitions side by side.",
+  "joy-04b":
+    "The risky parts of a waiting call's arguments are marked: paths outside its folders, other hosts, shell characters, what the rule looks at.",
+  "joy-04c": "A webhook says which call waits and who asks, signed with HMAC over the time and the body.",
+  "joy-04d":
+    "A link of a notice answers one call with one answer, once, until the call's time is up, and only by a POST; the audit log names the notice.",
+  "joy-04e":
+    "Notices are repeated in the background and delay no call; their secrets are references, and no log has them.",
+  "joy-04f": "Notices have the forms of Slack, Discord and ntfy.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-12a":

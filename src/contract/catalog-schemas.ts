@@ -124,6 +124,27 @@ export const PinSchema = z
   })
   .meta({ id: "Pin" });
 
+const TextParts = z
+  .array(z.object({ text: z.string(), changed: z.boolean() }))
+  .nullable()
+  .describe("The text in its order; null if there is none on this side.");
+
+export const DefinitionChangeSchema = z
+  .object({
+    state: z.enum(["changed", "new"]).describe("`new`: it came after the server was pinned."),
+    pinnedAt: z.string().nullable(),
+    changes: z.array(
+      z.object({
+        place: z.string().describe('Such as `description` or `parameter "path"`.'),
+        before: TextParts,
+        after: TextParts,
+      }),
+    ),
+    more: z.int().describe("Changes that are left out."),
+  })
+  .meta({ id: "DefinitionChange" });
+
+export type DefinitionChange = z.output<typeof DefinitionChangeSchema>;
 export type ToolInfo = z.output<typeof ToolInfoSchema>;
 export type ResourceInfo = z.output<typeof ResourceInfoSchema>;
 export type PromptInfo = z.output<typeof PromptInfoSchema>;

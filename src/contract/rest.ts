@@ -72,6 +72,9 @@ export const REST_ROUTES = [
   { operation: "verifyAudit", method: "GET", path: "/audit/verify" },
 ] as const satisfies readonly RestRoute[];
 
+/** The page that asks whether to use a link of a notice. What it is about is after the `#`. */
+export const ANSWER_PAGE_PATH = "/answer";
+
 /** Addresses of the page's views. The hub answers each with the same document; what is below them as well. */
 export const PAGE_PATHS = [
   "/",
@@ -82,4 +85,5 @@ export const PAGE_PATHS = [
   "/sessions",
   "/audit",
   "/settings",
+  ANSWER_PAGE_PATH,
 ] as const;

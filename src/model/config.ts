@@ -578,6 +578,49 @@ const AuditSchema = z.strictObject({
     .describe("References to former keys, so that `toolcrib audit verify` can check older chains."),
 });
 
+const NoticeSchema = z
+  .strictObject({
+    type: z
+      .enum(["webhook", "slack", "discord", "ntfy"])
+      .describe("The form of the message. `webhook` is JSON, signed with `secret`."),
+    url: z
+      .string()
+      .regex(/^https?:\/\/.|\$\{|secret:\/\//, "an https address, or a reference to it")
+      .describe(
+        "Where it is sent: https, or http on this machine. Addresses of Slack and Discord are secrets themselves and are given by reference.",
+      ),
+    secret: KeyReference.optional().describe("The key that signs a `webhook`, by reference."),
+    token: KeyReference.optional().describe("A bearer token to send, by reference, such as that of ntfy."),
+    answers: z
+      .boolean()
+      .default(true)
+      .describe("Whether the notice has links that allow the call once or deny it; otherwise only one to the page."),
+    arguments: z
+      .boolean()
+      .default(false)
+      .describe("Whether the notice has the arguments, masked and shortened. The page behind its links shows them."),
+  })
+  .superRefine(({ type, url, secret, token }, context) => {
+    const add = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
+    if (type === "webhook" && secret === undefined) add("secret", "a webhook needs a secret that signs it");
+    if (type !== "webhook" && secret !== undefined) add("secret", "only a webhook is signed");
+    if (token !== undefined && type !== "ntfy" && type !== "webhook") add("token", `${type} takes no token`);
+    const isReference = /\$\{|secret:\/\//.test(url);
+    if ((type === "slack" || type === "discord") && !isReference)
+      add("url", "this address is a secret itself: write a reference such as secret://env/HOOK_URL");
+  });
+
+const ApprovalsSchema = z.strictObject({
+  notify: z
+    .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "letters, digits, . _ and -"), NoticeSchema)
+    .prefault({})
+    .describe(
+      "Who is notified of calls that wait for approval, by a name that the audit log shows for answers. Links lead to `http.publicUrl`.",
+    ),
+});
+
+export type NoticeSettings = z.output<typeof NoticeSchema>;
+
 const SecretsSchema = z.strictObject({
   exec: z
     .record(
@@ -658,6 +701,7 @@ export const ConfigSchema = z.strictObject({
     "How to handle untrusted content: a profile (`off`, `watch`, `balanced` or `strict`), or an object.",
   ),
   audit: AuditSchema.prefault({}).describe("The audit log."),
+  approvals: ApprovalsSchema.prefault({}).describe("Calls that wait for approval."),
   secrets: SecretsSchema.prefault({}).describe("How `secret://` references are resolved."),
   hub: HubSchema.prefault({}).describe("The hub that clients share in the background."),
   http: HttpSchema.prefault({}).describe("Address, tokens and limits of the HTTP endpoints."),

@@ -7,6 +7,7 @@ import {
   Link,
 } from "@tanstack/react-router";
 import type { Me } from "../../src/contract/settings-schemas.ts";
+import { BASE } from "./base.ts";
 import { Empty, FailureBox } from "./components/states.tsx";
 import { t } from "./messages/messages.ts";
 import { shell } from "./messages/shell.ts";
@@ -118,6 +119,7 @@ export function createPageRouter(me: Me) {
   return createRouter({
     routeTree: root.addChildren([overview, servers, tools, approvals, skills, sessions, audit, settings]),
     context: { me },
+    basepath: BASE === "" ? "/" : BASE,
     defaultPreload: "intent",
     defaultErrorComponent: ({ error, reset }) => (
       <div className="p-4">

@@ -1,5 +1,6 @@
 /** All HTTP doors of a hub behind one listener, and how they open, change and end together. */
 import type { Invocation } from "../command.ts";
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -16,6 +17,7 @@ import { EventFeed } from "../../doors/http/live/event-feed.ts";
 import { EventStreams } from "../../doors/http/live/event-streams.ts";
 import { WebSocketDoor, type SocketLimits } from "../../doors/http/live/websocket-door.ts";
 import { metricsRoute } from "../../doors/http/status-routes.ts";
+import { ApprovalNotices } from "../../doors/http/approval-notices.ts";
 import { PageFiles, pageRoutes } from "../../doors/http/web-page.ts";
 import { CommandDoor } from "../hub/command-door.ts";
 import { BridgeDoor } from "../../doors/mcp/bridge-door.ts";
@@ -103,8 +105,15 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     onHello: options.onBridge,
   });
   const operator = openOperatorDoors({ ...options, url, ids });
+  const notices = new ApprovalNotices({
+    hub,
+    base: () => http().publicUrl?.replace(/\/$/, "") ?? url(),
+    secret: node?.secret ?? randomBytes(32),
+    warn: (message) => warn(redactor.mask(message)),
+  });
   const commands = new CommandDoor({ ...options, needsAuth, sessionOf: operator.sessionOf });
   const close = async (): Promise<void> => {
+    notices.close();
     bridge.close();
     door.close();
     await operator.close(0);
@@ -115,7 +124,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     listener = await openListener({
       http: http(),
       callsPerMinute: hub.config.config.limits.callsPerMinute,
-      routes: [...mcp.routes, bridge.route, commands.route, ...operator.routes],
+      routes: [...mcp.routes, bridge.route, commands.route, ...operator.routes, ...notices.routes],
       resolve: (text) => hub.internals.resolve(text),
       redactor,
       warn,

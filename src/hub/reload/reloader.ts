@@ -271,6 +271,7 @@ export class Reloader {
 }
 
 const LIVE = [
+  "approvals",
   "plugins",
   "tools",
   "limits",

@@ -4,14 +4,17 @@ import { Suspense } from "react";
 import type { Me } from "../../../src/contract/settings-schemas.ts";
 import { IconButton } from "../components/button.tsx";
 import { Skeleton } from "../components/states.tsx";
+import { BASE } from "../base.ts";
 import { t } from "../messages/messages.ts";
 import { shell } from "../messages/shell.ts";
 import { useConnectionStatus } from "../state/live.ts";
+import { useAttention } from "./attention.ts";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { BottomNavigation, SideNavigation } from "./navigation.tsx";
 import { useTheme } from "./theme.ts";
 
 export function Shell({ me }: { readonly me: Me }) {
+  useAttention();
   return (
     <div className="min-h-dvh md:grid md:grid-cols-[13rem_minmax(0,1fr)]">
       <a
@@ -51,7 +54,7 @@ export function Shell({ me }: { readonly me: Me }) {
 function Brand() {
   return (
     <div className="flex items-center gap-2 font-semibold md:px-2 md:pt-1 md:pb-3">
-      <img src="/icon.svg" alt="" width="22" height="22" />
+      <img src={`${BASE}/icon.svg`} alt="" width="22" height="22" />
       Toolcrib
     </div>
   );
