@@ -695,6 +695,11 @@ export const REQUIREMENTS = {
   "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
   "shape-07c": "Many rules on arguments decide together as each of them does by itself.",
   "shape-07b": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
+  "joy-01a":
+    "Resources are read, templates filled in, prompts run and arguments completed over REST, the WebSocket and the client.",
+  "joy-01b": "A connection that follows a resource gets its updates, and no other does.",
+  "joy-01c":
+    "What a server asks in a call of REST or the WebSocket is answered by its caller and no one else: forms, addresses, requests to a model.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-14a":
