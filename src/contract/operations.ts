@@ -209,7 +209,13 @@ export const OPERATIONS = {
   listResources: operation({
     scope: "read",
     summary: "Resources and templates that the caller sees.",
-    input: z.strictObject({ ...Paged, serverId: Id.optional(), q: Query, ...InSession }),
+    input: z.strictObject({
+      ...Paged,
+      serverId: Id.optional(),
+      uri: z.string().optional().describe("Exactly this URI or template."),
+      q: Query,
+      ...InSession,
+    }),
     output: z.object({ resources: z.array(ResourceInfoSchema), total: z.int(), nextCursor: NextCursor }),
   }),
   readResource: operation({
@@ -229,7 +235,13 @@ export const OPERATIONS = {
   listPrompts: operation({
     scope: "read",
     summary: "Prompts that the caller sees.",
-    input: z.strictObject({ ...Paged, serverId: Id.optional(), q: Query, ...InSession }),
+    input: z.strictObject({
+      ...Paged,
+      serverId: Id.optional(),
+      name: z.string().optional().describe("Exactly this public name."),
+      q: Query,
+      ...InSession,
+    }),
     output: z.object({ prompts: z.array(PromptInfoSchema), total: z.int(), nextCursor: NextCursor }),
   }),
   getPrompt: operation({

@@ -9,6 +9,7 @@ import { shell } from "../messages/shell.ts";
 import { useConnectionStatus } from "../state/live.ts";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { BottomNavigation, SideNavigation } from "./navigation.tsx";
+import { Questions } from "./questions.tsx";
 import { useTheme } from "./theme.ts";
 
 export function Shell({ me }: { readonly me: Me }) {
@@ -44,6 +45,7 @@ export function Shell({ me }: { readonly me: Me }) {
         </main>
       </div>
       <BottomNavigation />
+      <Questions />
     </div>
   );
 }

@@ -12,7 +12,9 @@ import { containsText, type DeepReadonly, handlersOf, invalidInput, pageOf } fro
 export const resourceHandlers = handlersOf({
   listResources(input, { session }, { hub }) {
     const { resources, templates } = hub.view(session);
-    const matching = [...resources, ...templates].filter((capability) => matchesFilter(capability, input));
+    const matching = [...resources, ...templates].filter(
+      (capability) => capability.name === (input.uri ?? capability.name) && matchesFilter(capability, input),
+    );
     const { entries, total, next } = pageOf(matching, input, ({ kind, name }) => `${kind} ${name}`);
     const followable = sourcesThatReport(hub, session);
     return { resources: entries.map((resource) => resourceInfo(resource, followable)), total, ...next };
@@ -26,7 +28,11 @@ export const resourceHandlers = handlersOf({
   },
 
   listPrompts(input, { session }, { hub }) {
-    const matching = hub.view(session).prompts.filter((capability) => matchesFilter(capability, input));
+    const matching = hub
+      .view(session)
+      .prompts.filter(
+        (capability) => capability.name === (input.name ?? capability.name) && matchesFilter(capability, input),
+      );
     const { entries, total, next } = pageOf(matching, input, ({ name }) => name);
     return { prompts: entries.map(promptInfo), total, ...next };
   },
