@@ -104,7 +104,7 @@ describe.skipIf(missing !== undefined)("resources, prompts and questions in a br
     await input.fill("42");
     await details.getByRole("button", { name: "Read", exact: true }).first().click();
     await details.getByText("demo://resource/dynamic/text/42").first().waitFor();
-    await details.getByText(/This is a plaintext resource|Resource 42/i).waitFor();
+    await expect.poll(() => details.innerText()).toMatch(/Resource 42/i);
   });
 
   it("[joy-01d] runs a prompt, with completion that knows the other arguments", async () => {
@@ -132,7 +132,7 @@ describe.skipIf(missing !== undefined)("resources, prompts and questions in a br
     const toggle = () => bench.api("POST", "/mcp/tools/everything__toggle-subscriber-updates/call", {});
     await toggle();
     await details.getByText(/^1 update, the last one/).waitFor();
-    await toggle();
+    expect((await toggle()).status).toBe(200);
     await page.goto("about:blank");
   });
 
@@ -145,7 +145,7 @@ describe.skipIf(missing !== undefined)("resources, prompts and questions in a br
     await dialog.getByLabel("name", { exact: true }).fill("Ada Lovelace");
     await dialog.getByRole("button", { name: "Answer" }).click();
     await dialog.waitFor({ state: "hidden" });
-    await details.getByText("Ada Lovelace").first().waitFor();
+    await expect.poll(() => details.innerText()).toContain("Ada Lovelace");
   });
 
   it("[joy-01e] shows what a server wants to send to a model, and sends what a person answers", async () => {
@@ -212,7 +212,9 @@ describe.skipIf(missing !== undefined)("resources, prompts and questions in a br
     const { details } = await detail("/prompts?prompt=hostile__hostile");
     await details.getByRole("button", { name: "Run" }).click();
     await details.getByText("alert('message')").first().waitFor();
-    await resource("data:text/html,<script>alert(4)</script>");
+    const { details: empty } = await resource("data:text/html,<script>alert(4)</script>");
+    await empty.getByText("It is empty.").waitFor();
+    expect(opened.misdeeds.wrong).toEqual([]);
   });
 
   it("[oper-07c] asked nobody but the hub, and nothing went wrong unseen", () => {

@@ -24,7 +24,8 @@ export const resourceHandlers = handlersOf({
     const { session, signal, onProgress, clientInfo } = context;
     const uri = variables === undefined ? given : uriOf(given, variables);
     const client = asks ? questions.client(context, uri) : undefined;
-    return resultOrThrow(await hub.read({ session, uri, signal, onProgress, clientInfo, client }));
+    const result = resultOrThrow(await hub.read({ session, uri, signal, onProgress, clientInfo, client }));
+    return { ...result, contents: objectsIn(result.contents) };
   },
 
   listPrompts(input, { session }, { hub }) {
@@ -40,7 +41,9 @@ export const resourceHandlers = handlersOf({
   async getPrompt({ promptName: name, args, questions: asks }, context, { hub, questions }) {
     const { session, signal, onProgress, clientInfo } = context;
     const client = asks ? questions.client(context, name) : undefined;
-    return resultOrThrow(await hub.prompt({ session, name, arguments: args, signal, onProgress, clientInfo, client }));
+    const prompt = { session, name, arguments: args, signal, onProgress, clientInfo, client };
+    const result = resultOrThrow(await hub.prompt(prompt));
+    return { ...result, messages: objectsIn(result.messages) };
   },
 
   async completeArgument({ promptName, uri, argument: name, value, known }, { session, signal, clientInfo }, { hub }) {
@@ -89,6 +92,12 @@ export const resourceHandlers = handlersOf({
     return { questionId: input.questionId, action: input.action };
   },
 });
+
+/** Servers return what they like; the contract promises a list of objects. */
+function objectsIn<Item extends object>(list: readonly Item[] | undefined): Item[] {
+  const items: readonly Item[] = Array.isArray(list) ? list : [];
+  return items.filter((item) => isJsonObject(item));
+}
 
 function uriOf(template: string, variables: Readonly<Record<string, string | readonly string[]>>): string {
   const known = templateVariables(template);
