@@ -733,6 +733,15 @@ export const REQUIREMENTS = {
   "joy-04e":
     "Notices are repeated in the background and delay no call; their secrets are references, and no log has them.",
   "joy-04f": "Notices have the forms of Slack, Discord and ntfy.",
+  "joy-01a":
+    "Resources are read, templates filled in, prompts run and arguments completed over REST, the WebSocket and the client.",
+  "joy-01b": "A connection that follows a resource gets its updates, and no other does.",
+  "joy-01c":
+    "What a server asks in a call of REST or the WebSocket is answered by its caller and no one else: forms, addresses, requests to a model.",
+  "joy-01d":
+    "On the page resources are read and followed, templates filled in and prompts run, with suggestions and previews.",
+  "joy-01e":
+    "Forms, addresses and requests to a model that a server asks for in a call from the page are answered there.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-12a":

@@ -73,6 +73,8 @@ export const ResourceInfoSchema = z
     description: z.string().optional(),
     mimeType: z.string().optional(),
     template: z.boolean().describe("Whether `uri` is a template."),
+    variables: z.array(z.string()).optional().describe("Of a template: the names of its variables."),
+    followable: z.boolean().optional().describe("Whether its server reports changes of it."),
   })
   .meta({ id: "Resource" });
 

@@ -2,6 +2,7 @@
 import type { Approval, SessionInfo } from "./activity-schemas.ts";
 import type { ToolInfo } from "./catalog-schemas.ts";
 import type { InputOf, OperationName, OutputOf } from "./operations.ts";
+import type { Question } from "./question-schemas.ts";
 import type { ServerDetail } from "./server-schemas.ts";
 import type { SkillInfo, SkillManifestInfo } from "./skill-schemas.ts";
 
@@ -30,6 +31,17 @@ const FILES: OutputOf<"connectServer">["server"] = {
   era: "legacy",
   protocolVersion: "2025-11-25",
   warnings: [],
+};
+
+const QUESTION: Question = {
+  id: "6c3b1f0e-52f4-4a83-9a0e-6a1ad3a2c0a1",
+  kind: "form",
+  server: "everything",
+  session: "0b6f7c1e-8f52-4a39-9c67-1f1f6c2f3a55",
+  name: "everything__trigger-elicitation-request",
+  askedAt: "2026-11-16T08:12:40.005Z",
+  message: "What is your name?",
+  schema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
 };
 
 const DETAIL: ServerDetail = {
@@ -380,6 +392,29 @@ export const EXAMPLES: Examples = {
     output: {
       contents: [{ uri: "demo://resource/static/document/features.md", mimeType: "text/markdown", text: "# Features" }],
     },
+  },
+  getPrompt: {
+    input: { promptName: "everything__args-prompt", args: { city: "Bern" } },
+    output: {
+      messages: [{ role: "user", content: { type: "text", text: "What's weather in Bern?" } }],
+    },
+  },
+  completeArgument: {
+    input: { promptName: "everything__completable-prompt", argument: "department", value: "Eng" },
+    output: { values: ["Engineering"], total: 1, hasMore: false },
+  },
+  followResource: {
+    input: { uri: "demo://resource/static/document/features.md" },
+    output: { uri: "demo://resource/static/document/features.md" },
+  },
+  unfollowResource: {
+    input: { uri: "demo://resource/static/document/features.md" },
+    output: { uri: "demo://resource/static/document/features.md" },
+  },
+  listQuestions: { input: {}, output: { questions: [QUESTION] } },
+  answerQuestion: {
+    input: { questionId: QUESTION.id, action: "accept", content: { name: "Ada" } },
+    output: { questionId: QUESTION.id, action: "accept" },
   },
   listPrompts: {
     input: {},

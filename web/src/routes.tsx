@@ -67,6 +67,20 @@ const tools = createRoute({
   component: lazyRouteComponent(() => import("./views/tools/tools.tsx"), "ToolsView"),
 });
 
+const resources = createRoute({
+  getParentRoute: () => root,
+  path: "/resources",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "uri"]),
+  component: lazyRouteComponent(() => import("./views/resources/resources.tsx"), "ResourcesView"),
+});
+
+const prompts = createRoute({
+  getParentRoute: () => root,
+  path: "/prompts",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "prompt"]),
+  component: lazyRouteComponent(() => import("./views/prompts/prompts.tsx"), "PromptsView"),
+});
+
 const approvals = createRoute({
   getParentRoute: () => root,
   path: "/approvals",
@@ -117,7 +131,18 @@ const settings = createRoute({
 
 export function createPageRouter(me: Me) {
   return createRouter({
-    routeTree: root.addChildren([overview, servers, tools, approvals, skills, sessions, audit, settings]),
+    routeTree: root.addChildren([
+      overview,
+      servers,
+      tools,
+      resources,
+      prompts,
+      approvals,
+      skills,
+      sessions,
+      audit,
+      settings,
+    ]),
     context: { me },
     basepath: BASE === "" ? "/" : BASE,
     defaultPreload: "intent",

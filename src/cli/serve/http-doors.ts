@@ -202,6 +202,7 @@ function openOperatorDoors(
   const sessions = new CallerSessions(hub, systemClock, { holdsCalls: true });
   const sessionOf = (caller: Caller): Session => sessions.of(caller);
   const feed = new EventFeed(hub, redactor, { nodes: hub.internals.cluster });
+  operations.notify = (event, to) => feed.notify(event, to);
   const limits = (): SocketLimits => {
     const now = http();
     const perMinute = requestsPerMinute(now, hub.config.config.limits.callsPerMinute);

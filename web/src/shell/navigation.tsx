@@ -4,11 +4,22 @@ import { useState } from "react";
 import { IconButton } from "../components/button.tsx";
 import { Icon, type IconName } from "../components/icon.tsx";
 import { type Message, t } from "../messages/messages.ts";
+import { resources } from "../messages/resources.ts";
 import { shell } from "../messages/shell.ts";
 import { useOperation } from "../state/queries.ts";
 
 interface Place {
-  readonly to: "/" | "/servers" | "/tools" | "/approvals" | "/skills" | "/sessions" | "/audit" | "/settings";
+  readonly to:
+    | "/"
+    | "/servers"
+    | "/tools"
+    | "/resources"
+    | "/prompts"
+    | "/approvals"
+    | "/skills"
+    | "/sessions"
+    | "/audit"
+    | "/settings";
   readonly label: Message;
   readonly icon: IconName;
 }
@@ -18,6 +29,8 @@ const PLACES: readonly Place[] = [
   { to: "/servers", label: shell.servers, icon: "servers" },
   { to: "/tools", label: shell.tools, icon: "tools" },
   { to: "/approvals", label: shell.approvals, icon: "approvals" },
+  { to: "/resources", label: resources.resources, icon: "resources" },
+  { to: "/prompts", label: resources.prompts, icon: "prompts" },
   { to: "/skills", label: shell.skills, icon: "skills" },
   { to: "/sessions", label: shell.sessions, icon: "sessions" },
   { to: "/audit", label: shell.audit, icon: "audit" },

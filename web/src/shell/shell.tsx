@@ -11,6 +11,7 @@ import { useConnectionStatus } from "../state/live.ts";
 import { useAttention } from "./attention.ts";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { BottomNavigation, SideNavigation } from "./navigation.tsx";
+import { Questions } from "./questions.tsx";
 import { useTheme } from "./theme.ts";
 
 export function Shell({ me }: { readonly me: Me }) {
@@ -47,6 +48,7 @@ export function Shell({ me }: { readonly me: Me }) {
         </main>
       </div>
       <BottomNavigation />
+      <Questions />
     </div>
   );
 }

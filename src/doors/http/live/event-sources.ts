@@ -24,6 +24,8 @@ export interface Audience {
   readonly skill?: string;
   /** Also for the session that caused it. */
   readonly session?: string;
+  /** Only for the connection with this session. */
+  readonly only?: string;
 }
 
 /** Publishes an event, in order. */
