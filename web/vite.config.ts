@@ -23,7 +23,8 @@ function headingsOfDocs(): Plugin {
 
 export default defineConfig({
   root: here("."),
-  base: "/",
+  // The hub may be under a path; the page finds its parts from where it is.
+  base: "./",
   plugins: [react(), tailwindcss(), headingsOfDocs()],
   resolve: {
     alias: {

@@ -10,7 +10,7 @@ import { fileToWrite } from "../hub/clients/client-files.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Invocation } from "./command.ts";
 import { showDiff } from "./config-target.ts";
-import { maskConfig, type ReadScalars } from "./masked-diff.ts";
+import { maskConfig, type ReadScalars } from "../config/masked-diff.ts";
 
 export function findClient(named: string): AgentClient {
   const client = clientById(named);

@@ -1,30 +1,13 @@
 /** Reads a text for attacks on the model that is going to read it: words by the table of rules, signs by their structure. */
 import { isOneEditAway } from "../base/near-matches.ts";
 import { excerptOf } from "../base/visible-text.ts";
-import { type Finding, type FindingCode, type Severity } from "../model/finding.ts";
+import type { Finding, FindingCode, Place, Severity } from "../model/finding.ts";
 import { WordTable } from "./automaton.ts";
 import { type Encoded, encodedParts, respelled, type TurnedWords } from "./decode.ts";
 import { composed, normalise, type NormalText } from "./normalise.ts";
 import { type Rule, RULES, TYPO_WORDS } from "./rules.ts";
 import { findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
 import { CONCEPTS } from "./words.ts";
-
-/** Where a server put the text. */
-export const PLACES = [
-  "definition",
-  "instructions",
-  "result",
-  "error",
-  "resource",
-  "prompt",
-  "skill",
-  "progress",
-  "log",
-  "elicitation",
-  "sampling",
-] as const;
-
-export type Place = (typeof PLACES)[number];
 
 export const SENSITIVITIES = ["low", "normal", "high"] as const;
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { RULES } from "../../src/guard/rules.ts";
-import { passagesOf, type Place, scanText } from "../../src/guard/scan-text.ts";
+import { passagesOf, scanText } from "../../src/guard/scan-text.ts";
 import { CONCEPTS } from "../../src/guard/words.ts";
-import { FINDING_CODES, type FindingCode } from "../../src/model/finding.ts";
+import { FINDING_CODES, type FindingCode, type Place } from "../../src/model/finding.ts";
 
 const worst = (text: string): string => {
   const order = ["low", "medium", "high"];

@@ -7,6 +7,7 @@ import {
   Link,
 } from "@tanstack/react-router";
 import type { Me } from "../../src/contract/settings-schemas.ts";
+import { BASE } from "./base.ts";
 import { Empty, FailureBox } from "./components/states.tsx";
 import { t } from "./messages/messages.ts";
 import { shell } from "./messages/shell.ts";
@@ -62,8 +63,22 @@ const servers = createRoute({
 const tools = createRoute({
   getParentRoute: () => root,
   path: "/tools",
-  validateSearch: (search: Search) => texts(search, ["q", "server", "pin", "tool"]),
+  validateSearch: (search: Search) => texts(search, ["q", "server", "pin", "tool", "role"]),
   component: lazyRouteComponent(() => import("./views/tools/tools.tsx"), "ToolsView"),
+});
+
+const resources = createRoute({
+  getParentRoute: () => root,
+  path: "/resources",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "uri"]),
+  component: lazyRouteComponent(() => import("./views/resources/resources.tsx"), "ResourcesView"),
+});
+
+const prompts = createRoute({
+  getParentRoute: () => root,
+  path: "/prompts",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "prompt"]),
+  component: lazyRouteComponent(() => import("./views/prompts/prompts.tsx"), "PromptsView"),
 });
 
 const approvals = createRoute({
@@ -135,6 +150,8 @@ export function createPageRouter(me: Me) {
       overview,
       servers,
       tools,
+      resources,
+      prompts,
       approvals,
       skills,
       sessions,
@@ -144,6 +161,7 @@ export function createPageRouter(me: Me) {
       help,
     ]),
     context: { me },
+    basepath: BASE === "" ? "/" : BASE,
     defaultPreload: "intent",
     defaultErrorComponent: ({ error, reset }) => (
       <div className="p-4">

@@ -1,7 +1,7 @@
 /** Connects agent clients of this machine to this Toolcrib, and disconnects them. */
 import { rmdir } from "node:fs/promises";
 import { clientById } from "../../clients/clients.ts";
-import type { AgentClient, ClientEnvironment, ClientFile } from "../../clients/agent-client.ts";
+import { type AgentClient, type ClientEnvironment, type ClientFile, namedInEntry } from "../../clients/agent-client.ts";
 import { isInstalled, openClientFile } from "../../config/client-servers.ts";
 import { ChangeSet, recoverChanges } from "../../files/change-set/change-set.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
@@ -31,7 +31,7 @@ interface ChangedClient {
 export async function connectClient(options: ConnectOptions): Promise<ChangedClient> {
   const { place, home, configFile, warn } = options;
   const { client, file } = userFileOf(options);
-  const servers = { [ENTRY_ID]: gatewayCommand({ configFile, env: place.env }) };
+  const servers = { [ENTRY_ID]: gatewayCommand({ configFile, env: place.env, client: namedInEntry(client) }) };
   const { written } = await withChangeSet(home, { warn, note: warn }, (changes) =>
     writeClientServers({ client, file, servers, changes, home }),
   );

@@ -19,9 +19,9 @@ function indexOf(target: EventTarget): number | undefined {
 }
 
 export function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-  );
+  if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement) return !/^(?:checkbox|radio|button|submit)$/.test(target.type);
+  return target.isContentEditable || /^(?:TEXTAREA|SELECT)$/.test(target.tagName);
 }
 
 /** @param reveal Scrolls to a line that may not exist yet. */
@@ -42,7 +42,8 @@ export function useRoving(
       for (const control of controls) control.tabIndex = index === last ? 0 : -1;
       if (index !== wanted.current) continue;
       wanted.current = undefined;
-      const [first] = controls;
+      // A line may begin with a box to tick; the link is what opens it.
+      const first = line.querySelector<HTMLElement>("a[href]") ?? controls[0];
       first?.focus();
       // Beside an open entry the keys go through the entries themselves. Not while React draws, where a click is lost.
       if (frame.current?.querySelector("[aria-current]") !== null) queueMicrotask(() => first?.click());

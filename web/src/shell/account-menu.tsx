@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import type { Me } from "../../../src/contract/settings-schemas.ts";
 import { logout } from "../api.ts";
+import { BASE } from "../base.ts";
 import { Select } from "../components/fields.tsx";
 import { Icon, type IconName } from "../components/icon.tsx";
 import { toastError } from "../components/toast.tsx";
@@ -143,7 +144,7 @@ async function leave(): Promise<void> {
   try {
     await logout();
     // Nothing that was read as an operator stays in the page.
-    location.assign("/");
+    location.assign(`${BASE}/`);
   } catch (error) {
     toastError(error);
   }

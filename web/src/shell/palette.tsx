@@ -6,6 +6,8 @@ import { Icon, type IconName } from "../components/icon.tsx";
 import { PAGES } from "../docs.ts";
 import { type Message, t } from "../messages/messages.ts";
 import { palette } from "../messages/palette.ts";
+import { resources as resourceWords } from "../messages/resources.ts";
+import { rules } from "../messages/rules.ts";
 import { shell } from "../messages/shell.ts";
 import { useOperation } from "../state/queries.ts";
 import { bestMatches, type Match } from "./palette-entries.ts";
@@ -177,7 +179,8 @@ function Option({ id, entry, isActive, onPoint, onRun }: OptionProps) {
 const SETTINGS = [
   ["config", palette.config],
   ["policy", palette.policy],
-  ["tokens", palette.tokens],
+  ["roles", rules.roles],
+  ["tokens", rules.tokens],
   ["clients", palette.clients],
 ] as const;
 
@@ -254,17 +257,17 @@ function useGroups(typed: string, onShortcuts: () => void): readonly Group[] {
       })),
     },
     {
-      title: palette.resources,
-      entries: (resources.data?.resources ?? []).map(({ uri, name, serverId }) => ({
-        ...{ id: `resource ${uri}`, icon: "audit", text: name, more: uri },
-        run: () => void navigate({ to: "/servers", search: { server: serverId, tab: "resources" } }),
+      title: resourceWords.resources,
+      entries: (resources.data?.resources ?? []).map(({ uri, name }) => ({
+        ...{ id: `resource ${uri}`, icon: "resources", text: name, more: uri },
+        run: () => void navigate({ to: "/resources", search: { uri } }),
       })),
     },
     {
-      title: palette.prompts,
-      entries: (prompts.data?.prompts ?? []).map(({ name, description, serverId }) => ({
-        ...{ id: `prompt ${name}`, icon: "edit", text: name, more: description },
-        run: () => void navigate({ to: "/servers", search: { server: serverId, tab: "prompts" } }),
+      title: resourceWords.prompts,
+      entries: (prompts.data?.prompts ?? []).map(({ name, description }) => ({
+        ...{ id: `prompt ${name}`, icon: "prompts", text: name, more: description },
+        run: () => void navigate({ to: "/prompts", search: { prompt: name } }),
       })),
     },
     {

@@ -5,12 +5,15 @@ import type { Me } from "../../../src/contract/settings-schemas.ts";
 import { IconButton } from "../components/button.tsx";
 import { Icon } from "../components/icon.tsx";
 import { Skeleton } from "../components/states.tsx";
+import { BASE } from "../base.ts";
 import { t } from "../messages/messages.ts";
 import { palette } from "../messages/palette.ts";
 import { shell } from "../messages/shell.ts";
 import { AccountMenu } from "./account-menu.tsx";
+import { useAttention } from "./attention.ts";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { BottomNavigation, SideNavigation } from "./navigation.tsx";
+import { Questions } from "./questions.tsx";
 import { Key, PALETTE_KEYS, ShortcutsDialog, useShortcuts } from "./shortcuts.tsx";
 
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
@@ -19,6 +22,7 @@ const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Pal
 type Over = "palette" | "shortcuts" | undefined;
 
 export function Shell({ me }: { readonly me: Me }) {
+  useAttention();
   const [over, setOver] = useState<Over>();
   useShortcuts({
     onPalette: () => setOver((now) => (now === "palette" ? undefined : "palette")),
@@ -73,6 +77,7 @@ export function Shell({ me }: { readonly me: Me }) {
         </Suspense>
       )}
       <ShortcutsDialog open={over === "shortcuts"} onOpenChange={(open) => setOver(open ? "shortcuts" : undefined)} />
+      <Questions />
     </div>
   );
 }
@@ -80,7 +85,7 @@ export function Shell({ me }: { readonly me: Me }) {
 function Brand() {
   return (
     <div className="flex items-center gap-2 text-lg font-semibold md:px-2 md:pt-1">
-      <img src="/icon.svg" alt="" width="22" height="22" />
+      <img src={`${BASE}/icon.svg`} alt="" width="22" height="22" />
       Toolcrib
     </div>
   );

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
-import type { AgentClient, ClientEnvironment } from "../../../clients/agent-client.ts";
+import { type AgentClient, type ClientEnvironment, namedInEntry } from "../../../clients/agent-client.ts";
 import { type ConfigDocument, formatPath, renderDiagnostic } from "../../../config/config-document.ts";
 import { detectDialect, parseConfigText } from "../../../config/dialects.ts";
 import { localClientEnvironment, toolcribHome } from "../../../config/find-config.ts";
@@ -22,6 +22,7 @@ import type { Caller } from "../../../model/caller.ts";
 import type { Decision, Rule } from "../../../model/decision.ts";
 import { GUARD_PROFILES } from "../../../model/config.ts";
 import { ToolcribError } from "../../../model/errors.ts";
+import { listTokens } from "../../../hub/activity/token-uses.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { LoadedConfig } from "../../../model/loaded-config.ts";
 import type { Explanation } from "../../../policy/decide.ts";
@@ -54,6 +55,32 @@ const configHandlers = handlersOf({
       // Also those that only servers name.
       roles: [...new Set([...Object.keys(config.config.roles), ...config.servers.flatMap(({ roles = [] }) => roles)])],
     };
+  },
+});
+
+const changeHandlers = handlersOf({
+  async changeConfig({ changes, save, etag }, _context, { hub }) {
+    const config = await hub.internals.changes();
+    if (!save) return config.preview(changes);
+    if (etag !== undefined) return config.write(changes, etag);
+    throw new ToolcribError("invalid_arguments", "etag is missing.", {
+      hint: "Ask without `save` first, look at the diff, and send its `etag`.",
+    });
+  },
+
+  listRoles(_input, _context, { hub }) {
+    const { config, servers, project } = hub.config;
+    const names = new Set([...Object.keys(config.roles), ...servers.flatMap(({ roles = [] }) => roles)]);
+    const listed = [...names].map((role) => {
+      const { mcpServers: _own, ...settings } = Object.hasOwn(config.roles, role) ? (config.roles[role] ?? {}) : {};
+      const ofRole = servers.filter(({ roles }) => roles?.includes(role)).map(({ id }) => id);
+      return { role, settings, servers: ofRole, editable: project?.roles.includes(role) !== true };
+    });
+    return { roles: listed };
+  },
+
+  async listTokens(_input, _context, { hub }) {
+    return { tokens: await listTokens(hub.config, hub.internals.store) };
   },
 });
 
@@ -117,7 +144,7 @@ function placeInFile(document: ConfigDocument, path: readonly string[]): string 
 }
 
 /** The current file, which the hub reloads soon. Undefined if there is none, or it cannot be read. */
-async function readDocument({ file }: LoadedConfig): Promise<ConfigDocument | undefined> {
+export async function readDocument({ file }: LoadedConfig): Promise<ConfigDocument | undefined> {
   if (file === null) return undefined;
   try {
     const document = parseConfigText(file, await readFile(file, "utf8"));
@@ -215,8 +242,8 @@ function explained(
   };
 }
 
-/** Only for the explanation: nothing is opened. */
-function asRole(role: string, { scopes, owner }: Caller): Session {
+/** To see what a role sees: nothing is opened. */
+export function asRole(role: string, { scopes, owner }: Caller): Session {
   if (!scopes.has("admin")) throw missingScope("admin");
   return new Session({ door: "rest", role, owner });
 }
@@ -262,12 +289,15 @@ const clientHandlers = handlersOf({
     const clients = CLIENTS.map(async (client): Promise<ClientSnippet[]> => {
       const state = isHere ? await clientState(client, place) : { installed: false, connected: false };
       const shared = { place, editorFor, isHere, state };
-      const entry = client.write(CLIENT_ENTRY_ID, { url, transport: "http", headers });
+      const named = namedInEntry(client);
+      const address = named === undefined ? url : `${url}?client=${named}`;
+      const entry = client.write(CLIENT_ENTRY_ID, { url: address, transport: "http", headers });
       if (entry !== undefined) {
         return [snippetOf(client, entry, { ...shared, command: `${program} connect ${client.id} --url ${url}` })];
       }
       // Started on the hub's machine, by the user who runs the hub: of no use to other callers.
-      const local = isHere ? client.write(CLIENT_ENTRY_ID, gatewayCommand({ configFile, env })) : undefined;
+      const start = gatewayCommand({ configFile, env, client: named });
+      const local = isHere ? client.write(CLIENT_ENTRY_ID, start) : undefined;
       if (local === undefined) return [];
       const config = configFile === null ? "" : ` --config ${shellQuoted(configFile)}`;
       return [snippetOf(client, local, { ...shared, command: `${program} connect ${client.id}${config}` })];
@@ -335,4 +365,4 @@ function snippetOf(
   return { id: client.id, title: client.name, file: shown, snippet: text, command, ...state };
 }
 
-export const settingsHandlers = { ...configHandlers, ...policyHandlers, ...clientHandlers };
+export const settingsHandlers = { ...configHandlers, ...changeHandlers, ...policyHandlers, ...clientHandlers };

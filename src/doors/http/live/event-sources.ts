@@ -24,6 +24,8 @@ export interface Audience {
   readonly skill?: string;
   /** Also for the session that caused it. */
   readonly session?: string;
+  /** Only for the connection with this session. */
+  readonly only?: string;
 }
 
 /** Publishes an event, in order. */
@@ -233,10 +235,14 @@ export function publishCalls(hub: FeedHub, publish: Publish): (() => void)[] {
       const end = { decision, outcome, durationMs, resultBytes, findings: findings.map(({ code }) => code) };
       publish("call.finished", { ...callStart(record), ...end }, { session: record.session });
     }),
-    hub.on("suspicious", ({ server, tool, kinds, ...rest }) => {
+    hub.on("suspicious", ({ server, tool, kinds, places, ...rest }) => {
       const [name, mcpName] = [truncate(rest.name, MAX_NAME_LENGTH), truncate(tool, MAX_NAME_LENGTH)];
       const concern = { session: rest.session };
-      publish("guard.suspicious", { ...rest, name, serverId: server, mcpName, kinds: [...kinds] }, concern);
+      publish(
+        "guard.suspicious",
+        { ...rest, name, serverId: server, mcpName, kinds: [...kinds], places: [...places] },
+        concern,
+      );
     }),
   ];
 }

@@ -10,6 +10,7 @@ import { KeyValues } from "../../components/page.tsx";
 import { bytesText, millisecondsText } from "../../text.ts";
 import { CallContent } from "../traffic/call-content.tsx";
 import { doorWord } from "../sessions/session-words.ts";
+import { Passages } from "./passages.tsx";
 import { findingsOf, ruleText, titleOf, verdictOf, whoOf } from "./audit-words.ts";
 
 interface RecordProps {
@@ -33,6 +34,9 @@ export function RecordDetail({ entry, onClose }: RecordProps) {
         <IconButton label="Close the details" icon="close" onClick={onClose} />
       </div>
       <KeyValues rows={rowsOf(entry)} />
+      {entry.type === "call" && entry.callId !== undefined && findingsOf(entry).length > 0 && (
+        <Passages key={entry.callId} callId={entry.callId} />
+      )}
       {entry.type === "call" && <CallContent entry={entry} />}
       <section>
         <div className="mb-1 flex items-center justify-between gap-2">

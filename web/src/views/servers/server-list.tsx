@@ -6,6 +6,8 @@ import { Badge } from "../../components/badge.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { useRoving } from "../../components/roving.ts";
 import { StateDot } from "../../components/state-dot.tsx";
+import { t } from "../../messages/messages.ts";
+import { rules } from "../../messages/rules.ts";
 import { countText } from "../../text.ts";
 import { ConnectButton } from "./connect-button.tsx";
 import { originText, TRANSPORT_WORDS } from "./server-words.ts";
@@ -15,9 +17,11 @@ type ServerInfo = OutputOf<"listServers">["servers"][number];
 interface ServerListProps {
   readonly servers: readonly ServerInfo[];
   readonly chosen: string | undefined;
+  readonly selected: ReadonlySet<string>;
+  readonly onSelect: (id: string, isOn: boolean) => void;
 }
 
-export function ServerList({ servers, chosen }: ServerListProps) {
+export function ServerList({ servers, chosen, selected, onSelect }: ServerListProps) {
   const frame = useRef<HTMLUListElement>(null);
   const { onKeyDown, onFocus } = useRoving(frame, servers.length);
   return (
@@ -35,6 +39,8 @@ export function ServerList({ servers, chosen }: ServerListProps) {
           server={server}
           chosen={server.id === chosen}
           narrow={chosen !== undefined}
+          selected={selected.has(server.id)}
+          onSelect={(isOn) => onSelect(server.id, isOn)}
         />
       ))}
     </ul>
@@ -47,14 +53,24 @@ interface LineProps {
   readonly chosen: boolean;
   /** The details stand beside the list. */
   readonly narrow: boolean;
+  readonly selected: boolean;
+  readonly onSelect: (isOn: boolean) => void;
 }
 
-function ServerLine({ index, server, chosen, narrow }: LineProps) {
+function ServerLine({ index, server, chosen, narrow, selected, onSelect }: LineProps) {
   return (
     <li
       data-index={index}
       className={`relative flex flex-wrap items-center min-h-11 gap-x-4 gap-y-1 px-4 py-2 first:rounded-t-lg last:rounded-b-lg hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
     >
+      <input
+        type="checkbox"
+        aria-label={t(rules.selectServer, { server: server.name })}
+        checked={selected}
+        onChange={(event) => onSelect(event.target.checked)}
+        // Above the link that covers the line.
+        className="relative z-10 size-4 accent-accent"
+      />
       <div className={`flex text-sm ${narrow ? "" : "w-20 sm:w-26"}`}>
         <StateDot state={server.state} sleeping={server.sleeping} bare={narrow} />
       </div>

@@ -1,6 +1,7 @@
 /** Settings of this page and browser, the current login, and the logout. */
 import { useState } from "react";
 import { logout } from "../../api.ts";
+import { BASE } from "../../base.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Select } from "../../components/fields.tsx";
@@ -108,7 +109,7 @@ function LogoutButton() {
     try {
       await logout();
       // Nothing that was read as an operator stays in the page.
-      location.assign("/");
+      location.assign(`${BASE}/`);
     } catch (error) {
       setBusy(false);
       toastError(error);

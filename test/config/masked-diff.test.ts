@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { diffLines, maskConfig, maskValue } from "../../src/cli/masked-diff.ts";
+import { diffLines, maskConfig, maskValue } from "../../src/config/masked-diff.ts";
 import { editorFor } from "../../src/files/edit/editors.ts";
 import { jsonScalars } from "../../src/files/edit/json-edit.ts";
 import { tomlScalars } from "../../src/files/edit/toml-edit.ts";
