@@ -43,10 +43,10 @@ export function useRoving(
       if (index !== wanted.current) continue;
       wanted.current = undefined;
       // A line may begin with a box to tick; the link is what opens it.
-      const first = line.querySelector<HTMLElement>("a[href]") ?? controls[0];
-      first?.focus();
+      const link = line.querySelector<HTMLElement>("a[href]");
+      (link ?? controls[0])?.focus();
       // Beside an open entry the keys go through the entries themselves. Not while React draws, where a click is lost.
-      if (frame.current?.querySelector("[aria-current]") !== null) queueMicrotask(() => first?.click());
+      if (frame.current?.querySelector("[aria-current]") !== null) queueMicrotask(() => link?.click());
     }
   });
 
