@@ -629,6 +629,7 @@ export const REQUIREMENTS = {
   "detect-03c": "Without a thread large texts are read here, in slices, with the same findings.",
   "detect-03d": "A text that is filled with matches hides nothing; what there is no room for is suspicious.",
   "detect-03e": "Honest signs do not use up the room of hostile ones.",
+  "detect-03g": "An encoded text that lies over the border of two slices is decoded in both.",
   "detect-03f": "Suspicious texts that are too many to be looked at one by one are all reported.",
   "speed-08a": "Registering tools one by one costs in proportion to their number; each can be used at once.",
   "speed-08b": "One search index serves every view, and shows each only its own.",
