@@ -707,6 +707,10 @@ export const REQUIREMENTS = {
   "joy-04f": "Notices have the forms of Slack, Discord and ntfy.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
+  "joy-10a": "The page, the API and MCP work under a path of a reverse proxy, whether it takes the path off or not.",
+  "joy-10b": "Logins of the page outlive a restart of the hub until they expire; a logout ends them for good.",
+  "joy-10c": "Visits of the hub's own page are not listed as sessions.",
+  "joy-10d": "The main views work in Firefox.",
   "joy-14a":
     "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",
