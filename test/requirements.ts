@@ -753,6 +753,10 @@ export const REQUIREMENTS = {
     "At a terminal, `list`, `status` and `doctor` show each server as it answers and name those that are awaited.",
   "joy-13b": "Without a terminal, and with --json, nothing of that is written, and the order is that of the config.",
   "joy-13c": "Backup, restore, verify and fetched skills show how far they are, at a terminal only.",
+  "joy-10a": "The page, the API and MCP work under a path of a reverse proxy, whether it takes the path off or not.",
+  "joy-10b": "Logins of the page outlive a restart of the hub until they expire; a logout ends them for good.",
+  "joy-10c": "Visits of the hub's own page are not listed as sessions.",
+  "joy-10d": "The main views work in Firefox.",
   "joy-14a":
     "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",
