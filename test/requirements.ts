@@ -707,6 +707,8 @@ export const REQUIREMENTS = {
   "joy-03h": "Tools are listed with what the rules decide, denied ones included, with the rule and its line in the file.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
+  "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
+  "joy-09d": "A server with calls in progress is disconnected only after a question.",
   "joy-14a":
     "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",

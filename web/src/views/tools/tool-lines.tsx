@@ -32,7 +32,7 @@ export function ToolLines(props: ToolLinesProps) {
   const { tools, grouped, chosen, selected, onSelect, onServerRules, onEnd, none } = props;
   const lines = useMemo(() => (grouped ? linesOf(tools) : tools.map((tool) => ({ tool }))), [tools, grouped]);
   return (
-    <div className="overflow-hidden rounded-lg border border-line bg-panel">
+    <div className="@container overflow-hidden rounded-lg border border-line bg-panel">
       {tools.length === 0 ? (
         none
       ) : (
