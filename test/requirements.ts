@@ -704,7 +704,8 @@ export const REQUIREMENTS = {
   "joy-03e": "Servers of the config file are edited in place, one or several at once, with secrets masked in the diff.",
   "joy-03f": "Tokens are made once, stored as a digest, listed with their last use, and revoked.",
   "joy-03g": "`toolcrib policy` writes rules with the same diff.",
-  "joy-03h": "Tools are listed with what the rules decide, denied ones included, with the rule and its line in the file.",
+  "joy-03h":
+    "Tools are listed with what the rules decide, denied ones included, with the rule and its line in the file.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
