@@ -34,7 +34,7 @@ export const REST_ROUTES = [
   { operation: "updateServer", method: "PATCH", path: "/mcp/servers/{serverId}", from: "updates" },
   { operation: "removeServer", method: "DELETE", path: "/mcp/servers/{serverId}" },
   { operation: "connectServer", method: "POST", path: "/mcp/servers/{serverId}/connect" },
-  { operation: "disconnectServer", method: "POST", path: "/mcp/servers/{serverId}/disconnect", from: "query" },
+  { operation: "disconnectServer", method: "POST", path: "/mcp/servers/{serverId}/disconnect", from: "body" },
   { operation: "listTools", method: "GET", path: "/mcp/tools", from: "query" },
   { operation: "listTools", method: "GET", path: "/mcp/tools/{serverId}", from: "query" },
   { operation: "callTool", method: "POST", path: "/mcp/tools/{toolName}/call", from: "arguments" },

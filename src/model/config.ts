@@ -213,7 +213,14 @@ export const HttpSchema = z.strictObject({
     .string()
     .regex(/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/, "an http or https address without query")
     .optional()
-    .describe("Address at which clients reach it, behind a reverse proxy."),
+    .describe(
+      "Address at which clients reach it, behind a reverse proxy. It may have a path, such as `https://example.com/toolcrib`, which the proxy takes off; if it does not, set `basePath` too.",
+    ),
+  basePath: z
+    .string()
+    .regex(/^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/, "a path such as /toolcrib, without a slash at its end")
+    .optional()
+    .describe("The path before all others in requests, where the reverse proxy does not take it off."),
   allowedHosts: z
     .array(z.string().regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)$/, "a host name without port"))
     .prefault([])

@@ -43,6 +43,7 @@ const PLACES: readonly (readonly [name: string, path: string, content: string | 
   ["audit", "/audit", "memory__create_entities"],
   ["settings", "/settings", "callsPerMinute"],
   ["policy", "/settings?tab=policy&name=memory__delete_entities", "Denied"],
+  ["roles", "/settings?tab=roles", "reader"],
   ["tokens", "/settings?tab=tokens", "grace"],
   ["clients", "/settings?tab=clients", "By hand"],
   ["help", "/help?page=audit", "Audit"],

@@ -10,6 +10,17 @@ const READERS = { jsonc: jsonScalars, json5: jsonScalars, yaml: yamlScalars, tom
 const FORMATS = Object.keys(READERS) as (keyof typeof READERS)[];
 const M = "[redacted]";
 
+describe("[joy-03a] the diff of a file that is one long line", () => {
+  it("shows the part that differs", () => {
+    const entry = (deny: string): string =>
+      `{"a":"${"x y ".repeat(80)}","tools":{"deny":[${deny}]},"b":"${"z w ".repeat(80)}"}\n`;
+    const [removed = "", added = ""] = diffLines(entry('"c"'), entry('"c","d"'));
+    expect(removed).toMatch(/^- ….*"deny":\["c"\].*…$/);
+    expect(added).toMatch(/^\+ ….*"deny":\["c","d"\].*…$/);
+    expect(added.length).toBeLessThan(160);
+  });
+});
+
 describe("[skill-14d] [skill-15b] a value in a diff", () => {
   it.each([
     // Where it stands.

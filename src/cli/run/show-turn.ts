@@ -6,7 +6,7 @@ import { isJsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import { exitCodeOf } from "../command.ts";
 import type { Output } from "../output.ts";
-import { MarkdownLines } from "./markdown.ts";
+import { markdownRenderer } from "./markdown.ts";
 import { CommandTimeout, signalExitCode } from "../signals.ts";
 import { clip, firstLine } from "../table.ts";
 
@@ -111,14 +111,14 @@ class TurnText implements TurnView {
   #held: { readonly event: AgentEvent; readonly at: number }[] | undefined;
 
   /** Renders the text, where styles can be shown. */
-  #markdown: MarkdownLines | undefined;
+  #markdown: ((line: string) => string | undefined) | undefined;
   /** The line of that text which has not ended yet. */
   #line = "";
 
   constructor(out: Output, verbose: boolean) {
     this.#out = out;
     this.#verbose = verbose;
-    this.#markdown = out.isStyled ? new MarkdownLines(out) : undefined;
+    this.#markdown = out.isStyled ? markdownRenderer(out) : undefined;
   }
 
   show(event: AgentEvent): void {
@@ -193,7 +193,7 @@ class TurnText implements TurnView {
 
   #renderLine(line: string): void {
     this.#out.transient("");
-    const rendered = this.#markdown?.render(line);
+    const rendered = this.#markdown?.(line);
     if (rendered !== undefined) this.#out.line(rendered);
   }
 
@@ -238,7 +238,7 @@ class TurnText implements TurnView {
     }
     this.#makeRoom();
     // An answer may end inside a code block.
-    this.#markdown &&= new MarkdownLines(this.#out);
+    this.#markdown &&= markdownRenderer(this.#out);
     if (this.#verbose) this.#out.note(`tokens: ${usage.input} in, ${usage.output} out`);
   }
 }

@@ -30,7 +30,7 @@ import type { Hub } from "../../hub/hub.ts";
 import type { BridgeHello } from "../../model/bridge.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
@@ -135,6 +135,8 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
       record: options.record,
       ready: readyOf(hub),
       troubles: () => hubHealth(hub.internals),
+      logins: hub.internals.store?.settings,
+      keySecret: await callerKeySecret(hub, warn),
       node,
     });
   } catch (error) {
@@ -167,6 +169,18 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     },
     close,
   };
+}
+
+/** The same at every start, so that a login of the page with a token is that token's after a restart too. */
+async function callerKeySecret(hub: Hub, warn: (message: string) => void): Promise<Uint8Array | undefined> {
+  const settings = hub.internals.store?.settings;
+  if (settings === undefined || hub.internals.cluster !== undefined) return undefined;
+  try {
+    return Buffer.from(await settings.setOnce("http.callerKey", randomBytes(32).toString("hex")), "hex");
+  } catch (error) {
+    warn(`Logins of the page end with the hub: ${asToolcribError(error).message}`);
+    return undefined;
+  }
 }
 
 /** In a cluster a server that reconnects does not make the node unready: other replicas serve, and it may move. */

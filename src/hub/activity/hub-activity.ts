@@ -91,9 +91,11 @@ export class HubActivity {
     this.#living = store && new HubHeartbeats({ store, hub, clock, onProblem });
     this.#housekeeping = store && this.#living && new Housekeeping({ store, hubs: this.#living, clock, onProblem });
     this.#stops = [
-      events.on("session", ({ session, open }) =>
-        open ? this.#sessions.opened(session) : this.#sessions.closed(session),
-      ),
+      events.on("session", ({ session, open }) => {
+        if (session.unlisted === true) return;
+        if (open) this.#sessions.opened(session);
+        else this.#sessions.closed(session);
+      }),
       events.on("call", (record) => {
         const endedAt = Date.parse(record.time) + record.durationMs;
         this.#recent.add(record, endedAt);
@@ -218,7 +220,7 @@ export class HubActivity {
       servers,
       tools: hub.view(hub.session).tools.length,
       skills: hub.skills.list().length,
-      sessions: hub.internals.sessions().length,
+      sessions: hub.internals.sessions().filter(({ unlisted }) => unlisted !== true).length,
       pendingApprovals: this.#asked().length,
       minutes: this.#recent.minutes(clock.now()),
       denials: this.#recent.denials(),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Agent, AgentEvent, ToolCallEvent } from "../../../src/agent/agent-options.ts";
-import { MarkdownLines } from "../../../src/cli/run/markdown.ts";
+import { markdownRenderer } from "../../../src/cli/run/markdown.ts";
 import { runTurn, turnView } from "../../../src/cli/run/show-turn.ts";
 import { fakeStreams, outputTo } from "./fake-terminal.ts";
 
@@ -109,11 +109,11 @@ describe("[joy-14e] Markdown of an answer", () => {
   });
 
   it("takes time in proportion to its length, whatever marks it has", () => {
-    const markdown = new MarkdownLines({ paint: (_style, text) => text });
+    const render = markdownRenderer({ paint: (_style, text) => text });
     const cost = (mark: string, count: number): number => {
       const line = mark.repeat(count);
       const started = performance.now();
-      markdown.render(line);
+      render(line);
       return performance.now() - started;
     };
     for (const mark of ["`", "*", "**a", "[", "[a](", "__", "# ", "> ", "- ", " "]) {

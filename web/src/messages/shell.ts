@@ -58,10 +58,10 @@ export const shell = {
     ja: "Toolcrib にログイン",
   },
   loginEnded: {
-    en: "The hub was restarted, or your login expired. Log in again.",
-    de: "Der Hub wurde neu gestartet, oder die Anmeldung ist abgelaufen. Bitte neu anmelden.",
-    zh: "Hub 已重启，或登录已过期。请重新登录。",
-    ja: "ハブが再起動したか、ログインの期限が切れました。もう一度ログインしてください。",
+    en: "Your login expired or was ended. Log in again.",
+    de: "Die Anmeldung ist abgelaufen oder wurde beendet. Bitte neu anmelden.",
+    zh: "登录已过期或已结束。请重新登录。",
+    ja: "ログインの期限が切れたか、終了しました。もう一度ログインしてください。",
   },
   withLink: { en: "With a link", de: "Mit einem Link", zh: "使用链接", ja: "リンクを使う" },
   withLinkHow: {

@@ -281,7 +281,8 @@ export function publishApprovals(
 
 export function publishSessions(hub: FeedHub, publish: Publish): (() => void)[] {
   return [
-    hub.on("session", ({ session: { id, door }, open }) => {
+    hub.on("session", ({ session: { id, door, unlisted }, open }) => {
+      if (unlisted === true) return;
       publish(open ? "session.opened" : "session.closed", { id, door });
     }),
   ];

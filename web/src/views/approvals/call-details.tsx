@@ -45,7 +45,7 @@ export function Asker({ approval, links }: AskerProps) {
             t(approvals.rule),
             <span title={reason}>
               <code className="font-mono break-all">{entry}</code>{" "}
-              <span className="break-all text-soft">{facts.join(", ")}</span>
+              <span className="wrap-anywhere text-soft">{facts.join(", ")}</span>
             </span>,
           ],
           [

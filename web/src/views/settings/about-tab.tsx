@@ -67,12 +67,12 @@ export function AboutTab() {
         <h2 className="mb-2 font-semibold">For programs</h2>
         <ul className="flex flex-col gap-1">
           <li>
-            <a href="/api/docs" className="text-accent underline">
+            <a href={`${BASE}/api/docs`} className="text-accent underline">
               Documentation of the API
             </a>
           </li>
           <li>
-            <a href="/api/v1/openapi.json" className="text-accent underline">
+            <a href={`${BASE}/api/v1/openapi.json`} className="text-accent underline">
               OpenAPI document
             </a>
           </li>

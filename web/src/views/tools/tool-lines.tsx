@@ -32,7 +32,7 @@ export function ToolLines(props: ToolLinesProps) {
   const { tools, grouped, chosen, selected, onSelect, onServerRules, onEnd, none } = props;
   const lines = useMemo(() => (grouped ? linesOf(tools) : tools.map((tool) => ({ tool }))), [tools, grouped]);
   return (
-    <div className="overflow-hidden rounded-lg border border-line bg-panel">
+    <div className="@container overflow-hidden rounded-lg border border-line bg-panel">
       {tools.length === 0 ? (
         none
       ) : (
@@ -94,7 +94,7 @@ function ServerLine({ line: { server, tools }, selected, onSelect, onRules }: Se
   const names = tools.filter(({ quarantined }) => quarantined === undefined).map(({ name }) => name);
   const count = names.filter((name) => selected.has(name)).length;
   return (
-    <div className="flex h-9 items-center gap-2 border-b border-line bg-sunken px-3">
+    <div className="flex h-[36px] items-center gap-2 border-b border-line bg-sunken px-3">
       <input
         type="checkbox"
         aria-label={t(toolWords.selectAllOf, { server })}
@@ -134,7 +134,7 @@ function ToolLine({ tool, isChosen, isSelected, showsServer, onSelect }: ToolLin
   const rule = access?.rule ?? undefined;
   return (
     <div
-      className={`flex h-9 items-center gap-2 border-b border-line px-3 ${isChosen ? "bg-accent-wash" : isSelected ? "bg-hover" : "hover:bg-hover"}`}
+      className={`flex h-[36px] items-center gap-2 border-b border-line px-3 ${isChosen ? "bg-accent-wash" : isSelected ? "bg-hover" : "hover:bg-hover"}`}
     >
       <input
         type="checkbox"
@@ -166,7 +166,7 @@ function ToolLine({ tool, isChosen, isSelected, showsServer, onSelect }: ToolLin
           {access !== undefined && access.verdict !== "allow" && (
             <VerdictBadge verdict={access.verdict} title={rule === undefined ? t(rules.noRule) : ruleText(rule)} />
           )}
-          <span className="hidden w-22 justify-end @md:flex">
+          <span className="flex justify-end @md:w-24">
             <EffectBadge tool={tool} />
           </span>
         </span>
