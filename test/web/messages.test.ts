@@ -21,6 +21,7 @@ const MESSAGES = join(SOURCE, "messages");
 const MOVED = [
   "shell",
   "views/approvals",
+  "views/audit",
   "views/help",
   "views/prompts",
   "views/questions",
