@@ -7,7 +7,8 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 
 export default defineConfig({
   root: here("."),
-  base: "/",
+  // The hub may be under a path; the page finds its parts from where it is.
+  base: "./",
   plugins: [react(), tailwindcss()],
   resolve: {
     alias: {

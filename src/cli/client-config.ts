@@ -13,7 +13,7 @@ import { changesDir } from "../hub/install/install-files.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import type { Invocation } from "./command.ts";
 import { showDiff } from "./config-target.ts";
-import { maskConfig, type ReadScalars } from "./masked-diff.ts";
+import { maskConfig, type ReadScalars } from "../config/masked-diff.ts";
 import type { Output } from "./output.ts";
 
 export function findClient(named: string): AgentClient {

@@ -91,7 +91,19 @@ function unusedKeys(written: JsonObject): string[] {
 /** Others are reported as unknown keys already. */
 function isKnownKey(key: string): boolean {
   return [
-    ...["workspaceDir", "audit", "env", "http", "hub", "sessions", "store", "containers", "cluster", "views"],
+    ...[
+      "workspaceDir",
+      "audit",
+      "approvals",
+      "env",
+      "http",
+      "hub",
+      "sessions",
+      "store",
+      "containers",
+      "cluster",
+      "views",
+    ],
   ].includes(key);
 }
 

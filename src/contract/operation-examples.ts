@@ -2,6 +2,7 @@
 import type { Approval, SessionInfo } from "./activity-schemas.ts";
 import type { ToolInfo } from "./catalog-schemas.ts";
 import type { InputOf, OperationName, OutputOf } from "./operations.ts";
+import type { Question } from "./question-schemas.ts";
 import type { ServerDetail } from "./server-schemas.ts";
 import type { SkillInfo, SkillManifestInfo } from "./skill-schemas.ts";
 
@@ -30,6 +31,17 @@ const FILES: OutputOf<"connectServer">["server"] = {
   era: "legacy",
   protocolVersion: "2025-11-25",
   warnings: [],
+};
+
+const QUESTION: Question = {
+  id: "6c3b1f0e-52f4-4a83-9a0e-6a1ad3a2c0a1",
+  kind: "form",
+  server: "everything",
+  session: "0b6f7c1e-8f52-4a39-9c67-1f1f6c2f3a55",
+  name: "everything__trigger-elicitation-request",
+  askedAt: "2026-11-16T08:12:40.005Z",
+  message: "What is your name?",
+  schema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
 };
 
 const DETAIL: ServerDetail = {
@@ -229,6 +241,73 @@ export const EXAMPLES: Examples = {
       roles: ["reviewer"],
     },
   },
+  changeConfig: {
+    input: { changes: [{ kind: "rule", verdict: "deny", patterns: ["files__write_file"] }], save: false },
+    output: {
+      etag: "5f1c0a7be2d94b6f8a3e0d1c2b4a6978",
+      diffs: [
+        {
+          where: FILE,
+          lines: [
+            "  {",
+            '    "tools": {',
+            '-     "deny": ["git__push"]',
+            '+     "deny": ["git__push", "files__write_file"]',
+          ],
+        },
+      ],
+      effect: {
+        clients: [
+          {
+            session: "3a3b5f0e-6f1d-4c54-9d57-2f5a0c4c9f11",
+            client: "Cursor",
+            user: null,
+            role: null,
+            loses: ["files__write_file"],
+            gains: [],
+            asks: [],
+            frees: [],
+            counts: { loses: 1, gains: 0, asks: 0, frees: 0 },
+          },
+        ],
+        roles: [
+          {
+            role: null,
+            loses: ["files__write_file"],
+            gains: [],
+            asks: [],
+            frees: [],
+            counts: { loses: 1, gains: 0, asks: 0, frees: 0 },
+          },
+        ],
+      },
+      unmet: [],
+      notes: [],
+      saved: false,
+    },
+  },
+  listRoles: {
+    input: {},
+    output: {
+      roles: [{ role: "reviewer", settings: { tools: { ask: ["git__*"] } }, servers: ["git"], editable: true }],
+    },
+  },
+  listTokens: {
+    input: {},
+    output: {
+      tokens: [
+        {
+          name: "laptop",
+          user: "ada",
+          role: null,
+          scopes: ["read", "call"],
+          created: "2026-11-17",
+          stored: "digest",
+          lastUsed: "2026-11-17T18:30:00.000Z",
+        },
+      ],
+    },
+  },
   clientSnippets: {
     input: {},
     output: {
@@ -313,6 +392,29 @@ export const EXAMPLES: Examples = {
     output: {
       contents: [{ uri: "demo://resource/static/document/features.md", mimeType: "text/markdown", text: "# Features" }],
     },
+  },
+  getPrompt: {
+    input: { promptName: "everything__args-prompt", args: { city: "Bern" } },
+    output: {
+      messages: [{ role: "user", content: { type: "text", text: "What's weather in Bern?" } }],
+    },
+  },
+  completeArgument: {
+    input: { promptName: "everything__completable-prompt", argument: "department", value: "Eng" },
+    output: { values: ["Engineering"], total: 1, hasMore: false },
+  },
+  followResource: {
+    input: { uri: "demo://resource/static/document/features.md" },
+    output: { uri: "demo://resource/static/document/features.md" },
+  },
+  unfollowResource: {
+    input: { uri: "demo://resource/static/document/features.md" },
+    output: { uri: "demo://resource/static/document/features.md" },
+  },
+  listQuestions: { input: {}, output: { questions: [QUESTION] } },
+  answerQuestion: {
+    input: { questionId: QUESTION.id, action: "accept", content: { name: "Ada" } },
+    output: { questionId: QUESTION.id, action: "accept" },
   },
   listPrompts: {
     input: {},

@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { ErrorObject } from "../model/errors.ts";
 import { ApprovalSchema, SessionNoticeSchema } from "./activity-schemas.ts";
 import { ToolInfoSchema } from "./catalog-schemas.ts";
+import { QUESTION_ACTIONS, QuestionSchema } from "./question-schemas.ts";
 import type { InputOf, Operation, OperationName, OutputOf } from "./operations.ts";
 import { ServerInfoSchema } from "./server-schemas.ts";
 import { ImportedSkillSchema, SkillFailureSchema, SkillInfoSchema } from "./skill-schemas.ts";
@@ -297,6 +298,21 @@ export const EVENTS = {
     "read",
     "A session's own server changed its state; this connection opened the session.",
     z.object({ session: z.string(), server: ServerInfoSchema }),
+  ),
+  "resource.updated": event(
+    "read",
+    "A resource that a session of this connection follows has changed.",
+    z.object({ uri: z.string(), session: z.string() }),
+  ),
+  "question.asked": event(
+    "read",
+    "A server asks something in a call of this connection with `questions`: answer with `answerQuestion`.",
+    z.object({ question: QuestionSchema }),
+  ),
+  "question.closed": event(
+    "read",
+    "A question was answered, or its call ended.",
+    z.object({ id: z.string(), action: z.enum(QUESTION_ACTIONS).nullable() }),
   ),
   "extraTool.call": event(
     "read",

@@ -1,4 +1,5 @@
 /** The parts of a hub that doors and commands need and programs do not. */
+import { lateMs } from "../model/config.ts";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import type { Snapshot } from "../catalog/snapshot.ts";
 import type { Quarantined } from "../catalog/quarantine.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
+import type { Decision } from "../model/decision.ts";
 import type { Outcome, ToolcribError } from "../model/errors.ts";
 import type { LogMessage } from "../model/protocol.ts";
 import type { TaskRequest, Use } from "../model/source.ts";
@@ -29,6 +31,7 @@ import type { IdleClient } from "./hub-options.ts";
 import type { HubPins } from "./pins/hub-pins.ts";
 import type { Pins } from "./pins/pins.ts";
 import type { Reloader } from "./reload/reloader.ts";
+import type { ConfigChanges } from "./reload/config-changes.ts";
 import { watchConfig } from "./reload/watch-config.ts";
 import { offersAnything } from "../upstream/known-lists.ts";
 import type { ServerRegistry } from "./servers/server-registry.ts";
@@ -113,8 +116,11 @@ export class HubInternals {
     if (emptyMs <= ms || offersAnything(parts.catalog.snapshot())) return false;
     const { promise: some, resolve } = Promise.withResolvers<void>();
     const stop = events.on("catalog", () => resolve());
-    await endsWithin(Promise.race([all, some]), { ms: emptyMs - ms, signal, clock });
+    const isThere = await endsWithin(Promise.race([all, some]), { ms: emptyMs - ms, signal, clock });
     stop();
+    // Servers that start together are ready at about the same time.
+    if (isThere && !isDone)
+      await endsWithin(all, { ms: Math.min(ms, lateMs(this.#deps.current.config.config.limits)), signal, clock });
     return isDone;
   }
 
@@ -209,6 +215,18 @@ export class HubInternals {
     const { views, offered } = this.#wiring;
     const view = views.of(session);
     return { view, tools: offered.of(session, { apps: true }, view) };
+  }
+
+  /** Changes of the config by an operator. Loaded on demand: few hubs need it. */
+  async changes(): Promise<ConfigChanges> {
+    const { ConfigChanges } = await import("./reload/config-changes.ts");
+    return new ConfigChanges(this.#deps);
+  }
+
+  /** The decision about a tool before a call is made, also about one that the session does not see. */
+  access(session: Session, tool: ToolCapability): Decision & { readonly conditional: boolean } {
+    const { access } = this.#wiring.path;
+    return { ...access.decide(session, tool), conditional: access.isConditional(session, tool) };
   }
 
   /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */

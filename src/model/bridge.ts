@@ -14,6 +14,8 @@ export interface BridgeHello {
   readonly view?: string | undefined;
   /** Serves only this server. */
   readonly server?: string | undefined;
+  /** The id of the client that `connect` wrote its command for. */
+  readonly client?: string | undefined;
   /** Of the bridge. */
   readonly pid?: number | undefined;
   /** The program that started it, where the system says. */

@@ -122,7 +122,20 @@ const Origin = z
   .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/?#@*]+$/, "an origin such as https://app.example.com");
 
 const TokenSchema = z.strictObject({
-  token: Text.describe("The token. Use a reference such as `secret://env/TOOLCRIB_TOKEN`, not the text."),
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "letters, digits, . _ and -")
+    .optional()
+    .describe("By which it is listed and revoked."),
+  token: Text.optional().describe(
+    "The token. Use a reference such as `secret://env/TOOLCRIB_TOKEN`, not the text. Either this or `sha256`.",
+  ),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, "64 hexadecimal digits")
+    .optional()
+    .describe("The SHA-256 digest of a token that is written nowhere, as `toolcrib token add` makes it."),
+  created: Text.optional().describe("The day on which it was made, for people."),
   user: Text.optional().describe('The user that it belongs to; servers with `isolation: "user"` need it.'),
   role: Text.optional().describe("The role that it is bound to. It may choose any role if absent."),
   scopes: z
@@ -160,7 +173,10 @@ const ResourceServerSchema = z.strictObject({
 });
 
 const HttpAuthSchema = z.strictObject({
-  tokens: z.array(TokenSchema).min(1).optional().describe("Static bearer tokens."),
+  tokens: z
+    .array(TokenSchema)
+    .optional()
+    .describe("Static bearer tokens. An empty list admits no one but the user who runs the hub."),
   oauth: ResourceServerSchema.optional().describe("Accepts access tokens (JWT) of an OAuth authorization server."),
 });
 
@@ -172,7 +188,7 @@ const HttpLimitsSchema = z.strictObject({
     .default(16 * 1024)
     .describe("Maximum size of all headers of a request."),
   requestsPerMinute: Count.optional().describe(
-    "Requests per minute of one caller, or of one address if the caller is unknown; 60 times `limits.callsPerMinute` (100 if that is not set) if absent.",
+    "Requests per minute of one caller, or of one address if the caller is unknown; 60 times `limits.callsPerMinute` (100 if that is not set) if absent; without that and without `auth` there is no limit.",
   ),
   sessions: Count.default(5000).describe("Open sessions. Callers with `admin` get ten more."),
   sessionsPerToken: Count.optional().describe(
@@ -197,7 +213,14 @@ export const HttpSchema = z.strictObject({
     .string()
     .regex(/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/, "an http or https address without query")
     .optional()
-    .describe("Address at which clients reach it, behind a reverse proxy."),
+    .describe(
+      "Address at which clients reach it, behind a reverse proxy. It may have a path, such as `https://example.com/toolcrib`, which the proxy takes off; if it does not, set `basePath` too.",
+    ),
+  basePath: z
+    .string()
+    .regex(/^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/, "a path such as /toolcrib, without a slash at its end")
+    .optional()
+    .describe("The path before all others in requests, where the reverse proxy does not take it off."),
   allowedHosts: z
     .array(z.string().regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)$/, "a host name without port"))
     .prefault([])
@@ -297,6 +320,14 @@ const LimitsSchema = z.strictObject({
 });
 
 export type Limits = z.output<typeof LimitsSchema>;
+
+/**
+ * How long a session with an agent of Toolcrib's waits for further servers once one is there, in milliseconds. It is shorter than for
+ * clients, because a model cannot begin before, and is notified of those that come later.
+ */
+export function lateMs({ listWaitMs }: Limits): number {
+  return listWaitMs / 4;
+}
 
 const HubToolsSchema = ToolRulesSchema.extend({
   naming: z
@@ -554,6 +585,49 @@ const AuditSchema = z.strictObject({
     .describe("References to former keys, so that `toolcrib audit verify` can check older chains."),
 });
 
+const NoticeSchema = z
+  .strictObject({
+    type: z
+      .enum(["webhook", "slack", "discord", "ntfy"])
+      .describe("The form of the message. `webhook` is JSON, signed with `secret`."),
+    url: z
+      .string()
+      .regex(/^https?:\/\/.|\$\{|secret:\/\//, "an https address, or a reference to it")
+      .describe(
+        "Where it is sent: https, or http on this machine. Addresses of Slack and Discord are secrets themselves and are given by reference.",
+      ),
+    secret: KeyReference.optional().describe("The key that signs a `webhook`, by reference."),
+    token: KeyReference.optional().describe("A bearer token to send, by reference, such as that of ntfy."),
+    answers: z
+      .boolean()
+      .default(true)
+      .describe("Whether the notice has links that allow the call once or deny it; otherwise only one to the page."),
+    arguments: z
+      .boolean()
+      .default(false)
+      .describe("Whether the notice has the arguments, masked and shortened. The page behind its links shows them."),
+  })
+  .superRefine(({ type, url, secret, token }, context) => {
+    const add = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
+    if (type === "webhook" && secret === undefined) add("secret", "a webhook needs a secret that signs it");
+    if (type !== "webhook" && secret !== undefined) add("secret", "only a webhook is signed");
+    if (token !== undefined && type !== "ntfy" && type !== "webhook") add("token", `${type} takes no token`);
+    const isReference = /\$\{|secret:\/\//.test(url);
+    if ((type === "slack" || type === "discord") && !isReference)
+      add("url", "this address is a secret itself: write a reference such as secret://env/HOOK_URL");
+  });
+
+const ApprovalsSchema = z.strictObject({
+  notify: z
+    .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "letters, digits, . _ and -"), NoticeSchema)
+    .prefault({})
+    .describe(
+      "Who is notified of calls that wait for approval, by a name that the audit log shows for answers. Links lead to `http.publicUrl`.",
+    ),
+});
+
+export type NoticeSettings = z.output<typeof NoticeSchema>;
+
 const SecretsSchema = z.strictObject({
   exec: z
     .record(
@@ -634,6 +708,7 @@ export const ConfigSchema = z.strictObject({
     "How to handle untrusted content: a profile (`off`, `watch`, `balanced` or `strict`), or an object.",
   ),
   audit: AuditSchema.prefault({}).describe("The audit log."),
+  approvals: ApprovalsSchema.prefault({}).describe("Calls that wait for approval."),
   secrets: SecretsSchema.prefault({}).describe("How `secret://` references are resolved."),
   hub: HubSchema.prefault({}).describe("The hub that clients share in the background."),
   http: HttpSchema.prefault({}).describe("Address, tokens and limits of the HTTP endpoints."),

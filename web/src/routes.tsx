@@ -7,7 +7,10 @@ import {
   Link,
 } from "@tanstack/react-router";
 import type { Me } from "../../src/contract/settings-schemas.ts";
+import { BASE } from "./base.ts";
 import { Empty, FailureBox } from "./components/states.tsx";
+import { t } from "./messages/messages.ts";
+import { shell } from "./messages/shell.ts";
 import { Shell } from "./shell/shell.tsx";
 
 interface Context {
@@ -34,10 +37,10 @@ const root = createRootRouteWithContext<Context>()({
   },
   notFoundComponent: () => (
     <Empty
-      title="This page does not exist"
+      title={t(shell.notFound)}
       action={
         <Link to="/" className="text-accent underline">
-          Go to the overview
+          {t(shell.goToOverview)}
         </Link>
       }
     />
@@ -60,8 +63,22 @@ const servers = createRoute({
 const tools = createRoute({
   getParentRoute: () => root,
   path: "/tools",
-  validateSearch: (search: Search) => texts(search, ["q", "server", "pin", "tool"]),
+  validateSearch: (search: Search) => texts(search, ["q", "server", "pin", "tool", "role"]),
   component: lazyRouteComponent(() => import("./views/tools/tools.tsx"), "ToolsView"),
+});
+
+const resources = createRoute({
+  getParentRoute: () => root,
+  path: "/resources",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "uri"]),
+  component: lazyRouteComponent(() => import("./views/resources/resources.tsx"), "ResourcesView"),
+});
+
+const prompts = createRoute({
+  getParentRoute: () => root,
+  path: "/prompts",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "prompt"]),
+  component: lazyRouteComponent(() => import("./views/prompts/prompts.tsx"), "PromptsView"),
 });
 
 const approvals = createRoute({
@@ -114,8 +131,20 @@ const settings = createRoute({
 
 export function createPageRouter(me: Me) {
   return createRouter({
-    routeTree: root.addChildren([overview, servers, tools, approvals, skills, sessions, audit, settings]),
+    routeTree: root.addChildren([
+      overview,
+      servers,
+      tools,
+      resources,
+      prompts,
+      approvals,
+      skills,
+      sessions,
+      audit,
+      settings,
+    ]),
     context: { me },
+    basepath: BASE === "" ? "/" : BASE,
     defaultPreload: "intent",
     defaultErrorComponent: ({ error, reset }) => (
       <div className="p-4">

@@ -1,4 +1,5 @@
 /** The servers of a hub and what is known of them: connections, their definitions, and what sessions bring along. */
+import { lateMs } from "../../model/config.ts";
 import { join, resolve } from "node:path";
 import { Catalog } from "../../catalog/catalog.ts";
 import { VERSION } from "../../model/version.ts";
@@ -92,12 +93,12 @@ export async function buildServers(
     deps,
     settings() {
       const { config: settings, baseDir } = current.config;
-      const { sessionServers, sessionTools, listWaitMs } = settings.limits;
+      const { sessionServers, sessionTools } = settings.limits;
       return {
         ...settings.sessions,
         servers: sessionServers,
         tools: sessionTools,
-        listWaitMs,
+        lateMs: lateMs(settings.limits),
         serverDefaults: { config: settings, baseDir },
       };
     },

@@ -16,7 +16,7 @@ import type { Secrets } from "../../secrets/secrets.ts";
 import type { MountedParts } from "../../sessions/mounted-parts.ts";
 import type { SessionSources } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
-import { serverSkills, SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
+import { isSkillsSource, serverSkills, SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
 import type { AuditSink } from "../../telemetry/call-record.ts";
 import type { Tracing } from "../../telemetry/tracing.ts";
 import type { ToolRegistry } from "../../tools/tool-registry.ts";
@@ -145,13 +145,14 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
   const tagsOf = tagsBySource(config.servers);
   const isTrusted = trustedSources(config.servers, (id) => servers.get(id)?.spec);
   const shapes = new SessionShapes(config, catalog, parts.warn);
+  const replacedName = replacedToolNames(config);
   const access = new AccessControl({
     policy,
     actorOf: (session) => shapes.actorOf(session),
     classes: new ToolClasses(guard.classes),
     taint: guard.taint,
     tagsOf,
-    aliasOf: replacedToolNames(config),
+    aliasOf: (source, name) => (isSkillsSource(source) ? name : replacedName(source, name)),
     isOwnerOnly: ({ source, name }) => (sessionSources.get(source) ?? registry).isOwnerOnly(name),
     mounted: (source) => sessionSources.get(source),
     skillOf: ({ source, name }) => (source === SKILLS_SOURCE ? skills.skillOf(source, name)?.facts.name : undefined),

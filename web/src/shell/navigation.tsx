@@ -3,23 +3,38 @@ import { Dialog } from "radix-ui";
 import { useState } from "react";
 import { IconButton } from "../components/button.tsx";
 import { Icon, type IconName } from "../components/icon.tsx";
+import { type Message, t } from "../messages/messages.ts";
+import { resources } from "../messages/resources.ts";
+import { shell } from "../messages/shell.ts";
 import { useOperation } from "../state/queries.ts";
 
 interface Place {
-  readonly to: "/" | "/servers" | "/tools" | "/approvals" | "/skills" | "/sessions" | "/audit" | "/settings";
-  readonly label: string;
+  readonly to:
+    | "/"
+    | "/servers"
+    | "/tools"
+    | "/resources"
+    | "/prompts"
+    | "/approvals"
+    | "/skills"
+    | "/sessions"
+    | "/audit"
+    | "/settings";
+  readonly label: Message;
   readonly icon: IconName;
 }
 
 const PLACES: readonly Place[] = [
-  { to: "/", label: "Overview", icon: "overview" },
-  { to: "/servers", label: "Servers", icon: "servers" },
-  { to: "/tools", label: "Tools", icon: "tools" },
-  { to: "/approvals", label: "Approvals", icon: "approvals" },
-  { to: "/skills", label: "Skills", icon: "skills" },
-  { to: "/sessions", label: "Sessions", icon: "sessions" },
-  { to: "/audit", label: "Audit", icon: "audit" },
-  { to: "/settings", label: "Settings", icon: "settings" },
+  { to: "/", label: shell.overview, icon: "overview" },
+  { to: "/servers", label: shell.servers, icon: "servers" },
+  { to: "/tools", label: shell.tools, icon: "tools" },
+  { to: "/approvals", label: shell.approvals, icon: "approvals" },
+  { to: "/resources", label: resources.resources, icon: "resources" },
+  { to: "/prompts", label: resources.prompts, icon: "prompts" },
+  { to: "/skills", label: shell.skills, icon: "skills" },
+  { to: "/sessions", label: shell.sessions, icon: "sessions" },
+  { to: "/audit", label: shell.audit, icon: "audit" },
+  { to: "/settings", label: shell.settings, icon: "settings" },
 ];
 
 /** Within reach of a thumb; the rest is in the menu. */
@@ -34,7 +49,7 @@ function Count({ count }: { readonly count: number }) {
   return (
     <span className="rounded-full bg-warn px-1.5 text-xs leading-5 font-semibold text-panel">
       {count > 99 ? "99+" : count}
-      <span className="sr-only"> waiting</span>
+      <span className="sr-only"> {t(shell.waiting)}</span>
     </span>
   );
 }
@@ -55,7 +70,7 @@ function Entries({ onChoose }: { readonly onChoose?: () => void }) {
             onClick={() => onChoose?.()}
           >
             <Icon name={icon} />
-            <span className="flex-1">{label}</span>
+            <span className="flex-1">{t(label)}</span>
             {to === "/approvals" && <Count count={pending} />}
           </Link>
         </li>
@@ -66,7 +81,7 @@ function Entries({ onChoose }: { readonly onChoose?: () => void }) {
 
 export function SideNavigation() {
   return (
-    <nav aria-label="Views">
+    <nav aria-label={t(shell.views)}>
       <Entries />
     </nav>
   );
@@ -79,7 +94,7 @@ export function BottomNavigation() {
   const isBehind = PLACES.slice(ON_PHONE).some(({ to }) => to === path);
   return (
     <nav
-      aria-label="Views"
+      aria-label={t(shell.views)}
       className="fixed inset-x-0 bottom-0 z-30 flex border-t border-line bg-panel pb-[env(safe-area-inset-bottom)] md:hidden"
     >
       {PLACES.slice(0, ON_PHONE).map(({ to, label, icon }) => (
@@ -90,7 +105,7 @@ export function BottomNavigation() {
           className="relative flex min-h-13 min-w-0 flex-1 flex-col items-center justify-center gap-0.5 text-xs text-soft -outline-offset-2 aria-[current=page]:font-medium aria-[current=page]:text-accent"
         >
           <Icon name={icon} className="size-5" />
-          {label}
+          {t(label)}
           {to === "/approvals" && (
             <span className="absolute top-1 left-1/2 ml-1.5">
               <Count count={pending} />
@@ -103,7 +118,7 @@ export function BottomNavigation() {
           className={`flex min-h-13 min-w-0 flex-1 flex-col items-center justify-center gap-0.5 text-xs -outline-offset-2 ${isBehind ? "font-medium text-accent" : "text-soft"}`}
         >
           <Icon name="menu" className="size-5" />
-          More
+          {t(shell.more)}
         </Dialog.Trigger>
         <Dialog.Portal>
           <Dialog.Overlay className="fixed inset-0 z-40 bg-[rgb(8_14_12/55%)]" />
@@ -112,9 +127,9 @@ export function BottomNavigation() {
             className="fixed inset-x-0 bottom-0 z-50 rounded-t-xl border-t border-line bg-panel p-3 shadow-float"
           >
             <div className="mb-1 flex items-center justify-between">
-              <Dialog.Title className="px-2 font-semibold">Views</Dialog.Title>
+              <Dialog.Title className="px-2 font-semibold">{t(shell.views)}</Dialog.Title>
               <Dialog.Close asChild>
-                <IconButton label="Close" icon="close" />
+                <IconButton label={t(shell.close)} icon="close" />
               </Dialog.Close>
             </div>
             <Entries onChoose={() => setOpen(false)} />

@@ -4,12 +4,18 @@ import { Suspense } from "react";
 import type { Me } from "../../../src/contract/settings-schemas.ts";
 import { IconButton } from "../components/button.tsx";
 import { Skeleton } from "../components/states.tsx";
+import { BASE } from "../base.ts";
+import { t } from "../messages/messages.ts";
+import { shell } from "../messages/shell.ts";
 import { useConnectionStatus } from "../state/live.ts";
+import { useAttention } from "./attention.ts";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { BottomNavigation, SideNavigation } from "./navigation.tsx";
+import { Questions } from "./questions.tsx";
 import { useTheme } from "./theme.ts";
 
 export function Shell({ me }: { readonly me: Me }) {
+  useAttention();
   return (
     <div className="min-h-dvh md:grid md:grid-cols-[13rem_minmax(0,1fr)]">
       <a
@@ -21,7 +27,7 @@ export function Shell({ me }: { readonly me: Me }) {
           document.querySelector<HTMLElement>("#main")?.focus();
         }}
       >
-        Skip to the content
+        {t(shell.skipToContent)}
       </a>
       <header className="flex items-center gap-3 border-b border-line bg-panel px-3 py-2 md:sticky md:top-0 md:h-dvh md:flex-col md:items-stretch md:border-r md:border-b-0 md:p-3">
         <Brand />
@@ -42,6 +48,7 @@ export function Shell({ me }: { readonly me: Me }) {
         </main>
       </div>
       <BottomNavigation />
+      <Questions />
     </div>
   );
 }
@@ -49,7 +56,7 @@ export function Shell({ me }: { readonly me: Me }) {
 function Brand() {
   return (
     <div className="flex items-center gap-2 font-semibold md:px-2 md:pt-1 md:pb-3">
-      <img src="/icon.svg" alt="" width="22" height="22" />
+      <img src={`${BASE}/icon.svg`} alt="" width="22" height="22" />
       Toolcrib
     </div>
   );
@@ -57,11 +64,11 @@ function Brand() {
 
 function Who({ me }: { readonly me: Me }) {
   const status = useConnectionStatus();
-  const words = { open: "Live", connecting: "Connecting", lost: "Offline", closed: "Offline" }[status];
+  const words = { open: shell.live, connecting: shell.connecting, lost: shell.offline, closed: shell.offline }[status];
   return (
     <div className="min-w-0 text-xs leading-4 text-faint md:px-2">
       <div className="truncate">
-        {me.user ?? "Operator"}
+        {me.user ?? t(shell.operator)}
         <span className="hidden md:inline"> · {me.version}</span>
       </div>
       <div className="flex items-center gap-1.5">
@@ -69,7 +76,7 @@ function Who({ me }: { readonly me: Me }) {
           aria-hidden="true"
           className={`size-2 rounded-full ${status === "open" ? "bg-ok" : "border-2 border-warn"}`}
         />
-        {words}
+        {t(words)}
       </div>
     </div>
   );
@@ -79,7 +86,7 @@ function ThemeButton() {
   const [theme, toggle] = useTheme();
   return (
     <IconButton
-      label={theme === "dark" ? "Use the light theme" : "Use the dark theme"}
+      label={t(theme === "dark" ? shell.useLight : shell.useDark)}
       icon={theme === "dark" ? "sun" : "moon"}
       onClick={toggle}
     />

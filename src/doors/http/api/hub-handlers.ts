@@ -65,8 +65,15 @@ const serverHandlers = handlersOf({
     return { server: await hub.servers.connect(serverId) };
   },
 
-  async disconnectServer({ serverId }, { session }, { hub }) {
+  async disconnectServer({ serverId, ifIdle }, { session }, { hub }) {
     visibleServer(hub, session, serverId);
+    const calls = ifIdle ? (new Map(hub.internals.measures().underWay).get(serverId) ?? 0) : 0;
+    if (calls > 0) {
+      throw new ToolcribError("conflict", `The server "${serverId}" has ${calls} calls in progress.`, {
+        hint: "Disconnect it without `ifIdle` to end them.",
+        details: { calls },
+      });
+    }
     return { server: await hub.servers.disconnect(serverId) };
   },
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
-import type { AgentClient, ClientEnvironment } from "../../../clients/agent-client.ts";
+import { type AgentClient, type ClientEnvironment, namedInEntry } from "../../../clients/agent-client.ts";
 import { type ConfigDocument, formatPath, renderDiagnostic } from "../../../config/config-document.ts";
 import { detectDialect, parseConfigText } from "../../../config/dialects.ts";
 import { userHome } from "../../../config/find-config.ts";
@@ -19,6 +19,8 @@ import type { Hub } from "../../../hub/hub.ts";
 import type { Caller } from "../../../model/caller.ts";
 import type { Decision, Rule } from "../../../model/decision.ts";
 import { GUARD_PROFILES } from "../../../model/config.ts";
+import { ToolcribError } from "../../../model/errors.ts";
+import { listTokens } from "../../../hub/activity/token-uses.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { LoadedConfig } from "../../../model/loaded-config.ts";
 import type { Explanation } from "../../../policy/decide.ts";
@@ -45,6 +47,32 @@ const configHandlers = handlersOf({
       // Also those that only servers name.
       roles: [...new Set([...Object.keys(config.config.roles), ...config.servers.flatMap(({ roles = [] }) => roles)])],
     };
+  },
+});
+
+const changeHandlers = handlersOf({
+  async changeConfig({ changes, save, etag }, _context, { hub }) {
+    const config = await hub.internals.changes();
+    if (!save) return config.preview(changes);
+    if (etag !== undefined) return config.write(changes, etag);
+    throw new ToolcribError("invalid_arguments", "etag is missing.", {
+      hint: "Ask without `save` first, look at the diff, and send its `etag`.",
+    });
+  },
+
+  listRoles(_input, _context, { hub }) {
+    const { config, servers, project } = hub.config;
+    const names = new Set([...Object.keys(config.roles), ...servers.flatMap(({ roles = [] }) => roles)]);
+    const listed = [...names].map((role) => {
+      const { mcpServers: _own, ...settings } = Object.hasOwn(config.roles, role) ? (config.roles[role] ?? {}) : {};
+      const ofRole = servers.filter(({ roles }) => roles?.includes(role)).map(({ id }) => id);
+      return { role, settings, servers: ofRole, editable: project?.roles.includes(role) !== true };
+    });
+    return { roles: listed };
+  },
+
+  async listTokens(_input, _context, { hub }) {
+    return { tokens: await listTokens(hub.config, hub.internals.store) };
   },
 });
 
@@ -108,7 +136,7 @@ function placeInFile(document: ConfigDocument, path: readonly string[]): string 
 }
 
 /** The current file, which the hub reloads soon. Undefined if there is none, or it cannot be read. */
-async function readDocument({ file }: LoadedConfig): Promise<ConfigDocument | undefined> {
+export async function readDocument({ file }: LoadedConfig): Promise<ConfigDocument | undefined> {
   if (file === null) return undefined;
   try {
     const document = parseConfigText(file, await readFile(file, "utf8"));
@@ -206,8 +234,8 @@ function explained(
   };
 }
 
-/** Only for the explanation: nothing is opened. */
-function asRole(role: string, { scopes, owner }: Caller): Session {
+/** To see what a role sees: nothing is opened. */
+export function asRole(role: string, { scopes, owner }: Caller): Session {
   if (!scopes.has("admin")) throw missingScope("admin");
   return new Session({ door: "rest", role, owner });
 }
@@ -246,13 +274,16 @@ const clientHandlers = handlersOf({
     const headers = config.http.auth === undefined ? undefined : { Authorization: TOKEN_PLACEHOLDER };
     const place = { platform: process.platform, home: userHome(env), env, projectDir: process.cwd() };
     const clients = CLIENTS.flatMap((client): ClientSnippet[] => {
-      const entry = client.write(CLIENT_ENTRY_ID, { url, transport: "http", headers });
+      const named = namedInEntry(client);
+      const address = named === undefined ? url : `${url}?client=${named}`;
+      const entry = client.write(CLIENT_ENTRY_ID, { url: address, transport: "http", headers });
       if (entry !== undefined) {
         const command = `toolcrib connect ${client.id} --url ${url}`;
         return [snippetOf(client, entry, { place, command, editorFor, isHere: session.owner })];
       }
       // Started on the hub's machine, by the user who runs the hub: of no use to other callers.
-      const local = session.owner ? client.write(CLIENT_ENTRY_ID, gatewayCommand({ configFile, env })) : undefined;
+      const start = gatewayCommand({ configFile, env, client: named });
+      const local = session.owner ? client.write(CLIENT_ENTRY_ID, start) : undefined;
       if (local === undefined) return [];
       const command = `toolcrib connect ${client.id}`;
       return [snippetOf(client, local, { place, command, editorFor, isHere: true })];
@@ -281,4 +312,4 @@ function snippetOf(
   return { id: client.id, title: client.name, file: shown, snippet: text, command };
 }
 
-export const settingsHandlers = { ...configHandlers, ...policyHandlers, ...clientHandlers };
+export const settingsHandlers = { ...configHandlers, ...changeHandlers, ...policyHandlers, ...clientHandlers };

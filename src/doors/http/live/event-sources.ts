@@ -24,6 +24,8 @@ export interface Audience {
   readonly skill?: string;
   /** Also for the session that caused it. */
   readonly session?: string;
+  /** Only for the connection with this session. */
+  readonly only?: string;
 }
 
 /** Publishes an event, in order. */
@@ -278,7 +280,8 @@ export function publishApprovals(
 
 export function publishSessions(hub: FeedHub, publish: Publish): (() => void)[] {
   return [
-    hub.on("session", ({ session: { id, door }, open }) => {
+    hub.on("session", ({ session: { id, door, unlisted }, open }) => {
+      if (unlisted === true) return;
       publish(open ? "session.opened" : "session.closed", { id, door });
     }),
   ];

@@ -95,7 +95,7 @@ async function everything(hub: StagedHub): Promise<void> {
 }
 
 /** To one asker alone, or said to one receiver. */
-const NOT_TOLD = /\.list$|^events\.lost$|^extraTool\.|^session\.(notice|server)$/;
+const NOT_TOLD = /\.list$|^events\.lost$|^extraTool\.|^session\.(notice|server)$|^question\.|^resource\.updated$/;
 
 describe("the event feed", () => {
   it("[oper-05b] tells every event of the contract, with its fields", async () => {
