@@ -27,7 +27,7 @@ export function TimeChart({ summary, times, series, kind, format, group }: TimeC
   const plot = useRef<uPlot>(undefined);
   const [hovered, setHovered] = useState<number>();
   const [isZoomed, setZoomed] = useState(false);
-  const [theme] = useTheme();
+  const theme = useTheme();
   const shape = series.map(({ label, colour }) => `${label} ${colour}`).join("|");
   const data = useRef({ times, series, format });
   data.current = { times, series, format };

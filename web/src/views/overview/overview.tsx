@@ -17,6 +17,7 @@ import { useOperation } from "../../state/queries.ts";
 import { sessionText } from "../approvals/answer-words.ts";
 import { CallsChart, LatencyChart, RangeChoice } from "./call-charts.tsx";
 import { CallGroups, Problems, Slowest } from "./call-lists.tsx";
+import { FirstSteps } from "./first-steps.tsx";
 import { durationText, isRange, numberText, shareText } from "./series.ts";
 import { TokenCosts } from "./token-costs.tsx";
 
@@ -53,6 +54,7 @@ export function OverviewView() {
         />
       }
     >
+      <FirstSteps />
       <Loaded query={query} skeleton={<Skeleton lines={6} label={t(overview.loading)} />}>
         {(status) => (
           <>

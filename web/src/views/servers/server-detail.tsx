@@ -16,6 +16,7 @@ import { t } from "../../messages/messages.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
 import { ConnectButton } from "./connect-button.tsx";
 import { ConfigTab, HistoryTab } from "./detail-tabs.tsx";
+import { FileServerActions } from "./file-server.tsx";
 import { LogTab } from "./log-tab.tsx";
 import { PromptsTab, ResourcesTab, ToolsTab } from "./offer-tabs.tsx";
 import { PinsTab } from "./pins-tab.tsx";
@@ -126,6 +127,7 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
       </div>
       <div className="flex flex-wrap items-center gap-2">
         <ConnectButton server={server} />
+        {server.from === "file" && <FileServerActions server={server} onRemoved={onClose} />}
         {server.editable && (
           <>
             <Button size="sm" icon="edit" onClick={() => setOpen("edit")}>
@@ -148,7 +150,7 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
           </>
         )}
       </div>
-      {!server.editable && (
+      {!server.editable && server.from !== "file" && (
         <p className="text-sm text-soft">
           {FROM_WORDS[server.from]}: it is changed in{" "}
           <code className="font-mono break-all" title={server.origin.file}>
