@@ -59,7 +59,10 @@ export async function tryClient(client: InstalledClient): Promise<ClientReport> 
     await step("detect", () => scene.detect());
     if (await step("import", () => scene.import())) {
       if (await step("connect over stdio", () => scene.connect("--stdio"))) {
-        await step("list and call over stdio", () => scene.converse());
+        // Codex asks servers once and begins without those that are not there, as a hub that is just being started.
+        if (!(await step("list and call over stdio", () => scene.converse()))) {
+          await step("list and call over stdio, at the second run", () => scene.converse());
+        }
         await step("disconnect", () => scene.disconnect());
       }
       if (await step("connect over HTTP", () => scene.connectByUrl())) {
@@ -275,7 +278,7 @@ export function script(request: ModelRequest): Turn {
   if (echo === undefined) {
     // Grok names no tools at all.
     const mayBeThere = search === "search_tool" || (search !== undefined && isAwaited(request));
-    return mayBeThere ? lookUp("toolcrib echo") : text("Nothing to do.");
+    return mayBeThere ? lookUp(search === "search_tool" ? "toolcrib echo" : "+toolcrib echo") : text("Nothing to do.");
   }
   const args = { message: WORD };
   if (tools.some(({ name }) => name === echo)) return { calls: [{ name: echo, arguments: args }] };
