@@ -564,6 +564,7 @@ export const REQUIREMENTS = {
   "whole-34a": "A client of one server alone sees the server's own names; rules and records have the public ones.",
   "whole-37a":
     "Qwen Code, Kilo, Droid, Kimi, pi and Grok are detected, imported, connected and disconnected, with skills.",
+  "whole-38a": "The suite with real clients passes one that works, fails one that does not, and its model finds tools.",
   "whole-39a": "A caller of a node that died learns that the call may have run; nothing invites a retry.",
   "whole-40a": "A listener that closes serves connections that it has accepted, and what it has written is read.",
   "whole-40b": "A node that ends in order loses no call, also behind a balancer that does not ask whether it is ready.",
@@ -771,18 +772,20 @@ export const REQUIREMENTS = {
   "joy-10b": "Logins of the page outlive a restart of the hub until they expire; a logout ends them for good.",
   "joy-10c": "Visits of the hub's own page are not listed as sessions.",
   "joy-10d": "The main views work in Firefox.",
-  "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
   "joy-09d": "A server with calls in progress is disconnected only after a question.",
   "joy-14a":
     "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",
   "joy-18a": "nginx and systemd accept the files in deploy/.",
+  "joy-18b":
+    "Metrics count calls by tool and by client with a bounded number of names; the dashboard uses metrics and labels that exist.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-14d": "`add` starts the server once and says whether it works and what is next; --no-test leaves that out.",
   "joy-14e":
     "At a terminal with colours, the Markdown of an answer is rendered as it arrives; a pipe gets it as it is.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
   "joy-17b": "README.md is at most 8 kB, and docs/README.md leads to every page.",
+  "joy-15b": "`toolcrib generate` writes a typed client that compiles under strict settings and calls a real hub.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
   "whole-23a":
     "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",

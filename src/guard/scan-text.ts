@@ -60,7 +60,7 @@ const HIDDEN_RULE = "hidden-markup";
 const MIN_LECTURE_TOPICS = 5;
 /** So many weak rules of one kind are company enough. */
 const MIN_WEAK_RULES = 3;
-const COMPANY_SHARE = 0.5;
+const COMPANY_SHARE = 0.53;
 const REPEAT_SHARE = 0.25;
 /** Encodings are unpacked twice at most. */
 const MAX_DEPTH = 2;
