@@ -767,7 +767,7 @@ export const REQUIREMENTS = {
     "Lists and their details are used by arrow keys, j, k, Enter and Escape; a list is one stop for Tab, and ? shows all keys.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
-  "joy-09c": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
+  "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
   "joy-11b":
