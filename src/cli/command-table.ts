@@ -56,6 +56,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       { flags: "--server <id>", summary: "serve only this server" },
       { flags: "--view <name>", summary: "serve only this view" },
+      { flags: "--client <id>", summary: "use tool names that suit this client; connect adds it where needed" },
       role,
       ...atHub,
       ...logOptions,
@@ -200,8 +201,10 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--transport <kind>", summary: "stdio, http or sse (default: inferred)" },
       { flags: "--cwd <dir>", summary: "working directory of the command" },
       { flags: "--disabled", summary: "add the server without connecting to it" },
+      { flags: "--no-test", summary: "do not start the server to see whether it works" },
       force("replace an existing server with the same id"),
       dryRun,
+      timeout,
     ],
     examples: [
       "toolcrib add files -- npx -y @modelcontextprotocol/server-filesystem .",
@@ -273,6 +276,22 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/test.ts")).run,
   },
   {
+    name: "generate",
+    group: "Use tools",
+    summary: "write a typed TypeScript client for tools",
+    arguments: [
+      { syntax: "[tools...]", summary: "names of tools, or globs such as 'files__*' (default: all)", names: "tool" },
+    ],
+    options: [
+      { flags: "--out <file>", summary: "write to this file (default: stdout)" },
+      force("overwrite a file that was not made by this command"),
+      role,
+      timeout,
+    ],
+    examples: ["toolcrib generate 'files__*' --out src/tools.ts"],
+    load: async () => (await import("./commands/generate.ts")).run,
+  },
+  {
     name: "auth",
     group: "Servers",
     summary: "log in to and out of remote servers, and show the state of each login",
@@ -342,6 +361,20 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [{ flags: "--shared", summary: "add: accept a file or folder that other users can change" }],
     examples: ["toolcrib trust", "toolcrib trust ~/work/app/toolcrib.json", "toolcrib trust list"],
     load: async () => (await import("./commands/trust.ts")).run,
+  },
+  {
+    name: "setup",
+    group: "Clients",
+    summary: "find the agent clients on this machine, import their servers and connect them; or undo that",
+    arguments: [],
+    options: [
+      { flags: "--yes", summary: "do it without asking" },
+      { flags: "--undo", summary: "remove what setup added to the config and to clients" },
+      force("with --undo: also remove what was edited since"),
+      { flags: "--dry-run", summary: "show what would change without changing it" },
+    ],
+    examples: ["toolcrib setup", "toolcrib setup --yes", "toolcrib setup --undo"],
+    load: async () => (await import("./commands/setup.ts")).run,
   },
   {
     name: "import",

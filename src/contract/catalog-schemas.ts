@@ -73,6 +73,8 @@ export const ResourceInfoSchema = z
     description: z.string().optional(),
     mimeType: z.string().optional(),
     template: z.boolean().describe("Whether `uri` is a template."),
+    variables: z.array(z.string()).optional().describe("Of a template: the names of its variables."),
+    followable: z.boolean().optional().describe("Whether its server reports changes of it."),
   })
   .meta({ id: "Resource" });
 
@@ -124,6 +126,27 @@ export const PinSchema = z
   })
   .meta({ id: "Pin" });
 
+const TextParts = z
+  .array(z.object({ text: z.string(), changed: z.boolean() }))
+  .nullable()
+  .describe("The text in its order; null if there is none on this side.");
+
+export const DefinitionChangeSchema = z
+  .object({
+    state: z.enum(["changed", "new"]).describe("`new`: it came after the server was pinned."),
+    pinnedAt: z.string().nullable(),
+    changes: z.array(
+      z.object({
+        place: z.string().describe('Such as `description` or `parameter "path"`.'),
+        before: TextParts,
+        after: TextParts,
+      }),
+    ),
+    more: z.int().describe("Changes that are left out."),
+  })
+  .meta({ id: "DefinitionChange" });
+
+export type DefinitionChange = z.output<typeof DefinitionChangeSchema>;
 export type ToolInfo = z.output<typeof ToolInfoSchema>;
 export type ResourceInfo = z.output<typeof ResourceInfoSchema>;
 export type PromptInfo = z.output<typeof PromptInfoSchema>;

@@ -41,7 +41,13 @@ export const REST_ROUTES = [
   { operation: "overrideTool", method: "POST", path: "/mcp/overrides", from: "body" },
   { operation: "listResources", method: "GET", path: "/mcp/resources", from: "query" },
   { operation: "readResource", method: "POST", path: "/mcp/resources/read", from: "body" },
+  { operation: "followResource", method: "POST", path: "/mcp/resources/follow", from: "body" },
+  { operation: "unfollowResource", method: "POST", path: "/mcp/resources/unfollow", from: "body" },
   { operation: "listPrompts", method: "GET", path: "/mcp/prompts", from: "query" },
+  { operation: "getPrompt", method: "POST", path: "/mcp/prompts/{promptName}/get", from: "body" },
+  { operation: "completeArgument", method: "POST", path: "/mcp/complete", from: "body" },
+  { operation: "listQuestions", method: "GET", path: "/questions" },
+  { operation: "answerQuestion", method: "POST", path: "/questions/{questionId}", from: "body" },
   { operation: "listSkills", method: "GET", path: "/skills", from: "query" },
   { operation: "skillPlaces", method: "GET", path: "/skills/places" },
   { operation: "scanSkills", method: "POST", path: "/skills/scan", from: "body" },
@@ -67,18 +73,31 @@ export const REST_ROUTES = [
   { operation: "listRoles", method: "GET", path: "/roles" },
   { operation: "listTokens", method: "GET", path: "/tokens" },
   { operation: "clientSnippets", method: "GET", path: "/clients" },
+  { operation: "connectClient", method: "POST", path: "/clients/{clientId}/connect" },
+  { operation: "disconnectClient", method: "POST", path: "/clients/{clientId}/disconnect" },
   { operation: "listAudit", method: "GET", path: "/audit", from: "query" },
+  { operation: "getRecording", method: "GET", path: "/audit/recording" },
+  { operation: "setRecording", method: "POST", path: "/audit/recording", from: "body" },
+  { operation: "listPassages", method: "GET", path: "/audit/{callId}/passages" },
   { operation: "verifyAudit", method: "GET", path: "/audit/verify" },
 ] as const satisfies readonly RestRoute[];
+
+/** The page that asks whether to use a link of a notice. What it is about is after the `#`. */
+export const ANSWER_PAGE_PATH = "/answer";
 
 /** Addresses of the page's views. The hub answers each with the same document; what is below them as well. */
 export const PAGE_PATHS = [
   "/",
   "/servers",
   "/tools",
+  "/traffic",
+  "/resources",
+  "/prompts",
   "/skills",
   "/approvals",
   "/sessions",
   "/audit",
   "/settings",
+  "/help",
+  ANSWER_PAGE_PATH,
 ] as const;

@@ -32,9 +32,11 @@ export interface HttpAccessOptions {
 
 const REQUESTS_PER_CALL = 60;
 
-/** Of one caller. */
-export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number | undefined): number {
-  return limits.requestsPerMinute ?? (callsPerMinute ?? DEFAULT_CALLS_PER_MINUTE) * REQUESTS_PER_CALL;
+/** Of one caller. Without `auth` everyone here is the owner, whose calls are not limited either unless the config says so. */
+export function requestsPerMinute({ limits, auth }: HttpConfig, callsPerMinute: number | undefined): number {
+  if (limits.requestsPerMinute !== undefined) return limits.requestsPerMinute;
+  if (callsPerMinute === undefined && auth === undefined) return Infinity;
+  return (callsPerMinute ?? DEFAULT_CALLS_PER_MINUTE) * REQUESTS_PER_CALL;
 }
 
 /** The refusal of a caller who has used up its requests, with the limit that the config sets. */

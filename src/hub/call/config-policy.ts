@@ -104,11 +104,15 @@ export function replacedToolNames({
   config,
   servers,
 }: LoadedConfig): (source: string, originName: string) => string | undefined {
+  const prefixOf = ({ replaces, toolPrefix }: ServerSpec): string | undefined => {
+    const replaced = servers.find(({ id }) => id === replaces);
+    return replaced === undefined ? toolPrefix : replaced.toolPrefix;
+  };
   const patterns = new Map(
     servers.flatMap((spec) =>
       spec.replaces === undefined
         ? []
-        : [[spec.id, new NamePattern(config.tools.naming, spec.replaces, spec.toolPrefix)] as const],
+        : [[spec.id, new NamePattern(config.tools.naming, spec.replaces, prefixOf(spec))] as const],
     ),
   );
   return (source, originName) => {

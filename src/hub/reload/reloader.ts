@@ -205,6 +205,7 @@ export class Reloader {
     const { approvals, catalog, servers, limits } = parts;
     // All that can fail comes first.
     const newPlugins = await this.#loadPlugins(config);
+    await parts.detectors.prepare(config);
     await parts.definitions.prepare(config);
     await servers.prepare(config.servers);
     if (this.#closed) for (const plugin of newPlugins) plugin.unregister();
@@ -270,6 +271,7 @@ export class Reloader {
 }
 
 const LIVE = [
+  "approvals",
   "plugins",
   "tools",
   "limits",

@@ -166,7 +166,11 @@ function OneOfPart(props: KindProps<"one-of">) {
           options={[
             ["-1", t(toolWords.notGiven)],
             ...field.values.map(
-              (each, index) => [String(index), typeof each === "string" ? each : JSON.stringify(each)] as const,
+              (each, index) =>
+                [
+                  String(index),
+                  field.names?.[index] ?? (typeof each === "string" ? each : JSON.stringify(each)),
+                ] as const,
             ),
           ]}
           onChange={(index) => onChange(field.values[Number(index)])}

@@ -29,7 +29,7 @@ export function useToolRun(toolName: string) {
     try {
       const result = await runLive(
         "callTool",
-        { toolName, args },
+        { toolName, args, questions: true },
         {
           signal: controller.signal,
           onProgress: (progress) => setRun((now) => (now.state === "running" ? { ...now, progress } : now)),
