@@ -714,6 +714,9 @@ export const REQUIREMENTS = {
   "joy-14e": "At a terminal with colours, the Markdown of an answer is rendered as it arrives; a pipe gets it as it is.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
   "joy-15b": "`toolcrib generate` writes a typed client that compiles under strict settings and calls a real hub.",
+  "joy-16a":
+    "Every JavaScript and TypeScript example in the documents compiles under strict with nodenext and bundler resolution.",
+  "joy-16b": "The package loads in CommonJS, and in Bun and Deno where they are installed.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
   "whole-23a":
     "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",
