@@ -56,6 +56,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       { flags: "--server <id>", summary: "serve only this server" },
       { flags: "--view <name>", summary: "serve only this view" },
+      { flags: "--client <id>", summary: "use tool names that suit this client; connect adds it where needed" },
       role,
       ...atHub,
       ...logOptions,
@@ -489,16 +490,21 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "policy",
     group: "Guard",
-    summary: "explain what policy decides and by which rule, check expected decisions, or replay the audit log",
+    summary: "allow, ask or deny tools, explain what is decided and why, check decisions, or replay the audit log",
     arguments: [
-      { syntax: "<action>", summary: "explain, test or replay" },
       {
-        syntax: "[operand]",
-        summary: "for explain, name of a tool or prompt, or URI of a resource; for test, a file of cases",
+        syntax: "<action>",
+        summary: "allow, ask, deny or reset tools; explain, test or replay",
+        values: ["allow", "ask", "deny", "reset", "explain", "test", "replay"],
+      },
+      {
+        syntax: "[operands...]",
+        summary: "tools or patterns; for explain, a name or URI; for test, a file of cases",
         names: "tool",
       },
     ],
     options: [
+      dryRun,
       { flags: "--args <json>", summary: "for explain: the arguments of the call" },
       { flags: "--since <time>", summary: "for replay: from this time on, such as 7d (default)" },
       role,
@@ -506,6 +512,8 @@ export const COMMANDS: readonly CommandEntry[] = [
       ...atHub,
     ],
     examples: [
+      "toolcrib policy deny files__write_file --dry-run",
+      "toolcrib policy ask 'git__*' --role reviewer",
       "toolcrib policy explain files__write_file --role reviewer",
       `toolcrib policy explain git__push --args '{"branch":"main"}'`,
       "toolcrib policy test policy-cases.json",
@@ -513,6 +521,25 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     atHub: "admin",
     load: async () => (await import("./commands/policy.ts")).run,
+  },
+  {
+    name: "token",
+    group: "Guard",
+    summary: "make, list and revoke tokens for clients of the HTTP endpoints",
+    arguments: [
+      { syntax: "<action>", summary: "add, list or revoke", values: ["add", "list", "revoke"] },
+      { syntax: "[name]", summary: "name of the token" },
+    ],
+    options: [
+      { flags: "--user <user>", summary: "for add: the user that it belongs to" },
+      { flags: "--role <name>", summary: "for add: the role that it is bound to" },
+      { flags: "--scopes <list>", summary: "for add: read, call, approve, admin (default: read,call)" },
+      dryRun,
+      ...atHub,
+    ],
+    examples: ["toolcrib token add laptop --user ada", "toolcrib token revoke laptop"],
+    atHub: "admin",
+    load: async () => (await import("./commands/token.ts")).run,
   },
   {
     name: "guard",

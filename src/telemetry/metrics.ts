@@ -49,14 +49,25 @@ const MAX_CLIENT_LABELS = 30;
 /** Of all servers together; further tools of a server share one label. */
 export const MAX_TOOL_LABELS = 500;
 
+interface ScoreCounters {
+  /** One for each bound and one for all above; not cumulative. */
+  readonly counts: Float64Array;
+  sum: number;
+  count: number;
+}
+
+const SCORE_BOUNDS = [3, 4, 5, 6, 7, 8, 9] as const;
+
 export class HubMetrics {
   readonly #hub: MeasuredHub;
   readonly #version: string;
   /** By the label `server`, as are the restarts. */
   readonly #servers = new Map<string, ServerCounters>();
   readonly #restarts = new Map<string, number>();
-  /** By severity, then code. */
-  readonly #findings = new Map<string, Map<string, number>>();
+  /** By code, severity and place, joined by spaces. */
+  readonly #findings = new Map<string, number>();
+  /** By place. */
+  readonly #scores = new Map<string, ScoreCounters>();
   readonly #labels = new Set<string>();
   #toolLabels = 0;
   /** Calls by the name of the program. */
@@ -113,10 +124,15 @@ export class HubMetrics {
     const bound = DURATION_BOUNDS.findIndex((seconds) => durationMs / 1000 <= seconds);
     const bucket = bound === -1 ? DURATION_BOUNDS.length : bound;
     counters.durations[bucket] = (counters.durations[bucket] ?? 0) + 1;
-    for (const { code, severity } of findings) {
-      const codes = this.#findings.get(severity) ?? new Map<string, number>();
-      this.#findings.set(severity, codes);
-      increment(codes, code);
+    for (const { code, severity, place = "unknown", score = 0 } of findings) {
+      increment(this.#findings, `${code} ${severity} ${place}`);
+      const scores = this.#scores.get(place) ?? { counts: new Float64Array(SCORE_BOUNDS.length + 1), sum: 0, count: 0 };
+      this.#scores.set(place, scores);
+      const at = SCORE_BOUNDS.findIndex((bound) => score <= bound);
+      const bucketOfScore = at === -1 ? SCORE_BOUNDS.length : at;
+      scores.counts[bucketOfScore] = (scores.counts[bucketOfScore] ?? 0) + 1;
+      scores.sum += score;
+      scores.count += 1;
     }
   }
 
@@ -228,11 +244,13 @@ export class HubMetrics {
     counter("toolcrib_result_bytes_total", "Bytes of results.", ["server"], () =>
       ofServers(({ resultBytes }) => resultBytes),
     );
-    counter("toolcrib_findings_total", "Findings of the guard in results.", ["code", "severity"], () =>
-      [...this.#findings].flatMap(([severity, codes]) =>
-        Array.from(codes, ([code, value]) => [{ code, severity }, value] as const),
-      ),
+    counter("toolcrib_findings_total", "Findings of the guard in results.", ["code", "severity", "place"], () =>
+      Array.from(this.#findings, ([key, value]) => {
+        const [code = "", severity = "", place = ""] = key.split(" ");
+        return [{ code, severity, place }, value] as const;
+      }),
     );
+    registry.registerMetric(scoreHistogram(this.#scores));
     gauge("toolcrib_approvals_pending", "Calls that wait for approval.", [], () => [[{}, hub.asked().length]]);
     counter("toolcrib_audit_lost_total", "Audit records that could not be written.", [], () => [
       [{}, hub.measures().auditLost],
@@ -265,26 +283,47 @@ function fill(metric: Fillable, values: Values): void {
 }
 
 /** A histogram over our own counters; one of prom-client's needs a call for each value. */
-function durations(servers: ReadonlyMap<string, ServerCounters>): Metric {
+function histogram(
+  name: string,
+  help: string,
+  label: string,
+  bounds: readonly number[],
+  series: () => Iterable<readonly [labels: Labels, counted: { counts: Float64Array; sum: number; count: number }]>,
+): Metric {
+  const values = (labels: Labels, { counts, sum, count }: { counts: Float64Array; sum: number; count: number }) => {
+    let below = 0;
+    const buckets = [...bounds, "+Inf"].map((le, at): MetricValueWithName<string> => {
+      below += counts[at] ?? 0;
+      return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: below };
+    });
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels, value: sum },
+      { metricName: `${name}_count`, labels, value: count },
+    ];
+  };
   const get = async (): Promise<object> => ({
-    name: DURATION,
-    help: "How long calls took.",
+    name,
+    help,
     type: "histogram",
     aggregator: "sum",
-    values: [...servers].flatMap(([server, counters]) => [
-      ...buckets(server, counters),
-      { metricName: `${DURATION}_sum`, labels: { server }, value: counters.milliseconds / 1000 },
-      { metricName: `${DURATION}_count`, labels: { server }, value: counters.calls },
-    ]),
+    values: Array.from(series(), ([labels, counted]) => values(labels, counted)).flat(),
   });
   // The registry asks a metric for its name and for this object, which its own histograms return in the same form.
-  return { name: DURATION, labelNames: ["server"], get } as unknown as Metric;
+  return { name, labelNames: [label], get } as unknown as Metric;
 }
 
-function buckets(server: string, counters: ServerCounters): MetricValueWithName<string>[] {
-  let below = 0;
-  return [...DURATION_BOUNDS, "+Inf"].map((le, place) => {
-    below += counters.durations[place] ?? 0;
-    return { metricName: `${DURATION}_bucket`, labels: { server, le }, value: below };
-  });
+function durations(servers: ReadonlyMap<string, ServerCounters>): Metric {
+  return histogram(DURATION, "How long calls took.", "server", DURATION_BOUNDS, () =>
+    Array.from(servers, ([server, { durations: counts, milliseconds, calls }]) => [
+      { server },
+      { counts, sum: milliseconds / 1000, count: calls },
+    ]),
+  );
+}
+
+function scoreHistogram(scores: ReadonlyMap<string, ScoreCounters>): Metric {
+  return histogram("toolcrib_finding_score", "Scores of the guard's findings, of 10.", "place", SCORE_BOUNDS, () =>
+    Array.from(scores, ([place, counted]) => [{ place }, counted]),
+  );
 }

@@ -69,13 +69,13 @@ describe("[oper-12a] the metrics", () => {
     expect(lines).toHaveLength(32);
   });
 
-  it("count calls by outcome, with durations, bytes, findings and limits", async () => {
+  it("[detect-04c] count calls by outcome, with durations, bytes, findings and limits", async () => {
     const { events, text } = scene();
     events.emit("call", call());
     events.emit("call", call({ durationMs: 2000 }));
     events.emit("call", call({ outcome: "rate_limited", durationMs: 0, resultBytes: 0 }));
     events.emit("call", call({ outcome: "not_found", origin: null }));
-    events.emit("call", call({ findings: [{ code: "hidden_text", severity: "high" }] }));
+    events.emit("call", call({ findings: [{ code: "hidden_text", severity: "high", place: "error", score: 7.5 }] }));
     const lines = (await text()).split("\n");
     expect(
       missing(lines, [
@@ -84,7 +84,11 @@ describe("[oper-12a] the metrics", () => {
         'toolcrib_calls_total{server="none",outcome="not_found"} 1',
         'toolcrib_rate_limited_total{server="files"} 1',
         'toolcrib_result_bytes_total{server="files"} 300',
-        'toolcrib_findings_total{code="hidden_text",severity="high"} 1',
+        'toolcrib_findings_total{code="hidden_text",severity="high",place="error"} 1',
+        'toolcrib_finding_score_bucket{place="error",le="7"} 0',
+        'toolcrib_finding_score_bucket{place="error",le="8"} 1',
+        'toolcrib_finding_score_sum{place="error"} 7.5',
+        'toolcrib_finding_score_count{place="error"} 1',
         "# TYPE toolcrib_call_duration_seconds histogram",
         'toolcrib_call_duration_seconds_bucket{server="files",le="0.025"} 1',
         'toolcrib_call_duration_seconds_bucket{server="files",le="0.05"} 3',

@@ -3,6 +3,9 @@ import type { SessionInfo } from "../../contract/activity-schemas.ts";
 import { clientLabel } from "../../model/client-info.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
+import { toolcribHome } from "../../config/find-config.ts";
+import { untrustedClientFiles } from "../../config/load-config.ts";
+import { showWarnings } from "../load-with-trust.ts";
 import { loginExpiryNote, showAnswers, withHub } from "../running-hub.ts";
 import type { AttachedHub, Invocation } from "../command.ts";
 import { plain } from "../skill/describe-skill.ts";
@@ -10,8 +13,12 @@ import type { Column } from "../table.ts";
 
 /** Succeeds even if servers are down; `doctor` is the command that fails. */
 export async function run(invocation: Invocation): Promise<number> {
-  const { out, flags, attached } = invocation;
+  const { out, flags, attached, env, cwd } = invocation;
   if (flags.has("clients")) return showClients(invocation);
+  // The hub's own warnings are not about the folder that the command is in, which is on this machine without `files`.
+  if (attached !== undefined && attached.files === undefined && attached.hub.config.searched !== undefined) {
+    showWarnings(invocation, await untrustedClientFiles({ env, cwd, home: toolcribHome(env) }));
+  }
   return withHub(invocation, async (running) => {
     running.connectAuto();
     const known = running.servers();

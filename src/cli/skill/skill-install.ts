@@ -49,7 +49,7 @@ import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { clientScope, findClient, showClientDiff } from "../client-config.ts";
 import type { Invocation } from "../command.ts";
 import { maskCredential, showDiff, userConfigFile } from "../config-target.ts";
-import { diffLines } from "../masked-diff.ts";
+import { diffLines } from "../../config/masked-diff.ts";
 import { bar, type Output } from "../output.ts";
 import { listenForStopSignals, signalExitCode } from "../signals.ts";
 import { readSecret } from "../terminal-input.ts";
