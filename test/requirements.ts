@@ -798,6 +798,9 @@ export const REQUIREMENTS = {
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
   "joy-17b": "README.md is at most 8 kB, and docs/README.md leads to every page.",
   "joy-15b": "`toolcrib generate` writes a typed client that compiles under strict settings and calls a real hub.",
+  "joy-16a":
+    "Every JavaScript and TypeScript example in the documents compiles under strict with nodenext and bundler resolution.",
+  "joy-16b": "The package loads in CommonJS, and in Bun and Deno where they are installed.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
   "whole-23a":
     "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",
