@@ -25,7 +25,7 @@ import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK } from "../secrets/mask.ts";
 import type { Invocation } from "./command.ts";
 import { loadCommandConfigQuietly, recoverInterruptedInstall } from "./command-config.ts";
-import { diffLines } from "./masked-diff.ts";
+import { diffLines } from "../config/masked-diff.ts";
 
 interface EditTarget {
   readonly file: string;

@@ -193,7 +193,9 @@ export async function readProject(
     if (!isFolder) document = parseConfigText(file, await readText(file));
     const baseDir = isFolder ? file : dirname(file);
     loaded = await readConfig(document, file, { ...options, read: readText, isProject: true, baseDir });
-    for (const plugin of loaded.config.plugins) await readText(resolve(loaded.baseDir, plugin));
+    const { plugins, guard } = loaded.config;
+    const modules = guard.detectors.flatMap((entry) => (entry.type === "module" ? [entry.path] : []));
+    for (const path of [...plugins, ...modules]) await readText(resolve(loaded.baseDir, path));
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
     const path = [...texts.keys()].at(-1) ?? file;

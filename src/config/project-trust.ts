@@ -97,7 +97,10 @@ const RULES = ["allow", "deny", "ask"];
 /** The keys whose change may do no more than narrow, apart from all others. */
 function splitRules(value: unknown): { rules: JsonObject; rest: unknown } {
   if (!isJsonObject(value)) return { rules: {}, rest: value };
-  const { limits = {}, guard = {}, ...rest } = value;
+  const { limits = {}, guard: written = {}, ...rest } = value;
+  // Detectors run here or get what is read, so they are no rules.
+  const { detectors, ...rules } = isJsonObject(written) ? written : {};
+  const guard = isJsonObject(written) ? rules : written;
   const tools = splitLists(value["tools"]);
   const servers = isJsonObject(value["mcpServers"]) ? Object.entries(value["mcpServers"]) : [];
   const split = servers.map(([id, entry]) => {
@@ -111,6 +114,7 @@ function splitRules(value: unknown): { rules: JsonObject; rest: unknown } {
     },
     rest: {
       ...rest,
+      ...(detectors === undefined ? {} : { detectors }),
       tools: tools.rest,
       ...(isJsonObject(value["mcpServers"])
         ? { mcpServers: Object.fromEntries(split.map(({ id, entry }) => [id, entry])) }

@@ -68,6 +68,8 @@ function ownHub({ config, server, role, view, client }: BridgeFlags, connectedTo
   const cwd = process.cwd();
   const home = toolcribHome(env);
   let files: readonly string[] | undefined;
+  // Not a secret: only the user's own programs can open a bridge.
+  const conversation = `${process.pid}-${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
   return async () => {
     if (files === undefined) {
       assertSafeHome(home, env);
@@ -77,7 +79,7 @@ function ownHub({ config, server, role, view, client }: BridgeFlags, connectedTo
     for (;;) {
       const hub = findHub(home, files) ?? (await startHub({ home, env, cwd, files, config }));
       const hello: BridgeHello = {
-        ...{ version: VERSION, server, role, view, client, cwd },
+        ...{ version: VERSION, server, role, view, client, cwd, conversation },
         pid: process.pid,
         program: parentProgram(),
         entry: process.argv[1],

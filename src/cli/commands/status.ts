@@ -6,7 +6,7 @@ import type { ServerInfo } from "../../model/server-state.ts";
 import { toolcribHome } from "../../config/find-config.ts";
 import { untrustedClientFiles } from "../../config/load-config.ts";
 import { showWarnings } from "../load-with-trust.ts";
-import { loginExpiryNote, withHub } from "../running-hub.ts";
+import { loginExpiryNote, showAnswers, withHub } from "../running-hub.ts";
 import type { AttachedHub, Invocation } from "../command.ts";
 import { plain } from "../skill/describe-skill.ts";
 import type { Column } from "../table.ts";
@@ -21,9 +21,17 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   return withHub(invocation, async (running) => {
     running.connectAuto();
-    await running.settled();
-    const servers = running.servers();
-    out.list(columns(running.took), servers, "No servers are configured. Add one with toolcrib add.");
+    const known = running.servers();
+    const shown = columns(running.took);
+    if (out.showsParts && known.length > 0) {
+      // One file for all is not worth a column.
+      const isOneFile = new Set(known.map(({ origin }) => originOf(origin))).size === 1;
+      const telling = shown.filter(({ title }) => !isOneFile || title !== "FROM");
+      await showAnswers(out, running, out.growingTable(telling, known));
+    } else {
+      await showAnswers(out, running);
+      out.list(shown, running.servers(), "No servers are configured. Add one with toolcrib add.");
+    }
     if (out.json || attached === undefined || !mayList(attached)) return 0;
     const clients = await clientsOf(attached, running.session.id);
     if (clients.length > 0) {
@@ -76,13 +84,13 @@ function processOf(client: SessionInfo["client"]): string {
 function columns(took: ReadonlyMap<string, number>): Column<ServerInfo>[] {
   return [
     { title: "ID", cell: (info) => info.id },
-    { title: "STATE", cell: (info) => info.state },
+    { title: "STATE", cell: (info) => info.state, usual: 10 },
     { title: "TRANSPORT", cell: (info) => info.transport, dropAt: 3 },
-    { title: "TOOLS", cell: (info) => (isListed(info) ? String(info.toolCount) : "-") },
-    { title: "VERSION", cell: (info) => info.serverVersion ?? "-", dropAt: 1 },
-    { title: "TIME", cell: ({ id }) => (took.has(id) ? `${took.get(id)} ms` : "-"), dropAt: 2 },
+    { title: "TOOLS", cell: (info) => (isListed(info) ? String(info.toolCount) : "-"), usual: 5 },
+    { title: "VERSION", cell: (info) => info.serverVersion ?? "-", dropAt: 1, usual: 8 },
+    { title: "TIME", cell: ({ id }) => (took.has(id) ? `${took.get(id)} ms` : "-"), dropAt: 2, usual: 8 },
     { title: "FROM", cell: ({ origin }) => originOf(origin), shrink: true, dropAt: 4 },
-    { title: "REASON", cell: (info) => reasonOf(info), shrink: true },
+    { title: "REASON", cell: (info) => reasonOf(info), shrink: true, usual: 28 },
   ];
 }
 

@@ -15,7 +15,7 @@ import type { Answerer, Approvals } from "../call/approvals.ts";
 import type { HubEvents } from "../hub-events.ts";
 import { readHubRecords } from "./hub-records.ts";
 import type { View } from "../view/view.ts";
-import { ApprovalRecords } from "./approval-records.ts";
+import { ApprovalRecords, type ApprovalRecordsOptions } from "./approval-records.ts";
 import { Housekeeping, HubHeartbeats } from "./housekeeping.ts";
 import { memoryApprovals, memorySessions } from "./memory-records.ts";
 import { sessionInfo, SessionRecords } from "./session-records.ts";
@@ -37,7 +37,7 @@ export interface ActivitySource {
   warnings(): readonly HubEvents["warning"][];
 }
 
-export interface ActivityOptions {
+export interface ActivityOptions extends Pick<ApprovalRecordsOptions, "hostOf" | "isChanged" | "changeOf"> {
   readonly clock: Clock;
   readonly events: Emitter<HubEvents>;
   readonly mask: <Value>(value: Value) => Value;
@@ -84,14 +84,18 @@ export class HubActivity {
     const asked = (): AskRequest[] => this.#asked();
     const storedApprovals = store?.approvals ?? memoryApprovals();
     const { keepArguments = false } = options;
-    const own = { stored: storedApprovals, hub, clock, asked, mask, keepArguments, onProblem };
-    this.#approvals = new ApprovalRecords(own);
+    const { hostOf, isChanged, changeOf } = options;
+    this.#approvals = new ApprovalRecords({
+      ...{ stored: storedApprovals, hub, clock, asked, mask, keepArguments, hostOf, isChanged, changeOf, onProblem },
+    });
     this.#living = store && new HubHeartbeats({ store, hub, clock, onProblem });
     this.#housekeeping = store && this.#living && new Housekeeping({ store, hubs: this.#living, clock, onProblem });
     this.#stops = [
-      events.on("session", ({ session, open }) =>
-        open ? this.#sessions.opened(session) : this.#sessions.closed(session),
-      ),
+      events.on("session", ({ session, open }) => {
+        if (session.unlisted === true) return;
+        if (open) this.#sessions.opened(session);
+        else this.#sessions.closed(session);
+      }),
       events.on("call", (record) => {
         const endedAt = Date.parse(record.time) + record.durationMs;
         this.#recent.add(record, endedAt);
@@ -216,7 +220,7 @@ export class HubActivity {
       servers,
       tools: hub.view(hub.session).tools.length,
       skills: hub.skills.list().length,
-      sessions: hub.internals.sessions().length,
+      sessions: hub.internals.sessions().filter(({ unlisted }) => unlisted !== true).length,
       pendingApprovals: this.#asked().length,
       minutes: this.#recent.minutes(clock.now()),
       denials: this.#recent.denials(),

@@ -1,5 +1,7 @@
 import { useEffect, useState } from "react";
 import { Icon } from "../components/icon.tsx";
+import { t } from "../messages/messages.ts";
+import { shell } from "../messages/shell.ts";
 import { useConnectionStatus } from "../state/live.ts";
 
 /** Says that what is shown may be old. The region is always there, so that screen readers notice its text. */
@@ -21,13 +23,13 @@ export function ConnectionBanner() {
       {lost && (
         <p className="flex items-center justify-center gap-2 border-b border-warn bg-warn-wash px-4 py-1.5 text-warn">
           <Icon name="warning" />
-          Connection lost. Reconnecting…
+          {t(shell.connectionLost)}
         </p>
       )}
       {!lost && recovered && (
         <p className="flex items-center justify-center gap-2 border-b border-ok bg-ok-wash px-4 py-1.5 text-ok">
           <Icon name="check" />
-          Connected again.
+          {t(shell.connectedAgain)}
         </p>
       )}
     </div>

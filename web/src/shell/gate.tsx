@@ -4,6 +4,8 @@ import type { Me } from "../../../src/contract/settings-schemas.ts";
 import { login } from "../api.ts";
 import { FailureBox, Skeleton } from "../components/states.tsx";
 import { failureOf } from "../failure.ts";
+import { t } from "../messages/messages.ts";
+import { shell } from "../messages/shell.ts";
 import { keptPageKey, onPageKey } from "../page-key.ts";
 import { startLive, useConnectionStatus } from "../state/live.ts";
 import { queryClient, useOperation } from "../state/queries.ts";
@@ -35,7 +37,7 @@ interface GateProps {
 export function Gate({ code, children }: GateProps) {
   const [trading, setTrading] = useState(code !== undefined);
   const [loginError, setLoginError] = useState<unknown>();
-  // A restarted hub has no logins. Its refusal of the WebSocket does not say so; its response to this request does.
+  // A login may have ended meanwhile. The refusal of the WebSocket does not say so; the response to this request does.
   const isLost = useConnectionStatus() === "lost";
   const me = useOperation("me", {}, { enabled: !trading, ...(isLost ? { refetchInterval: ASK_AGAIN_MS } : {}) });
   useEffect(() => {
@@ -57,7 +59,7 @@ export function Gate({ code, children }: GateProps) {
   useEffect(() => onPageKey(askAgain), []);
 
   if (isIn && me.data !== undefined) return children(me.data);
-  if (trading || (me.data === undefined && me.error === null)) return <Skeleton lines={6} label="Logging in" />;
+  if (trading || (me.data === undefined && me.error === null)) return <Skeleton lines={6} label={t(shell.loggingIn)} />;
   if (me.error !== null && !refused)
     return (
       <main className="mx-auto max-w-md p-6">

@@ -1,9 +1,13 @@
 /** The way in: the link that `serve` prints, or a token. */
 import { type FormEvent, useEffect, useState } from "react";
 import { login } from "../api.ts";
+import { BASE } from "../base.ts";
 import { Button } from "../components/button.tsx";
 import { Field, TextInput } from "../components/fields.tsx";
+import { RichText } from "../components/rich-text.tsx";
 import { FailureBox } from "../components/states.tsx";
+import { t } from "../messages/messages.ts";
+import { shell } from "../messages/shell.ts";
 import { rememberPlace } from "./return-place.ts";
 
 interface LoginProps {
@@ -38,31 +42,29 @@ export function Login({ reason, ended, onDone }: LoginProps) {
   return (
     <main className="mx-auto flex min-h-dvh w-full max-w-md flex-col justify-center gap-5 p-4">
       <div className="flex items-center gap-2.5">
-        <img src="/icon.svg" alt="" width="30" height="30" />
-        <h1 className="text-xl font-semibold">Log in to Toolcrib</h1>
+        <img src={`${BASE}/icon.svg`} alt="" width="30" height="30" />
+        <h1 className="text-xl font-semibold">{t(shell.logInTitle)}</h1>
       </div>
       {error !== undefined && <FailureBox error={error} />}
       {error === undefined && wasIn && (
         <p role="status" className="rounded-md border border-warn bg-warn-wash px-3 py-2 text-ink">
-          The hub was restarted, or your login expired. Log in again.
+          {t(shell.loginEnded)}
         </p>
       )}
       <section aria-labelledby="by-link" className="rounded-lg border border-line bg-panel p-4">
         <h2 id="by-link" className="font-semibold">
-          With a link
+          {t(shell.withLink)}
         </h2>
         <p className="mt-1 text-soft">
-          On the hub's machine, run{" "}
-          <code className="rounded bg-sunken px-1 font-mono whitespace-nowrap">toolcrib login</code> and open the link
-          that it prints. A link works once.
+          <RichText message={shell.withLinkHow} />
         </p>
       </section>
       <section aria-labelledby="by-token" className="rounded-lg border border-line bg-panel p-4">
         <h2 id="by-token" className="font-semibold">
-          With a token
+          {t(shell.withToken)}
         </h2>
         <form className="mt-2 flex flex-col gap-3" onSubmit={(event) => void submit(event)}>
-          <Field label="Token" hint="A token with the scope admin. It is sent to this hub and not stored by the page.">
+          <Field label={t(shell.token)} hint={t(shell.tokenHint)}>
             {(attributes) => (
               <TextInput
                 {...attributes}
@@ -76,7 +78,7 @@ export function Login({ reason, ended, onDone }: LoginProps) {
           </Field>
           <div>
             <Button type="submit" variant="primary" busy={busy} disabled={token.trim() === ""}>
-              Log in
+              {t(shell.logIn)}
             </Button>
           </div>
         </form>

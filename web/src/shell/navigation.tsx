@@ -2,25 +2,11 @@ import { Link, useRouterState } from "@tanstack/react-router";
 import { Dialog } from "radix-ui";
 import { useState } from "react";
 import { IconButton } from "../components/button.tsx";
-import { Icon, type IconName } from "../components/icon.tsx";
+import { Icon } from "../components/icon.tsx";
+import { t } from "../messages/messages.ts";
+import { shell } from "../messages/shell.ts";
 import { useOperation } from "../state/queries.ts";
-
-interface Place {
-  readonly to: "/" | "/servers" | "/tools" | "/approvals" | "/skills" | "/sessions" | "/audit" | "/settings";
-  readonly label: string;
-  readonly icon: IconName;
-}
-
-const PLACES: readonly Place[] = [
-  { to: "/", label: "Overview", icon: "overview" },
-  { to: "/servers", label: "Servers", icon: "servers" },
-  { to: "/tools", label: "Tools", icon: "tools" },
-  { to: "/approvals", label: "Approvals", icon: "approvals" },
-  { to: "/skills", label: "Skills", icon: "skills" },
-  { to: "/sessions", label: "Sessions", icon: "sessions" },
-  { to: "/audit", label: "Audit", icon: "audit" },
-  { to: "/settings", label: "Settings", icon: "settings" },
-];
+import { PLACES } from "./places.ts";
 
 /** Within reach of a thumb; the rest is in the menu. */
 const ON_PHONE = 4;
@@ -34,13 +20,13 @@ function Count({ count }: { readonly count: number }) {
   return (
     <span className="rounded-full bg-warn px-1.5 text-xs leading-5 font-semibold text-panel">
       {count > 99 ? "99+" : count}
-      <span className="sr-only"> waiting</span>
+      <span className="sr-only"> {t(shell.waiting)}</span>
     </span>
   );
 }
 
 const ENTRY =
-  "flex min-h-9 items-center gap-2.5 rounded-md px-2.5 text-soft hover:bg-hover hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent";
+  "flex min-h-8.5 items-center gap-2.5 rounded-md px-2.5 text-soft -outline-offset-2 hover:bg-hover hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent";
 
 function Entries({ onChoose }: { readonly onChoose?: () => void }) {
   const pending = usePending();
@@ -55,7 +41,7 @@ function Entries({ onChoose }: { readonly onChoose?: () => void }) {
             onClick={() => onChoose?.()}
           >
             <Icon name={icon} />
-            <span className="flex-1">{label}</span>
+            <span className="flex-1">{t(label)}</span>
             {to === "/approvals" && <Count count={pending} />}
           </Link>
         </li>
@@ -66,7 +52,7 @@ function Entries({ onChoose }: { readonly onChoose?: () => void }) {
 
 export function SideNavigation() {
   return (
-    <nav aria-label="Views">
+    <nav aria-label={t(shell.views)}>
       <Entries />
     </nav>
   );
@@ -79,7 +65,7 @@ export function BottomNavigation() {
   const isBehind = PLACES.slice(ON_PHONE).some(({ to }) => to === path);
   return (
     <nav
-      aria-label="Views"
+      aria-label={t(shell.views)}
       className="fixed inset-x-0 bottom-0 z-30 flex border-t border-line bg-panel pb-[env(safe-area-inset-bottom)] md:hidden"
     >
       {PLACES.slice(0, ON_PHONE).map(({ to, label, icon }) => (
@@ -90,7 +76,7 @@ export function BottomNavigation() {
           className="relative flex min-h-13 min-w-0 flex-1 flex-col items-center justify-center gap-0.5 text-xs text-soft -outline-offset-2 aria-[current=page]:font-medium aria-[current=page]:text-accent"
         >
           <Icon name={icon} className="size-5" />
-          {label}
+          {t(label)}
           {to === "/approvals" && (
             <span className="absolute top-1 left-1/2 ml-1.5">
               <Count count={pending} />
@@ -103,7 +89,7 @@ export function BottomNavigation() {
           className={`flex min-h-13 min-w-0 flex-1 flex-col items-center justify-center gap-0.5 text-xs -outline-offset-2 ${isBehind ? "font-medium text-accent" : "text-soft"}`}
         >
           <Icon name="menu" className="size-5" />
-          More
+          {t(shell.more)}
         </Dialog.Trigger>
         <Dialog.Portal>
           <Dialog.Overlay className="fixed inset-0 z-40 bg-[rgb(8_14_12/55%)]" />
@@ -112,12 +98,14 @@ export function BottomNavigation() {
             className="fixed inset-x-0 bottom-0 z-50 rounded-t-xl border-t border-line bg-panel p-3 shadow-float"
           >
             <div className="mb-1 flex items-center justify-between">
-              <Dialog.Title className="px-2 font-semibold">Views</Dialog.Title>
+              <Dialog.Title className="px-2 font-semibold">{t(shell.views)}</Dialog.Title>
               <Dialog.Close asChild>
-                <IconButton label="Close" icon="close" />
+                <IconButton label={t(shell.close)} icon="close" />
               </Dialog.Close>
             </div>
-            <Entries onChoose={() => setOpen(false)} />
+            <div className="max-h-[70dvh] overflow-y-auto">
+              <Entries onChoose={() => setOpen(false)} />
+            </div>
           </Dialog.Content>
         </Dialog.Portal>
       </Dialog.Root>

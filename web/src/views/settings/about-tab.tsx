@@ -1,11 +1,16 @@
 /** Settings of this page and browser, the current login, and the logout. */
 import { useState } from "react";
 import { logout } from "../../api.ts";
+import { BASE } from "../../base.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
+import { Select } from "../../components/fields.tsx";
 import { KeyValues } from "../../components/page.tsx";
 import { Loaded, Skeleton } from "../../components/states.tsx";
 import { toastError } from "../../components/toast.tsx";
+import { LANGUAGES, t } from "../../messages/messages.ts";
+import { settings } from "../../messages/settings.ts";
+import { chooseLanguage, chosenLanguage } from "../../shell/language.ts";
 import { useThemeChoice } from "../../shell/theme.ts";
 import { useOperation } from "../../state/queries.ts";
 
@@ -22,6 +27,15 @@ export function AboutTab() {
       <section>
         <h2 className="mb-2 font-semibold">Theme</h2>
         <ThemeChoice />
+      </section>
+      <section>
+        <h2 className="mb-2 font-semibold">{t(settings.language)}</h2>
+        <Select
+          aria-label={t(settings.language)}
+          value={chosenLanguage() ?? "system"}
+          options={[["system", t(settings.browserLanguage)], ...Object.entries(LANGUAGES)]}
+          onChange={chooseLanguage}
+        />
       </section>
       <section>
         <h2 className="mb-2 font-semibold">Login</h2>
@@ -53,12 +67,12 @@ export function AboutTab() {
         <h2 className="mb-2 font-semibold">For programs</h2>
         <ul className="flex flex-col gap-1">
           <li>
-            <a href="/api/docs" className="text-accent underline">
+            <a href={`${BASE}/api/docs`} className="text-accent underline">
               Documentation of the API
             </a>
           </li>
           <li>
-            <a href="/api/v1/openapi.json" className="text-accent underline">
+            <a href={`${BASE}/api/v1/openapi.json`} className="text-accent underline">
               OpenAPI document
             </a>
           </li>
@@ -95,7 +109,7 @@ function LogoutButton() {
     try {
       await logout();
       // Nothing that was read as an operator stays in the page.
-      location.assign("/");
+      location.assign(`${BASE}/`);
     } catch (error) {
       setBusy(false);
       toastError(error);

@@ -1,0 +1,157 @@
+/** The message catalog of the page: nothing is missing in a language, nothing is unused, and no view has text of its own. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseAst } from "rolldown/parseAst";
+import { afterEach, describe, expect, it } from "vitest";
+import {
+  type Catalog,
+  currentLanguage,
+  LANGUAGES,
+  languageFor,
+  type Message,
+  partsOf,
+  setLanguage,
+  t,
+} from "../../web/src/messages/messages.ts";
+
+const SOURCE = join(import.meta.dirname, "..", "..", "web", "src");
+const MESSAGES = join(SOURCE, "messages");
+
+/** Folders whose text is in the catalog; a view is added here when it is moved over. */
+const MOVED = [
+  "shell",
+  "views/approvals",
+  "views/audit",
+  "views/help",
+  "views/prompts",
+  "views/questions",
+  "views/resources",
+  "views/tools",
+  "views/traffic",
+];
+
+const catalogs: readonly (readonly [file: string, catalog: Catalog])[] = await Promise.all(
+  readdirSync(MESSAGES)
+    .filter((name) => name !== "messages.ts")
+    .map(async (name): Promise<readonly [string, Catalog]> => {
+      const [catalog] = Object.values((await import(join(MESSAGES, name))) as Record<string, Catalog>);
+      if (catalog === undefined) throw new Error(`${name} exports no catalog.`);
+      return [name, catalog];
+    }),
+);
+
+const files = readdirSync(SOURCE, { recursive: true, encoding: "utf8" }).filter((name) => /\.tsx?$/.test(name));
+const places = (text: string): readonly string[] => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? "");
+
+describe.each(catalogs)("messages of %s", (file, catalog) => {
+  it.each(Object.entries(catalog))("[joy-09a] %s is there in every language, with the same values", (_key, message) => {
+    expect(Object.keys(message).toSorted()).toEqual(Object.keys(LANGUAGES).toSorted());
+    for (const text of Object.values(message)) {
+      expect(text.trim()).not.toBe("");
+      expect(new Set(places(text))).toEqual(new Set(places(message.en)));
+      expect(text.split("`").length % 2, "backticks come in pairs").toBe(1);
+    }
+  });
+
+  it("[joy-09b] every message is used", () => {
+    const name = file.replace(/\.ts$/, "").replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+    const code = files
+      .filter((path) => !path.startsWith("messages"))
+      .map((path) => readFileSync(join(SOURCE, path), "utf8"))
+      .join("\n");
+    for (const key of Object.keys(catalog))
+      expect(code, `${file}: ${key}`).toMatch(new RegExp(`\\b${name}\\.${key}\\b`));
+  });
+});
+
+describe("text in views", () => {
+  const moved = files.filter((path) => path.endsWith(".tsx") && MOVED.some((folder) => path.startsWith(`${folder}/`)));
+  it.each(moved)("[joy-09b] %s has none of its own", (path) => {
+    expect(textsIn(readFileSync(join(SOURCE, path), "utf8"))).toEqual([]);
+  });
+
+  it("[joy-09b] is noticed where there is some", () => {
+    expect(textsIn(`const a = <p title="A word" className="b">Some text {"more text"}</p>;`)).toEqual([
+      "A word",
+      "Some text",
+      "more text",
+    ]);
+  });
+});
+
+const READ_ALOUD = new Set([
+  "title",
+  "label",
+  "placeholder",
+  "hint",
+  "description",
+  "alt",
+  "action",
+  "aria-label",
+  "aria-description",
+]);
+
+/** Words that a person would read: text between tags, and in the attributes that are shown or read aloud. */
+function textsIn(code: string): readonly string[] {
+  const found: string[] = [];
+  const take = (text: unknown): void => {
+    if (typeof text === "string" && /\p{L}{2}/u.test(text) && text.trim() !== "Toolcrib") found.push(text.trim());
+  };
+  const visit = (node: unknown): void => {
+    if (Array.isArray(node)) return node.forEach(visit);
+    if (typeof node !== "object" || node === null || !("type" in node)) return;
+    const part = node as Record<string, unknown> & { readonly type: string };
+    if (part.type === "JSXText") take(part["value"]);
+    if (part.type === "JSXAttribute") {
+      const { name } = part["name"] as { readonly name: unknown };
+      const value = part["value"] as { readonly type: string; readonly value?: unknown } | null;
+      if (typeof name === "string" && READ_ALOUD.has(name) && value?.type === "Literal") take(value.value);
+      return visit(part["value"]);
+    }
+    if (part.type === "JSXExpressionContainer") take((part["expression"] as { readonly value?: unknown }).value);
+    Object.values(part).forEach(visit);
+  };
+  visit(parseAst(code, { lang: "tsx" }));
+  return found;
+}
+
+describe("a message", () => {
+  afterEach(() => setLanguage("en"));
+  const calls: Message = {
+    en: "{count} call of {client} | {count} calls of {client}",
+    de: "{count} Aufruf von {client} | {count} Aufrufe von {client}",
+    zh: "{client} 的 {count} 个调用",
+    ja: "{client} の呼び出し {count} 件",
+  };
+
+  it("[joy-09a] has its values and the form for their number", () => {
+    expect(t(calls, { count: 1, client: "ada" })).toBe("1 call of ada");
+    expect(t(calls, { count: 12_000, client: "ada" })).toBe("12,000 calls of ada");
+    setLanguage("de");
+    expect(t(calls, { count: 12_000, client: "ada" })).toBe("12.000 Aufrufe von ada");
+    setLanguage("ja");
+    expect(t(calls, { count: 1, client: "ada" })).toBe("ada の呼び出し 1 件");
+  });
+
+  it("[joy-09a] does not read values as messages", () => {
+    expect(t(calls, { count: 2, client: "{count} | `x`" })).toBe("2 calls of {count} | `x`");
+  });
+
+  it("[joy-09a] gives parts where a value is more than text", () => {
+    const message: Message = { en: "Run `a b` or {link}.", de: "", zh: "", ja: "" };
+    expect(partsOf<unknown>(message, { link: { to: "/" } })).toEqual([
+      { text: "Run " },
+      { code: "a b" },
+      { text: " or " },
+      { value: { to: "/" } },
+      { text: "." },
+    ]);
+  });
+
+  it("[joy-09a] is in the first language of the browser that the page has", () => {
+    expect(languageFor(["fr-FR", "zh-Hant-TW", "en"])).toBe("zh");
+    expect(languageFor(["fr"])).toBe("en");
+    expect(languageFor(["constructor"])).toBe("en");
+    expect(currentLanguage()).toBe("en");
+  });
+});
