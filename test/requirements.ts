@@ -704,6 +704,12 @@ export const REQUIREMENTS = {
     "On the page resources are read and followed, templates filled in and prompts run, with suggestions and previews.",
   "joy-01e":
     "Forms, addresses and requests to a model that a server asks for in a call from the page are answered there.",
+  "joy-02a":
+    "A login at a remote server begins and ends on the page, at the hub's own address, per user where the server is isolated by user.",
+  "joy-02b":
+    "A login from the page belongs to who began it and ends once; another's code, state, authorization server or address does not pass.",
+  "joy-02c":
+    "A client whose call needs a login is asked to open the page where it can ask, and gets its address otherwise.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-14a":

@@ -21,7 +21,7 @@ export interface CallParts {
 export async function buildCalls(
   base: HubBase,
   { config, registry, auditLog }: ConfiguredParts,
-  { catalog, connections, definitions, sessionSources }: ServerParts,
+  { catalog, connections, definitions, sessionSources, logins }: ServerParts,
   { onAsk }: HubOptions,
 ): Promise<CallParts> {
   const { env, clock, redactor, events, current, sessions, cluster, shared } = base;
@@ -59,6 +59,7 @@ export async function buildCalls(
     ...{ clock, cluster, redactor, registry, catalog, sessionSources, skills, definitions, approvals, limits, tracing },
     servers: connections,
     counts: new CallCounts(clock),
+    logins,
     place: { env, home: base.home },
     secrets: base.opened.secrets,
     warn: (server, message) => events.emit("warning", { server, message }),

@@ -118,6 +118,7 @@ async function startHub(
       warnings,
     },
     servers: serverRegistry,
+    logins: servers.logins,
     connectionSettings: servers.connectionSettings,
     pins: new HubPins({
       pins: () => definitions.pins,
