@@ -710,6 +710,7 @@ export const REQUIREMENTS = {
     "A login from the page belongs to who began it and ends once; another's code, state, authorization server or address does not pass.",
   "joy-02c":
     "A client whose call needs a login is asked to open the page where it can ask, and gets its address otherwise.",
+  "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-14a":

@@ -18,7 +18,7 @@ const SOURCE = join(import.meta.dirname, "..", "..", "web", "src");
 const MESSAGES = join(SOURCE, "messages");
 
 /** Folders whose text is in the catalog; a view is added here when it is moved over. */
-const MOVED = ["shell", "views/resources", "views/prompts", "views/questions"];
+const MOVED = ["shell", "views/resources", "views/prompts", "views/questions", "views/logins"];
 
 const catalogs: readonly (readonly [file: string, catalog: Catalog])[] = await Promise.all(
   readdirSync(MESSAGES)

@@ -9,6 +9,7 @@ import { Gate, reloadForLogin, takeLoginCode } from "./shell/gate.tsx";
 import { startLanguage } from "./shell/language.ts";
 import { startTheme } from "./shell/theme.ts";
 import { queryClient } from "./state/queries.ts";
+import { takeLoginCallback } from "./views/logins/callback.ts";
 
 function Views({ me }: { readonly me: Me }) {
   const [router] = useState(() => createPageRouter(me));
@@ -16,6 +17,7 @@ function Views({ me }: { readonly me: Me }) {
 }
 
 const code = takeLoginCode();
+takeLoginCallback();
 reloadForLogin();
 startTheme();
 startLanguage();

@@ -145,7 +145,9 @@ export class ServerLogins {
   async end(server: string, user: string | undefined): ReturnType<typeof logout> {
     const { oauth } = this.#options;
     const { key, settings } = await this.#target(server, user);
-    return logout(key, oauth.store, settings.type === "oauth" ? settings : undefined);
+    const result = await logout(key, oauth.store, settings.type === "oauth" ? settings : undefined);
+    oauth.forget(server, user);
+    return result;
   }
 
   /** The login of a user, or that of the hub; undefined for a server that needs none. */
@@ -157,7 +159,8 @@ export class ServerLogins {
     const grant = target && (await oauth.store.read(target.key));
     if (auth?.type === "oauth" || grant !== undefined) return authInfo("oauth", grant, clock.now());
     // It is not configured, and known only once the server has refused a connection.
-    return oauth.info(spec.id, user) ?? oauth.info(spec.id);
+    const wasRefused = (oauth.info(spec.id, user) ?? oauth.info(spec.id)) !== undefined;
+    return wasRefused ? authInfo("oauth", undefined, clock.now()) : undefined;
   }
 
   /** Where the person behind a session can log in at a server; undefined if that is not theirs to do, or there is no page. */

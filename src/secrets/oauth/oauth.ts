@@ -60,6 +60,11 @@ export class OAuth {
     return known ?? (this.#awaited.has(id) ? authInfo("oauth", undefined, 0) : undefined);
   }
 
+  /** Its login was changed here: the next request uses what is stored by then. */
+  forget(server: string, user?: string): void {
+    this.#credentials.get(idOf(server, user))?.credentials.forget();
+  }
+
   /** A server without `auth` turned out to need a login; `loggedInSince` reports when there is one. */
   awaitLogin(key: GrantKey): void {
     this.#awaited.set(idOf(key.server, key.user), key);

@@ -12,6 +12,7 @@ import { Time } from "../../components/time.tsx";
 import { toast, toastError } from "../../components/toast.tsx";
 import { failureOf } from "../../failure.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
+import { LoginButton } from "../logins/login-button.tsx";
 import { ConnectButton } from "./connect-button.tsx";
 import { ConfigTab, HistoryTab, LogTab } from "./detail-tabs.tsx";
 import { PromptsTab, ResourcesTab, ToolsTab } from "./offer-tabs.tsx";
@@ -110,6 +111,9 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
         <IconButton label="Close the details" icon="close" onClick={onClose} />
       </div>
       <div className="flex flex-wrap items-center gap-2">
+        {server.auth?.type === "oauth" && (
+          <LoginButton serverId={server.id} again={server.auth.state !== "login_needed"} />
+        )}
         <ConnectButton server={server} />
         {server.editable && (
           <>

@@ -5,6 +5,7 @@ import { Badge } from "../../components/badge.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { StateDot } from "../../components/state-dot.tsx";
 import { countText } from "../../text.ts";
+import { LoginButton } from "../logins/login-button.tsx";
 import { ConnectButton } from "./connect-button.tsx";
 import { originText, TRANSPORT_WORDS } from "./server-words.ts";
 
@@ -60,7 +61,14 @@ function ServerLine({ server, chosen, narrow }: LineProps) {
             <span className="sr-only">{countText(server.warnings.length, "warning")}</span>
           </span>
         )}
-        {server.auth?.state === "login_needed" && <Badge tone="warn">login needed</Badge>}
+        {server.auth?.state === "login_needed" &&
+          (narrow ? (
+            <Badge tone="warn">login needed</Badge>
+          ) : (
+            <span className="relative z-10">
+              <LoginButton serverId={server.id} />
+            </span>
+          ))}
         {!narrow && (
           <>
             <span className="hidden w-12 text-center sm:inline">
