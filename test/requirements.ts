@@ -765,6 +765,13 @@ export const REQUIREMENTS = {
     "A palette finds views, servers, tools, resources, prompts, skills, clients, settings and pages of the documentation, by keyboard and as a combobox.",
   "joy-08b":
     "Lists and their details are used by arrow keys, j, k, Enter and Escape; a list is one stop for Tab, and ? shows all keys.",
+  "joy-02a":
+    "A login at a remote server begins and ends on the page, at the hub's own address, per user where the server is isolated by user.",
+  "joy-02b":
+    "A login from the page belongs to who began it and ends once; another's code, state, authorization server or address does not pass.",
+  "joy-02c":
+    "A client whose call needs a login is asked to open the page where it can ask, and gets its address otherwise.",
+  "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
