@@ -765,9 +765,16 @@ export const REQUIREMENTS = {
     "A palette finds views, servers, tools, resources, prompts, skills, clients, settings and pages of the documentation, by keyboard and as a combobox.",
   "joy-08b":
     "Lists and their details are used by arrow keys, j, k, Enter and Escape; a list is one stop for Tab, and ? shows all keys.",
+  "joy-02a":
+    "A login at a remote server begins and ends on the page, at the hub's own address, per user where the server is isolated by user.",
+  "joy-02b":
+    "A login from the page belongs to who began it and ends once; another's code, state, authorization server or address does not pass.",
+  "joy-02c":
+    "A client whose call needs a login is asked to open the page where it can ask, and gets its address otherwise.",
+  "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
-  "joy-09c": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
+  "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
   "joy-11b":
@@ -798,6 +805,9 @@ export const REQUIREMENTS = {
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
   "joy-17b": "README.md is at most 8 kB, and docs/README.md leads to every page.",
   "joy-15b": "`toolcrib generate` writes a typed client that compiles under strict settings and calls a real hub.",
+  "joy-16a":
+    "Every JavaScript and TypeScript example in the documents compiles under strict with nodenext and bundler resolution.",
+  "joy-16b": "The package loads in CommonJS, and in Bun and Deno where they are installed.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
   "whole-23a":
     "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",

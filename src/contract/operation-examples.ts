@@ -360,6 +360,22 @@ export const EXAMPLES: Examples = {
   removeServer: { input: { serverId: "files", ifMatch: '"4-0b822cd15d6c15b0"' }, output: { serverId: "files" } },
   connectServer: { input: { serverId: "files" }, output: { server: FILES } },
   disconnectServer: { input: { serverId: "files" }, output: { server: STOPPED } },
+  listLogins: {
+    input: {},
+    output: { logins: [{ serverId: "linear", name: "linear", state: "login_needed", user: null, own: true }] },
+  },
+  beginLogin: {
+    input: { serverId: "linear" },
+    output: {
+      url: "https://mcp.linear.app/authorize?response_type=code&client_id=…&state=…",
+      expiresAt: "2026-11-16T08:22:40.005Z",
+    },
+  },
+  finishLogin: {
+    input: { path: "/oauth/callback/3b7Nq0vYkT5mZx2A", query: "?code=…&state=…" },
+    output: { serverId: "linear", connected: true, error: null },
+  },
+  endLogin: { input: { serverId: "linear" }, output: { serverId: "linear", removed: true } },
   parseServers: {
     input: { text: "npx -y @modelcontextprotocol/server-memory" },
     output: {

@@ -38,6 +38,7 @@ import {
   ServerDetailSchema,
   ListedServerSchema,
   ServerInfoSchema,
+  ServerLoginSchema,
   TestedServerSchema,
 } from "./server-schemas.ts";
 import {
@@ -205,6 +206,34 @@ export const OPERATIONS = {
       ),
     }),
     output: z.object({ server: ServerInfoSchema }),
+  }),
+  listLogins: operation({
+    scope: "read",
+    summary: "Remote servers that the caller sees and that need a login, with that of the caller or of the hub.",
+    input: z.strictObject({}),
+    output: z.object({ logins: z.array(ServerLoginSchema) }),
+  }),
+  beginLogin: operation({
+    scope: "call",
+    summary:
+      "Begins a login at a remote server: its address is opened in the caller's browser, which comes back to the page.",
+    input: z.strictObject({ serverId: Id }),
+    output: z.object({ url: z.string(), expiresAt: z.string() }),
+  }),
+  finishLogin: operation({
+    scope: "call",
+    summary: "Ends a login that the same caller began, with what came back to `/oauth/callback`. Works once.",
+    input: z.strictObject({
+      path: z.string().max(200).describe("The path that the browser came back to."),
+      query: z.string().max(20_000).describe("Its query, with `state` and `code` or `error`."),
+    }),
+    output: z.object({ serverId: z.string(), connected: z.boolean(), error: z.string().nullable() }),
+  }),
+  endLogin: operation({
+    scope: "call",
+    summary: "Logs out of a remote server: tokens are revoked where that is possible, and deleted.",
+    input: z.strictObject({ serverId: Id }),
+    output: z.object({ serverId: z.string(), removed: z.boolean() }),
   }),
   parseServers: operation({
     scope: "admin",

@@ -35,6 +35,7 @@ import type { Reloader } from "./reload/reloader.ts";
 import type { ConfigChanges } from "./reload/config-changes.ts";
 import { watchConfig } from "./reload/watch-config.ts";
 import { offersAnything } from "../upstream/known-lists.ts";
+import type { ServerLogins } from "./servers/server-logins.ts";
 import type { ServerRegistry } from "./servers/server-registry.ts";
 import { ToolOverrides } from "./servers/tool-overrides.ts";
 import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
@@ -57,6 +58,7 @@ export interface HubDeps {
   readonly current: CurrentWiring;
   readonly sessions: HubSessions;
   readonly servers: ServerRegistry;
+  readonly logins: ServerLogins;
   readonly connectionSettings: ConnectionSettings;
   readonly reloader: Reloader;
   readonly subscriptions: SubscriptionRenewal;
@@ -82,6 +84,8 @@ export class HubInternals {
   readonly sealed: Secrets["sealed"];
   /** Overrides of servers' tools. */
   readonly overrides: ToolOverrides;
+  /** Logins at remote servers that are made on the page. */
+  readonly logins: ServerLogins;
   readonly #deps: HubDeps;
   readonly #watching = new Set<() => void>();
   #taskKey: Buffer | undefined;
@@ -91,6 +95,7 @@ export class HubInternals {
     this.activity = deps.activity;
     this.store = deps.store;
     this.sealed = deps.secrets.sealed;
+    this.logins = deps.logins;
     const { current, reloader, servers } = deps;
     this.overrides = new ToolOverrides({ catalog: deps.parts.catalog, current, reloader, servers });
   }

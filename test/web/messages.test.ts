@@ -23,6 +23,7 @@ const MOVED = [
   "views/approvals",
   "views/audit",
   "views/help",
+  "views/logins",
   "views/overview",
   "views/prompts",
   "views/questions",

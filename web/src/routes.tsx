@@ -82,6 +82,13 @@ const prompts = createRoute({
   component: lazyRouteComponent(() => import("./views/prompts/prompts.tsx"), "PromptsView"),
 });
 
+const logins = createRoute({
+  getParentRoute: () => root,
+  path: "/logins",
+  validateSearch: (search: Search) => texts(search, ["server"]),
+  component: lazyRouteComponent(() => import("./views/logins/logins.tsx"), "LoginsView"),
+});
+
 const approvals = createRoute({
   getParentRoute: () => root,
   path: "/approvals",
@@ -153,6 +160,7 @@ export function createPageRouter(me: Me) {
       tools,
       resources,
       prompts,
+      logins,
       approvals,
       skills,
       sessions,

@@ -124,6 +124,7 @@ async function startHub(
       warnings,
     },
     servers: serverRegistry,
+    logins: servers.logins,
     connectionSettings: servers.connectionSettings,
     pins: new HubPins({
       pins: () => definitions.pins,

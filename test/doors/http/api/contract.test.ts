@@ -1,4 +1,7 @@
 /** Drives every route of the OpenAPI document on a real hub, and holds each answer against the document. */
+import { systemClock } from "../../../../src/base/clock.ts";
+import { AuthorizationServer } from "../../../doubles/authorization-server.ts";
+import { ProtectedServer } from "../../../doubles/protected-server.ts";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type OpenApiDocument, openApiDocument } from "../../../../src/doors/http/api/openapi-document.ts";
@@ -181,6 +184,24 @@ describe("[oper-04a] every route answers as the document says", () => {
     await drive("completeArgument", { who: "read", body: department });
     await drive("followResource", { who: "read", body: { uri } });
     await drive("unfollowResource", { who: "read", body: { uri } });
+  });
+
+  it("logins at servers", async () => {
+    const authorization = await AuthorizationServer.start(systemClock);
+    const remote = await ProtectedServer.start(authorization);
+    try {
+      await drive("addServer", { body: { id: "remote", url: remote.url, auth: { type: "oauth" } }, status: 201 });
+      const params = { serverId: "remote" };
+      expect((await drive("listLogins")).json()).toMatchObject({ logins: [{ serverId: "remote", own: true }] });
+      const { url } = (await drive("beginLogin", { params })).json<{ url: string }>();
+      const back = new URL((await fetch(url, { redirect: "manual" })).headers.get("location") ?? "");
+      const body = { path: back.pathname, query: back.search };
+      expect((await drive("finishLogin", { body })).json()).toMatchObject({ connected: true });
+      await drive("endLogin", { params });
+      await drive("removeServer", { params });
+    } finally {
+      await Promise.all([authorization.close(), remote.close()]);
+    }
   });
 
   it("questions of servers", async () => {

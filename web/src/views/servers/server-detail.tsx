@@ -14,6 +14,7 @@ import { failureOf } from "../../failure.ts";
 import { activity } from "../../messages/activity.ts";
 import { t } from "../../messages/messages.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
+import { LoginButton } from "../logins/login-button.tsx";
 import { ConnectButton } from "./connect-button.tsx";
 import { ConfigTab, HistoryTab } from "./detail-tabs.tsx";
 import { FileServerActions } from "./file-server.tsx";
@@ -126,6 +127,9 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
         <IconButton label="Close the details" icon="close" onClick={onClose} />
       </div>
       <div className="flex flex-wrap items-center gap-2">
+        {server.auth?.type === "oauth" && (
+          <LoginButton serverId={server.id} again={server.auth.state !== "login_needed"} />
+        )}
         <ConnectButton server={server} />
         {server.from === "file" && <FileServerActions server={server} onRemoved={onClose} />}
         {server.editable && (
