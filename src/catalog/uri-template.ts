@@ -85,6 +85,63 @@ export function expandKnownPart(template: string, values: Readonly<Record<string
 const EXPRESSION = /\{([+#./;?&]?)([^{}]*)\}/g;
 const SEPARATORS: Readonly<Record<string, string>> = { ".": ".", "/": "/", ";": ";", "?": "&", "&": "&" };
 
+interface Variable {
+  readonly name: string;
+  readonly explode: boolean;
+  readonly length: number;
+}
+
+function variablesIn(names: string): Variable[] {
+  return names.split(",").map((text) => {
+    const explode = text.endsWith("*");
+    const [name = "", length] = (explode ? text.slice(0, -1) : text).split(":");
+    return { name, explode, length: length === undefined ? Infinity : Number(length) };
+  });
+}
+
+/** The names of its variables, each once, and whether a URI needs it. */
+export function templateVariables(template: string): { readonly name: string; readonly required: boolean }[] {
+  const found = new Map<string, boolean>();
+  for (const { 1: operator = "", 2: names = "" } of template.matchAll(EXPRESSION)) {
+    const isNeeded = operator === "" || operator === "+";
+    for (const { name } of variablesIn(names)) found.set(name, isNeeded || found.get(name) === true);
+  }
+  return [...found].map(([name, required]) => ({ name, required }));
+}
+
+/** The URI of a template with these values (RFC 6570); a variable without a value is left out. */
+export function expandTemplate(template: string, values: Readonly<Record<string, string | readonly string[]>>): string {
+  return template.replace(EXPRESSION, (_, operator: string, names: string) => {
+    const isNamed = /^[;?&]$/.test(operator);
+    const encode = operator === "+" || operator === "#" ? encodeReserved : encodeValue;
+    const parts = variablesIn(names).flatMap(({ name, explode, length }) => {
+      const given = Object.hasOwn(values, name) ? values[name] : undefined;
+      const list = given === undefined ? [] : typeof given === "string" ? [given.slice(0, length)] : given;
+      if (list.length === 0) return [];
+      const texts = list.map(encode);
+      const withName = (text: string): string =>
+        !isNamed ? text : text === "" && operator === ";" ? name : `${name}=${text}`;
+      return explode ? texts.map(withName) : [withName(texts.join(","))];
+    });
+    if (parts.length === 0) return "";
+    return (operator === "+" ? "" : operator) + parts.join(SEPARATORS[operator] ?? ",");
+  });
+}
+
+function encodeValue(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+/** Reserved characters, and what is encoded already, stay as they are. */
+function encodeReserved(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/%(?![0-9a-f]{2})|[^\w.~!#$&'()*+,/:;=?@[\]%-]+/gi, (each) => encodeURIComponent(each));
+}
+
 function advance(part: Part, uri: string, before: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const after = new Uint8Array(uri.length + 1);
   const fixed = "literal" in part ? part.literal : part.lead;

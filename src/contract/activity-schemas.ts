@@ -15,6 +15,7 @@ export const ClientInfoSchema = z
     pid: z.int().optional(),
     program: z.string().optional(),
     cwd: z.string().optional(),
+    entryOf: z.string().optional().describe("The id of the client that its entry was written for."),
   })
   .describe("The program, in its own words; transport, process and program as the hub sees them.")
   .meta({ id: "ClientInfo" });
@@ -156,11 +157,30 @@ export const AuditEntrySchema = z
     decision: z.string().optional(),
     outcome: z.string().optional(),
     durationMs: z.number().optional(),
+    arguments: z.string().optional().describe("JSON, masked, at most 4 KiB; only where they were recorded."),
     resultBytes: z.number().optional(),
+    result: z.string().optional().describe("JSON of the result or the error, likewise, at most 16 KiB."),
     event: z.string().optional(),
   })
   .describe("One record of the audit log.")
   .meta({ id: "AuditRecord" });
+
+export const RecordingSchema = z
+  .object({
+    arguments: z.boolean().describe("The config's `audit.arguments`: those of all calls are recorded."),
+    results: z.boolean().describe("The same of `audit.results`."),
+    recordings: z
+      .array(
+        z.object({
+          server: z.string().nullable().describe("Null for all servers."),
+          since: z.string(),
+          until: z.string(),
+          by: z.string().nullable().describe("The user who switched it on, if known."),
+        }),
+      )
+      .describe("What is recorded for a time, arguments and results."),
+  })
+  .meta({ id: "Recording" });
 
 export const AuditVerdictSchema = z
   .object({
@@ -178,6 +198,19 @@ const Point = z.object({
   p50: z.number().nullable().describe("Milliseconds."),
   p95: z.number().nullable(),
 });
+
+export const PassageSchema = z
+  .object({
+    code: z.string(),
+    severity: z.string(),
+    place: z.string(),
+    score: z.number().describe("Of 10."),
+    rules: z.array(z.string()),
+    before: z.string(),
+    text: z.string().describe("Hidden characters are written as `\\u{…}`."),
+    after: z.string(),
+  })
+  .meta({ id: "Passage" });
 
 const Incident = z.object({
   at: z.string(),
@@ -215,5 +248,6 @@ export type SessionInfo = z.output<typeof SessionInfoSchema>;
 export type SessionDetail = z.output<typeof SessionDetailSchema>;
 export type Approval = z.output<typeof ApprovalSchema>;
 export type AuditEntry = z.output<typeof AuditEntrySchema>;
+export type RecordingState = z.output<typeof RecordingSchema>;
 export type AuditVerdict = z.output<typeof AuditVerdictSchema>;
 export type Overview = z.output<typeof OverviewSchema>;

@@ -1,5 +1,6 @@
 /** Tools, resources, prompts and pins as the HTTP contract shows them. */
 import { z } from "zod";
+import { RulePlaceSchema } from "./change-schemas.ts";
 
 const Definition = z.record(z.string(), z.unknown());
 
@@ -20,6 +21,14 @@ export const ToolInfoSchema = z
     fingerprint: z.string(),
     pin: z.enum(PIN_STATES),
     quarantined: z.string().optional().describe("Why it is not offered."),
+    access: z
+      .object({
+        verdict: z.enum(["allow", "ask", "deny"]),
+        conditional: z.boolean().describe("Whether the arguments or circumstances of a call decide as well."),
+        rule: RulePlaceSchema.nullable().describe("Null if no rule is about it."),
+      })
+      .optional()
+      .describe("With `access`: what the rules decide, and which of them."),
     original: z
       .object({
         name: z.string().describe("The public name that it has without overrides."),
@@ -64,6 +73,8 @@ export const ResourceInfoSchema = z
     description: z.string().optional(),
     mimeType: z.string().optional(),
     template: z.boolean().describe("Whether `uri` is a template."),
+    variables: z.array(z.string()).optional().describe("Of a template: the names of its variables."),
+    followable: z.boolean().optional().describe("Whether its server reports changes of it."),
   })
   .meta({ id: "Resource" });
 

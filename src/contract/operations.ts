@@ -12,6 +12,8 @@ import {
   ApprovalSchema,
   AuditEntrySchema,
   AuditVerdictSchema,
+  PassageSchema,
+  RecordingSchema,
   OverviewSchema,
   SessionDetailSchema,
   SessionInfoSchema,
@@ -29,6 +31,7 @@ import {
   ResultSchema,
   ToolInfoSchema,
 } from "./catalog-schemas.ts";
+import { ConfigChangeSchema, PlannedChangeSchema, RoleInfoSchema, TokenInfoSchema } from "./change-schemas.ts";
 import {
   SERVER_STATES,
   ServerConfigSchema,
@@ -37,7 +40,14 @@ import {
   ServerInfoSchema,
   TestedServerSchema,
 } from "./server-schemas.ts";
-import { ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings-schemas.ts";
+import { QUESTION_ACTIONS, QuestionSchema } from "./question-schemas.ts";
+import {
+  ChangedClientSchema,
+  ClientSnippetSchema,
+  ConfigViewSchema,
+  ExplanationSchema,
+  MeSchema,
+} from "./settings-schemas.ts";
 import {
   SkillDetailSchema,
   SkillImportReportSchema,
@@ -72,6 +82,14 @@ const InSession = {
   session: Id.optional().describe(
     "Run in this session, which must be one of the caller's own, and with its own servers.",
   ),
+};
+const Answers = {
+  questions: z
+    .boolean()
+    .default(false)
+    .describe(
+      "The caller answers what servers ask meanwhile (elicitation and sampling): `question.asked` or `listQuestions` has it, `answerQuestion` answers it. Otherwise such questions are refused.",
+    ),
 };
 const Args = z.record(z.string(), z.unknown());
 const Path = z.string().min(1).max(4096).describe("A folder on the hub's machine; `~` is the home directory.");
@@ -137,7 +155,12 @@ export const OPERATIONS = {
   disconnectServer: operation({
     scope: "admin",
     summary: "Disconnects a server; does nothing if it is not connected.",
-    input: z.strictObject({ serverId: Id }),
+    input: z.strictObject({
+      serverId: Id,
+      ifIdle: Flag.default(false).describe(
+        "Refuse with `conflict` while calls of it are in progress; `details.calls` says how many.",
+      ),
+    }),
     output: z.object({ server: ServerInfoSchema }),
   }),
   parseServers: operation({
@@ -167,6 +190,10 @@ export const OPERATIONS = {
       q: Query.describe("Words; the best matches first."),
       pin: z.enum(["same", "changed", "new"]).optional().describe("How it compares with its pin."),
       fields: z.enum(["all", "summary"]).default("all").describe("`summary` leaves the schemas out."),
+      access: Flag.default(false).describe(
+        "With what the rules decide about each as `access`, and with those that they deny. Needs `admin`.",
+      ),
+      role: z.string().optional().describe("With `access`: as sessions of this role see them."),
       ...InSession,
     }),
     output: z.object({ tools: z.array(ToolInfoSchema), total: z.int(), nextCursor: NextCursor }),
@@ -179,6 +206,7 @@ export const OPERATIONS = {
       serverId: Id.optional().describe("The server that has the tool."),
       args: Args.default({}).describe("Arguments of the tool."),
       timeoutMs: z.int().min(1).max(3_600_000).optional().describe("Milliseconds after which the call is cancelled."),
+      ...Answers,
       ...InSession,
     }),
     output: ResultSchema,
@@ -199,20 +227,101 @@ export const OPERATIONS = {
   listResources: operation({
     scope: "read",
     summary: "Resources and templates that the caller sees.",
-    input: z.strictObject({ ...Paged, serverId: Id.optional(), q: Query, ...InSession }),
+    input: z.strictObject({
+      ...Paged,
+      serverId: Id.optional(),
+      uri: z.string().optional().describe("Exactly this URI or template."),
+      q: Query,
+      ...InSession,
+    }),
     output: z.object({ resources: z.array(ResourceInfoSchema), total: z.int(), nextCursor: NextCursor }),
   }),
   readResource: operation({
     scope: "read",
     summary: "Reads a resource.",
-    input: z.strictObject({ uri: z.string().min(1), ...InSession }),
+    input: z.strictObject({
+      uri: z.string().min(1).describe("Of a resource, or a template with `variables`."),
+      variables: z
+        .record(z.string(), z.union([z.string(), z.array(z.string())]))
+        .optional()
+        .describe("Values for the variables of a template."),
+      ...Answers,
+      ...InSession,
+    }),
     output: z.looseObject({ contents: z.array(z.looseObject({ uri: z.string() })) }),
   }),
   listPrompts: operation({
     scope: "read",
     summary: "Prompts that the caller sees.",
-    input: z.strictObject({ ...Paged, serverId: Id.optional(), q: Query, ...InSession }),
+    input: z.strictObject({
+      ...Paged,
+      serverId: Id.optional(),
+      name: z.string().optional().describe("Exactly this public name."),
+      q: Query,
+      ...InSession,
+    }),
     output: z.object({ prompts: z.array(PromptInfoSchema), total: z.int(), nextCursor: NextCursor }),
+  }),
+  getPrompt: operation({
+    scope: "read",
+    summary: "Runs a prompt: its messages for these arguments.",
+    input: z.strictObject({
+      promptName: Id.describe("Its public name."),
+      args: z.record(z.string(), z.string()).optional().describe("Arguments of the prompt."),
+      ...Answers,
+      ...InSession,
+    }),
+    output: z.looseObject({
+      description: z.string().optional(),
+      messages: z.array(z.looseObject({ role: z.string() })),
+    }),
+  }),
+  completeArgument: operation({
+    scope: "read",
+    summary: "Suggests values for an argument of a prompt, or for a variable of a template.",
+    input: z.strictObject({
+      promptName: Id.optional().describe("The prompt. Either this or `uri`."),
+      uri: z.string().min(1).optional().describe("The template."),
+      argument: Id.describe("The argument or variable."),
+      value: z.string().max(10_000).default("").describe("What is typed so far."),
+      known: z.record(z.string(), z.string()).optional().describe("The others that are filled in already."),
+      ...InSession,
+    }),
+    output: z.object({
+      values: z.array(z.string()),
+      total: z.number().optional(),
+      hasMore: z.boolean().optional(),
+    }),
+  }),
+  followResource: operation({
+    scope: "read",
+    summary: "Subscribes to a resource: `resource.updated` reports its changes until the session ends.",
+    input: z.strictObject({ uri: z.string().min(1), ...InSession }),
+    output: z.object({ uri: z.string() }),
+  }),
+  unfollowResource: operation({
+    scope: "read",
+    summary: "Ends the subscription to a resource.",
+    input: z.strictObject({ uri: z.string().min(1), ...InSession }),
+    output: z.object({ uri: z.string() }),
+  }),
+  listQuestions: operation({
+    scope: "read",
+    summary: "What servers ask in calls of the caller, and waits for an answer.",
+    input: z.strictObject({}),
+    output: z.object({ questions: z.array(QuestionSchema) }),
+  }),
+  answerQuestion: operation({
+    scope: "read",
+    summary: "Answers a question that a server asks in a call of the caller.",
+    input: z.strictObject({
+      questionId: Id,
+      action: z.enum(QUESTION_ACTIONS).describe("`cancel`: closed without a choice."),
+      content: z.record(z.string(), z.unknown()).optional().describe("Of a form that is accepted: its values."),
+      text: z.string().max(1_000_000).optional().describe("Of `sampling` that is accepted: the answer of the model."),
+      model: z.string().max(200).optional().describe("Of `sampling`: who wrote the answer; `human` if absent."),
+    }),
+    output: z.object({ questionId: z.string(), action: z.enum(QUESTION_ACTIONS) }),
   }),
 
   listSkills: operation({
@@ -432,11 +541,45 @@ export const OPERATIONS = {
     input: z.strictObject({}),
     output: ConfigViewSchema,
   }),
+  changeConfig: operation({
+    scope: "admin",
+    summary: "Shows what changes of rules, roles, servers and tokens would do, as a diff, or writes them.",
+    input: z.strictObject({
+      changes: z.array(ConfigChangeSchema).min(1).max(1000),
+      save: z.boolean().default(false).describe("Writes them and applies the new config. Needs `etag`."),
+      etag: z.string().optional().describe("That of the diff that was looked at; refused if the file differs by now."),
+    }),
+    output: PlannedChangeSchema,
+  }),
+  listRoles: operation({
+    scope: "admin",
+    summary: "Roles and their settings.",
+    input: z.strictObject({}),
+    output: z.object({ roles: z.array(RoleInfoSchema) }),
+  }),
+  listTokens: operation({
+    scope: "admin",
+    summary: "Tokens of `http.auth` with their last use, never their text.",
+    input: z.strictObject({}),
+    output: z.object({ tokens: z.array(TokenInfoSchema) }),
+  }),
   clientSnippets: operation({
     scope: "read",
     summary: "How to connect agent clients to this hub.",
     input: z.strictObject({}),
     output: z.object({ clients: z.array(ClientSnippetSchema) }),
+  }),
+  connectClient: operation({
+    scope: "admin",
+    summary: "Writes this hub into the config of an agent client on its machine. Needs the user who runs the hub.",
+    input: z.strictObject({ clientId: Id.describe("As `clientSnippets` names it.") }),
+    output: ChangedClientSchema,
+  }),
+  disconnectClient: operation({
+    scope: "admin",
+    summary: "Removes it from there again. Needs the user who runs the hub.",
+    input: z.strictObject({ clientId: Id }),
+    output: ChangedClientSchema,
   }),
   listAudit: operation({
     scope: "admin",
@@ -458,6 +601,28 @@ export const OPERATIONS = {
       order: z.enum(["newest", "oldest"]).default("newest"),
     }),
     output: z.object({ entries: z.array(AuditEntrySchema), nextCursor: NextCursor }),
+  }),
+  getRecording: operation({
+    scope: "admin",
+    summary: "Whether arguments and results of calls are recorded in the audit log.",
+    input: z.strictObject({}),
+    output: RecordingSchema,
+  }),
+  setRecording: operation({
+    scope: "admin",
+    summary: "Records arguments and results of calls, masked, for a time. It ends by itself, and with the process.",
+    input: z.strictObject({
+      server: Id.optional().describe("The id of a server, or `local` for in-process tools; all calls if absent."),
+      minutes: z.int().min(0).max(1440).describe("From now on; 0 ends it."),
+    }),
+    output: RecordingSchema,
+  }),
+  listPassages: operation({
+    scope: "admin",
+    summary:
+      "The texts that the guard's findings in a call are about. They are in no log, and kept in memory for the last 200 such calls of this process.",
+    input: z.strictObject({ callId: Id }),
+    output: z.object({ passages: z.array(PassageSchema) }),
   }),
   verifyAudit: operation({
     scope: "admin",

@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { ErrorObject } from "../model/errors.ts";
 import { ApprovalSchema, SessionNoticeSchema } from "./activity-schemas.ts";
 import { ToolInfoSchema } from "./catalog-schemas.ts";
+import { QUESTION_ACTIONS, QuestionSchema } from "./question-schemas.ts";
 import type { InputOf, Operation, OperationName, OutputOf } from "./operations.ts";
 import { ServerInfoSchema } from "./server-schemas.ts";
 import { ImportedSkillSchema, SkillFailureSchema, SkillInfoSchema } from "./skill-schemas.ts";
@@ -141,6 +142,7 @@ export const COMMANDS = {
   "sessions.close": { operation: "closeSession" },
   "taint.list": { operation: "listTaint" },
   "taint.clear": { operation: "clearTaint" },
+  "guard.passages": { operation: "listPassages" },
 } as const satisfies Readonly<Record<string, SocketCommand>>;
 
 const CallStarted = z.object({
@@ -150,6 +152,7 @@ const CallStarted = z.object({
   door: z.string(),
   role: z.string().nullable(),
   user: z.string().nullable(),
+  client: z.string().optional().describe("Name of the program that called, in its own words."),
   kind: z.string(),
   name: z.string(),
   serverId: z.string().nullable(),
@@ -269,6 +272,11 @@ export const EVENTS = {
       findings: z.array(z.string()),
     }),
   ),
+  "recording.changed": event(
+    "admin",
+    "Recording of arguments and results was switched on or off, or has ended.",
+    z.object({}),
+  ),
   "guard.suspicious": event(
     "admin",
     "The result of a call has suspicious content, or forged boundary markers that were replaced.",
@@ -279,6 +287,8 @@ export const EVENTS = {
       serverId: z.string(),
       mcpName: z.string(),
       kinds: z.array(z.string()),
+      places: z.array(z.string()).describe("Where the server put the texts: `result`, `error`, `progress` …"),
+      score: z.number().describe("The highest, of 10; 0 without findings."),
       forgedMarkers: z.int(),
       blocked: z.boolean(),
     }),
@@ -294,6 +304,21 @@ export const EVENTS = {
     "read",
     "A session's own server changed its state; this connection opened the session.",
     z.object({ session: z.string(), server: ServerInfoSchema }),
+  ),
+  "resource.updated": event(
+    "read",
+    "A resource that a session of this connection follows has changed.",
+    z.object({ uri: z.string(), session: z.string() }),
+  ),
+  "question.asked": event(
+    "read",
+    "A server asks something in a call of this connection with `questions`: answer with `answerQuestion`.",
+    z.object({ question: QuestionSchema }),
+  ),
+  "question.closed": event(
+    "read",
+    "A question was answered, or its call ended.",
+    z.object({ id: z.string(), action: z.enum(QUESTION_ACTIONS).nullable() }),
   ),
   "extraTool.call": event(
     "read",

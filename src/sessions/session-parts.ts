@@ -103,7 +103,8 @@ export interface SessionHost {
   settings(): SessionsConfig & {
     readonly servers: number;
     readonly tools: number;
-    readonly listWaitMs: number;
+    /** How long a session waits for further servers once one is ready. */
+    readonly lateMs: number;
     /** A client's programs run in the hub's sandbox, whatever the client says. */
     readonly serverDefaults: ServerDefaults;
   };

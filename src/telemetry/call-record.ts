@@ -3,7 +3,7 @@ import type { Decision, Rule } from "../model/decision.ts";
 import type { ErrorCode } from "../model/errors.ts";
 import type { Finding } from "../model/finding.ts";
 
-/** The record of one finished call. It has sizes, never arguments or results. */
+/** The record of one finished call. It has sizes, never arguments or results: those are `CallContent`. */
 export interface CallRecord {
   readonly callId: string;
   /** ISO time at which it began. */
@@ -38,19 +38,23 @@ export type StartRecord = Omit<
   "outcome" | "durationMs" | "resultBytes" | "findings" | "forgedMarkers" | "notes"
 >;
 
-/** The arguments for the tool. Not part of the record, because listeners see a record as it is. */
-export interface SentArguments {
+/** The arguments and the result of a call. Not part of the record, because listeners see a record as it is. */
+export interface CallContent {
   readonly arguments: unknown;
+  /** The result, or the error of a call without one; only where the sink keeps it. */
+  readonly result?: unknown;
 }
 
 /** Takes every record. Must not throw or reject: it runs at the beginning and at the end of each call. */
 export interface AuditSink {
   /** Right before a call reaches its source, which waits until the record is on the disk's way. */
-  begin?(record: StartRecord, sent?: SentArguments): Promise<void> | undefined;
+  begin?(record: StartRecord, content?: CallContent): Promise<void> | undefined;
+  /** Whether it keeps results of this source; null for a call that reached none. */
+  keepsResults?(source: string | null): boolean;
   /** A call that began will have no record, because a hook withholds it. */
   withhold?(callId: string): void;
   /** The answer to the call waits until its record is on the disk's way too. */
-  write(record: CallRecord, sent?: SentArguments): Promise<void> | undefined | void;
+  write(record: CallRecord, content?: CallContent): Promise<void> | undefined | void;
   /** How many records could not be written. */
   readonly lost?: number;
 }

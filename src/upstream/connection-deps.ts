@@ -29,6 +29,8 @@ export interface ConnectionDeps {
   readonly hubSession: SessionContext;
   /** Who answers instead of the hub's own session, if one may. */
   readonly idleClient?: (server: string, user: string | undefined, session?: string) => ClientSide | undefined;
+  /** The client with the guard before it, for questions of a server outside of any call. */
+  readonly guarded?: (server: string, client: ClientSide) => ClientSide;
   /** The client capabilities that a server gets where it cannot get those of each caller. */
   readonly offers: Readonly<JsonObject>;
   /** The hub's workspace, for servers whose entries do not set roots. */

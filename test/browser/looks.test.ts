@@ -28,16 +28,25 @@ const PLACES: readonly (readonly [name: string, path: string, content: string | 
   ["tools", "/tools", "everything__echo"],
   ["tool", "/tools?tool=files__edit_file", "oldText"],
   ["tool-changed", "/tools?pin=changed", "weather__forecast"],
+  ["resources", "/resources", "architecture.md"],
+  ["resource", "/resources?uri=demo%3A%2F%2Fresource%2Fstatic%2Fdocument%2Ffeatures.md", "Follow changes"],
+  ["resource-template", "/resources?uri=demo%3A%2F%2Fresource%2Fdynamic%2Ftext%2F%7BresourceId%7D", "resourceId"],
+  ["prompts", "/prompts", "everything__simple-prompt"],
+  ["prompt", "/prompts?prompt=everything__completable-prompt", "Choose the department."],
   ["approvals", "/approvals", "Allow once"],
   ["skills", "/skills", "release-notes"],
   ["skill", "/skills?skill=release-notes", "Do it with care."],
   ["scan", "/skills?scan=STAGE/skills", "mac-shortcuts"],
   ["sessions", "/sessions", "Tainted"],
+  ["traffic", "/traffic", "memory__create_entities"],
+  ["traffic-call", "/traffic?call=RECORDED", "The sum of 1 and 2 is 3."],
   ["audit", "/audit", "memory__create_entities"],
   ["settings", "/settings", "callsPerMinute"],
   ["policy", "/settings?tab=policy&name=memory__delete_entities", "Denied"],
+  ["roles", "/settings?tab=roles", "reader"],
   ["tokens", "/settings?tab=tokens", "grace"],
   ["clients", "/settings?tab=clients", "By hand"],
+  ["help", "/help?page=audit", "Audit"],
   ["about", "/settings?tab=about", "Log out"],
 ];
 
@@ -46,6 +55,7 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
   const client = new Client({ name: "ada-agent", version: "1.0.0" });
   let bench: BrowserBench;
   let opened: OpenPage;
+  let recorded = "";
 
   beforeAll(async () => {
     mkdirSync(ARTIFACTS, { recursive: true });
@@ -86,7 +96,12 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
     );
     const call = (name: string, args: Record<string, unknown> = {}) =>
       client.callTool({ name, arguments: args }).catch(() => undefined);
+    await bench.api("POST", "/audit/recording", { server: "everything", minutes: 5 });
     await call("everything__get-sum", { a: 1, b: 2 });
+    await bench.api("POST", "/audit/recording", { server: "everything", minutes: 0 });
+    const { entries } = (await bench.api("GET", "/audit?type=call&name=everything__get-sum")).body;
+    // One call was made.
+    recorded = (entries as readonly { readonly callId: string }[])[0]?.callId ?? "";
     await call("files__read_text_file", { path: join(stage.dir, "notes/hello.txt") });
     await call("files__read_text_file", { path: "/etc/shadow" });
     await call("memory__delete_entities", { entityNames: ["Ada"] });
@@ -109,15 +124,15 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
     const { page } = opened;
     await page.setViewportSize(WIDE);
     await use(page, "light");
-    await opened.open(path.replace("STAGE", encodeURIComponent(stage.dir)));
+    await opened.open(path.replace("STAGE", encodeURIComponent(stage.dir)).replace("RECORDED", recorded));
     await page.getByText(content).first().waitFor();
     await page.evaluate("document.fonts.ready.then(() => true)");
     await expect.poll(() => page.locator("[role=status] .animate-pulse").count()).toBe(0);
-    expect(await serious(new AxeBuilder({ page }))).toEqual([]);
     await picture(page, `${name}-light`);
+    expect(await serious(new AxeBuilder({ page }))).toEqual([]);
     await use(page, "dark");
-    expect(await serious(new AxeBuilder({ page }).withRules(["color-contrast"]))).toEqual([]);
     await picture(page, `${name}-dark`);
+    expect(await serious(new AxeBuilder({ page }).withRules(["color-contrast"]))).toEqual([]);
     const text = await page.locator("body").innerText();
     expect(text).not.toMatch(/\[object \w+\]|undefined|NaN|^\s+at \S+ \(/m);
     await page.setViewportSize(PHONE);

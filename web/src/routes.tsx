@@ -63,8 +63,22 @@ const servers = createRoute({
 const tools = createRoute({
   getParentRoute: () => root,
   path: "/tools",
-  validateSearch: (search: Search) => texts(search, ["q", "server", "pin", "tool"]),
+  validateSearch: (search: Search) => texts(search, ["q", "server", "pin", "tool", "role"]),
   component: lazyRouteComponent(() => import("./views/tools/tools.tsx"), "ToolsView"),
+});
+
+const resources = createRoute({
+  getParentRoute: () => root,
+  path: "/resources",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "uri"]),
+  component: lazyRouteComponent(() => import("./views/resources/resources.tsx"), "ResourcesView"),
+});
+
+const prompts = createRoute({
+  getParentRoute: () => root,
+  path: "/prompts",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "prompt"]),
+  component: lazyRouteComponent(() => import("./views/prompts/prompts.tsx"), "PromptsView"),
 });
 
 const approvals = createRoute({
@@ -87,6 +101,13 @@ const sessions = createRoute({
   component: lazyRouteComponent(() => import("./views/sessions/sessions.tsx"), "SessionsView"),
 });
 
+const traffic = createRoute({
+  getParentRoute: () => root,
+  path: "/traffic",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "client", "role", "outcome", "call"]),
+  component: lazyRouteComponent(() => import("./views/traffic/traffic.tsx"), "TrafficView"),
+});
+
 const audit = createRoute({
   getParentRoute: () => root,
   path: "/audit",
@@ -98,6 +119,7 @@ const audit = createRoute({
       "name",
       "session",
       "user",
+      "client",
       "door",
       "outcome",
       "callId",
@@ -106,6 +128,13 @@ const audit = createRoute({
       "entry",
     ]),
   component: lazyRouteComponent(() => import("./views/audit/audit.tsx"), "AuditView"),
+});
+
+const help = createRoute({
+  getParentRoute: () => root,
+  path: "/help",
+  validateSearch: (search: Search) => texts(search, ["page", "at"]),
+  component: lazyRouteComponent(() => import("./views/help/help.tsx"), "HelpView"),
 });
 
 const settings = createRoute({
@@ -117,7 +146,20 @@ const settings = createRoute({
 
 export function createPageRouter(me: Me) {
   return createRouter({
-    routeTree: root.addChildren([overview, servers, tools, approvals, skills, sessions, audit, settings]),
+    routeTree: root.addChildren([
+      overview,
+      servers,
+      tools,
+      resources,
+      prompts,
+      approvals,
+      skills,
+      sessions,
+      traffic,
+      audit,
+      settings,
+      help,
+    ]),
     context: { me },
     basepath: BASE === "" ? "/" : BASE,
     defaultPreload: "intent",

@@ -23,6 +23,7 @@ import { CommandDoor } from "../hub/command-door.ts";
 import { BridgeDoor } from "../../doors/mcp/bridge-door.ts";
 import { McpHttp, type McpHttpLimits } from "../../doors/mcp/http/mcp-http.ts";
 import { McpDoor } from "../../doors/mcp/mcp-door.ts";
+import { tokenUses } from "../../hub/activity/token-uses.ts";
 import { hubHealth } from "../../hub/cluster/hub-cluster.ts";
 import { type NodeIds, openNodeIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
@@ -128,6 +129,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
       redactor,
       warn,
       home,
+      onTokenUse: tokenUses(hub.internals.store, systemClock),
       onLogin: (event, caller) =>
         hub.audit.note({ event, door: "rest", user: caller.user ?? null, details: { by: auditKey(caller) } }),
       record: options.record,
@@ -214,6 +216,7 @@ function openOperatorDoors(
   const sessions = new CallerSessions(hub, systemClock, { holdsCalls: true });
   const sessionOf = (caller: Caller): Session => sessions.of(caller);
   const feed = new EventFeed(hub, redactor, { nodes: hub.internals.cluster });
+  operations.notify = (event, to) => feed.notify(event, to);
   const limits = (): SocketLimits => {
     const now = http();
     const perMinute = requestsPerMinute(now, hub.config.config.limits.callsPerMinute);

@@ -52,6 +52,8 @@ export interface ListenerOptions {
   readonly home?: string;
   /** Part of the file in the home by which commands find the hub. */
   readonly record?: Pick<HubRecord, "config" | "background" | "clientEnv">;
+  /** A token that has a name in the config was presented. */
+  readonly onTokenUse?: (name: string) => void;
   /** A login link was issued, or a user logged in or out. */
   readonly onLogin?: (event: LoginEvent, caller: Caller) => void;
 }
@@ -142,6 +144,7 @@ export class HttpListener {
       resolve: options.resolve,
       conceal: (value) => options.redactor.addCredential(value),
       warn: (message) => options.warn(options.redactor.mask(message)),
+      onTokenUse: options.onTokenUse,
       guardedPaths: guarded.guarded(),
       port: () => this.#port,
     };

@@ -1,24 +1,18 @@
 /** Notifies clients of changed lists, updated resources and log messages of servers. */
-import { splitMappedUri } from "../../catalog/public-uris.ts";
 import type { HubEvents } from "../../hub/hub-events.ts";
 import type { Hub } from "../../hub/hub.ts";
+import { type Addressed, isAddressedTo, reportUpdate, type ResourceFollower } from "../../hub/view/resource-updates.ts";
 import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { Session } from "../../sessions/session.ts";
 import { isTaskReport, KnownTasks } from "./tasks.ts";
 
 /** Resources and their templates change together. */
 export type ListKind = "tools" | "resources" | "prompts";
 const LIST_KINDS: readonly ListKind[] = ["tools", "resources", "prompts"];
 
-export interface ChangeListener {
-  readonly session: Session;
+export interface ChangeListener extends ResourceFollower {
   listsChanged(kinds: ReadonlySet<ListKind>): void;
-  /** The resources that it follows, by public URI. */
-  readonly followed: ReadonlySet<string>;
-  /** Of one of them, or a part of one. */
-  resourceUpdated(params: JsonObject): void;
   /** A log message that belongs to no call. */
   log?(message: JsonObject): void;
   /** A server says that its list changed, and it is as it was: perhaps it did for a moment. */
@@ -37,6 +31,8 @@ export class ChangeListeners {
   readonly tasks = new KnownTasks();
   readonly #hub: Hub;
   readonly #listeners = new Map<ChangeListener, ListSnapshot>();
+  /** Log messages that a detector still reads. */
+  #reading: Promise<void> | undefined;
   readonly #stops: (() => void)[];
 
   constructor(hub: Hub) {
@@ -44,7 +40,7 @@ export class ChangeListeners {
     this.#stops = [
       hub.on("catalog", () => this.#compare()),
       hub.on("visibility", () => this.#compare()),
-      hub.on("resource-updated", (event) => this.#resourceUpdated(event)),
+      hub.on("resource-updated", (event) => reportUpdate(hub, this.#listeners.keys(), event)),
       hub.on("log", (event) => this.#logged(event)),
       hub.on("notice", (event) => this.#noticed(event)),
     ];
@@ -86,44 +82,21 @@ export class ChangeListeners {
     }
   }
 
-  /** A server may report a part of a subscribed resource; clients subscribed to exactly that part come first. */
-  #resourceUpdated(event: HubEvents["resource-updated"]): void {
-    const { uri, params } = event;
-    const concerned = [...this.#listeners.keys()].filter((listener) => isAddressedTo(listener, event));
-    const exact = concerned.filter(({ followed }) => followed.has(uri));
-    for (const listener of exact) {
-      // A rule may have hidden it since.
-      if (this.#hub.internals.resourceOrigin(listener.session, uri) !== undefined)
-        listener.resourceUpdated({ ...params, uri });
-    }
-    if (exact.length > 0) return;
-    for (const listener of concerned) {
-      const known = this.#knownAs(listener, event);
-      if (known !== undefined) listener.resourceUpdated({ ...params, uri: known });
-    }
-  }
-
-  /** The URI for a listener that follows the whole resource, or follows it under another URI. */
-  #knownAs({ session, followed }: ChangeListener, update: HubEvents["resource-updated"]): string | undefined {
-    const { server, uri, originUri } = update;
-    for (const each of followed) {
-      const whole = splitMappedUri(each)?.uri ?? each;
-      if (originUri !== whole && !isSubResource(originUri, whole)) continue;
-      const origin = this.#hub.internals.resourceOrigin(session, each);
-      if (origin?.source !== server || origin.name !== whole) continue;
-      if (originUri === whole) return each;
-      // A client can read what it is notified of.
-      if (uri === originUri) session.links.add(uri, server);
-      if (this.#hub.internals.resourceOrigin(session, uri)?.source === server) return uri;
-    }
-    return undefined;
-  }
-
   #logged(event: HubEvents["log"]): void {
     // The caller has got it already.
     if (event.callId !== undefined) return;
-    const message = this.#hub.internals.guardedLog(event.server, event.message);
-    this.#tellViewers(event, (listener) => listener.log?.(message));
+    const reading = this.#hub.internals.guardedLog(event.server, event.message);
+    const tell = (message: HubEvents["log"]["message"]): void =>
+      this.#tellViewers(event, (listener) => listener.log?.(message));
+    if (!(reading instanceof Promise) && this.#reading === undefined) return tell(reading);
+    // In their order. One that a detector could not read is dropped.
+    const done: Promise<void> = Promise.all([reading, this.#reading])
+      .then(([message]) => tell(message))
+      .catch(() => {})
+      .finally(() => {
+        if (this.#reading === done) this.#reading = undefined;
+      });
+    this.#reading = done;
   }
 
   #noticed(event: HubEvents["notice"]): void {
@@ -144,24 +117,6 @@ export class ChangeListeners {
       if (isAddressedTo(listener, event) && sourcesOf(view).has(event.server)) tell(listener);
     }
   }
-}
-
-interface Addressed {
-  readonly user?: string | null;
-  readonly session?: string;
-}
-
-/** Messages of an isolated connection are for its user or session alone. */
-function isAddressedTo({ session }: ChangeListener, { user, session: only }: Addressed): boolean {
-  if (only !== undefined) return session.id === only;
-  if (user === null) return session.owner && session.user === undefined;
-  return user === undefined || session.user === user;
-}
-
-/** One of the two ends or begins with what divides the parts of a URI. */
-function isSubResource(uri: string, whole: string): boolean {
-  if (uri.length <= whole.length || !uri.startsWith(whole)) return false;
-  return "/?#".includes(uri.charAt(whole.length)) || /[/?#]$/.test(whole);
 }
 
 function changedKinds(before: ListSnapshot, now: ListSnapshot): ReadonlySet<ListKind> {

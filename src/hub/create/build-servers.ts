@@ -1,4 +1,5 @@
 /** The servers of a hub and what is known of them: connections, their definitions, and what sessions bring along. */
+import { lateMs } from "../../model/config.ts";
 import { join, resolve } from "node:path";
 import { Catalog } from "../../catalog/catalog.ts";
 import { VERSION } from "../../model/version.ts";
@@ -12,9 +13,11 @@ import { ALL_CAPABILITIES, rootFor } from "../../upstream/server-requests.ts";
 import { PidRecords } from "../../upstream/stdio/pid-records.ts";
 import { StderrLog } from "../../upstream/stdio/stderr-log.ts";
 import { hubPorts } from "../activity/hub-file.ts";
+import { guardedIdleClient } from "../call/call-result.ts";
 import { clusteredServers } from "../cluster/hub-cluster.ts";
 import type { HubOptions, IdleClient } from "../hub-options.ts";
 import { DefinitionWatch } from "../pins/definition-watch.ts";
+import { DefinitionReports } from "../pins/pin-reports.ts";
 import { ServerConnections } from "../servers/server-connections.ts";
 import { SubscriptionRenewal } from "../servers/subscription-renewal.ts";
 import type { ConfiguredParts, HubBase } from "./open-base.ts";
@@ -50,7 +53,8 @@ export async function buildServers(
   const stderr = new StderrLog();
   const catalog = new Catalog({ naming: config.config.tools.naming, servers: config.servers });
   const connectionSettings: ConnectionSettings = { logLevel: options.logLevel ?? "info", idleClient: undefined };
-  const deps = connectionDeps(base, { pids, stderr, connectionSettings }, options);
+  const reports = new DefinitionReports({ events, audit: auditLog, clock });
+  const deps = connectionDeps(base, { pids, stderr, connectionSettings, reports }, options);
   const clustered = clusteredServers(cluster, config, clock);
   const known = new KnownLists({ store: base.opened.store, warn });
   await known.prepare(config.servers);
@@ -71,6 +75,7 @@ export async function buildServers(
     },
     pinsResources: (server) => connections.get(server)?.spec.pinResources !== false,
     mask: redactor.maskContent,
+    readers: () => current.wiring.path,
     isMounted: (source) => sessionSources.get(source) !== undefined,
     onVisibilityChange: () => {
       current.wiring.views.forget();
@@ -88,12 +93,12 @@ export async function buildServers(
     deps,
     settings() {
       const { config: settings, baseDir } = current.config;
-      const { sessionServers, sessionTools, listWaitMs } = settings.limits;
+      const { sessionServers, sessionTools } = settings.limits;
       return {
         ...settings.sessions,
         servers: sessionServers,
         tools: sessionTools,
-        listWaitMs,
+        lateMs: lateMs(settings.limits),
         serverDefaults: { config: settings, baseDir },
       };
     },
@@ -109,7 +114,12 @@ export async function buildServers(
 /** The dependencies that all connections of a hub share. Getters give each new connection the current value. */
 function connectionDeps(
   { env, clock, home, redactor, current, sessions, loaded, opened }: HubBase,
-  { pids, stderr, connectionSettings }: Pick<ServerParts, "pids" | "stderr" | "connectionSettings">,
+  {
+    pids,
+    stderr,
+    connectionSettings,
+    reports,
+  }: Pick<ServerParts, "pids" | "stderr" | "connectionSettings"> & { readonly reports: DefinitionReports },
   { rootsOnRequest = false, workspaceDir }: HubOptions,
 ): SessionHost["deps"] {
   // With `rootsOnRequest` the given folder is only where an agent works: servers are offered the config's.
@@ -123,6 +133,18 @@ function connectionDeps(
     clientVersion: VERSION,
     sandboxes: { home, containers: () => current.config.config.containers },
     idleClient: (server, user, session) => connectionSettings.idleClient?.(server, user, session),
+    guarded: (server, client) =>
+      guardedIdleClient(
+        () => current.wiring.path,
+        server,
+        client,
+        (place, findings) => {
+          const kinds = [...new Set(findings.map(({ code }) => code))].join(", ");
+          const message = `A question of the server outside of any call looks like an attack: ${kinds}.`;
+          const recorded = findings.map(({ code, severity, score }) => ({ code, severity, place, score }));
+          reports.warn("question.suspicious", { source: server, name: place }, message, { findings: recorded });
+        },
+      ),
     maxSessionConnections: () => current.config.config.limits.sessionConnections,
     get hubSession() {
       return sessions.own;

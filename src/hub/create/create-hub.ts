@@ -143,6 +143,7 @@ async function startHub(
       for (const stop of stops) stop();
       serverRegistry.close();
       reloader.unloadPlugins();
+      parts.detectors.close();
       opened.endSoon();
       await shared?.close();
       await cluster?.close();

@@ -50,6 +50,13 @@ export interface ChangeOptions {
   readonly ifMatch?: string;
 }
 
+interface StoredPreview {
+  readonly before: JsonObject;
+  readonly after: JsonObject;
+  readonly spec: ServerSpec;
+  readonly etag: string;
+}
+
 export class ServerRegistry {
   readonly #options: ServerRegistryOptions;
   readonly #history: ServerHistory;
@@ -189,6 +196,16 @@ export class ServerRegistry {
       };
     });
     return this.#changed(id, warnings);
+  }
+
+  /** A server of the store as updates would leave it, and as it is. Writes nothing. */
+  async preview(id: string, updates: JsonObject): Promise<StoredPreview> {
+    refuseMask(updates);
+    const { stored, current } = this.#options;
+    const before = await this.#editable(id, undefined);
+    const { entry, spec } = stored.check(id, mergeEntry(before.entry, updates), before);
+    const etag = etagOf(before.entry, before.revision);
+    return { before: before.entry, after: entry, spec: withServerDefaults(spec, current.config), etag };
   }
 
   async remove(id: string, { ifMatch }: ChangeOptions = {}): Promise<void> {

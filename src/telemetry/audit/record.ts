@@ -85,9 +85,11 @@ export interface StoredRecord extends Link {
   readonly durationMs?: number;
   readonly argumentBytes?: number;
   readonly argumentsHash?: string | null;
-  /** Redacted text, cut at 4 KiB; only with `audit.arguments`. */
+  /** JSON, redacted, cut at 4 KiB; only with `audit.arguments`, or while they are recorded. */
   readonly arguments?: string;
   readonly resultBytes?: number;
+  /** JSON of the result or the error, redacted, cut at 16 KiB; only with `audit.results`, or while they are recorded. */
+  readonly result?: string;
   /** Place and score are missing in records of older versions. */
   readonly findings?: readonly {
     readonly code: string;

@@ -1,42 +1,41 @@
-/** Operations on tools, resources, prompts and pins. A tool call goes through the hub like any other. */
+/** Operations on tools and pins. A tool call goes through the hub like any other. */
 import { nearMatches } from "../../../base/near-matches.ts";
 import { describeMisfit, hidingLayerOf, misfitOf } from "../../../catalog/overrides.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { Quarantined } from "../../../catalog/quarantine.ts";
-import type { PromptInfo, ResourceInfo, ToolInfo } from "../../../contract/catalog-schemas.ts";
+import type { ToolInfo } from "../../../contract/catalog-schemas.ts";
 import type { CheckedInput } from "../../../contract/operations.ts";
+import { placeOf } from "../../../hub/call/config-policy.ts";
 import type { View } from "../../../hub/view/view.ts";
-import type {
-  CapabilityOrigin,
-  PromptCapability,
-  ResourceCapability,
-  TemplateCapability,
-  ToolCapability,
-} from "../../../model/capability.ts";
+import type { CapabilityOrigin, ToolCapability } from "../../../model/capability.ts";
 import { type Outcome, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
-import type { CallToolResult, ReadResourceResult } from "../../../model/protocol.ts";
+import type { Result } from "../../../model/protocol.ts";
 import type { Session } from "../../../sessions/session.ts";
 import {
   containsText,
   type DeepReadonly,
   type Handler,
   handlersOf,
+  missingScope,
   type OperationContext,
   pageOf,
 } from "./operation-handler.ts";
+import { asRole, readDocument } from "./settings-handlers.ts";
 import { visibleServer } from "./visibility.ts";
 
-const callTool: Handler<"callTool"> = async (input, { session, signal, onProgress, clientInfo }, { hub }) => {
+const callTool: Handler<"callTool"> = async (input, context, { hub, questions }) => {
+  const { session, signal, onProgress, clientInfo } = context;
   const { toolName, serverId, args, timeoutMs } = input;
   const name = serverId === undefined ? toolName : await publicName(hub, session, serverId, toolName);
-  if (timeoutMs === undefined)
-    return resultOrThrow(await hub.call({ session, name, arguments: args, signal, onProgress, clientInfo }));
+  const client = input.questions ? questions.client(context, name) : undefined;
+  const call = { session, name, arguments: args, onProgress, clientInfo, client };
+  if (timeoutMs === undefined) return resultOrThrow(await hub.call({ ...call, signal }));
   const tooLate = new AbortController();
   const timer = setTimeout(() => tooLate.abort(callTimeout(name, timeoutMs)), timeoutMs);
   try {
     const either = AbortSignal.any([signal, tooLate.signal]);
-    return resultOrThrow(await hub.call({ session, name, arguments: args, signal: either, onProgress, clientInfo }));
+    return resultOrThrow(await hub.call({ ...call, signal: either }));
   } finally {
     clearTimeout(timer);
   }
@@ -48,7 +47,7 @@ function callTimeout(name: string, timeoutMs: number): ToolcribError {
 }
 
 /** A tool's own error is a result. Any other failure is thrown, with the call id of the audit log. */
-function resultOrThrow<Result extends CallToolResult | ReadResourceResult>(outcome: Outcome<Result>): Result {
+export function resultOrThrow<Returned extends Result>(outcome: Outcome<Returned>): Returned {
   if (outcome.ok) return outcome.result;
   const { code, message, hint, details } = outcome.error;
   if (code === "tool_error" && outcome.result !== undefined) return { ...outcome.result, isError: true };
@@ -105,10 +104,12 @@ function findTools(hub: Hub, session: Session, { tools }: View, query: string): 
 }
 
 const toolHandlers = handlersOf({
-  listTools(input, context, { hub }) {
-    const { entries, total, next } = pageOf(matchingTools(hub, input, context), input, toolKey);
+  async listTools(input, context, { hub }) {
+    const who = input.access ? accessSession(input.role, context) : context.session;
+    const { entries, total, next } = pageOf(matchingTools(hub, input, { ...context, session: who }), input, toolKey);
+    const accessOf = input.access ? await accessReader(hub, who) : undefined;
     const tools = entries.map((tool): DeepReadonly<ToolInfo> => {
-      if (isCapability(tool)) return toolInfo(tool, hub.pins, input.fields);
+      if (isCapability(tool)) return { ...toolInfo(tool, hub.pins, input.fields), ...accessOf?.(tool) };
       // It has no public name, because it cannot be called.
       const { source: server, name, reason } = tool;
       return { name, ...originFields({ source: server, name }), fingerprint: "", pin: "unknown", quarantined: reason };
@@ -125,10 +126,10 @@ const toolHandlers = handlersOf({
 
 function matchingTools(
   hub: Hub,
-  { serverId, name, q, pin }: CheckedInput<"listTools">,
+  { serverId, name, q, pin, access }: CheckedInput<"listTools">,
   { session, caller }: OperationContext,
 ): (ToolCapability | Quarantined)[] {
-  const view = hub.view(session);
+  const view = access ? withDenied(hub, hub.view(session)) : hub.view(session);
   const { pins } = hub;
   let tools: readonly ToolCapability[] =
     q === undefined || q.trim() === "" ? view.tools : findTools(hub, session, view, q);
@@ -152,6 +153,34 @@ function matchingTools(
     .quarantined()
     .filter(({ kind, source }) => kind === "tool" && source === (serverId ?? source));
   return [...tools, ...held, ...bad];
+}
+
+/** The owner sees what the rules decide, for itself or for a role. */
+function accessSession(role: string | undefined, { caller, session }: OperationContext): Session {
+  if (!caller.scopes.has("admin")) throw missingScope("admin");
+  return role === undefined ? session : asRole(role, caller);
+}
+
+/** Tools that the view lacks because of rules, too, in the catalog's order. Those that an override hides are listed otherwise. */
+function withDenied(hub: Hub, view: View): View {
+  const shown = new Map(view.tools.map((tool) => [JSON.stringify(tool.origin), tool]));
+  const all = hub.internals.catalog().tools.filter((tool) => heldReason(tool) === undefined);
+  const ofHub = all.map((tool) => shown.get(JSON.stringify(tool.origin)) ?? tool);
+  const listed = new Set(ofHub);
+  return { ...view, tools: [...ofHub, ...view.tools.filter((tool) => !listed.has(tool))] };
+}
+
+async function accessReader(
+  hub: Hub,
+  session: Session,
+): Promise<(tool: ToolCapability) => Pick<DeepReadonly<ToolInfo>, "access">> {
+  const { config } = hub;
+  const document = await readDocument(config);
+  return (tool) => {
+    const { verdict, rule, conditional } = hub.internals.access(session, tool);
+    const place = rule && placeOf(rule, tool, session.role, { config, document });
+    return { access: { verdict, conditional, rule: place } };
+  };
 }
 
 /** Why a tool that its server offers is not: its override. */
@@ -211,62 +240,14 @@ function definitionInfo(
   };
 }
 
-const resourceHandlers = handlersOf({
-  listResources(input, { session }, { hub }) {
-    const { resources, templates } = hub.view(session);
-    const matching = [...resources, ...templates].filter((capability) => matchesFilter(capability, input));
-    const { entries, total, next } = pageOf(matching, input, ({ kind, name }) => `${kind} ${name}`);
-    return { resources: entries.map(resourceInfo), total, ...next };
-  },
-
-  async readResource({ uri }, { session, signal, onProgress, clientInfo }, { hub }) {
-    return resultOrThrow(await hub.read({ session, uri, signal, onProgress, clientInfo }));
-  },
-
-  listPrompts(input, { session }, { hub }) {
-    const matching = hub.view(session).prompts.filter((capability) => matchesFilter(capability, input));
-    const { entries, total, next } = pageOf(matching, input, ({ name }) => name);
-    return { prompts: entries.map(promptInfo), total, ...next };
-  },
-});
-
-function matchesFilter(
-  { name, origin, definition }: ResourceCapability | TemplateCapability | PromptCapability,
-  { serverId, q }: CheckedInput<"listResources" | "listPrompts">,
-): boolean {
-  if (serverId !== undefined && origin.source !== serverId) return false;
-  return containsText(q, [name, definition.name, definition.title, definition.description]);
-}
-
-function resourceInfo(resource: ResourceCapability | TemplateCapability): DeepReadonly<ResourceInfo> {
-  const { kind, name, origin, definition } = resource;
-  const { mimeType } = definition;
-  return {
-    uri: name,
-    serverId: origin.source,
-    server: origin.source,
-    name: typeof definition.name === "string" ? definition.name : name,
-    ...titleAndDescription(definition),
-    ...(typeof mimeType === "string" ? { mimeType } : {}),
-    template: kind === "template",
-  };
-}
-
-function promptInfo({ name, origin, definition }: PromptCapability): DeepReadonly<PromptInfo> {
-  const given: unknown = definition.arguments;
-  return {
-    name,
-    serverId: origin.source,
-    mcpName: origin.name,
-    server: origin.source,
-    prompt: origin.name,
-    ...titleAndDescription(definition),
-    arguments: Array.isArray(given) ? given.filter(isJsonObject) : [],
-  };
-}
-
 /** A null of a server counts as absent. */
-function titleAndDescription({ title, description }: { readonly title?: unknown; readonly description?: unknown }): {
+export function titleAndDescription({
+  title,
+  description,
+}: {
+  readonly title?: unknown;
+  readonly description?: unknown;
+}): {
   title?: string;
   description?: string;
 } {
@@ -299,4 +280,4 @@ const pinHandlers = handlersOf({
   },
 });
 
-export const catalogHandlers = { ...toolHandlers, ...resourceHandlers, ...pinHandlers };
+export const catalogHandlers = { ...toolHandlers, ...pinHandlers };

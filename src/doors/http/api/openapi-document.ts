@@ -306,11 +306,13 @@ const EXTRA_STATUSES: Partial<Record<OperationName, readonly number[]>> = {
   closeSession: [409],
   clearTaint: [404],
   connectServer: [409],
+  disconnectServer: [409],
   scanSkills: [404],
   importSkills: [404, 409],
   removeSkill: [409],
   changePins: [404, 409],
   overrideTool: [404, 409],
+  changeConfig: [404, 409],
 };
 
 /** The error statuses that an operation can have. */

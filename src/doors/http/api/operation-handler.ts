@@ -4,12 +4,14 @@ import type { Clock } from "../../../base/clock.ts";
 import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
 import type { EventName, FieldsOf } from "../../../contract/websocket.ts";
 import type { Hub } from "../../../hub/hub.ts";
-import type { Caller, Scope } from "../../../model/caller.ts";
+import type { Scope } from "../../../model/caller.ts";
 import type { ClientInfo } from "../../../model/client-info.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { Progress } from "../../../model/protocol.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { OpenedSessions, SessionExtras } from "./caller-sessions.ts";
+import type { ResourceSubscriptions } from "./resource-subscriptions.ts";
+import type { Questions, Requester } from "./questions.ts";
 
 /** Takes secrets out of every string of a value. */
 export interface Masker {
@@ -29,10 +31,11 @@ export interface ApiParts extends SessionExtras {
 
 export interface HandlerParts extends ApiParts {
   readonly opened: OpenedSessions;
+  readonly questions: Questions;
+  readonly followed: ResourceSubscriptions;
 }
 
-export interface OperationContext {
-  readonly caller: Caller;
+export interface OperationContext extends Requester {
   /** The caller's session, which sees what the caller sees. */
   readonly session: Session;
   /** The program that asks, in its own words; that of the session if absent. */

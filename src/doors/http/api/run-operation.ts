@@ -1,12 +1,14 @@
 /** Runs operations of the contract: checks scope and input, calls the handler, records changes, masks the output. */
 import { systemClock } from "../../../base/clock.ts";
 import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
+import type { ConfigChange } from "../../../contract/change-schemas.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { EventRecord } from "../../../telemetry/audit/record.ts";
 import { namedSession, OpenedSessions } from "./caller-sessions.ts";
 import { catalogHandlers } from "./catalog-handlers.ts";
+import { ResourceSubscriptions } from "./resource-subscriptions.ts";
 import { hubHandlers } from "./hub-handlers.ts";
 import {
   type ApiParts,
@@ -17,12 +19,14 @@ import {
   missingScope,
   type OperationContext,
 } from "./operation-handler.ts";
+import { type Notify, Questions } from "./questions.ts";
+import { resourceHandlers } from "./resource-handlers.ts";
 import { settingsHandlers } from "./settings-handlers.ts";
 
-const HANDLERS: Handlers = { ...hubHandlers, ...catalogHandlers, ...settingsHandlers };
+const HANDLERS: Handlers = { ...hubHandlers, ...catalogHandlers, ...resourceHandlers, ...settingsHandlers };
 
 /** Results of tools went through the guard, and must not be changed again. */
-const UNMASKED_OPERATIONS: ReadonlySet<OperationName> = new Set(["callTool", "readResource"]);
+const UNMASKED_OPERATIONS: ReadonlySet<OperationName> = new Set(["callTool", "readResource", "getPrompt"]);
 
 /** Operations that run in the session of their input `session`. */
 const SESSION_OPERATIONS: ReadonlySet<OperationName> = new Set<OperationName>([
@@ -32,20 +36,33 @@ const SESSION_OPERATIONS: ReadonlySet<OperationName> = new Set<OperationName>([
   "listResources",
   "readResource",
   "listPrompts",
+  "getPrompt",
+  "completeArgument",
+  "followResource",
+  "unfollowResource",
   "explainPolicy",
   "explainCall",
 ]);
 
 export class Operations {
   readonly #parts: HandlerParts;
+  /** Sends events about what a connection has asked for to that connection; nowhere until it is set. */
+  notify: Notify = () => {};
 
   constructor(parts: ApiParts) {
-    this.#parts = { ...parts, opened: new OpenedSessions(parts.hub, parts.clock ?? systemClock, parts) };
+    const notify: Notify = (event, to) => this.notify(event, to);
+    this.#parts = {
+      ...parts,
+      opened: new OpenedSessions(parts.hub, parts.clock ?? systemClock, parts),
+      questions: new Questions(notify),
+      followed: new ResourceSubscriptions(parts.hub, notify),
+    };
   }
 
   /** Ends the sessions that callers opened. */
   close(): void {
     this.#parts.opened.close();
+    this.#parts.followed.close();
   }
 
   static has(name: string): name is OperationName {
@@ -83,7 +100,7 @@ export class Operations {
       });
     }
     opened.used(session);
-    return { ...context, session };
+    return { ...context, session, asker: context.session };
   }
 
   /** A cursor has no secrets, and a masked one would not work. */
@@ -107,6 +124,31 @@ type AuditedChanges = {
 /** More would make a record of its own size; the count says how many there were. */
 const MAX_NAMED_SKILLS = 50;
 
+const MAX_NAMED_CHANGES = 50;
+const MAX_NAMED_PATTERNS = 20;
+
+/** In words, without values: those of an entry may be secret. */
+function changeText(change: ConfigChange): string {
+  switch (change.kind) {
+    case "rule": {
+      const { verdict, patterns, role, serverId } = change;
+      const more = patterns.length > MAX_NAMED_PATTERNS ? ` and ${patterns.length - MAX_NAMED_PATTERNS} more` : "";
+      const at = role === undefined ? (serverId === undefined ? "" : ` at server ${serverId}`) : ` for role ${role}`;
+      return `${verdict} ${patterns.slice(0, MAX_NAMED_PATTERNS).join(", ")}${more}${at}`;
+    }
+    case "role":
+      return `${change.settings === null ? "remove role" : "role"} ${change.role}`;
+    case "server":
+      return change.updates === null
+        ? `remove server ${change.serverId}`
+        : `server ${change.serverId}: ${Object.keys(change.updates).join(", ")}`;
+    case "token":
+      return `add token named ${change.name} with ${change.scopes.join(", ")}`;
+    case "revokeToken":
+      return `revoke token named ${change.name}`;
+  }
+}
+
 const serverChange = (event: string, id: string | undefined, details?: EventRecord["details"]): Change => ({
   event,
   origin: { source: id ?? "", name: id ?? "" },
@@ -122,6 +164,25 @@ const AUDITED_CHANGES: AuditedChanges = {
   overrideTool: (_input, { server, tool, override, saved }) =>
     saved
       ? { event: "tool.overridden", origin: { source: server, name: tool }, details: { keys: Object.keys(override) } }
+      : undefined,
+  connectClient: (_input, { id, file, changed }) =>
+    changed ? { event: "client.connected", name: id, details: { file } } : undefined,
+  disconnectClient: (_input, { id, file, changed }) =>
+    changed ? { event: "client.disconnected", name: id, details: { file } } : undefined,
+  setRecording: ({ server, minutes }) => ({
+    event: minutes === 0 ? "recording.stopped" : "recording.started",
+    origin: server === undefined ? undefined : { source: server, name: server },
+    details: { minutes },
+  }),
+  changeConfig: ({ changes }, { saved, diffs }) =>
+    saved
+      ? {
+          event: "config.changed",
+          details: {
+            places: diffs.map(({ where }) => where),
+            changes: changes.slice(0, MAX_NAMED_CHANGES).map(changeText),
+          },
+        }
       : undefined,
   connectServer: ({ serverId }) => serverChange("server.connect", serverId),
   disconnectServer: ({ serverId }) => serverChange("server.disconnect", serverId),
@@ -140,6 +201,7 @@ const AUDITED_CHANGES: AuditedChanges = {
     details: { servers: servers.map(({ name }) => name) },
   }),
   closeSession: ({ sessionId }) => ({ event: "session.ended", name: sessionId }),
+  answerQuestion: ({ questionId, action }) => ({ event: "question.answered", name: questionId, details: { action } }),
 };
 
 /** Without the colon: `token:` and what follows would be masked for a secret, which it is not. */

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import type { Cluster } from "../../../cluster/cluster.ts";
-import { type EventName, EVENTS, type Hello } from "../../../contract/websocket.ts";
+import { type EventName, EVENTS, type Hello, type HubEvent } from "../../../contract/websocket.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
@@ -93,6 +93,12 @@ export class EventFeed {
     if (this.#receivers.size === 0) return;
     this.#undelivered.push(event);
     this.#deliver();
+  }
+
+  /** For the connection with this session alone. */
+  notify({ type, ...fields }: HubEvent, only: string): void {
+    // What is left of an event are the fields of its type.
+    this.publish(type, fields as Fields<typeof type>, { only });
   }
 
   /** Live events until the returned function is called. */
@@ -397,9 +403,10 @@ class NumberedEvent {
 
   /** The frame for a viewer; undefined if the event is not for it. */
   for(beholder: EventViewer, sight: ViewSource): Frame | undefined {
-    const whole = this.#whole;
     const { type, audience } = this.#event;
     const { caller, session } = beholder;
+    if (audience.only !== undefined && audience.only !== session.id) return undefined;
+    const whole = this.#whole;
     const isOperator = caller.scopes.has("admin");
     const { scope } = EVENTS[type];
     if (scope !== "read") {

@@ -100,6 +100,7 @@ export async function apiScene(options: SceneOptions | ((dir: string) => SceneOp
   const operations = new Operations(parts);
   const sessions = new CallerSessions(hub, clock, { holdsCalls: true });
   const feed = new EventFeed(hub, redactor);
+  operations.notify = (event, to) => feed.notify(event, to);
   const streams = new EventStreams({
     feed,
     sessionOf: (caller) => sessions.of(caller),

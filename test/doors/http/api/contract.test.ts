@@ -1,6 +1,6 @@
 /** Drives every route of the OpenAPI document on a real hub, and holds each answer against the document. */
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type OpenApiDocument, openApiDocument } from "../../../../src/doors/http/api/openapi-document.ts";
 import { isJsonObject, type JsonObject } from "../../../../src/model/json.ts";
 import { everything, filesystem, memory } from "../../../support/servers.ts";
@@ -89,6 +89,8 @@ describe("[oper-04a] every route answers as the document says", () => {
     expect((await drive("overview")).json()).toMatchObject({ servers: { ready: 2, failed: 1 }, store: "sqlite" });
     await drive("getConfig");
     await drive("clientSnippets", { who: "read" });
+    await drive("connectClient", { params: { clientId: "cursor" } });
+    await drive("disconnectClient", { params: { clientId: "cursor" } });
     await drive("explainPolicy", { query: { name: "files__write_file", role: "reviewer" } });
     await drive("explainCall", { body: { name: "files__write_file", arguments: { path: "a" } } });
     expect((await drive("openapi", { who: null })).json()).toEqual(
@@ -168,6 +170,25 @@ describe("[oper-04a] every route answers as the document says", () => {
     const uri = resources.find(({ template }) => !template)?.uri;
     await drive("readResource", { who: "read", body: { uri } });
     await drive("listPrompts");
+    const city = { params: { promptName: "everything__args-prompt" }, body: { args: { city: "Bern" } } };
+    await drive("getPrompt", { who: "read", ...city });
+    const department = { promptName: "everything__completable-prompt", argument: "department" };
+    await drive("completeArgument", { who: "read", body: department });
+    await drive("followResource", { who: "read", body: { uri } });
+    await drive("unfollowResource", { who: "read", body: { uri } });
+  });
+
+  it("questions of servers", async () => {
+    const params = { toolName: "everything__trigger-elicitation-request" };
+    const called = drive("callTool", { who: "call", params, body: { questions: true } });
+    const [question] = await vi.waitUntil(async () => {
+      const { questions } = (await drive("listQuestions", { who: "call" })).json<{ questions: { id: string }[] }>();
+      return questions.length > 0 && questions;
+    });
+    const decline = { params: { questionId: question?.id ?? "" }, body: { action: "decline" } };
+    await drive("answerQuestion", { who: "call", ...decline });
+    expect(code(await drive("answerQuestion", { who: "call", ...decline, status: 404 }))).toBe("not_found");
+    expect((await called).text).toContain("declined");
   });
 
   it("skills", async () => {
@@ -237,6 +258,8 @@ describe("[oper-04a] every route answers as the document says", () => {
     expect(scene.hub.session.taint).toBeNull();
     await drive("clearTaint", { body: {}, status: 400 });
 
+    expect((await drive("listPassages", { params: { callId: "c" } })).json()).toEqual({ passages: [] });
+
     await drive("listPins");
     const { pins } = (await drive("listPins", { query: { serverId: "files" } })).json<{ pins: { tool: string }[] }>();
     expect(pins.length).toBeGreaterThan(5);
@@ -258,9 +281,25 @@ describe("[oper-04a] every route answers as the document says", () => {
     expect(misfit.json()).toMatchObject({ misfit: 'it has no parameter "text"' });
     await drive("overrideTool", { body: { name: "everything__echo", override: wrong, save: true }, status: 400 });
 
+    const changes = [{ kind: "rule", verdict: "deny", patterns: ["everything__echo"] }];
+    const planned = (await drive("changeConfig", { body: { changes } })).json<{ etag: string; saved: boolean }>();
+    expect(planned).toMatchObject({ saved: false, diffs: [{ where: scene.file }] });
+    await drive("changeConfig", { body: { changes }, who: "call", status: 403 });
+    await drive("changeConfig", { body: { changes, save: true }, status: 400 });
+    await drive("changeConfig", { body: { changes, save: true, etag: "old" }, status: 409 });
+    await drive("changeConfig", { body: { changes: [{ kind: "revokeToken", name: "none" }] }, status: 404 });
+    await drive("listRoles");
+    await drive("listTokens");
+    await drive("listTokens", { who: "call", status: 403 });
+    await drive("listTools", { query: { access: "true" }, who: "call", status: 403 });
+    await drive("listTools", { query: { access: "true" } });
+
     const found = await drive("listAudit", { query: { name: "everything__get-sum", limit: "2" } });
     expect(found.json<{ entries: unknown[] }>().entries).toHaveLength(2);
     expect((await drive("verifyAudit")).json()).toMatchObject({ ok: true });
+    await drive("setRecording", { body: { server: "files", minutes: 1 } });
+    await drive("setRecording", { body: { server: "files", minutes: 0 } });
+    expect((await drive("getRecording")).json()).toMatchObject({ recordings: [] });
     const lines = (await drive("exportAudit", { query: { type: "call" } })).text.trim().split("\n");
     expect(lines.length).toBeGreaterThan(3);
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ type: "call" });

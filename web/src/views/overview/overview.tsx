@@ -9,6 +9,7 @@ import { useOperation } from "../../state/queries.ts";
 import { countText } from "../../text.ts";
 import { sessionText } from "../approvals/answer-words.ts";
 import { CallsChart, LatencyChart } from "./charts.tsx";
+import { FirstSteps } from "./first-steps.tsx";
 import { Incidents } from "./incidents.tsx";
 
 export function OverviewView() {
@@ -16,6 +17,7 @@ export function OverviewView() {
   const query = useOperation("overview", {}, { refetchInterval: 30_000 });
   return (
     <Page title="Overview" description={query.data !== undefined && <About overview={query.data} />}>
+      <FirstSteps />
       <Loaded query={query} skeleton={<Skeleton lines={12} label="Loading the overview" />}>
         {(overview) => (
           <>

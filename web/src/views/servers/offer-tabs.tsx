@@ -109,7 +109,15 @@ export function ResourcesTab({ serverId }: { readonly serverId: string }) {
               {resources.map((resource) => (
                 <Line
                   key={resource.uri}
-                  name={resource.uri}
+                  name={
+                    <Link
+                      to="/resources"
+                      search={{ server: serverId, uri: resource.uri }}
+                      className="text-accent hover:underline"
+                    >
+                      {resource.uri}
+                    </Link>
+                  }
                   extra={
                     <>
                       {resource.template && <Badge>template</Badge>}
@@ -141,7 +149,15 @@ export function PromptsTab({ serverId }: { readonly serverId: string }) {
               {prompts.map((prompt) => (
                 <Line
                   key={prompt.name}
-                  name={prompt.prompt}
+                  name={
+                    <Link
+                      to="/prompts"
+                      search={{ server: serverId, prompt: prompt.name }}
+                      className="text-accent hover:underline"
+                    >
+                      {prompt.prompt}
+                    </Link>
+                  }
                   extra={prompt.arguments.map((argument) => (
                     <Badge key={String(argument["name"])}>{String(argument["name"])}</Badge>
                   ))}

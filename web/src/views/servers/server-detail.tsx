@@ -14,6 +14,7 @@ import { failureOf } from "../../failure.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
 import { ConnectButton } from "./connect-button.tsx";
 import { ConfigTab, HistoryTab, LogTab } from "./detail-tabs.tsx";
+import { FileServerActions } from "./file-server.tsx";
 import { PromptsTab, ResourcesTab, ToolsTab } from "./offer-tabs.tsx";
 import { PinsTab } from "./pins-tab.tsx";
 import { EditServer } from "./server-dialog.tsx";
@@ -111,6 +112,7 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
       </div>
       <div className="flex flex-wrap items-center gap-2">
         <ConnectButton server={server} />
+        {server.from === "file" && <FileServerActions server={server} onRemoved={onClose} />}
         {server.editable && (
           <>
             <Button size="sm" icon="edit" onClick={() => setOpen("edit")}>
@@ -133,7 +135,7 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
           </>
         )}
       </div>
-      {!server.editable && (
+      {!server.editable && server.from !== "file" && (
         <p className="text-sm text-soft">
           {FROM_WORDS[server.from]}: it is changed in{" "}
           <code className="font-mono break-all" title={server.origin.file}>

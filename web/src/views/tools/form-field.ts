@@ -11,7 +11,12 @@ export type FormField = Common &
     | { readonly kind: "text"; readonly long: boolean; readonly format: string | undefined }
     | { readonly kind: "number"; readonly integer: boolean }
     | { readonly kind: "boolean" }
-    | { readonly kind: "one-of"; readonly values: readonly unknown[] }
+    | {
+        readonly kind: "one-of";
+        readonly values: readonly unknown[];
+        /** The name of each value that has one. */
+        readonly names?: readonly (string | undefined)[];
+      }
     | { readonly kind: "list"; readonly items: Schema }
     | { readonly kind: "object"; readonly properties: readonly Property[] }
     | { readonly kind: "choice"; readonly options: readonly { readonly label: string; readonly schema: Schema }[] }
@@ -39,8 +44,17 @@ export function fieldOf(
   const common = { schema, description: textOf(schema, "description") };
   if (depth > DEEPEST) return { ...common, kind: "json" };
   if (schema["const"] !== undefined) return { ...common, kind: "one-of", values: [schema["const"]] };
-  if (Array.isArray(schema["enum"])) return { ...common, kind: "one-of", values: schema["enum"] };
+  if (Array.isArray(schema["enum"])) {
+    const names: unknown = schema["enumNames"];
+    const texts = Array.isArray(names) ? names.map((name) => (typeof name === "string" ? name : undefined)) : undefined;
+    return { ...common, kind: "one-of", values: schema["enum"], ...(texts === undefined ? {} : { names: texts }) };
+  }
   const choices = choicesOf(schema);
+  const constants = choices?.filter((choice) => isObject(choice)).filter((choice) => choice["const"] !== undefined);
+  if (constants !== undefined && constants.length === choices?.length) {
+    const names = constants.map((choice) => textOf(choice, "title"));
+    return { ...common, kind: "one-of", values: constants.map((choice) => choice["const"]), names };
+  }
   if (choices !== undefined) return choiceField(common, choices, root, options);
   const types = typesOf(schema);
   // Several types: a text for one of them could not be told from the other.

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { diffLines, maskConfig, maskValue } from "../../src/cli/masked-diff.ts";
+import { diffLines, maskConfig, maskValue } from "../../src/config/masked-diff.ts";
 import { editorFor } from "../../src/files/edit/editors.ts";
 import { jsonScalars } from "../../src/files/edit/json-edit.ts";
 import { tomlScalars } from "../../src/files/edit/toml-edit.ts";
@@ -9,6 +9,17 @@ import { yamlScalars } from "../../src/files/edit/yaml-edit.ts";
 const READERS = { jsonc: jsonScalars, json5: jsonScalars, yaml: yamlScalars, toml: tomlScalars } as const;
 const FORMATS = Object.keys(READERS) as (keyof typeof READERS)[];
 const M = "[redacted]";
+
+describe("[joy-03a] the diff of a file that is one long line", () => {
+  it("shows the part that differs", () => {
+    const entry = (deny: string): string =>
+      `{"a":"${"x y ".repeat(80)}","tools":{"deny":[${deny}]},"b":"${"z w ".repeat(80)}"}\n`;
+    const [removed = "", added = ""] = diffLines(entry('"c"'), entry('"c","d"'));
+    expect(removed).toMatch(/^- ….*"deny":\["c"\].*…$/);
+    expect(added).toMatch(/^\+ ….*"deny":\["c","d"\].*…$/);
+    expect(added.length).toBeLessThan(160);
+  });
+});
 
 describe("[skill-14d] [skill-15b] a value in a diff", () => {
   it.each([

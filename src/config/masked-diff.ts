@@ -10,6 +10,8 @@ import { MASK, maskTokens } from "../secrets/mask.ts";
 import { hasReference } from "../secrets/secret-references.ts";
 
 const CONTEXT_LINES = 2;
+const MAX_WHOLE_LINE = 160;
+const CONTEXT_CHARACTERS = 50;
 /** Beyond this many changed lines the comparison takes long, and the whole text is shown as replaced. */
 const MAX_EDITS = 2000;
 
@@ -64,9 +66,25 @@ function withContext(lines: readonly DiffLine[]): string[] {
   for (const [index, { sign, text }] of lines.entries()) {
     if (!near.has(index)) continue;
     if (!near.has(index - 1) && shown.length > 0) shown.push("  …");
-    shown.push(`${sign} ${text}`.trimEnd());
+    const [before, after] = [lines[index - 1], lines[index + 1]];
+    const other =
+      sign === "-" && after?.sign === "+" ? after : sign === "+" && before?.sign === "-" ? before : undefined;
+    shown.push(`${sign} ${other === undefined ? text : differingPart(text, other.text)}`.trimEnd());
   }
   return shown;
+}
+
+/** A file may be one long line: of such a line, the part that differs from the other one, with some text around it. */
+function differingPart(text: string, other: string): string {
+  if (text.length <= MAX_WHOLE_LINE || other.length <= MAX_WHOLE_LINE) return text;
+  const shorter = Math.min(text.length, other.length);
+  let start = 0;
+  while (start < shorter && text[start] === other[start]) start += 1;
+  let end = 0;
+  while (end < shorter - start && text.at(-1 - end) === other.at(-1 - end)) end += 1;
+  const from = Math.max(0, start - CONTEXT_CHARACTERS);
+  const to = Math.min(text.length, text.length - end + CONTEXT_CHARACTERS);
+  return `${from > 0 ? "…" : ""}${text.slice(from, to)}${to < text.length ? "…" : ""}`;
 }
 
 /** Returns the values in a text, or throws if it cannot be parsed. */

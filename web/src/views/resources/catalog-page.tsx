@@ -1,0 +1,172 @@
+/** The frame of the lists of resources and prompts: filters, lines, and the chosen one beside them. */
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { Button, IconButton, Spinner } from "../../components/button.tsx";
+import { SearchBox, Select } from "../../components/fields.tsx";
+import type { IconName } from "../../components/icon.tsx";
+import { Page, Toolbar } from "../../components/page.tsx";
+import { RichText } from "../../components/rich-text.tsx";
+import { Split } from "../../components/split.tsx";
+import { Empty } from "../../components/states.tsx";
+import { VirtualList } from "../../components/virtual-list.tsx";
+import { type Message, t } from "../../messages/messages.ts";
+import { resources } from "../../messages/resources.ts";
+import { useOperation } from "../../state/queries.ts";
+
+const LINE_HEIGHT = 54;
+
+interface Filters {
+  readonly q: string | undefined;
+  readonly server: string | undefined;
+}
+
+interface CatalogPageProps {
+  readonly title: Message;
+  readonly count: Message;
+  readonly find: Message;
+  readonly icon: IconName;
+  readonly none: Message;
+  readonly noneHow: Message;
+  readonly filters: Filters;
+  readonly onFilter: (filters: Partial<Filters>) => void;
+  readonly total: number | undefined;
+  readonly busy: boolean;
+  readonly detail: ReactNode | undefined;
+  /** Undefined while nothing is known. */
+  readonly list:
+    | { readonly count: number; readonly key: (index: number) => string; readonly line: (index: number) => ReactNode }
+    | undefined;
+  readonly onEnd: (() => void) | undefined;
+  /** In place of the list: it loads, or failed to. */
+  readonly instead: ReactNode;
+}
+
+export function CatalogPage(props: CatalogPageProps) {
+  const { title, count, find, filters, onFilter, total, detail, list } = props;
+  const isFiltered = filters.q !== undefined || filters.server !== undefined;
+  return (
+    <Page title={t(title)} {...(total === undefined ? {} : { description: t(count, { count: total }) })}>
+      <Split
+        detailLabel={t(resources.details)}
+        detail={detail}
+        list={
+          <div className="flex flex-col gap-3">
+            <Toolbar label={t(resources.filters)}>
+              <SearchBox
+                label={t(find)}
+                value={filters.q ?? ""}
+                onChange={(q) => onFilter({ q: q === "" ? undefined : q })}
+              />
+              <ServerFilter value={filters.server} onChange={(server) => onFilter({ server })} />
+              {props.busy && <Spinner />}
+            </Toolbar>
+            {list === undefined ? (
+              props.instead
+            ) : (
+              <div className="overflow-hidden rounded-lg border border-line bg-panel">
+                {list.count > 0 ? (
+                  <VirtualList
+                    label={t(title)}
+                    count={list.count}
+                    lineHeight={LINE_HEIGHT}
+                    fixed
+                    lineKey={list.key}
+                    onEnd={props.onEnd}
+                    className="max-h-[calc(100dvh-13rem)]"
+                    line={list.line}
+                  />
+                ) : isFiltered ? (
+                  <Empty
+                    title={t(resources.nothingFits)}
+                    icon="search"
+                    action={
+                      <Button onClick={() => onFilter({ q: undefined, server: undefined })}>
+                        {t(resources.clearFilters)}
+                      </Button>
+                    }
+                  />
+                ) : (
+                  <Empty
+                    title={t(props.none)}
+                    icon={props.icon}
+                    action={
+                      <Link to="/servers" search={{ add: "1" }} className="text-accent underline">
+                        {t(resources.addServer)}
+                      </Link>
+                    }
+                  >
+                    {t(props.noneHow)}
+                  </Empty>
+                )}
+              </div>
+            )}
+          </div>
+        }
+      />
+    </Page>
+  );
+}
+
+function ServerFilter({
+  value,
+  onChange,
+}: {
+  readonly value: string | undefined;
+  readonly onChange: (server: string | undefined) => void;
+}) {
+  const servers = useOperation("listServers", { limit: 1000 });
+  const known = servers.data?.servers.map((server) => [server.id, server.name] as const) ?? [];
+  // Skills are a source without a server; one from the address stays choosable.
+  const extra = value === undefined || known.some(([id]) => id === value) ? [] : [[value, value] as const];
+  return (
+    <Select
+      aria-label={t(resources.server)}
+      value={value ?? ""}
+      options={[["", t(resources.allServers)], ...known, ...extra]}
+      onChange={(id) => onChange(id === "" ? undefined : id)}
+    />
+  );
+}
+
+export function lineClass(chosen: boolean): string {
+  return `flex h-[54px] flex-col justify-center border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`;
+}
+
+interface DetailHeadProps {
+  readonly name: string;
+  readonly title: string | undefined;
+  readonly serverId: string;
+  readonly badges?: ReactNode;
+  readonly onClose: () => void;
+}
+
+export function DetailHead({ name, title, serverId, badges, onClose }: DetailHeadProps) {
+  const server = (
+    <Link to="/servers" search={{ server: serverId }} className="text-accent hover:underline">
+      {serverId}
+    </Link>
+  );
+  return (
+    <div className="flex items-start gap-2 border-b border-line p-4">
+      <div className="min-w-0 flex-1">
+        <h2 className="font-mono text-lg font-semibold break-all">{name}</h2>
+        <div className="mt-1 flex flex-wrap items-center gap-x-2 gap-y-1 text-sm text-soft">
+          {title !== undefined && title !== name && <span className="break-words">{title}</span>}
+          <span>
+            <RichText message={resources.on} values={{ server }} />
+          </span>
+          {badges}
+        </div>
+      </div>
+      <IconButton label={t(resources.closeDetails)} icon="close" onClick={onClose} />
+    </div>
+  );
+}
+
+export function Gone({ onClose }: { readonly onClose: () => void }) {
+  return (
+    <Empty title={t(resources.gone)} action={<Button onClick={onClose}>{t(resources.back)}</Button>}>
+      {t(resources.goneWhy)}
+    </Empty>
+  );
+}
