@@ -37,6 +37,8 @@ describe("recording of arguments and results", () => {
     (await scene.request("admin", "POST", "/audit/recording", { body })).json<RecordingState>();
   const call = async (name: string, args: object): Promise<AuditEntry> => {
     await scene.request("admin", "POST", `/mcp/tools/${name}/call`, { body: { arguments: args } });
+    // On a busy machine a query does not wait until the newest records are in the store.
+    await scene.hub.audit.flush();
     const { entries } = (await scene.request("admin", "GET", `/audit?type=call&name=${name}&limit=1`)).json<{
       entries: AuditEntry[];
     }>();
