@@ -112,6 +112,7 @@ describe("recording of arguments and results", () => {
     expect((await scene.request("admin", "POST", "/audit/recording", { body: { minutes: 100_000 } })).status).toBe(400);
     await record({ server: "demo", minutes: 5 });
     await record({ server: "demo", minutes: 0 });
+    await scene.hub.audit.flush();
     const { entries } = (await scene.request("admin", "GET", "/audit?type=event&q=recording&limit=2")).json<{
       entries: AuditEntry[];
     }>();
