@@ -276,6 +276,22 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/test.ts")).run,
   },
   {
+    name: "generate",
+    group: "Use tools",
+    summary: "write a typed TypeScript client for tools",
+    arguments: [
+      { syntax: "[tools...]", summary: "names of tools, or globs such as 'files__*' (default: all)", names: "tool" },
+    ],
+    options: [
+      { flags: "--out <file>", summary: "write to this file (default: stdout)" },
+      force("overwrite a file that was not made by this command"),
+      role,
+      timeout,
+    ],
+    examples: ["toolcrib generate 'files__*' --out src/tools.ts"],
+    load: async () => (await import("./commands/generate.ts")).run,
+  },
+  {
     name: "auth",
     group: "Servers",
     summary: "log in to and out of remote servers, and show the state of each login",

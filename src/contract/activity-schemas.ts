@@ -157,11 +157,30 @@ export const AuditEntrySchema = z
     decision: z.string().optional(),
     outcome: z.string().optional(),
     durationMs: z.number().optional(),
+    arguments: z.string().optional().describe("JSON, masked, at most 4 KiB; only where they were recorded."),
     resultBytes: z.number().optional(),
+    result: z.string().optional().describe("JSON of the result or the error, likewise, at most 16 KiB."),
     event: z.string().optional(),
   })
   .describe("One record of the audit log.")
   .meta({ id: "AuditRecord" });
+
+export const RecordingSchema = z
+  .object({
+    arguments: z.boolean().describe("The config's `audit.arguments`: those of all calls are recorded."),
+    results: z.boolean().describe("The same of `audit.results`."),
+    recordings: z
+      .array(
+        z.object({
+          server: z.string().nullable().describe("Null for all servers."),
+          since: z.string(),
+          until: z.string(),
+          by: z.string().nullable().describe("The user who switched it on, if known."),
+        }),
+      )
+      .describe("What is recorded for a time, arguments and results."),
+  })
+  .meta({ id: "Recording" });
 
 export const AuditVerdictSchema = z
   .object({
@@ -171,14 +190,6 @@ export const AuditVerdictSchema = z
     problems: z.array(z.string()),
   })
   .meta({ id: "AuditVerdict" });
-
-const Point = z.object({
-  at: z.string().describe("Beginning of the minute."),
-  calls: z.int(),
-  failed: z.int(),
-  p50: z.number().nullable().describe("Milliseconds."),
-  p95: z.number().nullable(),
-});
 
 export const PassageSchema = z
   .object({
@@ -193,24 +204,13 @@ export const PassageSchema = z
   })
   .meta({ id: "Passage" });
 
-const Incident = z.object({
-  at: z.string(),
-  callId: z.string(),
-  name: z.string(),
-  server: z.string().nullable(),
-  outcome: z.string(),
-  findings: z.array(z.string()),
-});
-
 export const OverviewSchema = z
   .object({
     version: z.string(),
     node: z
       .string()
       .optional()
-      .describe(
-        "In a cluster: the node that answered. Sessions, minutes, denials, findings and warnings are those of this node.",
-      ),
+      .describe("In a cluster: the node that answered. Sessions, findings and warnings are those of this node."),
     startedAt: z.string(),
     store: z.enum(["sqlite", "postgres", "none"]),
     servers: z.record(z.string(), z.int()).describe("How many are in each state."),
@@ -218,9 +218,18 @@ export const OverviewSchema = z
     skills: z.int(),
     sessions: z.int(),
     pendingApprovals: z.int(),
-    minutes: z.array(Point).describe("The last 30 minutes, the newest last."),
-    denials: z.array(Incident).describe("The last calls that were denied or blocked, the newest first."),
-    findings: z.array(Incident).describe("The last calls whose results have guard findings, the newest first."),
+    findings: z
+      .array(
+        z.object({
+          server: z.string(),
+          kind: z.string().describe("`tool`, `prompt`, `resource`, `template` or `instructions`."),
+          name: z.string().describe("Public name."),
+          code: z.string(),
+          severity: z.string(),
+          text: z.string().describe("Where it is, and the words."),
+        }),
+      )
+      .describe("What the scan of definitions finds in what servers list now."),
     warnings: z.array(z.object({ server: z.string().optional(), message: z.string() })),
   })
   .meta({ id: "Overview" });
@@ -229,5 +238,6 @@ export type SessionInfo = z.output<typeof SessionInfoSchema>;
 export type SessionDetail = z.output<typeof SessionDetailSchema>;
 export type Approval = z.output<typeof ApprovalSchema>;
 export type AuditEntry = z.output<typeof AuditEntrySchema>;
+export type RecordingState = z.output<typeof RecordingSchema>;
 export type AuditVerdict = z.output<typeof AuditVerdictSchema>;
 export type Overview = z.output<typeof OverviewSchema>;

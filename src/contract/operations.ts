@@ -13,6 +13,7 @@ import {
   AuditEntrySchema,
   AuditVerdictSchema,
   PassageSchema,
+  RecordingSchema,
   OverviewSchema,
   SessionDetailSchema,
   SessionInfoSchema,
@@ -37,10 +38,25 @@ import {
   ServerDetailSchema,
   ListedServerSchema,
   ServerInfoSchema,
+  ServerLoginSchema,
   TestedServerSchema,
 } from "./server-schemas.ts";
+import {
+  LOG_LEVELS,
+  ServerLogSchema,
+  ServerProcessSchema,
+  StatsInput,
+  StatsSchema,
+  TokenCostsSchema,
+} from "./stats-schemas.ts";
 import { QUESTION_ACTIONS, QuestionSchema } from "./question-schemas.ts";
-import { ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings-schemas.ts";
+import {
+  ChangedClientSchema,
+  ClientSnippetSchema,
+  ConfigViewSchema,
+  ExplanationSchema,
+  MeSchema,
+} from "./settings-schemas.ts";
 import {
   SkillDetailSchema,
   SkillImportReportSchema,
@@ -95,6 +111,18 @@ export const OPERATIONS = {
     input: z.strictObject({}),
     output: OverviewSchema,
   }),
+  getStats: operation({
+    scope: "admin",
+    summary: "Calls, errors and latency over time, from the audit log.",
+    input: StatsInput,
+    output: StatsSchema,
+  }),
+  getTokenCosts: operation({
+    scope: "admin",
+    summary: "What the definitions of tools cost a model, estimated.",
+    input: z.strictObject({}),
+    output: TokenCostsSchema,
+  }),
 
   listServers: operation({
     scope: "read",
@@ -113,6 +141,29 @@ export const OPERATIONS = {
     summary: "One server, with its entry, its last output and its history.",
     input: z.strictObject({ serverId: Id }),
     output: z.object({ server: ServerDetailSchema }),
+  }),
+  getServerProcess: operation({
+    scope: "admin",
+    summary: "Memory, CPU and restarts of a server's program.",
+    input: z.strictObject({ serverId: Id }),
+    output: ServerProcessSchema,
+  }),
+  getServerLog: operation({
+    scope: "admin",
+    summary: "The last lines that a server's program wrote, and its log messages.",
+    input: z.strictObject({
+      serverId: Id,
+      after: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .optional()
+        .describe("Only lines after this one: `last` of the answer before."),
+      level: z.enum(LOG_LEVELS).optional(),
+      q: Query.describe("Part of the text."),
+      limit: z.coerce.number().int().min(1).max(1000).default(1000).describe("The last lines."),
+    }),
+    output: ServerLogSchema,
   }),
   addServer: operation({
     scope: "admin",
@@ -155,6 +206,34 @@ export const OPERATIONS = {
       ),
     }),
     output: z.object({ server: ServerInfoSchema }),
+  }),
+  listLogins: operation({
+    scope: "read",
+    summary: "Remote servers that the caller sees and that need a login, with that of the caller or of the hub.",
+    input: z.strictObject({}),
+    output: z.object({ logins: z.array(ServerLoginSchema) }),
+  }),
+  beginLogin: operation({
+    scope: "call",
+    summary:
+      "Begins a login at a remote server: its address is opened in the caller's browser, which comes back to the page.",
+    input: z.strictObject({ serverId: Id }),
+    output: z.object({ url: z.string(), expiresAt: z.string() }),
+  }),
+  finishLogin: operation({
+    scope: "call",
+    summary: "Ends a login that the same caller began, with what came back to `/oauth/callback`. Works once.",
+    input: z.strictObject({
+      path: z.string().max(200).describe("The path that the browser came back to."),
+      query: z.string().max(20_000).describe("Its query, with `state` and `code` or `error`."),
+    }),
+    output: z.object({ serverId: z.string(), connected: z.boolean(), error: z.string().nullable() }),
+  }),
+  endLogin: operation({
+    scope: "call",
+    summary: "Logs out of a remote server: tokens are revoked where that is possible, and deleted.",
+    input: z.strictObject({ serverId: Id }),
+    output: z.object({ serverId: z.string(), removed: z.boolean() }),
   }),
   parseServers: operation({
     scope: "admin",
@@ -562,6 +641,18 @@ export const OPERATIONS = {
     input: z.strictObject({}),
     output: z.object({ clients: z.array(ClientSnippetSchema) }),
   }),
+  connectClient: operation({
+    scope: "admin",
+    summary: "Writes this hub into the config of an agent client on its machine. Needs the user who runs the hub.",
+    input: z.strictObject({ clientId: Id.describe("As `clientSnippets` names it.") }),
+    output: ChangedClientSchema,
+  }),
+  disconnectClient: operation({
+    scope: "admin",
+    summary: "Removes it from there again. Needs the user who runs the hub.",
+    input: z.strictObject({ clientId: Id }),
+    output: ChangedClientSchema,
+  }),
   listAudit: operation({
     scope: "admin",
     summary: "Records of the audit log, the newest first.",
@@ -582,6 +673,21 @@ export const OPERATIONS = {
       order: z.enum(["newest", "oldest"]).default("newest"),
     }),
     output: z.object({ entries: z.array(AuditEntrySchema), nextCursor: NextCursor }),
+  }),
+  getRecording: operation({
+    scope: "admin",
+    summary: "Whether arguments and results of calls are recorded in the audit log.",
+    input: z.strictObject({}),
+    output: RecordingSchema,
+  }),
+  setRecording: operation({
+    scope: "admin",
+    summary: "Records arguments and results of calls, masked, for a time. It ends by itself, and with the process.",
+    input: z.strictObject({
+      server: Id.optional().describe("The id of a server, or `local` for in-process tools; all calls if absent."),
+      minutes: z.int().min(0).max(1440).describe("From now on; 0 ends it."),
+    }),
+    output: RecordingSchema,
   }),
   listPassages: operation({
     scope: "admin",

@@ -152,6 +152,7 @@ const CallStarted = z.object({
   door: z.string(),
   role: z.string().nullable(),
   user: z.string().nullable(),
+  client: z.string().optional().describe("Name of the program that called, in its own words."),
   kind: z.string(),
   name: z.string(),
   serverId: z.string().nullable(),
@@ -270,6 +271,11 @@ export const EVENTS = {
       resultBytes: z.number(),
       findings: z.array(z.string()),
     }),
+  ),
+  "recording.changed": event(
+    "admin",
+    "Recording of arguments and results was switched on or off, or has ended.",
+    z.object({}),
   ),
   "guard.suspicious": event(
     "admin",

@@ -567,7 +567,15 @@ const AuditSchema = z.strictObject({
   arguments: z
     .boolean()
     .default(false)
-    .describe("Whether to record arguments, redacted; otherwise only their hash is recorded."),
+    .describe(
+      "Whether to record arguments, redacted; otherwise only their hash is recorded, and arguments while recording is switched on.",
+    ),
+  results: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether to record results, redacted and at most 16 KiB of each; otherwise only their size is recorded, and results while recording is switched on.",
+    ),
   maxBytes: Count.default(100 * 1024 * 1024).describe(
     "Maximum size of the whole log; the oldest files are deleted first.",
   ),

@@ -32,6 +32,12 @@ interface ServerCounters {
   milliseconds: number;
   calls: number;
   resultBytes: number;
+  readonly tools: Map<string, ToolCounters>;
+}
+
+interface ToolCounters {
+  readonly outcomes: Map<string, number>;
+  milliseconds: number;
 }
 
 /** Upper bounds in seconds: from what a local tool takes to what a browser or a build does. */
@@ -40,6 +46,8 @@ const DURATION_BOUNDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export const MAX_SERVER_LABELS = 200;
 
 const MAX_CLIENT_LABELS = 30;
+/** Of all servers together; further tools of a server share one label. */
+export const MAX_TOOL_LABELS = 500;
 
 interface ScoreCounters {
   /** One for each bound and one for all above; not cumulative. */
@@ -61,6 +69,7 @@ export class HubMetrics {
   /** By place. */
   readonly #scores = new Map<string, ScoreCounters>();
   readonly #labels = new Set<string>();
+  #toolLabels = 0;
   /** Calls by the name of the program. */
   readonly #clients = new Map<string, number>();
   readonly #stops: readonly (() => void)[];
@@ -83,28 +92,35 @@ export class HubMetrics {
     return { type: registry.contentType, body: await registry.metrics() };
   }
 
-  async names(): Promise<string[]> {
-    const metrics = await (await this.#open()).getMetricsAsJSON();
-    return metrics.map(({ name }) => name);
+  /** The labels of each metric, by its name. */
+  async labels(): Promise<Map<string, readonly string[]>> {
+    const metrics = (await this.#open()).getMetricsAsArray();
+    // Every metric has this field; the types of prom-client do not say so.
+    return new Map(metrics.map((metric) => [metric.name, (metric as { labelNames?: string[] }).labelNames ?? []]));
   }
 
   close(): void {
     for (const stop of this.#stops) stop();
   }
 
-  #countCall({ origin, outcome, durationMs, resultBytes, client, findings = [] }: CallRecord): void {
+  #countCall({ kind, origin, outcome, durationMs, resultBytes, client, findings = [] }: CallRecord): void {
     increment(this.#clients, this.#clientLabel(client?.name));
     const server = this.#label(origin?.source ?? null);
     let counters = this.#servers.get(server);
     if (counters === undefined) {
       const durations = new Float64Array(DURATION_BOUNDS.length + 1);
-      counters = { outcomes: new Map(), durations, milliseconds: 0, calls: 0, resultBytes: 0 };
+      counters = { outcomes: new Map(), durations, milliseconds: 0, calls: 0, resultBytes: 0, tools: new Map() };
       this.#servers.set(server, counters);
     }
     counters.calls += 1;
     counters.milliseconds += durationMs;
     counters.resultBytes += resultBytes;
     increment(counters.outcomes, outcome);
+    if (kind === "tool" && origin !== null) {
+      const tool = this.#toolCounters(counters, origin.name);
+      tool.milliseconds += durationMs;
+      increment(tool.outcomes, outcome);
+    }
     const bound = DURATION_BOUNDS.findIndex((seconds) => durationMs / 1000 <= seconds);
     const bucket = bound === -1 ? DURATION_BOUNDS.length : bound;
     counters.durations[bucket] = (counters.durations[bucket] ?? 0) + 1;
@@ -118,6 +134,19 @@ export class HubMetrics {
       scores.sum += score;
       scores.count += 1;
     }
+  }
+
+  /** A tool exists, but a server may have any number of them. */
+  #toolCounters({ tools }: ServerCounters, name: string): ToolCounters {
+    const isNamed = tools.has(name) || this.#toolLabels < MAX_TOOL_LABELS;
+    const label = isNamed ? name : "other";
+    let counters = tools.get(label);
+    if (counters === undefined) {
+      counters = { outcomes: new Map(), milliseconds: 0 };
+      tools.set(label, counters);
+      if (isNamed) this.#toolLabels += 1;
+    }
+    return counters;
   }
 
   /** @param source Where a call went; null if it reached no source. */
@@ -190,6 +219,18 @@ export class HubMetrics {
         Array.from(outcomes, ([outcome, value]) => [{ server, outcome }, value] as const),
       ),
     );
+    const ofTools = <T>(values: (labels: { server: string; tool: string }, counters: ToolCounters) => T[]): T[] =>
+      [...servers].flatMap(([server, { tools }]) =>
+        [...tools].flatMap(([tool, counters]) => values({ server, tool }, counters)),
+      );
+    counter("toolcrib_tool_calls_total", "Calls of tools, by outcome.", ["server", "tool", "outcome"], () =>
+      ofTools((labels, { outcomes }) =>
+        Array.from(outcomes, ([outcome, value]) => [{ ...labels, outcome }, value] as const),
+      ),
+    );
+    counter("toolcrib_tool_seconds_total", "Time that calls of tools took.", ["server", "tool"], () =>
+      ofTools((labels, { milliseconds }) => [[labels, milliseconds / 1000] as const]),
+    );
     counter("toolcrib_client_calls_total", "Calls by the name that the client gave itself.", ["client"], () =>
       Array.from(this.#clients, ([client, value]) => [{ client }, value] as const),
     );
@@ -245,6 +286,7 @@ function fill(metric: Fillable, values: Values): void {
 function histogram(
   name: string,
   help: string,
+  label: string,
   bounds: readonly number[],
   series: () => Iterable<readonly [labels: Labels, counted: { counts: Float64Array; sum: number; count: number }]>,
 ): Metric {
@@ -268,11 +310,11 @@ function histogram(
     values: Array.from(series(), ([labels, counted]) => values(labels, counted)).flat(),
   });
   // The registry asks a metric for its name and for this object, which its own histograms return in the same form.
-  return { name, get } as unknown as Metric;
+  return { name, labelNames: [label], get } as unknown as Metric;
 }
 
 function durations(servers: ReadonlyMap<string, ServerCounters>): Metric {
-  return histogram(DURATION, "How long calls took.", DURATION_BOUNDS, () =>
+  return histogram(DURATION, "How long calls took.", "server", DURATION_BOUNDS, () =>
     Array.from(servers, ([server, { durations: counts, milliseconds, calls }]) => [
       { server },
       { counts, sum: milliseconds / 1000, count: calls },
@@ -281,7 +323,7 @@ function durations(servers: ReadonlyMap<string, ServerCounters>): Metric {
 }
 
 function scoreHistogram(scores: ReadonlyMap<string, ScoreCounters>): Metric {
-  return histogram("toolcrib_finding_score", "Scores of the guard's findings, of 10.", SCORE_BOUNDS, () =>
+  return histogram("toolcrib_finding_score", "Scores of the guard's findings, of 10.", "place", SCORE_BOUNDS, () =>
     Array.from(scores, ([place, counted]) => [{ place }, counted]),
   );
 }

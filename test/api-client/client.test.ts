@@ -38,6 +38,10 @@ const entry = { command: "npx", args: ["-y", "x"] };
 const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   me: {},
   overview: {},
+  getStats: { range: "7d", server: "my server" },
+  getTokenCosts: {},
+  getServerProcess: { serverId: "my server" },
+  getServerLog: { serverId: "files", after: 3, level: "error", q: "a b" },
   listServers: { q: "a b&c", state: "ready", limit: 5, cursor: "x=" },
   getServer: { serverId: "my server" },
   addServer: { serverId: "files", config: entry },
@@ -45,6 +49,10 @@ const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   removeServer: { serverId: "files" },
   connectServer: { serverId: "files" },
   disconnectServer: { serverId: "files@role", ifIdle: true },
+  listLogins: {},
+  beginLogin: { serverId: "linear" },
+  finishLogin: { path: "/oauth/callback", query: "?code=a&state=b" },
+  endLogin: { serverId: "linear" },
   parseServers: { text: "npx -y x" },
   testServer: { config: entry },
   listTools: { serverId: "files", fields: "summary", q: "ä" },
@@ -85,7 +93,11 @@ const INPUTS: { [Name in OperationName]: InputOf<Name> } = {
   explainCall: { name: "a", arguments: { b: 1 }, tainted: true },
   getConfig: {},
   clientSnippets: {},
+  connectClient: { clientId: "cursor" },
+  disconnectClient: { clientId: "cursor" },
   listAudit: { since: "1h", name: "files__*", order: "oldest" },
+  getRecording: {},
+  setRecording: { server: "files", minutes: 15 },
   verifyAudit: {},
 };
 

@@ -1,4 +1,5 @@
 /** Rules, roles, tokens and servers of the file, changed on the page: shown as a diff first, then written. */
+import { AxeBuilder } from "@axe-core/playwright";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -53,6 +54,11 @@ describe.skipIf(missing !== undefined)("rules in a browser", () => {
     const page = await opened.open("/tools");
     const line = page.getByRole("listitem").filter({ hasText: "memory__delete_entities" });
     await line.getByText("denied").waitFor();
+    const name = line.getByText("memory__delete_entities", { exact: true });
+    const other = page.getByText("memory__create_entities", { exact: true });
+    const color = (element: typeof name): Promise<string> =>
+      element.evaluate((found) => String(Reflect.get(globalThis, "getComputedStyle").call(globalThis, found).color));
+    expect(await color(name)).not.toBe(await color(other));
     await line.getByText(/deny “memory__delete_\*” in .*\.json:\d+/).waitFor();
   });
 
@@ -67,6 +73,7 @@ describe.skipIf(missing !== undefined)("rules in a browser", () => {
     const dialog = page.getByRole("dialog", { name: "Deny: 2 tools" });
     await dialog.getByRole("row", { name: /Without a role 2/ }).waitFor();
     await expect.poll(() => dialog.innerText()).toMatch(/\+ .*"files__edit_file"/);
+    expect((await new AxeBuilder({ page }).setLegacyMode().analyze()).violations).toEqual([]);
     expect(JSON.stringify(config())).not.toContain("files__edit_file");
     await dialog.getByRole("button", { name: "Write it" }).click();
     await dialog.waitFor({ state: "hidden" });
@@ -79,6 +86,7 @@ describe.skipIf(missing !== undefined)("rules in a browser", () => {
     const details = page.getByRole("region", { name: "Details of the tool" });
     await details.getByRole("tab", { name: "Rules" }).click();
     await details.getByText(/deny “files__edit_file”/).waitFor();
+    expect((await new AxeBuilder({ page }).setLegacyMode().analyze()).violations).toEqual([]);
     await details.getByRole("button", { name: "Allow" }).click();
     const dialog = page.getByRole("dialog", { name: "Allow: files__edit_file" });
     await dialog.getByRole("row", { name: /Without a role/ }).waitFor();
@@ -103,6 +111,7 @@ describe.skipIf(missing !== undefined)("rules in a browser", () => {
     await dialog.getByLabel("Name").fill("coder");
     await dialog.getByRole("checkbox", { name: "files" }).check();
     await dialog.getByLabel("Not these").fill("files__write_*");
+    expect((await new AxeBuilder({ page }).setLegacyMode().analyze()).violations).toEqual([]);
     await dialog.getByRole("button", { name: "Review…" }).click();
     const review = page.getByRole("dialog", { name: "Review the change" });
     await review.getByRole("button", { name: "Write it" }).click();

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { metricsRoute } from "../../src/doors/http/status-routes.ts";
 import { Emitter } from "../../src/base/emitter.ts";
 import type { CallRecord } from "../../src/telemetry/call-record.ts";
-import { HubMetrics, MAX_SERVER_LABELS, type MeasuredHub } from "../../src/telemetry/metrics.ts";
+import { HubMetrics, MAX_SERVER_LABELS, MAX_TOOL_LABELS, type MeasuredHub } from "../../src/telemetry/metrics.ts";
 import { place } from "../doors/http/support.ts";
 import { callRecord } from "../support/call-record.ts";
 
@@ -38,6 +38,25 @@ function missing(lines: readonly string[], expected: readonly string[]): string[
 }
 
 describe("[oper-12a] the metrics", () => {
+  it("[joy-18b] count calls and their time by tool, with a bounded number of names", async () => {
+    const { events, text } = scene();
+    const of = (name: string, changes: Partial<CallRecord> = {}): CallRecord =>
+      call({ kind: "tool", origin: { source: "files", name }, ...changes });
+    events.emit("call", of("read"));
+    events.emit("call", of("read", { outcome: "timeout" }));
+    // A caller chooses these: they are no labels.
+    events.emit("call", of("file:///secret", { kind: "resource" }));
+    events.emit("call", call({ kind: "tool", name: "no_such_tool", origin: null }));
+    for (let each = 1; each < MAX_TOOL_LABELS + 20; each++) events.emit("call", of(`tool-${each}`));
+    const lines = (await text()).split("\n").filter((line) => line.startsWith("toolcrib_tool_"));
+    expect(lines).toContain('toolcrib_tool_calls_total{server="files",tool="read",outcome="ok"} 1');
+    expect(lines).toContain('toolcrib_tool_calls_total{server="files",tool="read",outcome="timeout"} 1');
+    expect(lines).toContain('toolcrib_tool_seconds_total{server="files",tool="read"} 0.06');
+    expect(lines).toContain('toolcrib_tool_calls_total{server="files",tool="other",outcome="ok"} 20');
+    expect(lines.join("\n")).not.toMatch(/secret|no_such_tool/);
+    expect(lines.filter((line) => line.startsWith("toolcrib_tool_seconds_total{"))).toHaveLength(MAX_TOOL_LABELS + 1);
+  });
+
   it("[counter-04b] count calls by client, with a bounded number of names", async () => {
     const { events, text } = scene();
     for (let each = 0; each < 40; each++) events.emit("call", call({ client: { name: `client-${each}` } }));

@@ -50,6 +50,7 @@ const root = createRootRouteWithContext<Context>()({
 const overview = createRoute({
   getParentRoute: () => root,
   path: "/",
+  validateSearch: (search: Search) => texts(search, ["range", "by", "of"]),
   component: lazyRouteComponent(() => import("./views/overview/overview.tsx"), "OverviewView"),
 });
 
@@ -81,6 +82,13 @@ const prompts = createRoute({
   component: lazyRouteComponent(() => import("./views/prompts/prompts.tsx"), "PromptsView"),
 });
 
+const logins = createRoute({
+  getParentRoute: () => root,
+  path: "/logins",
+  validateSearch: (search: Search) => texts(search, ["server"]),
+  component: lazyRouteComponent(() => import("./views/logins/logins.tsx"), "LoginsView"),
+});
+
 const approvals = createRoute({
   getParentRoute: () => root,
   path: "/approvals",
@@ -101,6 +109,13 @@ const sessions = createRoute({
   component: lazyRouteComponent(() => import("./views/sessions/sessions.tsx"), "SessionsView"),
 });
 
+const traffic = createRoute({
+  getParentRoute: () => root,
+  path: "/traffic",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "client", "role", "outcome", "call"]),
+  component: lazyRouteComponent(() => import("./views/traffic/traffic.tsx"), "TrafficView"),
+});
+
 const audit = createRoute({
   getParentRoute: () => root,
   path: "/audit",
@@ -112,6 +127,7 @@ const audit = createRoute({
       "name",
       "session",
       "user",
+      "client",
       "door",
       "outcome",
       "callId",
@@ -120,6 +136,13 @@ const audit = createRoute({
       "entry",
     ]),
   component: lazyRouteComponent(() => import("./views/audit/audit.tsx"), "AuditView"),
+});
+
+const help = createRoute({
+  getParentRoute: () => root,
+  path: "/help",
+  validateSearch: (search: Search) => texts(search, ["page", "at"]),
+  component: lazyRouteComponent(() => import("./views/help/help.tsx"), "HelpView"),
 });
 
 const settings = createRoute({
@@ -137,11 +160,14 @@ export function createPageRouter(me: Me) {
       tools,
       resources,
       prompts,
+      logins,
       approvals,
       skills,
       sessions,
+      traffic,
       audit,
       settings,
+      help,
     ]),
     context: { me },
     basepath: BASE === "" ? "/" : BASE,

@@ -20,15 +20,9 @@ import {
   WRITTEN_BY_CONNECT,
   type WrittenEntry,
 } from "../../hub/clients/client-files.ts";
+import { withChangeSet } from "../../hub/clients/connect-client.ts";
 import type { JsonObject } from "../../model/json.ts";
-import {
-  clientEnvironment,
-  clientScope,
-  fileToWriteFor,
-  findClient,
-  showClientDiff,
-  withChangeSet,
-} from "../client-config.ts";
+import { clientEnvironment, clientScope, fileToWriteFor, findClient, showClientDiff } from "../client-config.ts";
 import { clientEntries, type ClientEntries } from "../client-entry.ts";
 import type { Invocation } from "../command.ts";
 import type { Column } from "../table.ts";

@@ -8,8 +8,7 @@ import type { DefinitionChange } from "../../contract/catalog-schemas.ts";
 import type { AskOutcome, AskRequest } from "../../model/decision.ts";
 import { canonicalJson, type JsonObject } from "../../model/json.ts";
 import { riskyParts } from "../../policy/risky-arguments.ts";
-import { isCredentialName } from "../../secrets/credential-names.ts";
-import { MASK } from "../../secrets/mask.ts";
+import { maskCredentials } from "../../secrets/mask.ts";
 import type { ApprovalStatus, Page, PageOptions, StoredApproval, StoredApprovals } from "../../store/store.ts";
 import { type Timestamped, pageOf } from "./memory-records.ts";
 
@@ -266,7 +265,7 @@ function summarizeArguments(
   let bytes = 0;
   for (const [index, [key, value]] of entries.entries()) {
     const shownKey = unusedKey(shown, truncate(mask(key), MAX_KEY_LENGTH));
-    const readable = isHuge && isLong(value) ? value : maskCredential(key, value);
+    const readable = isHuge && isLong(value) ? value : maskCredentials({ [key]: value })[key];
     const shownValue = isHuge ? valueOrSize(readable, mask) : truncateValue(mask(readable));
     bytes += Buffer.byteLength(JSON.stringify([shownKey, shownValue]));
     if (bytes > MAX_ARGUMENTS_BYTES) {
@@ -310,23 +309,6 @@ function unusedKey(shown: ReadonlyMap<string, unknown>, key: string): string {
 /** Replaces a value that is not stored. */
 const OMITTED_VALUE = "(not kept)";
 
-function maskCredentials(args: Readonly<JsonObject>): JsonObject {
-  return Object.fromEntries(Object.entries(args).map(([key, value]) => [key, maskCredential(key, value)]));
-}
-
-/** The redactor does not know a caller's own secrets, so the name of the key decides. */
-function maskCredential(key: string, value: unknown): unknown {
-  if (isCredentialKey(key, value)) return MASK;
-  if (typeof value !== "object" || value === null) return value;
-  const text = JSON.stringify(value, (inner, each: unknown) => (isCredentialKey(inner, each) ? MASK : each));
-  return JSON.parse(text) as unknown;
-}
-
 function omitValues(args: Readonly<JsonObject>): JsonObject {
   return Object.fromEntries(Object.keys(args).map((key) => [key, OMITTED_VALUE]));
-}
-
-/** `key` alone does not count: many tools call the id of an entry or an issue so, and the approver has to see it. */
-function isCredentialKey(key: string, value: unknown): boolean {
-  return value !== null && typeof value !== "boolean" && key.toLowerCase() !== "key" && isCredentialName(key);
 }

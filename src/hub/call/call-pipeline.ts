@@ -95,7 +95,11 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
   const record = path.hooks.persist(callRecord(call, outcome));
   if (record === undefined) path.audit.withhold?.(call.callId);
   else {
-    const recorded = path.audit.write(record, { arguments: argumentsOf(call.use) });
+    const keepsResult = path.audit.keepsResults?.(record.origin?.source ?? null) === true;
+    const recorded = path.audit.write(record, {
+      arguments: argumentsOf(call.use),
+      ...(keepsResult ? { result: outcome.ok ? outcome.result : (outcome.result ?? outcome.error) } : {}),
+    });
     if (recorded !== undefined) await recorded;
   }
   return outcome;
@@ -129,6 +133,7 @@ function callContext(
     target: undefined,
     decision: undefined,
     begun: undefined,
+    waitedMs: 0,
     resultBytes: 0,
     findings: [],
     forgedMarkers: 0,
@@ -239,6 +244,8 @@ function callRecord(call: CallContext, outcome: Outcome): CallRecord {
     ...(call.begun ?? startRecord(call)),
     outcome: outcome.ok ? "ok" : outcome.error.code,
     durationMs: call.path.clock.now() - call.startedAt,
+    ...(call.waitedMs === 0 ? {} : { waitedMs: call.waitedMs }),
+    ...(!outcome.ok && outcome.error.details?.["pendingApproval"] === true ? { isHeld: true } : {}),
     resultBytes: call.resultBytes,
     findings: call.findings.map(({ code, severity, place, score }) => ({ code, severity, place, score })),
     ...(call.forgedMarkers === 0 ? {} : { forgedMarkers: call.forgedMarkers }),

@@ -1,6 +1,6 @@
 /** How another program reaches this Toolcrib: the command that starts it over stdio, and the token for its URL. */
 import { existsSync, realpathSync } from "node:fs";
-import { delimiter, dirname, join, resolve } from "node:path";
+import { delimiter, dirname, join, relative, resolve } from "node:path";
 import { homeConfigFile, toolcribHome } from "../../config/find-config.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
@@ -117,4 +117,24 @@ function realPathOf(path: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The shell command that starts this Toolcrib with this home, ready to be copied into a terminal: in the current folder, or in any. */
+export function shellCommand(env: NodeJS.ProcessEnv, where: "here" | "anywhere"): string {
+  const home = toolcribHome(env);
+  const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
+  const isInstalled = (env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, "toolcrib")));
+  const program = isInstalled
+    ? "toolcrib"
+    : `node ${shellQuoted(where === "here" ? shortestPath(ownBin()) : ownBin())}`;
+  return isDefaultHome ? program : `TOOLCRIB_HOME=${shellQuoted(home)} ${program}`;
+}
+
+function shortestPath(path: string): string {
+  const fromHere = relative(process.cwd(), path);
+  return fromHere.startsWith("..") ? path : fromHere;
+}
+
+export function shellQuoted(text: string): string {
+  return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -77,7 +77,11 @@ export class ConfigChanges {
       await writePlanned(file, { before, after }).catch((error: unknown) => {
         throw error instanceof ToolcribError ? error : notWritable(file, error);
       });
-      await reloader.reload();
+      await reloader.reload().catch(async (error: unknown) => {
+        // What loads may still not be applicable, such as a plugin that fails.
+        if (before !== null) await writePlanned(file, { before: after, after: before });
+        throw error;
+      });
     }
     for (const [id, updates] of stored) {
       const match = tags.get(id);
@@ -97,7 +101,9 @@ export class ConfigChanges {
     }
     const file = config.file ?? homeConfigFile(this.#options.home);
     const stored: StoreChanges = new Map();
-    const token = changes.some(({ kind }) => kind === "token") ? newToken() : undefined;
+    const tokens = changes.filter(({ kind }) => kind === "token").length;
+    if (tokens > 1) throw new ToolcribError("invalid_arguments", "Only one token is made at a time.");
+    const token = tokens === 0 ? undefined : newToken();
     let changesFile = false;
     const { before, after } = await planEdit(file, (text) => {
       let draft = text;
@@ -164,7 +170,7 @@ export class ConfigChanges {
     if (serverId !== undefined) return this.#withServerRule(text, file, serverId, { pattern, verdict, tool }, stored);
     if (role !== undefined) this.#assertOwnRole(text, file, role);
     const path = role === undefined ? ["tools"] : ["roles", role, "tools"];
-    const rules = valueAt(file, text, path);
+    const rules = rulesAt(file, text, path);
     const changed = withVerdict(rules, pattern, verdict, tool && this.#matchable(tool));
     const draft = withLists(text, path, rules, changed);
     // Rules of one role must not widen what others may do.
@@ -202,7 +208,7 @@ export class ConfigChanges {
     const subject = tool && { ...this.#matchable(tool), names: [tool.origin.name, ...this.#matchable(tool).names] };
     if (spec.origin.dialect !== STORE_DIALECT) {
       const path = [...this.#serverPath(text, file, spec), "tools"];
-      const rules = valueAt(file, text, path);
+      const rules = rulesAt(file, text, path);
       return withLists(text, path, rules, withVerdict(rules, pattern, verdict, subject));
     }
     const updates = stored.get(id) ?? {};
@@ -454,6 +460,16 @@ function valueAt(file: string, text: string, path: readonly string[]): JsonObjec
   let value: unknown = ConfigDocument.parse(file, text).value;
   for (const key of path) value = isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   return isJsonObject(value) ? value : {};
+}
+
+/** The lists at a path. What is not a list of texts is left to the load, which says what is wrong with it. */
+function rulesAt(file: string, text: string, path: readonly string[]): Pick<ToolRules, "allow" | "ask" | "deny"> {
+  const found = valueAt(file, text, path);
+  const list = (key: string): string[] | undefined => {
+    const value = found[key];
+    return Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : undefined;
+  };
+  return { allow: list("allow"), ask: list("ask"), deny: list("deny") };
 }
 
 function hasPath(file: string, text: string, path: readonly string[]): boolean {

@@ -160,17 +160,48 @@ describe("a write", () => {
   it("[joy-03c] that would not load is refused, and nothing is written", async () => {
     const hub = await start(`,\n  "roles": { "coder": {} }`);
     const before = readFileSync(file, "utf8");
-    for (const change of [
+    const refused: readonly ConfigChange[] = [
       { kind: "role", role: "coder", settings: { servers: 5 } },
       { kind: "role", role: "coder", settings: { nonsense: true } },
       { kind: "server", serverId: "git", updates: { command: null } },
       { kind: "rule", verdict: "deny", patterns: ["git__push (branch=main)"] },
-    ] as const satisfies ConfigChange[]) {
-      await expect(write(hub, { ...change } as ConfigChange), JSON.stringify(change)).rejects.toMatchObject({
+    ];
+    for (const change of refused) {
+      await expect(write(hub, change), JSON.stringify(change)).rejects.toMatchObject({
         code: "invalid_config",
       });
     }
     expect(readFileSync(file, "utf8")).toBe(before);
+  });
+
+  it("[joy-03c] is taken back if the new config loads but cannot be applied", async () => {
+    const hub = await start(`,\n  "plugins": []`);
+    const before = readFileSync(file, "utf8");
+    const plugin = join(dir, "plugin.mjs");
+    writeFileSync(plugin, `export default function register() { throw new Error("no"); }`);
+    const changes = await hub.internals.changes();
+    const { etag } = await changes.preview([deny("git__push")]);
+    // A plugin that came into the file by hand, and was not loaded yet, is applied together with the change.
+    const edited = before.replace('"plugins": []', `"plugins": [${JSON.stringify(plugin)}]`);
+    writeFileSync(file, edited);
+    await expect(changes.write([deny("git__push")], etag)).rejects.toMatchObject({ code: "conflict" });
+    await expect(write(hub, deny("git__push"))).rejects.toThrow("plugin.mjs");
+    expect(readFileSync(file, "utf8")).toBe(edited);
+  });
+
+  it("[joy-03c] of what another file has is refused", async () => {
+    const other = join(dir, "other.json");
+    const notes = new OfferingServer(dir, "notes");
+    notes.offer({ tools: [tool("add")] });
+    writeFileSync(other, JSON.stringify({ mcpServers: { notes: notes.entry } }));
+    const hub = await start(`,\n  "import": [${JSON.stringify(other)}]`);
+    expect(names(hub, hub.session)).toContain("notes__add");
+    await expect(write(hub, { kind: "server", serverId: "notes", updates: { name: "N" } })).rejects.toMatchObject({
+      code: "conflict",
+      details: { file: other },
+    });
+    await write(hub, deny("notes__add"));
+    expect(names(hub, hub.session)).not.toContain("notes__add");
   });
 
   it.skipIf(process.getuid?.() === 0)("[joy-03c] to a folder that cannot be written says so", async () => {
@@ -270,6 +301,9 @@ describe("tokens", () => {
       expect.objectContaining({ name: "laptop", sha256: createHash("sha256").update(token).digest("hex") }),
     ]);
     await expect(write(hub, add)).rejects.toMatchObject({ code: "conflict" });
+    await expect(write(hub, { ...add, name: "a" }, { ...add, name: "b" })).rejects.toMatchObject({
+      code: "invalid_arguments",
+    });
     const left = await write(hub, { kind: "revokeToken", name: "laptop" });
     expect(left.notes.join(" ")).toContain("No token is left");
     expect(hub.config.config.http.auth).toEqual({ tokens: [] });

@@ -248,9 +248,10 @@ export function publishCalls(hub: FeedHub, publish: Publish): (() => void)[] {
 }
 
 function callStart(record: StartRecord): Fields<"call.started"> {
-  const { callId, time, session, door, role, user = null, kind, origin } = record;
+  const { callId, time, session, door, role, user = null, client, kind, origin } = record;
   const name = truncate(record.name, MAX_NAME_LENGTH);
-  return { callId, time, session, door, role, user, kind, name, serverId: origin?.source ?? null };
+  const serverId = origin?.source ?? null;
+  return { callId, time, session, door, role, user, client: client?.name, kind, name, serverId };
 }
 
 export function publishApprovals(
@@ -323,6 +324,7 @@ async function publishImport({ single, result }: HubEvents["skill-import"], publ
 /** Pins, the config, and warnings. */
 export function publishSettings(hub: FeedHub, publish: Publish): (() => void)[] {
   return [
+    hub.on("recording", () => publish("recording.changed", {})),
     hub.on("pins", () => publish("pins.changed", {})),
     hub.on("reload", () => publish("config.reloaded", {})),
     hub.on("warning", ({ server, message }) => publish("warning", { server, message })),

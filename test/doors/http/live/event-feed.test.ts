@@ -75,6 +75,7 @@ async function everything(hub: StagedHub): Promise<void> {
   hub.emit("skill-remove", { skillId: manifest.id, name: "notes" });
   hub.emit("skills", {});
   hub.emit("pins", {});
+  hub.emit("recording", {});
   hub.emit("warning", { server: "files", message: "odd" });
   const asked = askRequest("a1");
   hub.emit("ask", asked);

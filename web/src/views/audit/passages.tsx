@@ -4,8 +4,8 @@ import type { OutputOf } from "../../../../src/contract/operations.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { FailureBox, Skeleton } from "../../components/states.tsx";
+import { audit } from "../../messages/audit.ts";
 import { t } from "../../messages/messages.ts";
-import { passages } from "../../messages/passages.ts";
 import { useOperation } from "../../state/queries.ts";
 
 type Passage = OutputOf<"listPassages">["passages"][number];
@@ -16,19 +16,19 @@ export function Passages({ callId }: { readonly callId: string }) {
   return (
     <section>
       <div className="mb-1 flex items-center justify-between gap-2">
-        <h3 className="font-semibold">{t(passages.title)}</h3>
+        <h3 className="font-semibold">{t(audit.suspicious)}</h3>
         <Button size="sm" onClick={() => setShown(!isShown)} aria-expanded={isShown}>
-          {isShown ? t(passages.hide) : t(passages.show)}
+          {t(isShown ? audit.hide : audit.show)}
         </Button>
       </div>
       {!isShown ? (
-        <p className="text-sm text-soft">{t(passages.caution)}</p>
+        <p className="text-sm text-soft">{t(audit.misleading)}</p>
       ) : found.isPending ? (
         <Skeleton lines={2} />
       ) : found.isError ? (
         <FailureBox error={found.error} />
       ) : found.data.passages.length === 0 ? (
-        <p className="text-sm text-soft">{t(passages.gone)}</p>
+        <p className="text-sm text-soft">{t(audit.passagesGone)}</p>
       ) : (
         <ul className="flex flex-col gap-3">
           {found.data.passages.map((passage, index) => (
@@ -49,12 +49,12 @@ function PassageItem({ passage }: { readonly passage: Passage }) {
     <li className="flex flex-col gap-1.5">
       <div className="flex flex-wrap items-center gap-1.5 text-sm text-soft">
         <Badge tone={severity === "high" ? "bad" : "warn"}>{code}</Badge>
-        <span>{t(passages.about, { place, score: score.toFixed(1), rules: rules.join(", ") })}</span>
+        <span>{t(audit.passage, { place, score: score.toFixed(1), rules: rules.join(", ") })}</span>
       </div>
       <pre
         tabIndex={0}
         role="group"
-        aria-label={t(passages.textOf, { code })}
+        aria-label={t(audit.textOf, { code })}
         className="max-h-96 overflow-auto rounded-md border border-line bg-sunken p-3 font-mono text-sm break-words whitespace-pre-wrap -outline-offset-2"
       >
         <span className="text-soft">

@@ -2,10 +2,11 @@ import { useState } from "react";
 import { Button } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/dialog.tsx";
 import type { ServerState } from "../../components/state-dot.tsx";
-import { toastError } from "../../components/toast.tsx";
+import { toast, toastError } from "../../components/toast.tsx";
 import { failureOf } from "../../failure.ts";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
+import { shell } from "../../messages/shell.ts";
 import { useChange } from "../../state/queries.ts";
 import { canConnect, canDisconnect } from "./server-words.ts";
 
@@ -44,13 +45,15 @@ export function ConnectButton({ server }: ConnectButtonProps) {
     if (calls === undefined) toastError(error);
     else setRunning(calls);
   };
+  const offerUndo = (): void =>
+    toast(t(shell.disconnected, { server: server.name }), () => connect.mutate(given, { onError: toastError }));
   return (
     <>
       <Button
         size="sm"
         busy={disconnect.isPending}
         aria-label={`Disconnect ${server.name}`}
-        onClick={() => disconnect.mutate({ ...given, ifIdle: true }, { onError: refused })}
+        onClick={() => disconnect.mutate({ ...given, ifIdle: true }, { onError: refused, onSuccess: offerUndo })}
       >
         Disconnect
       </Button>
@@ -61,7 +64,13 @@ export function ConnectButton({ server }: ConnectButtonProps) {
         action={t(rules.disconnectAnyway)}
         danger
         busy={disconnect.isPending}
-        onConfirm={() => disconnect.mutate(given, { onError: toastError, onSettled: () => setRunning(undefined) })}
+        onConfirm={() =>
+          disconnect.mutate(given, {
+            onError: toastError,
+            onSuccess: offerUndo,
+            onSettled: () => setRunning(undefined),
+          })
+        }
       >
         {t(rules.runningHow, { count: running ?? 0, server: server.name })}
       </ConfirmDialog>

@@ -8,6 +8,7 @@ import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
 import { configOf, draftOf, maskProblem, updatesOf } from "./draft.ts";
 import { ServerDialog } from "./server-dialog.tsx";
+import { fileName } from "./server-words.ts";
 
 interface FileServerProps {
   readonly server: ServerDetail;
@@ -38,6 +39,9 @@ export function FileServerActions({ server, onRemoved }: FileServerProps) {
         checked={server.enabled}
         onChange={(enabled) => setChange({ kind: "server", serverId, updates: { enabled } })}
       />
+      <span className="text-sm text-soft" title={server.origin.file}>
+        {t(rules.inPlace, { where: fileName(server.origin.file) })}
+      </span>
       {isEditing && change === undefined && (
         <ServerDialog
           title={t(rules.editRole, { role: server.name })}

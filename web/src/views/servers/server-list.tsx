@@ -1,12 +1,15 @@
 /** The servers, each with its state and, when it is red, the reason. */
 import { Link } from "@tanstack/react-router";
+import { useRef } from "react";
 import type { OutputOf } from "../../../../src/contract/operations.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Icon } from "../../components/icon.tsx";
+import { useRoving } from "../../components/roving.ts";
 import { StateDot } from "../../components/state-dot.tsx";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
 import { countText } from "../../text.ts";
+import { LoginButton } from "../logins/login-button.tsx";
 import { ConnectButton } from "./connect-button.tsx";
 import { originText, TRANSPORT_WORDS } from "./server-words.ts";
 
@@ -20,11 +23,20 @@ interface ServerListProps {
 }
 
 export function ServerList({ servers, chosen, selected, onSelect }: ServerListProps) {
+  const frame = useRef<HTMLUListElement>(null);
+  const { onKeyDown, onFocus } = useRoving(frame, servers.length);
   return (
-    <ul aria-label="Servers" className="divide-y divide-line rounded-lg border border-line bg-panel">
-      {servers.map((server) => (
+    <ul
+      ref={frame}
+      aria-label="Servers"
+      onKeyDown={onKeyDown}
+      onFocus={onFocus}
+      className="divide-y divide-line rounded-lg border border-line bg-panel"
+    >
+      {servers.map((server, index) => (
         <ServerLine
           key={server.id}
+          index={index}
           server={server}
           chosen={server.id === chosen}
           narrow={chosen !== undefined}
@@ -37,6 +49,7 @@ export function ServerList({ servers, chosen, selected, onSelect }: ServerListPr
 }
 
 interface LineProps {
+  readonly index: number;
   readonly server: ServerInfo;
   readonly chosen: boolean;
   /** The details stand beside the list. */
@@ -45,9 +58,10 @@ interface LineProps {
   readonly onSelect: (isOn: boolean) => void;
 }
 
-function ServerLine({ server, chosen, narrow, selected, onSelect }: LineProps) {
+function ServerLine({ index, server, chosen, narrow, selected, onSelect }: LineProps) {
   return (
     <li
+      data-index={index}
       className={`relative flex flex-wrap items-center min-h-11 gap-x-4 gap-y-1 px-4 py-2 first:rounded-t-lg last:rounded-b-lg hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
     >
       <input
@@ -81,7 +95,14 @@ function ServerLine({ server, chosen, narrow, selected, onSelect }: LineProps) {
             <span className="sr-only">{countText(server.warnings.length, "warning")}</span>
           </span>
         )}
-        {server.auth?.state === "login_needed" && <Badge tone="warn">login needed</Badge>}
+        {server.auth?.state === "login_needed" &&
+          (narrow ? (
+            <Badge tone="warn">login needed</Badge>
+          ) : (
+            <span className="relative z-10">
+              <LoginButton serverId={server.id} />
+            </span>
+          ))}
         {!narrow && (
           <>
             <span className="hidden w-12 text-center sm:inline">

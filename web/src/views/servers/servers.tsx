@@ -34,6 +34,7 @@ export function ServersView() {
   return (
     <Page title="Servers" actions={add}>
       <Split
+        onClose={() => open(undefined)}
         detailLabel="Details of the server"
         detail={
           search.server === undefined ? undefined : (

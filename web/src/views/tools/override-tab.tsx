@@ -57,10 +57,15 @@ function Form({ tool, present, onRename }: OverrideTabProps & { readonly present
     return () => clearTimeout(timer);
   }, [draft]);
   const preview = useOperation("overrideTool", { name: tool.name, override: asked }, { keep: true });
+  const before = { override: { ...present.override }, save: true };
+  const undo = useChange("overrideTool", {
+    outdates: ["overrideTool", "listTools"],
+    onSuccess: ({ effective }) => onRename(effective.name),
+  });
   const save = useChange("overrideTool", {
     outdates: ["overrideTool", "listTools"],
     onSuccess: ({ effective }) => {
-      toast(t(toolWords.nowGets, { name: effective.name }));
+      toast(t(toolWords.nowGets, { name: effective.name }), () => undo.mutate({ ...before, name: effective.name }));
       if (effective.name !== tool.name) onRename(effective.name);
     },
   });

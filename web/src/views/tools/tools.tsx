@@ -53,6 +53,7 @@ export function ToolsView() {
         : { description: t(filtered ? toolWords.countFit : toolWords.count, { count: total }) })}
     >
       <Split
+        onClose={() => void navigate({ search: (old) => ({ ...old, tool: undefined }) })}
         detailLabel={t(toolWords.details)}
         detail={
           search.tool === undefined ? undefined : (
