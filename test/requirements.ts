@@ -715,6 +715,18 @@ export const REQUIREMENTS = {
   "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
   "shape-07c": "Many rules on arguments decide together as each of them does by itself.",
   "shape-07b": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
+  "joy-05a":
+    "The overview's figures come from the audit log and survive a restart; a call that waits is neither refused nor failed.",
+  "joy-05b": "Figures of calls narrow to one server, tool, client or role.",
+  "joy-05c": "Sums over calls count each call once, cover older logs, go with time and stay bounded.",
+  "joy-05d": "What the scan of definitions finds is shown as findings, not as warnings.",
+  "joy-05e": "Charts zoom, show a step on hover, and have the same as a table behind them.",
+  "joy-06a":
+    "A server shows how it is used, and the memory, CPU, uptime and restarts of its process with its children.",
+  "joy-06b":
+    "A tool shows its use over time, its callers, typical size and duration, last errors and estimated tokens.",
+  "joy-06c": "A server's log has times and levels, is followed, searched and downloaded, and stays bounded.",
+  "joy-06d": "Estimated tokens of the catalog for each client, and what search mode would save.",
   "joy-03a":
     "Changes of rules, roles, servers and tokens are shown first: the diff, and what each connected client and role loses or gains.",
   "joy-03b": "allow, ask and deny of a tool, a server or a role are written in place and apply at once.",
@@ -753,9 +765,16 @@ export const REQUIREMENTS = {
     "A palette finds views, servers, tools, resources, prompts, skills, clients, settings and pages of the documentation, by keyboard and as a combobox.",
   "joy-08b":
     "Lists and their details are used by arrow keys, j, k, Enter and Escape; a list is one stop for Tab, and ? shows all keys.",
+  "joy-02a":
+    "A login at a remote server begins and ends on the page, at the hub's own address, per user where the server is isolated by user.",
+  "joy-02b":
+    "A login from the page belongs to who began it and ends once; another's code, state, authorization server or address does not pass.",
+  "joy-02c":
+    "A client whose call needs a login is asked to open the page where it can ask, and gets its address otherwise.",
+  "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
-  "joy-09c": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
+  "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
   "joy-11b":
@@ -779,6 +798,7 @@ export const REQUIREMENTS = {
   "joy-18a": "nginx and systemd accept the files in deploy/.",
   "joy-18b":
     "Metrics count calls by tool and by client with a bounded number of names; the dashboard uses metrics and labels that exist.",
+  "joy-18c": "docs/deploy.md leads from useradd to TLS; its config loads without a warning.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-14d": "`add` starts the server once and says whether it works and what is next; --no-test leaves that out.",
   "joy-14e":
@@ -786,6 +806,9 @@ export const REQUIREMENTS = {
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
   "joy-17b": "README.md is at most 8 kB, and docs/README.md leads to every page.",
   "joy-15b": "`toolcrib generate` writes a typed client that compiles under strict settings and calls a real hub.",
+  "joy-16a":
+    "Every JavaScript and TypeScript example in the documents compiles under strict with nodenext and bundler resolution.",
+  "joy-16b": "The package loads in CommonJS, and in Bun and Deno where they are installed.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
   "whole-23a":
     "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",

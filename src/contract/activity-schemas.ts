@@ -191,14 +191,6 @@ export const AuditVerdictSchema = z
   })
   .meta({ id: "AuditVerdict" });
 
-const Point = z.object({
-  at: z.string().describe("Beginning of the minute."),
-  calls: z.int(),
-  failed: z.int(),
-  p50: z.number().nullable().describe("Milliseconds."),
-  p95: z.number().nullable(),
-});
-
 export const PassageSchema = z
   .object({
     code: z.string(),
@@ -212,24 +204,13 @@ export const PassageSchema = z
   })
   .meta({ id: "Passage" });
 
-const Incident = z.object({
-  at: z.string(),
-  callId: z.string(),
-  name: z.string(),
-  server: z.string().nullable(),
-  outcome: z.string(),
-  findings: z.array(z.string()),
-});
-
 export const OverviewSchema = z
   .object({
     version: z.string(),
     node: z
       .string()
       .optional()
-      .describe(
-        "In a cluster: the node that answered. Sessions, minutes, denials, findings and warnings are those of this node.",
-      ),
+      .describe("In a cluster: the node that answered. Sessions, findings and warnings are those of this node."),
     startedAt: z.string(),
     store: z.enum(["sqlite", "postgres", "none"]),
     servers: z.record(z.string(), z.int()).describe("How many are in each state."),
@@ -237,9 +218,18 @@ export const OverviewSchema = z
     skills: z.int(),
     sessions: z.int(),
     pendingApprovals: z.int(),
-    minutes: z.array(Point).describe("The last 30 minutes, the newest last."),
-    denials: z.array(Incident).describe("The last calls that were denied or blocked, the newest first."),
-    findings: z.array(Incident).describe("The last calls whose results have guard findings, the newest first."),
+    findings: z
+      .array(
+        z.object({
+          server: z.string(),
+          kind: z.string().describe("`tool`, `prompt`, `resource`, `template` or `instructions`."),
+          name: z.string().describe("Public name."),
+          code: z.string(),
+          severity: z.string(),
+          text: z.string().describe("Where it is, and the words."),
+        }),
+      )
+      .describe("What the scan of definitions finds in what servers list now."),
     warnings: z.array(z.object({ server: z.string().optional(), message: z.string() })),
   })
   .meta({ id: "Overview" });

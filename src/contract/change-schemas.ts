@@ -125,5 +125,4 @@ export const RoleInfoSchema = z
 export type RoleInfo = z.output<typeof RoleInfoSchema>;
 export type ConfigChange = z.output<typeof ConfigChangeSchema>;
 export type PlannedChange = z.output<typeof PlannedChangeSchema>;
-export type RulePlace = z.output<typeof RulePlaceSchema>;
 export type TokenInfo = z.output<typeof TokenInfoSchema>;

@@ -197,6 +197,12 @@ const APPROVAL: Approval = {
 };
 
 /** One use of each operation, as the OpenAPI document and the docs show it. */
+const FIGURES = {
+  ...{ calls: 4, failed: 1, refused: 0, waiting: 1, cancelled: 0, p50: 31, p95: 120, p99: 120, resultBytes: 840 },
+  slowest: { ms: 118, callId: "c_00" },
+  last: { at: "2026-11-16T08:19:00.000Z", callId: "c_00" },
+};
+
 type Examples = {
   readonly [Name in OperationName]: { readonly input: InputOf<Name>; readonly output: OutputOf<Name> };
 };
@@ -354,6 +360,22 @@ export const EXAMPLES: Examples = {
   removeServer: { input: { serverId: "files", ifMatch: '"4-0b822cd15d6c15b0"' }, output: { serverId: "files" } },
   connectServer: { input: { serverId: "files" }, output: { server: FILES } },
   disconnectServer: { input: { serverId: "files" }, output: { server: STOPPED } },
+  listLogins: {
+    input: {},
+    output: { logins: [{ serverId: "linear", name: "linear", state: "login_needed", user: null, own: true }] },
+  },
+  beginLogin: {
+    input: { serverId: "linear" },
+    output: {
+      url: "https://mcp.linear.app/authorize?response_type=code&client_id=…&state=…",
+      expiresAt: "2026-11-16T08:22:40.005Z",
+    },
+  },
+  finishLogin: {
+    input: { path: "/oauth/callback/3b7Nq0vYkT5mZx2A", query: "?code=…&state=…" },
+    output: { serverId: "linear", connected: true, error: null },
+  },
+  endLogin: { input: { serverId: "linear" }, output: { serverId: "linear", removed: true } },
   parseServers: {
     input: { text: "npx -y @modelcontextprotocol/server-memory" },
     output: {
@@ -566,19 +588,86 @@ export const EXAMPLES: Examples = {
       skills: 5,
       sessions: 2,
       pendingApprovals: 1,
-      minutes: [{ at: "2026-11-16T08:20:00.000Z", calls: 4, failed: 1, p50: 31, p95: 120 }],
-      denials: [
+      findings: [
         {
-          at: "2026-11-16T08:19:00.000Z",
-          callId: "c_00",
-          name: "files__write_file",
+          server: "notes",
+          kind: "tool",
+          name: "notes__add",
+          code: "concealment",
+          severity: "high",
+          text: "description: do not tell the user",
+        },
+      ],
+      warnings: [],
+    },
+  },
+  getTokenCosts: {
+    input: {},
+    output: {
+      charactersPerToken: 4,
+      catalog: { tools: 42, tokens: 9800 },
+      search: { tools: 3, tokens: 420 },
+      clients: [
+        {
+          ...{ client: "claude-code", role: null, sessions: 1, isSearch: false },
+          offered: { tools: 42, tokens: 9800 },
+          whole: { tools: 42, tokens: 9800 },
+          search: { tools: 3, tokens: 420 },
+        },
+      ],
+      tools: [{ name: "files__read_file", server: "files", tokens: 310 }],
+    },
+  },
+  getServerProcess: {
+    input: { serverId: "files" },
+    output: {
+      serverId: "files",
+      connectedAt: "2026-11-16T08:00:01.000Z",
+      restarts: 0,
+      process: { processes: 2, memoryBytes: 94_371_840, cpuPercent: 1.2, startedAt: "2026-11-16T08:00:00.000Z" },
+    },
+  },
+  getServerLog: {
+    input: { serverId: "files", level: "error" },
+    output: {
+      serverId: "files",
+      lines: [
+        {
+          ...{ seq: 12, at: "2026-11-16T08:19:00.000Z", source: "stderr", level: "error" },
+          text: "Error: ENOENT: no such file",
+        },
+      ],
+      last: 14,
+    },
+  },
+  getStats: {
+    input: { range: "24h", server: "files" },
+    output: {
+      range: "24h",
+      since: "2026-11-15T08:30:00.000Z",
+      stepSeconds: 600,
+      total: FIGURES,
+      points: [
+        {
+          ...{ at: "2026-11-16T08:20:00.000Z", calls: 4, failed: 1, refused: 0, waiting: 1, cancelled: 0 },
+          ...{ p50: 31, p95: 120, p99: 120 },
+        },
+      ],
+      servers: [{ ...FIGURES, server: "files", series: [4] }],
+      tools: [{ ...FIGURES, server: "files", tool: "files__read_file", series: [4] }],
+      clients: [],
+      roles: [],
+      slowest: [{ ...FIGURES, server: "files", tool: "files__read_file", series: [4] }],
+      failures: [
+        {
+          name: "files__read_file",
           server: "files",
-          outcome: "denied",
-          findings: [],
+          code: "timeout",
+          count: 1,
+          last: { at: "2026-11-16T08:19:00.000Z", callId: "c_00" },
         },
       ],
       findings: [],
-      warnings: [],
     },
   },
   listSessions: { input: { door: "mcp" }, output: { sessions: [SESSION], total: 1 } },

@@ -38,8 +38,17 @@ import {
   ServerDetailSchema,
   ListedServerSchema,
   ServerInfoSchema,
+  ServerLoginSchema,
   TestedServerSchema,
 } from "./server-schemas.ts";
+import {
+  LOG_LEVELS,
+  ServerLogSchema,
+  ServerProcessSchema,
+  StatsInput,
+  StatsSchema,
+  TokenCostsSchema,
+} from "./stats-schemas.ts";
 import { QUESTION_ACTIONS, QuestionSchema } from "./question-schemas.ts";
 import {
   ChangedClientSchema,
@@ -102,6 +111,18 @@ export const OPERATIONS = {
     input: z.strictObject({}),
     output: OverviewSchema,
   }),
+  getStats: operation({
+    scope: "admin",
+    summary: "Calls, errors and latency over time, from the audit log.",
+    input: StatsInput,
+    output: StatsSchema,
+  }),
+  getTokenCosts: operation({
+    scope: "admin",
+    summary: "What the definitions of tools cost a model, estimated.",
+    input: z.strictObject({}),
+    output: TokenCostsSchema,
+  }),
 
   listServers: operation({
     scope: "read",
@@ -120,6 +141,29 @@ export const OPERATIONS = {
     summary: "One server, with its entry, its last output and its history.",
     input: z.strictObject({ serverId: Id }),
     output: z.object({ server: ServerDetailSchema }),
+  }),
+  getServerProcess: operation({
+    scope: "admin",
+    summary: "Memory, CPU and restarts of a server's program.",
+    input: z.strictObject({ serverId: Id }),
+    output: ServerProcessSchema,
+  }),
+  getServerLog: operation({
+    scope: "admin",
+    summary: "The last lines that a server's program wrote, and its log messages.",
+    input: z.strictObject({
+      serverId: Id,
+      after: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .optional()
+        .describe("Only lines after this one: `last` of the answer before."),
+      level: z.enum(LOG_LEVELS).optional(),
+      q: Query.describe("Part of the text."),
+      limit: z.coerce.number().int().min(1).max(1000).default(1000).describe("The last lines."),
+    }),
+    output: ServerLogSchema,
   }),
   addServer: operation({
     scope: "admin",
@@ -162,6 +206,34 @@ export const OPERATIONS = {
       ),
     }),
     output: z.object({ server: ServerInfoSchema }),
+  }),
+  listLogins: operation({
+    scope: "read",
+    summary: "Remote servers that the caller sees and that need a login, with that of the caller or of the hub.",
+    input: z.strictObject({}),
+    output: z.object({ logins: z.array(ServerLoginSchema) }),
+  }),
+  beginLogin: operation({
+    scope: "call",
+    summary:
+      "Begins a login at a remote server: its address is opened in the caller's browser, which comes back to the page.",
+    input: z.strictObject({ serverId: Id }),
+    output: z.object({ url: z.string(), expiresAt: z.string() }),
+  }),
+  finishLogin: operation({
+    scope: "call",
+    summary: "Ends a login that the same caller began, with what came back to `/oauth/callback`. Works once.",
+    input: z.strictObject({
+      path: z.string().max(200).describe("The path that the browser came back to."),
+      query: z.string().max(20_000).describe("Its query, with `state` and `code` or `error`."),
+    }),
+    output: z.object({ serverId: z.string(), connected: z.boolean(), error: z.string().nullable() }),
+  }),
+  endLogin: operation({
+    scope: "call",
+    summary: "Logs out of a remote server: tokens are revoked where that is possible, and deleted.",
+    input: z.strictObject({ serverId: Id }),
+    output: z.object({ serverId: z.string(), removed: z.boolean() }),
   }),
   parseServers: operation({
     scope: "admin",

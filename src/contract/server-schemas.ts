@@ -101,6 +101,18 @@ export const ServerConfigSchema = z
   .describe("An entry as under `mcpServers`; keys of other dialects work too.")
   .meta({ id: "ServerEntry" });
 
+/** The login of the caller, or of the hub, at a remote server. */
+export const ServerLoginSchema = z
+  .object({
+    serverId: z.string(),
+    name: z.string(),
+    state: z.enum(["ok", "expires_soon", "login_needed"]),
+    expiresAt: z.string().optional(),
+    user: z.string().nullable().describe("Whose login it is; null for that of the hub, which all share."),
+    own: z.boolean().describe("Whether the caller may log in and out: at a shared server that needs `admin`."),
+  })
+  .meta({ id: "ServerLogin" });
+
 export const TestedServerSchema = z.object({
   ok: z.boolean(),
   tools: z.array(z.string()),
@@ -112,3 +124,4 @@ export const TestedServerSchema = z.object({
 
 export type TestedServer = z.output<typeof TestedServerSchema>;
 export type ServerDetail = z.output<typeof ServerDetailSchema>;
+export type ServerLogin = z.output<typeof ServerLoginSchema>;

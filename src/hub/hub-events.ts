@@ -53,7 +53,12 @@ export interface HubEvents {
   /** The config was loaded again and is applied; `hub.config` is the new one. */
   reload: { readonly report: ReloadReport };
   /** Something odd that harmed nothing. */
-  warning: { readonly server?: string; readonly message: string };
+  warning: {
+    readonly server?: string;
+    readonly message: string;
+    /** It is about a suspicious definition. */
+    readonly isFinding?: boolean;
+  };
   /** The same about what a session brought, which its client was told. For the log: other sessions must not see it. */
   "session-warning": { readonly session: string; readonly server?: string | undefined; readonly message: string };
   /** A call waits for approval. */

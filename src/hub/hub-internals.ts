@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Snapshot } from "../catalog/snapshot.ts";
 import type { Quarantined } from "../catalog/quarantine.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import type { OutputOf } from "../contract/operations.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
 import type { Decision } from "../model/decision.ts";
 import type { Outcome, ToolcribError } from "../model/errors.ts";
@@ -34,11 +35,13 @@ import type { Reloader } from "./reload/reloader.ts";
 import type { ConfigChanges } from "./reload/config-changes.ts";
 import { watchConfig } from "./reload/watch-config.ts";
 import { offersAnything } from "../upstream/known-lists.ts";
+import type { ServerLogins } from "./servers/server-logins.ts";
 import type { ServerRegistry } from "./servers/server-registry.ts";
 import { ToolOverrides } from "./servers/tool-overrides.ts";
 import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
 import type { UserSkills } from "./skills/user-skills.ts";
+import { tokenCosts } from "./view/token-costs.ts";
 import { type ServerInstructions, serverInstructions, type View } from "./view/view.ts";
 
 const TASK_KEY_BYTES = 32;
@@ -55,6 +58,7 @@ export interface HubDeps {
   readonly current: CurrentWiring;
   readonly sessions: HubSessions;
   readonly servers: ServerRegistry;
+  readonly logins: ServerLogins;
   readonly connectionSettings: ConnectionSettings;
   readonly reloader: Reloader;
   readonly subscriptions: SubscriptionRenewal;
@@ -80,6 +84,8 @@ export class HubInternals {
   readonly sealed: Secrets["sealed"];
   /** Overrides of servers' tools. */
   readonly overrides: ToolOverrides;
+  /** Logins at remote servers that are made on the page. */
+  readonly logins: ServerLogins;
   readonly #deps: HubDeps;
   readonly #watching = new Set<() => void>();
   #taskKey: Buffer | undefined;
@@ -89,6 +95,7 @@ export class HubInternals {
     this.activity = deps.activity;
     this.store = deps.store;
     this.sealed = deps.secrets.sealed;
+    this.logins = deps.logins;
     const { current, reloader, servers } = deps;
     this.overrides = new ToolOverrides({ catalog: deps.parts.catalog, current, reloader, servers });
   }
@@ -126,6 +133,20 @@ export class HubInternals {
     if (isThere && !isDone)
       await endsWithin(all, { ms: Math.min(ms, lateMs(this.#deps.current.config.config.limits)), signal, clock });
     return isDone;
+  }
+
+  /** The registry with what only operators ask for. */
+  get servers(): Pick<ServerRegistry, "process" | "log"> {
+    return this.#deps.servers;
+  }
+
+  /** The cost of tools for models, by client. */
+  tokenCosts(): OutputOf<"getTokenCosts"> {
+    const sessions = this.sessions().filter((session) => session !== this.#deps.sessions.own);
+    return tokenCosts(this.catalog().tools, sessions, {
+      whole: (session) => this.#wiring.views.of(session).tools,
+      offered: (session) => this.#wiring.offered.of(session),
+    });
   }
 
   /** Those that are open, the hub's own first. */

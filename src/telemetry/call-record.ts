@@ -23,6 +23,10 @@ export interface CallRecord {
   readonly rule: Rule | null;
   readonly outcome: "ok" | ErrorCode;
   readonly durationMs: number;
+  /** How much of it the call waited for approval; absent if it did not. */
+  readonly waitedMs?: number;
+  /** It was held for a later approval: `denied` for now, and to be made again. */
+  readonly isHeld?: true;
   readonly resultBytes: number;
   /** Findings of the guard in the result, without the text. */
   readonly findings?: readonly (Pick<Finding, "code" | "severity"> & Partial<Pick<Finding, "place" | "score">>)[];
@@ -35,7 +39,7 @@ export interface CallRecord {
 /** The record of a call that begins: written before anything is sent, so that a process that dies leaves a trace. */
 export type StartRecord = Omit<
   CallRecord,
-  "outcome" | "durationMs" | "resultBytes" | "findings" | "forgedMarkers" | "notes"
+  "outcome" | "durationMs" | "waitedMs" | "isHeld" | "resultBytes" | "findings" | "forgedMarkers" | "notes"
 >;
 
 /** The arguments and the result of a call. Not part of the record, because listeners see a record as it is. */

@@ -20,10 +20,11 @@ const NARROWEST = 360;
 
 /** Name of the picture, address, and what is there once the view has its content. */
 const PLACES: readonly (readonly [name: string, path: string, content: string | RegExp])[] = [
-  ["overview", "/", "Recent findings"],
+  ["overview", "/?range=1h", "What failed, and why"],
   ["servers", "/servers", "MISBEHAVING_KEY"],
   ["server", "/servers?server=files", "read_text_file"],
   ["server-failed", "/servers?server=broken&tab=log", "reading settings"],
+  ["server-activity", "/servers?server=files&tab=activity", "Error rate"],
   ["server-add", "/servers?add=1", "A command, an address or a snippet"],
   ["tools", "/tools", "everything__echo"],
   ["tool", "/tools?tool=files__edit_file", "oldText"],
@@ -65,6 +66,7 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
         files: filesystem(stage.notes()),
         memory: memory(join(stage.dir, "memory.json")),
         weather: stage.scripted("weather", weather("Tells the weather of a place.")),
+        gullible: misbehaving("poisoned"),
         broken: { ...misbehaving("crash-on-start"), restart: false },
         archive: { ...filesystem(stage.notes()), enabled: false },
         later: { ...filesystem(stage.notes()), autoConnect: false },

@@ -1,4 +1,7 @@
 /** Resources and prompts on the page, and what servers ask in calls that were made there. */
+import { AxeBuilder } from "@axe-core/playwright";
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { everything } from "../support/servers.ts";
 import { BrowserBench, missingBrowser, type OpenPage } from "./page.ts";
@@ -8,6 +11,7 @@ import { isMissing } from "../support/skips.ts";
 const missing = missingBrowser();
 isMissing("the page in a browser", missing);
 
+const ARTIFACTS = resolve(import.meta.dirname, "../artifacts");
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 /** One pixel. */
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -42,6 +46,7 @@ describe.skipIf(missing !== undefined)("resources, prompts and questions in a br
   let opened: OpenPage;
 
   beforeAll(async () => {
+    mkdirSync(ARTIFACTS, { recursive: true });
     const hostile = { ...HOSTILE_SCRIPT, gets: { hostile: hostilePrompt() } };
     bench = await BrowserBench.start({
       mcpServers: {
@@ -140,6 +145,7 @@ describe.skipIf(missing !== undefined)("resources, prompts and questions in a br
     const { page, run, details } = await tryTool("everything__trigger-elicitation-request");
     await run.click();
     const dialog = page.getByRole("dialog", { name: "everything asks" });
+    await looksGood("question-form");
     await dialog.getByRole("button", { name: "Answer" }).click();
     await dialog.getByText("1 value is missing or wrong.").waitFor();
     await dialog.getByLabel("name", { exact: true }).fill("Ada Lovelace");
@@ -154,6 +160,7 @@ describe.skipIf(missing !== undefined)("resources, prompts and questions in a br
     await run.click();
     const dialog = page.getByRole("dialog", { name: "everything asks a model" });
     await dialog.getByText("Which river flows through Bern?").waitFor();
+    await looksGood("question-model");
     expect(await dialog.getByRole("button", { name: "Send this answer" }).isDisabled()).toBe(true);
     await dialog.getByLabel("Answer of the model").fill("The Aare.");
     await dialog.getByRole("button", { name: "Send this answer" }).click();
@@ -221,6 +228,17 @@ describe.skipIf(missing !== undefined)("resources, prompts and questions in a br
     expect(opened.misdeeds.foreign.filter((url) => !url.startsWith("about:"))).toEqual([]);
     expect(opened.misdeeds.wrong).toEqual([]);
   });
+
+  const looksGood = async (name: string): Promise<void> => {
+    const { page } = opened;
+    await page.getByRole("dialog").waitFor();
+    const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
+    expect(violations.map(({ id }) => id)).toEqual([]);
+    await page.screenshot({ path: join(ARTIFACTS, `${name}.png`), animations: "disabled" });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.screenshot({ path: join(ARTIFACTS, `${name}-phone.png`), animations: "disabled" });
+    await page.setViewportSize({ width: 1280, height: 860 });
+  };
 
   const tryTool = async (name: string) => {
     const page = await opened.open(`/tools?tool=${name}`);

@@ -54,6 +54,11 @@ describe.skipIf(missing !== undefined)("rules in a browser", () => {
     const page = await opened.open("/tools");
     const line = page.getByRole("listitem").filter({ hasText: "memory__delete_entities" });
     await line.getByText("denied").waitFor();
+    const name = line.getByText("memory__delete_entities", { exact: true });
+    const other = page.getByText("memory__create_entities", { exact: true });
+    const color = (element: typeof name): Promise<string> =>
+      element.evaluate((found) => String(Reflect.get(globalThis, "getComputedStyle").call(globalThis, found).color));
+    expect(await color(name)).not.toBe(await color(other));
     await line.getByText(/deny “memory__delete_\*” in .*\.json:\d+/).waitFor();
   });
 

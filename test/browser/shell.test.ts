@@ -14,22 +14,27 @@ isMissing("the page in a browser", missing);
 
 const ARTIFACTS = resolve(import.meta.dirname, "../artifacts");
 
+/** Pictures for people, what axe says, and whether it fits a phone. */
 async function look(page: Page, name: string): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await page.screenshot({ path: join(ARTIFACTS, `${name}-${colorScheme}.png`), animations: "disabled" });
-    const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
-    expect(
-      violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(" ")}`),
-    ).toEqual([]);
-  }
+  const picture = (kind: string) =>
+    page.screenshot({ path: join(ARTIFACTS, `${name}-${kind}.png`), animations: "disabled" });
   const size = page.viewportSize();
+  await picture("light");
+  expect(await violations(new AxeBuilder({ page }))).toEqual([]);
+  await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
+  await picture("dark");
+  expect(await violations(new AxeBuilder({ page }).withRules(["color-contrast"]))).toEqual([]);
   await page.setViewportSize({ width: 390, height: 844 });
-  await page.screenshot({ path: join(ARTIFACTS, `${name}-phone-dark.png`), animations: "disabled" });
+  await picture("phone-dark");
   await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
-  await page.screenshot({ path: join(ARTIFACTS, `${name}-phone-light.png`), animations: "disabled" });
+  await picture("phone-light");
   expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
   if (size !== null) await page.setViewportSize(size);
+}
+
+async function violations(axe: AxeBuilder): Promise<string[]> {
+  const found = await axe.setLegacyMode().analyze();
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(" ")}`);
 }
 
 describe.skipIf(missing !== undefined)("the frame of the page", () => {
@@ -55,7 +60,7 @@ describe.skipIf(missing !== undefined)("the frame of the page", () => {
   const call = (name: string, args: object = {}) => bench.api("POST", `/mcp/tools/${name}/call`, { arguments: args });
   const focused = (page: Page): Promise<string> => page.evaluate<string>("document.activeElement.textContent");
 
-  it("[joy-11a] leads a new user: a tool that runs as it stands, a client by one click, and what is done goes", async () => {
+  it("[joy-11a] leads a new user to a tool that runs as it stands", async () => {
     const page = await opened.open("/");
     const steps = page.getByRole("region", { name: "Get started" });
     await steps.getByRole("button", { name: "Run" }).waitFor();
@@ -63,6 +68,11 @@ describe.skipIf(missing !== undefined)("the frame of the page", () => {
     await look(page, "first-steps");
     await steps.getByRole("button", { name: "Run" }).click();
     await steps.getByText("Echo: Hello from Toolcrib").waitFor();
+  });
+
+  it("[joy-11a] [joy-11b] a client of the machine is connected by one click, and disconnected by Undo", async () => {
+    const { page } = opened;
+    const steps = page.getByRole("region", { name: "Get started" });
     // The config of this hub is its user's own, so a server of one's own is there.
     expect(await steps.getByRole("button", { name: /Add your own server/ }).count()).toBe(0);
     await steps.getByRole("button", { name: /Connect a client/ }).click();
@@ -74,7 +84,11 @@ describe.skipIf(missing !== undefined)("the frame of the page", () => {
     await page.getByRole("region", { name: "Messages" }).getByRole("button", { name: "Undo" }).click();
     await page.getByText(/Cursor is no longer connected/).waitFor();
     expect(readFileSync(file, "utf8")).not.toContain("toolcrib");
-    await page.reload();
+  });
+
+  it("[joy-11a] steps that are done are gone with the next visit, and all of them can be hidden", async () => {
+    const page = await opened.open("/");
+    const steps = page.getByRole("region", { name: "Get started" });
     await steps.getByRole("button", { name: /Connect a client/ }).waitFor();
     expect(await steps.getByRole("button", { name: /Try a tool/ }).count()).toBe(0);
     await steps.getByRole("button", { name: "Hide the first steps" }).click();
@@ -100,19 +114,19 @@ describe.skipIf(missing !== undefined)("the frame of the page", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "everything__echo" }).waitFor();
     expect(await input.count()).toBe(0);
+  });
+
+  it("[joy-08a] leads to servers, settings, clients and help as well", async () => {
+    const { page } = opened;
+    const input = page.getByRole("combobox", { name: "Find anything" });
+    const option = (name: RegExp) => page.getByRole("option", { name });
     for (const [words, found, there] of [
       ["files", /^files/, "Details of the server"],
       ["callsPerMinute", /limits\.callsPerMinute/, "Settings"],
       ["zed", /^Zed/, "Connect a client"],
-      ["go to audit", /./, ""],
-      ["hash chain", /./, ""],
     ] as const) {
       await page.keyboard.press("Control+k");
       await input.fill(words);
-      if (there === "") {
-        await page.keyboard.press("Escape");
-        continue;
-      }
       await option(found).first().waitFor();
       await option(found).first().click();
       await page
@@ -219,7 +233,7 @@ describe.skipIf(missing !== undefined)("the frame of the page", () => {
     await page.getByText("Recording stopped.").waitFor();
   });
 
-  it("[joy-09c] the menu has theme, language and login, and a disconnected server comes back by Undo", async () => {
+  it("[joy-09e] the menu has theme, language and login, and a disconnected server comes back by Undo", async () => {
     const page = await opened.open("/servers?server=files");
     await page.getByRole("button", { name: /Operator/ }).click();
     const menu = page.getByRole("group", { name: "Account and display" });

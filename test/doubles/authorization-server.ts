@@ -58,6 +58,8 @@ export class AuthorizationServer {
   givesRefresh = true;
   issuer: string;
   iss: string | undefined;
+  /** Whether its metadata promises `iss` in its answers. */
+  promisesIss = true;
   changesState = false;
   denies = false;
   registers = true;
@@ -133,7 +135,7 @@ export class AuthorizationServer {
       code_challenge_methods_supported: ["S256"],
       token_endpoint_auth_methods_supported: ["none", "client_secret_basic"],
       scopes_supported: ["tools", "offline_access"],
-      authorization_response_iss_parameter_supported: true,
+      authorization_response_iss_parameter_supported: this.promisesIss,
       client_id_metadata_document_supported: this.documents,
     };
   }

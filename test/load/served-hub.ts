@@ -26,6 +26,9 @@ export class ServedHub {
   readonly #child: ChildProcess;
   readonly #env: NodeJS.ProcessEnv;
 
+  /** What it wrote to stderr. */
+  stderr = "";
+
   private constructor(dir: string, child: ChildProcess, found: Found, env: NodeJS.ProcessEnv) {
     this.dir = dir;
     this.#env = env;
@@ -70,7 +73,10 @@ export class ServedHub {
     const headers = { authorization: `Bearer ${found.token}` };
     const link = await fetch(`${found.url}${LOGIN_LINKS_PATH}`, { method: "POST", headers });
     const { url: login } = (await link.json()) as { readonly url: string };
-    return new ServedHub(dir, child, { ...found, login }, more);
+    const hub = new ServedHub(dir, child, { ...found, login }, more);
+    hub.stderr = said;
+    child.stderr.on("data", (chunk: Buffer) => (hub.stderr += chunk.toString("utf8")));
+    return hub;
   }
 
   /** Memory that the process holds, in bytes. */

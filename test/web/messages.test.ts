@@ -23,6 +23,8 @@ const MOVED = [
   "views/approvals",
   "views/audit",
   "views/help",
+  "views/logins",
+  "views/overview",
   "views/prompts",
   "views/questions",
   "views/resources",

@@ -10,6 +10,7 @@ import { startLanguage } from "./shell/language.ts";
 import { takeAnswerToken } from "./shell/answer-token.ts";
 import { startTheme } from "./shell/theme.ts";
 import { queryClient } from "./state/queries.ts";
+import { takeLoginCallback } from "./views/logins/callback.ts";
 
 const AnswerLink = lazy(async () => ({ default: (await import("./shell/answer-link.tsx")).AnswerLink }));
 
@@ -20,6 +21,7 @@ function Views({ me }: { readonly me: Me }) {
 
 const token = takeAnswerToken();
 const code = takeLoginCode();
+takeLoginCallback();
 reloadForLogin();
 startTheme();
 startLanguage();

@@ -50,6 +50,7 @@ const root = createRootRouteWithContext<Context>()({
 const overview = createRoute({
   getParentRoute: () => root,
   path: "/",
+  validateSearch: (search: Search) => texts(search, ["range", "by", "of"]),
   component: lazyRouteComponent(() => import("./views/overview/overview.tsx"), "OverviewView"),
 });
 
@@ -79,6 +80,13 @@ const prompts = createRoute({
   path: "/prompts",
   validateSearch: (search: Search) => texts(search, ["q", "server", "prompt"]),
   component: lazyRouteComponent(() => import("./views/prompts/prompts.tsx"), "PromptsView"),
+});
+
+const logins = createRoute({
+  getParentRoute: () => root,
+  path: "/logins",
+  validateSearch: (search: Search) => texts(search, ["server"]),
+  component: lazyRouteComponent(() => import("./views/logins/logins.tsx"), "LoginsView"),
 });
 
 const approvals = createRoute({
@@ -152,6 +160,7 @@ export function createPageRouter(me: Me) {
       tools,
       resources,
       prompts,
+      logins,
       approvals,
       skills,
       sessions,

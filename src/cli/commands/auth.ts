@@ -5,18 +5,16 @@ import { systemClock } from "../../base/clock.ts";
 import { configFiles, toolcribHome } from "../../config/find-config.ts";
 import { OPERATIONS } from "../../contract/operations.ts";
 import { findHub } from "../../hub/activity/hub-records.ts";
+import { type LoginTarget, loginTarget } from "../../hub/servers/server-logins.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
-import type { ServerSpec } from "../../model/server-spec.ts";
 import type { AuthInfo, ServerInfo } from "../../model/server-state.ts";
 import { login } from "../../secrets/oauth/browser-login.ts";
-import type { Grant, GrantKey } from "../../secrets/oauth/grants.ts";
-import { authInfo, type AuthSettings, DEFAULT_OAUTH_SETTINGS, OAuth } from "../../secrets/oauth/oauth.ts";
+import type { Grant } from "../../secrets/oauth/grants.ts";
+import { authInfo, OAuth } from "../../secrets/oauth/oauth.ts";
 import { logout } from "../../secrets/oauth/token-requests.ts";
 import { Redactor } from "../../secrets/redactor.ts";
-import { resolveSpec } from "../../secrets/resolve-spec.ts";
 import { Secrets } from "../../secrets/secrets.ts";
-import { checkRemoteAddress } from "../../upstream/http/address-policy.ts";
 import { loadCommandConfig, unknownServer } from "../command-config.ts";
 import { exitCodeOf, type Invocation, unknownAction } from "../command.ts";
 import { RemoteHub } from "../remote-hub.ts";
@@ -162,11 +160,6 @@ const COLUMNS: Column<LoginRow>[] = [
   { title: "SCOPES", cell: ({ scope }) => scope ?? "-", shrink: true },
 ];
 
-interface LoginTarget {
-  readonly key: GrantKey;
-  readonly settings: AuthSettings;
-}
-
 /** The logins of this home, without a hub. */
 class Logins {
   readonly oauth: OAuth;
@@ -182,35 +175,11 @@ class Logins {
     this.oauth = new OAuth({ dir: join(home, "auth"), clock: systemClock, redactor });
   }
 
-  async target(id: string, user: string | undefined): Promise<LoginTarget> {
+  target(id: string, user: string | undefined): Promise<LoginTarget> {
     const spec = this.#config.servers.find((each) => each.id === id);
     if (spec === undefined) throw unknownServer(id, this.#config.servers);
-    assertUser(spec, user);
-    assertLogin(spec);
-    const { url, auth } = await resolveSpec(spec, this.#secrets, { user });
-    if (url === undefined) throw new ToolcribError("internal", "a remote server without a URL");
-    checkRemoteAddress(url);
-    const settings = auth?.type === "oauth" || auth?.type === "client-credentials" ? auth : DEFAULT_OAUTH_SETTINGS;
-    return { key: { server: id, url, user }, settings };
+    return loginTarget(spec, this.#secrets, user);
   }
-}
-
-function assertLogin({ id, url, auth }: ServerSpec): void {
-  if (url === undefined) {
-    throw new ToolcribError("invalid_arguments", `"${id}" is a program on this machine and needs no login.`);
-  }
-  if (auth?.type === "bearer" || auth?.type === "api-key") {
-    throw new ToolcribError("invalid_arguments", `"${id}" uses the ${auth.type} in its config and needs no login.`, {
-      hint: 'To log in instead, set its `auth` to {"type": "oauth"}.',
-    });
-  }
-}
-
-function assertUser({ id, isolation }: ServerSpec, user: string | undefined): void {
-  if (user === undefined || isolation === "user") return;
-  throw new ToolcribError("invalid_arguments", `All users share one connection to "${id}".`, {
-    hint: 'Omit --user, or set its `isolation` to "user".',
-  });
 }
 
 /** Opens a URL that was checked to be https or on this machine. Failures are ignored: the URL is printed too. */

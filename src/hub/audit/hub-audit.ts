@@ -4,7 +4,8 @@ import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { AuditVerdict } from "../../contract/activity-schemas.ts";
-import type { OutputOf } from "../../contract/operations.ts";
+import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
+import type { Stats } from "../../contract/stats-schemas.ts";
 import type { Config } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
@@ -138,6 +139,13 @@ export class HubAudit {
     const wish = wishOf(input, clock.now());
     await this.#takeIn();
     return keeper.query({ ...wish, limit, cursor, order });
+  }
+
+  /** Figures of calls over time. */
+  async stats(input: CheckedInput<"getStats">): Promise<Stats> {
+    const { clock, keeper } = this.#options;
+    await this.#takeIn();
+    return keeper.stats({ ...input, now: clock.now() });
   }
 
   /** Writes a record of something that was done, other than a call. */

@@ -63,6 +63,8 @@ export interface CallPath {
   readonly isTrusted: (source: string) => boolean;
   /** The name that people and models know a source by. */
   readonly displayName: (source: string) => string;
+  /** Where the person behind a session can log in at a server; undefined if they cannot. */
+  readonly loginLink: (session: Session, server: string) => string | undefined;
   /** The text of a fixed argument with its references resolved. `server`: the one whose entry it is in, if it is in one. */
   readonly resolve: (
     text: string,
@@ -92,6 +94,8 @@ export interface CallContext extends UseContext {
   decision: Decision | undefined;
   /** Written before anything is sent; the start of the record that the call ends in. */
   begun: StartRecord | undefined;
+  /** How long it waited for approval. */
+  waitedMs: number;
   resultBytes: number;
   findings: readonly Finding[];
   forgedMarkers: number;

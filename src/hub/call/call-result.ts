@@ -27,6 +27,7 @@ import { type Finding, isAtLeast, type Place } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isOwnMetaKey, ownMeta, withoutOwnMeta } from "../../model/own-meta.ts";
 import type { CallToolResult, ContentBlock, Progress, Result } from "../../model/protocol.ts";
+import { URL_ELICITATION_REQUIRED } from "../../model/protocol.ts";
 import type { ClientSide, Source, Use } from "../../model/source.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -233,6 +234,39 @@ const MAX_DETAILS_BYTES = 64 * 1024;
  * masked in every error, whoever worded it.
  */
 export async function failedOutcome(call: CallContext, error: ToolcribError): Promise<Outcome> {
+  return withLoginLink(call, await describeFailed(call, error));
+}
+
+/**
+ * A missing login comes with the address where it can be made: as a question of MCP if the client can ask its user to open it, and
+ * in the error otherwise.
+ */
+function withLoginLink({ path, session, client, name, input }: CallContext, outcome: Outcome): Outcome {
+  if (outcome.ok || outcome.error.details?.["loginNeeded"] !== true) return outcome;
+  const { server } = outcome.error.details;
+  const url = typeof server === "string" ? path.loginLink(session, server) : undefined;
+  if (typeof server !== "string" || url === undefined) return outcome;
+  const { message, hint, details } = outcome.error;
+  const error = {
+    ...outcome.error,
+    hint: `Log in at ${url} and call again. Or: ${hint}`,
+    details: { ...details, loginUrl: url },
+  };
+  const { elicitation } = client.capabilities;
+  // Who has agreed already and not logged in yet is not asked again at once.
+  const wasAsked = Object.values(input?.responses ?? {}).some((answer) => isJsonObject(answer));
+  if (!isJsonObject(elicitation) || elicitation["url"] === undefined || wasAsked) return { ...outcome, error };
+  const ask = `Log in to ${path.displayName(server)} in the browser, so that ${name} can be used.`;
+  const elicitations = [{ mode: "url", elicitationId: randomUUID(), url, message: ask }];
+  const rpc = {
+    code: URL_ELICITATION_REQUIRED,
+    message: `${message} Log in at ${url} and call again.`,
+    data: { elicitations },
+  };
+  return { ...outcome, error: { ...error, details: { ...error.details, rpc } } };
+}
+
+async function describeFailed(call: CallContext, error: ToolcribError): Promise<Outcome> {
   const { path, callId, session, target } = call;
   path.approvals.spend(callId);
   const masked = withUnknownOutcome(call, path.mask(error.toObject()));

@@ -9,6 +9,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { NO_DEFINITIONS, type Source, type Use } from "../../model/source.ts";
 import type { Policy } from "../../policy/decide.ts";
+import { loginNeededError } from "../../secrets/oauth/login-errors.ts";
 import { KeptResults, RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import type { SessionSources } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -174,7 +175,10 @@ export class UnavailableServers {
   explain(session: Session, use: Use): ToolcribError | undefined {
     const [down] = this.#candidates(session, use);
     if (down === undefined) return undefined;
-    const { id, name, lastError, hint, problem, progress, state } = down.info();
+    const { id, name, lastError, hint, problem, progress, state, auth } = down.info();
+    const isOwnLogin = down.spec.isolation === "user" ? session.user !== undefined : session.owner;
+    if (auth?.state === "login_needed" && isOwnLogin)
+      return loginNeededError({ server: id, user: down.spec.isolation === "user" ? session.user : undefined });
     const shown = this.#options.sessionSources.get(id) === undefined ? id : name;
     return new ToolcribError(
       "server_unavailable",

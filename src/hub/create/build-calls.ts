@@ -23,7 +23,7 @@ export interface CallParts {
 export async function buildCalls(
   base: HubBase,
   { config, registry, auditLog }: ConfiguredParts,
-  { catalog, connections, definitions, sessionSources }: ServerParts,
+  { catalog, connections, definitions, sessionSources, logins }: ServerParts,
   { onAsk }: HubOptions,
 ): Promise<CallParts> {
   const { env, clock, redactor, events, current, sessions, cluster, shared } = base;
@@ -68,6 +68,7 @@ export async function buildCalls(
     ...{ clock, cluster, redactor, registry, catalog, sessionSources, skills, definitions, approvals, limits, tracing },
     servers: connections,
     counts: new CallCounts(clock),
+    logins,
     place: { env, home: base.home },
     ...{ secrets, detectors },
     warn: (server, message) => events.emit("warning", { server, message }),

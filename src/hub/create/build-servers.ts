@@ -11,7 +11,7 @@ import { isPublishedPort } from "../../upstream/sandbox/container-http-wire.ts";
 import { reapLeftContainers } from "../../upstream/sandbox/live-containers.ts";
 import { ALL_CAPABILITIES, rootFor } from "../../upstream/server-requests.ts";
 import { PidRecords } from "../../upstream/stdio/pid-records.ts";
-import { StderrLog } from "../../upstream/stdio/stderr-log.ts";
+import { ServerLog } from "../../upstream/stdio/server-log.ts";
 import { hubPorts } from "../activity/hub-file.ts";
 import { guardedIdleClient } from "../call/call-result.ts";
 import { clusteredServers } from "../cluster/hub-cluster.ts";
@@ -19,6 +19,7 @@ import type { HubOptions, IdleClient } from "../hub-options.ts";
 import { DefinitionWatch } from "../pins/definition-watch.ts";
 import { DefinitionReports } from "../pins/pin-reports.ts";
 import { ServerConnections } from "../servers/server-connections.ts";
+import { ServerLogins } from "../servers/server-logins.ts";
 import { SubscriptionRenewal } from "../servers/subscription-renewal.ts";
 import type { ConfiguredParts, HubBase } from "./open-base.ts";
 import { configuredWorkspace, ownSessionOptions } from "./hub-sessions.ts";
@@ -39,7 +40,8 @@ export interface ServerParts {
   readonly subscriptions: SubscriptionRenewal;
   readonly sessionSources: SessionSources;
   readonly pids: PidRecords;
-  readonly stderr: StderrLog;
+  readonly stderr: ServerLog;
+  readonly logins: ServerLogins;
 }
 
 export async function buildServers(
@@ -50,11 +52,17 @@ export async function buildServers(
   const { env, clock, home, redactor, events, warn, current, sessions, cluster } = base;
   const pids = new PidRecords(join(home, "run"));
   await reapOrphans(pids, { home, env, warn });
-  const stderr = new StderrLog();
+  const stderr = new ServerLog();
   const catalog = new Catalog({ naming: config.config.tools.naming, servers: config.servers });
   const connectionSettings: ConnectionSettings = { logLevel: options.logLevel ?? "info", idleClient: undefined };
   const reports = new DefinitionReports({ events, audit: auditLog, clock });
-  const deps = connectionDeps(base, { pids, stderr, connectionSettings, reports }, options);
+  const oauth = new OAuth({ dir: join(home, "auth"), clock, redactor });
+  const logins = new ServerLogins({
+    ...{ oauth, clock, redactor },
+    config: () => current.config,
+    secrets: base.opened.secrets,
+  });
+  const deps = connectionDeps(base, { pids, stderr, connectionSettings, reports, oauth }, options);
   const clustered = clusteredServers(cluster, config, clock);
   const known = new KnownLists({ store: base.opened.store, warn });
   await known.prepare(config.servers);
@@ -108,7 +116,10 @@ export async function buildServers(
     onReady: (connection) => subscriptions.renew(connection),
     warn,
   });
-  return { catalog, deps, connections, connectionSettings, definitions, subscriptions, sessionSources, pids, stderr };
+  return {
+    ...{ catalog, deps, connections, connectionSettings, definitions, subscriptions, sessionSources, pids, stderr },
+    logins,
+  };
 }
 
 /** The dependencies that all connections of a hub share. Getters give each new connection the current value. */
@@ -119,15 +130,18 @@ function connectionDeps(
     stderr,
     connectionSettings,
     reports,
-  }: Pick<ServerParts, "pids" | "stderr" | "connectionSettings"> & { readonly reports: DefinitionReports },
+    oauth,
+  }: Pick<ServerParts, "pids" | "stderr" | "connectionSettings"> & {
+    readonly reports: DefinitionReports;
+    readonly oauth: OAuth;
+  },
   { rootsOnRequest = false, workspaceDir }: HubOptions,
 ): SessionHost["deps"] {
   // With `rootsOnRequest` the given folder is only where an agent works: servers are offered the config's.
   const workspace = rootsOnRequest ? configuredWorkspace(loaded) : (workspaceDir ?? configuredWorkspace(loaded));
   return {
-    ...{ clock, env, pids, redactor, stderr, secrets: opened.secrets },
+    ...{ clock, env, pids, redactor, stderr, oauth, secrets: opened.secrets },
     eras: new FileEraMemory(join(home, "cache", "eras.json")),
-    oauth: new OAuth({ dir: join(home, "auth"), clock, redactor }),
     offers: ALL_CAPABILITIES,
     workspaceRoots: workspace === undefined ? [] : [rootFor(resolve(workspace))],
     clientVersion: VERSION,

@@ -97,6 +97,7 @@ async function startHub(
     store: options.store === "existing" ? undefined : store,
     sessions: store && audit.sessionsOf(store.sessions),
     home,
+    findings: () => definitions.findings(),
     hub: () => hub,
     hostOf: (id) => URL.parse(connections.get(id)?.spec.url ?? "")?.host,
     isChanged: ({ kind, origin: { source, name } }) =>
@@ -123,6 +124,7 @@ async function startHub(
       warnings,
     },
     servers: serverRegistry,
+    logins: servers.logins,
     connectionSettings: servers.connectionSettings,
     pins: new HubPins({
       pins: () => definitions.pins,

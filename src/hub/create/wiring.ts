@@ -34,6 +34,7 @@ import { locate, UnavailableServers, UnlistedResources } from "../call/locate.ts
 import type { Detectors } from "../detect/detectors.ts";
 import type { DefinitionWatch } from "../pins/definition-watch.ts";
 import type { ServerConnections } from "../servers/server-connections.ts";
+import type { ServerLogins } from "../servers/server-logins.ts";
 import type { SkillSources } from "../skills/skill-sources.ts";
 import { OfferedTools } from "../view/offered-tools.ts";
 import { SEARCH_SOURCE } from "../view/search-definitions.ts";
@@ -59,6 +60,7 @@ export interface HubParts {
   readonly taints: Taints;
   readonly limits: CallLimits;
   readonly counts: CallCounts;
+  readonly logins: ServerLogins;
   /** The variables and the folder of the hub. */
   readonly place: { readonly env: NodeJS.ProcessEnv; readonly home: string };
   readonly hooks: HookChain;
@@ -185,6 +187,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     passages: parts.passages,
     isTrusted,
     displayName: (source) => source,
+    loginLink: (session, server) => parts.logins.link(session, server),
     resolve: async (text, { user, server }) => {
       const baseDir = config.servers.find(({ id }) => id === server)?.baseDir ?? config.baseDir;
       return (await parts.secrets.resolve(text, { baseDir, user })).value;

@@ -202,6 +202,31 @@ export class DefinitionWatch {
     this.#reports.warn("instructions.suspicious", origin, message, { findings });
   }
 
+  /** Findings in the current lists. */
+  findings(): DefinitionReport[] {
+    if (this.#config.config.guard.definitions === "ignore") return [];
+    const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
+    const all: readonly Capability[] = [...tools, ...prompts, ...resources, ...templates];
+    const servers = new Set(all.map(({ origin }) => origin.source));
+    return [
+      ...all.flatMap((capability) =>
+        this.#scanned.findings(originalOf(capability)).map(({ path, finding: { code, severity, excerpt } }) => {
+          const { kind, name, origin } = capability;
+          return { server: origin.source, kind, name, code, severity, text: `${path}: ${excerpt}` };
+        }),
+      ),
+      ...[...servers].flatMap((server) =>
+        this.#suspicions(server, this.#options.instructionsOf(server)).map(({ code, severity, excerpt }) => ({
+          ...{ server, kind: "instructions", name: "instructions", code, severity, text: excerpt },
+        })),
+      ),
+      ...this.#scanned.shadowing.map((found) => ({
+        ...{ server: found.tool.server, kind: "tool", name: found.tool.name, severity: found.severity },
+        ...{ code: "shadowing", text: describeShadowing(found) },
+      })),
+    ];
+  }
+
   /** Whether a server's instructions are withheld from clients. */
   withholdsInstructions(server: string, text: string): boolean {
     if (!this.#options.isMounted(server) && this.#pins.withholds(server, text)) return true;
@@ -269,6 +294,17 @@ export class DefinitionWatch {
       this.#reports.record("definition.shadowing", null, { severity: "low", omitted: slight.length - MAX_REPORTED });
     }
   }
+}
+
+/** A suspicious place in a definition that is listed. */
+interface DefinitionReport {
+  readonly server: string;
+  readonly kind: string;
+  /** Public name. */
+  readonly name: string;
+  readonly code: string;
+  readonly severity: string;
+  readonly text: string;
 }
 
 /** Holds a tool that the config hides, or whose override no longer fits, whatever `guard.pins` says. */
@@ -422,6 +458,7 @@ export class ScannedDefinitions {
   #latest: readonly ToolCapability[] = [];
   /** Sources of the latest tools that are trusted. */
   #trusted: ReadonlySet<string> = new Set();
+  #shadowing: readonly Shadowing[] = [];
   #lastTookMs = 0;
   #isLooking = false;
   #stopTimer: (() => void) | undefined;
@@ -446,6 +483,11 @@ export class ScannedDefinitions {
     this.#stopTimer ??= this.#options.clock.after(waitMs, () => this.#checkTogether());
   }
 
+  /** The serious cases among the listed tools. */
+  get shadowing(): readonly Shadowing[] {
+    return this.#shadowing;
+  }
+
   /** Other rules apply from now on. */
   forget(): void {
     this.#scanned = new WeakMap();
@@ -468,10 +510,14 @@ export class ScannedDefinitions {
     this.#stopTimer = undefined;
     const begun = performance.now();
     const news: Shadowing[] = [];
-    for (const shadowing of findShadowing(listedTools(this.#latest))) {
+    // A trusted server may mention any tool. Of two similar names, either may be the fake.
+    const found = findShadowing(listedTools(this.#latest)).filter(
+      ({ kind, tool, target }) =>
+        !(this.#trusted.has(tool.server) && (kind === "mention" || this.#trusted.has(target.server))),
+    );
+    this.#shadowing = found.filter(({ severity }) => isAtLeast(severity, "medium"));
+    for (const shadowing of found) {
       const { kind, severity, tool, target } = shadowing;
-      // A trusted server may mention any tool. Of two similar names, either may be the fake.
-      if (this.#trusted.has(tool.server) && (kind === "mention" || this.#trusted.has(target.server))) continue;
       this.#once(JSON.stringify([kind, severity, tool, target]), () => news.push(shadowing));
     }
     this.#lastTookMs = performance.now() - begun;

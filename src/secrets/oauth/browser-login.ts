@@ -6,7 +6,6 @@ import { ToolcribError } from "../../model/errors.ts";
 import type { OAuthSettings } from "../../model/server-spec.ts";
 import type { Redactor } from "../redactor.ts";
 import {
-  type AuthorizationServer,
   type Challenge,
   discoverAuthorizationServer,
   isSameIssuer,
@@ -35,7 +34,44 @@ export interface LoginRequest {
 
 /** Resolves when the tokens are stored. */
 export async function login(request: LoginRequest): Promise<Grant> {
-  const { key, settings, store, signal } = request;
+  const { settings, signal, timeoutMs = MAX_LOGIN_MS } = request;
+  let redirect: LoopbackRedirect | undefined;
+  try {
+    const begun = await beginLogin(request, async ({ known }) => {
+      redirect = await openRedirect(settings.redirectPort, known);
+      return redirect.uri;
+    });
+    const waiting = redirect?.wait({ state: begun.state, timeoutMs, signal });
+    request.onAuthorize(begun.url);
+    return await begun.finish((await waiting) ?? new URLSearchParams());
+  } finally {
+    await redirect?.close();
+  }
+}
+
+/** A login whose person is at the authorization server, or on the way there. */
+export interface BegunLogin {
+  /** Where the person logs in; https or on this machine. */
+  readonly url: URL;
+  /** Comes back with the answer, which is not for this login otherwise. */
+  readonly state: string;
+  readonly redirectUri: string;
+  /** With the parameters that came back; their state was compared. Resolves when the tokens are stored. Works once. */
+  finish(params: URLSearchParams): Promise<Grant>;
+}
+
+interface RedirectRequest {
+  /** The client of the last login at the same issuer. */
+  readonly known: GrantClient | undefined;
+  readonly issuer: string;
+}
+
+/** @param redirectTo The address to which the browser comes back. */
+export async function beginLogin(
+  request: Omit<LoginRequest, "onAuthorize" | "timeoutMs">,
+  redirectTo: (request: RedirectRequest) => string | Promise<string>,
+): Promise<BegunLogin> {
+  const { key, settings, store, signal, redactor, clock } = request;
   const sdk = await loadOAuthSdk();
   const reach = new LoginAddressPolicy(new URL(key.url), { named: settings });
   const fetchFn = oauthFetch(reach, signal);
@@ -47,69 +83,29 @@ export async function login(request: LoginRequest): Promise<Grant> {
   if (before !== undefined && known === undefined && settings.clientId !== undefined && settings.issuer === undefined) {
     throw unexpectedIssuerError(at.issuer, before.issuer, "the last login was at");
   }
-  const redirect = await openRedirect(settings.redirectPort, known?.client);
-  try {
-    const scope = scopesToAsk({
-      configured: settings.scopes,
-      challenged: challenge?.scope,
-      missed: known?.missed,
-      at,
-    });
-    const common = { sdk, at, settings, fetchFn, scope, redirectUri: redirect.uri };
-    const client = await clientFor({ ...common, known: known?.client });
-    const answer = await authorize(request, { ...common, client, redirect, reach });
-    for (const secret of [answer.access_token, answer.refresh_token])
-      if (secret) request.redactor.addCredential(secret);
-    const grant: Grant = {
-      version: 1,
-      type: "oauth",
-      server: key.server,
-      url: addressOf(key.url),
-      user: key.user,
-      issuer: at.issuer,
-      resource: at.resource,
-      client,
-      tokens: tokensFrom(answer, request.clock, scope),
-      asked: scope,
-    };
-    await store.locked(key, () => store.write(grant));
-    return grant;
-  } finally {
-    await redirect.close();
-  }
-}
-
-interface Flow {
-  readonly sdk: OAuthSdk;
-  readonly at: AuthorizationServer;
-  readonly settings: OAuthSettings;
-  readonly fetchFn: OAuthFetch;
-  readonly scope: string | undefined;
-  readonly client: GrantClient;
-  readonly redirect: LoopbackRedirect;
-  readonly reach: LoginAddressPolicy;
-}
-
-async function authorize(request: LoginRequest, flow: Flow): ReturnType<OAuthSdk["exchangeAuthorization"]> {
-  const { sdk, at, scope, client, redirect, fetchFn } = flow;
+  const redirectUri = await redirectTo({ known: known?.client, issuer: at.issuer });
+  const scope = scopesToAsk({ configured: settings.scopes, challenged: challenge?.scope, missed: known?.missed, at });
+  const client = await clientFor({ sdk, at, settings, fetchFn, scope, redirectUri, known: known?.client });
   const metadata = at.metadata === undefined ? {} : { metadata: at.metadata };
-  const information = clientInformation(client, flow.settings.clientSecret);
+  const clientInfo = clientInformation(client, settings.clientSecret);
   const state = randomBytes(32).toString("base64url");
+  let started: Awaited<ReturnType<OAuthSdk["startAuthorization"]>>;
   try {
-    const { authorizationUrl, codeVerifier } = await sdk.startAuthorization(at.issuer, {
+    started = await sdk.startAuthorization(at.issuer, {
       ...metadata,
-      clientInformation: information,
-      redirectUrl: redirect.uri,
+      clientInformation: clientInfo,
+      redirectUrl: redirectUri,
       ...(scope === undefined ? {} : { scope }),
       state,
       resource: at.resource,
     });
     // It goes to the program that opens addresses, which would open a file or start a program just as well.
-    await flow.reach.admit(authorizationUrl);
-    const { timeoutMs = MAX_LOGIN_MS, signal } = request;
-    const waiting = redirect.wait({ state, timeoutMs, signal });
-    request.onAuthorize(authorizationUrl);
-    const params = await waiting;
+    await reach.admit(started.authorizationUrl);
+  } catch (error) {
+    throw toOAuthError(sdk, error, at.issuer);
+  }
+  const { authorizationUrl: url, codeVerifier } = started;
+  const exchange = async (params: URLSearchParams): ReturnType<OAuthSdk["exchangeAuthorization"]> => {
     const iss = params.get("iss") ?? undefined;
     sdk.validateAuthorizationResponseIssuer({
       iss,
@@ -118,26 +114,50 @@ async function authorize(request: LoginRequest, flow: Flow): ReturnType<OAuthSdk
     });
     const code = params.get("code");
     if (code === null) throw loginRefused(params.get("error"));
-    request.redactor.addCredential(code);
-    return await sdk.exchangeAuthorization(at.issuer, {
+    redactor.addCredential(code);
+    return sdk.exchangeAuthorization(at.issuer, {
       ...metadata,
-      clientInformation: information,
+      clientInformation: clientInfo,
       authorizationCode: code,
       ...(iss === undefined ? {} : { iss }),
       codeVerifier,
-      redirectUri: redirect.uri,
+      redirectUri,
       resource: at.resource,
       fetchFn,
     });
-  } catch (error) {
-    throw toOAuthError(sdk, error, at.issuer);
-  }
+  };
+  return {
+    url,
+    state,
+    redirectUri,
+    async finish(params) {
+      const answer = await exchange(params).catch((error: unknown) => {
+        throw toOAuthError(sdk, error, at.issuer);
+      });
+      for (const secret of [answer.access_token, answer.refresh_token]) if (secret) redactor.addCredential(secret);
+      const grant: Grant = {
+        version: 1,
+        type: "oauth",
+        server: key.server,
+        url: addressOf(key.url),
+        user: key.user,
+        issuer: at.issuer,
+        resource: at.resource,
+        client,
+        tokens: tokensFrom(answer, clock, scope),
+        asked: scope,
+      };
+      await store.locked(key, () => store.write(grant));
+      return grant;
+    },
+  };
 }
 
 /** The same port as last time if it is free, so that the registration of last time remains valid. */
 async function openRedirect(port: number | undefined, known: GrantClient | undefined): Promise<LoopbackRedirect> {
-  if (port !== undefined || known?.redirectUri === undefined) return LoopbackRedirect.open(port);
-  return LoopbackRedirect.open(Number(new URL(known.redirectUri).port)).catch(() => LoopbackRedirect.open(undefined));
+  const last = known?.redirectUri === undefined ? undefined : LOOPBACK.exec(known.redirectUri)?.[1];
+  if (port !== undefined || last === undefined) return LoopbackRedirect.open(port);
+  return LoopbackRedirect.open(Number(last)).catch(() => LoopbackRedirect.open(undefined));
 }
 
 /** A request that changes nothing, to learn which login is needed. Servers without the header are found otherwise. */
@@ -162,6 +182,8 @@ function loginRefused(error: string | null): ToolcribError {
 const { createServer } = process.getBuiltinModule("node:http");
 
 const CALLBACK_PATH = "/callback";
+/** Not that of a hub's page, whose port is the hub's. */
+const LOOPBACK = /^http:\/\/127\.0\.0\.1:(\d+)\/callback$/;
 
 interface WaitOptions {
   /** The state that was sent; anything that comes with another one is turned away and forgotten. */

@@ -7,7 +7,7 @@ export function loginNeededError({ server, user }: Omit<GrantKey, "url">, why?: 
   const command = loginCommand(server, user);
   return new ToolcribError("unauthorized", `login needed: ${command}${why === undefined ? "" : ` (${why})`}`, {
     hint: `Run ${command}; a running hub uses the login from its next call on.`,
-    details: { status: 401, sent: false, loginNeeded: true },
+    details: { status: 401, sent: false, loginNeeded: true, server },
   });
 }
 

@@ -48,13 +48,21 @@ export class OAuth {
       return known.credentials;
     }
     const credentials = new ServerCredentials({ key, settings: used, store: this.store, ...this.#options });
+    this.#awaited.delete(id);
     this.#credentials.set(id, { settings: text, credentials });
     return credentials;
   }
 
   /** The last known state of the login; undefined for a server that was not used with one. */
   info(server: string, user?: string): AuthInfo | undefined {
-    return this.#credentials.get(idOf(server, user))?.credentials.info;
+    const id = idOf(server, user);
+    const known = this.#credentials.get(id)?.credentials.info;
+    return known ?? (this.#awaited.has(id) ? authInfo("oauth", undefined, 0) : undefined);
+  }
+
+  /** Its login was changed here: the next request uses what is stored by then. */
+  forget(server: string, user?: string): void {
+    this.#credentials.get(idOf(server, user))?.credentials.forget();
   }
 
   /** A server without `auth` turned out to need a login; `loggedInSince` reports when there is one. */

@@ -57,7 +57,7 @@ export async function clientFor(request: ClientRequest): Promise<GrantClient> {
       clientMetadata: {
         client_name: "Toolcrib",
         redirect_uris: [redirectUri],
-        application_type: "native",
+        application_type: new URL(redirectUri).protocol === "https:" ? "web" : "native",
         grant_types: ["authorization_code", "refresh_token"],
         response_types: ["code"],
         token_endpoint_auth_method: "none",

@@ -61,6 +61,8 @@ export function callBody(
   const rest = JSON.stringify({
     outcome: record.outcome,
     durationMs: record.durationMs,
+    waitedMs: record.waitedMs,
+    isHeld: record.isHeld,
     ...(begun?.kept ?? keptArguments(record, content, options)),
     resultBytes: record.resultBytes,
     ...keptResult(record, content, options),

@@ -83,6 +83,8 @@ export interface StoredRecord extends Link {
   /** unfinished: the call began and nothing says how it ended. */
   readonly outcome?: "ok" | ErrorCode | "unfinished";
   readonly durationMs?: number;
+  readonly waitedMs?: number;
+  readonly isHeld?: boolean;
   readonly argumentBytes?: number;
   readonly argumentsHash?: string | null;
   /** JSON, redacted, cut at 4 KiB; only with `audit.arguments`, or while they are recorded. */

@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { loadConfig } from "../../../src/config/load-config.ts";
+import { examplesIn } from "../../docs/markdown-examples.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -46,6 +48,22 @@ function has(program: string, ...args: string[]): boolean {
   if (!isHere) console.warn(`Not tested here: deploy files with ${program}: it is not installed`);
   return isHere;
 }
+
+it("[joy-18c] the config of docs/deploy.md loads without a warning, and both forms of nginx are named", async () => {
+  const text = read("docs/deploy.md");
+  const config = examplesIn(text).find(({ language }) => language === "jsonc")?.text ?? "";
+  const file = join(folder(), "toolcrib.json");
+  writeFileSync(file, config);
+  const { warnings, servers } = await loadConfig({
+    file,
+    env: { ADA_TOKEN: "a".repeat(32), OPS_TOKEN: "b".repeat(32) },
+    cwd: "/",
+  });
+  expect([warnings, servers.length]).toEqual([[], 1]);
+  for (const part of ["listen 443 ssl http2;", "http2 on;", "deploy/nginx.conf", "deploy/toolcrib.service"]) {
+    expect(text).toContain(part);
+  }
+});
 
 it.each(["deploy/nginx.conf", "deploy/nginx-path.conf"])("[joy-18a] nginx accepts %s", (conf) => {
   if (!has("nginx", "-v") || !has("openssl", "version")) return;

@@ -104,9 +104,19 @@ describe("[oper-07b] the page's login", () => {
     expect((await there.ask("/api/v1/login")).status).toBe(405);
   });
 
-  it("a token without the scope admin does not open it, and hears why", async () => {
+  it("[joy-02d] a token of a user opens it with the rights of the token and no others", async () => {
+    const there = await place({ auth: { tokens: [{ token: TOKEN, user: "ada", scopes: ["call"] }] } });
+    const headers = { ...(await logIn(there, { token: TOKEN })) };
+    expect((await there.ask("/mcp", { headers })).json()).toMatchObject({ caller: { user: "ada" } });
+    expect((await there.ask("/admin", { headers })).status).toBeGreaterThanOrEqual(401);
+  });
+
+  it.each([
+    ["without a user", { scopes: ["read", "call"] }],
+    ["that only reads", { user: "ada", scopes: ["read"] }],
+  ])("a token without the scope admin %s does not open it, and hears why", async (_which, settings) => {
     const told: unknown[] = [];
-    const auth = { tokens: [{ token: TOKEN, user: "ada", scopes: ["read", "call"] }] };
+    const auth = { tokens: [{ token: TOKEN, ...settings }] };
     const there = await place({ auth }, { onLogin: (event) => told.push(event) });
     const body = JSON.stringify({ token: TOKEN });
     const answer = await there.ask("/api/v1/login", byPage(there, { method: "POST", body }));

@@ -1,5 +1,5 @@
 /** Lets an operator in, and shows the login to everyone else. */
-import { type ReactNode, useEffect, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import type { Me } from "../../../src/contract/settings-schemas.ts";
 import { login } from "../api.ts";
 import { FailureBox, Skeleton } from "../components/states.tsx";
@@ -28,6 +28,8 @@ export function takeLoginCode(): string | undefined {
 }
 
 const ASK_AGAIN_MS = 3000;
+
+const OwnLogins = lazy(async () => ({ default: (await import("../views/logins/logins.tsx")).OwnLogins }));
 
 interface GateProps {
   readonly code: string | undefined;
@@ -59,6 +61,13 @@ export function Gate({ code, children }: GateProps) {
   useEffect(() => onPageKey(askAgain), []);
 
   if (isIn && me.data !== undefined) return children(me.data);
+  // Another user has logins of their own at remote servers, and nothing else here.
+  if (me.data !== undefined && !refused && me.data.user !== null && !me.data.owner && me.data.scopes.includes("call"))
+    return (
+      <Suspense fallback={<Skeleton lines={6} label={t(shell.loggingIn)} />}>
+        <OwnLogins me={me.data} />
+      </Suspense>
+    );
   if (trading || (me.data === undefined && me.error === null)) return <Skeleton lines={6} label={t(shell.loggingIn)} />;
   if (me.error !== null && !refused)
     return (

@@ -52,3 +52,8 @@ export function useThemeChoice(): readonly [choice: Theme | "system", choose: (c
     },
   ];
 }
+
+/** The theme that is shown. */
+export function useTheme(): Theme {
+  return useSyncExternalStore(subscribe, current);
+}

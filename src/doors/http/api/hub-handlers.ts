@@ -45,6 +45,16 @@ const serverHandlers = handlersOf({
     return { server: await changedDetail(hub, await hub.servers.add(id, entry)) };
   },
 
+  getServerProcess({ serverId }, { session }, { hub }) {
+    visibleServer(hub, session, serverId);
+    return hub.internals.servers.process(serverId);
+  },
+
+  getServerLog(input, { session }, { hub }) {
+    visibleServer(hub, session, input.serverId);
+    return hub.internals.servers.log(input);
+  },
+
   async updateServer({ serverId, updates, ifMatch }, { session }, { hub }) {
     visibleServer(hub, session, serverId);
     const info = await hub.servers.update(serverId, updates, { ifMatch });
@@ -272,6 +282,7 @@ const approvalHandlers = handlersOf({
 
 const auditHandlers = handlersOf({
   listAudit: (input, _context, { hub }) => hub.audit.query(input),
+  getStats: (input, _context, { hub }) => hub.audit.stats(input),
   verifyAudit: (_input, _context, { hub }) => hub.audit.verify(),
   getRecording: (_input, _context, { hub }) => hub.audit.recording.state,
 
@@ -295,6 +306,7 @@ const overviewHandlers = handlersOf({
     url: baseUrl,
   }),
   overview: (_input, _context, { hub }) => hub.internals.activity.overview(),
+  getTokenCosts: (_input, _context, { hub }) => hub.internals.tokenCosts(),
 });
 
 export const hubHandlers = {

@@ -10,6 +10,7 @@ import { namedSession, OpenedSessions } from "./caller-sessions.ts";
 import { catalogHandlers } from "./catalog-handlers.ts";
 import { ResourceSubscriptions } from "./resource-subscriptions.ts";
 import { hubHandlers } from "./hub-handlers.ts";
+import { loginHandlers } from "./login-handlers.ts";
 import {
   type ApiParts,
   checkInput,
@@ -23,7 +24,13 @@ import { type Notify, Questions } from "./questions.ts";
 import { resourceHandlers } from "./resource-handlers.ts";
 import { settingsHandlers } from "./settings-handlers.ts";
 
-const HANDLERS: Handlers = { ...hubHandlers, ...catalogHandlers, ...resourceHandlers, ...settingsHandlers };
+const HANDLERS: Handlers = {
+  ...hubHandlers,
+  ...catalogHandlers,
+  ...resourceHandlers,
+  ...loginHandlers,
+  ...settingsHandlers,
+};
 
 /** Results of tools went through the guard, and must not be changed again. */
 const UNMASKED_OPERATIONS: ReadonlySet<OperationName> = new Set(["callTool", "readResource", "getPrompt"]);
@@ -186,6 +193,9 @@ const AUDITED_CHANGES: AuditedChanges = {
       : undefined,
   connectServer: ({ serverId }) => serverChange("server.connect", serverId),
   disconnectServer: ({ serverId }) => serverChange("server.disconnect", serverId),
+  beginLogin: ({ serverId }) => serverChange("server.login_begun", serverId),
+  finishLogin: (_input, { serverId }) => serverChange("server.logged_in", serverId),
+  endLogin: ({ serverId }) => serverChange("server.logged_out", serverId),
   testServer: ({ serverId, config }) =>
     serverChange("server.tested", serverId ?? config.id, { keys: Object.keys(config) }),
   importSkills({ path, force, dryRun }, { imported, unchanged, failed }) {

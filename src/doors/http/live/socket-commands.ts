@@ -15,6 +15,8 @@ const UNCANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>([
   "removeServer",
   "connectServer",
   "disconnectServer",
+  "finishLogin",
+  "endLogin",
   "importSkills",
   "removeSkill",
   "closeSession",

@@ -1,4 +1,7 @@
 /** Drives every route of the OpenAPI document on a real hub, and holds each answer against the document. */
+import { systemClock } from "../../../../src/base/clock.ts";
+import { AuthorizationServer } from "../../../doubles/authorization-server.ts";
+import { ProtectedServer } from "../../../doubles/protected-server.ts";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type OpenApiDocument, openApiDocument } from "../../../../src/doors/http/api/openapi-document.ts";
@@ -86,6 +89,11 @@ describe("[oper-04a] every route answers as the document says", () => {
       role: "reviewer",
       scopes: ["read", "call"],
     });
+    expect((await drive("getServerProcess", { params: { serverId: "everything" } })).json()).toMatchObject({
+      restarts: 0,
+    });
+    await drive("getServerLog", { params: { serverId: "everything" }, query: { limit: "5" } });
+    await drive("getServerLog", { params: { serverId: "absent" }, status: 404 });
     expect((await drive("overview")).json()).toMatchObject({ servers: { ready: 2, failed: 1 }, store: "sqlite" });
     await drive("getConfig");
     await drive("clientSnippets", { who: "read" });
@@ -176,6 +184,24 @@ describe("[oper-04a] every route answers as the document says", () => {
     await drive("completeArgument", { who: "read", body: department });
     await drive("followResource", { who: "read", body: { uri } });
     await drive("unfollowResource", { who: "read", body: { uri } });
+  });
+
+  it("logins at servers", async () => {
+    const authorization = await AuthorizationServer.start(systemClock);
+    const remote = await ProtectedServer.start(authorization);
+    try {
+      await drive("addServer", { body: { id: "remote", url: remote.url, auth: { type: "oauth" } }, status: 201 });
+      const params = { serverId: "remote" };
+      expect((await drive("listLogins")).json()).toMatchObject({ logins: [{ serverId: "remote", own: true }] });
+      const { url } = (await drive("beginLogin", { params })).json<{ url: string }>();
+      const back = new URL((await fetch(url, { redirect: "manual" })).headers.get("location") ?? "");
+      const body = { path: back.pathname, query: back.search };
+      expect((await drive("finishLogin", { body })).json()).toMatchObject({ connected: true });
+      await drive("endLogin", { params });
+      await drive("removeServer", { params });
+    } finally {
+      await Promise.all([authorization.close(), remote.close()]);
+    }
   });
 
   it("questions of servers", async () => {
@@ -280,6 +306,14 @@ describe("[oper-04a] every route answers as the document says", () => {
     const misfit = await drive("overrideTool", { body: { name: "everything__echo", override: wrong } });
     expect(misfit.json()).toMatchObject({ misfit: 'it has no parameter "text"' });
     await drive("overrideTool", { body: { name: "everything__echo", override: wrong, save: true }, status: 400 });
+
+    expect((await drive("getStats", { query: { range: "1h", server: "everything" } })).json()).toMatchObject({
+      range: "1h",
+      stepSeconds: 60,
+    });
+    await drive("getStats", { query: { server: "a", role: "b" }, status: 400 });
+    await drive("getStats", { who: "call", status: 403 });
+    expect((await drive("getTokenCosts")).json()).toMatchObject({ charactersPerToken: 4, search: { tools: 3 } });
 
     const changes = [{ kind: "rule", verdict: "deny", patterns: ["everything__echo"] }];
     const planned = (await drive("changeConfig", { body: { changes } })).json<{ etag: string; saved: boolean }>();

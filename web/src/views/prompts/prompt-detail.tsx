@@ -13,6 +13,7 @@ import { t } from "../../messages/messages.ts";
 import { resources } from "../../messages/resources.ts";
 import { useLiveRun } from "../../state/live-run.ts";
 import { useOperation } from "../../state/queries.ts";
+import { NeededVisit } from "../logins/login-button.tsx";
 import { DetailHead, Gone } from "../resources/catalog-page.tsx";
 import { ContentPreview, GuardMark } from "../resources/content-preview.tsx";
 import { messagePreview } from "../resources/preview.ts";
@@ -116,7 +117,12 @@ function Known({ prompt, onClose }: { readonly prompt: PromptInfo; readonly onCl
             )}
           </div>
         </form>
-        {run.state === "failed" && <FailureBox error={run.error} />}
+        {run.state === "failed" && (
+          <>
+            <FailureBox error={run.error} />
+            <NeededVisit error={run.error} />
+          </>
+        )}
         {run.state === "done" && <Messages output={run.output} />}
       </div>
     </>

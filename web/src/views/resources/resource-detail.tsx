@@ -16,6 +16,7 @@ import { resources } from "../../messages/resources.ts";
 import { useConnectionStatus, useHubEvent } from "../../state/live.ts";
 import { useLiveRun } from "../../state/live-run.ts";
 import { useOperation } from "../../state/queries.ts";
+import { NeededVisit } from "../logins/login-button.tsx";
 import { DetailHead, Gone } from "./catalog-page.tsx";
 import { ContentPreview, GuardMark } from "./content-preview.tsx";
 import { resourcePreview } from "./preview.ts";
@@ -154,7 +155,12 @@ function Reading({ uri, variables, followable }: ReadingProps) {
         )}
         {followable && address !== undefined && <Follow uri={address} onUpdate={read} />}
       </div>
-      {run.state === "failed" && <FailureBox error={run.error} />}
+      {run.state === "failed" && (
+        <>
+          <FailureBox error={run.error} />
+          <NeededVisit error={run.error} />
+        </>
+      )}
       {output !== undefined && (
         <>
           <GuardMark result={output} />

@@ -9,6 +9,7 @@ import { StateDot } from "../../components/state-dot.tsx";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
 import { countText } from "../../text.ts";
+import { LoginButton } from "../logins/login-button.tsx";
 import { ConnectButton } from "./connect-button.tsx";
 import { originText, TRANSPORT_WORDS } from "./server-words.ts";
 
@@ -94,7 +95,14 @@ function ServerLine({ index, server, chosen, narrow, selected, onSelect }: LineP
             <span className="sr-only">{countText(server.warnings.length, "warning")}</span>
           </span>
         )}
-        {server.auth?.state === "login_needed" && <Badge tone="warn">login needed</Badge>}
+        {server.auth?.state === "login_needed" &&
+          (narrow ? (
+            <Badge tone="warn">login needed</Badge>
+          ) : (
+            <span className="relative z-10">
+              <LoginButton serverId={server.id} />
+            </span>
+          ))}
         {!narrow && (
           <>
             <span className="hidden w-12 text-center sm:inline">

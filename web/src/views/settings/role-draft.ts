@@ -23,7 +23,7 @@ export function draftOf(role: Pick<RoleInfo, "settings"> | undefined): RoleDraft
   };
 }
 
-/** What `changeConfig` takes: null removes a key. */
+/** The settings for `changeConfig`: null removes a key. */
 export function settingsOf(draft: RoleDraft, role: Pick<RoleInfo, "settings"> | undefined): Record<string, unknown> {
   const before: Settings = role?.settings ?? {};
   const { allow, ask, deny } = draft;

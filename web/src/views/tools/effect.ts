@@ -1,4 +1,4 @@
-/** What a tool does to things, by the hints of its server. */
+/** The effect of a tool by the hints of its server, and patterns for the tools of a server. */
 export type Effect = "read" | "write" | "destructive";
 
 /** A tool that does not say that it only reads may write; only one that says so destroys. */

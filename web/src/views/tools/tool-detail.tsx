@@ -1,6 +1,6 @@
 /** One tool: what it says of itself, its pin, and a way to try it. */
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Badge, type Tone } from "../../components/badge.tsx";
 import { Button, IconButton } from "../../components/button.tsx";
@@ -10,6 +10,7 @@ import { VerdictBadge } from "../../components/review-change.tsx";
 import { RichText } from "../../components/rich-text.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
 import { Tabs } from "../../components/tabs.tsx";
+import { activity } from "../../messages/activity.ts";
 import { type Message, t } from "../../messages/messages.ts";
 import { toolWords } from "../../messages/tool-words.ts";
 import { useOperation } from "../../state/queries.ts";
@@ -20,6 +21,17 @@ import { RulesTab } from "./rule-form.tsx";
 import { EffectBadge } from "./tool-lines.tsx";
 import { SchemaTable } from "./schema-table.tsx";
 import { TryIt } from "./try-it.tsx";
+
+/** With its charts it is half as large as the rest of the view. */
+const UsageTab = lazy(async () => ({ default: (await import("./usage-tab.tsx")).UsageTab }));
+
+function Usage({ name }: { readonly name: string }) {
+  return (
+    <Suspense fallback={<Skeleton />}>
+      <UsageTab name={name} />
+    </Suspense>
+  );
+}
 
 interface ToolDetailProps {
   readonly name: string;
@@ -111,6 +123,7 @@ function Known({ tool, role, onClose, onRename }: Omit<ToolDetailProps, "name"> 
                 },
               ]
             : []),
+          { id: "usage", label: t(activity.usage), content: <Usage name={tool.name} /> },
           { id: "rules", label: t(toolWords.rules), content: <RulesTab tool={tool} role={role} /> },
           { id: "pin", label: t(toolWords.pin), content: <PinTab tool={tool} /> },
           {

@@ -12,6 +12,7 @@ import { t } from "../../messages/messages.ts";
 import { toolWords } from "../../messages/tool-words.ts";
 import { useOperation } from "../../state/queries.ts";
 import { millisecondsText } from "../../text.ts";
+import { NeededVisit } from "../logins/login-button.tsx";
 import { FormPart, FormShared } from "./form-part.tsx";
 import { problemsOf, startValue } from "./form-value.ts";
 import { ResultView } from "./result-view.tsx";
@@ -131,7 +132,10 @@ function RunState({ run, toolName, onAgain }: RunStateProps) {
       return failureOf(run.error).details?.["pendingApproval"] === true ? (
         <OnHold message={failureOf(run.error).message} onAgain={onAgain} />
       ) : (
-        <FailureBox error={run.error} />
+        <>
+          <FailureBox error={run.error} />
+          <NeededVisit error={run.error} />
+        </>
       );
     case "done":
       return (

@@ -1,0 +1,100 @@
+/** Logins at remote servers. */
+import type { Catalog } from "./messages.ts";
+
+export const logins = {
+  title: { en: "Logins", de: "Anmeldungen", zh: "登录", ja: "ログイン" },
+  about: {
+    en: "Remote servers that want to know who uses them.",
+    de: "Server im Netz, die wissen wollen, wer sie benutzt.",
+    zh: "需要知道使用者身份的远程服务器。",
+    ja: "利用者の確認を求めるリモートサーバーです。",
+  },
+  list: {
+    en: "Servers with a login",
+    de: "Server mit Anmeldung",
+    zh: "需要登录的服务器",
+    ja: "ログインが必要なサーバー",
+  },
+  none: {
+    en: "No server needs a login",
+    de: "Kein Server braucht eine Anmeldung",
+    zh: "没有服务器需要登录",
+    ja: "ログインが必要なサーバーはありません",
+  },
+  loading: {
+    en: "Loading the logins",
+    de: "Anmeldungen werden geladen",
+    zh: "正在加载登录",
+    ja: "ログインを読み込んでいます",
+  },
+  logInAt: { en: "Log in at {server}", de: "Bei {server} anmelden", zh: "登录 {server}", ja: "{server} にログイン" },
+  logInAgain: { en: "Log in again", de: "Neu anmelden", zh: "重新登录", ja: "ログインし直す" },
+  logOut: { en: "Log out", de: "Abmelden", zh: "退出登录", ja: "ログアウト" },
+  logOutOf: {
+    en: "Log out of {server}?",
+    de: "Von {server} abmelden?",
+    zh: "退出 {server}？",
+    ja: "{server} からログアウトしますか？",
+  },
+  logOutHow: {
+    en: "Calls to it fail until someone logs in again. Its tokens are revoked where that is possible, and deleted.",
+    de: "Aufrufe schlagen fehl, bis sich wieder jemand anmeldet. Die Tokens werden, wo möglich, widerrufen und gelöscht.",
+    zh: "在重新登录之前，对它的调用会失败。令牌会尽可能被撤销，并被删除。",
+    ja: "再びログインするまで呼び出しは失敗します。トークンは可能なら失効させ、削除します。",
+  },
+  needed: { en: "login needed", de: "Anmeldung nötig", zh: "需要登录", ja: "ログインが必要" },
+  soon: { en: "ends soon", de: "endet bald", zh: "即将到期", ja: "まもなく終了" },
+  ok: { en: "logged in", de: "angemeldet", zh: "已登录", ja: "ログイン済み" },
+  yours: { en: "Your own login", de: "Eigene Anmeldung", zh: "您自己的登录", ja: "自分のログイン" },
+  shared: {
+    en: "One login for all",
+    de: "Eine Anmeldung für alle",
+    zh: "所有人共用一个登录",
+    ja: "全員で共有するログイン",
+  },
+  operators: {
+    en: "Only an operator can log in there.",
+    de: "Dort kann sich nur der Betreiber anmelden.",
+    zh: "只有管理员可以在那里登录。",
+    ja: "ログインできるのは管理者だけです。",
+  },
+  until: { en: "until {when}", de: "bis {when}", zh: "有效至 {when}", ja: "{when} まで" },
+  finishing: {
+    en: "Finishing the login…",
+    de: "Anmeldung wird abgeschlossen …",
+    zh: "正在完成登录…",
+    ja: "ログインを完了しています…",
+  },
+  done: {
+    en: "Logged in to {server}.",
+    de: "Bei {server} angemeldet.",
+    zh: "已登录 {server}。",
+    ja: "{server} にログインしました。",
+  },
+  doneButDown: {
+    en: "Logged in to {server}, but it cannot be used yet: {error}",
+    de: "Bei {server} angemeldet, aber noch nicht nutzbar: {error}",
+    zh: "已登录 {server}，但尚不可用：{error}",
+    ja: "{server} にログインしましたが、まだ使えません: {error}",
+  },
+  openServer: { en: "Open the server", de: "Server öffnen", zh: "打开服务器", ja: "サーバーを開く" },
+  neededForCall: {
+    en: "The server needs a login for this call.",
+    de: "Der Server braucht für diesen Aufruf eine Anmeldung.",
+    zh: "服务器需要登录才能执行此调用。",
+    ja: "この呼び出しにはサーバーへのログインが必要です。",
+  },
+  visitFirst: {
+    en: "The server wants this address opened first:",
+    de: "Der Server möchte, dass zuerst diese Adresse geöffnet wird:",
+    zh: "服务器要求先打开此地址：",
+    ja: "サーバーは先に次のアドレスを開くよう求めています:",
+  },
+  you: {
+    en: "Logged in to Toolcrib as {user}",
+    de: "Bei Toolcrib angemeldet als {user}",
+    zh: "以 {user} 的身份登录 Toolcrib",
+    ja: "{user} として Toolcrib にログイン中",
+  },
+  leave: { en: "Leave the page", de: "Seite verlassen", zh: "离开页面", ja: "ページから退出" },
+} satisfies Catalog;
