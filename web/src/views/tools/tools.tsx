@@ -1,5 +1,5 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import type { InputOf } from "../../../../src/contract/operations.ts";
 import { Button, Spinner } from "../../components/button.tsx";
 import { SearchBox, Select } from "../../components/fields.tsx";
@@ -11,8 +11,10 @@ import { rules } from "../../messages/rules.ts";
 import { toolWords } from "../../messages/tool-words.ts";
 import { nextPageOf, useOperation, usePages } from "../../state/queries.ts";
 import { SelectionBar, ServerRules } from "./rule-form.tsx";
-import { ToolDetail } from "./tool-detail.tsx";
 import { ToolLines } from "./tool-lines.tsx";
+
+// The list is there before forms, results and Markdown are loaded.
+const ToolDetail = lazy(async () => ({ default: (await import("./tool-detail.tsx")).ToolDetail }));
 
 const route = getRouteApi("/tools");
 const PAGE = 500;
@@ -57,13 +59,15 @@ export function ToolsView() {
         detailLabel={t(toolWords.details)}
         detail={
           search.tool === undefined ? undefined : (
-            <ToolDetail
-              key={search.tool}
-              name={search.tool}
-              role={search.role}
-              onClose={() => void navigate({ search: (old) => ({ ...old, tool: undefined }) })}
-              onRename={(tool) => change({ tool })}
-            />
+            <Suspense fallback={<Skeleton lines={8} label={t(toolWords.loadingOne)} />}>
+              <ToolDetail
+                key={search.tool}
+                name={search.tool}
+                role={search.role}
+                onClose={() => void navigate({ search: (old) => ({ ...old, tool: undefined }) })}
+                onRename={(tool) => change({ tool })}
+              />
+            </Suspense>
           )
         }
         list={
