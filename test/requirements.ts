@@ -774,6 +774,7 @@ export const REQUIREMENTS = {
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
+  "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",

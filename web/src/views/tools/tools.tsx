@@ -13,7 +13,7 @@ import { nextPageOf, useOperation, usePages } from "../../state/queries.ts";
 import { SelectionBar, ServerRules } from "./rule-form.tsx";
 import { ToolLines } from "./tool-lines.tsx";
 
-/** The list does not wait for it. */
+// The list is there before forms, results and Markdown are loaded.
 const ToolDetail = lazy(async () => ({ default: (await import("./tool-detail.tsx")).ToolDetail }));
 
 const route = getRouteApi("/tools");
@@ -59,7 +59,7 @@ export function ToolsView() {
         detailLabel={t(toolWords.details)}
         detail={
           search.tool === undefined ? undefined : (
-            <Suspense fallback={<Skeleton lines={8} />}>
+            <Suspense fallback={<Skeleton lines={8} label={t(toolWords.loadingOne)} />}>
               <ToolDetail
                 key={search.tool}
                 name={search.tool}
