@@ -42,6 +42,12 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<Finish
     const report = await measureRules(RULES_SIZE[extent]);
     return { text: renderReport(report), json: report };
   },
+  async overview({ extent }) {
+    const { measureOverview, OVERVIEW_SIZE } = await import("./overview.bench.ts");
+    say("overview …");
+    const report = await measureOverview(OVERVIEW_SIZE[extent]);
+    return { text: renderReport(report), json: report };
+  },
 };
 
 const options = parseOptions(process.argv.slice(2), join(import.meta.dirname, "results"));

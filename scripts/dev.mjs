@@ -25,6 +25,7 @@ const TASKS = {
   test: (node, args) => built(node, () => test(node, args)),
   "test:cluster": (node, args) => built(node, () => testCluster(node, args)),
   "test:clients": (node, args) => built(node, () => run(node, [join("test", "real-clients", "run.ts"), ...args])),
+  screenshots: (node) => built(node, () => test(node, [join("test", "browser", "looks.test.ts")])),
   check: (node) => built(node, () => check({ root, nodePath: node.path })),
   build: (node) => built(node, async () => 0),
   format: (node) => run(node, [join("node_modules", "oxfmt", "bin", "oxfmt"), ...codeFolders(root)]),

@@ -139,6 +139,7 @@ export const REQUIREMENTS = {
     "Approval in a tainted session covers one tool and the servers read; the question names both, and no credential.",
   "guard-20d":
     "Taint has origins, outlives reload, restart and its node, is shared in a conversation; a person clears it, not a token that calls.",
+  "guard-20h": "What a client of toolcrib mcp has read is known to the next hub after a restart or a crash of the hub.",
   "guard-20e": "guard is a profile, or an object that changes one; a project can only make it stricter.",
   "guard-20f":
     "The table of well-known servers outweighs hints; what only has the name of one, or is another's entry, is not believed.",
@@ -563,6 +564,7 @@ export const REQUIREMENTS = {
   "whole-34a": "A client of one server alone sees the server's own names; rules and records have the public ones.",
   "whole-37a":
     "Qwen Code, Kilo, Droid, Kimi, pi and Grok are detected, imported, connected and disconnected, with skills.",
+  "whole-38a": "The suite with real clients passes one that works, fails one that does not, and its model finds tools.",
   "whole-39a": "A caller of a node that died learns that the call may have run; nothing invites a retry.",
   "whole-40a": "A listener that closes serves connections that it has accepted, and what it has written is read.",
   "whole-40b": "A node that ends in order loses no call, also behind a balancer that does not ask whether it is ready.",
@@ -573,6 +575,8 @@ export const REQUIREMENTS = {
     "A node that starts later, or again, gets servers that no one has used or that are idle; a busy one stays.",
   "whole-32a": "A form that a client closes, or refuses sooner than a person could, leaves the call to the operator.",
   "whole-35a": "A silent call may take five minutes by default, and progress restarts them.",
+  "whole-30c": "connect writes into the entry of a client that cannot take public names which client it is for.",
+  "whole-30b": "Names of skills follow tools.naming.",
   "whole-30a": "A client that puts a prefix before tool names, or cannot take `__` in them, sees names that suit it.",
   "whole-36a": "connect --url to a hub with tokens writes the token or its variable, or asks; never without a word.",
   "whole-36b": "disconnect removes the entry after a token was entered by hand, and the backup with the last entry.",
@@ -607,13 +611,26 @@ export const REQUIREMENTS = {
   "detect-02c": "Log messages of a call are read, and redacted or blocked like results.",
   "detect-02d": "What a server asks people and models during a call is read, and redacted or refused like results.",
   "detect-02e": "Log messages that belong to no call are read too, before clients get them.",
+  "detect-02f":
+    "What a server asks people and models outside of any call is read too, and redacted or refused; it is recorded.",
   "detect-04a": "guard test shows the verdict, the score and the rules, for a file or standard input.",
   "detect-04b": "Audit, event and _meta have the place and the score of a finding, never the text.",
+  "detect-04c": "Log and metrics have the place and the score too, with bounded labels, and never the text.",
+  "detect-04d":
+    "An operator can ask for the suspicious text of a call, with hidden characters made visible; it is in no log, event or record.",
+  "detect-04e": "The page shows the suspicious text of a call on demand, with hidden characters made visible.",
+  "detect-06a":
+    "A function of the config judges what the built-in rules judge: time limit, cache, fail-open or fail-closed.",
+  "detect-06b":
+    "A classifier service is asked under the rules for addresses, with a token that is a reference and is masked.",
+  "detect-06c": "A text classifier in the ONNX format runs here, with packages that are loaded only for it.",
+  "detect-06d": "A project's detectors are under the trust in it, and are told in whole.",
   "detect-03a": "The worst text that a fuzzer finds costs a bounded multiple of parsing it.",
   "detect-03b": "Texts above 64 KiB are read by a thread, with the same findings.",
   "detect-03c": "Without a thread large texts are read here, in slices, with the same findings.",
   "detect-03d": "A text that is filled with matches hides nothing; what there is no room for is suspicious.",
   "detect-03e": "Honest signs do not use up the room of hostile ones.",
+  "detect-03g": "An encoded text that lies over the border of two slices is decoded in both.",
   "detect-03f": "Suspicious texts that are too many to be looked at one by one are all reported.",
   "speed-08a": "Registering tools one by one costs in proportion to their number; each can be used at once.",
   "speed-08b": "One search index serves every view, and shows each only its own.",
@@ -637,8 +654,11 @@ export const REQUIREMENTS = {
   "whole-02c": "A tool prefix of an openclaw.json is followed by the separator.",
   "whole-02d":
     "`import` brings the servers of OpenClaw's defaults, and those of single agents to the roles of their names.",
+  "whole-02e": "A server that a role has in the place of the hub's keeps the public names of its tools.",
   "whole-03a": "The library's form with servers by id takes workingDir, and falls back to SSE for HTTP.",
   "whole-03b": "A template of names with a separator that providers refuse is an error.",
+  "whole-04a":
+    "Files of clients in a project (.mcp.json, .cursor, .vscode, .continue) are read once the folder is trusted.",
   "whole-05a": "A tool's result that is not one is an error with details; an answer without a result is empty.",
   "whole-06a": "A tool without an object schema is offered with one, and its own is kept.",
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
@@ -695,6 +715,39 @@ export const REQUIREMENTS = {
   "shape-04a": "Rules have conditions on taint, client, hours and earlier calls.",
   "shape-07c": "Many rules on arguments decide together as each of them does by itself.",
   "shape-07b": "Properties: a value that an allow takes a deny applies to; no spelling of a denied value passes.",
+  "joy-05a":
+    "The overview's figures come from the audit log and survive a restart; a call that waits is neither refused nor failed.",
+  "joy-05b": "Figures of calls narrow to one server, tool, client or role.",
+  "joy-05c": "Sums over calls count each call once, cover older logs, go with time and stay bounded.",
+  "joy-05d": "What the scan of definitions finds is shown as findings, not as warnings.",
+  "joy-05e": "Charts zoom, show a step on hover, and have the same as a table behind them.",
+  "joy-06a":
+    "A server shows how it is used, and the memory, CPU, uptime and restarts of its process with its children.",
+  "joy-06b":
+    "A tool shows its use over time, its callers, typical size and duration, last errors and estimated tokens.",
+  "joy-06c": "A server's log has times and levels, is followed, searched and downloaded, and stays bounded.",
+  "joy-06d": "Estimated tokens of the catalog for each client, and what search mode would save.",
+  "joy-03a":
+    "Changes of rules, roles, servers and tokens are shown first: the diff, and what each connected client and role loses or gains.",
+  "joy-03b": "allow, ask and deny of a tool, a server or a role are written in place and apply at once.",
+  "joy-03c":
+    "A write never breaks the config: it is refused if it would not load, or if the file changed since the diff was made.",
+  "joy-03d": "Roles are made, edited and removed.",
+  "joy-03e": "Servers of the config file are edited in place, one or several at once, with secrets masked in the diff.",
+  "joy-03f": "Tokens are made once, stored as a digest, listed with their last use, and revoked.",
+  "joy-03g": "`toolcrib policy` writes rules with the same diff.",
+  "joy-03h":
+    "Tools are listed with what the rules decide, denied ones included, with the rule and its line in the file.",
+  "joy-04a":
+    "Approvals are an inbox: identical waiting calls are one card, the safe answer comes first, and a changed tool shows both definitions side by side.",
+  "joy-04b":
+    "The risky parts of a waiting call's arguments are marked: paths outside its folders, other hosts, shell characters, what the rule looks at.",
+  "joy-04c": "A webhook says which call waits and who asks, signed with HMAC over the time and the body.",
+  "joy-04d":
+    "A link of a notice answers one call with one answer, once, until the call's time is up, and only by a POST; the audit log names the notice.",
+  "joy-04e":
+    "Notices are repeated in the background and delay no call; their secrets are references, and no log has them.",
+  "joy-04f": "Notices have the forms of Slack, Discord and ntfy.",
   "joy-01a":
     "Resources are read, templates filled in, prompts run and arguments completed over REST, the WebSocket and the client.",
   "joy-01b": "A connection that follows a resource gets its updates, and no other does.",
@@ -704,6 +757,14 @@ export const REQUIREMENTS = {
     "On the page resources are read and followed, templates filled in and prompts run, with suggestions and previews.",
   "joy-01e":
     "Forms, addresses and requests to a model that a server asks for in a call from the page are answered there.",
+  "joy-07a":
+    "The page shows calls as they happen, in one line each, filtered and paused as one likes, with arguments and result where they were recorded, within bounds.",
+  "joy-07b":
+    "An operator records arguments and results for a time, of one server or of all; they are masked and bounded, the log says who did it, and it ends by itself.",
+  "joy-08a":
+    "A palette finds views, servers, tools, resources, prompts, skills, clients, settings and pages of the documentation, by keyboard and as a combobox.",
+  "joy-08b":
+    "Lists and their details are used by arrow keys, j, k, Enter and Escape; a list is one stop for Tab, and ? shows all keys.",
   "joy-02a":
     "A login at a remote server begins and ends on the page, at the hub's own address, per user where the server is isolated by user.",
   "joy-02b":
@@ -713,12 +774,40 @@ export const REQUIREMENTS = {
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
+  "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
+  "joy-11a":
+    "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
+  "joy-11b":
+    "A client of the hub's machine is connected by one click or one command that works in a clone too, and disconnected again; the rest of its config stays as it was.",
+  "joy-12a":
+    "`toolcrib` on a new machine offers to import the servers of clients and to connect them; `toolcrib setup --undo` restores every file.",
+  "joy-12b": "Without a terminal and without --yes, neither `toolcrib` nor `toolcrib setup` changes anything.",
+  "joy-12c": "`toolcrib` with a config shows a short status and the next commands, and starts nothing.",
+  "joy-13a":
+    "At a terminal, `list`, `status` and `doctor` show each server as it answers and name those that are awaited.",
+  "joy-13b": "Without a terminal, and with --json, nothing of that is written, and the order is that of the config.",
+  "joy-13c": "Backup, restore, verify and fetched skills show how far they are, at a terminal only.",
+  "joy-10a": "The page, the API and MCP work under a path of a reverse proxy, whether it takes the path off or not.",
+  "joy-10b": "Logins of the page outlive a restart of the hub until they expire; a logout ends them for good.",
+  "joy-10c": "Visits of the hub's own page are not listed as sessions.",
+  "joy-10d": "The main views work in Firefox.",
+  "joy-09d": "A server with calls in progress is disconnected only after a question.",
   "joy-14a":
     "`--help` groups the commands, each command that takes arguments has an example, and a missing argument prints the usage line.",
   "joy-14b": "Shells complete commands, options and live names of tools and servers.",
   "joy-18a": "nginx and systemd accept the files in deploy/.",
+  "joy-18b":
+    "Metrics count calls by tool and by client with a bounded number of names; the dashboard uses metrics and labels that exist.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
+  "joy-14d": "`add` starts the server once and says whether it works and what is next; --no-test leaves that out.",
+  "joy-14e":
+    "At a terminal with colours, the Markdown of an answer is rendered as it arrives; a pipe gets it as it is.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
+  "joy-17b": "README.md is at most 8 kB, and docs/README.md leads to every page.",
+  "joy-15b": "`toolcrib generate` writes a typed client that compiles under strict settings and calls a real hub.",
+  "joy-16a":
+    "Every JavaScript and TypeScript example in the documents compiles under strict with nodenext and bundler resolution.",
+  "joy-16b": "The package loads in CommonJS, and in Bun and Deno where they are installed.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
   "whole-23a":
     "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",
@@ -745,6 +834,7 @@ export const REQUIREMENTS = {
   "whole-28b": "One that comes late is announced by list_changed.",
   "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",
   "whole-28d": "A stuck server, of the hub or of the session, keeps an ACP session from no other tool.",
+  "whole-28e": "The tools of a server that is ready are kept from an ACP session's first turn for 0.2 s at most.",
   "shape-05a":
     "An override replaces texts and hints of a definition; fixed parameters are not in it, those with a default are optional.",
   "shape-05b": "The server gets what is fixed and what has a default; a caller cannot set what is fixed.",

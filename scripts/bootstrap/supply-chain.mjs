@@ -12,6 +12,7 @@ export const PAGE = [
   "react",
   "react-dom",
   "tailwindcss",
+  "uplot",
 ];
 
 /** Under these anybody may use and pass on what is in the package, in a closed product too. */

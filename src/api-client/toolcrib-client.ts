@@ -51,6 +51,13 @@ export interface ToolcribClientOptions {
   readonly WebSocket?: SocketMaker;
 }
 
+export interface ApprovalLink {
+  readonly approval: OutputOf<"getApproval">["approval"];
+  readonly answer: "once" | "no";
+  /** The name of the notice in the config. */
+  readonly notice: string;
+}
+
 /**
  * ```ts
  * const client = new ToolcribClient({ url: "http://127.0.0.1:4700", token });
@@ -137,6 +144,17 @@ export class ToolcribClient extends OperationCaller {
 
   async logout(): Promise<void> {
     await this.#post("/logout", {});
+  }
+
+  /** The call that a link of a notice is about. The token is what the link has after its `#`; no other credentials are needed. */
+  async readApprovalLink(token: string): Promise<ApprovalLink> {
+    // The hub's own response.
+    return (await this.#post("/approval-links", { token })) as ApprovalLink;
+  }
+
+  /** Gives the answer that the link stands for. It works once. */
+  async answerByLink(token: string): Promise<{ readonly id: string; readonly answer: ApprovalLink["answer"] }> {
+    return (await this.#post("/approval-links/answer", { token })) as { id: string; answer: ApprovalLink["answer"] };
   }
 
   #post(path: string, body: object): Promise<unknown> {

@@ -14,6 +14,8 @@ export interface ProgramOptions {
   readonly input?: string;
   /** How a timeout or an abort ends the program. */
   readonly killSignal?: "SIGTERM" | "SIGKILL";
+  /** Pieces of stderr as they come, in addition to the whole at the end. */
+  readonly onStderr?: ((text: string) => void) | undefined;
 }
 
 /** How a program ended. Any exit code counts as `exited`. */
@@ -35,6 +37,7 @@ export function runProgram(program: string, args: readonly string[], options: Pr
     signal,
     input = "",
     killSignal = "SIGTERM",
+    onStderr,
   } = options;
   if (signal?.aborted === true) return Promise.resolve({ kind: "aborted" });
   return new Promise((resolve) => {
@@ -64,6 +67,7 @@ export function runProgram(program: string, args: readonly string[], options: Pr
       child.stderr?.destroy();
     };
     signal?.addEventListener("abort", stop, { once: true });
+    if (onStderr !== undefined) child.stderr?.on("data", (chunk) => onStderr(String(chunk)));
     // A program that reads nothing closes its end early.
     child.stdin?.on("error", () => {});
     child.stdin?.end(input);

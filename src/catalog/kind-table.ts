@@ -250,10 +250,18 @@ export class NamedContributions<K extends "tool" | "prompt"> {
       this.#naming = naming;
       this.#base = base;
       this.#locals = locals.map(({ accepted }) => accepted);
-      this.#localNames = new Map(
-        locals.map(({ source, accepted }) => [source, naming.localNames(source, namesOf(accepted), base)]),
-      );
-      const own = new Set([...this.#localNames.values()].flatMap((names) => [...names.values()]));
+      const own = new Set<string>();
+      const named = new Map<Source, ReadonlyMap<string, string>>();
+      // Skills are named last: their names follow a template, and those of in-process tools do not.
+      for (const { source, accepted } of locals.toSorted((a, b) => skillsLast(a) - skillsLast(b))) {
+        const names =
+          source.kind === "skills"
+            ? naming.skillNames(source.id, namesOf(accepted), own)
+            : naming.localNames(source, namesOf(accepted), base);
+        named.set(source, names);
+        for (const name of names.values()) own.add(name);
+      }
+      this.#localNames = named;
       this.#taken = base === undefined ? own : { has: (name) => own.has(name) || base.has(name) };
     }
     const [taken, localNames] = [this.#taken, this.#localNames];
@@ -274,6 +282,10 @@ export class NamedContributions<K extends "tool" | "prompt"> {
       };
     });
   }
+}
+
+function skillsLast({ source }: { readonly source: Source }): number {
+  return source.kind === "skills" ? 1 : 0;
 }
 
 /** Resources or templates. */

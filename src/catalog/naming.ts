@@ -47,12 +47,14 @@ export class Naming {
   /** For each server, the patterns with precedence over its own that could produce the same names. */
   readonly #owners = new Map<string, readonly NamePattern[]>();
   readonly #hosts: readonly NamePattern[];
+  readonly #template: string;
 
   /** @param hosts Servers of the hub, where the others are those of a session. */
   constructor(template: string, servers: readonly NamedServer[], hosts: readonly NamedServer[] = []) {
     const patternOf = (server: NamedServer): NamePattern =>
       new NamePattern(template, server.id, server.toolPrefix, server.shownAs);
     this.#hosts = hosts.map(patternOf);
+    this.#template = template;
     const added = new Set(servers.filter(({ fromProject }) => fromProject === true).map(({ id }) => id));
     const rankOf = ({ server }: NamePattern): number => (added.has(server) ? 1 : 0);
     const ranked = servers
@@ -117,21 +119,31 @@ export class Naming {
   }
 
   /**
-   * Public names of in-process capabilities and of skills: their own, as far as providers can take them.
+   * Public names of in-process capabilities: their own, as far as providers can take them.
    * @param base Names that the hub has, where a session brings these.
    */
-  localNames(
-    { id, kind }: Pick<Source, "id" | "kind">,
-    names: readonly string[],
-    base?: TakenNames,
-  ): Map<string, string> {
+  localNames({ id }: Pick<Source, "id">, names: readonly string[], base?: TakenNames): Map<string, string> {
     if (base !== undefined && isSessionLocalSource(id)) return this.#sessionNames(id, names, base);
-    const clean = kind === "skills" ? cleanCharacters : providerName;
     return assignNames(id, names, {
       render: (name) => name,
       isTaken: () => false,
-      clean,
+      clean: providerName,
       belongsToOther: () => false,
+    });
+  }
+
+  /**
+   * Public names of skills: the template filled in for a server `skill`, so that `skill__weather` has the separator of all names.
+   * @param taken Names of in-process capabilities.
+   */
+  skillNames(id: string, names: readonly string[], taken: TakenNames): Map<string, string> {
+    const render = (name: string): string =>
+      name.split("__").reduceRight((inner, part) => new NamePattern(this.#template, part, undefined).render(inner));
+    return assignNames(id, names, {
+      render,
+      isTaken: () => false,
+      clean: (text) => (isReservedName(text) ? cleanCharacters(text) : providerName(text)),
+      belongsToOther: (plain) => !isReservedName(plain) && (LOOKS_HASHED.test(plain) || taken.has(plain)),
     });
   }
 

@@ -1,20 +1,16 @@
 /** The config files of agent clients: finding, showing and changing them. */
-import { rmdir } from "node:fs/promises";
 import { nearMatches } from "../base/near-matches.ts";
 import type { AgentClient, ClientEnvironment, ClientFile, ClientScope } from "../clients/agent-client.ts";
 import { clientById, CLIENTS } from "../clients/clients.ts";
 import { localClientEnvironment } from "../config/find-config.ts";
-import { recoverChanges, ChangeSet } from "../files/change-set/change-set.ts";
 import { jsonScalars } from "../files/edit/json-edit.ts";
 import { tomlScalars } from "../files/edit/toml-edit.ts";
 import { yamlScalars } from "../files/edit/yaml-edit.ts";
 import { fileToWrite } from "../hub/clients/client-files.ts";
-import { changesDir } from "../hub/install/install-files.ts";
-import { asToolcribError, ToolcribError } from "../model/errors.ts";
+import { ToolcribError } from "../model/errors.ts";
 import type { Invocation } from "./command.ts";
 import { showDiff } from "./config-target.ts";
-import { maskConfig, type ReadScalars } from "./masked-diff.ts";
-import type { Output } from "./output.ts";
+import { maskConfig, type ReadScalars } from "../config/masked-diff.ts";
 
 export function findClient(named: string): AgentClient {
   const client = clientById(named);
@@ -73,32 +69,4 @@ export function showClientDiff(
 ): void {
   const mask = (text: string): string => maskConfig(text, SCALAR_READERS[client.format]);
   showDiff(invocation, file, before ?? "", after ?? "", facts, mask);
-}
-
-export async function withChangeSet<T>(
-  home: string,
-  out: Output,
-  task: (changes: ChangeSet) => Promise<T>,
-): Promise<T> {
-  const journalDir = changesDir(home);
-  const onKept = (file: string): void =>
-    out.warn(`An interrupted command left ${file} half changed, and it was edited since. Check its content.`);
-  for (const file of await recoverChanges(journalDir, { onKept })) {
-    out.note(`Restored ${file}, which an interrupted command had left half changed.`);
-  }
-  const changes = new ChangeSet({ journalDir });
-  let result: T;
-  try {
-    result = await task(changes);
-  } catch (thrown) {
-    const { kept } = await changes.undo();
-    if (kept.length === 0) throw thrown;
-    const { code, message: reason, hint, details } = asToolcribError(thrown);
-    const message = `${reason} Not undone, because other programs changed them meanwhile: ${kept.join(", ")}`;
-    throw new ToolcribError(code, message, { hint, details, cause: thrown });
-  }
-  await changes.done();
-  // An existing folder tells other commands that there may be something to recover.
-  await rmdir(journalDir).catch(() => undefined);
-  return result;
 }

@@ -1,9 +1,9 @@
 /** The entry that `connect` writes for a client: the URL of a running hub or the bridge, and the reason. */
 import { existsSync } from "node:fs";
 import { isLoopback } from "../base/network-address.ts";
-import type { AgentClient, WrittenServer } from "../clients/agent-client.ts";
+import { type AgentClient, namedInEntry, type WrittenServer } from "../clients/agent-client.ts";
 import { canReadToken } from "../clients/server-entries.ts";
-import { findConfig, toolcribHome } from "../config/find-config.ts";
+import { findConfig, isConfigName, toolcribHome } from "../config/find-config.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { findHub, readHubRecords } from "../hub/activity/hub-records.ts";
 import { findClientToken, gatewayCommand, neededVariables } from "../hub/clients/gateway-command.ts";
@@ -46,7 +46,7 @@ export async function clientEntries(invocation: Invocation, client: AgentClient)
   const configFile = userConfigFile(invocation);
   if (ids.length === 0) {
     const found = findConfig({ config: flags.text("config"), env, cwd });
-    if ("project" in found && found.project !== null) {
+    if ("project" in found && found.project !== null && isConfigName(found.project)) {
       const hint = "To use that file instead, pass it with --config.";
       out.warn(`The client will use ${configFile} and not ${found.project}. ${hint}`);
     }
@@ -54,8 +54,11 @@ export async function clientEntries(invocation: Invocation, client: AgentClient)
   }
   const { project, servers } = await loadCommandConfig(invocation);
   for (const id of ids) if (!servers.some((spec) => spec.id === id)) throw unknownServer(id, servers);
-  const isProjects = (id: string): boolean => servers.some((spec) => spec.id === id && spec.fromProject === true);
-  const byFile = Map.groupBy(ids, (id) => (isProjects(id) && project !== undefined ? project.file : configFile));
+  const byFile = Map.groupBy(ids, (id) => {
+    const spec = servers.find((each) => each.id === id);
+    if (spec?.fromProject !== true || project === undefined) return configFile;
+    return isConfigName(project.file) ? project.file : spec.origin.file;
+  });
   const groups = await Promise.all(
     [...byFile].map(([file, group]) => entriesForConfig(invocation, client, file, group)),
   );
@@ -80,9 +83,12 @@ async function entriesForConfig(
     ? { why: "as --stdio says" }
     : chooseUrl(client, toolcribHome(env), configFile, config, role);
   const entry = (server: string | undefined): WrittenServer => {
-    if ("url" in choice) return { ...hubAddress(choice.url, choice.role, server), token: choice.token };
+    const names = namedInEntry(client);
+    if ("url" in choice) {
+      return { ...hubAddress(choice.url, { role: choice.role, server, client: names }), token: choice.token };
+    }
     const envNames = config === undefined ? [] : variablesFor(client, config, env, server);
-    return { ...gatewayCommand({ server, role, configFile, env }), envNames };
+    return { ...gatewayCommand({ server, role, configFile, env, client: names }), envNames };
   };
   return {
     by: "url" in choice ? "url" : "bridge",
@@ -153,14 +159,17 @@ async function entriesForUrl(
 ): Promise<ClientEntries> {
   const { flags, out } = invocation;
   const role = flags.text("role");
-  const address = hubAddress(url, role);
+  const address = hubAddress(url, { role });
   const { protocol, hostname, host } = new URL(address.url);
   if (protocol === "http:" && !isLoopback(hostname)) {
     const risk = "anyone on the network can read and change it";
     out.warn(`The connection to ${host} is not encrypted: ${risk}. Use https.`);
   }
   const token = await tokenFor(invocation, client, address.url);
-  const entry = (server?: string): WrittenServer => ({ ...hubAddress(url, role, server), token });
+  const entry = (server?: string): WrittenServer => ({
+    ...hubAddress(url, { role, server, client: namedInEntry(client) }),
+    token,
+  });
   return {
     by: "url",
     why: "as --url says",
@@ -168,7 +177,13 @@ async function entriesForUrl(
   };
 }
 
-function hubAddress(text: string, role?: string, server?: string): UrlServer {
+interface AddressOptions {
+  readonly role?: string | undefined;
+  readonly server?: string | undefined;
+  readonly client?: string | undefined;
+}
+
+function hubAddress(text: string, { role, server, client }: AddressOptions): UrlServer {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new ToolcribError("invalid_arguments", "--url must be the URL of a running hub.", {
@@ -177,6 +192,7 @@ function hubAddress(text: string, role?: string, server?: string): UrlServer {
   }
   if (role !== undefined) url.pathname = `${url.pathname.replace(/\/$/, "")}/${encodeURIComponent(role)}`;
   if (server !== undefined) url.searchParams.set("servers", server);
+  if (client !== undefined) url.searchParams.set("client", client);
   return { url: url.href, transport: /\/sse(?:\/[^/]*)?$/.test(url.pathname) ? "sse" : "http" };
 }
 

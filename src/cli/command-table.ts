@@ -56,6 +56,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [
       { flags: "--server <id>", summary: "serve only this server" },
       { flags: "--view <name>", summary: "serve only this view" },
+      { flags: "--client <id>", summary: "use tool names that suit this client; connect adds it where needed" },
       role,
       ...atHub,
       ...logOptions,
@@ -200,8 +201,10 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--transport <kind>", summary: "stdio, http or sse (default: inferred)" },
       { flags: "--cwd <dir>", summary: "working directory of the command" },
       { flags: "--disabled", summary: "add the server without connecting to it" },
+      { flags: "--no-test", summary: "do not start the server to see whether it works" },
       force("replace an existing server with the same id"),
       dryRun,
+      timeout,
     ],
     examples: [
       "toolcrib add files -- npx -y @modelcontextprotocol/server-filesystem .",
@@ -273,6 +276,22 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/test.ts")).run,
   },
   {
+    name: "generate",
+    group: "Use tools",
+    summary: "write a typed TypeScript client for tools",
+    arguments: [
+      { syntax: "[tools...]", summary: "names of tools, or globs such as 'files__*' (default: all)", names: "tool" },
+    ],
+    options: [
+      { flags: "--out <file>", summary: "write to this file (default: stdout)" },
+      force("overwrite a file that was not made by this command"),
+      role,
+      timeout,
+    ],
+    examples: ["toolcrib generate 'files__*' --out src/tools.ts"],
+    load: async () => (await import("./commands/generate.ts")).run,
+  },
+  {
     name: "auth",
     group: "Servers",
     summary: "log in to and out of remote servers, and show the state of each login",
@@ -342,6 +361,20 @@ export const COMMANDS: readonly CommandEntry[] = [
     options: [{ flags: "--shared", summary: "add: accept a file or folder that other users can change" }],
     examples: ["toolcrib trust", "toolcrib trust ~/work/app/toolcrib.json", "toolcrib trust list"],
     load: async () => (await import("./commands/trust.ts")).run,
+  },
+  {
+    name: "setup",
+    group: "Clients",
+    summary: "find the agent clients on this machine, import their servers and connect them; or undo that",
+    arguments: [],
+    options: [
+      { flags: "--yes", summary: "do it without asking" },
+      { flags: "--undo", summary: "remove what setup added to the config and to clients" },
+      force("with --undo: also remove what was edited since"),
+      { flags: "--dry-run", summary: "show what would change without changing it" },
+    ],
+    examples: ["toolcrib setup", "toolcrib setup --yes", "toolcrib setup --undo"],
+    load: async () => (await import("./commands/setup.ts")).run,
   },
   {
     name: "import",
@@ -457,16 +490,21 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "policy",
     group: "Guard",
-    summary: "explain what policy decides and by which rule, check expected decisions, or replay the audit log",
+    summary: "allow, ask or deny tools, explain what is decided and why, check decisions, or replay the audit log",
     arguments: [
-      { syntax: "<action>", summary: "explain, test or replay" },
       {
-        syntax: "[operand]",
-        summary: "for explain, name of a tool or prompt, or URI of a resource; for test, a file of cases",
+        syntax: "<action>",
+        summary: "allow, ask, deny or reset tools; explain, test or replay",
+        values: ["allow", "ask", "deny", "reset", "explain", "test", "replay"],
+      },
+      {
+        syntax: "[operands...]",
+        summary: "tools or patterns; for explain, a name or URI; for test, a file of cases",
         names: "tool",
       },
     ],
     options: [
+      dryRun,
       { flags: "--args <json>", summary: "for explain: the arguments of the call" },
       { flags: "--since <time>", summary: "for replay: from this time on, such as 7d (default)" },
       role,
@@ -474,6 +512,8 @@ export const COMMANDS: readonly CommandEntry[] = [
       ...atHub,
     ],
     examples: [
+      "toolcrib policy deny files__write_file --dry-run",
+      "toolcrib policy ask 'git__*' --role reviewer",
       "toolcrib policy explain files__write_file --role reviewer",
       `toolcrib policy explain git__push --args '{"branch":"main"}'`,
       "toolcrib policy test policy-cases.json",
@@ -481,6 +521,25 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     atHub: "admin",
     load: async () => (await import("./commands/policy.ts")).run,
+  },
+  {
+    name: "token",
+    group: "Guard",
+    summary: "make, list and revoke tokens for clients of the HTTP endpoints",
+    arguments: [
+      { syntax: "<action>", summary: "add, list or revoke", values: ["add", "list", "revoke"] },
+      { syntax: "[name]", summary: "name of the token" },
+    ],
+    options: [
+      { flags: "--user <user>", summary: "for add: the user that it belongs to" },
+      { flags: "--role <name>", summary: "for add: the role that it is bound to" },
+      { flags: "--scopes <list>", summary: "for add: read, call, approve, admin (default: read,call)" },
+      dryRun,
+      ...atHub,
+    ],
+    examples: ["toolcrib token add laptop --user ada", "toolcrib token revoke laptop"],
+    atHub: "admin",
+    load: async () => (await import("./commands/token.ts")).run,
   },
   {
     name: "guard",

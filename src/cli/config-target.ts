@@ -2,7 +2,14 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { EditResult } from "../config/edit-config.ts";
-import { expandTilde, findConfig, homeConfigFile, toolcribHome, userHome } from "../config/find-config.ts";
+import {
+  expandTilde,
+  findConfig,
+  homeConfigFile,
+  isConfigName,
+  toolcribHome,
+  userHome,
+} from "../config/find-config.ts";
 import { readProject } from "../config/load-config.ts";
 import {
   isTrusted,
@@ -18,7 +25,7 @@ import { isPlainText, isCredentialName } from "../secrets/credential-names.ts";
 import { MASK } from "../secrets/mask.ts";
 import type { Invocation } from "./command.ts";
 import { loadCommandConfigQuietly, recoverInterruptedInstall } from "./command-config.ts";
-import { diffLines } from "./masked-diff.ts";
+import { diffLines } from "../config/masked-diff.ts";
 
 interface EditTarget {
   readonly file: string;
@@ -40,7 +47,8 @@ export async function findEditTarget(invocation: Invocation): Promise<EditTarget
   if ((flags.text("config") || env["TOOLCRIB_CONFIG"] || "") !== "") return own;
   const home = toolcribHome(env);
   const found = findConfig({ env, cwd, home });
-  if ("named" in found || found.project === null) return own;
+  // Files of clients are theirs to edit.
+  if ("named" in found || found.project === null || !isConfigName(found.project)) return own;
   const file = found.project;
   const record = (await readTrust(home)).table.get(file);
   const isSafe = record?.shared === true || (await findForeignWriter(file)) === undefined;

@@ -11,13 +11,21 @@ import type { ErrorObject } from "../model/errors.ts";
 import { terminalJson, terminalLine, terminalText } from "../base/visible-text.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import type { Log } from "../telemetry/log.ts";
-import { clip, type Column, renderTable } from "./table.ts";
+import { clip, type Column, growingTable, renderTable } from "./table.ts";
 
 /** The part of a stream that output needs. */
 export type Sink = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
-const STYLES = ["bold", "dim", "red", "green", "yellow"] as const;
+const STYLES = ["bold", "dim", "red", "green", "yellow", "cyan"] as const;
 type Style = (typeof STYLES)[number];
+
+const CLEAR_LINE = "\r\u001b[K";
+const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
+const SPINNER_MS = 100;
+const BAR_WIDTH = 24;
+/** Of a terminal that does not say its size. */
+const DEFAULT_WIDTH = 80;
+const INDENT = "  ";
 
 interface OutputOptions {
   readonly stdout: Sink;
@@ -40,6 +48,8 @@ export class Output {
   readonly #env: NodeJS.ProcessEnv;
   readonly #log: Log | undefined;
   readonly #warned = new Set<string>();
+  /** The line that is shown now and will be overwritten. */
+  #transient = "";
   /** Marks painted text until it is written. It is random, so that text from a server cannot paint itself. */
   readonly #mark = `<${randomBytes(12).toString("hex")}`;
   readonly #marks = new RegExp(`${this.#mark}([0-9/])>`);
@@ -59,7 +69,7 @@ export class Output {
 
   /** One or more lines of the result, for people. */
   line(text: string): void {
-    this.#stdout.write(`${this.#painted(text)}\n`);
+    this.#write(this.#stdout, `${this.#painted(text)}\n`);
   }
 
   /** Whether stdout is a terminal. */
@@ -67,25 +77,44 @@ export class Output {
     return this.#stdout.isTTY === true;
   }
 
+  /** Whether parts of a result are shown as they come: to a person at a terminal, not to programs. */
+  get showsParts(): boolean {
+    return this.isLive && !this.json && this.#log === undefined;
+  }
+
   /** Part of a line of the result; the caller ends the line. */
   piece(text: string): void {
-    this.#stdout.write(terminalText(text));
+    this.#write(this.#stdout, terminalText(text));
   }
 
   /** One of several results for programs, as one line. */
   record(value: unknown): void {
-    this.#stdout.write(`${terminalJson(value)}\n`);
+    this.#write(this.#stdout, `${terminalJson(value)}\n`);
   }
 
   /** The result for programs. */
   value(value: unknown): void {
-    this.#stdout.write(`${terminalJson(value, 2)}\n`);
+    this.#write(this.#stdout, `${terminalJson(value, 2)}\n`);
   }
 
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
     const width = this.#stdout.isTTY === true ? widthOf(this.#stdout) : undefined;
     const lines = renderTable(columns, rows, { width, paintTitle: (text) => this.paint("bold", text) });
     this.line(lines.join("\n"));
+  }
+
+  /** Writes the titles, and returns a function that writes a row. `rows` are those that will come, as far as they are known. */
+  growingTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): (row: Row) => void {
+    const { title, line } = growingTable(columns, rows, widthOf(this.#stdout) ?? DEFAULT_WIDTH);
+    this.line(this.paint("bold", title));
+    return (row) => this.line(line(row));
+  }
+
+  /** The rows of a table without titles, indented below a heading. */
+  group<Row>(heading: string, columns: readonly Column<Row>[], rows: readonly Row[]): void {
+    const width = (widthOf(this.#stdout) ?? DEFAULT_WIDTH) - INDENT.length;
+    const lines = renderTable(columns, rows, { width }).slice(1);
+    this.line([heading, ...lines.map((line) => `${INDENT}${line}`)].join("\n"));
   }
 
   /** A list for programs or as a table; `nothing` is the note for an empty one. */
@@ -96,13 +125,14 @@ export class Output {
   }
 
   get prompts(): Sink {
+    this.transient("");
     return this.#stderr;
   }
 
   /** Information beside the result. */
   note(text: string): void {
     if (this.#log !== undefined) return this.#log.info(text);
-    if (!this.quiet) this.#stderr.write(`${this.#clean(text)}\n`);
+    if (!this.quiet) this.#write(this.#stderr, `${this.#clean(text)}\n`);
   }
 
   /** Each text is shown once. */
@@ -110,17 +140,17 @@ export class Output {
     if (this.quiet || this.#warned.has(text)) return;
     this.#warned.add(text);
     if (this.#log !== undefined) return this.#log.warn(text);
-    this.#stderr.write(`${this.#paintOn(this.#stderr, "yellow", "warning:")} ${this.#clean(text)}\n`);
+    this.#write(this.#stderr, `${this.#paintOn(this.#stderr, "yellow", "warning:")} ${this.#clean(text)}\n`);
   }
 
   labelled(style: Style, label: string, text: string): void {
     if (this.#log !== undefined) return this.#log.info(`${label} ${text}`);
-    if (!this.quiet) this.#stderr.write(`${this.#paintOn(this.#stderr, style, label)} ${this.#clean(text)}\n`);
+    if (!this.quiet) this.#write(this.#stderr, `${this.#paintOn(this.#stderr, style, label)} ${this.#clean(text)}\n`);
   }
 
   /** Part of a line beside the result, dimmed on a terminal. */
   aside(text: string): void {
-    if (!this.quiet) this.#stderr.write(this.#paintOn(this.#stderr, "dim", this.#clean(text)));
+    if (!this.quiet) this.#write(this.#stderr, this.#paintOn(this.#stderr, "dim", this.#clean(text)));
   }
 
   /** The error object on stdout with --json, text on stderr otherwise. */
@@ -130,14 +160,49 @@ export class Output {
       return;
     }
     if (this.#log !== undefined) return this.#log.error(error.message, { code: error.code, hint: error.hint });
-    this.#stderr.write(`${this.#paintOn(this.#stderr, "red", "error:")} ${this.#clean(error.message)}\n`);
-    if (error.hint !== undefined) this.#stderr.write(`  ${this.#clean(error.hint)}\n`);
+    this.#write(this.#stderr, `${this.#paintOn(this.#stderr, "red", "error:")} ${this.#clean(error.message)}\n`);
+    if (error.hint !== undefined) this.#write(this.#stderr, `  ${this.#clean(error.hint)}\n`);
   }
 
-  /** A line on stderr that the next one overwrites; an empty text clears it. Terminals only. */
+  /** A line on stderr that what is written next overwrites; an empty text clears it. Only for a person at a terminal. */
   transient(text: string): void {
-    if (this.#stderr.isTTY !== true || this.quiet) return;
-    this.#stderr.write(`\r\u001b[K${clip(terminalLine(text), (widthOf(this.#stderr) ?? 80) - 1)}`);
+    if (this.#stderr.isTTY !== true || this.quiet || this.json || this.#log !== undefined) return;
+    if (this.#env["TERM"] === "dumb" || (text === "" && this.#transient === "")) return;
+    this.#transient = text;
+    const line = terminalLine(this.redactor.mask(text));
+    this.#stderr.write(`${CLEAR_LINE}${clip(line, (widthOf(this.#stderr) ?? DEFAULT_WIDTH) - 1)}`);
+  }
+
+  /** Shows that something is in progress until it is stopped. */
+  spinner(text: () => string): { readonly redraw: () => void; readonly stop: () => void } {
+    let frame = 0;
+    const redraw = (): void => this.transient(`${SPINNER[frame % SPINNER.length] ?? ""} ${text()}`);
+    const timer = setInterval(() => {
+      frame += 1;
+      redraw();
+    }, SPINNER_MS).unref();
+    redraw();
+    const stop = (): void => {
+      clearInterval(timer);
+      this.transient("");
+    };
+    return { redraw, stop };
+  }
+
+  /** Returns a function to call with each step. Redraws only if something visible changes. */
+  progressBar(what: string, shownAs: (count: number) => string = String): (done: number, of: number) => void {
+    let shown = "";
+    return (done, of) => {
+      const state = `${what} ${bar(done, of)}`;
+      if (done >= of) this.transient("");
+      else if (state !== shown) this.transient(`${state} ${shownAs(done)}/${shownAs(of)}`);
+      shown = state;
+    };
+  }
+
+  /** Whether `paint` has an effect. */
+  get isStyled(): boolean {
+    return !this.#isPlain(this.#stdout);
   }
 
   /** Coloured text for `line`. It contains marks until it is written. */
@@ -148,7 +213,16 @@ export class Output {
 
   /** Resolves when everything is written; `process.exit` would cut off a pipe. */
   async flush(): Promise<void> {
+    this.transient("");
     await Promise.all([this.#stdout, this.#stderr].map(drained));
+  }
+
+  /** Keeps the transient line below what is written. */
+  #write(sink: Sink, text: string): void {
+    const below = this.#transient;
+    this.transient("");
+    sink.write(text);
+    if (below !== "" && text.endsWith("\n")) this.transient(below);
   }
 
   #clean(text: string): string {
@@ -178,7 +252,7 @@ export class Output {
 
 /** The styles that an output writes, and the start of a line that the next one overwrites. */
 // oxlint-disable-next-line no-control-regex
-const WRITTEN = /(\u001b\[(?:0|1|2|22|31|32|33|39)m|\r\u001b\[K)/;
+const WRITTEN = /(\u001b\[(?:0|1|2|22|31|32|33|36|39)m|\r\u001b\[K)/;
 
 /** The output of a command in a process that is not trusted: its styles stay, anything else hidden is shown. */
 export function writtenElsewhere(text: string): string {
@@ -187,6 +261,13 @@ export function writtenElsewhere(text: string): string {
     .split(WRITTEN)
     .map((part, index) => (index % 2 === 1 ? part : terminalText(part)))
     .join("");
+}
+
+/** Such as `[######------------------] 25%`. */
+export function bar(done: number, of: number): string {
+  const part = of === 0 ? 1 : Math.min(1, done / of);
+  const full = Math.round(part * BAR_WIDTH);
+  return `[${"#".repeat(full)}${"-".repeat(BAR_WIDTH - full)}] ${Math.floor(part * 100)}%`;
 }
 
 /** A terminal of unknown size reports 0. */

@@ -22,7 +22,9 @@ function isJsonLog(word: string, next: string | undefined): boolean {
 const USAGE_EXIT = exitCodeOf("invalid_arguments");
 
 /** Runs the command line `argv` (without node and script) and resolves with the exit code. Never rejects. */
-export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
+export async function runCommandLine(typed: readonly string[], terminal: Terminal): Promise<number> {
+  const isBare = isBareCommand(typed, terminal);
+  const argv = isBare ? [SETUP, ...typed] : typed;
   const dashesAt = argv.indexOf("--");
   const beforeDashes = dashesAt === -1 ? argv : argv.slice(0, dashesAt);
   const isQuiet = beforeDashes.includes("--quiet");
@@ -61,7 +63,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
     } else if (entry.atHub !== undefined && flags.text("hub") !== undefined) {
       throw notAtHub(`toolcrib ${entry.name} ${args[0] ?? ""}`.trim());
     }
-    const run = await entry.load();
+    const run = isBare ? (await import("./commands/setup.ts")).runBare : await entry.load();
     exitCode = await run({ args, flags, dashes: dashesAt !== -1, out, env, cwd, stdin, attached, runCommandLine });
   });
   try {
@@ -71,6 +73,14 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
   }
   await out.flush();
   return exitCode;
+}
+
+const SETUP = "setup";
+
+/** `toolcrib` without a command, typed by a person, or with `--yes`. In a script it prints the help. */
+function isBareCommand(typed: readonly string[], { stdin, stdout, attached }: Terminal): boolean {
+  if (attached !== undefined || !typed.every((word) => word === "--yes" || word === "--quiet")) return false;
+  return typed.includes("--yes") || (stdin.isTTY && stdout.isTTY === true);
 }
 
 /** At the hub nothing but this says what a command line may do there. */

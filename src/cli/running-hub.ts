@@ -17,6 +17,7 @@ import { closeOnSignals } from "../upstream/stdio/child-processes.ts";
 import { loadCommandConfig } from "./command-config.ts";
 import type { AttachedHub, Invocation } from "./command.ts";
 import { CommandTimeout, listenForStopSignals } from "./signals.ts";
+import { counted } from "./table.ts";
 import { askOnTerminal } from "./terminal-input.ts";
 import type { HubEvents } from "../hub/hub-events.ts";
 
@@ -32,6 +33,7 @@ export class RunningHub {
   readonly skillWarnings: readonly string[];
   readonly #timeout: CommandTimeout;
   readonly #attempts = new Map<string, Promise<unknown>>();
+  readonly #ended = new Set<string>();
 
   /** Whether the hub was there before the command and stays when it ends. */
   readonly isShared: boolean;
@@ -103,6 +105,43 @@ export class RunningHub {
   /** Resolves when every attempt has ended or the time is up. */
   async settled(): Promise<void> {
     await endsWithin(Promise.allSettled(this.#attempts.values()), { signal: this.#timeout.signal });
+  }
+
+  /** Ids of the servers whose attempt has not ended. */
+  awaited(): ServerInfo[] {
+    return this.servers().filter(
+      ({ id, state }) => this.#attempts.has(id) && !this.#ended.has(id) && (!this.isShared || state === "connecting"),
+    );
+  }
+
+  /** Each server as soon as it is not awaited any more; all that are left when the time is up. */
+  async *answers(): AsyncGenerator<ServerInfo> {
+    const left = new Set(this.servers().map(({ id }) => id));
+    let isOver = false;
+    let wake = (): void => {};
+    const stop = this.hub.on("server", () => wake());
+    for (const [id, attempt] of this.#attempts) {
+      const end = (): void => {
+        this.#ended.add(id);
+        wake();
+      };
+      attempt.then(end, end);
+    }
+    void this.settled().then(() => {
+      isOver = true;
+      wake();
+    });
+    try {
+      for (;;) {
+        const woken = new Promise<void>((resolve) => (wake = resolve));
+        const awaited = new Set(isOver ? [] : this.awaited().map(({ id }) => id));
+        for (const info of this.servers()) if (!awaited.has(info.id) && left.delete(info.id)) yield info;
+        if (left.size === 0 || isOver) return;
+        await woken;
+      }
+    } finally {
+      stop();
+    }
   }
 
   /**
@@ -241,6 +280,30 @@ async function withAttachedHub(
     timeout.stop();
     session.close();
   }
+}
+
+const MAX_SILENT_MS = 3000;
+
+/** Waits for all servers and shows each as it answers; on a terminal a line says what is awaited. */
+export async function showAnswers(
+  out: Invocation["out"],
+  running: RunningHub,
+  show: (info: ServerInfo) => void = () => {},
+): Promise<void> {
+  const started = performance.now();
+  const { stop } = out.spinner(() => waitingText(running.awaited(), performance.now() - started));
+  try {
+    for await (const info of running.answers()) show(info);
+  } finally {
+    stop();
+  }
+}
+
+/** After a while the servers are named, with what each is doing. */
+function waitingText(awaited: readonly ServerInfo[], ms: number): string {
+  if (ms < MAX_SILENT_MS) return `connecting ${counted(awaited.length, "server")}`;
+  const names = awaited.map(({ id, progress }) => (progress === undefined ? id : `${id} (${progress})`));
+  return `${Math.floor(ms / 1000)} s, waiting for ${names.join(", ")}`;
 }
 
 /** How long to wait for servers whose prefix does not match the name: names can be truncated and hashed. */

@@ -18,6 +18,8 @@ export interface Column<Row> {
   readonly shrink?: boolean;
   /** Left out of a table that is too wide all the same, the lowest number first. */
   readonly dropAt?: number;
+  /** The usual width of what is not known yet, in a table that grows. */
+  readonly usual?: number;
 }
 
 interface TableOptions {
@@ -50,18 +52,53 @@ export function renderTable<Row>(
   ];
 }
 
+/** A table whose rows come one by one: its columns are chosen before. */
+export function growingTable<Row>(
+  given: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number,
+): { readonly title: string; readonly line: (row: Row) => string } {
+  const columns = fittingColumns(given, rows, width, { isGrowing: true });
+  const wanted = columns.map((column) => Math.max(column.usual ?? 0, wantedWidth(column, rows, width)));
+  const widths = fitWidths(columns, wanted, width);
+  const free = width - widths.reduce((sum, each) => sum + each + GAP, -GAP);
+  // What is left goes to the last column, which usually has a sentence.
+  widths.push((widths.pop() ?? 0) + Math.max(0, free));
+  return {
+    title: renderLine(
+      columns.map(({ title }) => title),
+      widths,
+    ),
+    line: (row) =>
+      renderLine(
+        columns.map((column) => textOf(column, row, width)),
+        widths,
+      ),
+  };
+}
+
+function wantedWidth<Row>(column: Column<Row>, rows: readonly Row[], width: number | undefined): number {
+  return Math.max(textWidth(column.title), ...rows.map((row) => textWidth(textOf(column, row, width))));
+}
+
 function textOf<Row>({ cell, short = cell }: Column<Row>, row: Row, width: number | undefined): string {
   return firstLine(width === undefined ? cell(row) : short(row));
 }
 
-function fittingColumns<Row>(all: readonly Column<Row>[], rows: readonly Row[], width: number): Column<Row>[] {
+function fittingColumns<Row>(
+  all: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number,
+  { isGrowing = false }: { readonly isGrowing?: boolean } = {},
+): Column<Row>[] {
+  const usualWidth = ({ usual = 0 }: Column<Row>): number => (isGrowing ? usual : 0);
   const isTelling = (column: Column<Row>): boolean =>
-    rows.length === 0 || rows.some((row) => !["", "-"].includes(textOf(column, row, width)));
+    rows.length === 0 || usualWidth(column) > 0 || rows.some((row) => !["", "-"].includes(textOf(column, row, width)));
   const columns = all.filter(isTelling);
   const leastWidth = (column: Column<Row>): number =>
     Math.min(
-      column.shrink === true ? MIN_COLUMN_WIDTH : READABLE_WIDTH,
-      Math.max(textWidth(column.title), ...rows.map((row) => textWidth(textOf(column, row, width)))),
+      column.shrink === true ? Math.max(MIN_COLUMN_WIDTH, usualWidth(column)) : READABLE_WIDTH,
+      Math.max(usualWidth(column), wantedWidth(column, rows, width)),
     );
   const droppable = columns.filter(({ dropAt }) => dropAt !== undefined);
   droppable.sort((one, other) => (other.dropAt ?? 0) - (one.dropAt ?? 0));

@@ -31,6 +31,10 @@ export const CLIENT_IDS = [
 
 export type ClientId = (typeof CLIENT_IDS)[number];
 
+export function isClientId(text: string): text is ClientId {
+  return CLIENT_IDS.some((id) => id === text);
+}
+
 /** For all projects of a user, or for one project folder. */
 export type ClientScope = "user" | "project";
 
@@ -117,4 +121,9 @@ export interface AgentClient {
   readonly afterChange: string;
   /** Required content besides servers; a new file begins with it. */
   readonly newFile?: string;
+}
+
+/** The id of a client that cannot take public names, for its entry: it may call itself otherwise in its next version. */
+export function namedInEntry({ id, toolNames }: Pick<AgentClient, "id" | "toolNames">): ClientId | undefined {
+  return toolNames?.separator === undefined ? undefined : id;
 }

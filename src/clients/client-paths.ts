@@ -1,4 +1,5 @@
 /** The folders in which programs keep their configuration, on each system. */
+import { readdirSync } from "node:fs";
 import { posix, win32 } from "node:path";
 import type { ClientFile, ClientEnvironment, ClientScope } from "./agent-client.ts";
 
@@ -77,4 +78,15 @@ export function below(
   ...parts: string[]
 ): (machine: ClientEnvironment) => string {
   return (machine) => pathsOf(machine).join(folder(machine), ...parts);
+}
+
+/** Names of the YAML and JSON files in a folder, sorted; none if it cannot be read. */
+export function settingsFilesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => /\.(?:ya?ml|json)$/.test(name))
+      .toSorted();
+  } catch {
+    return [];
+  }
 }

@@ -1,7 +1,18 @@
 /** Clients with a YAML file. */
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { AgentClient, ClientEnvironment, ClientRead } from "./agent-client.ts";
-import { below, filesAt, fromEnv, inAppData, inConfigHome, inHome, pathsOf, skillsAt } from "./client-paths.ts";
+import type { AgentClient, ClientEnvironment, ClientFile, ClientRead } from "./agent-client.ts";
+import {
+  below,
+  filesAt,
+  fromEnv,
+  inAppData,
+  inConfigHome,
+  inHome,
+  inProject,
+  pathsOf,
+  settingsFilesIn,
+  skillsAt,
+} from "./client-paths.ts";
 import {
   addIfMissing,
   allowOnly,
@@ -16,15 +27,22 @@ import {
   valueAt,
 } from "./server-entries.ts";
 
-/**
- * A list of servers. Its files of single servers in `.continue/mcpServers` have free names. `continue` is a reserved word.
- */
+/** A list of servers; files with any name in `mcpServers` folders hold more. `continue` is a reserved word. */
 export const continueDev: AgentClient = {
   id: "continue",
   name: "Continue",
   saysName: /^continue/i,
   format: "yaml",
-  files: filesAt({ user: [below(continueFolder, "config.yaml")] }),
+  files: filesAt({
+    user: [
+      below(continueFolder, "config.yaml"),
+      (machine) => filesOf(machine, below(continueFolder, "mcpServers")(machine)),
+    ],
+    project: [
+      ".continue/mcpServers/toolcrib.yaml",
+      (machine) => filesOf(machine, inProject(machine, ".continue", "mcpServers")),
+    ],
+  }),
   traces: (machine) => [continueFolder(machine)],
   pathOf: (serverId) => ["mcpServers", { key: "name", is: serverId }],
   read: readContinue,
@@ -46,9 +64,20 @@ function continueFolder(machine: ClientEnvironment): string {
   return fromEnv(machine, "CONTINUE_GLOBAL_DIR") ?? inHome(machine, ".continue");
 }
 
-function readContinue(document: unknown): ClientRead {
+function filesOf(machine: ClientEnvironment, folder: string): string[] {
+  return settingsFilesIn(folder)
+    .filter((name) => name !== "toolcrib.yaml")
+    .map((name) => pathsOf(machine).join(folder, name));
+}
+
+function readContinue(document: unknown, { path: file }: ClientFile): ClientRead {
   const collector = new ServerCollector({ text: continueSecrets, adapt: adaptContinue });
   const list = valueAt(document, ["mcpServers"]);
+  // A file may be one server, which has the name of the file then.
+  if (list === undefined && ["command", "url"].some((key) => typeof valueAt(document, [key]) === "string")) {
+    collector.add(/([^/\\]+)\.\w+$/.exec(file)?.[1] ?? "", document, []);
+    return collector.finish();
+  }
   // Some users copy the object of another client.
   if (!Array.isArray(list)) return collector.addMap(list, ["mcpServers"]).finish();
   for (const [index, item] of list.entries()) {

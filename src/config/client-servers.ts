@@ -44,14 +44,16 @@ function isUserFile({ scope }: { readonly scope: "user" | "project" }): boolean 
 interface ClientReadOptions {
   /** Reads files of the project; those of the user are read as they are. */
   readonly readProject?: (file: string) => Promise<string>;
+  /** The files to read; all if absent. */
+  readonly only?: (file: ClientFile) => boolean;
 }
 
 export async function readServersOfClient(
   client: AgentClient,
   place: ClientEnvironment,
-  { readProject }: ClientReadOptions = {},
+  { readProject, only = () => true }: ClientReadOptions = {},
 ): Promise<ClientServers> {
-  const all = client.files(place);
+  const all = client.files(place).filter(only);
   const layers: ClientServers["layers"][number][] = [];
   const warnings: Diagnostic[] = [];
   const broken: Diagnostic[] = [];
@@ -90,7 +92,8 @@ function rankOf({ scope, projectKey }: ClientFile): number {
   return projectKey === undefined ? 1 : 0;
 }
 
-function isSameEntry(a: ServerSpec, b: ServerSpec): boolean {
+/** Whether two servers differ in nothing but the file that they are from. */
+export function isSameEntry(a: ServerSpec, b: ServerSpec): boolean {
   const entryOf = ({ origin: _origin, baseDir: _baseDir, ...entry }: ServerSpec): object => entry;
   return isDeepStrictEqual(entryOf(a), entryOf(b));
 }

@@ -71,6 +71,11 @@ export function renderConfigDocs(): string {
       "## `audit`",
       "See [audit.md](audit.md).",
       table(config.properties?.["audit"]),
+      "## `approvals`",
+      "See [policy.md](policy.md#notices-of-waiting-calls).",
+      table(config.properties?.["approvals"]),
+      "### `approvals.notify.<name>`",
+      table(valuesOf(config.properties?.["approvals"]?.properties?.["notify"])),
       "## `secrets`",
       "See [secrets.md](secrets.md).",
       table(config.properties?.["secrets"]),
@@ -129,6 +134,7 @@ Otherwise there are two, of which either may be missing:
 1. \`$TOOLCRIB_HOME/toolcrib.json\` (\`$TOOLCRIB_HOME\` is \`~/.toolcrib\` by default), your own
 2. the *project config*: \`toolcrib.json\` or \`toolcrib.jsonc\` in the working directory, or in the nearest folder above it. It is added to
    your own if you trust it, and can only narrow its rules. [trust.md](trust.md) has the keys that count in it.
+   Files of clients in its folder (\`.mcp.json\`, \`.cursor/mcp.json\` …) are read as well.
 
 The config of another program works in its place: see [Dialects](#dialects). The smallest useful file:
 

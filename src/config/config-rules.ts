@@ -102,7 +102,32 @@ export function configProblems(document: ConfigDocument, config: Config): Diagno
   defaultSandboxProblems(problems, ["sandbox"], config.sandbox);
   defaultSandboxProblems(problems, ["skills", "sandbox"], config.skills.sandbox);
   clusterProblems(problems, document, config);
+  tokenProblems(problems, config);
   return problems.list;
+}
+
+function tokenProblems(problems: Findings, { http }: Config): void {
+  const names = new Set<string>();
+  for (const [index, { name, token, sha256 }] of (http.auth?.tokens ?? []).entries()) {
+    const at = ["http", "auth", "tokens", index];
+    if ((token === undefined) === (sha256 === undefined)) {
+      problems.add(
+        at,
+        "wrong_value",
+        "a token has either `token` or `sha256`",
+        "Remove one of them, or add the one that is missing.",
+      );
+    }
+    if (name === undefined) continue;
+    if (names.has(name))
+      problems.add(
+        [...at, "name"],
+        "wrong_value",
+        `two tokens are named ${JSON.stringify(name)}`,
+        "Give each its own name.",
+      );
+    names.add(name);
+  }
 }
 
 /** Settings outside of the servers that work and should be changed nevertheless. */

@@ -270,7 +270,8 @@ function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
     roles[agent["id"]] = tools === undefined ? {} : { tools };
     const own = serversAt(agent);
     if (Object.keys(own).length === 0) continue;
-    roleServers[agent["id"]] = readMap(["agents", "list", index, "mcp", "servers"], overlay(all, own));
+    const merged = Object.entries(overlay(all, own)).map(([id, entry]) => [id, withOwnPrefix(entry, own[id])]);
+    roleServers[agent["id"]] = readMap(["agents", "list", index, "mcp", "servers"], Object.fromEntries(merged));
   }
   return reader.finish(servers, { roleServers, roles });
 }
@@ -335,6 +336,13 @@ function overlay(below: JsonObject, over: JsonObject): JsonObject {
     merged[id] = isJsonObject(base) && isJsonObject(entry) ? mergeEntry(base, entry) : entry;
   }
   return merged;
+}
+
+/** Without the prefix of the shared entry: that server has it, and the agent sees the names of that server anyway. */
+function withOwnPrefix(merged: unknown, own: unknown): unknown {
+  if (!isJsonObject(merged) || !isJsonObject(own) || own["toolPrefix"] !== undefined) return merged;
+  const { toolPrefix: _prefix, ...rest } = merged;
+  return rest;
 }
 
 function mergeEntry(base: JsonObject, entry: JsonObject): JsonObject {

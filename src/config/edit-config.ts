@@ -158,6 +158,29 @@ function withEdits(text: string, edits: readonly PathEdit[]): string {
   );
 }
 
+/** The file as the change would leave it. Writes nothing. */
+export async function planEdit(file: string, change: (text: string) => string): Promise<EditResult> {
+  return plan(file, await readText(file), change);
+}
+
+/** Writes what was planned. `conflict` if the file is no longer as it was then. */
+export async function writePlanned(file: string, { before, after }: EditResult): Promise<void> {
+  const target = await realTarget(file);
+  await mkdir(dirname(target), { recursive: true });
+  await withLock(target, async () => {
+    const stillWanted = async (): Promise<boolean> => (await readText(file)) === before;
+    if ((await stillWanted()) && (after === before || (await writeAtomic(target, after, { stillWanted })))) return;
+    throw changedMeanwhile(file);
+  });
+}
+
+export function changedMeanwhile(file: string): ToolcribError {
+  return new ToolcribError("conflict", `${file} was changed since the diff was made. Nothing was written.`, {
+    hint: "Look at the new diff, and write that.",
+    details: { file },
+  });
+}
+
 type Change = (text: string, servers: JsonObject) => string;
 
 async function edit(file: string, options: EditOptions, change: Change): Promise<EditResult> {

@@ -1,8 +1,9 @@
 /** Finds the config files: flag or variable; otherwise the home's, and a project's from the working directory upward. */
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { ClientEnvironment } from "../clients/agent-client.ts";
+import { settingsFilesIn } from "../clients/client-paths.ts";
 import { ToolcribError } from "../model/errors.ts";
 
 const NAMES = ["toolcrib.json", "toolcrib.jsonc"];
@@ -39,7 +40,10 @@ interface FindOptions {
   readonly home?: string | undefined;
 }
 
-/** Absolute paths. A file that was named counts alone; otherwise the project's is added to the home's, if it is trusted. */
+/**
+ * Absolute paths. A file that was named counts alone; otherwise the project's is added to the home's, if it is trusted. The
+ * project's is a folder where it has files of clients and no config of Toolcrib.
+ */
 type FoundConfig = { readonly named: string } | { readonly home: string | null; readonly project: string | null };
 
 /** A file that was named and is not there is an error: falling back to another one would surprise. */
@@ -49,7 +53,7 @@ export function findConfig({ config, env, cwd, home = toolcribHome(env) }: FindO
   if (variable !== undefined && variable !== "") {
     return named(variable, ", which $TOOLCRIB_CONFIG names", { env, cwd, home });
   }
-  return { home: configIn(home) ?? null, project: projectConfig(cwd, home) };
+  return { home: configIn(home) ?? null, project: projectConfig(cwd, home) ?? trustedClientProject(cwd, home, env) };
 }
 
 /** Names what a hub serves: two commands with the same files can share one. */
@@ -82,6 +86,42 @@ export function projectConfig(cwd: string, home: string): string | null {
     if (found !== undefined) return found;
     if (folder === dirname(folder)) return null;
   }
+}
+
+const CLIENT_FILES = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json"];
+const CONTINUE_FOLDER = ".continue/mcpServers";
+
+/** Files of agent clients in the folder of a project. */
+export function clientFilesIn(folder: string): string[] {
+  const single = settingsFilesIn(join(folder, CONTINUE_FOLDER)).map((name) => join(CONTINUE_FOLDER, name));
+  return [...CLIENT_FILES, ...single].map((name) => join(folder, name)).filter((path) => existsSync(path));
+}
+
+/** The nearest folder with files of clients, by its real path. Those in the user's own folder are the user's. */
+export function clientProject(cwd: string, home: string, env: NodeJS.ProcessEnv): string | null {
+  const own = [realOf(home), realOf(userHome(env))];
+  for (let folder = realOf(resolve(cwd)); ; folder = dirname(folder)) {
+    const isOwn = own[1] === folder || isWithin(folder, own[0] ?? "");
+    if (!isOwn && clientFilesIn(folder).length > 0) return folder;
+    if (folder === dirname(folder)) return null;
+  }
+}
+
+/** Most folders with such files are not meant for Toolcrib, so one counts as a project only once it was trusted. */
+function trustedClientProject(cwd: string, home: string, env: NodeJS.ProcessEnv): string | null {
+  const folder = clientProject(cwd, home, env);
+  if (folder === null) return null;
+  try {
+    // Whether it is trusted as it is now is decided when it is read.
+    const { configs } = JSON.parse(readFileSync(trustFile(home), "utf8")) as { configs?: object };
+    return Object.hasOwn(configs ?? {}, folder) ? folder : null;
+  } catch {
+    return null;
+  }
+}
+
+export function trustFile(home: string): string {
+  return join(home, "trust.json");
 }
 
 function isWithin(folder: string, outer: string): boolean {

@@ -1,12 +1,12 @@
 /** Finds and loads a config: one that was named, or the home's with a project's that is trusted. */
 import { realpath } from "node:fs/promises";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { ConfigInput } from "../model/config.ts";
 import { ToolcribError } from "../model/errors.ts";
-import type { LoadedConfig, ProjectReading, Searched } from "../model/loaded-config.ts";
+import type { Diagnostic, LoadedConfig, ProjectReading, Searched } from "../model/loaded-config.ts";
 import { terminalLine } from "../base/visible-text.ts";
-import { ConfigDocument } from "./config-document.ts";
-import { configIn, findConfig, toolcribHome } from "./find-config.ts";
+import { ConfigDocument, fileDiagnostic } from "./config-document.ts";
+import { clientProject, configIn, findConfig, isConfigName, toolcribHome, trustFile } from "./find-config.ts";
 import { readConfig, readConfigFile, type ReadText } from "./read-config.ts";
 import { mergeProject } from "./project-config.ts";
 import { parseConfigText } from "./dialects.ts";
@@ -18,7 +18,6 @@ import {
   saveTrust,
   findForeignWriter,
   trustCommand,
-  trustFile,
   trustSubjectOf,
 } from "./project-trust.ts";
 
@@ -64,7 +63,29 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
       ? await readConfig(ConfigDocument.ofValue("library", {}), null, { ...options, home })
       : await readConfigFile(file, { ...options, home });
   const searchedNow = { home: file, project: found.project };
-  return { ...(await addProject(base, found.project, { ...options, home })), searched: searchedNow };
+  const loaded = await addProject(base, found.project, { ...options, home });
+  const left = searched === undefined && found.project === null ? await untrustedClientFiles({ env, cwd, home }) : [];
+  return { ...loaded, warnings: [...loaded.warnings, ...left], searched: searchedNow };
+}
+
+/** Says that the files of clients in a project's folder are not used, where they would bring servers. */
+export async function untrustedClientFiles(place: {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  readonly home: string;
+}): Promise<Diagnostic[]> {
+  const { env, cwd, home } = place;
+  const found = findConfig({ env, cwd, home });
+  const folder = clientProject(cwd, home, env);
+  if ("named" in found || found.project !== null || folder === null) return [];
+  const { loaded } = await readProject(folder, place);
+  if (loaded === undefined || loaded.servers.length === 0) return [];
+  const ids = loaded.servers.map(({ id }) => terminalLine(id));
+  const message = `clients have servers in this folder, which is not trusted, so they are left out: ${ids.join(", ")}`;
+  const hint = `To use them: ${trustCommand(folder)}`;
+  return [
+    fileDiagnostic(terminalLine(folder), "", { severity: "warning", code: "untrusted_client_files", message, hint }),
+  ];
 }
 
 type ProjectOptions = Pick<LoadOptions, "env" | "cwd" | "onUntrusted" | "inUse"> & { readonly home: string };
@@ -147,6 +168,7 @@ async function readTrustedProject(file: string, options: ProjectOptions): Promis
 
 /**
  * Reads a project config with everything that belongs to it: each file once, so that what is trusted is what is used.
+ * @param file The config, or a folder that has files of clients only.
  * @param given Texts that count instead of the files; null for a file that is not there.
  */
 export async function readProject(
@@ -163,13 +185,17 @@ export async function readProject(
     texts.set(path, text);
     return text;
   };
+  const isFolder = !isConfigName(file);
   let document = ConfigDocument.ofValue(file, {});
   let loaded: LoadedConfig | undefined;
   let failure: ToolcribError | undefined;
   try {
-    document = parseConfigText(file, await readText(file));
-    loaded = await readConfig(document, file, { ...options, read: readText, isProject: true });
-    for (const plugin of loaded.config.plugins) await readText(resolve(loaded.baseDir, plugin));
+    if (!isFolder) document = parseConfigText(file, await readText(file));
+    const baseDir = isFolder ? file : dirname(file);
+    loaded = await readConfig(document, file, { ...options, read: readText, isProject: true, baseDir });
+    const { plugins, guard } = loaded.config;
+    const modules = guard.detectors.flatMap((entry) => (entry.type === "module" ? [entry.path] : []));
+    for (const path of [...plugins, ...modules]) await readText(resolve(loaded.baseDir, path));
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
     const path = [...texts.keys()].at(-1) ?? file;

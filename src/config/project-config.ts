@@ -4,7 +4,7 @@
  */
 import { resolve } from "node:path";
 import { showHidden } from "../base/visible-text.ts";
-import type { Config } from "../model/config.ts";
+import { type Config, type DetectorEntry, MAX_DETECTORS } from "../model/config.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Diagnostic, LoadedConfig, ProjectReading } from "../model/loaded-config.ts";
 import { fixedValues, type Overrides, type ServerSpec } from "../model/server-spec.ts";
@@ -56,7 +56,7 @@ export function mergeProject(base: LoadedConfig, reading: ProjectReading): Loade
     plugins: [...base.config.plugins, ...plugins.filter((path) => !present.has(path))],
     skills: { ...base.config.skills, dirs: [...base.config.skills.dirs, ...loaded.config.skills.dirs.map(at)] },
     limits: smallerLimits(base.config.limits, written["limits"]),
-    guard: stricterGuard(base, written["guard"], warn),
+    guard: withProjectDetectors(stricterGuard(base, written["guard"], warn), loaded, warn),
     roles: { ...base.config.roles, ...Object.fromEntries(roles) },
     secrets: { ...base.config.secrets, exec: { ...projectCommands(base, loaded, warn), ...base.config.secrets.exec } },
     agent: {
@@ -91,7 +91,19 @@ function unusedKeys(written: JsonObject): string[] {
 /** Others are reported as unknown keys already. */
 function isKnownKey(key: string): boolean {
   return [
-    ...["workspaceDir", "audit", "env", "http", "hub", "sessions", "store", "containers", "cluster", "views"],
+    ...[
+      "workspaceDir",
+      "audit",
+      "approvals",
+      "env",
+      "http",
+      "hub",
+      "sessions",
+      "store",
+      "containers",
+      "cluster",
+      "views",
+    ],
   ].includes(key);
 }
 
@@ -209,6 +221,27 @@ function stricterGuard(base: LoadedConfig, entry: unknown, warn: Warn): Config["
   };
 }
 
+/** A project's detectors read what the home's do, and replace none of them. */
+function withProjectDetectors(guard: Config["guard"], { config, baseDir }: LoadedConfig, warn: Warn): Config["guard"] {
+  const at = (path: string): string => resolve(baseDir, path);
+  const added = config.guard.detectors.map((entry): DetectorEntry => {
+    switch (entry.type) {
+      case "http":
+        return entry;
+      case "module":
+        return { ...entry, path: at(entry.path) };
+      case "onnx": {
+        const isPath = entry.runtime.startsWith(".");
+        const runtime = isPath ? at(entry.runtime) : entry.runtime;
+        return { ...entry, model: at(entry.model), tokenizer: at(entry.tokenizer), runtime };
+      }
+    }
+  });
+  const room = MAX_DETECTORS - guard.detectors.length;
+  if (added.length > room) warn("guard.detectors", `more than ${MAX_DETECTORS} in all; the last ones are left out`);
+  return { ...guard, detectors: [...guard.detectors, ...added.slice(0, Math.max(0, room))] };
+}
+
 /** A reference of the home's own must not begin to run a program of the project. */
 function projectCommands(base: LoadedConfig, { config }: LoadedConfig, warn: Warn): Config["secrets"]["exec"] {
   const referring = JSON.stringify([base.config, base.servers]);
@@ -241,10 +274,22 @@ export function describeProject({ loaded, failure }: ProjectReading): string[] {
   return [
     ...loaded.servers.map((spec) => visibleLine(`server ${spec.id}: ${describeStart(spec)}${from(spec)}`)),
     ...config.plugins.map((path) => visibleLine(`plugin (runs inside Toolcrib): ${resolve(loaded.baseDir, path)}`)),
+    ...config.guard.detectors.map((entry) => visibleLine(describeDetector(entry, loaded.baseDir))),
     ...exec.map(([name, command]) => visibleLine(`program for secrets, ${name}: ${commandLine(command)}`)),
     ...config.skills.dirs.map((dir) => visibleLine(`skills: ${resolve(loaded.baseDir, dir)}`)),
     ...(config.agent.instructions === undefined ? [] : [visibleLine(`for the agent: ${config.agent.instructions}`)]),
   ];
+}
+
+function describeDetector(entry: DetectorEntry, baseDir: string): string {
+  switch (entry.type) {
+    case "http":
+      return `detector (gets the texts of all servers): ${entry.url}${entry.token === undefined ? "" : ` with ${entry.token}`}`;
+    case "module":
+      return `detector (runs inside Toolcrib): ${resolve(baseDir, entry.path)}`;
+    case "onnx":
+      return `detector (runs inside Toolcrib): ${entry.runtime} with ${resolve(baseDir, entry.model)}`;
+  }
 }
 
 function describeStart(spec: ServerSpec): string {

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, mkdir, open, readFile, realpath, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { z } from "zod";
 import { withLock } from "../files/lock-file.ts";
 import { writeAtomic } from "../files/write-atomic.ts";
@@ -15,6 +15,7 @@ import { GUARD_PROFILES, GuardProfileSchema } from "../model/config.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 import type { TrustSubject } from "../model/loaded-config.ts";
 import { ToolcribError } from "../model/errors.ts";
+import { trustFile } from "./find-config.ts";
 
 const RecordSchema = z.object({
   digest: z.string(),
@@ -30,10 +31,6 @@ type TrustRecord = z.output<typeof RecordSchema>;
 
 /** By the path of the project config. */
 export type TrustTable = ReadonlyMap<string, TrustRecord>;
-
-export function trustFile(home: string): string {
-  return join(home, "trust.json");
-}
 
 /** A file that cannot be used, or that other users can write, trusts nothing: `problem` says why. */
 export async function readTrust(home: string): Promise<{ readonly table: TrustTable; readonly problem?: string }> {
@@ -100,7 +97,10 @@ const RULES = ["allow", "deny", "ask"];
 /** The keys whose change may do no more than narrow, apart from all others. */
 function splitRules(value: unknown): { rules: JsonObject; rest: unknown } {
   if (!isJsonObject(value)) return { rules: {}, rest: value };
-  const { limits = {}, guard = {}, ...rest } = value;
+  const { limits = {}, guard: written = {}, ...rest } = value;
+  // Detectors run here or get what is read, so they are no rules.
+  const { detectors, ...rules } = isJsonObject(written) ? written : {};
+  const guard = isJsonObject(written) ? rules : written;
   const tools = splitLists(value["tools"]);
   const servers = isJsonObject(value["mcpServers"]) ? Object.entries(value["mcpServers"]) : [];
   const split = servers.map(([id, entry]) => {
@@ -114,6 +114,7 @@ function splitRules(value: unknown): { rules: JsonObject; rest: unknown } {
     },
     rest: {
       ...rest,
+      ...(detectors === undefined ? {} : { detectors }),
       tools: tools.rest,
       ...(isJsonObject(value["mcpServers"])
         ? { mcpServers: Object.fromEntries(split.map(({ id, entry }) => [id, entry])) }
@@ -230,11 +231,15 @@ function narrowsClasses(before: unknown = {}, after: unknown = {}): boolean {
 
 /**
  * Why others than the user and root could have written a file or could put another in its place; undefined if they could not.
- * In a folder with the sticky bit, no user can replace the files of another.
+ * In a folder with the sticky bit, no user can replace the files of another. Of a folder it is asked who can put files into it.
  */
 export async function findForeignWriter(file: string): Promise<string | undefined> {
   const real = await realpath(file).catch(() => file);
-  for (const path of new Set([file, real, dirname(file), dirname(real)])) {
+  const isFolder = await stat(real).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  for (const path of new Set(isFolder ? [file, real] : [file, real, dirname(file), dirname(real)])) {
     const problem = await writableByOthers(path);
     if (problem !== undefined) return `${showHidden(path)} ${problem}`;
   }

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { findNearest } from "../base/near-matches.ts";
-import { CLIENT_IDS, type ClientId } from "../clients/agent-client.ts";
+import { type ClientFile, type ClientId, isClientId } from "../clients/agent-client.ts";
 import { type Config, type ConfigInput, ConfigSchema, type Limits } from "../model/config.ts";
 import { systemErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -23,7 +23,7 @@ import { configNode } from "./config-schema.ts";
 import { adaptOwnEntry, detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
 import { asUnusable, EntryReader } from "./entry-reader.ts";
 import { VscodeInputs } from "./editor-variables.ts";
-import { expandTilde, localClientEnvironment, userHome } from "./find-config.ts";
+import { clientFilesIn, expandTilde, localClientEnvironment, userHome } from "./find-config.ts";
 import { withImportedSandbox, withServerDefaults, withSkillFolder } from "./server-defaults.ts";
 import { describeAllowed, unknownKey, validateConfig } from "./validate-config.ts";
 
@@ -38,6 +38,8 @@ interface ReadOptions {
   /** Reads the imports; as they are if absent. */
   readonly read?: ReadText;
   readonly isProject?: boolean;
+  /** Where relative paths start; the folder of the file if absent. */
+  readonly baseDir?: string;
 }
 
 export async function readConfigFile(file: string, options: ReadOptions): Promise<LoadedConfig> {
@@ -57,7 +59,7 @@ export async function readConfig(
   options: ReadOptions,
 ): Promise<LoadedConfig> {
   const { env, cwd, home, isProject = false } = options;
-  const baseDir = file === null ? resolve(cwd) : dirname(file);
+  const baseDir = options.baseDir ?? (file === null ? resolve(cwd) : dirname(file));
   const primary = readOwnLayer(document, baseDir, userHome(env));
   const fromEnv = limitsFromEnv(isProject ? {} : env);
   const problems = [...document.errors, ...primary.problems, ...fromEnv.problems];
@@ -72,6 +74,7 @@ export async function readConfig(
     userHome: userHome(env),
     env,
     read: options.read ?? ((path) => readFile(path, "utf8")),
+    clientFiles: isProject ? clientFilesIn(baseDir) : [],
   });
   warnings.push(...imports.warnings);
   const config: Config = {
@@ -226,6 +229,8 @@ interface ImportOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Reads what a list names, apart from files that are the user's own at another program. */
   readonly read: ReadText;
+  /** Files of clients in the folder of a project, which are read although the list does not name them. */
+  readonly clientFiles: readonly string[];
 }
 
 /** Rejects with an error that has a `code`, as Node's own does. */
@@ -251,6 +256,8 @@ async function readImports(options: ImportOptions): Promise<Imports> {
     const message = `${reason}; nothing is imported from it`;
     imports.warnings.push(document.report(["import", index], { severity: "warning", code: "missing_import", message }));
   };
+  const { clientFiles } = options;
+  const isInProject = ({ path }: { readonly path: string }): boolean => clientFiles.includes(path);
   for (const [index, item] of list.entries()) {
     if (isClientId(item)) {
       report(index, await importClient(item, options, seen, imports));
@@ -263,6 +270,9 @@ async function readImports(options: ImportOptions): Promise<Imports> {
     const reason = await importFile(file, options, imports);
     report(index, reason && `the file ${file} ${reason}`);
   }
+  if (clientFiles.length > 0) {
+    for (const id of PROJECT_CLIENTS) await importClient(id, options, seen, imports, isInProject);
+  }
   const etc = home === null ? null : join(home, "etc", "mcp-servers.json");
   if (etc === null || seen.has(etc)) return imports;
   imports.files.push(etc);
@@ -274,9 +284,8 @@ async function readImports(options: ImportOptions): Promise<Imports> {
   return imports;
 }
 
-function isClientId(item: string): item is ClientId {
-  return CLIENT_IDS.some((id) => id === item);
-}
+/** Those whose files `clientFilesIn` knows. */
+const PROJECT_CLIENTS: readonly ClientId[] = ["claude-code", "cursor", "vscode", "continue"];
 
 /** Why there is nothing to read, if so. */
 async function importClient(
@@ -284,10 +293,11 @@ async function importClient(
   options: ImportOptions,
   seen: Set<string>,
   imports: Imports,
+  only?: (file: ClientFile) => boolean,
 ): Promise<string | undefined> {
   const { baseDir, env, read } = options;
   // Loaded when a config names a client: readers of YAML and TOML are large.
-  const [{ clientById }, { isInstalled, readServersOfClient }] = await Promise.all([
+  const [{ clientById }, { isInstalled, isSameEntry, readServersOfClient }] = await Promise.all([
     import("../clients/clients.ts"),
     import("./client-servers.ts"),
   ]);
@@ -306,10 +316,18 @@ async function importClient(
     }
     return isInstalled(client, place) ? undefined : `${client.name} is not installed here`;
   }
-  const { layers, warnings, broken, files } = await readServersOfClient(client, place, { readProject: read });
-  imports.layers.push(...layers.filter(({ file }) => !seen.has(file)));
+  const { layers, warnings, broken, files } = await readServersOfClient(client, place, {
+    readProject: read,
+    only: (file) => !seen.has(file.path) && (only === undefined || only(file)),
+  });
+  // Teams keep one server in the files of several clients.
+  const known = imports.layers.flatMap(({ servers }) => servers);
+  const isKnown = (spec: ServerSpec): boolean => known.some((each) => each.id === spec.id && isSameEntry(each, spec));
+  imports.layers.push(
+    ...layers.map((layer) => ({ ...layer, servers: layer.servers.filter((spec) => !isKnown(spec)) })),
+  );
   imports.warnings.push(...warnings, ...broken.map((problem) => asSkipped(problem, "the file is skipped")));
-  imports.files.push(...files.filter((file) => !seen.has(file)));
+  imports.files.push(...files);
   for (const file of files) seen.add(file);
   return isInstalled(client, place) || layers.length > 0 ? undefined : `${client.name} is not installed here`;
 }

@@ -1,5 +1,6 @@
 /** Sessions, approvals, audit entries and the overview as the HTTP contract shows them. */
 import { z } from "zod";
+import { DefinitionChangeSchema } from "./catalog-schemas.ts";
 import { ServerInfoSchema } from "./server-schemas.ts";
 
 const Origin = z.object({ source: z.string(), name: z.string() });
@@ -14,6 +15,7 @@ export const ClientInfoSchema = z
     pid: z.int().optional(),
     program: z.string().optional(),
     cwd: z.string().optional(),
+    entryOf: z.string().optional().describe("The id of the client that its entry was written for."),
   })
   .describe("The program, in its own words; transport, process and program as the hub sees them.")
   .meta({ id: "ClientInfo" });
@@ -70,6 +72,19 @@ export const SessionDetailSchema = SessionInfoSchema.extend({
 
 export const ANSWERS = ["once", "session", "always", "always-values", "always-call", "no"] as const;
 
+const RiskSchema = z
+  .object({
+    risk: z
+      .enum(["outside", "host", "shell", "rule"])
+      .describe(
+        "`outside`: a path outside the folders of the session; `host`: an address on another host than the server's; `shell`: characters that a shell acts on; `rule`: a value that the rule looks at.",
+      ),
+    at: z.array(z.union([z.string(), z.int()])).describe("Keys and indexes that lead to the value."),
+    from: z.int().optional().describe("The part of a text, in UTF-16 units; the whole value if absent."),
+    to: z.int().optional(),
+  })
+  .meta({ id: "ArgumentRisk" });
+
 export const ApprovalSchema = z
   .object({
     id: z.string(),
@@ -82,6 +97,8 @@ export const ApprovalSchema = z
       role: z.string().optional(),
       user: z.string().optional(),
       client: ClientInfoSchema.optional(),
+      conversation: z.string().optional(),
+      roots: z.array(z.string()).optional().describe("The folders that it works in."),
     }),
     kind: z.string(),
     name: z.string(),
@@ -92,6 +109,16 @@ export const ApprovalSchema = z
         "Masked; shortened in lists. Values are kept while the call waits, and afterwards only with `audit.arguments`.",
       ),
     shortened: z.boolean().optional(),
+    risks: z
+      .array(RiskSchema)
+      .optional()
+      .describe("The parts of `arguments` to look at before answering; absent for calls that no longer wait."),
+    group: z
+      .string()
+      .optional()
+      .describe("The same for waiting calls of one caller that are alike in everything: one answer fits them all."),
+    changed: z.boolean().optional().describe("The definition is not the one that was approved."),
+    definition: DefinitionChangeSchema.optional().describe("What changed in the definition. Only in `getApproval`."),
     rule: RuleSchema,
     rules: z.array(RuleSchema),
     reason: z.string(),
@@ -130,11 +157,30 @@ export const AuditEntrySchema = z
     decision: z.string().optional(),
     outcome: z.string().optional(),
     durationMs: z.number().optional(),
+    arguments: z.string().optional().describe("JSON, masked, at most 4 KiB; only where they were recorded."),
     resultBytes: z.number().optional(),
+    result: z.string().optional().describe("JSON of the result or the error, likewise, at most 16 KiB."),
     event: z.string().optional(),
   })
   .describe("One record of the audit log.")
   .meta({ id: "AuditRecord" });
+
+export const RecordingSchema = z
+  .object({
+    arguments: z.boolean().describe("The config's `audit.arguments`: those of all calls are recorded."),
+    results: z.boolean().describe("The same of `audit.results`."),
+    recordings: z
+      .array(
+        z.object({
+          server: z.string().nullable().describe("Null for all servers."),
+          since: z.string(),
+          until: z.string(),
+          by: z.string().nullable().describe("The user who switched it on, if known."),
+        }),
+      )
+      .describe("What is recorded for a time, arguments and results."),
+  })
+  .meta({ id: "Recording" });
 
 export const AuditVerdictSchema = z
   .object({
@@ -145,22 +191,18 @@ export const AuditVerdictSchema = z
   })
   .meta({ id: "AuditVerdict" });
 
-const Point = z.object({
-  at: z.string().describe("Beginning of the minute."),
-  calls: z.int(),
-  failed: z.int(),
-  p50: z.number().nullable().describe("Milliseconds."),
-  p95: z.number().nullable(),
-});
-
-const Incident = z.object({
-  at: z.string(),
-  callId: z.string(),
-  name: z.string(),
-  server: z.string().nullable(),
-  outcome: z.string(),
-  findings: z.array(z.string()),
-});
+export const PassageSchema = z
+  .object({
+    code: z.string(),
+    severity: z.string(),
+    place: z.string(),
+    score: z.number().describe("Of 10."),
+    rules: z.array(z.string()),
+    before: z.string(),
+    text: z.string().describe("Hidden characters are written as `\\u{…}`."),
+    after: z.string(),
+  })
+  .meta({ id: "Passage" });
 
 export const OverviewSchema = z
   .object({
@@ -168,9 +210,7 @@ export const OverviewSchema = z
     node: z
       .string()
       .optional()
-      .describe(
-        "In a cluster: the node that answered. Sessions, minutes, denials, findings and warnings are those of this node.",
-      ),
+      .describe("In a cluster: the node that answered. Sessions, findings and warnings are those of this node."),
     startedAt: z.string(),
     store: z.enum(["sqlite", "postgres", "none"]),
     servers: z.record(z.string(), z.int()).describe("How many are in each state."),
@@ -178,9 +218,18 @@ export const OverviewSchema = z
     skills: z.int(),
     sessions: z.int(),
     pendingApprovals: z.int(),
-    minutes: z.array(Point).describe("The last 30 minutes, the newest last."),
-    denials: z.array(Incident).describe("The last calls that were denied or blocked, the newest first."),
-    findings: z.array(Incident).describe("The last calls whose results have guard findings, the newest first."),
+    findings: z
+      .array(
+        z.object({
+          server: z.string(),
+          kind: z.string().describe("`tool`, `prompt`, `resource`, `template` or `instructions`."),
+          name: z.string().describe("Public name."),
+          code: z.string(),
+          severity: z.string(),
+          text: z.string().describe("Where it is, and the words."),
+        }),
+      )
+      .describe("What the scan of definitions finds in what servers list now."),
     warnings: z.array(z.object({ server: z.string().optional(), message: z.string() })),
   })
   .meta({ id: "Overview" });
@@ -189,5 +238,6 @@ export type SessionInfo = z.output<typeof SessionInfoSchema>;
 export type SessionDetail = z.output<typeof SessionDetailSchema>;
 export type Approval = z.output<typeof ApprovalSchema>;
 export type AuditEntry = z.output<typeof AuditEntrySchema>;
+export type RecordingState = z.output<typeof RecordingSchema>;
 export type AuditVerdict = z.output<typeof AuditVerdictSchema>;
 export type Overview = z.output<typeof OverviewSchema>;

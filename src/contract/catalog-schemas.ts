@@ -1,5 +1,6 @@
 /** Tools, resources, prompts and pins as the HTTP contract shows them. */
 import { z } from "zod";
+import { RulePlaceSchema } from "./change-schemas.ts";
 
 const Definition = z.record(z.string(), z.unknown());
 
@@ -20,6 +21,14 @@ export const ToolInfoSchema = z
     fingerprint: z.string(),
     pin: z.enum(PIN_STATES),
     quarantined: z.string().optional().describe("Why it is not offered."),
+    access: z
+      .object({
+        verdict: z.enum(["allow", "ask", "deny"]),
+        conditional: z.boolean().describe("Whether the arguments or circumstances of a call decide as well."),
+        rule: RulePlaceSchema.nullable().describe("Null if no rule is about it."),
+      })
+      .optional()
+      .describe("With `access`: what the rules decide, and which of them."),
     original: z
       .object({
         name: z.string().describe("The public name that it has without overrides."),
@@ -117,6 +126,27 @@ export const PinSchema = z
   })
   .meta({ id: "Pin" });
 
+const TextParts = z
+  .array(z.object({ text: z.string(), changed: z.boolean() }))
+  .nullable()
+  .describe("The text in its order; null if there is none on this side.");
+
+export const DefinitionChangeSchema = z
+  .object({
+    state: z.enum(["changed", "new"]).describe("`new`: it came after the server was pinned."),
+    pinnedAt: z.string().nullable(),
+    changes: z.array(
+      z.object({
+        place: z.string().describe('Such as `description` or `parameter "path"`.'),
+        before: TextParts,
+        after: TextParts,
+      }),
+    ),
+    more: z.int().describe("Changes that are left out."),
+  })
+  .meta({ id: "DefinitionChange" });
+
+export type DefinitionChange = z.output<typeof DefinitionChangeSchema>;
 export type ToolInfo = z.output<typeof ToolInfoSchema>;
 export type ResourceInfo = z.output<typeof ResourceInfoSchema>;
 export type PromptInfo = z.output<typeof PromptInfoSchema>;

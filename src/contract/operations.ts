@@ -12,6 +12,8 @@ import {
   ApprovalSchema,
   AuditEntrySchema,
   AuditVerdictSchema,
+  PassageSchema,
+  RecordingSchema,
   OverviewSchema,
   SessionDetailSchema,
   SessionInfoSchema,
@@ -29,6 +31,7 @@ import {
   ResultSchema,
   ToolInfoSchema,
 } from "./catalog-schemas.ts";
+import { ConfigChangeSchema, PlannedChangeSchema, RoleInfoSchema, TokenInfoSchema } from "./change-schemas.ts";
 import {
   SERVER_STATES,
   ServerConfigSchema,
@@ -38,8 +41,22 @@ import {
   ServerLoginSchema,
   TestedServerSchema,
 } from "./server-schemas.ts";
+import {
+  LOG_LEVELS,
+  ServerLogSchema,
+  ServerProcessSchema,
+  StatsInput,
+  StatsSchema,
+  TokenCostsSchema,
+} from "./stats-schemas.ts";
 import { QUESTION_ACTIONS, QuestionSchema } from "./question-schemas.ts";
-import { ClientSnippetSchema, ConfigViewSchema, ExplanationSchema, MeSchema } from "./settings-schemas.ts";
+import {
+  ChangedClientSchema,
+  ClientSnippetSchema,
+  ConfigViewSchema,
+  ExplanationSchema,
+  MeSchema,
+} from "./settings-schemas.ts";
 import {
   SkillDetailSchema,
   SkillImportReportSchema,
@@ -94,6 +111,18 @@ export const OPERATIONS = {
     input: z.strictObject({}),
     output: OverviewSchema,
   }),
+  getStats: operation({
+    scope: "admin",
+    summary: "Calls, errors and latency over time, from the audit log.",
+    input: StatsInput,
+    output: StatsSchema,
+  }),
+  getTokenCosts: operation({
+    scope: "admin",
+    summary: "What the definitions of tools cost a model, estimated.",
+    input: z.strictObject({}),
+    output: TokenCostsSchema,
+  }),
 
   listServers: operation({
     scope: "read",
@@ -112,6 +141,29 @@ export const OPERATIONS = {
     summary: "One server, with its entry, its last output and its history.",
     input: z.strictObject({ serverId: Id }),
     output: z.object({ server: ServerDetailSchema }),
+  }),
+  getServerProcess: operation({
+    scope: "admin",
+    summary: "Memory, CPU and restarts of a server's program.",
+    input: z.strictObject({ serverId: Id }),
+    output: ServerProcessSchema,
+  }),
+  getServerLog: operation({
+    scope: "admin",
+    summary: "The last lines that a server's program wrote, and its log messages.",
+    input: z.strictObject({
+      serverId: Id,
+      after: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .optional()
+        .describe("Only lines after this one: `last` of the answer before."),
+      level: z.enum(LOG_LEVELS).optional(),
+      q: Query.describe("Part of the text."),
+      limit: z.coerce.number().int().min(1).max(1000).default(1000).describe("The last lines."),
+    }),
+    output: ServerLogSchema,
   }),
   addServer: operation({
     scope: "admin",
@@ -147,7 +199,12 @@ export const OPERATIONS = {
   disconnectServer: operation({
     scope: "admin",
     summary: "Disconnects a server; does nothing if it is not connected.",
-    input: z.strictObject({ serverId: Id }),
+    input: z.strictObject({
+      serverId: Id,
+      ifIdle: Flag.default(false).describe(
+        "Refuse with `conflict` while calls of it are in progress; `details.calls` says how many.",
+      ),
+    }),
     output: z.object({ server: ServerInfoSchema }),
   }),
   listLogins: operation({
@@ -205,6 +262,10 @@ export const OPERATIONS = {
       q: Query.describe("Words; the best matches first."),
       pin: z.enum(["same", "changed", "new"]).optional().describe("How it compares with its pin."),
       fields: z.enum(["all", "summary"]).default("all").describe("`summary` leaves the schemas out."),
+      access: Flag.default(false).describe(
+        "With what the rules decide about each as `access`, and with those that they deny. Needs `admin`.",
+      ),
+      role: z.string().optional().describe("With `access`: as sessions of this role see them."),
       ...InSession,
     }),
     output: z.object({ tools: z.array(ToolInfoSchema), total: z.int(), nextCursor: NextCursor }),
@@ -552,11 +613,45 @@ export const OPERATIONS = {
     input: z.strictObject({}),
     output: ConfigViewSchema,
   }),
+  changeConfig: operation({
+    scope: "admin",
+    summary: "Shows what changes of rules, roles, servers and tokens would do, as a diff, or writes them.",
+    input: z.strictObject({
+      changes: z.array(ConfigChangeSchema).min(1).max(1000),
+      save: z.boolean().default(false).describe("Writes them and applies the new config. Needs `etag`."),
+      etag: z.string().optional().describe("That of the diff that was looked at; refused if the file differs by now."),
+    }),
+    output: PlannedChangeSchema,
+  }),
+  listRoles: operation({
+    scope: "admin",
+    summary: "Roles and their settings.",
+    input: z.strictObject({}),
+    output: z.object({ roles: z.array(RoleInfoSchema) }),
+  }),
+  listTokens: operation({
+    scope: "admin",
+    summary: "Tokens of `http.auth` with their last use, never their text.",
+    input: z.strictObject({}),
+    output: z.object({ tokens: z.array(TokenInfoSchema) }),
+  }),
   clientSnippets: operation({
     scope: "read",
     summary: "How to connect agent clients to this hub.",
     input: z.strictObject({}),
     output: z.object({ clients: z.array(ClientSnippetSchema) }),
+  }),
+  connectClient: operation({
+    scope: "admin",
+    summary: "Writes this hub into the config of an agent client on its machine. Needs the user who runs the hub.",
+    input: z.strictObject({ clientId: Id.describe("As `clientSnippets` names it.") }),
+    output: ChangedClientSchema,
+  }),
+  disconnectClient: operation({
+    scope: "admin",
+    summary: "Removes it from there again. Needs the user who runs the hub.",
+    input: z.strictObject({ clientId: Id }),
+    output: ChangedClientSchema,
   }),
   listAudit: operation({
     scope: "admin",
@@ -578,6 +673,28 @@ export const OPERATIONS = {
       order: z.enum(["newest", "oldest"]).default("newest"),
     }),
     output: z.object({ entries: z.array(AuditEntrySchema), nextCursor: NextCursor }),
+  }),
+  getRecording: operation({
+    scope: "admin",
+    summary: "Whether arguments and results of calls are recorded in the audit log.",
+    input: z.strictObject({}),
+    output: RecordingSchema,
+  }),
+  setRecording: operation({
+    scope: "admin",
+    summary: "Records arguments and results of calls, masked, for a time. It ends by itself, and with the process.",
+    input: z.strictObject({
+      server: Id.optional().describe("The id of a server, or `local` for in-process tools; all calls if absent."),
+      minutes: z.int().min(0).max(1440).describe("From now on; 0 ends it."),
+    }),
+    output: RecordingSchema,
+  }),
+  listPassages: operation({
+    scope: "admin",
+    summary:
+      "The texts that the guard's findings in a call are about. They are in no log, and kept in memory for the last 200 such calls of this process.",
+    input: z.strictObject({ callId: Id }),
+    output: z.object({ passages: z.array(PassageSchema) }),
   }),
   verifyAudit: operation({
     scope: "admin",

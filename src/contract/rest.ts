@@ -26,15 +26,19 @@ export interface RestRoute {
 export const REST_ROUTES = [
   { operation: "me", method: "GET", path: "/me" },
   { operation: "overview", method: "GET", path: "/overview" },
+  { operation: "getStats", method: "GET", path: "/stats", from: "query" },
+  { operation: "getTokenCosts", method: "GET", path: "/tokens" },
   { operation: "listServers", method: "GET", path: "/mcp/servers", from: "query" },
   { operation: "addServer", method: "POST", path: "/mcp/servers", from: "entry", status: 201 },
   { operation: "parseServers", method: "POST", path: "/mcp/servers/parse", from: "body" },
   { operation: "testServer", method: "POST", path: "/mcp/servers/test", from: "entry" },
   { operation: "getServer", method: "GET", path: "/mcp/servers/{serverId}" },
+  { operation: "getServerProcess", method: "GET", path: "/mcp/servers/{serverId}/process" },
+  { operation: "getServerLog", method: "GET", path: "/mcp/servers/{serverId}/log", from: "query" },
   { operation: "updateServer", method: "PATCH", path: "/mcp/servers/{serverId}", from: "updates" },
   { operation: "removeServer", method: "DELETE", path: "/mcp/servers/{serverId}" },
   { operation: "connectServer", method: "POST", path: "/mcp/servers/{serverId}/connect" },
-  { operation: "disconnectServer", method: "POST", path: "/mcp/servers/{serverId}/disconnect" },
+  { operation: "disconnectServer", method: "POST", path: "/mcp/servers/{serverId}/disconnect", from: "body" },
   { operation: "listLogins", method: "GET", path: "/mcp/logins" },
   { operation: "finishLogin", method: "POST", path: "/mcp/logins/finish", from: "body" },
   { operation: "beginLogin", method: "POST", path: "/mcp/logins/{serverId}" },
@@ -73,16 +77,28 @@ export const REST_ROUTES = [
   { operation: "explainPolicy", method: "GET", path: "/policy/explain", from: "query" },
   { operation: "explainCall", method: "POST", path: "/policy/explain", from: "body" },
   { operation: "getConfig", method: "GET", path: "/config" },
+  { operation: "changeConfig", method: "POST", path: "/config", from: "body" },
+  { operation: "listRoles", method: "GET", path: "/roles" },
+  { operation: "listTokens", method: "GET", path: "/tokens" },
   { operation: "clientSnippets", method: "GET", path: "/clients" },
+  { operation: "connectClient", method: "POST", path: "/clients/{clientId}/connect" },
+  { operation: "disconnectClient", method: "POST", path: "/clients/{clientId}/disconnect" },
   { operation: "listAudit", method: "GET", path: "/audit", from: "query" },
+  { operation: "getRecording", method: "GET", path: "/audit/recording" },
+  { operation: "setRecording", method: "POST", path: "/audit/recording", from: "body" },
+  { operation: "listPassages", method: "GET", path: "/audit/{callId}/passages" },
   { operation: "verifyAudit", method: "GET", path: "/audit/verify" },
 ] as const satisfies readonly RestRoute[];
+
+/** The page that asks whether to use a link of a notice. What it is about is after the `#`. */
+export const ANSWER_PAGE_PATH = "/answer";
 
 /** Addresses of the page's views. The hub answers each with the same document; what is below them as well. */
 export const PAGE_PATHS = [
   "/",
   "/servers",
   "/tools",
+  "/traffic",
   "/resources",
   "/prompts",
   "/logins",
@@ -92,4 +108,6 @@ export const PAGE_PATHS = [
   "/sessions",
   "/audit",
   "/settings",
+  "/help",
+  ANSWER_PAGE_PATH,
 ] as const;

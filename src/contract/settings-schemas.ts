@@ -58,10 +58,23 @@ export const ClientSnippetSchema = z
     file: z.string().nullable().describe("The file that it goes into, on the hub's machine."),
     snippet: z.string(),
     command: z.string().describe("The command that does the same."),
+    installed: z.boolean().describe("Whether it is on the hub's machine; false for callers elsewhere."),
+    connected: z.boolean().describe("Whether its own config has Toolcrib; false for callers elsewhere."),
   })
   .meta({ id: "ClientSnippet" });
+
+export const ChangedClientSchema = z
+  .object({
+    id: z.string(),
+    title: z.string(),
+    file: z.string().describe("The config file of the client."),
+    changed: z.boolean().describe("False if it was so already."),
+    next: z.string().describe("The step that applies it, such as a restart of the client."),
+  })
+  .meta({ id: "ChangedClient" });
 
 export type ConfigView = z.output<typeof ConfigViewSchema>;
 export type Explanation = z.output<typeof ExplanationSchema>;
 export type Me = z.output<typeof MeSchema>;
+export type ChangedClient = z.output<typeof ChangedClientSchema>;
 export type ClientSnippet = z.output<typeof ClientSnippetSchema>;

@@ -142,6 +142,7 @@ export const COMMANDS = {
   "sessions.close": { operation: "closeSession" },
   "taint.list": { operation: "listTaint" },
   "taint.clear": { operation: "clearTaint" },
+  "guard.passages": { operation: "listPassages" },
 } as const satisfies Readonly<Record<string, SocketCommand>>;
 
 const CallStarted = z.object({
@@ -151,6 +152,7 @@ const CallStarted = z.object({
   door: z.string(),
   role: z.string().nullable(),
   user: z.string().nullable(),
+  client: z.string().optional().describe("Name of the program that called, in its own words."),
   kind: z.string(),
   name: z.string(),
   serverId: z.string().nullable(),
@@ -270,6 +272,11 @@ export const EVENTS = {
       findings: z.array(z.string()),
     }),
   ),
+  "recording.changed": event(
+    "admin",
+    "Recording of arguments and results was switched on or off, or has ended.",
+    z.object({}),
+  ),
   "guard.suspicious": event(
     "admin",
     "The result of a call has suspicious content, or forged boundary markers that were replaced.",
@@ -280,6 +287,8 @@ export const EVENTS = {
       serverId: z.string(),
       mcpName: z.string(),
       kinds: z.array(z.string()),
+      places: z.array(z.string()).describe("Where the server put the texts: `result`, `error`, `progress` …"),
+      score: z.number().describe("The highest, of 10; 0 without findings."),
       forgedMarkers: z.int(),
       blocked: z.boolean(),
     }),

@@ -8,6 +8,8 @@ import { normalise } from "./normalise.ts";
 const OTHER = 0;
 const SPACE = 1;
 const FIRST_FREE = 2;
+/** Its class is the first free one. */
+const BACKSLASH = "\\";
 /** Not steps: a unit that is passed over, and one that was not met yet. */
 const SKIP = 0xfffe;
 const UNKNOWN = 0xffff;
@@ -38,6 +40,7 @@ const PIECE = 16_384;
 const MAX_KEPT = 3_000_000;
 const units = new Uint16Array(PIECE);
 const unitBytes = Buffer.from(units.buffer);
+const asciiBytes = new Uint8Array(units.buffer);
 
 /** True to stop: the rest of the text is of no interest. */
 export type VisitWord = (concept: number, start: number, end: number) => boolean;
@@ -116,16 +119,24 @@ class Automaton {
   readonly #needs: Uint8Array;
   /** Where the first state leads by each class. */
   readonly #first: Uint32Array;
+  /** The classes of the letters of `\n`, `\r` and `\t`. */
+  get #escapes(): number[] {
+    return ["n", "r", "t"].flatMap((letter) => this.#classOf.get(letter) ?? []);
+  }
   /**
    * Where a state leads by each class. In the table states have numbers of their own, those in which a word ends last, so that one
    * comparison tells; two bytes are enough for all of them.
    */
   readonly #table: Uint16Array | undefined;
   #firstEnd = 0;
+  /** By ASCII character: its class, and whether the rest of a word that begins none of ours goes on with it. */
+  #ascii: Uint8Array | undefined;
+  #inWord: Uint8Array | undefined;
   #states = new Uint16Array(0);
 
   constructor(words: readonly Word[]) {
     let most = 1;
+    this.#classOf.set(BACKSLASH, FIRST_FREE);
     for (const { text } of words) {
       most += text.length;
       for (const unit of text)
@@ -136,6 +147,7 @@ class Automaton {
     const child = new Uint32Array(most);
     const sibling = new Uint32Array(most);
     const steps = new Uint16Array(most);
+    const parents = new Uint32Array(most);
     const first = new Uint16Array(most);
     this.#nextWord = new Uint16Array(words.length + 1);
     this.#concept = new Uint16Array(words.length + 1);
@@ -155,6 +167,7 @@ class Automaton {
           to = count;
           count += 1;
           steps[to] = step;
+          parents[to] = state;
           sibling[to] = child[state] ?? 0;
           child[state] = to;
           edges.set(state, step, to);
@@ -190,8 +203,8 @@ class Automaton {
     this.#edges = edges;
     const tree: Tree = { child, sibling };
     const order = this.#connect(tree);
-    if (this.#width > MAX_TABLE_WIDTH || count > 0xffff) return;
-    this.#table = this.#tableOf(order, tree);
+    if (this.#width > MAX_TABLE_WIDTH || count + 2 > 0xffff) return;
+    this.#table = this.#tableOf(order, tree, parents);
     this.#edges = undefined;
   }
 
@@ -230,34 +243,66 @@ class Automaton {
     return this.#word[state] !== 0 || this.#shorter[state] !== 0;
   }
 
-  #tableOf(order: Uint32Array, { child, sibling }: Tree): Uint16Array {
+  /**
+   * All words of the table begin where no letter is before them. So a state goes on with those of its suffixes alone that begin
+   * there, and the rest of a word that begins none of ours is passed over in one state.
+   */
+  #tableOf(order: Uint32Array, { child, sibling }: Tree, parents: Uint32Array): Uint16Array {
     const width = this.#width;
+    const isLetterStep = new Uint8Array(width);
+    for (const [unit, step] of this.#classOf) isLetterStep[step] = WORD_UNIT.test(unit) ? 1 : 0;
     const plain = order.filter((state) => !this.#endsWord(state));
-    this.#firstEnd = plain.length;
-    this.#states = Uint16Array.from([...plain, ...order.filter((state) => this.#endsWord(state))]);
+    const ends = order.filter((state) => this.#endsWord(state));
+    const [inWord, escaped] = [plain.length, plain.length + 1];
+    this.#firstEnd = plain.length + 2;
+    this.#states = Uint16Array.from([...plain, 0, 0, ...ends]);
     const numbers = new Uint16Array(order.length);
-    for (const [number, state] of this.#states.entries()) numbers[state] = number;
-    const table = new Uint16Array(order.length * width);
+    for (const [at, state] of plain.entries()) numbers[state] = at;
+    for (const [at, state] of ends.entries()) numbers[state] = this.#firstEnd + at;
+    const table = new Uint16Array((order.length + 2) * width);
+    const depths = new Uint16Array(order.length);
+    for (let step = 0; step < width; step += 1) {
+      const to = this.#first[step] ?? 0;
+      const isLetterOf = isLetterStep[step] === 1;
+      table[step] = to === 0 ? (isLetterOf ? inWord : 0) : (numbers[to] ?? 0);
+      table[inWord * width + step] = isLetterOf ? inWord : (table[step] ?? 0);
+      // The `n` of `\n` in the source of a JSON text is not a letter of the word behind it.
+      table[escaped * width + step] = this.#escapes.includes(step) ? 0 : (table[step] ?? 0);
+    }
+    for (const row of [0, inWord, escaped]) table[row * width + FIRST_FREE] = escaped;
     for (const state of order) {
+      if (state === 0) continue;
+      const depth = (depths[state] = (depths[parents[state] ?? 0] ?? 0) + 1);
       const row = (numbers[state] ?? 0) * width;
-      const back = (numbers[this.#suffix[state] ?? 0] ?? 0) * width;
-      if (state !== 0) table.copyWithin(row, back, back + width);
+      let back = this.#suffix[state] ?? 0;
+      while (back !== 0 && !this.#beginsWord(state, depth - (depths[back] ?? 0), parents, isLetterStep))
+        back = this.#suffix[back] ?? 0;
+      const from = back !== 0 ? (numbers[back] ?? 0) : isLetterStep[this.#step[state] ?? 0] === 1 ? inWord : 0;
+      table.copyWithin(row, from * width, (from + 1) * width);
       for (let to = child[state] ?? 0; to !== 0; to = sibling[to] ?? 0)
         table[row + (this.#step[to] ?? 0)] = numbers[to] ?? 0;
+      if (this.#step[state] === SPACE) table[row + SPACE] = numbers[state] ?? 0;
     }
-    for (let state = 1; state < order.length; state += 1)
-      if (this.#step[state] === SPACE) table[(numbers[state] ?? 0) * width + SPACE] = numbers[state] ?? 0;
     return table;
   }
 
-  scan(text: string, visit: VisitWord): void {
+  /** Whether the suffix of a state from this step on begins where no letter is before it, or with no letter. */
+  #beginsWord(state: number, from: number, parents: Uint32Array, isLetterStep: Uint8Array): boolean {
+    let depth = 0;
+    for (let at = state; at !== 0; at = parents[at] ?? 0) depth += 1;
+    let at = state;
+    for (; depth > from + 1; depth -= 1) at = parents[at] ?? 0;
+    return isLetterStep[this.#step[at] ?? 0] === 0 || isLetterStep[this.#step[parents[at] ?? 0] ?? 0] === 0;
+  }
+
+  scan(text: string, visit: VisitWord, begin = 0, stop = text.length): void {
     const table = this.#table;
     const classes = this.#classes;
     const width = this.#width;
     const firstEnd = this.#firstEnd;
     let state = 0;
-    for (let from = 0; from < text.length; from += PIECE) {
-      const count = unitBytes.write(text.slice(from, from + PIECE), "utf16le") >>> 1;
+    for (let from = begin; from < stop; from += PIECE) {
+      const count = unitBytes.write(text.slice(from, Math.min(stop, from + PIECE)), "utf16le") >>> 1;
       for (let at = 0; at < count; at += 1) {
         const unit = units[at] ?? 0;
         let step = classes[unit] ?? 0;
@@ -272,6 +317,29 @@ class Automaton {
         }
         state = table[state * width + step] ?? 0;
         if (state >= firstEnd && this.#report(text, this.#states[state] ?? 0, from + at + 1, visit)) return;
+      }
+    }
+  }
+
+  /** The same for a text of ASCII characters, none of which is skipped. */
+  scanAscii(text: string, visit: VisitWord): void {
+    const table = this.#table;
+    if (table === undefined) return this.scan(text, visit);
+    const classes = (this.#ascii ??= Uint8Array.from({ length: 128 }, (_, unit) => this.#learn(unit)));
+    const width = this.#width;
+    const firstEnd = this.#firstEnd;
+    const inWord = firstEnd - 2;
+    const goesOn = (this.#inWord ??= Uint8Array.from(classes, (step) =>
+      table[inWord * width + step] === inWord ? 1 : 0,
+    ));
+    const bytes: Uint8Array = asciiBytes;
+    for (let from = 0, state = 0; from < text.length; from += PIECE) {
+      const count = unitBytes.write(text.slice(from, from + PIECE), "latin1");
+      for (let at = 0; at < count; at += 1) {
+        state = table[state * width + (classes[bytes[at] ?? 0] ?? 0)] ?? 0;
+        if (state < inWord) continue;
+        if (state === inWord) while (at + 1 < count && goesOn[bytes[at + 1] ?? 0] === 1) at += 1;
+        else if (state >= firstEnd && this.#report(text, this.#states[state] ?? 0, from + at + 1, visit)) return;
       }
     }
   }
@@ -332,6 +400,32 @@ function isEscape(text: string, at: number): boolean {
   return text[at - 1] === "\\" && /[nrt]/.test(text[at] ?? "");
 }
 
+/** Every word that is not made of Latin letters has one of these. */
+const OTHER_SCRIPT = /[\u0370-\u1fff\u2e80-\ud7ff\uf900-\ufdff\ufe70-\ufefc\uff66-\uffdc]/;
+/** More units than a word can have before and behind such a letter, with what is skipped in it. */
+const WORD_REACH = 100;
+
+function isOtherScript(unit: number): boolean {
+  if (unit < 0x370) return false;
+  if (unit < 0xd800) return unit < 0x2000 || unit >= 0x2e80;
+  return (unit >= 0xf900 && unit < 0xfe00) || (unit >= 0xfe70 && unit <= 0xfefc) || (unit >= 0xff66 && unit <= 0xffdc);
+}
+
+/** The parts of a text around letters of other scripts. */
+function* otherParts(text: string, first: number): Generator<readonly [begin: number, stop: number]> {
+  let begin = Math.max(0, first - WORD_REACH);
+  let last = first;
+  for (let at = first + 1; at < text.length; at += 1) {
+    if (!isOtherScript(text.charCodeAt(at))) continue;
+    if (at - last > 2 * WORD_REACH) {
+      yield [begin, last + WORD_REACH];
+      begin = at - WORD_REACH;
+    }
+    last = at;
+  }
+  yield [begin, Math.min(text.length, last + WORD_REACH)];
+}
+
 /** Words of Latin letters and all others: one table for both would be a hundred times as wide. */
 export class WordTable {
   readonly #latin: Automaton;
@@ -346,7 +440,9 @@ export class WordTable {
     for (const [concept, alternatives] of words) {
       for (const alternative of alternatives.split("|")) {
         const text = foldWord(alternative);
-        (ASCII.test(text) ? latin : others).push({ text, concept });
+        const isLatin = ASCII.test(text);
+        if (!isLatin && !OTHER_SCRIPT.test(alternative)) throw new RangeError(`No script is known for ${alternative}.`);
+        (isLatin ? latin : others).push({ text, concept });
       }
     }
     this.#latin = new Automaton(latin);
@@ -355,10 +451,9 @@ export class WordTable {
 
   /** Words in the order of their ends. */
   find(text: string, isPlain: boolean, visit: VisitWord): void {
-    if (isPlain) {
-      this.#latin.scan(text, visit);
-      return;
-    }
+    if (isPlain) return this.#latin.scanAscii(text, visit);
+    const first = text.search(OTHER_SCRIPT);
+    if (first === -1) return this.#latin.scan(text, visit);
     const latin: number[] = [];
     this.#latin.scan(text, (...word) => latin.push(...word) > MAX_KEPT);
     let at = 0;
@@ -368,8 +463,13 @@ export class WordTable {
       return false;
     };
     let isStopped = false;
-    this.#othersTable().scan(text, (concept, start, end) => (isStopped = catchUp(end) || visit(concept, start, end)));
-    if (!isStopped) catchUp(Infinity);
+    const table = this.#othersTable();
+    const take: VisitWord = (concept, start, end) => (isStopped = catchUp(end) || visit(concept, start, end));
+    for (const [begin, stop] of otherParts(text, first)) {
+      table.scan(text, take, begin, stop);
+      if (isStopped) return;
+    }
+    catchUp(Infinity);
   }
 
   #othersTable(): Automaton {

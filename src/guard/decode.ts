@@ -11,6 +11,8 @@ interface Form {
   /** All characters that a match can have, and the fewest of them. */
   readonly characters: CharacterSet;
   readonly shortest: number;
+  /** Characters that are decoded together. */
+  readonly unit?: number;
   /** One of these stands in every match. */
   readonly signs?: readonly string[];
   /** Found in every match, and cheaper to look for. */
@@ -28,8 +30,8 @@ const BASE64_LINE = 20;
 const MAX_ENCODED_LENGTH = 256 * 1024;
 
 const FORMS: readonly Form[] = [
-  { characters: BASE64, shortest: BASE64_LINE, decode: fromBase64 },
-  { characters: characterSet("0-9A-Fa-f"), shortest: 32, decode: (found) => fromHex(found) },
+  { characters: BASE64, shortest: BASE64_LINE, unit: 4, decode: fromBase64 },
+  { characters: characterSet("0-9A-Fa-f"), shortest: 32, unit: 2, decode: (found) => fromHex(found) },
   {
     characters: characterSet("0-9A-Fa-f :,-"),
     shortest: 47,
@@ -97,7 +99,10 @@ export function* encodedParts(text: string): Generator<Encoded> {
       let { end } = run;
       if (pattern === undefined) {
         end = characters === BASE64 ? base64End(text, end) : end - ((end - start) % 2);
-        const part = decoded(text, form, start, end);
+        let part = decoded(text, form, start, end);
+        // A run that begins with the text may be the rest of one that was cut, wherever.
+        for (let skip = 1; skip < (start === 0 ? (form.unit ?? 1) : 1) && part === undefined; skip += 1)
+          part = decoded(text, form, start + skip, end);
         if (part !== undefined) yield part;
       } else {
         yield* partsOf(text, form, pattern, run);
@@ -230,6 +235,8 @@ const SPACED =
 const SPACED_SIGNS = characterSet(" .\\-_*|+");
 const LETTERS = characterSet("A-Za-z");
 const MAX_TURNED_LENGTH = 2_000;
+/** Of one slice: a longer text that is turned is found by its beginning. */
+const MAX_TURNED_TOTAL = 8_000;
 /** Run together, words have no boundaries: these are put apart again. */
 const JOINED =
   /ignore|disregard|forget|override|all|any|previous|prior|above|your|the|system|prompt|instructions?|rules|reveal|print|show|send|and|tell|user|do|not/gi;
@@ -245,8 +252,8 @@ export function* respelled(text: string, { rotated, backwards }: TurnedWords): G
   yield* turnedLines(text, rotated, rotate);
   yield* turnedLines(text, backwards, (line) => [...line].toReversed().join(""));
   let done = 0;
-  // A run has five signs: the first three of them or the places before them meet every sixth place.
-  for (let at = 0; at < text.length; at += 6) {
+  // A run has five signs: one of the first four or the place before it is at every eighth place.
+  for (let at = 0; at < text.length; at += 8) {
     const sign = isSpacing(text, at) ? at : isSpacing(text, at + 1) ? at + 1 : -1;
     if (sign === -1) continue;
     let start = sign - 1;
@@ -261,26 +268,22 @@ export function* respelled(text: string, { rotated, backwards }: TurnedWords): G
   }
 }
 
-/** The same sign at this place and at the next two of its kind, with single letters between. */
+/** The same sign at this place and at the next of its kind, with a single letter between. */
 function isSpacing(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
-  return (
-    isIn(SPACED_SIGNS, unit) &&
-    text.charCodeAt(at + 2) === unit &&
-    text.charCodeAt(at + 4) === unit &&
-    isIn(LETTERS, text.charCodeAt(at + 1)) &&
-    isIn(LETTERS, text.charCodeAt(at + 3))
-  );
+  return isIn(SPACED_SIGNS, unit) && text.charCodeAt(at + 2) === unit && isIn(LETTERS, text.charCodeAt(at + 1));
 }
 
 /** The lines that hold the places, up to a length around them. */
 function* turnedLines(text: string, places: readonly number[], turn: (line: string) => string): Generator<Encoded> {
   let end = 0;
+  let room = MAX_TURNED_TOTAL;
   for (const place of places) {
-    if (place < end) continue;
+    if (place < end || room <= 0) continue;
     const start = Math.max(end, place - MAX_TURNED_LENGTH, text.lastIndexOf("\n", place) + 1);
     const stop = text.indexOf("\n", place);
     end = Math.min(stop === -1 ? text.length : stop, place + MAX_TURNED_LENGTH);
+    room -= end - start;
     yield { start, end, text: turn(text.slice(start, end)) };
   }
 }

@@ -1,32 +1,39 @@
 /** Inspects a result on its way out: size, detectors, redaction, marks, wrapping. */
 import type { GuardRules } from "../model/config.ts";
 import { formatBytes } from "../model/content.ts";
-import { type Finding, isAtLeast } from "../model/finding.ts";
+import { type Finding, isAtLeast, type Place } from "../model/finding.ts";
 import type { Result } from "../model/protocol.ts";
 import { resultBytes } from "./result-size.ts";
 import { mapTexts, type ResultTexts, rewriteTexts, textsOf } from "./result-texts.ts";
-import type { Place, Sensitivity } from "./scan-text.ts";
-import { scanLargeTexts, scanTexts, type TextFindings } from "./scan-texts.ts";
+import type { Sensitivity } from "./scan-text.ts";
+import type { ScanContent, TextFindings } from "./scan-texts.ts";
 import { findingKinds, forgedMarkersIn, withUntrustedMark, wrapUntrusted } from "./wrap-untrusted.ts";
 
 /** The verdict of the guard on a result. */
-type Inspection =
-  | { readonly verdict: "pass"; readonly bytes: number; readonly findings: readonly Finding[] }
-  | {
-      readonly verdict: "changed";
-      readonly bytes: number;
-      readonly findings: readonly Finding[];
-      /** Spellings of the boundary's marker in it that were replaced. */
-      readonly forgedMarkers: number;
-      readonly result: Result;
-    }
-  | {
-      readonly verdict: "rejected";
-      readonly code: "too_large" | "blocked";
-      readonly message: string;
-      readonly hint: string;
-      readonly findings: readonly Finding[];
-    };
+type Inspection = Found &
+  (
+    | { readonly verdict: "pass"; readonly bytes: number; readonly findings: readonly Finding[] }
+    | {
+        readonly verdict: "changed";
+        readonly bytes: number;
+        readonly findings: readonly Finding[];
+        /** Spellings of the boundary's marker in it that were replaced. */
+        readonly forgedMarkers: number;
+        readonly result: Result;
+      }
+    | {
+        readonly verdict: "rejected";
+        readonly code: "too_large" | "blocked";
+        readonly message: string;
+        readonly hint: string;
+        readonly findings: readonly Finding[];
+      }
+  );
+
+/** All that was found, by text. */
+interface Found {
+  readonly found?: TextFindings;
+}
 
 interface InspectionOptions {
   /** Largest size of the result as JSON, in bytes. */
@@ -46,6 +53,7 @@ export interface UntrustedOrigin {
   readonly onSuspicious: GuardRules["onSuspicious"];
   readonly place: Place;
   readonly sensitivity: Sensitivity;
+  readonly scan: ScanContent;
 }
 
 /** Reported findings of one result, the worst first. */
@@ -63,19 +71,8 @@ export async function inspectResult(result: Result, options: InspectionOptions):
     if (untrusted === undefined) return { verdict: "pass", bytes, findings: [] };
     const texts = textsOf(result);
     const isRead = untrusted.onSuspicious !== "ignore" && texts.texts.size > 0;
-    const found = isRead ? await scanLargeTexts(texts.texts, untrusted) : NO_FINDINGS;
-    return applyGuardRules({ result, bytes, texts, found }, untrusted);
-  } catch (error) {
-    return inspectionFailed(error);
-  }
-}
-
-/** The same for a short result, such as an error. */
-export function inspectShortResult(result: Result, untrusted: UntrustedOrigin): Inspection {
-  try {
-    const texts = textsOf(result);
-    const found = untrusted.onSuspicious === "ignore" ? NO_FINDINGS : scanTexts(texts.texts, untrusted);
-    return applyGuardRules({ result, bytes: 0, texts, found }, untrusted);
+    const found = isRead ? await untrusted.scan(texts.texts, untrusted) : NO_FINDINGS;
+    return { ...applyGuardRules({ result, bytes, texts, found }, untrusted), found };
   } catch (error) {
     return inspectionFailed(error);
   }

@@ -75,7 +75,7 @@ export const RULES: readonly Rule[] = [
   { id: "persona-no-refusal", kind: "task_switch", weight: 5, pattern: "persona 240 & noRefusal" },
   { id: "model-unbound", kind: "task_switch", weight: 4.2, pattern: "aiName 120 & mode" },
   { id: "model-no-refusal", kind: "task_switch", weight: 4.2, pattern: "aiName 120 & noRefusal" },
-  { id: "persona-model", kind: "task_switch", weight: 3, pattern: "persona 80 & aiName", weak: true },
+  { id: "persona-model", kind: "task_switch", weight: 4.2, pattern: "persona 80 & aiName" },
   { id: "no-refusal", kind: LETTER, weight: 3, pattern: "noRefusal", weak: true },
   { id: "unbound-no-refusal", kind: "task_switch", weight: 4.5, pattern: "unbound 120 & noRefusal" },
   { id: "future", kind: LETTER, weight: 2.5, pattern: "future", weak: true },
@@ -99,11 +99,11 @@ export const RULES: readonly Rule[] = [
   { id: "prompt-reveal", kind: "prompt_theft", weight: 4.5, pattern: "yourPrompt 8 reveal" },
 
   { id: "prompt-reveal-after", kind: "prompt_theft", weight: 5, pattern: "prompt 10 revealAfter" },
-  { id: "secret-reveal-after", kind: "credential_request", weight: 3, pattern: "secret 24 revealAfter", weak: true },
+  { id: "secret-reveal-after", kind: "credential_request", weight: 4, pattern: "secret 24 revealAfter" },
 
   { id: "not-tell-user", kind: "concealment", weight: 5, pattern: "notTell 12 user" },
   { id: "user-not-tell", kind: "concealment", weight: 5, pattern: "user 8 notTell" },
-  { id: "secretly", kind: "concealment", weight: 3.8, pattern: "secretly" },
+  { id: "secretly", kind: "concealment", weight: 4.2, pattern: "secretly" },
   { id: "quiet-harm", kind: "concealment", weight: 4, pattern: "quiet 12 harm" },
   { id: "quiet-send", kind: "concealment", weight: 5, pattern: "quiet 12 send" },
 
@@ -161,6 +161,20 @@ export const RULES: readonly Rule[] = [
   { id: "notice-harm", kind: "authority_claim", weight: 4, pattern: "notice 40 harm" },
   { id: "reveal-your-secret", kind: "credential_request", weight: 4.2, pattern: "reveal 30 yourSecret", verb: true },
   { id: "note-for-agent", kind: LETTER, weight: 4, pattern: "noteFor 2 theAgent" },
+  { id: "reveal-above", kind: "prompt_theft", weight: 4.2, pattern: "reveal 14 aboveText", verb: true },
+  {
+    id: "reveal-above-exactly",
+    kind: "prompt_theft",
+    weight: 5,
+    pattern: "reveal 14 aboveText 30 exactly",
+    verb: true,
+  },
+  { id: "reveal-prompt-exactly", kind: "prompt_theft", weight: 5, pattern: "yourPrompt 24 exactly", weak: true },
+  { id: "output-granted", kind: LETTER, weight: 4.2, pattern: "output 16 granted", verb: true },
+  { id: "reveal-part", kind: "prompt_theft", weight: 4.5, pattern: "reveal 24 secretPart 16 theSecret", verb: true },
+  { id: "what-is-part", kind: "prompt_theft", weight: 4.5, pattern: "whatAre 24 secretPart 16 theSecret" },
+  { id: "unbound-model", kind: "task_switch", weight: 4.2, pattern: "unbound 120 & aiName" },
+  { id: "two-no-refusals", kind: "task_switch", weight: 4, pattern: "noRefusal 200 noRefusal", across: true },
   { id: "wallet", kind: "credential_request", weight: 4.5, pattern: "enter 12 walletSecret" },
 ];
 

@@ -3,7 +3,7 @@ import type { Finding, FindingCode, Severity } from "../model/finding.ts";
 import type { JsonObject } from "../model/json.ts";
 import { showHidden } from "../base/visible-text.ts";
 import { scanText, type Sensitivity } from "./scan-text.ts";
-import { scanTexts } from "./scan-texts.ts";
+import { type ScanContent, scanTexts, type TextFindings } from "./scan-texts.ts";
 
 /**
  * Names the rules that definitions are scanned by. In a build it is the name of the file that this is part of, which has a hash
@@ -33,8 +33,21 @@ const HARMLESS = /^[\w.$-]{0,20}$/;
  * also enum texts, defaults and examples, since all of them reach the model.
  */
 export function scanDefinition(definition: JsonObject, sensitivity?: Sensitivity): DefinitionFinding[] {
-  const { texts, isWhole } = textsOf(definition);
-  const found = scanTexts(new Set(texts.map(readAs)), { place: "definition", sensitivity });
+  const read = textsOf(definition);
+  return gradeDefinition(read, scanTexts(new Set(read.texts.map(readAs)), { place: "definition", sensitivity }));
+}
+
+/** The same with detectors, which take time. */
+export async function detectInDefinition(
+  scan: ScanContent,
+  definition: JsonObject,
+  sensitivity?: Sensitivity,
+): Promise<DefinitionFinding[]> {
+  const read = textsOf(definition);
+  return gradeDefinition(read, await scan(new Set(read.texts.map(readAs)), { place: "definition", sensitivity }));
+}
+
+function gradeDefinition({ texts, isWhole }: DefinitionTexts, found: TextFindings): DefinitionFinding[] {
   const findings: DefinitionFinding[] = [];
   for (const text of texts) {
     const raw = found.get(readAs(text)) ?? [];
@@ -60,6 +73,14 @@ const UNREADABLE: Finding = {
 /** Scans the `instructions` of a server. */
 export function scanInstructions(text: string, sensitivity?: Sensitivity): Finding[] {
   return gradeText(scanText(text, { place: "instructions", sensitivity }));
+}
+
+export async function detectInInstructions(
+  scan: ScanContent,
+  text: string,
+  sensitivity?: Sensitivity,
+): Promise<Finding[]> {
+  return gradeText((await scan([text], { place: "instructions", sensitivity })).get(text) ?? []);
 }
 
 /**
@@ -108,7 +129,12 @@ function readAs({ text, isName }: Text): string {
   return isName ? text.replaceAll(/[_.-]+/g, " ") : text;
 }
 
-function textsOf(definition: JsonObject): { texts: Text[]; isWhole: boolean } {
+interface DefinitionTexts {
+  readonly texts: readonly Text[];
+  readonly isWhole: boolean;
+}
+
+function textsOf(definition: JsonObject): DefinitionTexts {
   const texts: Text[] = [];
   let units = 0;
   // An explicit stack, since the server chooses the depth.

@@ -1,30 +1,13 @@
 /** Reads a text for attacks on the model that is going to read it: words by the table of rules, signs by their structure. */
 import { isOneEditAway } from "../base/near-matches.ts";
 import { excerptOf } from "../base/visible-text.ts";
-import { type Finding, type FindingCode, type Severity } from "../model/finding.ts";
+import type { Finding, FindingCode, Place, Severity } from "../model/finding.ts";
 import { WordTable } from "./automaton.ts";
 import { type Encoded, encodedParts, respelled, type TurnedWords } from "./decode.ts";
 import { composed, normalise, type NormalText } from "./normalise.ts";
 import { type Rule, RULES, TYPO_WORDS } from "./rules.ts";
 import { findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
 import { CONCEPTS } from "./words.ts";
-
-/** Where a server put the text. */
-export const PLACES = [
-  "definition",
-  "instructions",
-  "result",
-  "error",
-  "resource",
-  "prompt",
-  "skill",
-  "progress",
-  "log",
-  "elicitation",
-  "sampling",
-] as const;
-
-export type Place = (typeof PLACES)[number];
 
 export const SENSITIVITIES = ["low", "normal", "high"] as const;
 
@@ -63,24 +46,30 @@ const PASSAGE_LENGTH = 700;
 /** A text is read in slices. They overlap by as much as a passage is long. */
 const SLICE_LENGTH = 32 * 1024;
 const SLICE_OVERLAP = 1_024;
-/** Matches that are kept of a slice. No honest one has as many, and what is behind them is not read. */
-const MAX_MATCHES = 1_200;
+/** Matches that are kept of a slice. Honest ones have about 100 at most, and what is behind them is not read. */
+const MAX_MATCHES = 400;
 /** Of each rule, this many matches are kept within so many units. */
 const MAX_REPEATS = 2;
 const REPEAT_REACH = 64;
+/** From so many matches on a slice is like no honest one: of each rule, fewer are kept, and none is explained away. */
+const CROWDED = 200;
+const CROWDED_REACH = 1_024;
 /** Of a match that makes a comment an order. */
 const MIN_HIDDEN_WEIGHT = 2.2;
 const HIDDEN_RULE = "hidden-markup";
 const MIN_LECTURE_TOPICS = 5;
 /** So many weak rules of one kind are company enough. */
 const MIN_WEAK_RULES = 3;
-const COMPANY_SHARE = 0.5;
+const COMPANY_SHARE = 0.53;
 const REPEAT_SHARE = 0.25;
 /** Encodings are unpacked twice at most. */
 const MAX_DEPTH = 2;
 const PART_SEPARATOR = "\n\n";
 // oxlint-disable-next-line no-control-regex -- tab and newlines are the controls that need no closer look
 const NOT_PLAIN = /[^\t\n\r\u0020-\u007e]/;
+/** All but letters of the living scripts that are written as one unit, and the punctuation and symbols of documents. */
+const UNUSUAL =
+  /[^\t\n\r\u0020-\u007e\u00a0-\u00ac\u00ae-\u034e\u0350-\u10ff\u1200-\u180d\u1810-\u200a\u2010-\u2027\u2030-\u205f\u2070-\u2473\u2500-\u27bf\u2900-\u3163\u3165-\ud7ff\uf900-\ufaff\uff01-\uff9f]/;
 
 /**
  * The suspicious places of a text, in their order. Linear in the length of the text.
@@ -305,17 +294,21 @@ class Reading {
 
   matches(): Sign[] {
     const isPlain = !NOT_PLAIN.test(this.#text);
+    const isUnusual = !isPlain && UNUSUAL.test(this.#text);
     this.#findWords(this.#text, isPlain, undefined);
     // Letters of other alphabets that fold into several units, or into pairs of them.
-    if (!isPlain && /[\u001b\ud835\ufb00-\ufb06\u2474-\u24ff]|\ud83c[\udd30-\udd89]/.test(this.#text)) {
+    if (isUnusual && /[\u001b\ud835\ufb00-\ufb06\u2474-\u24ff]|\ud83c[\udd30-\udd89]/.test(this.#text)) {
       const normal = normalise(this.#text);
       this.#findWords(normal.text, false, normal);
     }
-    if (!isPlain && /[\u1100-\u11ff]/.test(this.#text)) {
+    if (isUnusual && /[\u1100-\u11ff]/.test(this.#text)) {
       const whole = composed(this.#text);
       this.#findWords(whole.text, false, whole);
     }
-    findSigns(this.#text, isPlain, (sign) => this.#add(sign));
+    findSigns(this.#text, isUnusual, (sign) => {
+      this.#add(sign);
+      return this.#fullAt < Infinity;
+    });
     this.#findHiddenOrders();
     // What cannot be read to its end is not considered clean.
     if (this.#fullAt < Infinity) {
@@ -341,10 +334,17 @@ class Reading {
       this.#add({ rule: HIDDEN_RULE, kind: "hidden_text", weight: 3.5, plain: true, weak: true, start, end });
   }
 
+  /** Whether a slice is crowded, and a match is one of many of its rule. */
+  #repeats({ from }: { readonly from: number }, start: number): boolean {
+    return this.#matches.length >= CROWDED && start - from < CROWDED_REACH;
+  }
+
   /** Of a rule that matches all the time a few matches are kept, and the last of them stands for the others. */
   #add(sign: Sign): Kept {
     const recent = this.#recent.get(sign.rule);
-    if (recent !== undefined && sign.start - recent.from < REPEAT_REACH) {
+    const isRepeat =
+      recent !== undefined && (sign.start - recent.from < REPEAT_REACH || this.#repeats(recent, sign.start));
+    if (recent !== undefined && isRepeat) {
       recent.count += 1;
       if (recent.count > MAX_REPEATS) {
         const { run } = recent.last;
@@ -356,8 +356,7 @@ class Reading {
     }
     const { start, end } = sign;
     const kept = { ...sign, run: { start, end } };
-    if (recent === undefined || start - recent.from >= REPEAT_REACH)
-      this.#recent.set(sign.rule, { from: start, count: 1, last: kept });
+    if (recent === undefined || !isRepeat) this.#recent.set(sign.rule, { from: start, count: 1, last: kept });
     else recent.last = kept;
     if (this.#matches.length < MAX_MATCHES) this.#matches.push(kept);
     else this.#fullAt = Math.min(this.#fullAt, Math.max(0, start - REPEAT_REACH));
@@ -434,6 +433,12 @@ class Reading {
   #match(rule: Rule | undefined, start: number, end: number): Kept | undefined {
     if (rule === undefined) return undefined;
     const { id, kind, verb, pattern, quoted } = rule;
+    const recent = this.#recent.get(id);
+    if (recent !== undefined && recent.count > MAX_REPEATS && this.#repeats(recent, start)) {
+      const { last } = recent;
+      last.run.end = Math.max(last.run.end, end);
+      return Object.assign(last, { weight: rule.weight, plain: true });
+    }
     if (quoted !== undefined && FIXED_TEXT.test(this.#text.slice(end, end + 24))) {
       return this.#add({ rule: id, kind, weight: quoted, start, end });
     }

@@ -10,6 +10,9 @@ import { type ScanOptions, scanSlices, scanText } from "./scan-text.ts";
 /** Findings by text; texts without findings are left out. */
 export type TextFindings = ReadonlyMap<string, readonly Finding[]>;
 
+/** Reads the texts of a place: by the built-in rules, and by the detectors of the config. */
+export type ScanContent = (texts: Iterable<string>, options: ScanOptions) => Promise<TextFindings>;
+
 /** Above this many units in all, a thread reads them. */
 const MAX_UNITS_HERE = 64 * 1024;
 

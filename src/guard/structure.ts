@@ -17,7 +17,8 @@ export interface Sign {
   readonly run?: Span;
 }
 
-export type Report = (sign: Sign) => void;
+/** True where there is no room for more: the rest of the text is of no interest. */
+export type Report = (sign: Sign) => boolean;
 
 export interface Span {
   readonly start: number;
@@ -25,8 +26,8 @@ export interface Span {
 }
 
 /** Everything that is found without knowing what the words mean. */
-export function findSigns(text: string, isPlain: boolean, report: Report): void {
-  if (!isPlain) {
+export function findSigns(text: string, isUnusual: boolean, report: Report): void {
+  if (isUnusual) {
     invisibleCharacters(text, report);
     tagCharacters(text, report);
     bidiText(text, report);
@@ -38,9 +39,9 @@ export function findSigns(text: string, isPlain: boolean, report: Report): void 
   toolCalls(text, report);
 }
 
-function each(pattern: RegExp, text: string, visit: (found: RegExpExecArray) => void): void {
+function each(pattern: RegExp, text: string, visit: (found: RegExpExecArray) => boolean | undefined): void {
   pattern.lastIndex = 0;
-  for (let found = pattern.exec(text); found !== null; found = pattern.exec(text)) visit(found);
+  for (let found = pattern.exec(text); found !== null && visit(found) !== true;) found = pattern.exec(text);
 }
 
 const spanOf = ({ index, 0: all }: RegExpExecArray): Span => ({ start: index, end: index + all.length });
@@ -53,18 +54,18 @@ const INVISIBLE =
 const INVISIBLE_RUN = new RegExp(`[${INVISIBLE}]{4,}`, "g");
 const SELECTOR_RUN = /(?:[\ufe00-\ufe0f]|\udb40[\udd00-\uddef]){3,}/g;
 /** Inside a word of Latin letters nothing invisible has a use, but for the soft hyphen and a break before a capital. */
-const INSIDE_WORD = /[A-Za-z][\u200b-\u200d\u2060-\u2064\u180e\ufeff]{1,3}(?=[a-z])/g;
+const INSIDE_WORD = /(?<=[A-Za-z])[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{1,3}(?=[a-z])/g;
+
+const ANY_INVISIBLE = new RegExp(`[${INVISIBLE}]`);
 
 function invisibleCharacters(text: string, report: Report): void {
   const kind = "hidden_text";
+  if (text.includes("\udb40") || /[\ufe00-\ufe0f]{3}/.test(text)) selectorRuns(text, report);
+  if (!ANY_INVISIBLE.test(text)) return;
   each(INVISIBLE_RUN, text, (found) => {
     const kinds = new Set(found[0]).size;
     const weight = found[0].length >= 8 && kinds >= 2 ? 8 : found[0].length >= 16 || kinds >= 2 ? 6 : 3;
-    report({ rule: "invisible-run", kind, weight, plain: true, ...spanOf(found) });
-  });
-  each(SELECTOR_RUN, text, (found) => {
-    const weight = [...found[0]].length >= 6 ? 8 : 5;
-    report({ rule: "selector-run", kind, weight, plain: true, ...spanOf(found) });
+    return report({ rule: "invisible-run", kind, weight, plain: true, ...spanOf(found) });
   });
   INSIDE_WORD.lastIndex = 0;
   const isRepeated = INSIDE_WORD.test(text) && INSIDE_WORD.test(text) && INSIDE_WORD.test(text);
@@ -72,6 +73,13 @@ function invisibleCharacters(text: string, report: Report): void {
   each(INSIDE_WORD, text, (found) =>
     report({ rule: "invisible-in-word", kind, weight, plain: true, ...spanOf(found) }),
   );
+}
+
+function selectorRuns(text: string, report: Report): void {
+  each(SELECTOR_RUN, text, (found) => {
+    const weight = [...found[0]].length >= 6 ? 8 : 5;
+    return report({ rule: "selector-run", kind: "hidden_text", weight, plain: true, ...spanOf(found) });
+  });
 }
 
 /** Tag characters spell ASCII that no font shows. A black flag before them makes them the flag of a region. */
@@ -83,10 +91,17 @@ function tagCharacters(text: string, report: Report): void {
   each(TAG_RUN, text, (found) => {
     const [, flag, tags = ""] = found;
     const count = tags.length / 2;
-    if (flag !== undefined && count <= MAX_FLAG_TAGS && tags.endsWith("\udb40\udc7f")) return;
+    if (flag !== undefined && count <= MAX_FLAG_TAGS && tags.endsWith("\udb40\udc7f")) return undefined;
     const start = found.index + (flag?.length ?? 0);
     const end = found.index + found[0].length;
-    report({ rule: "tag-characters", kind: "tag_characters", weight: count >= 3 ? 9 : 5.5, plain: true, start, end });
+    return report({
+      rule: "tag-characters",
+      kind: "tag_characters",
+      weight: count >= 3 ? 9 : 5.5,
+      plain: true,
+      start,
+      end,
+    });
   });
 }
 
@@ -101,9 +116,9 @@ function bidiText(text: string, report: Report): void {
   each(DIRECTED, text, (found) => {
     const [, control, inner = ""] = found;
     const letters = inner.match(/[A-Za-z]/g)?.length ?? 0;
-    if (letters < 3 || (control !== "\u202e" && RIGHT_TO_LEFT.test(inner))) return;
+    if (letters < 3 || (control !== "\u202e" && RIGHT_TO_LEFT.test(inner))) return undefined;
     const weight = control === "\u202e" ? 8 : control === "\u202d" || !isMixed ? 5.5 : 3;
-    report({ rule: "direction", kind: "bidi_text", weight, plain: true, ...spanOf(found) });
+    return report({ rule: "direction", kind: "bidi_text", weight, plain: true, ...spanOf(found) });
   });
 }
 
@@ -240,7 +255,7 @@ function chatTokens(text: string, report: Report): void {
     WEAK_TAG.lastIndex = at;
     const tag = WEAK_TAG.exec(text);
     if (tag === null) continue;
-    report({ rule: "role-tag", kind: "role_forging", weight: 4, weak: true, ...spanOf(tag) });
+    if (report({ rule: "role-tag", kind: "role_forging", weight: 4, weak: true, ...spanOf(tag) })) return;
   }
 }
 
@@ -353,7 +368,13 @@ function toolCalls(text: string, report: Report): void {
       // A document that is JSON may be about calls; between words a call wants to happen.
       const weight = (isDangerous ? 4 : 2) + (isDocument ? 0 : 1);
       const isWeak = isDocument || !isDangerous;
-      report({ rule: "tool-call-json", kind: "tool_call_forging", weight, ...(isWeak ? { weak: true } : {}), ...span });
+      return report({
+        rule: "tool-call-json",
+        kind: "tool_call_forging",
+        weight,
+        ...(isWeak ? { weak: true } : {}),
+        ...span,
+      });
     });
   }
   if (text.includes("nput:"))
@@ -367,6 +388,8 @@ function toolCalls(text: string, report: Report): void {
 /** Up to the two slashes: what kind of link it is. */
 const BEFORE_ADDRESS =
   /(!?\[[^\][\n]{0,200}\]\(\s{0,3}<?|<img\b[^<>]{0,300}?\bsrc\s{0,3}=\s{0,3}["']?|url\(\s{0,3}["']?|\n\s{0,3}\[[^\]\n]{1,60}\]:\s{0,3})?(?:https?:)?$/i;
+/** The sign that ends what can be before an address, seen cheaply. */
+const MAY_LEAD = /[(<"'=:]\s{0,3}$/;
 const PRIVATE =
   "secrets?|passwords?|passwd|credentials?|conversation|chat[_ -]?(?:history|log|context)|history|context|system[_ -]?prompt|prompt|cookies?|user[_ -]?(?:data|info|input|email|messages?|query|secrets?|prompt|details|content|password)|private\\w{0,12}|sensitive\\w{0,12}|memory|memories|file[_ -]?contents?|env(?:ironment)?(?:[_ -]?var(?:iable)?s?)?|credit[_ -]?card|ssn|last[_ -]?message|previous[_ -]?messages?|transcript|leak|exfil\\w{0,12}|stolen|inbox|emails|summary|query";
 /** A blank for the reader to fill in, named after something private. */
@@ -405,12 +428,14 @@ function addresses(text: string, report: Report): void {
     if (weight > 0 && isSuspect) weight += 2;
     else if (isSuspect) weight = 2;
     if (weight < 2) continue;
-    const before = BEFORE_ADDRESS.exec(text.slice(Math.max(0, at - 320), at))?.[1] ?? "";
+    const before = MAY_LEAD.test(text.slice(Math.max(0, at - 12), at).replace(/https?:$/i, ""))
+      ? (BEFORE_ADDRESS.exec(text.slice(Math.max(0, at - 320), at))?.[1] ?? "")
+      : "";
     const isImage = before !== "" && !before.startsWith("[");
     const start = at - before.length;
     const end = at + address.length;
     const kind = isImage ? "exfiltration_image" : "exfiltration_link";
-    report({
+    const isFull = report({
       rule: "address",
       kind,
       weight: isImage ? weight + 1.5 : weight,
@@ -418,6 +443,7 @@ function addresses(text: string, report: Report): void {
       start,
       end,
     });
+    if (isFull) return;
   }
 }
 

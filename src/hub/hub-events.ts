@@ -3,7 +3,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { CatalogChange } from "../catalog/snapshot.ts";
 import type { SkillImportReport } from "../contract/skill-schemas.ts";
 import type { AskOutcome, AskRequest } from "../model/decision.ts";
-import { type FindingCode, isAtLeast } from "../model/finding.ts";
+import { type FindingCode, isAtLeast, type Place } from "../model/finding.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { LogMessage } from "../model/protocol.ts";
 import type { ServerInfo, ServerState } from "../model/server-state.ts";
@@ -53,7 +53,12 @@ export interface HubEvents {
   /** The config was loaded again and is applied; `hub.config` is the new one. */
   reload: { readonly report: ReloadReport };
   /** Something odd that harmed nothing. */
-  warning: { readonly server?: string; readonly message: string };
+  warning: {
+    readonly server?: string;
+    readonly message: string;
+    /** It is about a suspicious definition. */
+    readonly isFinding?: boolean;
+  };
   /** The same about what a session brought, which its client was told. For the log: other sessions must not see it. */
   "session-warning": { readonly session: string; readonly server?: string | undefined; readonly message: string };
   /** A call waits for approval. */
@@ -69,6 +74,8 @@ export interface HubEvents {
   skills: Readonly<Record<string, never>>;
   /** Pins, or what is known of the tools behind them, are other than before. */
   pins: Readonly<Record<string, never>>;
+  /** Recording of arguments and results was switched on or off, or has ended. */
+  recording: Readonly<Record<string, never>>;
   /** A call is about to reach its source. One that is refused before has only a `call`. */
   "call-start": StartRecord;
   /** A call ended. */
@@ -99,6 +106,10 @@ export interface SuspiciousResult {
   /** The server's own name of it. */
   readonly tool: string;
   readonly kinds: readonly FindingCode[];
+  /** Where the server put them. */
+  readonly places: readonly Place[];
+  /** The highest, of 10. */
+  readonly score: number;
   /** Forged boundary markers that were replaced. */
   readonly forgedMarkers: number;
   /** Whether the result was withheld. */
@@ -112,8 +123,21 @@ export function suspiciousResult(record: CallRecord): SuspiciousResult | undefin
   if (origin === null || (serious.length === 0 && forgedMarkers === 0)) return undefined;
   const { callId, session, name } = record;
   const kinds = [...new Set(serious.map(({ code }) => code))];
+  const places = [...new Set(serious.flatMap(({ place }) => place ?? []))];
+  const score = Math.max(0, ...serious.map((finding) => finding.score ?? 0));
   const blocked = record.outcome === "blocked";
-  return { callId, session, name, server: origin.source, tool: origin.name, kinds, forgedMarkers, blocked };
+  return {
+    callId,
+    session,
+    name,
+    server: origin.source,
+    tool: origin.name,
+    kinds,
+    places,
+    score,
+    forgedMarkers,
+    blocked,
+  };
 }
 
 /** Events that quote servers, programs or configs. Records of calls are masked where they are written. */

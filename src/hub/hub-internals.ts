@@ -1,11 +1,14 @@
 /** The parts of a hub that doors and commands need and programs do not. */
+import { lateMs } from "../model/config.ts";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Snapshot } from "../catalog/snapshot.ts";
 import type { Quarantined } from "../catalog/quarantine.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import type { OutputOf } from "../contract/operations.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
+import type { Decision } from "../model/decision.ts";
 import type { Outcome, ToolcribError } from "../model/errors.ts";
 import type { LogMessage } from "../model/protocol.ts";
 import type { TaskRequest, Use } from "../model/source.ts";
@@ -18,6 +21,7 @@ import type { HubActivity } from "./activity/hub-activity.ts";
 import type { HubAudit } from "./audit/hub-audit.ts";
 import type { CallOptions, CompleteRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 import { guardedLog } from "./call/call-result.ts";
+import type { Passage } from "./call/passages.ts";
 import { notFoundError } from "./call/locate.ts";
 import type { Taints } from "./call/taints.ts";
 import type { ConnectionSettings } from "./create/build-servers.ts";
@@ -28,6 +32,7 @@ import type { IdleClient } from "./hub-options.ts";
 import type { HubPins } from "./pins/hub-pins.ts";
 import type { Pins } from "./pins/pins.ts";
 import type { Reloader } from "./reload/reloader.ts";
+import type { ConfigChanges } from "./reload/config-changes.ts";
 import { watchConfig } from "./reload/watch-config.ts";
 import { offersAnything } from "../upstream/known-lists.ts";
 import type { ServerLogins } from "./servers/server-logins.ts";
@@ -36,6 +41,7 @@ import { ToolOverrides } from "./servers/tool-overrides.ts";
 import type { SubscriptionRenewal } from "./servers/subscription-renewal.ts";
 import type { SkillImports } from "./skills/skill-imports.ts";
 import type { UserSkills } from "./skills/user-skills.ts";
+import { tokenCosts } from "./view/token-costs.ts";
 import { type ServerInstructions, serverInstructions, type View } from "./view/view.ts";
 
 const TASK_KEY_BYTES = 32;
@@ -95,6 +101,10 @@ export class HubInternals {
   }
 
   /** Undefined for a hub that is not a node of one. */
+  warn(message: string): void {
+    this.#deps.events.emit("warning", { message });
+  }
+
   get cluster(): Cluster | undefined {
     return this.#deps.parts.cluster;
   }
@@ -117,9 +127,26 @@ export class HubInternals {
     if (emptyMs <= ms || offersAnything(parts.catalog.snapshot())) return false;
     const { promise: some, resolve } = Promise.withResolvers<void>();
     const stop = events.on("catalog", () => resolve());
-    await endsWithin(Promise.race([all, some]), { ms: emptyMs - ms, signal, clock });
+    const isThere = await endsWithin(Promise.race([all, some]), { ms: emptyMs - ms, signal, clock });
     stop();
+    // Servers that start together are ready at about the same time.
+    if (isThere && !isDone)
+      await endsWithin(all, { ms: Math.min(ms, lateMs(this.#deps.current.config.config.limits)), signal, clock });
     return isDone;
+  }
+
+  /** The registry with what only operators ask for. */
+  get servers(): Pick<ServerRegistry, "process" | "log"> {
+    return this.#deps.servers;
+  }
+
+  /** The cost of tools for models, by client. */
+  tokenCosts(): OutputOf<"getTokenCosts"> {
+    const sessions = this.sessions().filter((session) => session !== this.#deps.sessions.own);
+    return tokenCosts(this.catalog().tools, sessions, {
+      whole: (session) => this.#wiring.views.of(session).tools,
+      offered: (session) => this.#wiring.offered.of(session),
+    });
   }
 
   /** Those that are open, the hub's own first. */
@@ -132,9 +159,15 @@ export class HubInternals {
     return this.#deps.sessions.taints;
   }
 
+  /** The texts that the findings of a call are about. */
+  passages(callId: string): readonly Passage[] {
+    return this.#deps.parts.passages.of(callId);
+  }
+
   /** A log message of a server that belongs to no call, as clients may see it. */
-  guardedLog(server: string, message: LogMessage): LogMessage {
-    return guardedLog(this.#deps.current.wiring.path, server, message).message;
+  guardedLog(server: string, message: LogMessage): LogMessage | Promise<LogMessage> {
+    const reading = guardedLog(this.#deps.current.wiring.path, server, message);
+    return reading instanceof Promise ? reading.then((read) => read.message) : reading.message;
   }
 
   complete(session: Session, { ref, argument, context, ...options }: CompleteRequest): Promise<Outcome> {
@@ -207,6 +240,18 @@ export class HubInternals {
     const { views, offered } = this.#wiring;
     const view = views.of(session);
     return { view, tools: offered.of(session, { apps: true }, view) };
+  }
+
+  /** Changes of the config by an operator. Loaded on demand: few hubs need it. */
+  async changes(): Promise<ConfigChanges> {
+    const { ConfigChanges } = await import("./reload/config-changes.ts");
+    return new ConfigChanges(this.#deps);
+  }
+
+  /** The decision about a tool before a call is made, also about one that the session does not see. */
+  access(session: Session, tool: ToolCapability): Decision & { readonly conditional: boolean } {
+    const { access } = this.#wiring.path;
+    return { ...access.decide(session, tool), conditional: access.isConditional(session, tool) };
   }
 
   /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */

@@ -17,6 +17,8 @@ export interface Caller {
   readonly scopes: ReadonlySet<Scope>;
   /** When the credentials end, in milliseconds of the clock; absent for those that do not. */
   readonly expiresAt?: number;
+  /** Logged in on the hub's own page. */
+  readonly page?: true;
 }
 
 /**

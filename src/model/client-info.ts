@@ -12,6 +12,8 @@ export interface ClientInfo {
   /** The program of that process's parent, where the system says. */
   readonly program?: string;
   readonly cwd?: string;
+  /** The id of the client that the entry in its config was written for: tool names suit that one, whatever it calls itself. */
+  readonly entryOf?: string | undefined;
 }
 
 /** The part of it that is kept with each call. */

@@ -10,6 +10,7 @@ import {
   ServerIdSchema,
   StartSchema,
 } from "./server-spec.ts";
+import { PLACES } from "./finding.ts";
 import { ToolRulesSchema } from "./tool-rules.ts";
 
 const Count = z.int().positive();
@@ -121,7 +122,20 @@ const Origin = z
   .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/?#@*]+$/, "an origin such as https://app.example.com");
 
 const TokenSchema = z.strictObject({
-  token: Text.describe("The token. Use a reference such as `secret://env/TOOLCRIB_TOKEN`, not the text."),
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "letters, digits, . _ and -")
+    .optional()
+    .describe("By which it is listed and revoked."),
+  token: Text.optional().describe(
+    "The token. Use a reference such as `secret://env/TOOLCRIB_TOKEN`, not the text. Either this or `sha256`.",
+  ),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, "64 hexadecimal digits")
+    .optional()
+    .describe("The SHA-256 digest of a token that is written nowhere, as `toolcrib token add` makes it."),
+  created: Text.optional().describe("The day on which it was made, for people."),
   user: Text.optional().describe('The user that it belongs to; servers with `isolation: "user"` need it.'),
   role: Text.optional().describe("The role that it is bound to. It may choose any role if absent."),
   scopes: z
@@ -159,7 +173,10 @@ const ResourceServerSchema = z.strictObject({
 });
 
 const HttpAuthSchema = z.strictObject({
-  tokens: z.array(TokenSchema).min(1).optional().describe("Static bearer tokens."),
+  tokens: z
+    .array(TokenSchema)
+    .optional()
+    .describe("Static bearer tokens. An empty list admits no one but the user who runs the hub."),
   oauth: ResourceServerSchema.optional().describe("Accepts access tokens (JWT) of an OAuth authorization server."),
 });
 
@@ -171,7 +188,7 @@ const HttpLimitsSchema = z.strictObject({
     .default(16 * 1024)
     .describe("Maximum size of all headers of a request."),
   requestsPerMinute: Count.optional().describe(
-    "Requests per minute of one caller, or of one address if the caller is unknown; 60 times `limits.callsPerMinute` (100 if that is not set) if absent.",
+    "Requests per minute of one caller, or of one address if the caller is unknown; 60 times `limits.callsPerMinute` (100 if that is not set) if absent; without that and without `auth` there is no limit.",
   ),
   sessions: Count.default(5000).describe("Open sessions. Callers with `admin` get ten more."),
   sessionsPerToken: Count.optional().describe(
@@ -196,7 +213,14 @@ export const HttpSchema = z.strictObject({
     .string()
     .regex(/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/, "an http or https address without query")
     .optional()
-    .describe("Address at which clients reach it, behind a reverse proxy."),
+    .describe(
+      "Address at which clients reach it, behind a reverse proxy. It may have a path, such as `https://example.com/toolcrib`, which the proxy takes off; if it does not, set `basePath` too.",
+    ),
+  basePath: z
+    .string()
+    .regex(/^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/, "a path such as /toolcrib, without a slash at its end")
+    .optional()
+    .describe("The path before all others in requests, where the reverse proxy does not take it off."),
   allowedHosts: z
     .array(z.string().regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)$/, "a host name without port"))
     .prefault([])
@@ -297,6 +321,14 @@ const LimitsSchema = z.strictObject({
 
 export type Limits = z.output<typeof LimitsSchema>;
 
+/**
+ * How long a session with an agent of Toolcrib's waits for further servers once one is there, in milliseconds. It is shorter than for
+ * clients, because a model cannot begin before, and is notified of those that come later.
+ */
+export function lateMs({ listWaitMs }: Limits): number {
+  return listWaitMs / 4;
+}
+
 const HubToolsSchema = ToolRulesSchema.extend({
   naming: z
     .string()
@@ -382,6 +414,80 @@ const NamePatterns = z.array(
     .regex(/^[^()]*$|[:/]/, "a pattern without conditions on arguments"),
 );
 
+const KeyReference = z
+  .string()
+  .regex(/\$\{|secret:\/\//, "a reference such as secret://env/AUDIT_KEY, not the key itself");
+
+export const MAX_DETECTORS = 8;
+
+const detectorKeys = {
+  name: Text.max(60)
+    .optional()
+    .describe("Named in findings, events and logs; its type and place in the list if absent."),
+  places: z
+    .array(z.enum(PLACES))
+    .optional()
+    .describe("The places whose texts it reads; all but `progress` and `log` if absent."),
+  threshold: z
+    .number()
+    .gt(0)
+    .lte(1)
+    .default(0.8)
+    .describe("From this score on, of 1, a text is suspicious; from halfway between it and 1, surely hostile."),
+  timeoutMs: Count.default(2000).describe("How long it may take for the texts of one result."),
+  maxCharacters: Count.default(50_000).describe("The longest text it reads. It fails on a longer one."),
+  onFailure: z
+    .enum(["open", "closed"])
+    .default("open")
+    .describe("What a failure means: `open` relies on the other detectors, `closed` makes the texts suspicious."),
+  cacheEntries: z.int().min(0).default(2000).describe("Verdicts that are kept, by a hash of the text."),
+};
+
+const attackLabels = z
+  .array(z.string().min(1))
+  .optional()
+  .describe("The labels that mean an attack; those with injection, jailbreak, attack, malicious, unsafe or LABEL_1.");
+
+const DetectorSchema = z.discriminatedUnion("type", [
+  z.strictObject({
+    type: z.literal("http").describe("A classifier service."),
+    url: Text.describe("Where texts are posted: https, or http on this machine."),
+    format: z
+      .enum(["toolcrib", "huggingface"])
+      .default("toolcrib")
+      .describe("The form of request and answer: see docs/detectors.md."),
+    token: KeyReference.optional().describe("Sent as bearer token; a reference such as secret://env/CLASSIFIER_TOKEN."),
+    allowHttp: z.boolean().default(false).describe("Allows plain http to another machine, for a network you trust."),
+    attackLabels,
+    ...detectorKeys,
+  }),
+  z.strictObject({
+    type: z.literal("onnx").describe("A text classifier that runs here, in the ONNX format."),
+    model: Text.describe("Path of the model, relative to the config file."),
+    tokenizer: Text.describe("Path of its tokenizer.json."),
+    runtime: z
+      .string()
+      .min(1)
+      .default("onnxruntime-node")
+      .describe("The package that runs it, or the path of one; it has to be installed beside Toolcrib."),
+    labels: z
+      .array(z.string().min(1))
+      .min(2)
+      .optional()
+      .describe("The names of its outputs in their order; without them all but the first mean an attack."),
+    maxTokens: z.int().min(8).max(8192).default(512).describe("The most tokens that it reads at once."),
+    attackLabels,
+    ...detectorKeys,
+  }),
+  z.strictObject({
+    type: z.literal("module").describe("A function."),
+    path: Text.describe("Path of a module whose default export is the function, relative to the config file."),
+    ...detectorKeys,
+  }),
+]);
+
+export type DetectorEntry = z.output<typeof DetectorSchema>;
+
 const GuardObjectSchema = z.strictObject({
   profile: GuardProfileSchema.optional().describe(
     "The profile that the keys below change; what applies without `guard` if absent.",
@@ -398,6 +504,11 @@ const GuardObjectSchema = z.strictObject({
     .enum(["low", "normal", "high"])
     .default("normal")
     .describe("How much it takes for a text to look like an attack: `high` finds more and has more false alarms."),
+  detectors: z
+    .array(DetectorSchema)
+    .max(MAX_DETECTORS)
+    .prefault([])
+    .describe("Detectors of your own, which read what the built-in rules read: see docs/detectors.md."),
   definitions: z
     .enum(["ignore", "warn", "quarantine"])
     .optional()
@@ -452,15 +563,19 @@ type GuardMode = "wrap" | "onSuspicious" | "definitions" | "taint";
 /** With everything that its profile sets. */
 export type GuardRules = Omit<GuardObject, GuardMode> & Required<Pick<GuardObject, GuardMode>>;
 
-const KeyReference = z
-  .string()
-  .regex(/\$\{|secret:\/\//, "a reference such as secret://env/AUDIT_KEY, not the key itself");
-
 const AuditSchema = z.strictObject({
   arguments: z
     .boolean()
     .default(false)
-    .describe("Whether to record arguments, redacted; otherwise only their hash is recorded."),
+    .describe(
+      "Whether to record arguments, redacted; otherwise only their hash is recorded, and arguments while recording is switched on.",
+    ),
+  results: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether to record results, redacted and at most 16 KiB of each; otherwise only their size is recorded, and results while recording is switched on.",
+    ),
   maxBytes: Count.default(100 * 1024 * 1024).describe(
     "Maximum size of the whole log; the oldest files are deleted first.",
   ),
@@ -477,6 +592,49 @@ const AuditSchema = z.strictObject({
     .default([])
     .describe("References to former keys, so that `toolcrib audit verify` can check older chains."),
 });
+
+const NoticeSchema = z
+  .strictObject({
+    type: z
+      .enum(["webhook", "slack", "discord", "ntfy"])
+      .describe("The form of the message. `webhook` is JSON, signed with `secret`."),
+    url: z
+      .string()
+      .regex(/^https?:\/\/.|\$\{|secret:\/\//, "an https address, or a reference to it")
+      .describe(
+        "Where it is sent: https, or http on this machine. Addresses of Slack and Discord are secrets themselves and are given by reference.",
+      ),
+    secret: KeyReference.optional().describe("The key that signs a `webhook`, by reference."),
+    token: KeyReference.optional().describe("A bearer token to send, by reference, such as that of ntfy."),
+    answers: z
+      .boolean()
+      .default(true)
+      .describe("Whether the notice has links that allow the call once or deny it; otherwise only one to the page."),
+    arguments: z
+      .boolean()
+      .default(false)
+      .describe("Whether the notice has the arguments, masked and shortened. The page behind its links shows them."),
+  })
+  .superRefine(({ type, url, secret, token }, context) => {
+    const add = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
+    if (type === "webhook" && secret === undefined) add("secret", "a webhook needs a secret that signs it");
+    if (type !== "webhook" && secret !== undefined) add("secret", "only a webhook is signed");
+    if (token !== undefined && type !== "ntfy" && type !== "webhook") add("token", `${type} takes no token`);
+    const isReference = /\$\{|secret:\/\//.test(url);
+    if ((type === "slack" || type === "discord") && !isReference)
+      add("url", "this address is a secret itself: write a reference such as secret://env/HOOK_URL");
+  });
+
+const ApprovalsSchema = z.strictObject({
+  notify: z
+    .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "letters, digits, . _ and -"), NoticeSchema)
+    .prefault({})
+    .describe(
+      "Who is notified of calls that wait for approval, by a name that the audit log shows for answers. Links lead to `http.publicUrl`.",
+    ),
+});
+
+export type NoticeSettings = z.output<typeof NoticeSchema>;
 
 const SecretsSchema = z.strictObject({
   exec: z
@@ -558,6 +716,7 @@ export const ConfigSchema = z.strictObject({
     "How to handle untrusted content: a profile (`off`, `watch`, `balanced` or `strict`), or an object.",
   ),
   audit: AuditSchema.prefault({}).describe("The audit log."),
+  approvals: ApprovalsSchema.prefault({}).describe("Calls that wait for approval."),
   secrets: SecretsSchema.prefault({}).describe("How `secret://` references are resolved."),
   hub: HubSchema.prefault({}).describe("The hub that clients share in the background."),
   http: HttpSchema.prefault({}).describe("Address, tokens and limits of the HTTP endpoints."),

@@ -57,6 +57,9 @@ export interface AskRequest {
     readonly role?: string;
     readonly user?: string;
     readonly client?: ClientInfo;
+    readonly conversation?: string;
+    /** The folders that it works in. */
+    readonly roots?: readonly string[];
   };
   /** `tool`, `resource`, `prompt` … */
   readonly kind: string;

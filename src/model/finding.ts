@@ -18,6 +18,7 @@ export const FINDING_CODES = [
   "tag_characters",
   "terminal_escape",
   "encoded_payload",
+  "detector_match",
 ] as const;
 
 export type FindingCode = (typeof FINDING_CODES)[number];
@@ -26,6 +27,23 @@ export type FindingCode = (typeof FINDING_CODES)[number];
 export const SEVERITIES = ["low", "medium", "high"] as const;
 
 export type Severity = (typeof SEVERITIES)[number];
+
+/** Where a server put the text. */
+export const PLACES = [
+  "definition",
+  "instructions",
+  "result",
+  "error",
+  "resource",
+  "prompt",
+  "skill",
+  "progress",
+  "log",
+  "elicitation",
+  "sampling",
+] as const;
+
+export type Place = (typeof PLACES)[number];
 
 export interface Finding {
   readonly code: FindingCode;
@@ -40,8 +58,7 @@ export interface Finding {
   readonly score: number;
   /** The rules that matched. */
   readonly rules: readonly string[];
-  /** Where the server put the text: `result`, `definition`, `error` … */
-  readonly place: string;
+  readonly place: Place;
 }
 
 export function isAtLeast(severity: Severity, least: Severity): boolean {

@@ -25,16 +25,34 @@ export function parseJsonObject(text: string): JsonObject | undefined {
  * Recursive: the caller bounds the depth. A value that JSON cannot carry (bigint) throws.
  */
 export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  return hasSortedKeys(value) ? (JSON.stringify(value) ?? "null") : sortedJson(value);
+}
+
+/** Looking is cheaper than sorting, and what comes from a lock file is sorted. */
+function hasSortedKeys(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  if (Array.isArray(value)) return value.every(hasSortedKeys);
+  if ("toJSON" in value) return false;
+  let last = "";
+  for (const key of Object.keys(value)) {
+    // A non-null object that is not an array: any key of it may be read.
+    if (key < last || !hasSortedKeys((value as JsonObject)[key])) return false;
+    last = key;
+  }
+  return true;
+}
+
+function sortedJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(sortedJson).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  if ("toJSON" in value && typeof value.toJSON === "function") return canonicalJson(JSON.parse(JSON.stringify(value)));
+  if ("toJSON" in value && typeof value.toJSON === "function") return sortedJson(JSON.parse(JSON.stringify(value)));
   // Written for speed: it runs over every definition of every server.
   let text = "";
   for (const key of Object.keys(value).toSorted()) {
     // A non-null object that is not an array: any key of it may be read.
     const member = (value as JsonObject)[key];
     if (member === undefined || typeof member === "function" || typeof member === "symbol") continue;
-    text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${canonicalJson(member)}`;
+    text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${sortedJson(member)}`;
   }
   return `{${text}}`;
 }

@@ -136,3 +136,15 @@ function isNamedSecret(name: string, sign: string, value: string): boolean {
   // After a colon a sentence may go on, and `key=value` is how arguments are explained.
   return sign.startsWith(":") || name.toLowerCase() === "key" ? isRandom(value) : true;
 }
+
+/** Values under names of credentials, at any depth: the redactor does not know a caller's own secrets. For plain data. */
+export function maskCredentials<Value extends object>(value: Value): Value {
+  const text = JSON.stringify(value, (key, each: unknown) => (isCredentialKey(key, each) ? MASK : each));
+  // The same with some texts replaced.
+  return JSON.parse(text) as Value;
+}
+
+/** `key` alone does not count: many tools call the id of an entry or an issue so, and a person has to see it. */
+function isCredentialKey(key: string, value: unknown): boolean {
+  return value !== null && typeof value !== "boolean" && key.toLowerCase() !== "key" && isCredentialName(key);
+}

@@ -26,8 +26,6 @@ import type {
 import { type SessionServer, SessionServerSet } from "./session-servers.ts";
 
 const MAX_NAMED = 10;
-/** A server that takes this many times as long as the first one, and `limits.listWaitMs`, is late. */
-const LATE_FACTOR = 2;
 const MAX_NOTICES = 100;
 
 export class MountedParts implements SessionParts {
@@ -116,7 +114,7 @@ export class MountedParts implements SessionParts {
     this.#awaitIdle();
   }
 
-  /** @param leavesLate A server that takes far longer than others is stuck or nearly so, and joins later. */
+  /** @param leavesLate Once a server is ready, it is kept from the session only for a moment by those that are not: they join later. */
   async #waitForServers(ms: number, leavesLate: boolean): Promise<void> {
     const { clock } = this.#host.deps;
     const began = clock.now();
@@ -131,7 +129,7 @@ export class MountedParts implements SessionParts {
       if (connection.info().status !== "connected") await all;
     });
     await wait(Promise.race([all, ...some]), ms);
-    await wait(all, (clock.now() - began) * LATE_FACTOR + this.#host.settings().listWaitMs);
+    await wait(all, clock.now() - began + this.#host.settings().lateMs);
   }
 
   setTools(group: string, tools: readonly Tool[]): GivenTools {

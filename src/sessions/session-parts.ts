@@ -12,7 +12,7 @@ import type { Tool } from "../model/tool.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { ConnectionDeps } from "../upstream/connection-deps.ts";
 import type { ServerConnection } from "../upstream/server-connection.ts";
-import type { StderrLog } from "../upstream/stdio/stderr-log.ts";
+import type { ServerLog } from "../upstream/stdio/server-log.ts";
 
 /** Entries by name, or a list as ACP has it, in the words of any dialect. A wrong entry is left out with a notice. */
 export type SessionServers = Readonly<Record<string, unknown>> | readonly unknown[];
@@ -99,11 +99,12 @@ export interface SessionHost {
   readonly catalog: Catalog;
   readonly sources: SessionSources;
   /** A session's connections use the parts that are not shared with others. */
-  readonly deps: ConnectionDeps & { readonly secrets: Secrets; readonly stderr: StderrLog };
+  readonly deps: ConnectionDeps & { readonly secrets: Secrets; readonly stderr: ServerLog };
   settings(): SessionsConfig & {
     readonly servers: number;
     readonly tools: number;
-    readonly listWaitMs: number;
+    /** How long a session waits for further servers once one is ready. */
+    readonly lateMs: number;
     /** A client's programs run in the hub's sandbox, whatever the client says. */
     readonly serverDefaults: ServerDefaults;
   };

@@ -86,6 +86,8 @@ export interface SessionOptions {
    * and they may be at any port of this machine. True for an owner's session that names no door.
    */
   readonly fromProgram?: boolean;
+  /** Whether it is left out of lists of sessions, as the visits of an operator's own page are. */
+  readonly unlisted?: boolean | undefined;
 }
 
 const LIBRARY_DOOR = "library";
@@ -112,6 +114,7 @@ export class Session implements SessionContext {
   declare readonly onAsk?: AskCallback;
   declare readonly holdsCalls?: boolean;
   declare readonly caller?: string;
+  declare readonly unlisted?: boolean;
   readonly roots: readonly Root[];
   readonly client: ClientSide;
   readonly results: KeptResults;

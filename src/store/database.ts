@@ -88,7 +88,9 @@ export interface Tables {
   sessions: Row<Omit<StoredSession, "owner">, "taint" | "client"> & { owner: number };
   audit: StoredAuditLine;
   /** Sums over `audit`, so that it need not be read as a whole. */
-  auditFiles: StoredAuditFile;
+  auditFiles: StoredAuditFile & { summed: number };
+  /** Sums over the calls in `audit`, of each step of time and subject. */
+  callSums: { step: number; at: number; subject: string; sums: string };
   sealedValues: SealedValue;
   conversations: Row<StoredConversation, "facts">;
   /** `seq` counts from 0 in each conversation, without gaps. */
@@ -121,6 +123,7 @@ export const COPIED_TABLES = [
   "sessions",
   "audit",
   "auditFiles",
+  "callSums",
   "sealedValues",
   "conversations",
   "conversationMessages",

@@ -178,6 +178,22 @@ const addTaints: Migration = {
   },
 };
 
+/** Sums over calls. The lines of files that are there already are added to them later: `summed` is the first that is not. */
+const addCallSums: Migration = {
+  version: 8,
+  name: "call sums",
+  async up(db, types) {
+    await tableCreator(db, types)("call_sums", "step# at# subject sums", ["step", "at", "subject"]);
+    await db.schema.createIndex("call_sums_by_subject").on("call_sums").columns(["step", "subject", "at"]).execute();
+    // As for `tableCreator`.
+    const type = types.integer as Parameters<Table["addColumn"]>[1];
+    await db.schema
+      .alterTable("audit_files")
+      .addColumn("summed", type, (column) => column.notNull().defaultTo(0))
+      .execute();
+  },
+};
+
 /** In their order. A list and no folder listing, because the package is one bundle. */
 const MIGRATIONS: readonly Migration[] = [
   createFirstTables,
@@ -187,6 +203,7 @@ const MIGRATIONS: readonly Migration[] = [
   addClients,
   addServerLists,
   addTaints,
+  addCallSums,
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;

@@ -213,9 +213,64 @@ export interface StoredAuditFile {
   readonly lastTime: string;
 }
 
+/** The figures of a call that ended. */
+export interface CallFigures {
+  readonly kind: string;
+  /** Without the time in which it waited for approval. */
+  readonly durationMs: number;
+  readonly resultBytes: number;
+  /** Held for approval, and to be made again. */
+  readonly isWaiting: boolean;
+  /** Codes of what the guard found in its result. */
+  readonly findings: readonly string[];
+}
+
+export interface AppendedAuditLine extends StoredAuditLine {
+  /** Of a line that is the end of a call. */
+  readonly call?: CallFigures | undefined;
+}
+
+/** Counts of calls; every call is in `calls`, and in one of the others unless it went well. */
+export interface CallSum {
+  calls: number;
+  failed: number;
+  refused: number;
+  waiting: number;
+  cancelled: number;
+  /** Of calls that ran: how many in each bucket of milliseconds and of bytes, without empty ones at the end. */
+  durations: number[];
+  sizes: number[];
+  slowest: { readonly ms: number; readonly callId: string } | null;
+  last: { readonly at: string; readonly callId: string } | null;
+}
+
+export interface CallSumRow {
+  /** Beginning of the step, in seconds since 1970. */
+  readonly at: number;
+  /** A JSON array: the kind and its names. */
+  readonly subject: string;
+  readonly sum: CallSum;
+}
+
+export interface CallSumsQuery {
+  /** Seconds. */
+  readonly step: number;
+  readonly since: number;
+  /** Whole subjects, or what those that are wanted begin with. `name`: only those that have this among their names. */
+  readonly subjects: readonly { readonly prefix: string; readonly name?: string | undefined }[];
+}
+
 export interface StoredAudit {
-  /** In one transaction. Lines that are there are left as they are. */
-  append(lines: readonly StoredAuditLine[]): Promise<void>;
+  /** In one transaction, with the sums over calls. Lines that are there are left as they are. */
+  append(lines: readonly AppendedAuditLine[]): Promise<void>;
+  sums(query: CallSumsQuery): Promise<CallSumRow[]>;
+  /** Forgets sums that no range reaches any more, and those older than `maxDays`. */
+  pruneSums(now: number, maxDays?: number): Promise<void>;
+  /**
+   * Adds some lines to the sums that an older version took in without; `read` gives what they say. Resolves with false if there
+   * are none left.
+   */
+  sumUpSome(read: (file: string, seq: number, line: string) => AppendedAuditLine, now: number): Promise<boolean>;
   query(query: AuditQuery): Promise<Omit<Page<StoredAuditLine>, "total">>;
   /** Oldest first. */
   files(): Promise<StoredAuditFile[]>;

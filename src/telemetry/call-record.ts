@@ -3,7 +3,7 @@ import type { Decision, Rule } from "../model/decision.ts";
 import type { ErrorCode } from "../model/errors.ts";
 import type { Finding } from "../model/finding.ts";
 
-/** The record of one finished call. It has sizes, never arguments or results. */
+/** The record of one finished call. It has sizes, never arguments or results: those are `CallContent`. */
 export interface CallRecord {
   readonly callId: string;
   /** ISO time at which it began. */
@@ -23,6 +23,10 @@ export interface CallRecord {
   readonly rule: Rule | null;
   readonly outcome: "ok" | ErrorCode;
   readonly durationMs: number;
+  /** How much of it the call waited for approval; absent if it did not. */
+  readonly waitedMs?: number;
+  /** It was held for a later approval: `denied` for now, and to be made again. */
+  readonly isHeld?: true;
   readonly resultBytes: number;
   /** Findings of the guard in the result, without the text. */
   readonly findings?: readonly (Pick<Finding, "code" | "severity"> & Partial<Pick<Finding, "place" | "score">>)[];
@@ -35,22 +39,26 @@ export interface CallRecord {
 /** The record of a call that begins: written before anything is sent, so that a process that dies leaves a trace. */
 export type StartRecord = Omit<
   CallRecord,
-  "outcome" | "durationMs" | "resultBytes" | "findings" | "forgedMarkers" | "notes"
+  "outcome" | "durationMs" | "waitedMs" | "isHeld" | "resultBytes" | "findings" | "forgedMarkers" | "notes"
 >;
 
-/** The arguments for the tool. Not part of the record, because listeners see a record as it is. */
-export interface SentArguments {
+/** The arguments and the result of a call. Not part of the record, because listeners see a record as it is. */
+export interface CallContent {
   readonly arguments: unknown;
+  /** The result, or the error of a call without one; only where the sink keeps it. */
+  readonly result?: unknown;
 }
 
 /** Takes every record. Must not throw or reject: it runs at the beginning and at the end of each call. */
 export interface AuditSink {
   /** Right before a call reaches its source, which waits until the record is on the disk's way. */
-  begin?(record: StartRecord, sent?: SentArguments): Promise<void> | undefined;
+  begin?(record: StartRecord, content?: CallContent): Promise<void> | undefined;
+  /** Whether it keeps results of this source; null for a call that reached none. */
+  keepsResults?(source: string | null): boolean;
   /** A call that began will have no record, because a hook withholds it. */
   withhold?(callId: string): void;
   /** The answer to the call waits until its record is on the disk's way too. */
-  write(record: CallRecord, sent?: SentArguments): Promise<void> | undefined | void;
+  write(record: CallRecord, content?: CallContent): Promise<void> | undefined | void;
   /** How many records could not be written. */
   readonly lost?: number;
 }

@@ -32,6 +32,12 @@ interface ServerCounters {
   milliseconds: number;
   calls: number;
   resultBytes: number;
+  readonly tools: Map<string, ToolCounters>;
+}
+
+interface ToolCounters {
+  readonly outcomes: Map<string, number>;
+  milliseconds: number;
 }
 
 /** Upper bounds in seconds: from what a local tool takes to what a browser or a build does. */
@@ -40,6 +46,17 @@ const DURATION_BOUNDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export const MAX_SERVER_LABELS = 200;
 
 const MAX_CLIENT_LABELS = 30;
+/** Of all servers together; further tools of a server share one label. */
+export const MAX_TOOL_LABELS = 500;
+
+interface ScoreCounters {
+  /** One for each bound and one for all above; not cumulative. */
+  readonly counts: Float64Array;
+  sum: number;
+  count: number;
+}
+
+const SCORE_BOUNDS = [3, 4, 5, 6, 7, 8, 9] as const;
 
 export class HubMetrics {
   readonly #hub: MeasuredHub;
@@ -47,9 +64,12 @@ export class HubMetrics {
   /** By the label `server`, as are the restarts. */
   readonly #servers = new Map<string, ServerCounters>();
   readonly #restarts = new Map<string, number>();
-  /** By severity, then code. */
-  readonly #findings = new Map<string, Map<string, number>>();
+  /** By code, severity and place, joined by spaces. */
+  readonly #findings = new Map<string, number>();
+  /** By place. */
+  readonly #scores = new Map<string, ScoreCounters>();
   readonly #labels = new Set<string>();
+  #toolLabels = 0;
   /** Calls by the name of the program. */
   readonly #clients = new Map<string, number>();
   readonly #stops: readonly (() => void)[];
@@ -72,36 +92,61 @@ export class HubMetrics {
     return { type: registry.contentType, body: await registry.metrics() };
   }
 
-  async names(): Promise<string[]> {
-    const metrics = await (await this.#open()).getMetricsAsJSON();
-    return metrics.map(({ name }) => name);
+  /** The labels of each metric, by its name. */
+  async labels(): Promise<Map<string, readonly string[]>> {
+    const metrics = (await this.#open()).getMetricsAsArray();
+    // Every metric has this field; the types of prom-client do not say so.
+    return new Map(metrics.map((metric) => [metric.name, (metric as { labelNames?: string[] }).labelNames ?? []]));
   }
 
   close(): void {
     for (const stop of this.#stops) stop();
   }
 
-  #countCall({ origin, outcome, durationMs, resultBytes, client, findings = [] }: CallRecord): void {
+  #countCall({ kind, origin, outcome, durationMs, resultBytes, client, findings = [] }: CallRecord): void {
     increment(this.#clients, this.#clientLabel(client?.name));
     const server = this.#label(origin?.source ?? null);
     let counters = this.#servers.get(server);
     if (counters === undefined) {
       const durations = new Float64Array(DURATION_BOUNDS.length + 1);
-      counters = { outcomes: new Map(), durations, milliseconds: 0, calls: 0, resultBytes: 0 };
+      counters = { outcomes: new Map(), durations, milliseconds: 0, calls: 0, resultBytes: 0, tools: new Map() };
       this.#servers.set(server, counters);
     }
     counters.calls += 1;
     counters.milliseconds += durationMs;
     counters.resultBytes += resultBytes;
     increment(counters.outcomes, outcome);
+    if (kind === "tool" && origin !== null) {
+      const tool = this.#toolCounters(counters, origin.name);
+      tool.milliseconds += durationMs;
+      increment(tool.outcomes, outcome);
+    }
     const bound = DURATION_BOUNDS.findIndex((seconds) => durationMs / 1000 <= seconds);
     const bucket = bound === -1 ? DURATION_BOUNDS.length : bound;
     counters.durations[bucket] = (counters.durations[bucket] ?? 0) + 1;
-    for (const { code, severity } of findings) {
-      const codes = this.#findings.get(severity) ?? new Map<string, number>();
-      this.#findings.set(severity, codes);
-      increment(codes, code);
+    for (const { code, severity, place = "unknown", score = 0 } of findings) {
+      increment(this.#findings, `${code} ${severity} ${place}`);
+      const scores = this.#scores.get(place) ?? { counts: new Float64Array(SCORE_BOUNDS.length + 1), sum: 0, count: 0 };
+      this.#scores.set(place, scores);
+      const at = SCORE_BOUNDS.findIndex((bound) => score <= bound);
+      const bucketOfScore = at === -1 ? SCORE_BOUNDS.length : at;
+      scores.counts[bucketOfScore] = (scores.counts[bucketOfScore] ?? 0) + 1;
+      scores.sum += score;
+      scores.count += 1;
     }
+  }
+
+  /** A tool exists, but a server may have any number of them. */
+  #toolCounters({ tools }: ServerCounters, name: string): ToolCounters {
+    const isNamed = tools.has(name) || this.#toolLabels < MAX_TOOL_LABELS;
+    const label = isNamed ? name : "other";
+    let counters = tools.get(label);
+    if (counters === undefined) {
+      counters = { outcomes: new Map(), milliseconds: 0 };
+      tools.set(label, counters);
+      if (isNamed) this.#toolLabels += 1;
+    }
+    return counters;
   }
 
   /** @param source Where a call went; null if it reached no source. */
@@ -174,6 +219,18 @@ export class HubMetrics {
         Array.from(outcomes, ([outcome, value]) => [{ server, outcome }, value] as const),
       ),
     );
+    const ofTools = <T>(values: (labels: { server: string; tool: string }, counters: ToolCounters) => T[]): T[] =>
+      [...servers].flatMap(([server, { tools }]) =>
+        [...tools].flatMap(([tool, counters]) => values({ server, tool }, counters)),
+      );
+    counter("toolcrib_tool_calls_total", "Calls of tools, by outcome.", ["server", "tool", "outcome"], () =>
+      ofTools((labels, { outcomes }) =>
+        Array.from(outcomes, ([outcome, value]) => [{ ...labels, outcome }, value] as const),
+      ),
+    );
+    counter("toolcrib_tool_seconds_total", "Time that calls of tools took.", ["server", "tool"], () =>
+      ofTools((labels, { milliseconds }) => [[labels, milliseconds / 1000] as const]),
+    );
     counter("toolcrib_client_calls_total", "Calls by the name that the client gave itself.", ["client"], () =>
       Array.from(this.#clients, ([client, value]) => [{ client }, value] as const),
     );
@@ -187,11 +244,13 @@ export class HubMetrics {
     counter("toolcrib_result_bytes_total", "Bytes of results.", ["server"], () =>
       ofServers(({ resultBytes }) => resultBytes),
     );
-    counter("toolcrib_findings_total", "Findings of the guard in results.", ["code", "severity"], () =>
-      [...this.#findings].flatMap(([severity, codes]) =>
-        Array.from(codes, ([code, value]) => [{ code, severity }, value] as const),
-      ),
+    counter("toolcrib_findings_total", "Findings of the guard in results.", ["code", "severity", "place"], () =>
+      Array.from(this.#findings, ([key, value]) => {
+        const [code = "", severity = "", place = ""] = key.split(" ");
+        return [{ code, severity, place }, value] as const;
+      }),
     );
+    registry.registerMetric(scoreHistogram(this.#scores));
     gauge("toolcrib_approvals_pending", "Calls that wait for approval.", [], () => [[{}, hub.asked().length]]);
     counter("toolcrib_audit_lost_total", "Audit records that could not be written.", [], () => [
       [{}, hub.measures().auditLost],
@@ -224,26 +283,47 @@ function fill(metric: Fillable, values: Values): void {
 }
 
 /** A histogram over our own counters; one of prom-client's needs a call for each value. */
-function durations(servers: ReadonlyMap<string, ServerCounters>): Metric {
+function histogram(
+  name: string,
+  help: string,
+  label: string,
+  bounds: readonly number[],
+  series: () => Iterable<readonly [labels: Labels, counted: { counts: Float64Array; sum: number; count: number }]>,
+): Metric {
+  const values = (labels: Labels, { counts, sum, count }: { counts: Float64Array; sum: number; count: number }) => {
+    let below = 0;
+    const buckets = [...bounds, "+Inf"].map((le, at): MetricValueWithName<string> => {
+      below += counts[at] ?? 0;
+      return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: below };
+    });
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels, value: sum },
+      { metricName: `${name}_count`, labels, value: count },
+    ];
+  };
   const get = async (): Promise<object> => ({
-    name: DURATION,
-    help: "How long calls took.",
+    name,
+    help,
     type: "histogram",
     aggregator: "sum",
-    values: [...servers].flatMap(([server, counters]) => [
-      ...buckets(server, counters),
-      { metricName: `${DURATION}_sum`, labels: { server }, value: counters.milliseconds / 1000 },
-      { metricName: `${DURATION}_count`, labels: { server }, value: counters.calls },
-    ]),
+    values: Array.from(series(), ([labels, counted]) => values(labels, counted)).flat(),
   });
   // The registry asks a metric for its name and for this object, which its own histograms return in the same form.
-  return { name: DURATION, get } as unknown as Metric;
+  return { name, labelNames: [label], get } as unknown as Metric;
 }
 
-function buckets(server: string, counters: ServerCounters): MetricValueWithName<string>[] {
-  let below = 0;
-  return [...DURATION_BOUNDS, "+Inf"].map((le, place) => {
-    below += counters.durations[place] ?? 0;
-    return { metricName: `${DURATION}_bucket`, labels: { server, le }, value: below };
-  });
+function durations(servers: ReadonlyMap<string, ServerCounters>): Metric {
+  return histogram(DURATION, "How long calls took.", "server", DURATION_BOUNDS, () =>
+    Array.from(servers, ([server, { durations: counts, milliseconds, calls }]) => [
+      { server },
+      { counts, sum: milliseconds / 1000, count: calls },
+    ]),
+  );
+}
+
+function scoreHistogram(scores: ReadonlyMap<string, ScoreCounters>): Metric {
+  return histogram("toolcrib_finding_score", "Scores of the guard's findings, of 10.", "place", SCORE_BOUNDS, () =>
+    Array.from(scores, ([place, counted]) => [{ place }, counted]),
+  );
 }

@@ -13,7 +13,7 @@ import type { EraMemory } from "./era-memory.ts";
 import type { AddressPolicy } from "./http/address-policy.ts";
 import type { WireCredentials } from "./http/http-client.ts";
 import type { PidRecords } from "./stdio/pid-records.ts";
-import type { StderrLog } from "./stdio/stderr-log.ts";
+import type { ServerLog } from "./stdio/server-log.ts";
 import type { Wire } from "./wire.ts";
 
 export interface ConnectionDeps {
@@ -29,6 +29,8 @@ export interface ConnectionDeps {
   readonly hubSession: SessionContext;
   /** Who answers instead of the hub's own session, if one may. */
   readonly idleClient?: (server: string, user: string | undefined, session?: string) => ClientSide | undefined;
+  /** The client with the guard before it, for questions of a server outside of any call. */
+  readonly guarded?: (server: string, client: ClientSide) => ClientSide;
   /** The client capabilities that a server gets where it cannot get those of each caller. */
   readonly offers: Readonly<JsonObject>;
   /** The hub's workspace, for servers whose entries do not set roots. */
@@ -41,7 +43,7 @@ export interface ConnectionDeps {
   /** From the wish to end a process to SIGKILL, asked when it is ended; 5 s if absent or undefined. */
   readonly closeGraceMs?: () => number | undefined;
   /** Gets what children write to stderr. */
-  readonly stderr?: StderrLog;
+  readonly stderr?: ServerLog;
   readonly openWire?: OpenWire;
   /** Gives servers their access tokens; without it none can be logged in to. */
   readonly oauth?: OAuth;

@@ -312,9 +312,10 @@ export class Connection implements Source {
   }
 
   #answer(link: Link | undefined, method: string, params: JsonObject, incoming: IncomingContext): Promise<JsonObject> {
-    const { idleClient, user, session, hubSession } = this.#deps;
+    const { idleClient, guarded, user, session, hubSession } = this.#deps;
     const idle = idleClient?.(this.id, user, session) ?? hubSession.client;
-    const offered = withOfferedRoots(idle, this.#spec, this.#deps);
+    // The client of a call passes the guard of that call.
+    const offered = withOfferedRoots(guarded?.(this.id, idle) ?? idle, this.#spec, this.#deps);
     const client = clientFor(incoming.client, link?.peer.callers() ?? [], offered);
     return answerServer(serverDisplayName(this.#spec), client, method, params, incoming.signal);
   }

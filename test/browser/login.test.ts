@@ -97,19 +97,33 @@ describe.skipIf(missing !== undefined)("the login in a browser", () => {
     wire.close();
   });
 
-  it("[oper-10a] [oper-07b] asks for a new login after the hub was started anew, and is live again with it", async () => {
+  it("[oper-10a] [joy-10b] is live again after the hub was started anew, and stays out after a logout", async () => {
     const page = await opened.go("Tools");
     await bench.hub.stop();
     await page.getByText("Connection lost. Reconnecting…").waitFor();
     bench.hub = await bench.hub.again();
-    await page.getByRole("heading", { name: "Log in to Toolcrib" }).waitFor();
-    await page.getByText("The hub was restarted, or your login expired. Log in again.").waitFor();
-    await page.goto(bench.hub.loginLink);
     await page.getByText("Live").waitFor();
-    // Where it was before.
     await page.getByRole("heading", { level: 1, name: "Tools" }).waitFor();
     await opened.go("Servers");
     await page.getByRole("list", { name: "Servers" }).getByText("meanwhile").waitFor();
+
+    const cookies = await opened.context.cookies();
+    const key = await page.evaluate<string | null>("localStorage.getItem('toolcrib-page-key')");
+    expect([cookies.length, key]).toEqual([1, expect.any(String)]);
+    await opened.open("/settings?tab=about");
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.getByRole("heading", { name: "Log in to Toolcrib" }).waitFor();
+    await bench.hub.stop();
+    bench.hub = await bench.hub.again();
+    // Who kept both keys is not in again either.
+    await opened.context.addCookies(cookies);
+    await page.evaluate(`localStorage.setItem('toolcrib-page-key', ${JSON.stringify(key)})`);
+    await page.goto(`${bench.hub.url}/tools`);
+    await page.getByRole("heading", { name: "Log in to Toolcrib" }).waitFor();
+    await page.getByText("Your login expired or was ended. Log in again.").waitFor();
+    await page.goto(bench.hub.loginLink);
+    // Where it was before.
+    await page.getByRole("heading", { level: 1, name: "Tools" }).waitFor();
     expect(opened.misdeeds).toEqual({ foreign: [], wrong: [] });
   });
 });

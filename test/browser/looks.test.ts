@@ -20,10 +20,11 @@ const NARROWEST = 360;
 
 /** Name of the picture, address, and what is there once the view has its content. */
 const PLACES: readonly (readonly [name: string, path: string, content: string | RegExp])[] = [
-  ["overview", "/", "Recent findings"],
+  ["overview", "/?range=1h", "What failed, and why"],
   ["servers", "/servers", "MISBEHAVING_KEY"],
   ["server", "/servers?server=files", "read_text_file"],
   ["server-failed", "/servers?server=broken&tab=log", "reading settings"],
+  ["server-activity", "/servers?server=files&tab=activity", "Error rate"],
   ["server-add", "/servers?add=1", "A command, an address or a snippet"],
   ["tools", "/tools", "everything__echo"],
   ["tool", "/tools?tool=files__edit_file", "oldText"],
@@ -38,11 +39,15 @@ const PLACES: readonly (readonly [name: string, path: string, content: string | 
   ["skill", "/skills?skill=release-notes", "Do it with care."],
   ["scan", "/skills?scan=STAGE/skills", "mac-shortcuts"],
   ["sessions", "/sessions", "Tainted"],
+  ["traffic", "/traffic", "memory__create_entities"],
+  ["traffic-call", "/traffic?call=RECORDED", "The sum of 1 and 2 is 3."],
   ["audit", "/audit", "memory__create_entities"],
   ["settings", "/settings", "callsPerMinute"],
   ["policy", "/settings?tab=policy&name=memory__delete_entities", "Denied"],
+  ["roles", "/settings?tab=roles", "reader"],
   ["tokens", "/settings?tab=tokens", "grace"],
   ["clients", "/settings?tab=clients", "By hand"],
+  ["help", "/help?page=audit", "Audit"],
   ["about", "/settings?tab=about", "Log out"],
 ];
 
@@ -51,6 +56,7 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
   const client = new Client({ name: "ada-agent", version: "1.0.0" });
   let bench: BrowserBench;
   let opened: OpenPage;
+  let recorded = "";
 
   beforeAll(async () => {
     mkdirSync(ARTIFACTS, { recursive: true });
@@ -60,6 +66,7 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
         files: filesystem(stage.notes()),
         memory: memory(join(stage.dir, "memory.json")),
         weather: stage.scripted("weather", weather("Tells the weather of a place.")),
+        gullible: misbehaving("poisoned"),
         broken: { ...misbehaving("crash-on-start"), restart: false },
         archive: { ...filesystem(stage.notes()), enabled: false },
         later: { ...filesystem(stage.notes()), autoConnect: false },
@@ -91,7 +98,12 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
     );
     const call = (name: string, args: Record<string, unknown> = {}) =>
       client.callTool({ name, arguments: args }).catch(() => undefined);
+    await bench.api("POST", "/audit/recording", { server: "everything", minutes: 5 });
     await call("everything__get-sum", { a: 1, b: 2 });
+    await bench.api("POST", "/audit/recording", { server: "everything", minutes: 0 });
+    const { entries } = (await bench.api("GET", "/audit?type=call&name=everything__get-sum")).body;
+    // One call was made.
+    recorded = (entries as readonly { readonly callId: string }[])[0]?.callId ?? "";
     await call("files__read_text_file", { path: join(stage.dir, "notes/hello.txt") });
     await call("files__read_text_file", { path: "/etc/shadow" });
     await call("memory__delete_entities", { entityNames: ["Ada"] });
@@ -114,15 +126,15 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
     const { page } = opened;
     await page.setViewportSize(WIDE);
     await use(page, "light");
-    await opened.open(path.replace("STAGE", encodeURIComponent(stage.dir)));
+    await opened.open(path.replace("STAGE", encodeURIComponent(stage.dir)).replace("RECORDED", recorded));
     await page.getByText(content).first().waitFor();
     await page.evaluate("document.fonts.ready.then(() => true)");
     await expect.poll(() => page.locator("[role=status] .animate-pulse").count()).toBe(0);
-    expect(await serious(new AxeBuilder({ page }))).toEqual([]);
     await picture(page, `${name}-light`);
+    expect(await serious(new AxeBuilder({ page }))).toEqual([]);
     await use(page, "dark");
-    expect(await serious(new AxeBuilder({ page }).withRules(["color-contrast"]))).toEqual([]);
     await picture(page, `${name}-dark`);
+    expect(await serious(new AxeBuilder({ page }).withRules(["color-contrast"]))).toEqual([]);
     const text = await page.locator("body").innerText();
     expect(text).not.toMatch(/\[object \w+\]|undefined|NaN|^\s+at \S+ \(/m);
     await page.setViewportSize(PHONE);

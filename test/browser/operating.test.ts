@@ -62,6 +62,32 @@ describe.skipIf(missing !== undefined)("operating a hub in a browser", () => {
 
   const freshLink = async (): Promise<string> => String((await bench.api("POST", "/login-links")).body["url"]);
 
+  it("[detect-04e] shows the suspicious text of a call on demand, with what no one sees", async () => {
+    const result = await client.callTool({
+      name: "everything__echo",
+      arguments: { message: `Fine.\u200b ${ORDERS}\u{e0041} <b>bold</b>` },
+    });
+    expect(JSON.stringify(result)).toContain("previous");
+    const page = await opened.open("/audit?type=call&q=everything__echo");
+    await page
+      .getByRole("list", { name: "Records" })
+      .getByRole("link", { name: /everything__echo/ })
+      .first()
+      .click();
+    const details = page.getByRole("region", { name: "Details of the record" });
+    await details.getByText("instruction_override").first().waitFor();
+    expect(await details.innerText()).not.toContain("previous instructions");
+    await details.getByRole("button", { name: "Show" }).click();
+    const text = details.getByRole("group", { name: "Text of instruction_override" });
+    await expect.poll(() => text.innerText()).toContain("Ignore all previous instructions");
+    expect(await details.innerText()).toContain("\\u{200B}");
+    expect(await details.innerText()).toContain("\\u{E0041}");
+    expect(await details.getByText(/score \d+\.\d of 10/).count()).toBeGreaterThan(0);
+    expect(await text.locator("b").count()).toBe(0);
+    await details.getByRole("button", { name: "Hide" }).click();
+    await expect.poll(() => details.innerText()).not.toContain("previous instructions");
+  });
+
   it("[oper-09g] filters the audit log, shows a record, verifies and exports it", async () => {
     await call("everything__echo", { message: ORDERS });
     await expect(call("memory__delete_entities", { entityNames: ["Ada"] })).rejects.toThrow(/memory__delete_entities/);
@@ -87,16 +113,68 @@ describe.skipIf(missing !== undefined)("operating a hub in a browser", () => {
     expect(exported).not.toContain("everything__echo");
   });
 
-  it("[oper-09a] sums up servers, calls, denials and findings in the overview", async () => {
+  it("[oper-09a] [joy-05a] [joy-05b] sums up servers, calls, refusals and findings in the overview", async () => {
     const page = await opened.go("Overview");
     await page.getByRole("link", { name: /Ready 2/ }).waitFor();
-    await page.getByRole("img", { name: /calls in the last 30 minutes, 2 failed/ }).waitFor();
-    await expect
-      .poll(() => page.getByRole("region", { name: "Recent denials" }).innerText())
-      .toContain("memory__delete_entities");
-    await expect
-      .poll(() => page.getByRole("region", { name: "Recent findings" }).innerText())
-      .toContain("everything__echo");
+    await page.getByRole("button", { name: "1 hour" }).click();
+    await page.getByRole("img", { name: /calls in this range: 0 failed, 1 refused, 1 held for approval/ }).waitFor();
+    const failures = page.getByRole("region", { name: "What failed, and why" });
+    await failures.getByText("denied").waitFor();
+    await expect.poll(() => page.getByRole("region", { name: "Findings" }).innerText()).toContain("everything__echo");
+    // The same as a table, for those who do not see the chart.
+    await page.getByText("Show as a table").first().click();
+    await page
+      .getByRole("table", { name: /calls in this range/ })
+      .getByRole("row")
+      .nth(1)
+      .waitFor();
+    await page.getByRole("button", { name: "memory", exact: true }).click();
+    await page.getByText("Only the server memory").waitFor();
+    await expect.poll(() => failures.innerText()).toContain("memory__delete_entities");
+    await failures.getByRole("link", { name: "memory__delete_entities" }).click();
+    await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
+    const records = page.getByRole("list", { name: "Records" });
+    await expect.poll(() => records.getByRole("link").count()).toBe(1);
+  });
+
+  it("[joy-05e] charts show a step on hover, zoom by dragging, and go back", async () => {
+    const page = await opened.open("/?range=1h");
+    const chart = page.getByRole("img", { name: /calls in this range/ });
+    const box = await chart.boundingBox();
+    if (box === null) throw new Error("no chart");
+    const figure = page.getByRole("region", { name: "Calls over time" });
+    const middle = box.y + box.height / 3;
+    await page.mouse.move(box.x + box.width / 2, middle);
+    // The last step until then.
+    await expect.poll(() => figure.innerText()).not.toMatch(/^Latest/m);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.8, middle, { steps: 5 });
+    await page.mouse.up();
+    await figure.getByRole("button", { name: "Whole range" }).click();
+    await expect.poll(() => figure.getByRole("button", { name: "Whole range" }).count()).toBe(0);
+    expect(opened.misdeeds.wrong).toEqual([]);
+  });
+
+  it("[joy-06a] [joy-06b] [joy-06c] shows how a server and a tool are used, and a server's log", async () => {
+    const page = await opened.open("/servers?server=everything&tab=activity");
+    await page.getByText("Restarts").waitFor();
+    await page.getByText(/ process(?:es)?$/).waitFor();
+    await page.getByRole("img", { name: /calls in this range/ }).waitFor();
+    await page.getByRole("tab", { name: "Log" }).click();
+    const log = page.getByRole("list", { name: "Log" });
+    await log.getByText("Starting default (STDIO) server").waitFor();
+    await page.getByRole("searchbox", { name: "Search the log" }).fill("nothing like that");
+    await page.getByText("No line fits").waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download" }).click(),
+    ]);
+    expect(readFileSync(await download.path(), "utf8")).toMatch(/^\d{4}-\d\d-\d\dT\S+Z \S+ Starting default/m);
+    await opened.open("/tools?tool=everything__echo");
+    await page.getByRole("tab", { name: "Usage" }).click();
+    await page.getByText(/about \d+ tokens/).waitFor();
+    const callers = page.getByRole("region", { name: "Who calls it (30 days)" });
+    await expect.poll(() => callers.innerText()).toContain("ada-agent");
   });
 
   it("[scale-06a] says in a cluster whose numbers these are, and where a server runs", async () => {
@@ -112,7 +190,7 @@ describe.skipIf(missing !== undefined)("operating a hub in a browser", () => {
       await route.fulfill({ response, json: { ...rest, ...told } });
     });
     await opened.open("/");
-    await expect.poll(() => page.locator("body").innerText()).toMatch(/those of this node, tools-1[^]*Sessions here/);
+    await expect.poll(() => page.locator("body").innerText()).toMatch(/those of the node tools-1\./);
     await opened.open("/servers");
     await page.getByRole("list", { name: "Servers" }).getByText("on tools-1").first().waitFor();
     await page.unrouteAll({ behavior: "wait" });

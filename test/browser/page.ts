@@ -75,11 +75,12 @@ export class BrowserBench {
     this.#browser = browser;
   }
 
-  static async start(config: object): Promise<BrowserBench> {
+  /** @param env Further variables of the hub's environment. */
+  static async start(config: object, env: NodeJS.ProcessEnv = {}): Promise<BrowserBench> {
     if (!existsSync(BUILT)) throw new Error("The page is not built: run `node scripts/dev.mjs build` first.");
     const executablePath = PROGRAMS.find((path) => existsSync(path)) ?? "";
     const [hub, browser] = await Promise.all([
-      ServedHub.start(config),
+      ServedHub.start(config, env),
       // Containers forbid the namespaces of its sandbox.
       chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage"] }),
     ]);

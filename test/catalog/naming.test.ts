@@ -117,9 +117,7 @@ describe("names that two could have", () => {
 
   it("[spine-14b] in-process tools keep their names, and servers yield", () => {
     const naming = new Naming(DEFAULT_NAMING, [{ id: "files" }, { id: "bare", toolPrefix: "" }]);
-    const taken = new Set(
-      naming.localNames({ id: "local", kind: "local" }, ["files__read", "echo", "report-0123456789"]).values(),
-    );
+    const taken = new Set(naming.localNames({ id: "local" }, ["files__read", "echo", "report-0123456789"]).values());
     expect([...taken]).toEqual(["files__read", "echo", "report-0123456789"]);
     expect(naming.serverNames("files", ["read", "write"], taken)).toEqual(
       new Map([
@@ -169,7 +167,7 @@ describe("for any servers and tools", () => {
         const localNames = [
           ...naming
             .localNames(
-              { id: "local", kind: "local" },
+              { id: "local" },
               locals.filter((name) => !/^(skill__|toolcrib_)/.test(name)),
             )
             .values(),

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import { Output } from "../../src/cli/output.ts";
-import { printBanner, type Served } from "../../src/cli/serve/banner.ts";
+import { printBanner, printOpenLine, type Served } from "../../src/cli/serve/banner.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 
 async function bannerOf(more: Partial<Served>, isTTY = false): Promise<string> {
@@ -12,6 +12,18 @@ async function bannerOf(more: Partial<Served>, isTTY = false): Promise<string> {
   printBanner(out, { listener, config, needsToken: false, command: "toolcrib", ...more });
   return String(stdout.read());
 }
+
+it("[joy-11a] the start ends with what to open, which in a log is no login", () => {
+  const lineOf = (isTTY: boolean): string => {
+    const stdout = Object.assign(new PassThrough(), { isTTY });
+    const out = new Output({ stdout, stderr: new PassThrough(), env: { NO_COLOR: "1" }, json: false, quiet: false });
+    const listener = { url: "http://127.0.0.1:4700", loginLink: () => "http://127.0.0.1:4700/#login=c0de" };
+    printOpenLine(out, { listener, command: "node bin/toolcrib.js" });
+    return String(stdout.read()).trim();
+  };
+  expect(lineOf(true)).toBe("Open this: http://127.0.0.1:4700/#login=c0de   (works once)");
+  expect(lineOf(false)).toMatch(/^Open this: http:\/\/127\.0\.0\.1:4700\/ +\(node bin\/toolcrib\.js login/);
+});
 
 it("[trust-17a] the login link is for a terminal alone", async () => {
   expect(await bannerOf({}, true)).toContain("http://127.0.0.1:4700/login   (works once)");

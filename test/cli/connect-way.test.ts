@@ -1,9 +1,12 @@
-import { existsSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { describe, expect, it } from "vitest";
 import type { ClientStatus } from "../../src/cli/commands/connect.ts";
+import { editorFor } from "../../src/files/edit/editors.ts";
 import { readHubRecords } from "../../src/hub/activity/hub-records.ts";
 import { eventually } from "../support/eventually.ts";
 import { giveFile, TEXTS, textOf } from "./client-files.ts";
@@ -35,6 +38,53 @@ async function connect(place: Workspace, ...args: string[]): Promise<Connected> 
   expect([done.code, done.stderr]).toEqual([0, ""]);
   return done.json<Connected>();
 }
+
+interface GrokFile {
+  readonly mcp_servers: { readonly toolcrib: { command: string; args: string[]; env?: Record<string, string> } };
+}
+
+describe("[whole-30c] an entry for Grok, which drops tools with a second `__`", () => {
+  /** The client may call itself anything. */
+  const namesOver = async (transport: Transport): Promise<string[]> => {
+    const client = new Client({ name: "xai-shell", version: "9" });
+    await client.connect(transport);
+    const names = await eventually(async () => {
+      const { tools } = await client.listTools();
+      return tools.length > 0 && tools.map(({ name }) => name);
+    });
+    const called = await client.callTool({ name: "one-echo", arguments: { text: "hi" } });
+    expect(JSON.stringify(called)).toContain("hi");
+    await client.close();
+    return names;
+  };
+
+  it("has names that it can take over stdio", async () => {
+    const place = workspace();
+    place.configure(SERVERS);
+    const path = join(place.home, ".grok", "config.toml");
+    mkdirSync(dirname(path), { recursive: true });
+    expect(await connect(place, "grok")).toMatchObject({ by: "bridge", file: path });
+    const entry = (editorFor("toml").parse(textOf(path)) as GrokFile).mcp_servers.toolcrib;
+    const { command, args, env } = entry;
+    expect(args.slice(-4, -2)).toEqual(["--client", "grok"]);
+    const names = await namesOver(new StdioClientTransport({ command, args, env, cwd: "/" }));
+    expect(names).toContain("one-echo");
+    expect(names.filter((name) => name.includes("__"))).toEqual([]);
+    expect((await place.runHere(["disconnect", "grok"])).code).toBe(0);
+    expect(existsSync(path) ? textOf(path).trim() : "").toBe("");
+  });
+
+  it("has names that it can take over HTTP", async () => {
+    const place = workspace();
+    const path = join(place.home, ".grok", "config.toml");
+    mkdirSync(dirname(path), { recursive: true });
+    const url = await serve(place);
+    await connect(place, "grok");
+    expect(textOf(path)).toContain(`${url}/mcp?client=grok`);
+    const names = await namesOver(new StreamableHTTPClientTransport(new URL(`${url}/mcp?client=grok`)));
+    expect(names.filter((name) => name.includes("__"))).toEqual([]);
+  });
+});
 
 describe("connect with a hub that runs", () => {
   it("[counter-05a] [counter-05d] writes the URL of serve, by which the client calls", async () => {

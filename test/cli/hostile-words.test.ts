@@ -269,7 +269,10 @@ describe.skipIf(!hasScript)("[trust-15a] on a terminal", () => {
     await new Promise((done) => child.once("close", done));
     expect(shown.length).toBeGreaterThan(0);
     // What `styleText` and `transient` write, and the line ends of a terminal.
-    const foreign = shown.replaceAll(/\u001b\[(?:[0-9]{1,2}m|K)/g, "").replaceAll(/\r(?=\n)|\r(?=[^\n])/g, "");
+    const foreign = shown
+      .replaceAll("\r\u001b[K", "")
+      .replaceAll(/\u001b\[(?:[0-9]{1,2}m|K)/g, "")
+      .replaceAll(/\r(?=\n)|\r(?=[^\n])/g, "");
     expectHarmless(args.join(" "), { stdout: foreign, stderr: "" });
     // Each server's red would be `\u001b[31m` after its W.
     expect(shown).not.toMatch(/W\u001b\[/);

@@ -29,6 +29,7 @@ describe("[spine-19c] add, remove, enable, disable", () => {
     const added = await place.run([
       "add",
       "memory",
+      "--no-test",
       "--env",
       "A=b=c",
       "--env",

@@ -428,3 +428,129 @@ async function onTerminal(folder: ClonedFolder, command: string, input: string):
     child.kill("SIGKILL");
   }
 }
+
+describe("[whole-04a] files of clients in a project", () => {
+  /** The same servers as four programs write them, and one of its own in each. */
+  function withClientFiles(kind: "canary" | "server"): ClonedFolder {
+    const folder = new ClonedFolder();
+    folder.furnishHome();
+    const command = (name: string): { command: string; args: string[] } => {
+      const [program = "", ...args] = folder.canary(name);
+      return kind === "server" ? folder.server(name) : { command: program, args };
+    };
+    for (const name of [".cursor", ".vscode", ".continue", ".continue/mcpServers"]) mkdirSync(join(folder.dir, name));
+    folder.write(".mcp.json", { mcpServers: { claude: command("claude") } });
+    folder.write(".cursor/mcp.json", { mcpServers: { cursor: command("cursor"), claude: command("claude") } });
+    folder.write(".vscode/mcp.json", { servers: { code: { type: "stdio", ...command("code") } } });
+    const { command: program, args } = command("listed");
+    folder.write(
+      ".continue/mcpServers/listed.yaml",
+      `name: Listed
+version: 0.0.1
+schema: v1
+mcpServers:
+  - name: listed
+    command: ${JSON.stringify(program)}
+    args: ${JSON.stringify(args)}
+`,
+    );
+    folder.write(".continue/mcpServers/single.json", command("single"));
+    folder.write(".continue/mcpServers/notes.md", "nothing");
+    return folder;
+  }
+  const NAMES = ["claude__claude", "code__code", "cursor__cursor", "listed__listed", "own__who", "single__single"];
+
+  it("start nothing until the folder is trusted, and doctor, status and list say so", async () => {
+    const folder = withClientFiles("canary");
+    for (const command of ["doctor", "status", "list"]) {
+      const { stdout, stderr } = await folder.run([command]);
+      expect(stdout + stderr).toContain(`toolcrib trust ${folder.dir}`);
+      expect(stdout + stderr).toMatch(/left out: claude, cursor, code, listed, single/);
+    }
+    expect((await folder.tools(join(folder.dir, ".continue"))).names).toEqual(["own__who"]);
+    expect(folder.ran()).toEqual([]);
+  });
+
+  it("are added once the folder is trusted; a change of any of them asks again", async () => {
+    const folder = withClientFiles("server");
+    const trusted = await folder.run(["trust", ".cursor/mcp.json"]);
+    expect(trusted).toMatchObject({ code: 0, stdout: expect.stringContaining("server single: ") });
+    expect(trusted.stdout).toContain(`(from ${join(folder.dir, ".vscode/mcp.json")})`);
+    expect(await folder.tools()).toEqual({ names: NAMES, stderr: "" });
+    const listed = await folder.run(["trust", "list", "--json"]);
+    expect(JSON.parse(listed.stdout)).toEqual([expect.objectContaining({ file: folder.dir, state: "trusted" })]);
+    expect((await folder.run(["doctor"])).stdout).toContain(`${folder.dir} (project, trusted): 5 servers`);
+
+    const [program = "", ...args] = folder.canary("later");
+    folder.write(".continue/mcpServers/later.json", { command: program, args });
+    expect(await folder.tools()).toMatchObject({
+      names: ["own__who"],
+      stderr: expect.stringContaining("changed since it was trusted and was left out"),
+    });
+    expect(folder.ran()).toEqual([]);
+    rmSync(join(folder.dir, ".continue/mcpServers/later.json"));
+    expect((await folder.tools()).names).toEqual(NAMES);
+
+    // Servers of clients are not Toolcrib's to edit, and new ones go into the user's own config.
+    expect(await folder.run(["remove", "cursor"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`comes from ${join(folder.dir, ".cursor/mcp.json")}`),
+    });
+    expect((await folder.run(["add", "more", "--", process.execPath, "x.mjs"])).stdout).toContain(folder.homeConfig);
+
+    expect((await folder.run(["trust", "remove", folder.dir])).code).toBe(0);
+    expect((await folder.tools()).names).toEqual(["own__who"]);
+  });
+
+  it("belong to the toolcrib.json of their folder, if it has one", async () => {
+    const folder = honest();
+    folder.write(".mcp.json", { mcpServers: { claude: folder.server("claude"), app: folder.server("other") } });
+    await folder.trust();
+    const { names, stderr } = await folder.tools();
+    expect(names).toEqual(["app__build", "app__drop", "claude__claude", "own__who"]);
+    expect(stderr).toContain("app");
+    const [command = "", ...args] = folder.canary("import");
+    folder.write(".mcp.json", { mcpServers: { claude: { command, args } } });
+    expect((await folder.tools()).names).toEqual(["own__who"]);
+    expect(folder.ran()).toEqual([]);
+  });
+
+  it("are not those in the user's own folder, nor an entry of Toolcrib", async () => {
+    const folder = new ClonedFolder();
+    folder.furnishHome();
+    folder.write(".mcp.json", { mcpServers: { claude: folder.server("claude") } }, folder.home);
+    expect(await folder.tools(folder.home)).toEqual({ names: ["own__who"], stderr: "" });
+    expect((await folder.run(["trust", folder.home])).code).toBe(2);
+    expect((await folder.run(["connect", "claude-code", "--scope", "project"])).code).toBe(0);
+    expect(existsSync(join(folder.dir, ".mcp.json"))).toBe(true);
+    expect(await folder.tools()).toEqual({ names: ["own__who"], stderr: "" });
+  });
+
+  it("a hub that is shared by folders says so in the folder that it concerns", async () => {
+    const folder = withClientFiles("server");
+    const elsewhere = join(folder.root, "elsewhere");
+    mkdirSync(elsewhere);
+    expect((await folder.run(["hub", "start"], { cwd: elsewhere })).code).toBe(0);
+    const status = await folder.run(["status"]);
+    expect(status.stderr).toContain(`toolcrib trust ${folder.dir}`);
+    expect((await folder.run(["status"], { cwd: elsewhere })).stderr).toBe("");
+    expect((await folder.run(["hub", "status", "--json"])).stdout).toContain(folder.homeConfig);
+    // A folder that is trusted has a hub of its own, as one with a toolcrib.json has.
+    await folder.trust();
+    expect((await folder.tools()).names).toEqual(NAMES);
+    expect((await folder.tools(elsewhere)).names).toEqual(["own__who"]);
+  });
+
+  it.skipIf(process.platform === "win32")("are refused if others can write them", async () => {
+    const folder = withClientFiles("server");
+    chmodSync(join(folder.dir, ".vscode"), 0o777);
+    expect(await folder.run(["trust"])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("can be written by every user"),
+    });
+    chmodSync(join(folder.dir, ".vscode"), 0o755);
+    await folder.trust();
+    chmodSync(join(folder.dir, ".vscode/mcp.json"), 0o666);
+    expect((await folder.tools()).names).toEqual(["own__who"]);
+  });
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { diffLines } from "../../src/cli/masked-diff.ts";
+import { diffLines } from "../../src/config/masked-diff.ts";
 import { clip, type Column, firstLine, renderTable, textWidth } from "../../src/cli/table.ts";
 
 type Row = readonly [string, string];

@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { bundled, missingProgram, workspace } from "./run-cli.ts";
+import { bundled, misbehaving, missingProgram, workspace } from "./run-cli.ts";
 
 describe("[joy-15a] toolcrib test", () => {
   it("passes if the server starts, has the tools and the calls succeed", async () => {
@@ -40,5 +42,44 @@ describe("[joy-15a] toolcrib test", () => {
       stderr: expect.stringContaining("not a JSON object"),
     });
     expect(await place.run(["test", "ee"])).toMatchObject({ code: 1 });
+  });
+});
+
+describe("[joy-14d] add", () => {
+  it("starts the server, says whether it works and what is next", async () => {
+    const place = workspace();
+    place.configure({});
+    const { command, args } = misbehaving("ok") as { command: string; args: string[] };
+    const added = await place.run(["add", "good", "--", command, ...args]);
+    expect([added.code, added.stderr]).toEqual([0, ""]);
+    expect(added.stdout).toMatch(/^Added good in .*\nIt works: 12 tools, \d+ ms\. To see them: toolcrib list good\n$/);
+
+    const broken = await place.run(["add", "bad", "--", "toolcrib-no-such-program"]);
+    expect([broken.code, broken.stdout]).toEqual([0, `Added bad in ${place.configFile}\n`]);
+    expect(broken.stderr).toMatch(/bad does not work yet: command not found: toolcrib-no-such-program\n {2}\S/);
+    expect(broken.stderr).toContain("To try again: toolcrib test bad.");
+
+    const json = await place.run(["add", "again", "--json", "--", command, ...args]);
+    expect(json.json()).toMatchObject({ id: "again", changed: true, test: { ok: true, tools: 12 } });
+  });
+
+  it("starts nothing with --no-test, --disabled and --dry-run", async () => {
+    const place = workspace();
+    place.configure({});
+    const mark = join(place.dir, "started");
+    const start = ["--", process.execPath, "-e", `require("fs").writeFileSync(${JSON.stringify(mark)}, "")`];
+    for (const [id, flag] of [
+      ["a", "--no-test"],
+      ["b", "--disabled"],
+      ["c", "--dry-run"],
+    ] as const) {
+      const { code, stderr } = await place.run(["add", id, flag, ...start]);
+      expect([code, stderr]).toEqual([0, ""]);
+    }
+    expect(existsSync(mark)).toBe(false);
+    expect(Object.keys((JSON.parse(place.read("toolcrib.json")) as { mcpServers: object }).mcpServers)).toEqual([
+      "a",
+      "b",
+    ]);
   });
 });

@@ -50,7 +50,12 @@ const WRITTEN: Readonly<Record<ClientId, Files>> = {
   goose: [".config/goose/config.yaml", ".config/goose/config.yaml", "AppData/Roaming/Block/goose/config/config.yaml"],
   "lm-studio": [".lmstudio/mcp.json", ".lmstudio/mcp.json", ".lmstudio/mcp.json"],
   amp: [".config/amp/settings.json", ".config/amp/settings.json", ".config/amp/settings.json", ".amp/settings.json"],
-  continue: [".continue/config.yaml", ".continue/config.yaml", ".continue/config.yaml"],
+  continue: [
+    ".continue/config.yaml",
+    ".continue/config.yaml",
+    ".continue/config.yaml",
+    ".continue/mcpServers/toolcrib.yaml",
+  ],
   openclaw: [".openclaw/openclaw.json", ".openclaw/openclaw.json", ".openclaw/openclaw.json"],
   "copilot-cli": [".copilot/mcp-config.json", ".copilot/mcp-config.json", ".copilot/mcp-config.json", ".mcp.json"],
   "qwen-code": [".qwen/settings.json", ".qwen/settings.json", ".qwen/settings.json", ".qwen/settings.json"],

@@ -5,7 +5,7 @@ import type { LoadedConfig } from "../../src/model/loaded-config.ts";
 import { Naming } from "../../src/catalog/naming.ts";
 import { loadConfig, readProject } from "../../src/config/load-config.ts";
 import { describeProject } from "../../src/config/project-config.ts";
-import { trustRecordOf, saveTrust } from "../../src/config/project-trust.ts";
+import { isTrusted, saveTrust, trustRecordOf } from "../../src/config/project-trust.ts";
 import { buildPolicy } from "../../src/hub/call/config-policy.ts";
 import { Workplace } from "./support.ts";
 
@@ -261,4 +261,31 @@ it("[trust-01e] what would be started is told in whole, without secrets and on o
     `server c: c (from ${join(place.dir, "more.json")})`,
     `plugin (runs inside Toolcrib): ${join(place.dir, "p.mjs")}`,
   ]);
+});
+
+it("[detect-06d] a project's detectors need trust in it, are told in whole, and are added to the home's", async () => {
+  const place = new Workplace();
+  const detectors = [
+    { type: "module", path: "./d.mjs" },
+    { type: "http", url: "https://c.example/x", token: "secret://env/T" },
+    { type: "onnx", model: "m.onnx", tokenizer: "t.json" },
+  ];
+  const file = place.write("toolcrib.json", { mcpServers: {}, guard: { detectors } });
+  place.write("d.mjs", "export default (texts) => texts.map(() => 0);");
+  const at = { env: {}, cwd: place.dir, home: place.home };
+  const reading = await readProject(file, at);
+  expect(describeProject(reading)).toEqual([
+    `detector (runs inside Toolcrib): ${join(place.dir, "d.mjs")}`,
+    "detector (gets the texts of all servers): https://c.example/x with secret://env/T",
+    `detector (runs inside Toolcrib): onnxruntime-node with ${join(place.dir, "m.onnx")}`,
+  ]);
+  const trusted = trustRecordOf(reading, false);
+  expect(isTrusted(trusted, await readProject(file, at))).toBe(true);
+  place.write("d.mjs", "export default () => [];");
+  expect(isTrusted(trusted, await readProject(file, at))).toBe(false);
+
+  const own = { type: "http", url: "https://own.example/x" };
+  const config = await both({ mcpServers: {}, guard: { detectors: [own] } }, { guard: { detectors: [detectors[2]] } });
+  const folder = join(realpathSync(config.place.dir), "project");
+  expect(config.config.guard.detectors).toMatchObject([own, { type: "onnx", model: join(folder, "m.onnx") }]);
 });

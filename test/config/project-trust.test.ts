@@ -106,6 +106,7 @@ describe("[trust-01c] what is trusted", () => {
       { mcpServers: { a: server, b: server } },
       { mcpServers: {} },
       { mcpServers: { a: server }, plugins: ["./p.mjs"] },
+      { mcpServers: { a: server }, guard: { detectors: [{ type: "module", path: "./d.mjs" }] } },
       { mcpServers: { a: server }, secrets: { exec: { op: ["op"] } } },
       { mcpServers: { a: server }, skills: { dirs: ["."] } },
       { mcpServers: { a: server }, import: ["./j.json"] },

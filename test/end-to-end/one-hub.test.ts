@@ -292,6 +292,34 @@ describe("one hub on a home", () => {
     expect(onlyHub().pid).not.toBe(first.pid);
   });
 
+  it("[guard-20h] what a client has read is known to the next hub, after a crash and after a restart", async () => {
+    configure({
+      mcpServers: { e: everything() },
+      http: { port: 0 },
+      guard: { taint: "deny", classes: { openWorld: ["e__echo"], sendsOut: ["e__get-sum"] } },
+    });
+    const [reader, other] = await Promise.all([stdioClient(), stdioClient()]);
+    const sum = (client: Client): Promise<string> =>
+      client.callTool({ name: "e__get-sum", arguments: { a: 1, b: 2 } }).then(
+        (result) => JSON.stringify(result.content),
+        (error: unknown) => String(error),
+      );
+    expect(await sum(reader)).toContain("is 3");
+    expect(await say(reader, "from a stranger")).toBe("Echo: from a stranger");
+    expect(await sum(reader)).not.toContain("is 3");
+    for (const end of [
+      (pid: number) => process.kill(pid, "SIGKILL"),
+      async () => expect((await command(["hub", "restart"])).code).toBe(0),
+    ]) {
+      const { pid } = onlyHub();
+      await end(pid);
+      await vi.waitFor(() => expect(onlyHub().pid).not.toBe(pid), WITHIN);
+      // Who has read nothing is not affected.
+      await vi.waitFor(async () => expect(await sum(other)).toContain("is 3"), WITHIN);
+      await vi.waitFor(async () => expect(await sum(reader)).toMatch(/e__echo|stranger|anyone/), WITHIN);
+    }
+  });
+
   it("[counter-01d] it ends by itself when its last client has left, and leaves no process behind", async () => {
     configure({ mcpServers: { e: everything() }, http: { port: 0 }, hub: { idleMinutes: 0.02 } });
     const [client, other] = await Promise.all([stdioClient(), stdioClient()]);

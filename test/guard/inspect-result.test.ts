@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inspectResult, inspectShortResult, type UntrustedOrigin } from "../../src/guard/inspect-result.ts";
+import { inspectResult, type UntrustedOrigin } from "../../src/guard/inspect-result.ts";
 import { resultBytes } from "../../src/guard/result-size.ts";
+import { scanLargeTexts } from "../../src/guard/scan-texts.ts";
 import { untrustedMarkOf } from "../../src/guard/wrap-untrusted.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 
@@ -80,6 +81,7 @@ describe("inspectResult of untrusted content", () => {
     onSuspicious: "redact",
     place: "result",
     sensitivity: "normal",
+    scan: scanLargeTexts,
   };
   const inspect = async (result: JsonObject, change: Partial<UntrustedOrigin> = {}) => {
     const inspection = await inspectResult(result, { resultBytes: 1e8, untrusted: { ...untrusted, ...change } });
@@ -263,11 +265,5 @@ describe("inspectResult of untrusted content", () => {
     const mark = (result["_meta"] as JsonObject)["dev.toolcrib/untrusted"] as JsonObject;
     expect(mark).toMatchObject({ place: "error", score: expect.any(Number) });
     expect(JSON.stringify(mark)).not.toContain("previous");
-  });
-
-  it("does the same for a short one at once", async () => {
-    const short = { content: [{ type: "text", text: `Fine. ${ATTACK}` }] };
-    const { bytes: _, ...later } = await inspect(short);
-    expect(inspectShortResult(short, untrusted)).toMatchObject(later);
   });
 });

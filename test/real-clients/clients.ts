@@ -140,4 +140,33 @@ const geminiCli: RealClient = {
   showsSkills: true,
 };
 
-export const REAL_CLIENTS: readonly RealClient[] = [claudeCode, codex, opencode, qwenCode, geminiCli];
+const grok: RealClient = {
+  id: "grok",
+  package: "@xai-official/grok",
+  // Compressed in the package, and unpacked by a script of it that is not run.
+  program: `@xai-official/grok-${process.platform}-${process.arch}/bin/grok`,
+  setUp: (ground, { command, args }) =>
+    write(
+      ground,
+      ".grok/config.toml",
+      `[models]
+default = "scripted"
+
+[model.scripted]
+model = "scripted"
+base_url = "${ground.model}/v1"
+api_key = "a-key-0123456789"
+api_backend = "chat_completions"
+context_window = 200000
+
+[mcp_servers.own]
+command = ${JSON.stringify(command)}
+args = ${JSON.stringify(args)}
+`,
+    ),
+  env: () => ({ GROK_DISABLE_AUTOUPDATER: "1", GROK_TELEMETRY_ENABLED: "0" }),
+  args: (prompt) => ["-p", prompt, "-m", "scripted", "--always-approve", "--disable-web-search"],
+  showsSkills: true,
+};
+
+export const REAL_CLIENTS: readonly RealClient[] = [claudeCode, codex, opencode, qwenCode, geminiCli, grok];

@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { brotliDecompressSync } from "node:zlib";
 import { REAL_CLIENTS, type RealClient } from "./clients.ts";
 import { type InstalledClient, tryClient } from "./suite.ts";
 
@@ -68,6 +69,10 @@ function installed(client: RealClient): InstalledClient | undefined {
   const folder = folderOf(client);
   const program = join(folder, "node_modules", client.program);
   const manifest = join(folder, "node_modules", client.package, "package.json");
+  const packed = `${program}.br`;
+  if (!existsSync(program) && existsSync(packed)) {
+    writeFileSync(program, brotliDecompressSync(readFileSync(packed)), { mode: 0o755 });
+  }
   if (!existsSync(program) || !existsSync(manifest)) return undefined;
   // A package's own manifest has a version.
   const { version } = JSON.parse(readFileSync(manifest, "utf8")) as { version: string };

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { LAYERS } from "./layers.ts";
@@ -33,4 +33,11 @@ it("[house-12c] commands that CONTRIBUTING.md names exist", () => {
   const known = new Set([...Object.keys(scripts), "install", "ci", "pack", "start", "test"]);
   expect(named.length).toBeGreaterThan(3);
   expect(named.filter((name) => !known.has(name))).toEqual([]);
+});
+
+it("[joy-17b] README.md is short, and docs/README.md names every page", () => {
+  expect(statSync(join(root, "README.md")).size).toBeLessThanOrEqual(8 * 1000);
+  const index = read("docs/README.md");
+  const pages = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md") && name !== "README.md");
+  expect(pages.filter((name) => !index.includes(`](${name}`))).toEqual([]);
 });

@@ -229,6 +229,32 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
   });
 
   describe("audit", () => {
+    it("[joy-05c] sums up calls in the transaction that adds them, each once, whoever adds them", async () => {
+      const call = { kind: "tool", durationMs: 100, resultBytes: 10, isWaiting: false, findings: [] };
+      const lines = Array.from({ length: 900 }, (_, seq) => ({
+        ...auditLine("sums.jsonl", seq, { type: "call", time: "2026-01-01T00:00:00.000Z", name: `files__${seq % 3}` }),
+        call,
+      }));
+      const other = await open();
+      await Promise.all([
+        store.audit.append(lines.slice(0, 600)),
+        other.audit.append(lines.slice(300)),
+        store.audit.append(lines.slice(300)),
+      ]);
+      const named = { prefix: '["tool",', name: "files__1" };
+      const query = { step: 60, since: 0, subjects: [{ prefix: '["all"]' }, named] };
+      const found = await other.audit.sums(query);
+      expect(found.map(({ subject, sum }) => [JSON.parse(subject)[0], sum.calls]).toSorted()).toEqual([
+        ["all", 900],
+        ["tool", 300],
+      ]);
+      expect(await store.audit.sums({ ...query, since: 2_000_000_000 })).toEqual([]);
+      expect(await store.audit.sumUpSome(() => lines[0] ?? expect.fail(), 0)).toBe(false);
+      await store.audit.pruneSums(Date.parse("2026-03-01T00:00:00.000Z"));
+      expect(await store.audit.sums(query)).toEqual([]);
+      await store.audit.removeFiles(["sums.jsonl"]);
+    });
+
     it("[oper-01a] lines come back byte for byte, and taking them in twice changes nothing", async () => {
       const lines = Array.from({ length: 1100 }, (_, seq) => auditLine("a.jsonl", seq));
       await store.audit.append(lines.slice(0, 700));

@@ -23,10 +23,10 @@ describe("the store on SQLite", () => {
     await before?.close();
     const db = new Sqlite(join(home, "toolcrib.db"));
     db.exec(
-      "drop table conversations; drop table conversation_messages; drop table limit_spans; drop table skill_files; drop table server_lists; drop table taints; delete from migrations where version > 1",
+      "drop table conversations; drop table conversation_messages; drop table limit_spans; drop table skill_files; drop table server_lists; drop table taints; drop table call_sums; delete from migrations where version > 1",
     );
     db.exec(
-      "drop index audit_by_client; alter table audit drop column client; alter table sessions drop column client",
+      "drop index audit_by_client; alter table audit drop column client; alter table sessions drop column client; alter table audit_files drop column summed",
     );
     db.exec(
       `drop table pins;

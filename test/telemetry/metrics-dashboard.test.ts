@@ -16,7 +16,7 @@ interface Dashboard {
   readonly templating: { readonly list: readonly { readonly name: string; readonly definition?: string }[] };
 }
 
-async function metricNames(): Promise<Set<string>> {
+async function metricLabels(): Promise<Map<string, readonly string[]>> {
   const metrics = new HubMetrics(
     {
       on: () => () => {},
@@ -27,7 +27,11 @@ async function metricNames(): Promise<Set<string>> {
     },
     "1",
   );
-  return new Set(await metrics.names());
+  return metrics.labels();
+}
+
+async function metricNames(): Promise<Set<string>> {
+  return new Set((await metricLabels()).keys());
 }
 
 function namesIn(text: string): string[] {
@@ -47,6 +51,37 @@ describe("[oper-12c] the Grafana dashboard", () => {
     expect(used.size).toBeGreaterThan(15);
     expect([...used].filter((name) => !known.has(name))).toEqual([]);
     expect([...known].filter((name) => name.startsWith("toolcrib_") && !used.has(name))).toEqual([]);
+  });
+
+  it("[joy-18b] selects and groups by labels that its metrics have", async () => {
+    const labels = await metricLabels();
+    /** Prometheus adds these. */
+    const scraped = ["job", "instance"];
+    for (const { expr } of queries) {
+      const used = namesIn(expr).map((name) => [name, labels.get(name) ?? []] as const);
+      for (const [, name = "", selector = ""] of expr.matchAll(
+        /\b((?:toolcrib|process|nodejs)_[a-z\d_]+)\{([^}]*)\}/g,
+      )) {
+        const [metric = ""] = namesIn(name);
+        const known = [...scraped, ...(labels.get(metric) ?? [])];
+        const selected = [...selector.matchAll(/([a-z_]+)(?:=~|!~|!=|=)"/g)].map(([, label]) => label ?? "");
+        expect(
+          selected.filter((label) => !known.includes(label)),
+          expr,
+        ).toEqual([]);
+      }
+      for (const [, list = ""] of expr.matchAll(/\bby \(([^)]*)\)/g)) {
+        const grouped = list.split(",").map((label) => label.trim());
+        for (const [name, own] of used) {
+          // `le` is that of the buckets.
+          const odd = grouped.filter((label) => ![...own, ...scraped, "le"].includes(label));
+          expect(odd, `${name} in ${expr}`).toEqual([]);
+        }
+      }
+    }
+    const all = queries.map(({ expr }) => expr).join("\n");
+    for (const label of ["tool", "client", "server", "outcome"])
+      expect(all).toMatch(new RegExp(`by \\([^)]*\\b${label}\\b`));
   });
 
   it("leaves the data source to whoever imports it, and every variable is there", () => {

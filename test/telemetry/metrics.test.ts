@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { metricsRoute } from "../../src/doors/http/status-routes.ts";
 import { Emitter } from "../../src/base/emitter.ts";
 import type { CallRecord } from "../../src/telemetry/call-record.ts";
-import { HubMetrics, MAX_SERVER_LABELS, type MeasuredHub } from "../../src/telemetry/metrics.ts";
+import { HubMetrics, MAX_SERVER_LABELS, MAX_TOOL_LABELS, type MeasuredHub } from "../../src/telemetry/metrics.ts";
 import { place } from "../doors/http/support.ts";
 import { callRecord } from "../support/call-record.ts";
 
@@ -38,6 +38,25 @@ function missing(lines: readonly string[], expected: readonly string[]): string[
 }
 
 describe("[oper-12a] the metrics", () => {
+  it("[joy-18b] count calls and their time by tool, with a bounded number of names", async () => {
+    const { events, text } = scene();
+    const of = (name: string, changes: Partial<CallRecord> = {}): CallRecord =>
+      call({ kind: "tool", origin: { source: "files", name }, ...changes });
+    events.emit("call", of("read"));
+    events.emit("call", of("read", { outcome: "timeout" }));
+    // A caller chooses these: they are no labels.
+    events.emit("call", of("file:///secret", { kind: "resource" }));
+    events.emit("call", call({ kind: "tool", name: "no_such_tool", origin: null }));
+    for (let each = 1; each < MAX_TOOL_LABELS + 20; each++) events.emit("call", of(`tool-${each}`));
+    const lines = (await text()).split("\n").filter((line) => line.startsWith("toolcrib_tool_"));
+    expect(lines).toContain('toolcrib_tool_calls_total{server="files",tool="read",outcome="ok"} 1');
+    expect(lines).toContain('toolcrib_tool_calls_total{server="files",tool="read",outcome="timeout"} 1');
+    expect(lines).toContain('toolcrib_tool_seconds_total{server="files",tool="read"} 0.06');
+    expect(lines).toContain('toolcrib_tool_calls_total{server="files",tool="other",outcome="ok"} 20');
+    expect(lines.join("\n")).not.toMatch(/secret|no_such_tool/);
+    expect(lines.filter((line) => line.startsWith("toolcrib_tool_seconds_total{"))).toHaveLength(MAX_TOOL_LABELS + 1);
+  });
+
   it("[counter-04b] count calls by client, with a bounded number of names", async () => {
     const { events, text } = scene();
     for (let each = 0; each < 40; each++) events.emit("call", call({ client: { name: `client-${each}` } }));
@@ -50,13 +69,13 @@ describe("[oper-12a] the metrics", () => {
     expect(lines).toHaveLength(32);
   });
 
-  it("count calls by outcome, with durations, bytes, findings and limits", async () => {
+  it("[detect-04c] count calls by outcome, with durations, bytes, findings and limits", async () => {
     const { events, text } = scene();
     events.emit("call", call());
     events.emit("call", call({ durationMs: 2000 }));
     events.emit("call", call({ outcome: "rate_limited", durationMs: 0, resultBytes: 0 }));
     events.emit("call", call({ outcome: "not_found", origin: null }));
-    events.emit("call", call({ findings: [{ code: "hidden_text", severity: "high" }] }));
+    events.emit("call", call({ findings: [{ code: "hidden_text", severity: "high", place: "error", score: 7.5 }] }));
     const lines = (await text()).split("\n");
     expect(
       missing(lines, [
@@ -65,7 +84,11 @@ describe("[oper-12a] the metrics", () => {
         'toolcrib_calls_total{server="none",outcome="not_found"} 1',
         'toolcrib_rate_limited_total{server="files"} 1',
         'toolcrib_result_bytes_total{server="files"} 300',
-        'toolcrib_findings_total{code="hidden_text",severity="high"} 1',
+        'toolcrib_findings_total{code="hidden_text",severity="high",place="error"} 1',
+        'toolcrib_finding_score_bucket{place="error",le="7"} 0',
+        'toolcrib_finding_score_bucket{place="error",le="8"} 1',
+        'toolcrib_finding_score_sum{place="error"} 7.5',
+        'toolcrib_finding_score_count{place="error"} 1',
         "# TYPE toolcrib_call_duration_seconds histogram",
         'toolcrib_call_duration_seconds_bucket{server="files",le="0.025"} 1',
         'toolcrib_call_duration_seconds_bucket{server="files",le="0.05"} 3',

@@ -24,7 +24,19 @@ function withImports(name: string, found = new Set<string>()): Set<string> {
 }
 
 const entry = /<script[^>]*src="\/assets\/([\w.-]+\.js)"/.exec(html)?.[1] ?? "";
-const VIEWS = ["overview", "servers", "tools", "approvals", "skills", "sessions", "audit", "settings"];
+const VIEWS = [
+  "overview",
+  "servers",
+  "tools",
+  "approvals",
+  "skills",
+  "sessions",
+  "traffic",
+  "audit",
+  "settings",
+  "help",
+  "palette",
+];
 
 describe("the built page", () => {
   it.each(VIEWS)("[oper-08a] loads under 200 kB of compressed script for %s", (view) => {

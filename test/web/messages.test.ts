@@ -18,7 +18,19 @@ const SOURCE = join(import.meta.dirname, "..", "..", "web", "src");
 const MESSAGES = join(SOURCE, "messages");
 
 /** Folders whose text is in the catalog; a view is added here when it is moved over. */
-const MOVED = ["shell", "views/resources", "views/prompts", "views/questions", "views/logins"];
+const MOVED = [
+  "shell",
+  "views/approvals",
+  "views/audit",
+  "views/help",
+  "views/logins",
+  "views/overview",
+  "views/prompts",
+  "views/questions",
+  "views/resources",
+  "views/tools",
+  "views/traffic",
+];
 
 const catalogs: readonly (readonly [file: string, catalog: Catalog])[] = await Promise.all(
   readdirSync(MESSAGES)

@@ -12,11 +12,12 @@ import {
   type ProgressFrame,
   ToolcribClient,
 } from "../../src/api-client/index.ts";
+import { BASE } from "./base.ts";
 import { keepPageKey, keptPageKey } from "./page-key.ts";
 
 export type Progress = ProgressFrame["progress"];
 
-const client = new ToolcribClient({ url: location.origin, pageKey: keptPageKey, name: "toolcrib-page" });
+const client = new ToolcribClient({ url: location.origin + BASE, pageKey: keptPageKey, name: "toolcrib-page" });
 
 export function run<Name extends OperationName>(
   name: Name,
@@ -80,4 +81,13 @@ export async function login(given: Parameters<typeof client.login>[0]): Promise<
 export async function logout(): Promise<void> {
   await client.logout();
   keepPageKey(undefined);
+}
+
+/** The call that a link of a notice is about, and the answer that it stands for. */
+export function readLink(token: string): ReturnType<typeof client.readApprovalLink> {
+  return client.readApprovalLink(token);
+}
+
+export function answerByLink(token: string): ReturnType<typeof client.answerByLink> {
+  return client.answerByLink(token);
 }

@@ -2,7 +2,10 @@
  * The second half of a login. The browser gives the cookie to every port of the host, also to programs that are not the hub;
  * what is kept here only pages of this very address can read.
  */
-const KEY = "toolcrib-page-key";
+import { BASE } from "./base.ts";
+
+/** Two hubs may be under two paths of one address. */
+const KEY = `toolcrib-page-key${BASE}`;
 
 /** Where the browser keeps nothing for pages, for as long as the page is open. */
 let here: string | undefined;

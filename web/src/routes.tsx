@@ -7,6 +7,7 @@ import {
   Link,
 } from "@tanstack/react-router";
 import type { Me } from "../../src/contract/settings-schemas.ts";
+import { BASE } from "./base.ts";
 import { Empty, FailureBox } from "./components/states.tsx";
 import { t } from "./messages/messages.ts";
 import { shell } from "./messages/shell.ts";
@@ -49,6 +50,7 @@ const root = createRootRouteWithContext<Context>()({
 const overview = createRoute({
   getParentRoute: () => root,
   path: "/",
+  validateSearch: (search: Search) => texts(search, ["range", "by", "of"]),
   component: lazyRouteComponent(() => import("./views/overview/overview.tsx"), "OverviewView"),
 });
 
@@ -62,7 +64,7 @@ const servers = createRoute({
 const tools = createRoute({
   getParentRoute: () => root,
   path: "/tools",
-  validateSearch: (search: Search) => texts(search, ["q", "server", "pin", "tool"]),
+  validateSearch: (search: Search) => texts(search, ["q", "server", "pin", "tool", "role"]),
   component: lazyRouteComponent(() => import("./views/tools/tools.tsx"), "ToolsView"),
 });
 
@@ -107,6 +109,13 @@ const sessions = createRoute({
   component: lazyRouteComponent(() => import("./views/sessions/sessions.tsx"), "SessionsView"),
 });
 
+const traffic = createRoute({
+  getParentRoute: () => root,
+  path: "/traffic",
+  validateSearch: (search: Search) => texts(search, ["q", "server", "client", "role", "outcome", "call"]),
+  component: lazyRouteComponent(() => import("./views/traffic/traffic.tsx"), "TrafficView"),
+});
+
 const audit = createRoute({
   getParentRoute: () => root,
   path: "/audit",
@@ -118,6 +127,7 @@ const audit = createRoute({
       "name",
       "session",
       "user",
+      "client",
       "door",
       "outcome",
       "callId",
@@ -126,6 +136,13 @@ const audit = createRoute({
       "entry",
     ]),
   component: lazyRouteComponent(() => import("./views/audit/audit.tsx"), "AuditView"),
+});
+
+const help = createRoute({
+  getParentRoute: () => root,
+  path: "/help",
+  validateSearch: (search: Search) => texts(search, ["page", "at"]),
+  component: lazyRouteComponent(() => import("./views/help/help.tsx"), "HelpView"),
 });
 
 const settings = createRoute({
@@ -147,10 +164,13 @@ export function createPageRouter(me: Me) {
       approvals,
       skills,
       sessions,
+      traffic,
       audit,
       settings,
+      help,
     ]),
     context: { me },
+    basepath: BASE === "" ? "/" : BASE,
     defaultPreload: "intent",
     defaultErrorComponent: ({ error, reset }) => (
       <div className="p-4">

@@ -11,6 +11,7 @@ export {
   type OpenAIChatCall,
   type OpenAIChatResult,
   type OpenAIChatTool,
+  type OpenAICustomCall,
   type OpenAIResponsesCall,
   type OpenAIResponsesResult,
   type OpenAIResponsesTool,

@@ -49,6 +49,12 @@ export interface OpenAIChatCall {
   function: { name: string; arguments: string };
 }
 
+/** The other kind of `tool_calls`: none of our tools is one, so it gets an answer that says so. */
+export interface OpenAICustomCall {
+  id: string;
+  custom: { name: string; input: string };
+}
+
 /** An item `function_call` of a Responses output. */
 export interface OpenAIResponsesCall {
   call_id: string;
@@ -82,7 +88,7 @@ export interface OpenAIImagePart {
 /** Runs the requested call and returns the message, or the input item, that answers it. Never throws. */
 export async function runOpenAICall(
   tools: readonly Tool[],
-  call: OpenAIChatCall,
+  call: OpenAIChatCall | OpenAICustomCall,
   options?: RunCallOptions,
 ): Promise<OpenAIChatResult>;
 export async function runOpenAICall(
@@ -92,11 +98,12 @@ export async function runOpenAICall(
 ): Promise<OpenAIResponsesResult>;
 export async function runOpenAICall(
   tools: readonly Tool[],
-  call: OpenAIChatCall | OpenAIResponsesCall,
+  call: OpenAIChatCall | OpenAICustomCall | OpenAIResponsesCall,
   options: RunCallOptions = {},
 ): Promise<OpenAIChatResult | OpenAIResponsesResult> {
-  if ("function" in call) {
-    const { name, arguments: input } = call.function;
+  if ("id" in call) {
+    const { name, input } =
+      "function" in call ? { name: call.function.name, input: call.function.arguments } : call.custom;
     const result = await runCall(tools, { id: call.id, name, input }, options);
     // A tool message takes text only; an image becomes a line of text.
     return { role: "tool", tool_call_id: call.id, content: readableText(result) };

@@ -4,9 +4,11 @@
  */
 import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
+import type { ToolCapability } from "../../model/capability.ts";
 import type { SessionRules } from "../../model/tool-rules.ts";
 import type { SessionNotice } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
+import { isSkillsSource } from "../../skills/offer/offered-skill.ts";
 import type { AgentMode } from "../agent-options.ts";
 
 /** An agent's own tools and the skills, which stay whatever list of tools there is; what skills run is decided by itself. */
@@ -69,8 +71,9 @@ export function applyActiveSkillRules(hub: Hub, session: Session): void {
 export function noToolsLeftNotice(hub: Hub, session: Session, skill: SkillInfo): SessionNotice | undefined {
   const { name, allowedTools } = skill.facts;
   if (allowedTools.length === 0) return undefined;
-  const isOther = (tool: string): boolean => !tool.startsWith("toolcrib_") && !tool.startsWith("skill__");
-  if (hub.view(session).tools.some((tool) => isOther(tool.name))) return undefined;
+  const isOther = ({ name: tool, origin }: ToolCapability): boolean =>
+    !tool.startsWith("toolcrib_") && !isSkillsSource(origin.source);
+  if (hub.view(session).tools.some(isOther)) return undefined;
   return {
     level: "warning",
     message: `The skill "${name}" is active and allows only these tools: ${describeAllowedTools(skill)}. None of them is available here, so no tool is left.`,

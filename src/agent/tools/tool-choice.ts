@@ -8,7 +8,7 @@ import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { errorToolResult, type Tool, type ToolResult } from "../../model/tool.ts";
 import type { Session } from "../../sessions/session.ts";
-import { SKILL_PREFIX } from "../../skills/offer/offered-skill.ts";
+import { isSkillsSource } from "../../skills/offer/offered-skill.ts";
 import type { ToolCallEvent, ToolKind } from "../agent-options.ts";
 import { checkModelArguments } from "../../tools/check-arguments.ts";
 import type { ChatModel, ModelTool } from "../model/chat-model.ts";
@@ -51,7 +51,7 @@ export function chooseTools(hub: Hub, session: Session, options: ToolChoiceOptio
     max: options.max,
     first: ({ origin }) => isSessionLocalSource(origin.source) || own.has(origin.source),
     // One tool represents all skills.
-    without: ({ name }) => name.startsWith(SKILL_PREFIX),
+    without: ({ origin }) => isSkillsSource(origin.source),
     inlineBytes: options.resultBytes,
     onAsk: options.onAsk,
   });

@@ -19,6 +19,7 @@ interface BridgeFlags {
   readonly server?: string;
   readonly role?: string;
   readonly view?: string;
+  readonly client?: string;
   readonly hub?: string;
   readonly token?: string;
   readonly quiet?: boolean;
@@ -62,11 +63,13 @@ async function attach(): Promise<number | undefined> {
 
 type Connect = () => Promise<Duplex>;
 
-function ownHub({ config, server, role, view }: BridgeFlags, connectedTo: (version?: string) => void): Connect {
+function ownHub({ config, server, role, view, client }: BridgeFlags, connectedTo: (version?: string) => void): Connect {
   const { env } = process;
   const cwd = process.cwd();
   const home = toolcribHome(env);
   let files: readonly string[] | undefined;
+  // Not a secret: only the user's own programs can open a bridge.
+  const conversation = `${process.pid}-${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
   return async () => {
     if (files === undefined) {
       assertSafeHome(home, env);
@@ -76,7 +79,7 @@ function ownHub({ config, server, role, view }: BridgeFlags, connectedTo: (versi
     for (;;) {
       const hub = findHub(home, files) ?? (await startHub({ home, env, cwd, files, config }));
       const hello: BridgeHello = {
-        ...{ version: VERSION, server, role, view, cwd },
+        ...{ version: VERSION, server, role, view, client, cwd, conversation },
         pid: process.pid,
         program: parentProgram(),
         entry: process.argv[1],
@@ -96,13 +99,13 @@ function ownHub({ config, server, role, view }: BridgeFlags, connectedTo: (versi
 }
 
 function otherHub(
-  { role, view, server, token }: BridgeFlags,
+  { role, view, server, client, token }: BridgeFlags,
   url: string,
   connectedTo: (version?: string) => void,
 ): Connect {
   return async () => {
     const { openRemoteLink } = await import("./remote-link.ts");
-    const place = { url, token: token ?? (process.env["TOOLCRIB_TOKEN"] || undefined), role, view, server };
+    const place = { url, token: token ?? (process.env["TOOLCRIB_TOKEN"] || undefined), role, view, server, client };
     const { link, version } = await openRemoteLink(place);
     connectedTo(version);
     return link;
@@ -134,7 +137,7 @@ function parentProgram(): string | undefined {
 }
 
 /** The log is that of the hub; its options are for a hub of the client's own. */
-const FLAG = /^--(config|server|role|view|hub|token|quiet|log-level|log-format)(?:=(.*))?$/s;
+const FLAG = /^--(config|server|role|view|client|hub|token|quiet|log-level|log-format)(?:=(.*))?$/s;
 
 function parseFlags(args: readonly string[]): BridgeFlags | undefined {
   const flags: Record<string, string | boolean> = {};

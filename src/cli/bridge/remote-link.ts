@@ -17,6 +17,7 @@ export interface RemotePlace {
   readonly view?: string | undefined;
   /** Only this server. */
   readonly server?: string | undefined;
+  readonly client?: string | undefined;
 }
 
 export interface RemoteConnection {
@@ -26,7 +27,14 @@ export interface RemoteConnection {
 }
 
 /** Rejects with the hub's own error, or with `server_unavailable` if there is no hub. */
-export async function openRemoteLink({ url, token, role, view, server }: RemotePlace): Promise<RemoteConnection> {
+export async function openRemoteLink({
+  url,
+  token,
+  role,
+  view,
+  server,
+  client,
+}: RemotePlace): Promise<RemoteConnection> {
   const base = checkedUrl(url, token !== undefined);
   const { version } = await new RemoteHub(base, token).request("GET", "/api/v1/me");
   if (role !== undefined && view !== undefined) {
@@ -37,6 +45,7 @@ export async function openRemoteLink({ url, token, role, view, server }: RemoteP
   const name = role ?? view;
   const address = new URL(`${base}/mcp${name === undefined ? "" : `/${encodeURIComponent(name)}`}`);
   if (server !== undefined) address.searchParams.set("servers", server);
+  if (client !== undefined) address.searchParams.set("client", client);
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const wire = new StreamableWire({ url: address.href, headers });
   await wire.open(AbortSignal.timeout(0));

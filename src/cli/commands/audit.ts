@@ -23,6 +23,7 @@ import { loadCommandConfigQuietly } from "../command-config.ts";
 import { commandAuditKeys } from "../command-home.ts";
 import { commandStore } from "../command-store.ts";
 import { type Flags, type Invocation, unknownAction } from "../command.ts";
+import { bar } from "../output.ts";
 import { listenForStopSignals } from "../signals.ts";
 import { type Column, renderTable } from "../table.ts";
 
@@ -133,7 +134,15 @@ function limitOf(flags: Flags, usual: number): number {
 /** Exits with 1 for errors. A process that was killed is only a warning. */
 async function verify(invocation: Invocation, { dir, store }: AuditLocation): Promise<number> {
   const { out } = invocation;
-  const report = await verifyAll(dir, store, await keysForVerify(invocation));
+  const keys = await keysForVerify(invocation);
+  let state = "Reading the log";
+  const { redraw, stop } = out.spinner(() => state);
+  const onProgress = (done: number, of: number): void => {
+    state =
+      done < of ? `Checking ${bar(done, of)} ${formatBytes(done)}/${formatBytes(of)}` : "Comparing with the store";
+    redraw();
+  };
+  const report = await verifyAll(dir, store, keys, onProgress).finally(stop);
   if (out.json) out.value(report);
   else {
     for (const { problems } of [report, ...report.chains]) showProblems(out, problems);

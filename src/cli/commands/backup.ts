@@ -19,6 +19,7 @@ import { pipeline } from "node:stream/promises";
 import { z } from "zod";
 import { toolcribHome } from "../../config/find-config.ts";
 import { withLock } from "../../files/lock-file.ts";
+import { formatBytes } from "../../model/content.ts";
 import { ToolcribError, systemErrorCode } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import { LOCK_WAIT_MS, registryLock } from "../../skills/registry/manifest-store.ts";
@@ -43,7 +44,8 @@ export async function run(invocation: Invocation): Promise<number> {
   try {
     const store = await stores.open({ create: false });
     const withKey = flags.has("withKey");
-    const { files, madeAt } = await makeBackup({ home: toolcribHome(env), store, file, withKey });
+    const progress = (what: string): Progress => out.progressBar(what, formatBytes);
+    const { files, madeAt } = await makeBackup({ home: toolcribHome(env), store, file, withKey, progress });
     const bytes = (await stat(file)).size;
     if (out.json) out.value({ file, madeAt, bytes, files: files.length, store: store?.place ?? null, withKey });
     else {
@@ -65,28 +67,37 @@ interface BackupOptions {
   readonly store: Store | undefined;
   readonly file: string;
   readonly withKey: boolean;
+  /** Called once for each part of the work. */
+  readonly progress?: (what: string) => Progress;
 }
 
-export async function makeBackup({ home, store, file, withKey }: BackupOptions): Promise<BackupManifest> {
+/** Called with bytes. */
+type Progress = (done: number, of: number) => void;
+
+export async function makeBackup(options: BackupOptions): Promise<BackupManifest> {
+  const { home, store, file, withKey, progress = () => () => {} } = options;
   await mkdir(dirname(file), { recursive: true });
   // On the same disk, and readable only by this user.
   const folder = await mkdtemp(join(dirname(file), `.${basename(file)}.`));
   try {
     const stage = join(folder, "home");
     await mkdir(stage);
-    await stageState(home, store, stage);
-    for (const name of CONFIG_PATHS) await copyInto(home, name, stage);
-    if (withKey) await copyInto(home, KEY_FILE, stage);
+    const copied = counter(progress("Copying"), await sizeOfState(home));
+    await stageState(home, store, stage, copied);
+    for (const name of CONFIG_PATHS) await copyInto(home, name, stage, copied);
+    if (withKey) await copyInto(home, KEY_FILE, stage, copied);
+    copied.end();
     const manifest: BackupManifest = {
       format: "toolcrib-backup",
       version: BACKUP_VERSION,
       madeAt: new Date().toISOString(),
       toolcrib: VERSION,
       store: store?.kind ?? null,
-      files: await describeFiles(stage),
+      files: await describeFiles(stage, progress("Checking")),
     };
     await writeFile(join(stage, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);
-    await pack(stage, file);
+    const bytes = manifest.files.reduce((sum, each) => sum + each.bytes, 0);
+    await pack(stage, file, counter(progress("Packing"), bytes));
     return manifest;
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -94,22 +105,54 @@ export async function makeBackup({ home, store, file, withKey }: BackupOptions):
 }
 
 /** No skill may be imported meanwhile, because the database names the folders of skills. */
-async function stageState(home: string, store: Store | undefined, stage: string): Promise<void> {
+async function stageState(home: string, store: Store | undefined, stage: string, copied: Counter): Promise<void> {
   const copy = async (): Promise<void> => {
-    await stageAuditLog(home, store, stage);
-    for (const name of STATE_PATHS) if (name !== AUDIT_DIR) await copyInto(home, name, stage);
+    await stageAuditLog(home, store, stage, copied);
+    for (const name of STATE_PATHS) if (name !== AUDIT_DIR) await copyInto(home, name, stage, copied);
   };
   // The lock is in the skills folder, which the first import creates.
   if (!existsSync(join(home, "skills"))) await copy();
   if (existsSync(join(home, "skills"))) await withLock(registryLock(home), copy, { waitMs: LOCK_WAIT_MS });
 }
 
-async function pack(stage: string, file: string): Promise<void> {
+/** Adds up bytes for a progress bar. */
+interface Counter {
+  add(bytes: number): void;
+  end(): void;
+}
+
+function counter(progress: Progress, of: number): Counter {
+  let done = 0;
+  progress(0, of);
+  return { add: (bytes) => progress(Math.min((done += bytes), of - 1), of), end: () => progress(of, of) };
+}
+
+/** About what will be copied: files change while a hub runs. */
+async function sizeOfState(home: string): Promise<number> {
+  const sizes = [...STATE_PATHS, ...CONFIG_PATHS, DATABASE_FILE].map(async (name) => {
+    const path = join(home, name);
+    const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(() => undefined);
+    const files = entries?.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    return Promise.all((files ?? [path]).map(sizeOf));
+  });
+  return (await Promise.all(sizes)).flat().reduce((sum, size) => sum + size, 0);
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.size ?? 0;
+}
+
+async function pack(stage: string, file: string, packed: Counter): Promise<void> {
   const { create } = await import("tar");
   const temporary = join(dirname(stage), `${randomUUID()}.tar.gz`);
   // The manifest first, so that the beginning of the file identifies it.
   const names = (await readdir(stage)).filter((name) => name !== MANIFEST_FILE).toSorted();
-  await create({ gzip: true, file: temporary, cwd: stage, portable: true }, [MANIFEST_FILE, ...names]);
+  const filter = (_path: string, { size }: { readonly size: number }): boolean => {
+    packed.add(size);
+    return true;
+  };
+  await create({ gzip: true, file: temporary, cwd: stage, portable: true, filter }, [MANIFEST_FILE, ...names]);
+  packed.end();
   await chmod(temporary, 0o600);
   const handle = await open(temporary, "r+");
   await handle.sync().finally(() => handle.close());
@@ -124,12 +167,13 @@ const NEWLINE = 10;
  * The audit log moves from its folder into the database, also during a backup. The folder is copied first, because a file is
  * deleted once the database has it, and again after the database, because the folder must not be behind.
  */
-async function stageAuditLog(home: string, store: Store | undefined, stage: string): Promise<void> {
-  await copyInto(home, AUDIT_DIR, stage);
+async function stageAuditLog(home: string, store: Store | undefined, stage: string, copied: Counter): Promise<void> {
+  await copyInto(home, AUDIT_DIR, stage, copied);
   if (store === undefined) return;
   const [folder, heads] = [join(stage, AUDIT_DIR), join(stage, AUDIT_DIR, HEADS_FILE)];
   const before = await readFile(heads).catch(() => undefined);
   await store.backup(join(stage, DATABASE_FILE));
+  copied.add(await sizeOf(join(stage, DATABASE_FILE)));
   await copyInto(home, AUDIT_DIR, stage);
   if (before !== undefined) await writeFile(heads, before);
   const gone = (await readdir(folder).catch(() => [])).filter((name) => !existsSync(join(home, AUDIT_DIR, name)));
@@ -144,25 +188,26 @@ async function removeIfStored(path: string, name: string, database: string): Pro
 }
 
 /** Files and folders only. Files that a hub removes meanwhile are skipped. */
-async function copyInto(from: string, name: string, to: string): Promise<void> {
+async function copyInto(from: string, name: string, to: string, copied?: Counter): Promise<void> {
   const source = join(from, name);
   const entries = await readdir(source, { withFileTypes: true }).catch(codeOf);
-  if (entries === "ENOTDIR") return copyOne(source, join(to, name));
+  if (entries === "ENOTDIR") return copyOne(source, join(to, name), copied);
   if (entries === "ENOENT") return;
   if (typeof entries === "string") throw unreadable(source, entries);
   await mkdir(join(to, name), { recursive: true, mode: 0o700 });
   // Newest first, if names contain the time: records refer to the end of older files.
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? 1 : -1))) {
-    if (entry.isDirectory()) await copyInto(source, entry.name, join(to, name));
+    if (entry.isDirectory()) await copyInto(source, entry.name, join(to, name), copied);
     // Unfinished files of other processes. Locks are links, which are skipped anyway.
     else if (entry.isFile() && !entry.name.endsWith(".tmp"))
-      await copyOne(join(source, entry.name), join(to, name, entry.name));
+      await copyOne(join(source, entry.name), join(to, name, entry.name), copied);
   }
 }
 
-async function copyOne(source: string, target: string): Promise<void> {
+async function copyOne(source: string, target: string, copied: Counter | undefined): Promise<void> {
   try {
     await copyFile(source, target);
+    copied?.add(await sizeOf(target));
   } catch (error) {
     const code = codeOf(error);
     if (code !== "ENOENT") throw unreadable(source, code);
@@ -217,20 +262,26 @@ export async function readBackupManifest(dir: string, backup: string): Promise<B
 }
 
 /** All files below the folder, sorted, as paths with forward slashes. */
-export async function describeFiles(dir: string): Promise<ManifestFile[]> {
+export async function describeFiles(dir: string, progress: Progress = () => {}): Promise<ManifestFile[]> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const total = (await Promise.all(paths.map(sizeOf))).reduce((sum, size) => sum + size, 0);
+  const read = counter(progress, total);
   const files: ManifestFile[] = [];
   for (const path of paths.toSorted()) {
     const { size } = await stat(path);
-    files.push({ path: relative(dir, path).split(sep).join("/"), bytes: size, sha256: await digestOf(path) });
+    files.push({ path: relative(dir, path).split(sep).join("/"), bytes: size, sha256: await digestOf(path, read) });
   }
+  read.end();
   return files;
 }
 
-async function digestOf(path: string): Promise<string> {
+async function digestOf(path: string, read: Counter): Promise<string> {
   const hash = createHash("sha256");
-  await pipeline(createReadStream(path), hash);
+  await pipeline(
+    createReadStream(path).on("data", ({ length }) => read.add(length)),
+    hash,
+  );
   return hash.digest("hex");
 }
 

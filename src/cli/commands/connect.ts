@@ -20,15 +20,9 @@ import {
   WRITTEN_BY_CONNECT,
   type WrittenEntry,
 } from "../../hub/clients/client-files.ts";
+import { withChangeSet } from "../../hub/clients/connect-client.ts";
 import type { JsonObject } from "../../model/json.ts";
-import {
-  clientEnvironment,
-  clientScope,
-  fileToWriteFor,
-  findClient,
-  showClientDiff,
-  withChangeSet,
-} from "../client-config.ts";
+import { clientEnvironment, clientScope, fileToWriteFor, findClient, showClientDiff } from "../client-config.ts";
 import { clientEntries, type ClientEntries } from "../client-entry.ts";
 import type { Invocation } from "../command.ts";
 import type { Column } from "../table.ts";
@@ -37,12 +31,10 @@ import { recordedCalls } from "./audit.ts";
 export async function runConnect(invocation: Invocation): Promise<number> {
   const { args, env, flags, out } = invocation;
   const client = findClient(args[0] ?? "");
-  const place = clientEnvironment(invocation);
-  const file = fileToWriteFor(client, clientScope(invocation), place);
-  const entries = await clientEntries(invocation, client);
-  const request: WriteRequest = { client, file, servers: entries.servers, replace: flags.has("force") };
+  const { request, entries } = await connection(invocation, client);
+  const { file } = request;
   const home = toolcribHome(env);
-  if (file.scope === "user" && !isInstalled(client, place)) {
+  if (file.scope === "user" && !isInstalled(client, clientEnvironment(invocation))) {
     out.warn(`${client.name} does not seem to be installed on this machine.`);
   }
 
@@ -65,6 +57,25 @@ export async function runConnect(invocation: Invocation): Promise<number> {
   if (plan.written.length > 0) out.line(client.afterChange);
   warnAboutReaders(invocation, file, entries);
   return 0;
+}
+
+/** The change that `connect` makes to the config of a client. */
+async function connection(
+  invocation: Invocation,
+  client: AgentClient,
+): Promise<{ readonly request: WriteRequest; readonly entries: ClientEntries }> {
+  const file = fileToWriteFor(client, clientScope(invocation), clientEnvironment(invocation));
+  const entries = await clientEntries(invocation, client);
+  return { request: { client, file, servers: entries.servers, replace: invocation.flags.has("force") }, entries };
+}
+
+/** Adds Toolcrib to the client's config of the user, and resolves with that file. */
+export async function connectClient(invocation: Invocation, client: AgentClient): Promise<string> {
+  const { request, entries } = await connection(invocation, client);
+  const home = toolcribHome(invocation.env);
+  await withChangeSet(home, invocation.out, (changes) => writeClientServers({ ...request, changes, home }));
+  warnAboutReaders(invocation, request.file, entries);
+  return request.file.path;
 }
 
 function describeWay({ by, why, servers }: ClientEntries): string {
@@ -104,18 +115,32 @@ export async function runDisconnect(invocation: Invocation): Promise<number> {
     showClientDiff(invocation, client, { file: file.path, before, after: plan.text }, removeFacts(request, plan));
     return 0;
   }
-  const plan = await withChangeSet(home, out, (changes) => removeClientServers({ ...request, changes, home }));
-  // Fails, as it should, if the folder is not empty.
-  for (const folder of plan.madeFolders.toReversed()) await rmdir(folder).catch(() => undefined);
+  const plan = await remove(invocation, request);
   const changed = plan.removed.length > 0;
   if (out.json) out.value({ ...removeFacts(request, plan), file: file.path, changed, afterChange: client.afterChange });
   else showRemoved(invocation, client, file, plan);
+  return 0;
+}
+
+async function remove({ env, out }: Invocation, request: RemoveRequest): Promise<RemovePlan> {
+  const home = toolcribHome(env);
+  const plan = await withChangeSet(home, out, (changes) => removeClientServers({ ...request, changes, home }));
+  // Fails, as it should, if the folder is not empty.
+  for (const folder of plan.madeFolders.toReversed()) await rmdir(folder).catch(() => undefined);
   for (const { id, reason } of plan.kept) {
     const why =
       reason === "edited" ? "was edited since Toolcrib wrote it" : "was not written by Toolcrib with this home";
-    out.warn(`${file.path}: ${id} ${why}, and was kept. Use --force to remove it, if it starts Toolcrib.`);
+    out.warn(`${request.file.path}: ${id} ${why}, and was kept. Use --force to remove it, if it starts Toolcrib.`);
   }
-  return 0;
+  return plan;
+}
+
+/** Removes everything that `connect` wrote into the client's config of the user. */
+export async function disconnectClient(invocation: Invocation, client: AgentClient): Promise<void> {
+  const file = fileToWriteFor(client, "user", clientEnvironment(invocation));
+  const ids = idsFor(invocation, await readWrittenEntries(toolcribHome(invocation.env)), file);
+  const plan = await remove(invocation, { client, file, ids, force: invocation.flags.has("force") });
+  if (!invocation.out.json) showRemoved(invocation, client, file, plan);
 }
 
 /** Without --server, everything that connect wrote. Entries of skills are removed with the skill. */
@@ -186,7 +211,7 @@ export interface ClientStatus {
   readonly problem?: string;
 }
 
-async function inspectClient(
+export async function inspectClient(
   client: AgentClient,
   place: ClientEnvironment,
   records: readonly WrittenEntry[],

@@ -29,44 +29,46 @@ import { isJsonObject } from "../../model/json.ts";
 import { clientEnvironment } from "../client-config.ts";
 import { loadCommandConfigQuietly } from "../command-config.ts";
 import type { Invocation } from "../command.ts";
-import { loginExpiryNote, type RunningHub, withHub } from "../running-hub.ts";
+import { loginExpiryNote, type RunningHub, showAnswers, withHub } from "../running-hub.ts";
 import { plain } from "../skill/describe-skill.ts";
 import type { Store } from "../../store/store.ts";
 import { counted } from "../table.ts";
 
 /** Exits with 0 if nothing failed, even with warnings. */
 export async function run(invocation: Invocation): Promise<number> {
-  const found: Check[] = [nodeCheck(process.versions.node), homeCheck(invocation.env)];
-  const config = await load(invocation, found);
+  const report = new Report(invocation.out);
+  report.add([nodeCheck(process.versions.node), homeCheck(invocation.env)]);
+  const config = await load(invocation, report);
   if (config !== undefined) {
-    found.push(...(await surroundingChecks(invocation, config)), ...(await clientChecks(invocation, config)));
-    await checkServers(invocation, config, found);
+    report.add(networkChecks(config, invocation.env));
+    report.add(await surroundingChecks(invocation, config));
+    report.add(await clientChecks(invocation, config));
+    await checkServers(invocation, config, report);
   }
-  const checks = withoutRepeats(found);
-  const ok = checks.every((check) => check.status !== "fail");
-  if (invocation.out.json) invocation.out.value({ ok, checks });
-  else show(invocation, checks);
-  return ok ? 0 : 1;
+  return report.end() ? 0 : 1;
 }
 
-async function load(invocation: Invocation, checks: Check[]): Promise<LoadedConfig | undefined> {
+async function load(invocation: Invocation, report: Report): Promise<LoadedConfig | undefined> {
   try {
     const config = await loadCommandConfigQuietly(invocation);
-    checks.push(...configCheck(config, invocation.env));
+    report.add(configCheck(config, invocation.env));
+    report.begin(config.servers.map(({ id }) => id));
     return config;
   } catch (error) {
-    checks.push(...configErrorCheck(asToolcribError(error)));
+    report.add(configErrorCheck(asToolcribError(error)));
     return undefined;
   }
 }
 
-/** Checks what servers and nodes need from this machine and from others. */
+/** Checks what servers and nodes need from this machine and from others; these take a moment. */
 async function surroundingChecks({ env, out }: Invocation, config: LoadedConfig): Promise<Check[]> {
   const { containers, secrets } = config.config;
   const home = toolcribHome(env);
   const parts = { secrets: new Secrets({ env, home, redactor: out.redactor, ...secrets }), redactor: out.redactor };
-  const [cages, cluster] = await Promise.all([availableSandboxes({ env, containers }), clusterChecks(config, parts)]);
-  return [...networkChecks(config, env), ...cageChecks(cages, config.servers), ...cluster];
+  const { stop } = out.spinner(() => "looking for sandboxes and the cluster");
+  const checks = Promise.all([availableSandboxes({ env, containers }), clusterChecks(config, parts)]);
+  const [cages, cluster] = await checks.finally(stop);
+  return [...cageChecks(cages, config.servers), ...cluster];
 }
 
 /** Variables that a hub lacks if one of these clients starts it. */
@@ -97,49 +99,103 @@ async function clientChecks(invocation: Invocation, config: LoadedConfig): Promi
   return (await Promise.all(checks)).flat();
 }
 
-async function checkServers(invocation: Invocation, config: LoadedConfig, checks: Check[]): Promise<void> {
-  const onWarning = (message: string): void => void checks.push({ area: "hub", status: "warn", message });
+async function checkServers(invocation: Invocation, config: LoadedConfig, report: Report): Promise<void> {
+  const onWarning = (message: string): void => report.hold({ area: "hub", status: "warn", message });
   try {
     await withHub(
       invocation,
       async (running) => {
-        checks.push(
+        report.add([
           ...storeCheck(running.hub),
           ...sharedStoreCheck({ config: running.hub.config, store: running.hub.internals.store }),
-        );
+        ]);
         if (running.isShared) {
-          checks.push({ area: "hub", status: "ok", message: `checked at the running hub, process ${process.pid}` });
+          report.add([{ area: "hub", status: "ok", message: `checked at the running hub, process ${process.pid}` }]);
           running.connectAuto();
         } else {
           // Including those that do not connect automatically.
           running.connect(running.hub.config.servers.filter((spec) => spec.enabled).map((spec) => spec.id));
         }
-        await running.settled();
-        checks.push(...skillChecks(running), ...serverChecks(running), ...shadowingChecks(running));
+        report.add(skillChecks(running));
+        await showAnswers(invocation.out, running, (info) => {
+          if (report.isShown) report.add(serverChecks(running, [info]));
+        });
+        if (!report.isShown) report.add(serverChecks(running));
+        report.add(shadowingChecks(running));
         return 0;
       },
       { config, onWarning },
     );
   } catch (error) {
     const { message, hint } = asToolcribError(error);
-    checks.push({ area: "hub", status: "fail", message, hint });
+    report.add([{ area: "hub", status: "fail", message, hint }]);
   }
 }
 
 const STYLE = { ok: "green", warn: "yellow", fail: "red" } as const;
 
-function show({ out }: Invocation, checks: readonly Check[]): void {
-  const width = Math.max(...checks.map((check) => subjectOf(check).length));
-  for (const check of checks) {
+/** The checks: to a person as they are made, otherwise all at the end. */
+class Report {
+  readonly #out: Invocation["out"];
+  readonly #checks: Check[] = [];
+  readonly #held: Check[] = [];
+  /** Of the column with what is checked; undefined until something is shown. */
+  #width: number | undefined;
+
+  constructor(out: Invocation["out"]) {
+    this.#out = out;
+  }
+
+  /** From here on checks are shown at once, where a person sees them. */
+  begin(servers: readonly string[]): void {
+    if (!this.#out.showsParts) return;
+    this.#width = Math.max(...this.#checks.map((check) => subjectOf(check).length), ...servers.map((id) => id.length));
+    for (const check of this.#checks) this.#show(check);
+  }
+
+  add(checks: readonly Check[]): void {
+    this.#checks.push(...checks);
+    if (this.#width !== undefined) for (const check of checks) this.#show(check);
+  }
+
+  get isShown(): boolean {
+    return this.#width !== undefined;
+  }
+
+  /** A warning of the hub: it may be about a server, whose check will repeat it. */
+  hold(check: Check): void {
+    (this.isShown ? this.#held : this.#checks).push(check);
+  }
+
+  /** Whether nothing failed. */
+  end(): boolean {
+    const shown = new Set(this.isShown ? this.#checks : []);
+    const checks = withoutRepeats([...this.#checks, ...this.#held]);
+    const ok = checks.every(({ status }) => status !== "fail");
+    if (this.#out.json) this.#out.value({ ok, checks });
+    else {
+      this.#width ??= Math.max(...checks.map((check) => subjectOf(check).length));
+      for (const check of checks) if (!shown.has(check)) this.#show(check);
+      this.#summarize(checks);
+    }
+    return ok;
+  }
+
+  #summarize(checks: readonly Check[]): void {
+    const failed = checks.filter((check) => check.status === "fail").length;
+    const warned = checks.filter((check) => check.status === "warn").length;
+    const problems = failed === 0 ? "No problems found" : counted(failed, "problem");
+    this.#out.line("");
+    this.#out.line(`${problems}${failed + warned === 0 ? "" : `, ${counted(warned, "warning")}`}.`);
+  }
+
+  #show(check: Check): void {
+    const out = this.#out;
     const { status, message, hint } = check;
+    const width = this.#width ?? 0;
     out.line(`${out.paint(STYLE[status], status.padEnd(4))}  ${subjectOf(check).padEnd(width)}  ${message.trimEnd()}`);
     if (hint !== undefined) out.line(`${" ".repeat(width + 8)}${hint}`);
   }
-  const failed = checks.filter((check) => check.status === "fail").length;
-  const warned = checks.filter((check) => check.status === "warn").length;
-  const problems = failed === 0 ? "No problems found" : counted(failed, "problem");
-  out.line("");
-  out.line(`${problems}${failed + warned === 0 ? "" : `, ${counted(warned, "warning")}`}.`);
 }
 
 function subjectOf(check: Check): string {
@@ -375,11 +431,14 @@ export function sharedStoreCheck({
   ];
 }
 
-export function serverChecks(running: RunningHub): Check[] {
+export function serverChecks(
+  running: RunningHub,
+  servers: readonly ServerInfo[] = running.hub.servers.list(),
+): Check[] {
   const { hub, took } = running;
   const reasons = new Map(running.unreachable().map(({ info, reason }) => [info.id, reason]));
   const specs = new Map(hub.config.servers.map((spec) => [spec.id, spec]));
-  return hub.servers.list().flatMap((info) => {
+  return servers.flatMap((info) => {
     const reason = reasons.get(info.id) ?? (info.state === "failed" ? info.lastError : undefined) ?? undefined;
     const first =
       reason === undefined ? connectedCheck(info, took.get(info.id)) : failedCheck(info, reason, specs.get(info.id));

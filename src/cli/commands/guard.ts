@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { excerptOf } from "../../base/visible-text.ts";
-import { passagesOf, type Place, PLACES, scanText, SENSITIVITIES, type Sensitivity } from "../../guard/scan-text.ts";
+import { passagesOf, scanText, SENSITIVITIES, type Sensitivity } from "../../guard/scan-text.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { SEVERITIES } from "../../model/finding.ts";
+import { type Place, PLACES, SEVERITIES } from "../../model/finding.ts";
 import { type Invocation, unknownAction } from "../command.ts";
 import type { Column } from "../table.ts";
 

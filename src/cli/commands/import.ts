@@ -11,7 +11,7 @@ import { parseConfigText, readDialect } from "../../config/dialects.ts";
 import { addServer, type EditResult } from "../../config/edit-config.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { Diagnostic } from "../../model/loaded-config.ts";
 import {
   type ServerEntry,
@@ -71,8 +71,43 @@ function assertNoConflict(steps: readonly ImportStep[], target: string): void {
   });
 }
 
+/**
+ * What the config lacks of these clients' servers. An id that is taken by another server gets a number. Clients without
+ * servers, or with a file that cannot be read, are passed over.
+ */
+export async function planClientImports(
+  invocation: Invocation,
+  clients: readonly AgentClient[],
+  target: string,
+): Promise<ImportStep[]> {
+  let present = await serversOf(invocation, target);
+  const steps: ImportStep[] = [];
+  for (const client of clients) {
+    const source = await readClient(invocation, client).catch((error: unknown) => {
+      const { code, message } = asToolcribError(error);
+      if (code !== "not_found") invocation.out.warn(message);
+    });
+    if (source === undefined) continue;
+    const incoming = new Map(source.servers.map((spec) => [spec.id, spec]));
+    const fresh = [
+      ...planImport(source.servers, present.filter(isShared), "rename"),
+      ...Object.entries(source.roleServers).flatMap(([role, servers]) => planRoleImport(role, servers, present, false)),
+    ].filter(({ action }) => action === "add" || action === "rename");
+    steps.push(...fresh);
+    const added = fresh.flatMap(({ from, id, role }) => {
+      const spec = role === undefined ? incoming.get(from) : undefined;
+      return spec === undefined ? [] : [{ ...spec, id }];
+    });
+    present = [...present, ...added];
+  }
+  for (const { id, entry } of steps) {
+    for (const credential of findPlainCredentials(id, entry)) invocation.out.warn(credentialAdvice(credential));
+  }
+  return steps;
+}
+
 /** All steps as one edit; empty if nothing changed. */
-async function writeSteps(steps: readonly ImportStep[], target: string): Promise<EditResult[]> {
+export async function writeSteps(steps: readonly ImportStep[], target: string): Promise<EditResult[]> {
   const edits: EditResult[] = [];
   for (const { id, role, entry, action } of steps) {
     if (action !== "same") edits.push(await addServer(target, id, entry, { replace: action === "replace", role }));
@@ -149,11 +184,11 @@ function show(out: Invocation["out"], steps: readonly ImportStep[], target: stri
 }
 
 /** A role's own server has the id that the hub gives it. */
-function shownId({ id, role }: ImportStep): string {
+export function shownId({ id, role }: ImportStep): string {
   return role === undefined ? id : `${id}@${role}`;
 }
 
-interface ImportStep {
+export interface ImportStep {
   /** The id in the file that is read. */
   readonly from: string;
   /** The role whose own server it is. */

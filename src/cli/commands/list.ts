@@ -8,32 +8,97 @@ import { SKILLS_SOURCE, serverSkills } from "../../skills/offer/offered-skill.ts
 import { ARGUMENT_COLUMNS, describeArguments } from "../argument-schema.ts";
 import { unknownServer } from "../command-config.ts";
 import type { Flags, Invocation } from "../command.ts";
-import { type RunningHub, withHub } from "../running-hub.ts";
+import { type RunningHub, showAnswers, withHub } from "../running-hub.ts";
 import { plain } from "../skill/describe-skill.ts";
-import type { Column } from "../table.ts";
+import { type Column, counted } from "../table.ts";
 
 export function run(invocation: Invocation): Promise<number> {
   return withHub(invocation, async (running) => {
-    const [server] = invocation.args;
+    const { args, flags, out } = invocation;
+    const [server] = args;
     const source = server === SKILLS && !hasServer(running, SKILLS) ? SKILLS_SOURCE : server;
     // A listing of one server is not about skills.
     if (source === undefined || source === SKILLS_SOURCE) {
-      for (const message of running.skillWarnings) invocation.out.warn(plain(message, Infinity));
+      for (const message of running.skillWarnings) out.warn(plain(message, Infinity));
     }
-    await connect(invocation, running, source);
     // A server includes the skills that it offers.
-    const shown = chosen(running.hub.view(running.session), invocation.flags).filter(
-      ({ origin }) => source === undefined || origin.source === source || origin.source === serverSkills(source),
-    );
+    const listed = (): Capability[] =>
+      chosen(running.hub.view(running.session), flags).filter(
+        ({ origin }) => source === undefined || origin.source === source || origin.source === serverSkills(source),
+      );
+    const groups = out.showsParts ? new Groups(invocation, listed, (id) => hasServer(running, id)) : undefined;
+    await connect(invocation, running, source, groups);
+    const shown = listed();
+    groups?.showListed();
     for (const each of running.hub.internals.quarantined()) {
       if (source !== undefined && each.source !== source) continue;
-      invocation.out.warn(plain(`${each.source}: ${describeQuarantined(each)}`, Infinity));
+      out.warn(plain(`${each.source}: ${describeQuarantined(each)}`, Infinity));
     }
     if (shown.length === 0) assertSomethingAnswered(running);
-    if (invocation.out.json) invocation.out.value(shown.map(entryOf));
-    else show(invocation, shown, (id) => hasServer(running, id));
+    if (out.json) out.value(shown.map(entryOf));
+    else if (shown.length === 0) out.note(NOTHING);
+    else if (groups === undefined) show(invocation, shown, (id) => hasServer(running, id));
     return 0;
   });
+}
+
+/** On a terminal: the listing as a group for each server, shown when it answers. */
+class Groups {
+  readonly #invocation: Invocation;
+  readonly #listed: () => Capability[];
+  readonly #isServer: (id: string) => boolean;
+  /** The names that were shown, by group. */
+  readonly #shown = new Map<string, string>();
+
+  constructor(invocation: Invocation, listed: () => Capability[], isServer: (id: string) => boolean) {
+    this.#invocation = invocation;
+    this.#listed = listed;
+    this.#isServer = isServer;
+  }
+
+  show(server: string): void {
+    this.#show(
+      server,
+      this.#listed().filter(({ origin }) => serverCell(origin.source, this.#isServer) === server),
+    );
+  }
+
+  /** All that is there now; again, if names have changed because of a server that answered later. */
+  showListed(): void {
+    const groups = Map.groupBy(this.#listed(), ({ origin }) => serverCell(origin.source, this.#isServer));
+    for (const [server, group] of groups) this.#show(server, group);
+  }
+
+  #show(server: string, group: readonly Capability[]): void {
+    const { out, flags } = this.#invocation;
+    const names = group.map(({ name }) => name).join("\n");
+    if (group.length === 0 || this.#shown.get(server) === names) return;
+    const again = this.#shown.has(server) ? ", with the names that they have now" : "";
+    if (this.#shown.size > 0) out.line("");
+    this.#shown.set(server, names);
+    const heading = `${out.paint("bold", server)}  ${out.paint("dim", `${counts(group)}${again}`)}`;
+    if (!flags.has("schema")) {
+      const shown = [...(isMixed(group) ? [KIND_COLUMN] : []), ...NAME_COLUMNS];
+      out.group(heading, shown, group);
+      return;
+    }
+    out.line(heading);
+    for (const capability of group) {
+      out.line("");
+      showWithArguments(out, capability);
+    }
+  }
+}
+
+const NOTHING = "Nothing to list. Add a server with toolcrib add, or run toolcrib status to see the existing ones.";
+
+/** Such as `12 tools, 1 prompt`. */
+function counts(group: readonly Capability[]): string {
+  return [...Map.groupBy(group, ({ kind }) => kind)].map(([kind, all]) => counted(all.length, kind)).join(", ");
+}
+
+function isMixed(shown: readonly Capability[]): boolean {
+  return new Set(shown.map(({ kind }) => kind)).size > 1;
 }
 
 /** The name of the user's own skills, unless a server has it. */
@@ -44,15 +109,24 @@ function hasServer(running: RunningHub, id: string): boolean {
 }
 
 /** Fails if the one requested server is down. Among several, a server that is down is only reported. */
-async function connect({ out }: Invocation, running: RunningHub, server: string | undefined): Promise<void> {
+async function connect(
+  { out }: Invocation,
+  running: RunningHub,
+  server: string | undefined,
+  groups: Groups | undefined,
+): Promise<void> {
   if (server === LOCAL_SOURCE || server === SKILLS_SOURCE) return;
   if (server !== undefined) {
     const id = requireServer(running, server);
     // A sleeping one is listed.
-    return running.sleeping().includes(id) ? undefined : running.connectOne(id);
+    if (running.sleeping().includes(id)) return;
+    running.connect([id]);
+    await showAnswers(out, running);
+    return running.connectOne(id);
   }
   running.connectAuto();
-  await running.settled();
+  groups?.showListed();
+  await showAnswers(out, running, ({ id }) => groups?.show(id));
   for (const { info, reason } of running.unreachable()) out.note(`not connected: ${info.id}: ${reason}`);
 }
 
@@ -122,12 +196,14 @@ function over(definition: JsonObject, ours: JsonObject): JsonObject {
   return { ...ours, ...definition, ...ours };
 }
 
+const NAME_COLUMNS: readonly [Column<Capability>, Column<Capability>] = [
+  { title: "NAME", cell: (capability) => capability.name },
+  { title: "DESCRIPTION", cell: ({ definition }) => definition.description ?? definition.title ?? "", shrink: true },
+];
+
 function columns(isServer: (id: string) => boolean): readonly Column<Capability>[] {
-  return [
-    { title: "NAME", cell: (capability) => capability.name },
-    { title: "SERVER", cell: ({ origin }) => serverCell(origin.source, isServer) },
-    { title: "DESCRIPTION", cell: ({ definition }) => definition.description ?? definition.title ?? "", shrink: true },
-  ];
+  const [name, description] = NAME_COLUMNS;
+  return [name, { title: "SERVER", cell: ({ origin }) => serverCell(origin.source, isServer) }, description];
 }
 
 /** As `toolcrib list <server>` takes it. */
@@ -139,13 +215,8 @@ function serverCell(source: string, isServer: (id: string) => boolean): string {
 const KIND_COLUMN: Column<Capability> = { title: "KIND", cell: (capability) => capability.kind };
 
 function show({ out, flags }: Invocation, shown: readonly Capability[], isServer: (id: string) => boolean): void {
-  if (shown.length === 0) {
-    out.note("Nothing to list. Add a server with toolcrib add, or run toolcrib status to see the existing ones.");
-    return;
-  }
-  const mixed = new Set(shown.map((capability) => capability.kind)).size > 1;
   if (!flags.has("schema")) {
-    out.table(mixed ? [KIND_COLUMN, ...columns(isServer)] : columns(isServer), shown);
+    out.table(isMixed(shown) ? [KIND_COLUMN, ...columns(isServer)] : columns(isServer), shown);
     return;
   }
   for (const [index, capability] of shown.entries()) {

@@ -1,4 +1,4 @@
-/** `toolcrib policy`: explains a decision, checks expected ones, and replays the audit log against the current rules. */
+/** `toolcrib policy`: writes rules, explains a decision, checks expected ones, and replays the audit log against the current rules. */
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
@@ -6,6 +6,7 @@ import { type JsonObject, parseJson, parseJsonObject } from "../../model/json.ts
 import type { Explanation, NearestRule, PolicyStep } from "../../policy/decide.ts";
 import { Session } from "../../sessions/session.ts";
 import { parseTime } from "../../telemetry/audit/read.ts";
+import { changeConfig } from "../change-config.ts";
 import { type Invocation, unknownAction } from "../command.ts";
 import { findCapability, type RunningHub, withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
@@ -14,6 +15,11 @@ import { recordedCalls } from "./audit.ts";
 export async function run(invocation: Invocation): Promise<number> {
   const [action = "", operand] = invocation.args;
   switch (action) {
+    case "allow":
+    case "ask":
+    case "deny":
+    case "reset":
+      return decide(invocation, action === "reset" ? "none" : action);
     case "explain":
       return explain(invocation, required(operand, "a name: toolcrib policy explain <name>"));
     case "test":
@@ -21,8 +27,22 @@ export async function run(invocation: Invocation): Promise<number> {
     case "replay":
       return replay(invocation);
     default:
-      throw unknownAction("policy", action, "Use toolcrib policy explain, test or replay.");
+      throw unknownAction("policy", action, "Use toolcrib policy allow, ask, deny, reset, explain, test or replay.");
   }
+}
+
+/** Writes the rule, for the role if one is given, and shows what changes. */
+async function decide(invocation: Invocation, verdict: "allow" | "ask" | "deny" | "none"): Promise<number> {
+  const [action = "", ...patterns] = invocation.args;
+  required(patterns[0], `names of tools or patterns: toolcrib policy ${action} <pattern...>`);
+  const role = invocation.flags.text("role");
+  return withHub(invocation, async (running) => {
+    // Only what is listed can be an exception to a wider rule, and lost by a client.
+    running.connectAuto();
+    await running.settled();
+    await changeConfig(invocation, running.hub, [{ kind: "rule", verdict, patterns, role }]);
+    return 0;
+  });
 }
 
 function required(operand: string | undefined, what: string): string {

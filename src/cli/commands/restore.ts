@@ -4,11 +4,13 @@ import { dirname, join, resolve } from "node:path";
 import { toolcribHome } from "../../config/find-config.ts";
 import { readHubRecords } from "../../hub/activity/hub-records.ts";
 import { storeAddress as addressOf } from "../../hub/create/open-home.ts";
+import { formatBytes } from "../../model/content.ts";
 import { ToolcribError, systemErrorCode } from "../../model/errors.ts";
 import { Secrets } from "../../secrets/secrets.ts";
 import { checkFile } from "../../store/sqlite-file.ts";
 import type { Invocation } from "../command.ts";
 import { loadConfigForStore } from "../load-with-trust.ts";
+import { counted } from "../table.ts";
 import {
   type BackupManifest,
   belongsInHome,
@@ -32,7 +34,7 @@ export async function run(invocation: Invocation): Promise<number> {
   await mkdir(home, { recursive: true, mode: 0o700 });
   const staged = await mkdtemp(join(home, ".restoring-"));
   try {
-    const manifest = await unpackAndVerify(file, staged);
+    const manifest = await unpackAndVerify(file, staged, out);
     const names = await readdir(staged);
     const database = names.includes(DATABASE_FILE);
     const moved = await pathsToMoveAside(home, names);
@@ -41,8 +43,13 @@ export async function run(invocation: Invocation): Promise<number> {
     if ((moved.length > 0 || used) && !flags.has("force")) throw inUse(home, moved, used);
     const aside = join(home, `before-restore-${new Date().toISOString().replace(/[:.]/g, "-")}`);
     if (address !== undefined && database) {
-      if (used) await saveDatabase(address, home, aside);
-      await restoreInto(address, join(staged, DATABASE_FILE));
+      const { stop } = out.spinner(() => "Restoring the database");
+      try {
+        if (used) await saveDatabase(address, home, aside);
+        await restoreInto(address, join(staged, DATABASE_FILE));
+      } finally {
+        stop();
+      }
       await rm(join(staged, DATABASE_FILE));
     }
     await replaceHome(home, staged, aside, moved);
@@ -105,11 +112,14 @@ async function saveDatabase(url: string, home: string, aside: string): Promise<v
 }
 
 /** Unpacks into an empty folder, and checks every file against the manifest before anything is replaced. */
-async function unpackAndVerify(file: string, dir: string): Promise<BackupManifest> {
-  await unpack(file, dir);
+async function unpackAndVerify(file: string, dir: string, out: Invocation["out"]): Promise<BackupManifest> {
+  await unpack(file, dir, (count) => out.transient(`Unpacking ${counted(count, "file")}`));
+  out.transient("");
   const manifest = await readBackupManifest(dir, file);
   const wanted = new Map(manifest.files.map((each) => [each.path, each]));
-  const found = (await describeFiles(dir)).filter(({ path }) => path !== MANIFEST_FILE);
+  const found = (await describeFiles(dir, out.progressBar("Checking", formatBytes))).filter(
+    ({ path }) => path !== MANIFEST_FILE,
+  );
   for (const { path, bytes, sha256 } of found) {
     const listed = wanted.get(path);
     if (listed === undefined || !belongsInHome(path)) throw unusableBackup(file, `${path} does not belong in a backup`);
@@ -131,8 +141,10 @@ async function makePrivate(dir: string): Promise<void> {
   }
 }
 
-async function unpack(file: string, dir: string): Promise<void> {
+/** `onFile` is called for each of the first files, then for every hundredth. */
+async function unpack(file: string, dir: string, onFile: (count: number) => void): Promise<void> {
   const { extract } = await import("tar");
+  let count = 0;
   try {
     extract({
       file,
@@ -142,7 +154,11 @@ async function unpack(file: string, dir: string): Promise<void> {
       strict: true,
       noChmod: true,
       // No links and no devices: nothing that could lead out of the folder.
-      filter: (_path, entry) => "type" in entry && (entry.type === "File" || entry.type === "Directory"),
+      filter: (_path, entry) => {
+        count += 1;
+        if (count <= 100 || count % 100 === 0) onFile(count);
+        return "type" in entry && (entry.type === "File" || entry.type === "Directory");
+      },
     });
   } catch (error) {
     if (systemErrorCode(error) === "ENOENT") throw new ToolcribError("not_found", `The file ${file} does not exist.`);

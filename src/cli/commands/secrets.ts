@@ -126,7 +126,7 @@ interface ReferenceLocation {
 }
 
 /** Config keys besides the servers whose strings may have references. */
-const OTHER_KEYS = ["roles", "http", "agent", "store", "audit"] as const;
+const OTHER_KEYS = ["roles", "http", "agent", "store", "audit", "approvals"] as const;
 
 async function checkReferences(config: LoadedConfig, secrets: Secrets): Promise<CheckedReference[]> {
   const uses = new Map<string, { place: ReferenceLocation; reference: Reference | ToolcribError; usedIn: string[] }>();

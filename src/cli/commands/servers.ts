@@ -11,6 +11,8 @@ import type { Invocation } from "../command.ts";
 import { editServerEntry, findEditTarget, showEdit } from "../config-target.ts";
 import { LOCAL_SOURCE } from "../../model/capability.ts";
 import type { Output } from "../output.ts";
+import { counted } from "../table.ts";
+import type { TriedServer } from "./test.ts";
 
 export async function runAdd(invocation: Invocation): Promise<number> {
   const { args, flags } = invocation;
@@ -29,8 +31,30 @@ export async function runAdd(invocation: Invocation): Promise<number> {
   });
   if (!flags.has("dryRun")) await renew(result);
   warnAboutEntry(invocation.out, file, result.after, id);
-  showEdit(invocation, id, file, "Added", result);
+  if (flags.has("dryRun") || flags.has("disabled") || !flags.has("test")) {
+    showEdit(invocation, id, file, "Added", result);
+    return 0;
+  }
+  const { out } = invocation;
+  if (!out.json) showEdit(invocation, id, file, "Added", result);
+  // Loaded here, because an edit needs no hub.
+  const { tryServer } = await import("./test.ts");
+  const tried = await tryServer(invocation, id);
+  if (out.json) out.value({ id, file, changed: result.before !== result.after, test: tried });
+  else showTried(invocation, id, tried);
   return 0;
+}
+
+/** The server stays in the config either way: what it lacks may come later. */
+function showTried({ out }: Invocation, id: string, tried: TriedServer): void {
+  if (tried.ok) {
+    out.line(`It works: ${counted(tried.tools, "tool")}, ${tried.ms} ms. To see them: toolcrib list ${id}`);
+    return;
+  }
+  const { message, hint } = tried.error;
+  out.warn(`${id} does not work yet: ${message}`);
+  if (hint !== undefined) out.note(`  ${hint}`);
+  out.note(`To try again: toolcrib test ${id}. To remove it: toolcrib remove ${id}`);
 }
 
 /** A relative path in the command refers to the working directory, even if the config is elsewhere. */

@@ -3,20 +3,35 @@ import type { SessionInfo } from "../../contract/activity-schemas.ts";
 import { clientLabel } from "../../model/client-info.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
-import { loginExpiryNote, withHub } from "../running-hub.ts";
+import { toolcribHome } from "../../config/find-config.ts";
+import { untrustedClientFiles } from "../../config/load-config.ts";
+import { showWarnings } from "../load-with-trust.ts";
+import { loginExpiryNote, showAnswers, withHub } from "../running-hub.ts";
 import type { AttachedHub, Invocation } from "../command.ts";
 import { plain } from "../skill/describe-skill.ts";
 import type { Column } from "../table.ts";
 
 /** Succeeds even if servers are down; `doctor` is the command that fails. */
 export async function run(invocation: Invocation): Promise<number> {
-  const { out, flags, attached } = invocation;
+  const { out, flags, attached, env, cwd } = invocation;
   if (flags.has("clients")) return showClients(invocation);
+  // The hub's own warnings are not about the folder that the command is in, which is on this machine without `files`.
+  if (attached !== undefined && attached.files === undefined && attached.hub.config.searched !== undefined) {
+    showWarnings(invocation, await untrustedClientFiles({ env, cwd, home: toolcribHome(env) }));
+  }
   return withHub(invocation, async (running) => {
     running.connectAuto();
-    await running.settled();
-    const servers = running.servers();
-    out.list(columns(running.took), servers, "No servers are configured. Add one with toolcrib add.");
+    const known = running.servers();
+    const shown = columns(running.took);
+    if (out.showsParts && known.length > 0) {
+      // One file for all is not worth a column.
+      const isOneFile = new Set(known.map(({ origin }) => originOf(origin))).size === 1;
+      const telling = shown.filter(({ title }) => !isOneFile || title !== "FROM");
+      await showAnswers(out, running, out.growingTable(telling, known));
+    } else {
+      await showAnswers(out, running);
+      out.list(shown, running.servers(), "No servers are configured. Add one with toolcrib add.");
+    }
     if (out.json || attached === undefined || !mayList(attached)) return 0;
     const clients = await clientsOf(attached, running.session.id);
     if (clients.length > 0) {
@@ -69,13 +84,13 @@ function processOf(client: SessionInfo["client"]): string {
 function columns(took: ReadonlyMap<string, number>): Column<ServerInfo>[] {
   return [
     { title: "ID", cell: (info) => info.id },
-    { title: "STATE", cell: (info) => info.state },
+    { title: "STATE", cell: (info) => info.state, usual: 10 },
     { title: "TRANSPORT", cell: (info) => info.transport, dropAt: 3 },
-    { title: "TOOLS", cell: (info) => (isListed(info) ? String(info.toolCount) : "-") },
-    { title: "VERSION", cell: (info) => info.serverVersion ?? "-", dropAt: 1 },
-    { title: "TIME", cell: ({ id }) => (took.has(id) ? `${took.get(id)} ms` : "-"), dropAt: 2 },
+    { title: "TOOLS", cell: (info) => (isListed(info) ? String(info.toolCount) : "-"), usual: 5 },
+    { title: "VERSION", cell: (info) => info.serverVersion ?? "-", dropAt: 1, usual: 8 },
+    { title: "TIME", cell: ({ id }) => (took.has(id) ? `${took.get(id)} ms` : "-"), dropAt: 2, usual: 8 },
     { title: "FROM", cell: ({ origin }) => originOf(origin), shrink: true, dropAt: 4 },
-    { title: "REASON", cell: (info) => reasonOf(info), shrink: true },
+    { title: "REASON", cell: (info) => reasonOf(info), shrink: true, usual: 28 },
   ];
 }
 

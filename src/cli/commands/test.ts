@@ -3,9 +3,9 @@ import { nearMatches } from "../../base/near-matches.ts";
 import { resultText } from "../../model/content.ts";
 import { asToolcribError, type ErrorObject, ToolcribError } from "../../model/errors.ts";
 import { type JsonObject, parseJsonObject } from "../../model/json.ts";
-import { unknownServer } from "../command-config.ts";
+import { loadCommandConfigQuietly, unknownServer } from "../command-config.ts";
 import { exitCodeOf, type Invocation } from "../command.ts";
-import { type RunningHub, withHub } from "../running-hub.ts";
+import { type RunningHub, showAnswers, withHub } from "../running-hub.ts";
 import { counted } from "../table.ts";
 
 interface Check {
@@ -46,6 +46,34 @@ export function run(invocation: Invocation): Promise<number> {
     if (out.json) out.value({ server, ok: failed === undefined, checks: out.redactor.maskAll(checks) });
     return failed?.error === undefined ? 0 : exitCodeOf(failed.error.code);
   });
+}
+
+export type TriedServer =
+  | { readonly ok: true; readonly tools: number; readonly ms: number }
+  | { readonly ok: false; readonly error: ErrorObject };
+
+/** Starts one server of the config and asks for its tools. */
+export async function tryServer(invocation: Invocation, server: string): Promise<TriedServer> {
+  let tried: TriedServer | undefined;
+  try {
+    const config = await loadCommandConfigQuietly(invocation);
+    const use = async (running: RunningHub): Promise<number> => {
+      running.connect([server]);
+      await showAnswers(invocation.out, running);
+      const down = running.unreachable().find(({ info }) => info.id === server);
+      if (down !== undefined) {
+        throw new ToolcribError("server_unavailable", down.reason, { hint: down.info.hint });
+      }
+      const tools = running.servers().find(({ id }) => id === server)?.toolCount ?? 0;
+      tried = { ok: true, tools, ms: running.took.get(server) ?? 0 };
+      return 0;
+    };
+    await withHub(invocation, use, { config, onWarning: () => {} });
+  } catch (error) {
+    tried = { ok: false, error: invocation.out.redactor.maskAll(asToolcribError(error).toObject()) };
+  }
+  // Undefined after a signal.
+  return tried ?? { ok: false, error: new ToolcribError("cancelled", "The test was interrupted.").toObject() };
 }
 
 /** `tool`, or `tool={"key": "value"}`. */

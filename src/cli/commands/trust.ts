@@ -2,11 +2,14 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import {
+  clientFilesIn,
+  clientProject,
   configIn,
   expandTilde,
   isConfigName,
   projectConfig,
   toolcribHome,
+  trustFile,
   userHome,
 } from "../../config/find-config.ts";
 import { readProject } from "../../config/load-config.ts";
@@ -18,7 +21,6 @@ import {
   saveTrust,
   findForeignWriter,
   trustCommand,
-  trustFile,
   type TrustTable,
 } from "../../config/project-trust.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -69,9 +71,11 @@ async function add(invocation: Invocation, named: string | undefined): Promise<n
 async function remove(invocation: Invocation, named: string | undefined): Promise<number> {
   const { env, out } = invocation;
   const home = toolcribHome(env);
-  const file = projectFile(invocation, named, { mayBeGone: true });
+  const found = projectFile(invocation, named, { mayBeGone: true });
   const { table, problem } = await readTrust(home);
   assertReadable(home, problem);
+  // The folder, if the files of clients in it are gone.
+  const file = !table.has(found) && table.has(dirname(found)) ? dirname(found) : found;
   if (!table.has(file)) {
     throw new ToolcribError("not_found", `${terminalLine(file)} is not trusted.`, {
       hint: "Run toolcrib trust list to see the trusted configs.",
@@ -125,7 +129,7 @@ function assertReadable(home: string, problem: string | undefined): void {
   });
 }
 
-/** The path that is recorded as trusted: the real folder and the file name. */
+/** The path that is recorded as trusted: the real folder and the file name, or the folder if it has files of clients only. */
 function projectFile(
   { cwd, env }: Invocation,
   named: string | undefined,
@@ -133,7 +137,7 @@ function projectFile(
 ): string {
   const home = toolcribHome(env);
   if (named === undefined) {
-    const found = projectConfig(cwd, home);
+    const found = projectConfig(cwd, home) ?? clientProject(cwd, home, env);
     if (found !== null) return found;
     throw new ToolcribError("not_found", `There is no project config in ${cwd} or its parent folders.`, {
       hint: "Name the file: toolcrib trust <file>",
@@ -141,10 +145,19 @@ function projectFile(
   }
   const given = resolve(cwd, expandTilde(named, userHome(env)));
   const isFolder = statSync(given, { throwIfNoEntry: false })?.isDirectory() === true;
-  const file = isFolder ? (configIn(given) ?? join(given, "toolcrib.json")) : given;
+  const folder = isFolder ? given : folderOfClientFile(given);
+  if (folder !== undefined && configIn(folder) === undefined && clientFilesIn(folder).length > 0) {
+    const real = realpathSync(folder);
+    if (clientProject(real, home, env) === real) return real;
+    throw new ToolcribError("invalid_arguments", `${terminalLine(given)} is your own and needs no trust.`, {
+      hint: "Name the client in `import` of your config to use its servers.",
+    });
+  }
+  const file = folder === undefined ? given : (configIn(folder) ?? join(folder, "toolcrib.json"));
   if (!isConfigName(file)) {
     const message = `${terminalLine(file)} is not found automatically and needs no trust.`;
-    const hint = "Only toolcrib.json and toolcrib.jsonc are found. Use --config for any other file.";
+    const hint =
+      "Only toolcrib.json, toolcrib.jsonc and some files of clients are found. Use --config for any other file.";
     throw new ToolcribError("invalid_arguments", message, { hint });
   }
   if (!existsSync(file)) {
@@ -154,4 +167,10 @@ function projectFile(
   const real = join(realpathSync(dirname(file)), basename(file));
   if (projectConfig(dirname(real), home) === real) return real;
   throw new ToolcribError("invalid_arguments", `${terminalLine(file)} is your own config and needs no trust.`);
+}
+
+/** The project that a client's file belongs to, such as that of `.cursor/mcp.json`. */
+function folderOfClientFile(file: string): string | undefined {
+  const folders = ["..", "../..", "../../.."].map((up) => resolve(file, up));
+  return folders.find((folder) => clientFilesIn(folder).includes(file));
 }

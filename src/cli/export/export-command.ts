@@ -2,6 +2,7 @@
 import { access, chmod, mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { writeAtomic } from "../../files/write-atomic.ts";
+import { isConfigName } from "../../config/find-config.ts";
 import { clusterOf } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { escapeJson } from "../../base/visible-text.ts";
@@ -28,7 +29,7 @@ export async function run(invocation: Invocation): Promise<number> {
   if (loaded.project !== undefined) {
     // One config cannot express the extra level of the project's rules.
     throw new ToolcribError("invalid_arguments", "Two configs are in use here, and only one can be exported.", {
-      hint: `Choose one: --config ${loaded.file ?? userConfigFile(invocation)}, or --config ${loaded.project.file}`,
+      hint: `Choose one: --config ${loaded.file ?? userConfigFile(invocation)}${isConfigName(loaded.project.file) ? `, or --config ${loaded.project.file}` : ""}`,
     });
   }
   const warnings: string[] = [];

@@ -6,6 +6,7 @@ import { isJsonObject } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import { exitCodeOf } from "../command.ts";
 import type { Output } from "../output.ts";
+import { markdownRenderer } from "./markdown.ts";
 import { CommandTimeout, signalExitCode } from "../signals.ts";
 import { clip, firstLine } from "../table.ts";
 
@@ -92,6 +93,8 @@ const LABELS = {
 } as const;
 
 const MAX_REASON_LENGTH = 300;
+/** Of an unfinished line: its end, as far as most terminals show it. */
+const MAX_PARTIAL_LENGTH = 76;
 
 /**
  * On a terminal, text appears as it arrives. In a pipe, stdout gets only the final answer; text between calls goes to stderr.
@@ -107,9 +110,15 @@ class TurnText implements TurnView {
   /** Events that arrived while a question was open, with their times. */
   #held: { readonly event: AgentEvent; readonly at: number }[] | undefined;
 
+  /** Renders the text, where styles can be shown. */
+  #markdown: ((line: string) => string | undefined) | undefined;
+  /** The line of that text which has not ended yet. */
+  #line = "";
+
   constructor(out: Output, verbose: boolean) {
     this.#out = out;
     this.#verbose = verbose;
+    this.#markdown = out.isStyled ? markdownRenderer(out) : undefined;
   }
 
   show(event: AgentEvent): void {
@@ -154,7 +163,7 @@ class TurnText implements TurnView {
   #makeRoom(): void {
     if (this.#open === "transient") this.#out.transient("");
     if (this.#open === "thought") this.#out.aside("\n");
-    if (this.#open === "text") this.#out.piece("\n");
+    if (this.#open === "text") this.#endText();
     this.#open = undefined;
     if (this.#pending === "") return;
     this.#out.note(this.#pending.trimEnd());
@@ -167,8 +176,25 @@ class TurnText implements TurnView {
       return;
     }
     if (this.#open !== "text") this.#makeRoom();
-    this.#out.piece(text);
     this.#open = text.endsWith("\n") ? undefined : "text";
+    if (this.#markdown === undefined) return this.#out.piece(text);
+    const lines = (this.#line + text).split("\n");
+    this.#line = lines.pop() ?? "";
+    for (const line of lines) this.#renderLine(line);
+    // What a person can read already; its marks are rendered when the line is complete.
+    this.#out.transient(this.#line.slice(-MAX_PARTIAL_LENGTH));
+  }
+
+  #endText(): void {
+    if (this.#markdown === undefined) return this.#out.piece("\n");
+    this.#renderLine(this.#line);
+    this.#line = "";
+  }
+
+  #renderLine(line: string): void {
+    this.#out.transient("");
+    const rendered = this.#markdown?.(line);
+    if (rendered !== undefined) this.#out.line(rendered);
   }
 
   #thought(text: string): void {
@@ -211,6 +237,8 @@ class TurnText implements TurnView {
       if (text !== "") this.#out.line(text.trimEnd());
     }
     this.#makeRoom();
+    // An answer may end inside a code block.
+    this.#markdown &&= markdownRenderer(this.#out);
     if (this.#verbose) this.#out.note(`tokens: ${usage.input} in, ${usage.output} out`);
   }
 }

@@ -1,13 +1,11 @@
 /** The output of `serve` at its start: addresses, client configs, and a warning on shared machines. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { delimiter, join, relative } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
 import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
 import { claudeDesktop, cursor, vscode } from "../../clients/json-clients.ts";
 import { writeServer } from "../../clients/server-entries.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
-import { toolcribHome } from "../../config/find-config.ts";
 import type { HttpListener } from "../../doors/http/listener.ts";
-import { findClientToken, gatewayCommand, ownBin } from "../../hub/clients/gateway-command.ts";
+import { findClientToken, gatewayCommand } from "../../hub/clients/gateway-command.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
@@ -66,6 +64,14 @@ export function printBanner(out: Output, served: Served): void {
     out.line(`  ${text}`);
   }
   out.line("");
+}
+
+/** The last line of the start: what to do next. */
+export function printOpenLine(out: Output, { listener, command }: Pick<Served, "listener" | "command">): void {
+  out.line("");
+  const where = out.isLive ? listener.loginLink() : `${listener.url}/`;
+  const more = out.isLive ? "works once" : `${command} login   prints a link that opens it`;
+  out.line(`${out.paint("bold", "Open this:")} ${where}   (${more})`);
 }
 
 function accessLine(auth: HttpConfig["auth"]): string {
@@ -129,24 +135,6 @@ function fileWith(client: AgentClient, server: WrittenServer): string {
   const path = client.pathOf(ID, { scope: "user", path: "" }).filter((step) => typeof step === "string");
   const entry: unknown = writeServer(client, ID, server);
   return JSON.stringify(path.reduceRight((inner, key) => ({ [key]: inner }), entry));
-}
-
-/** The shell command that starts this Toolcrib with this home, ready to be copied. */
-export function shellCommand(env: NodeJS.ProcessEnv): string {
-  const home = toolcribHome(env);
-  const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
-  const isInstalled = (env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, "toolcrib")));
-  const program = isInstalled ? "toolcrib" : `node ${shellQuoted(shortestPath(ownBin()))}`;
-  return isDefaultHome ? program : `TOOLCRIB_HOME=${shellQuoted(home)} ${program}`;
-}
-
-function shortestPath(path: string): string {
-  const fromHere = relative(process.cwd(), path);
-  return fromHere.startsWith("..") ? path : fromHere;
-}
-
-function shellQuoted(text: string): string {
-  return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 interface MachineFacts {

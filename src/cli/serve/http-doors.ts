@@ -1,5 +1,6 @@
 /** All HTTP doors of a hub behind one listener, and how they open, change and end together. */
 import type { Invocation } from "../command.ts";
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -16,18 +17,20 @@ import { EventFeed } from "../../doors/http/live/event-feed.ts";
 import { EventStreams } from "../../doors/http/live/event-streams.ts";
 import { WebSocketDoor, type SocketLimits } from "../../doors/http/live/websocket-door.ts";
 import { metricsRoute } from "../../doors/http/status-routes.ts";
+import { ApprovalNotices } from "../../doors/http/approval-notices.ts";
 import { PageFiles, pageRoutes } from "../../doors/http/web-page.ts";
 import { CommandDoor } from "../hub/command-door.ts";
 import { BridgeDoor } from "../../doors/mcp/bridge-door.ts";
 import { McpHttp, type McpHttpLimits } from "../../doors/mcp/http/mcp-http.ts";
 import { McpDoor } from "../../doors/mcp/mcp-door.ts";
+import { tokenUses } from "../../hub/activity/token-uses.ts";
 import { hubHealth } from "../../hub/cluster/hub-cluster.ts";
 import { type NodeIds, openNodeIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { BridgeHello } from "../../model/bridge.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
@@ -102,8 +105,15 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     onHello: options.onBridge,
   });
   const operator = openOperatorDoors({ ...options, url, ids });
+  const notices = new ApprovalNotices({
+    hub,
+    base: () => http().publicUrl?.replace(/\/$/, "") ?? url(),
+    secret: node?.secret ?? randomBytes(32),
+    warn: (message) => warn(redactor.mask(message)),
+  });
   const commands = new CommandDoor({ ...options, needsAuth, sessionOf: operator.sessionOf });
   const close = async (): Promise<void> => {
+    notices.close();
     bridge.close();
     door.close();
     await operator.close(0);
@@ -114,16 +124,19 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     listener = await openListener({
       http: http(),
       callsPerMinute: hub.config.config.limits.callsPerMinute,
-      routes: [...mcp.routes, bridge.route, commands.route, ...operator.routes],
+      routes: [...mcp.routes, bridge.route, commands.route, ...operator.routes, ...notices.routes],
       resolve: (text) => hub.internals.resolve(text),
       redactor,
       warn,
       home,
+      onTokenUse: tokenUses(hub.internals.store, systemClock),
       onLogin: (event, caller) =>
         hub.audit.note({ event, door: "rest", user: caller.user ?? null, details: { by: auditKey(caller) } }),
       record: options.record,
       ready: readyOf(hub),
       troubles: () => hubHealth(hub.internals),
+      logins: hub.internals.store?.settings,
+      keySecret: await callerKeySecret(hub, warn),
       node,
     });
   } catch (error) {
@@ -157,6 +170,18 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     },
     close,
   };
+}
+
+/** The same at every start, so that a login of the page with a token is that token's after a restart too. */
+async function callerKeySecret(hub: Hub, warn: (message: string) => void): Promise<Uint8Array | undefined> {
+  const settings = hub.internals.store?.settings;
+  if (settings === undefined || hub.internals.cluster !== undefined) return undefined;
+  try {
+    return Buffer.from(await settings.setOnce("http.callerKey", randomBytes(32).toString("hex")), "hex");
+  } catch (error) {
+    warn(`Logins of the page end with the hub: ${asToolcribError(error).message}`);
+    return undefined;
+  }
 }
 
 /** In a cluster a server that reconnects does not make the node unready: other replicas serve, and it may move. */

@@ -93,8 +93,8 @@ export function logHubEvents(hub: Hub, log: Log, urlOf: () => string | undefined
   hub.on("call", (record) => {
     if (logsSuccess || record.outcome !== "ok") logCall(log, record);
   });
-  hub.on("suspicious", ({ callId, server, tool, kinds, forgedMarkers, blocked }) =>
-    log.warn("suspicious content in a result", { callId, server, tool, kinds, forgedMarkers, blocked }),
+  hub.on("suspicious", ({ callId, server, tool, kinds, places, score, forgedMarkers, blocked }) =>
+    log.warn("suspicious content in a result", { callId, server, tool, kinds, places, score, forgedMarkers, blocked }),
   );
   hub.on("log", ({ server, message, callId }) =>
     log.debug("server log", { callId, server, severity: message.level, data: message.data }),

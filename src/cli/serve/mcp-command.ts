@@ -46,7 +46,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const caller = { key: "stdio", owner: true, scopes: new Set(SCOPES) };
   const stdio = new StdioDoor(
     door,
-    { caller, scope, peer: { transport: "stdio", pid: process.ppid } },
+    { caller, scope, peer: { transport: "stdio", pid: process.ppid, entryOf: flags.text("client") } },
     { input: stdin, output: process.stdout },
   );
   try {

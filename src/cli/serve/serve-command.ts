@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { configFiles, toolcribHome } from "../../config/find-config.ts";
+import { shellCommand } from "../../hub/clients/gateway-command.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { ToolcribError, asToolcribError } from "../../model/errors.ts";
@@ -22,10 +23,10 @@ import {
   addresses,
   machineFacts,
   printBanner,
+  printOpenLine,
   type Served,
   serverLine,
   sharedMachineWarning,
-  shellCommand,
 } from "./banner.ts";
 import { logFor, logHubEvents, logServer, logStart, logWarnings, startSummary } from "./hub-log.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
@@ -96,7 +97,7 @@ export async function run(invocation: Invocation): Promise<number> {
     const { listener } = doors;
     const { cluster } = hub.internals;
     const needsToken = http.auth !== undefined;
-    const served: Served = { listener, config, needsToken, cluster, command: shellCommand(env) };
+    const served: Served = { listener, config, needsToken, cluster, command: shellCommand(env, "here") };
     if (background) await out.flush();
     else if (out.json) out.value(started(served));
     else if (log.format === "json") out.record({ ...listening(), ...started(served) });
@@ -107,6 +108,7 @@ export async function run(invocation: Invocation): Promise<number> {
     const stopWatching = applyConfigChanges(hub, doors, log);
     if (!logsServers) {
       await showServers(hub, invocation, log, stopped.signal);
+      if (!stopped.signal.aborted) printOpenLine(out, served);
       logHubEvents(hub, log, urlOf);
     }
     if (!stopped.signal.aborted) await once(stopped.signal, "abort");

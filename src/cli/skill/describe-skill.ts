@@ -129,19 +129,3 @@ export function plain(text: string, longest = MAX_DESCRIPTION_LENGTH): string {
   const shown = firstLine(text);
   return longest === Infinity ? shown : clip(shown, longest);
 }
-
-const BAR_WIDTH = 24;
-
-/** Returns a function to call with each step. Redraws only if something visible changes. Terminals only. */
-export function progressBar(out: Output, what: string): (done: number, of: number) => void {
-  let shown = "";
-  return (done, of) => {
-    const part = of === 0 ? 1 : done / of;
-    const full = Math.round(part * BAR_WIDTH);
-    const bar = `${"#".repeat(full)}${"-".repeat(BAR_WIDTH - full)}`;
-    const state = `${what} [${bar}] ${Math.floor(part * 100)}%`;
-    if (done >= of) out.transient("");
-    else if (state !== shown) out.transient(`${state} ${done}/${of}`);
-    shown = state;
-  };
-}

@@ -15,7 +15,7 @@ import { type Imported, importSkills } from "../../skills/registry/import-skills
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { Invocation } from "../command.ts";
 import { loadConfigForStore } from "../load-with-trust.ts";
-import { detailLines, plain, progressBar, type SkillEntry, skillEntry, unreadableEntry } from "./describe-skill.ts";
+import { detailLines, plain, type SkillEntry, skillEntry, unreadableEntry } from "./describe-skill.ts";
 import { withRegistry } from "./known-skills.ts";
 
 /** A found skill, readable or not. */
@@ -48,7 +48,7 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   const root = resolve(cwd, expandTilde(given, userHome(env)));
   const servers = await serversOf(invocation);
-  const looked = await inspectSkills(root, thisMachine(env, servers), { onProgress: progressBar(out, "Reading") });
+  const looked = await inspectSkills(root, thisMachine(env, servers), { onProgress: out.progressBar("Reading") });
   for (const { message } of looked.problems) out.warn(message);
   if (looked.totalScanned === 0) {
     throw new ToolcribError("not_found", `There is no SKILL.md in ${root} or its subfolders.`);
@@ -62,7 +62,7 @@ export async function run(invocation: Invocation): Promise<number> {
       source: root,
       force: flags.has("force"),
       dryRun,
-      onProgress: progressBar(out, "Importing"),
+      onProgress: out.progressBar("Importing"),
     }),
   );
   const result = resultOf(done, unreadable, looked, dryRun);

@@ -49,8 +49,8 @@ import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { clientScope, findClient, showClientDiff } from "../client-config.ts";
 import type { Invocation } from "../command.ts";
 import { maskCredential, showDiff, userConfigFile } from "../config-target.ts";
-import { diffLines } from "../masked-diff.ts";
-import type { Output } from "../output.ts";
+import { diffLines } from "../../config/masked-diff.ts";
+import { bar, type Output } from "../output.ts";
 import { listenForStopSignals, signalExitCode } from "../signals.ts";
 import { readSecret } from "../terminal-input.ts";
 import { plain } from "./describe-skill.ts";
@@ -71,8 +71,15 @@ async function install(invocation: Invocation, registry: SkillRegistry, signal: 
   const place = await installPlaceFor(invocation, registry);
   const { sources, lockFile } = await sourcesFor(invocation, place);
   const select = splitNames(flags.text("select"));
-  const options = { signal, select, all: flags.has("all"), force, lockFile };
-  const plan = await withoutClientServers(await planInstall(sources, place, options), clients, place);
+  let fetched = "";
+  const onProgress = (done: number, of: number): void => {
+    fetched = ` ${bar(done, of)}`;
+    redraw();
+  };
+  const options = { signal, select, all: flags.has("all"), force, lockFile, onProgress };
+  const { redraw, stop } = out.spinner(() => `Fetching${fetched}`);
+  const found = await planInstall(sources, place, options).finally(stop);
+  const plan = await withoutClientServers(found, clients, place);
   try {
     for (const warning of plan.warnings) out.warn(showHidden(warning));
     const withMcp = flags.has("withMcp");

@@ -6,7 +6,7 @@ import { type UpdatedSkills, updateInstalled } from "../../hub/install/update-in
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import type { UpdateOutcome } from "../../skills/registry/update-skills.ts";
 import type { Invocation } from "../command.ts";
-import { plain, progressBar } from "./describe-skill.ts";
+import { plain } from "./describe-skill.ts";
 import { requireSkill, withRegistry } from "./known-skills.ts";
 
 /** Exits with 1 if an update failed. Without names, a skill whose source is gone is only reported. */
@@ -26,7 +26,7 @@ async function update(invocation: Invocation, registry: SkillRegistry): Promise<
     fetch: { cwd, env },
     force: flags.has("force"),
     dryRun,
-    onProgress: progressBar(out, "Updating"),
+    onProgress: out.progressBar("Updating"),
   });
   const settled = args.length === 0 ? outcomes : outcomes.map(skippedIsFailed);
   if (out.json) showJson(invocation, settled, copies, dryRun);

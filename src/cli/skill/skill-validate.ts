@@ -13,7 +13,7 @@ import { thisMachine } from "../../skills/needs.ts";
 import { readFrontmatter } from "../../skills/read/frontmatter.ts";
 import { type SkillProblem, validateSkill } from "../../skills/schema/validate-skill.ts";
 import type { Invocation } from "../command.ts";
-import { plain, progressBar, type SkillEntry, skillEntry, unreadableEntry } from "./describe-skill.ts";
+import { plain, type SkillEntry, skillEntry, unreadableEntry } from "./describe-skill.ts";
 import { counted } from "../table.ts";
 
 interface Checked {
@@ -60,7 +60,7 @@ async function lookAt(path: string, { env, out }: Invocation): Promise<Inspected
     totalScanned: 1,
   });
   try {
-    const looked = await inspectSkills(path, thisMachine(env), { onProgress: progressBar(out, "Checking") });
+    const looked = await inspectSkills(path, thisMachine(env), { onProgress: out.progressBar("Checking") });
     const isEmpty = looked.totalScanned === 0 && looked.problems.length === 0;
     return isEmpty ? failed("not_found", `There is no SKILL.md in ${path} or its subfolders.`) : looked;
   } catch (error) {

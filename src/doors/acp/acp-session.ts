@@ -1,4 +1,5 @@
 /** One session of a client: the hub session with the client's servers, the agent, and the updates that report both. */
+import { lateMs } from "../../model/config.ts";
 import type { ClientInfo } from "../../model/client-info.ts";
 import type {
   AgentContext,
@@ -138,7 +139,7 @@ export class AcpSession {
     const { signal } = this.#closing;
     const began = performance.now();
     const { limits, sessions } = hub.config.config;
-    await hub.internals.listed({ ms: limits.listWaitMs, emptyMs: Math.max(sessions.wait, limits.listWaitMs), signal });
+    await hub.internals.listed({ ms: lateMs(limits), emptyMs: Math.max(sessions.wait, limits.listWaitMs), signal });
     if (!signal.aborted) this.#hubServers.begin(performance.now() - began);
   }
 

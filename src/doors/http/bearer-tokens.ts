@@ -6,6 +6,8 @@ import { asToolcribError } from "../../model/errors.ts";
 
 interface KnownToken {
   readonly digest: Buffer;
+  /** Of one that has a name in the config. */
+  readonly name?: string | undefined;
   readonly caller: Caller;
 }
 
@@ -15,19 +17,22 @@ const MIN_TOKEN_LENGTH = 16;
 
 export class BearerTokens {
   readonly #known: readonly KnownToken[];
+  readonly #onUse: ((name: string) => void) | undefined;
 
-  constructor(known: readonly KnownToken[]) {
+  constructor(known: readonly KnownToken[], onUse?: (name: string) => void) {
     this.#known = known;
+    this.#onUse = onUse;
   }
 
   /** Always compares with every token, so that the time does not reveal a near match. */
   find(presented: string): Caller | undefined {
     const digest = digestOf(presented);
-    let found: Caller | undefined;
+    let found: KnownToken | undefined;
     for (const known of this.#known) {
-      if (timingSafeEqual(known.digest, digest)) found ??= known.caller;
+      if (timingSafeEqual(known.digest, digest)) found ??= known;
     }
-    return found;
+    if (found?.name !== undefined) this.#onUse?.(found.name);
+    return found?.caller;
   }
 
   /** Whether a token still has exactly these rights. */
@@ -46,27 +51,34 @@ interface TokenSources {
   /** Gets every value, so that none is ever shown. */
   readonly conceal: (value: string) => void;
   readonly warn: (message: string) => void;
+  /** Gets the name of a token whenever it is presented. */
+  readonly onUse?: ((name: string) => void) | undefined;
 }
 
 /** A token that cannot be resolved is skipped with a warning. */
 export async function loadTokens(sources: TokenSources): Promise<BearerTokens> {
-  const { tokens, adminToken, keySecret = KEY_SECRET, conceal, warn } = sources;
+  const { tokens, adminToken, keySecret = KEY_SECRET, conceal, warn, onUse } = sources;
   conceal(adminToken);
   const known: KnownToken[] = [
     { digest: digestOf(adminToken), caller: { key: "hub", owner: true, scopes: ALL_SCOPES } },
   ];
-  const values = await Promise.all(
-    tokens.map(({ token }, index) => resolveToken(token, `http.auth.tokens[${index}]`, sources)),
+  const values: (Buffer | undefined)[] = await Promise.all(
+    tokens.map(async ({ token, sha256 }, index) => {
+      if (sha256 !== undefined) return Buffer.from(sha256, "hex");
+      const value = token && (await resolveToken(token, `http.auth.tokens[${index}]`, sources));
+      return value === undefined ? undefined : digestOf(value);
+    }),
   );
   const seen = new Set<string>();
   for (const [index, settings] of tokens.entries()) {
-    const value = values[index];
-    if (value === undefined) continue;
-    if (seen.has(value)) warn(`http.auth.tokens[${index}] is the same token as an earlier one, which is used instead.`);
-    seen.add(value);
-    known.push({ digest: digestOf(value), caller: tokenCaller(value, settings, keySecret) });
+    const digest = values[index];
+    if (digest === undefined) continue;
+    const text = digest.toString("hex");
+    if (seen.has(text)) warn(`http.auth.tokens[${index}] is the same token as an earlier one, which is used instead.`);
+    seen.add(text);
+    known.push({ digest, name: settings.name, caller: tokenCaller(digest, settings, keySecret) });
   }
-  return new BearerTokens(known);
+  return new BearerTokens(known, onUse);
 }
 
 async function resolveToken(text: string, where: string, sources: TokenSources): Promise<string | undefined> {
@@ -89,10 +101,10 @@ async function resolveToken(text: string, where: string, sources: TokenSources):
   return value;
 }
 
-function tokenCaller(value: string, { user, role, scopes }: TokenSettings, secret: Uint8Array): Caller {
+function tokenCaller(digest: Buffer, { user, role, scopes }: TokenSettings, secret: Uint8Array): Caller {
   const all = withImplied(scopes);
   return {
-    key: `token:${createHmac("sha256", secret).update(value).digest("hex").slice(0, 24)}`,
+    key: `token:${createHmac("sha256", secret).update(digest).digest("hex").slice(0, 24)}`,
     user,
     role,
     owner: all.has("admin"),

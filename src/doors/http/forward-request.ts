@@ -260,7 +260,7 @@ function decodeHead(head: JsonObject): ForwardedHead | undefined {
 
 export function decodeCaller(value: unknown): Caller | undefined {
   if (!isJsonObject(value)) return undefined;
-  const { key, user, role, owner, scopes, expiresAt } = value;
+  const { key, user, role, owner, scopes, expiresAt, page } = value;
   if (typeof key !== "string" || typeof owner !== "boolean" || !Array.isArray(scopes)) return undefined;
   return {
     key,
@@ -269,6 +269,7 @@ export function decodeCaller(value: unknown): Caller | undefined {
     ...(typeof user === "string" ? { user } : {}),
     ...(typeof role === "string" ? { role } : {}),
     ...(typeof expiresAt === "number" ? { expiresAt } : {}),
+    ...(page === true ? { page } : {}),
   };
 }
 

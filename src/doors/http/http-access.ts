@@ -22,6 +22,8 @@ export interface HttpAccessOptions {
   readonly resolve: (text: string) => Promise<string>;
   readonly conceal: (value: string) => void;
   readonly warn: (message: string) => void;
+  /** A token that has a name was presented. */
+  readonly onTokenUse?: ((name: string) => void) | undefined;
   /** Paths that want credentials. */
   readonly guardedPaths: readonly string[];
   /** Known only once the listener is up. */
@@ -30,9 +32,11 @@ export interface HttpAccessOptions {
 
 const REQUESTS_PER_CALL = 60;
 
-/** Of one caller. */
-export function requestsPerMinute({ limits }: HttpConfig, callsPerMinute: number | undefined): number {
-  return limits.requestsPerMinute ?? (callsPerMinute ?? DEFAULT_CALLS_PER_MINUTE) * REQUESTS_PER_CALL;
+/** Of one caller. Without `auth` everyone here is the owner, whose calls are not limited either unless the config says so. */
+export function requestsPerMinute({ limits, auth }: HttpConfig, callsPerMinute: number | undefined): number {
+  if (limits.requestsPerMinute !== undefined) return limits.requestsPerMinute;
+  if (callsPerMinute === undefined && auth === undefined) return Infinity;
+  return (callsPerMinute ?? DEFAULT_CALLS_PER_MINUTE) * REQUESTS_PER_CALL;
 }
 
 /** The refusal of a caller who has used up its requests, with the limit that the config sets. */
@@ -60,8 +64,9 @@ export async function createHttpAccess(
   parts: HttpAccessOptions,
 ): Promise<HttpAccess> {
   assertProtected(http);
-  const { adminToken, keySecret, resolve, conceal, warn } = parts;
-  const tokens = await loadTokens({ tokens: http.auth?.tokens ?? [], adminToken, keySecret, resolve, conceal, warn });
+  const { adminToken, keySecret, resolve, conceal, warn, onTokenUse: onUse } = parts;
+  const given = { adminToken, keySecret, resolve, conceal, warn, onUse };
+  const tokens = await loadTokens({ tokens: http.auth?.tokens ?? [], ...given });
   return {
     http,
     hosts: hostRules(http),

@@ -33,6 +33,9 @@ const MAX_LINKS = 20_000;
 const MAX_WAITING = 20;
 let waiting = 0;
 let last: Promise<unknown> = Promise.resolve();
+/** Processes that were found last, the latest first: a client that opens one session mostly opens more. */
+let recent: readonly string[] = [];
+const MAX_RECENT = 16;
 
 /**
  * The process of this user at the other end of a connection on this machine; Linux only. It reads the process list, so it is
@@ -57,13 +60,15 @@ async function findPeer(port: number, ours: number, table: "tcp" | "tcp6"): Prom
   const inode = socketInode(await readFile(`/proc/net/${table}`, "utf8"), port, ours);
   const target = `socket:[${inode}]`;
   let looked = 0;
-  for (const pid of inode === undefined ? [] : await readdir("/proc")) {
+  if (inode === undefined) return undefined;
+  for (const pid of new Set([...recent, ...(await readdir("/proc"))])) {
     if (!/^\d+$/.test(pid)) continue;
     // Only this user's can be read.
     for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
       if (++looked > MAX_LINKS) return undefined;
       if ((await readlink(`/proc/${pid}/fd/${fd}`).catch(() => "")) !== target) continue;
       const program = (await readFile(`/proc/${pid}/comm`, "utf8")).trim();
+      recent = [pid, ...recent.filter((other) => other !== pid)].slice(0, MAX_RECENT);
       return { pid: Number(pid), program };
     }
   }

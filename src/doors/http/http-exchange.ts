@@ -144,6 +144,17 @@ export interface RequestTarget {
   readonly search: string;
 }
 
+/**
+ * The target without the path that a proxy has put before it, once. What the hub itself is asked for on this machine has none.
+ * Undefined for the path alone: without a slash at its end a browser would look for the page's parts one folder up.
+ */
+export function withoutBase(target: string, base: string | undefined): string | undefined {
+  if (base === undefined || !target.startsWith(base)) return target;
+  const rest = target.slice(base.length);
+  if (rest.startsWith("/")) return rest;
+  return rest === "" || rest.startsWith("?") ? undefined : target;
+}
+
 /** Nothing to decode and nothing to doubt, once dot segments and empty ones are ruled out. */
 const PLAIN = /^(?:\/[A-Za-z0-9_~@-][A-Za-z0-9._~@-]*)*\/?$/;
 const BELOW_SPACE_OR_DEL = 0x20;

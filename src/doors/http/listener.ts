@@ -16,9 +16,9 @@ import { RequestForwarder, serveForwarded } from "./forward-request.ts";
 import { hostInUrl, isWildcard } from "./hosts.ts";
 import { createHttpAccess, type HttpAccess, type HttpAccessOptions, unknownToken } from "./http-access.ts";
 import { PendingResponses, refuseBadRequests, Upgrades } from "./http-connections.ts";
-import { type HttpRoute, parseTarget, RouteTable } from "./http-exchange.ts";
+import { type HttpRoute, parseTarget, RouteTable, withoutBase } from "./http-exchange.ts";
 import { type LoginEvent, loginLink, loginRoutes } from "./login-routes.ts";
-import { PageLogins } from "./page-logins.ts";
+import { type LoginStore, PageLogins } from "./page-logins.ts";
 import { baseOf, RequestPipeline } from "./request-pipeline.ts";
 import { type DependencyHealth, readinessOf, statusRoutes } from "./status-routes.ts";
 
@@ -41,6 +41,10 @@ export interface ListenerOptions {
   readonly troubles?: () => DependencyHealth;
   /** The cluster that it is a node of. */
   readonly node?: ListenerNode | undefined;
+  /** Where logins of the page outlive the hub; in memory only if absent. */
+  readonly logins?: LoginStore | undefined;
+  /** Makes the keys of callers, so that they are the same after a restart; random if absent. */
+  readonly keySecret?: Uint8Array | undefined;
   /** The text of `GET /`. */
   readonly index?: () => string;
   readonly clock?: Clock;
@@ -48,6 +52,8 @@ export interface ListenerOptions {
   readonly home?: string;
   /** Part of the file in the home by which commands find the hub. */
   readonly record?: Pick<HubRecord, "config" | "background" | "clientEnv">;
+  /** A token that has a name in the config was presented. */
+  readonly onTokenUse?: (name: string) => void;
   /** A login link was issued, or a user logged in or out. */
   readonly onLogin?: (event: LoginEvent, caller: Caller) => void;
 }
@@ -133,11 +139,12 @@ export class HttpListener {
     ]);
     this.#accessOptions = {
       adminToken: this.#adminToken,
-      keySecret: node?.secret,
+      keySecret: node?.secret ?? options.keySecret,
       clock: options.clock ?? systemClock,
       resolve: options.resolve,
       conceal: (value) => options.redactor.addCredential(value),
       warn: (message) => options.warn(options.redactor.mask(message)),
+      onTokenUse: options.onTokenUse,
       guardedPaths: guarded.guarded(),
       port: () => this.#port,
     };
@@ -182,6 +189,7 @@ export class HttpListener {
     const server = this.#makeServer(path, http);
     this.#server = server;
     this.#port = await listen(server, http);
+    if (this.#options.logins !== undefined && node === undefined) await this.#keepLogins(this.#options.logins);
     this.#ended = new Promise((resolve) => server.once("close", resolve));
     server.on("error", (error) => warn(`The HTTP listener: ${error.message}`));
     await this.#writeFile(http);
@@ -259,6 +267,14 @@ export class HttpListener {
     await this.#removeFile();
   }
 
+  async #keepLogins(store: LoginStore): Promise<void> {
+    try {
+      await this.#logins.keep(store, this.#port);
+    } catch (error) {
+      this.#accessOptions.warn(`Logins of the page cannot be stored: ${asToolcribError(error).message}`);
+    }
+  }
+
   async #join({ cluster }: ListenerNode, mask: (text: string) => string): Promise<void> {
     await this.#logins.share(cluster);
     this.#stopServingForwarded = serveForwarded({
@@ -292,7 +308,7 @@ export class HttpListener {
   /** An invalid address is refused like that of any other request. */
   #acceptsUpgrade({ url = "", headers }: IncomingMessage): boolean {
     try {
-      const route = this.#routes.find(parseTarget(url).path);
+      const route = this.#routes.find(parseTarget(withoutBase(url, this.#httpAccess().http.basePath) ?? "/").path);
       return route?.upgrade !== undefined && headers.upgrade?.toLowerCase() === (route.protocol ?? "websocket");
     } catch {
       return false;

@@ -69,7 +69,12 @@ async function login(exchange: HttpExchange, parts: LoginOptions): Promise<void>
   }
   const { cookie, pageKey } = await logins.open(caller);
   onLogin?.("login", caller);
-  sendJson(exchange.response, 200, { ok: true, pageKey }, { "set-cookie": setCookie(http(), cookieScope(), cookie) });
+  sendJson(
+    exchange.response,
+    200,
+    { ok: true, pageKey },
+    { "set-cookie": setCookie(exchange.request, http(), cookieScope(), cookie) },
+  );
 }
 
 async function logout(exchange: HttpExchange, { logins, http, cookieScope, onLogin }: LoginOptions): Promise<void> {
@@ -80,7 +85,12 @@ async function logout(exchange: HttpExchange, { logins, http, cookieScope, onLog
     await logins.end(session);
     onLogin?.("logout", session.caller);
   }
-  sendJson(exchange.response, 200, { ok: true }, { "set-cookie": setCookie(http(), cookieScope(), null) });
+  sendJson(
+    exchange.response,
+    200,
+    { ok: true },
+    { "set-cookie": setCookie(exchange.request, http(), cookieScope(), null) },
+  );
 }
 
 function issueLoginLink(exchange: HttpExchange, { logins, baseOf, onLogin }: LoginOptions): void {

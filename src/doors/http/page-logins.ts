@@ -5,7 +5,8 @@ import type { Clock } from "../../base/clock.ts";
 import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { Settings } from "../../store/store.ts";
 import { ALL_SCOPES } from "./bearer-tokens.ts";
 import { decodeCaller } from "./forward-request.ts";
 
@@ -50,8 +51,20 @@ interface OpenCode {
   readonly shared: Promise<boolean>;
 }
 
+/** Where logins outlive the hub, as one value; only digests are kept. */
+export type LoginStore = Pick<Settings, "get" | "exchange">;
+
+const STORED_KEY = "page.logins";
+/** The newest are kept. */
+const MAX_STORED = 500;
+const STORE_ATTEMPTS = 5;
+
 export class PageLogins {
   readonly #clock: Clock;
+  #store: LoginStore | undefined;
+  /** Which of the hubs on the store has them. */
+  #place = "";
+  #storing: Promise<void> = Promise.resolve();
   /** By digest, like the sessions: memory has no usable codes. */
   readonly #codes = new Map<string, OpenCode>();
   readonly #sessions = new Map<string, OpenPageSession>();
@@ -73,6 +86,45 @@ export class PageLogins {
       stop();
       shared.close();
     };
+  }
+
+  /**
+   * From now on logins outlive the hub, and those of an earlier one are open again.
+   * @param place Several hubs may use one store: each has its own logins, by its port.
+   */
+  async keep(store: LoginStore, place: number | string): Promise<void> {
+    this.#place = String(place);
+    const now = this.#clock.now();
+    for (const { place: of, digest, login, idleUntil } of storedLogins(await store.get(STORED_KEY))) {
+      const restored = of === this.#place && idleUntil > now ? this.#adopt(digest, login) : undefined;
+      if (restored !== undefined) restored.idleUntil = Math.min(idleUntil, restored.idleUntil);
+    }
+    this.#store = store;
+  }
+
+  /** Resolves when what is open now is stored; a store that fails costs the logins at a restart, and no request. */
+  #save(): Promise<void> {
+    const store = this.#store;
+    if (store === undefined) return Promise.resolve();
+    return (this.#storing = this.#storing.then(() => this.#write(store)).catch(() => {}));
+  }
+
+  async #write(store: LoginStore): Promise<void> {
+    for (let attempt = 0; attempt < STORE_ATTEMPTS; attempt++) {
+      const now = this.#clock.now();
+      const before = await store.get(STORED_KEY);
+      const own = [...this.#sessions.values()]
+        .filter((session) => isSessionOpen(session, now))
+        .map(({ digest, idleUntil, ...session }) => ({
+          place: this.#place,
+          digest,
+          idleUntil,
+          ...encodeLogin({ ...session, pageDigest: session.pageDigest.toString("hex") }),
+        }));
+      const others = storedLogins(before).filter(({ place, idleUntil }) => place !== this.#place && idleUntil > now);
+      const all = [...others.map(({ login, ...entry }) => ({ ...entry, ...encodeLogin(login) })), ...own];
+      if (await store.exchange(STORED_KEY, before, JSON.stringify(all.slice(-MAX_STORED)))) return;
+    }
   }
 
   stopSharing(): void {
@@ -97,8 +149,9 @@ export class PageLogins {
     if (own !== undefined && own.until <= this.#clock.now()) return undefined;
     const isKnownHereOnly = own !== undefined && !(await own.shared);
     if (!isKnownHereOnly && (await this.#shared?.takeCode(digest)) !== true) return undefined;
-    // A number on a single node; nodes of a cluster do not share a counter.
-    const name = this.#shared === undefined ? ++this.#opened : randomBytes(9).toString("base64url");
+    // A number where nothing is shared; nodes of a cluster, and a hub and the one after it, do not share a counter.
+    const isNumbered = this.#shared === undefined && this.#store === undefined;
+    const name = isNumbered ? ++this.#opened : randomBytes(9).toString("base64url");
     return { key: `${LINK_KEY_PREFIX}${name}`, owner: true, scopes: ALL_SCOPES };
   }
 
@@ -113,9 +166,10 @@ export class PageLogins {
     const endsAt = Math.min(now + MAX_SESSION_MS, caller.expiresAt ?? Infinity);
     const idleUntil = now + IDLE_MS;
     const times = { endsAt, idleUntil, sharedAt: now };
-    const session: OpenPageSession = { caller, digest, identity, pageDigest, ...times, isShared: false };
+    const onPage = { ...caller, page: true } as const;
+    const session: OpenPageSession = { caller: onPage, digest, identity, pageDigest, ...times, isShared: false };
     this.#sessions.set(digest, session);
-    await this.#tell(session);
+    await Promise.all([this.#tell(session), this.#save()]);
     return keys;
   }
 
@@ -139,6 +193,7 @@ export class PageLogins {
     if (now - session.sharedAt >= SHARE_MS) {
       session.sharedAt = now;
       void this.#tell(session);
+      void this.#save();
     }
     return session;
   }
@@ -152,7 +207,8 @@ export class PageLogins {
 
   #adopt(digest: string, login: SharedLogin | undefined): OpenPageSession | undefined {
     if (login === undefined || this.#ended.has(digest)) return undefined;
-    const { caller, endsAt } = login;
+    const { endsAt } = login;
+    const caller = { ...login.caller, page: true } as const;
     const now = this.#clock.now();
     const identity = loginIdentity(caller);
     this.#makeRoom(identity, now);
@@ -172,6 +228,8 @@ export class PageLogins {
 
   async end({ digest }: PageSession): Promise<void> {
     this.#sessions.delete(digest);
+    // Before the answer: a login that was ended must not come back with the next start.
+    await this.#save();
     if (this.#shared === undefined) return;
     // Other nodes may report it for a moment longer.
     keepNewest(this.#ended, MAX_PAGE_SESSIONS - 1);
@@ -223,15 +281,34 @@ const COOKIE_MAX_AGE_S = 7 * 24 * 3600;
  * the cluster for nodes of one, which are to have the cookie in common.
  */
 function cookieName({ publicUrl }: Pick<HttpConfig, "publicUrl">, place: number | string): string {
-  return publicUrl?.startsWith("https:") === true ? "__Host-toolcrib" : `toolcrib-${place}`;
+  if (publicUrl?.startsWith("https:") !== true) return `toolcrib-${place}`;
+  // A browser accepts the first for a whole host only.
+  return publicPath(publicUrl) === "/" ? "__Host-toolcrib" : "__Secure-toolcrib";
 }
 
-/** The cookie of the web page, and when it counts: only for requests that our own page makes. */
-export function setCookie(http: Pick<HttpConfig, "publicUrl">, place: number | string, key: string | null): string {
+/** With a slash at its end. */
+function publicPath(publicUrl: string): string {
+  const path = URL.parse(publicUrl)?.pathname.replace(/\/*$/, "/") ?? "/";
+  return /[;,]/.test(path) ? "/" : path;
+}
+
+/**
+ * The cookie of the web page, and when it counts: only for requests that our own page makes. Other programs under the same host
+ * do not get it; a page that came past the proxy, on this machine, is at the root.
+ */
+export function setCookie(
+  { headers: { origin } }: Pick<IncomingMessage, "headers">,
+  http: Pick<HttpConfig, "publicUrl">,
+  place: number | string,
+  key: string | null,
+): string {
+  const { publicUrl } = http;
   const name = cookieName(http, place);
-  const secure = name.startsWith("__Host-") ? "; Secure" : "";
+  const isPublic = publicUrl !== undefined && origin === URL.parse(publicUrl)?.origin;
+  const path = isPublic ? publicPath(publicUrl) : "/";
+  const secure = name.startsWith("__") ? "; Secure" : "";
   const value = key === null ? "; Max-Age=0" : `; Max-Age=${COOKIE_MAX_AGE_S}`;
-  return `${name}=${key ?? ""}; Path=/; HttpOnly; SameSite=Strict${value}${secure}`;
+  return `${name}=${key ?? ""}; Path=${path}; HttpOnly; SameSite=Strict${value}${secure}`;
 }
 
 /** Both keys, if the request comes from our own page; undefined otherwise. */
@@ -348,10 +425,7 @@ class SharedLogins {
   }
 
   get(digest: string): SharedLogin | undefined {
-    const { caller, pageDigest, endsAt } = this.#logins.get(digest) ?? {};
-    const known = decodeCaller(caller);
-    if (known === undefined || typeof pageDigest !== "string" || typeof endsAt !== "number") return undefined;
-    return { caller: known, pageDigest, endsAt };
+    return decodeLogin(this.#logins.get(digest) ?? {});
   }
 
   /** A login that may still be on its way. */
@@ -390,6 +464,35 @@ class SharedLogins {
   onEnd(listener: (digest: string) => void): () => void {
     return this.#logins.onChange((key) => (this.#logins.get(key) === undefined ? listener(key) : undefined));
   }
+}
+
+interface StoredLogin {
+  readonly place: string;
+  readonly digest: string;
+  readonly idleUntil: number;
+  readonly login: SharedLogin;
+}
+
+/** Without entries of another form. */
+function storedLogins(text: string | undefined): StoredLogin[] {
+  let found: unknown;
+  try {
+    found = JSON.parse(text ?? "[]");
+  } catch {
+    return [];
+  }
+  return (Array.isArray(found) ? found : []).flatMap((entry: unknown): StoredLogin[] => {
+    const { place, digest, idleUntil, ...rest } = isJsonObject(entry) ? entry : {};
+    const login = decodeLogin(rest);
+    if (login === undefined || typeof place !== "string" || typeof digest !== "string") return [];
+    return typeof idleUntil === "number" ? [{ place, digest, idleUntil, login }] : [];
+  });
+}
+
+function decodeLogin({ caller, pageDigest, endsAt }: JsonObject): SharedLogin | undefined {
+  const known = decodeCaller(caller);
+  if (known === undefined || typeof pageDigest !== "string" || typeof endsAt !== "number") return undefined;
+  return { caller: known, pageDigest, endsAt };
 }
 
 function encodeLogin({ caller, pageDigest, endsAt }: SharedLogin): JsonObject {

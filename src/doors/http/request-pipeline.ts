@@ -15,6 +15,7 @@ import {
   type ExchangeParts,
   type HttpRoute,
   parseTarget,
+  withoutBase,
   type RequestTarget,
   type RouteTable,
 } from "./http-exchange.ts";
@@ -90,7 +91,15 @@ export class RequestPipeline {
         answerOptions(request, response);
         return;
       }
-      const target = parseTarget(request.url ?? "");
+      const { basePath } = httpAccess.http;
+      const url = withoutBase(request.url ?? "", basePath);
+      if (url === undefined) {
+        response.writeHead(308, { location: `${basePath}/${(request.url ?? "").slice(basePath?.length)}` }).end();
+        return;
+      }
+      // From here on, as if the proxy had taken it off.
+      request.url = url;
+      const target = parseTarget(url);
       const route = this.#options.routes.find(target.path);
       if (route === undefined) throw new ToolcribError("not_found", `There is nothing at ${target.path}.`);
       this.#identify({ request, response, httpAccess, target, route, takeover });

@@ -47,9 +47,32 @@ export function pageRoutes(files: PageFiles, words: () => string): HttpRoute[] {
 function showPage(exchange: HttpExchange, path: string, files: PageFiles, words: () => string): void {
   const wantsPage = (exchange.request.headers.accept ?? "").includes("text/html");
   const document = files.get("index.html");
-  if (document !== undefined && (wantsPage || path !== "/")) sendFile(exchange, document, "no-cache");
+  if (document !== undefined && (wantsPage || path !== "/"))
+    sendFile(exchange, documentAt(exchange, document), "no-cache");
   else if (path === "/") sendText(exchange.response, 200, words());
   else throw notFoundAt(exchange.path);
+}
+
+const deeper = new Map<number, PageFile>();
+const MAX_DEPTH = 8;
+
+/**
+ * The document names its parts from its own folder, so that it works below any path of a proxy. Further down, `/servers/` or
+ * `/servers/x`, that folder is above.
+ */
+function documentAt({ request }: HttpExchange, document: PageFile): PageFile {
+  const { url = "/" } = request;
+  const depth = Math.min((url.split("?", 1)[0] ?? "/").split("/").length - 2, MAX_DEPTH);
+  if (depth <= 0) return document;
+  let file = deeper.get(depth);
+  if (file === undefined) {
+    file = pageFile(
+      Buffer.from(document.bytes.toString("utf8").replaceAll('="./', `="${"../".repeat(depth)}`)),
+      ".html",
+    );
+    deeper.set(depth, file);
+  }
+  return file;
 }
 
 function showFile(exchange: HttpExchange, files: PageFiles, caching: string): void {
@@ -134,8 +157,10 @@ function filesBelow(dir: string): string[] {
 }
 
 function readPageFile(path: string): PageFile {
-  const bytes = readFileSync(path);
-  const kind = extname(path);
+  return pageFile(readFileSync(path), extname(path));
+}
+
+function pageFile(bytes: Buffer, kind: string): PageFile {
   const gzip = COMPRESSED_TYPES.has(kind) ? undefined : gzipSync(bytes, { level: 9 });
   return {
     bytes,

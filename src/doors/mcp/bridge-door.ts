@@ -29,10 +29,12 @@ const HelloSchema = z.object({
   version: z.string().max(64),
   role: Text.optional(),
   view: Text.optional(),
+  client: Text.optional(),
   server: Text.optional(),
   pid: z.int().optional(),
   program: Text.optional(),
   cwd: Text.optional(),
+  conversation: z.string().max(100).optional(),
   entry: Text.optional(),
   env: z.record(z.string(), z.string()).optional(),
 });
@@ -86,16 +88,17 @@ export class BridgeDoor {
       }
       const hello = readHello(upgrade);
       const { door, hasServer, onHello } = this.#options;
-      const { server, role, view, pid, program, cwd } = hello;
+      const { server, role, view, pid, program, cwd, client } = hello;
+      const conversation = hello.conversation && `bridge ${hello.conversation}`;
       if (server !== undefined && !hasServer(server)) {
         throw new ToolcribError("not_found", `There is no server "${server}".`);
       }
       onHello?.(hello);
       const scope = { role, view, servers: server === undefined ? undefined : [server] };
-      const peer = { transport: "stdio", pid, program, cwd };
+      const peer = { transport: "stdio", pid, program, cwd, entryOf: client };
       caller = ownUserCaller("stdio", needsAuth());
       const clientEnv = allowedEnv(hello.env, this.#options.clientEnv?.() ?? []);
-      stdio = new StdioDoor(door, { caller, scope, peer, clientEnv }, { input: socket, output: socket });
+      stdio = new StdioDoor(door, { caller, scope, peer, clientEnv, conversation }, { input: socket, output: socket });
     } catch (error) {
       refuseUpgrade(upgrade, asToolcribError(error));
       return;

@@ -31,6 +31,8 @@ export class ChangeListeners {
   readonly tasks = new KnownTasks();
   readonly #hub: Hub;
   readonly #listeners = new Map<ChangeListener, ListSnapshot>();
+  /** Log messages that a detector still reads. */
+  #reading: Promise<void> | undefined;
   readonly #stops: (() => void)[];
 
   constructor(hub: Hub) {
@@ -83,8 +85,18 @@ export class ChangeListeners {
   #logged(event: HubEvents["log"]): void {
     // The caller has got it already.
     if (event.callId !== undefined) return;
-    const message = this.#hub.internals.guardedLog(event.server, event.message);
-    this.#tellViewers(event, (listener) => listener.log?.(message));
+    const reading = this.#hub.internals.guardedLog(event.server, event.message);
+    const tell = (message: HubEvents["log"]["message"]): void =>
+      this.#tellViewers(event, (listener) => listener.log?.(message));
+    if (!(reading instanceof Promise) && this.#reading === undefined) return tell(reading);
+    // In their order. One that a detector could not read is dropped.
+    const done: Promise<void> = Promise.all([reading, this.#reading])
+      .then(([message]) => tell(message))
+      .catch(() => {})
+      .finally(() => {
+        if (this.#reading === done) this.#reading = undefined;
+      });
+    this.#reading = done;
   }
 
   #noticed(event: HubEvents["notice"]): void {

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { MAX_NAME_LENGTH, Naming } from "../../catalog/naming.ts";
-import { clientThatSays } from "../../clients/clients.ts";
+import { clientById, clientThatSays } from "../../clients/clients.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { Capability, PromptCapability, ToolCapability } from "../../model/capability.ts";
 import type { ClientInfo } from "../../model/client-info.ts";
@@ -73,7 +73,7 @@ export function publicName(hub: Hub, viewer: Viewer, name: string, all: () => re
 function styleOf({ session, clientInfo = session.clientInfo }: Viewer): NameStyle | undefined {
   const servers = session.rules?.servers;
   const only = servers?.length === 1 ? servers[0] : undefined;
-  const shown = clientInfo && clientThatSays(clientInfo.name)?.toolNames;
+  const shown = clientInfo && (clientById(clientInfo.entryOf ?? "") ?? clientThatSays(clientInfo.name))?.toolNames;
   if (only === undefined && shown === undefined) return undefined;
   const prefix = shown?.prefix(only ?? ENTRY) ?? "";
   // A long id leaves room for a hash and a few letters.

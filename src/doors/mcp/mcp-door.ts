@@ -97,7 +97,7 @@ export class McpDoor implements DoorContext {
     return toolsByName(view).get(publicName(this.hub, viewer, name, () => view.tools));
   }
 
-  sessionOptions({ caller, scope, clientEnv }: RequestOrigin): SessionOptions {
+  sessionOptions({ caller, scope, clientEnv, conversation }: RequestOrigin): SessionOptions {
     const role = caller.role ?? scope.role;
     const { view, servers, tags } = scope;
     const { holdsCalls, ids } = this.#options;
@@ -113,6 +113,7 @@ export class McpDoor implements DoorContext {
       holdsCalls,
       caller: caller.key,
       clientEnv,
+      conversation,
       ...(ids === undefined ? {} : { resultName: () => ids.issue("result") }),
     };
   }

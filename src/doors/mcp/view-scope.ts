@@ -1,4 +1,5 @@
 /** The part of the catalog that a client asked for: by its URL, and in canonical form, so that equivalent scopes are equal. */
+import { isClientId } from "../../clients/agent-client.ts";
 import type { Caller } from "../../model/caller.ts";
 import { type ClientInfo, clientInfoOf } from "../../model/client-info.ts";
 import type { ClientEnv } from "../../model/source.ts";
@@ -20,8 +21,16 @@ export interface RequestOrigin {
   /** The client as its transport knows it. */
   readonly peer?: Omit<ClientInfo, "name">;
   readonly clientEnv?: ClientEnv | undefined;
+  /** What is read in it is known at the next hub too. */
+  readonly conversation?: string | undefined;
   /** Finds its process. */
   readonly locate?: () => Promise<Pick<ClientInfo, "pid" | "program"> | undefined>;
+}
+
+/** The client of an HTTP request, as its transport and its URL (`?client=grok`, which `connect` writes) say. */
+export function httpPeer(transport: "http" | "sse", query: URLSearchParams): Omit<ClientInfo, "name"> {
+  const entryOf = query.size === 0 ? null : query.get("client");
+  return entryOf === null || !isClientId(entryOf) ? { transport } : { transport, entryOf };
 }
 
 /** @param said Its `clientInfo`. */

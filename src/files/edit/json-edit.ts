@@ -38,6 +38,17 @@ export function appendItem(text: string, path: readonly string[], value: unknown
   return insertMember(text, list, () => JSON.stringify(value), style);
 }
 
+/** The text without the items of the list at `path` that are this string. */
+export function removeItem(text: string, path: readonly string[], item: string): string {
+  const root = outlineJson(text);
+  let list = root;
+  for (const key of path) list = list?.members[indexOfStep(list, key)]?.value;
+  if (root === undefined || list?.kind !== "list") return text;
+  const index = list.members.findLastIndex(({ value }) => value.string === item);
+  if (index === -1) return text;
+  return removeItem(removeMember(text, list, index, styleOf(text, root, list)), path, item);
+}
+
 export function setInJson(text: string, path: readonly PathStep[], value: unknown): SetResult {
   const root = outlineJson(text);
   if (root === undefined) return { text: newDocument(text, nestedValue(path, value)), madeFrom: -1 };

@@ -1,12 +1,14 @@
 /** Records of calls that needed approval. Those that wait in this hub are taken from the hub; the others are stored. */
+import { createHmac, randomBytes } from "node:crypto";
 import { endsWithin } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { LruMap } from "../../base/maps.ts";
 import { type Approval, ApprovalSchema } from "../../contract/activity-schemas.ts";
+import type { DefinitionChange } from "../../contract/catalog-schemas.ts";
 import type { AskOutcome, AskRequest } from "../../model/decision.ts";
-import type { JsonObject } from "../../model/json.ts";
-import { isCredentialName } from "../../secrets/credential-names.ts";
-import { MASK } from "../../secrets/mask.ts";
+import { canonicalJson, type JsonObject } from "../../model/json.ts";
+import { riskyParts } from "../../policy/risky-arguments.ts";
+import { maskCredentials } from "../../secrets/mask.ts";
 import type { ApprovalStatus, Page, PageOptions, StoredApproval, StoredApprovals } from "../../store/store.ts";
 import { type Timestamped, pageOf } from "./memory-records.ts";
 
@@ -16,12 +18,18 @@ const MAX_STORED_CHARS = 64 * 1024;
 /** How long an answer waits until it is stored. */
 const MAX_WRITE_WAIT_MS = 2000;
 
-interface ApprovalRecordsOptions {
+export interface ApprovalRecordsOptions {
   readonly stored: StoredApprovals;
   /** This hub. */
   readonly hub: string;
   readonly clock: Clock;
   readonly asked: () => readonly AskRequest[];
+  /** Where a server is, if it is at an address. */
+  readonly hostOf?: (source: string) => string | undefined;
+  /** Whether a definition is not what was approved. */
+  readonly isChanged?: (request: AskRequest) => boolean;
+  /** How it differs. */
+  readonly changeOf?: (request: AskRequest) => DefinitionChange | undefined;
   readonly mask: <Value>(value: Value) => Value;
   /** `audit.arguments`: without it, values of arguments are not stored. */
   readonly keepArguments: boolean;
@@ -41,6 +49,7 @@ export class ApprovalRecords {
   readonly #seenAt = new LruMap<string, { readonly at: string }>(1000);
   readonly #answerers = new Map<string, AnswerInProgress>();
   #writing: Promise<void> = Promise.resolve();
+  readonly #groupKey = randomBytes(32);
 
   constructor(options: ApprovalRecordsOptions) {
     this.#options = options;
@@ -96,7 +105,10 @@ export class ApprovalRecords {
   /** With all its arguments, as far as they were kept. */
   async find(id: string): Promise<Approval | undefined> {
     const request = this.#options.asked().find((each) => each.id === id);
-    if (request !== undefined) return this.#live(request, { short: false });
+    if (request !== undefined) {
+      const definition = this.#options.changeOf?.(request);
+      return { ...this.#live(request, { short: false }), ...(definition === undefined ? {} : { definition }) };
+    }
     await this.#writing;
     const stored = await this.#options.stored.get(id);
     return stored && storedApproval(stored, { short: false })[0];
@@ -121,15 +133,29 @@ export class ApprovalRecords {
     const { mask } = this.#options;
     const shown = short ? summarizeApproval(request, mask) : mask(withMaskedArguments(request));
     const askedAt = this.#askedAt.get(request.id) ?? this.#firstSeen(request.id);
-    const { id, held, callId, session, kind, name, origin, arguments: args, rule, rules, reason, expiresAt } = shown;
+    const { id, held, callId, kind, name, origin, arguments: args, rule, rules, reason, expiresAt } = shown;
     const { lasting } = shown;
+    const { roots, ...session } = shown.session;
+    const looked = rules.flatMap((each) => each.arguments ?? []);
+    const host = this.#options.hostOf?.(origin.source);
     return {
-      ...{ id, status: "pending", held, callId, session, kind, name, origin, arguments: args, reason },
+      ...{ id, status: "pending", held, callId, kind, name, origin, arguments: args, reason },
+      session: { ...session, ...(roots === undefined ? {} : { roots: [...roots] }) },
+      risks: riskyParts(args, { roots: roots ?? [], host, looked }),
+      group: this.#group(request),
+      ...(this.#options.isChanged?.(request) === true ? { changed: true } : {}),
       ...{ rule: { ...rule }, rules: rules.map((each) => ({ ...each })), askedAt, expiresAt },
       ...(lasting === undefined ? {} : { lasting: { ...lasting } }),
       ...("shortened" in shown ? { shortened: true } : {}),
       ...UNANSWERED,
     };
+  }
+
+  /** Of what really was asked: two calls may differ only in what is masked or cut off. Keyed, because little of it may be secret. */
+  #group({ session, kind, name, origin, arguments: args, rules, held }: AskRequest): string {
+    const { door, role, user, client } = session;
+    const alike = [door, role, user, client?.name, kind, name, origin.source, args, rules, held];
+    return createHmac("sha256", this.#groupKey).update(canonicalJson(alike)).digest("base64url");
   }
 
   /** For calls that wait at another node. */
@@ -239,7 +265,7 @@ function summarizeArguments(
   let bytes = 0;
   for (const [index, [key, value]] of entries.entries()) {
     const shownKey = unusedKey(shown, truncate(mask(key), MAX_KEY_LENGTH));
-    const readable = isHuge && isLong(value) ? value : maskCredential(key, value);
+    const readable = isHuge && isLong(value) ? value : maskCredentials({ [key]: value })[key];
     const shownValue = isHuge ? valueOrSize(readable, mask) : truncateValue(mask(readable));
     bytes += Buffer.byteLength(JSON.stringify([shownKey, shownValue]));
     if (bytes > MAX_ARGUMENTS_BYTES) {
@@ -283,23 +309,6 @@ function unusedKey(shown: ReadonlyMap<string, unknown>, key: string): string {
 /** Replaces a value that is not stored. */
 const OMITTED_VALUE = "(not kept)";
 
-function maskCredentials(args: Readonly<JsonObject>): JsonObject {
-  return Object.fromEntries(Object.entries(args).map(([key, value]) => [key, maskCredential(key, value)]));
-}
-
-/** The redactor does not know a caller's own secrets, so the name of the key decides. */
-function maskCredential(key: string, value: unknown): unknown {
-  if (isCredentialKey(key, value)) return MASK;
-  if (typeof value !== "object" || value === null) return value;
-  const text = JSON.stringify(value, (inner, each: unknown) => (isCredentialKey(inner, each) ? MASK : each));
-  return JSON.parse(text) as unknown;
-}
-
 function omitValues(args: Readonly<JsonObject>): JsonObject {
   return Object.fromEntries(Object.keys(args).map((key) => [key, OMITTED_VALUE]));
-}
-
-/** `key` alone does not count: many tools call the id of an entry or an issue so, and the approver has to see it. */
-function isCredentialKey(key: string, value: unknown): boolean {
-  return value !== null && typeof value !== "boolean" && key.toLowerCase() !== "key" && isCredentialName(key);
 }

@@ -1,4 +1,4 @@
-/** Sessions, approvals and recent calls of a hub: `hub.activity`. */
+/** Sessions and approvals of a hub, and its overview: `hub.activity`. */
 import { randomUUID } from "node:crypto";
 import type { Approval, Overview, SessionDetail, SessionInfo } from "../../contract/activity-schemas.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
@@ -10,12 +10,11 @@ import type { ServerInfo } from "../../model/server-state.ts";
 import { VERSION } from "../../model/version.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { Store } from "../../store/store.ts";
-import type { CallRecord } from "../../telemetry/call-record.ts";
 import type { Answerer, Approvals } from "../call/approvals.ts";
 import type { HubEvents } from "../hub-events.ts";
 import { readHubRecords } from "./hub-records.ts";
 import type { View } from "../view/view.ts";
-import { ApprovalRecords } from "./approval-records.ts";
+import { ApprovalRecords, type ApprovalRecordsOptions } from "./approval-records.ts";
 import { Housekeeping, HubHeartbeats } from "./housekeeping.ts";
 import { memoryApprovals, memorySessions } from "./memory-records.ts";
 import { sessionInfo, SessionRecords } from "./session-records.ts";
@@ -37,7 +36,7 @@ export interface ActivitySource {
   warnings(): readonly HubEvents["warning"][];
 }
 
-export interface ActivityOptions {
+export interface ActivityOptions extends Pick<ApprovalRecordsOptions, "hostOf" | "isChanged" | "changeOf"> {
   readonly clock: Clock;
   readonly events: Emitter<HubEvents>;
   readonly mask: <Value>(value: Value) => Value;
@@ -48,6 +47,8 @@ export interface ActivityOptions {
   /** Its sessions, if something else is to write them. */
   readonly sessions?: Store["sessions"] | undefined;
   readonly home: string;
+  /** Findings of the scan of definitions in the current lists. */
+  readonly findings: () => Overview["findings"];
   readonly hub: () => ActivitySource;
   /** In a cluster: calls that wait at other nodes. */
   readonly others?: () => OtherApprovals | undefined;
@@ -63,7 +64,6 @@ interface OtherApprovals {
 export class HubActivity {
   readonly #options: ActivityOptions;
   readonly #startedAt: string;
-  readonly #recent = new RecentCalls();
   readonly #sessions: SessionRecords;
   readonly #storedSessions: Store["sessions"];
   readonly #approvals: ApprovalRecords;
@@ -84,18 +84,20 @@ export class HubActivity {
     const asked = (): AskRequest[] => this.#asked();
     const storedApprovals = store?.approvals ?? memoryApprovals();
     const { keepArguments = false } = options;
-    const own = { stored: storedApprovals, hub, clock, asked, mask, keepArguments, onProblem };
-    this.#approvals = new ApprovalRecords(own);
+    const { hostOf, isChanged, changeOf } = options;
+    this.#approvals = new ApprovalRecords({
+      ...{ stored: storedApprovals, hub, clock, asked, mask, keepArguments, hostOf, isChanged, changeOf, onProblem },
+    });
     this.#living = store && new HubHeartbeats({ store, hub, clock, onProblem });
     this.#housekeeping = store && this.#living && new Housekeeping({ store, hubs: this.#living, clock, onProblem });
     this.#stops = [
-      events.on("session", ({ session, open }) =>
-        open ? this.#sessions.opened(session) : this.#sessions.closed(session),
-      ),
+      events.on("session", ({ session, open }) => {
+        if (session.unlisted === true) return;
+        if (open) this.#sessions.opened(session);
+        else this.#sessions.closed(session);
+      }),
       events.on("call", (record) => {
-        const endedAt = Date.parse(record.time) + record.durationMs;
-        this.#recent.add(record, endedAt);
-        this.#sessions.called(record.session, endedAt);
+        this.#sessions.called(record.session, Date.parse(record.time) + record.durationMs);
       }),
       // Calls that wait at another node are stored there.
       events.on("ask", (request) => {
@@ -204,7 +206,7 @@ export class HubActivity {
   }
 
   overview(): Overview {
-    const { clock, mask } = this.#options;
+    const { mask, findings } = this.#options;
     const hub = this.#options.hub();
     const servers: Record<string, number> = {};
     for (const { state } of hub.servers.list()) servers[state] = (servers[state] ?? 0) + 1;
@@ -216,12 +218,10 @@ export class HubActivity {
       servers,
       tools: hub.view(hub.session).tools.length,
       skills: hub.skills.list().length,
-      sessions: hub.internals.sessions().length,
+      sessions: hub.internals.sessions().filter(({ unlisted }) => unlisted !== true).length,
       pendingApprovals: this.#asked().length,
-      minutes: this.#recent.minutes(clock.now()),
-      denials: this.#recent.denials(),
-      findings: this.#recent.findings(),
-      warnings: hub.warnings().map((warning) => ({ ...warning })),
+      findings: findings(),
+      warnings: hub.warnings().flatMap(({ isFinding, ...warning }) => (isFinding === true ? [] : [warning])),
     });
   }
 
@@ -277,114 +277,5 @@ export class HubActivity {
     this.#hasWarned = true;
     const message = `Sessions and approvals cannot be stored: ${asToolcribError(error).message}`;
     this.#options.events.emit("warning", { message });
-  }
-}
-
-const MINUTE_MS = 60_000;
-export const MINUTES_KEPT = 30;
-const MAX_INCIDENTS = 20;
-
-type MinutePoint = Overview["minutes"][number];
-type Incident = Overview["denials"][number];
-
-interface Minute {
-  /** Minutes since 1970; the place is used again for a later one. */
-  number: number;
-  calls: number;
-  failed: number;
-  readonly latencies: LatencyHistogram;
-}
-
-/** Figures of the last 30 minutes of calls, in constant memory. */
-export class RecentCalls {
-  readonly #minutes: (Minute | undefined)[] = Array.from({ length: MINUTES_KEPT });
-  readonly #denials: Incident[] = [];
-  readonly #findings: Incident[] = [];
-
-  /** @param now When it ended. */
-  add(record: CallRecord, now: number): void {
-    const minute = this.#minute(Math.floor(now / MINUTE_MS));
-    const { outcome, durationMs, findings } = record;
-    minute.calls += 1;
-    if (outcome !== "ok") minute.failed += 1;
-    minute.latencies.add(durationMs);
-    if (outcome === "denied" || outcome === "blocked") keepIncident(this.#denials, record);
-    if (findings !== undefined && findings.length > 0) keepIncident(this.#findings, record);
-  }
-
-  /** One point for each minute, the newest last; also for those in which nothing happened. */
-  minutes(now: number): MinutePoint[] {
-    const newest = Math.floor(now / MINUTE_MS);
-    return Array.from({ length: MINUTES_KEPT }, (_, index) => {
-      const number = newest - MINUTES_KEPT + 1 + index;
-      const kept = this.#minutes[number % MINUTES_KEPT];
-      const minute = kept?.number === number ? kept : undefined;
-      return {
-        at: new Date(number * MINUTE_MS).toISOString(),
-        calls: minute?.calls ?? 0,
-        failed: minute?.failed ?? 0,
-        p50: minute?.latencies.quantile(0.5) ?? null,
-        p95: minute?.latencies.quantile(0.95) ?? null,
-      };
-    });
-  }
-
-  /** The newest first. */
-  denials(): Incident[] {
-    return this.#denials.toReversed();
-  }
-
-  findings(): Incident[] {
-    return this.#findings.toReversed();
-  }
-
-  #minute(number: number): Minute {
-    const place = number % MINUTES_KEPT;
-    const kept = this.#minutes[place];
-    if (kept?.number === number) return kept;
-    if (kept === undefined)
-      return (this.#minutes[place] = { number, calls: 0, failed: 0, latencies: new LatencyHistogram() });
-    kept.latencies.clear();
-    return Object.assign(kept, { number, calls: 0, failed: 0 });
-  }
-}
-
-function keepIncident(incidents: Incident[], { time, callId, name, origin, outcome, findings = [] }: CallRecord): void {
-  const codes = new Set(findings.map(({ code }) => code));
-  incidents.push({ at: time, callId, name, server: origin?.source ?? null, outcome, findings: [...codes] });
-  if (incidents.length > MAX_INCIDENTS) incidents.shift();
-}
-
-const BUCKET_GROWTH = Math.log(1.2);
-/** The last one takes everything from about an hour on. */
-const BUCKET_COUNT = 86;
-
-/** Percentiles without keeping the values: each bucket is a fifth wider than the one before. */
-export class LatencyHistogram {
-  readonly #counts = new Uint32Array(BUCKET_COUNT);
-  #total = 0;
-
-  add(ms: number): void {
-    // Everything below a millisecond is in one bucket.
-    const bucket = ms < 1 ? 0 : Math.min(BUCKET_COUNT - 1, 1 + Math.floor(Math.log(ms) / BUCKET_GROWTH));
-    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
-    this.#total += 1;
-  }
-
-  clear(): void {
-    this.#counts.fill(0);
-    this.#total = 0;
-  }
-
-  /** In whole milliseconds, a tenth off at most; null where there is nothing. */
-  quantile(share: number): number | null {
-    if (this.#total === 0) return null;
-    const rank = Math.max(1, Math.ceil(share * this.#total));
-    let seen = 0;
-    for (const [bucket, count] of this.#counts.entries()) {
-      seen += count;
-      if (seen >= rank) return bucket === 0 ? 0 : Math.round(Math.exp((bucket - 0.5) * BUCKET_GROWTH));
-    }
-    return null;
   }
 }

@@ -1,8 +1,10 @@
 /** The slow work on the log: taking it into the store, answering queries, verifying it. */
+import type { Stats } from "../../contract/stats-schemas.ts";
 import type { AuditQuery, StoredAudit, StoredSession } from "../../store/store.ts";
 import type { AuditKeys } from "../../telemetry/audit/key.ts";
 import type { AuditIntake, IntakeScope } from "./intake.ts";
 import { type AuditPage, pageOfFiles, pageOfStore } from "./query.ts";
+import { type StatsQuery, statsOf, sumsOfFiles } from "./stats.ts";
 import { verifyStored, type WholeReport } from "./verify.ts";
 
 export interface AuditKeeping {
@@ -11,6 +13,7 @@ export interface AuditKeeping {
   /** Rejects if anything could not be taken in. */
   takeIn(scope: IntakeScope): Promise<void>;
   query(query: AuditQuery): Promise<AuditPage>;
+  stats(query: StatsQuery): Promise<Stats>;
   /** @param wroteHere As of `verifyAudit`. */
   verify(wroteHere: boolean | undefined): Promise<WholeReport>;
   /** Sessions are written here too, because their records change with each call. False if they are not. */
@@ -42,6 +45,11 @@ export class AuditKeeper implements AuditKeeping {
   query(query: AuditQuery): Promise<AuditPage> {
     const { dir, stored } = this.#options;
     return stored === undefined ? pageOfFiles(dir, query) : pageOfStore(stored.audit, query);
+  }
+
+  stats(query: StatsQuery): Promise<Stats> {
+    const { dir, stored } = this.#options;
+    return statsOf(query, stored === undefined ? (wanted) => sumsOfFiles(dir, wanted) : stored.audit.sums);
   }
 
   verify(wroteHere: boolean | undefined): Promise<WholeReport> {

@@ -3,6 +3,7 @@ import type { Worker } from "node:worker_threads";
 import { endsWithin } from "../../base/async.ts";
 import { systemClock } from "../../base/clock.ts";
 import { ThreadCalls } from "../../base/thread-calls.ts";
+import type { Stats } from "../../contract/stats-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { AuditQuery, StoredSession } from "../../store/store.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
@@ -11,6 +12,7 @@ import type { AuditKeeping } from "./audit-keeper.ts";
 import type { AuditWork } from "./audit-worker.ts";
 import type { IntakeScope } from "./intake.ts";
 import type { AuditPage } from "./query.ts";
+import type { StatsQuery } from "./stats.ts";
 import type { WholeReport } from "./verify.ts";
 
 /** Memory of the thread for short-lived objects; by default it would be several times as much as all of the rest. */
@@ -61,6 +63,10 @@ export class AuditThread implements AuditKeeping {
 
   query(query: AuditQuery): Promise<AuditPage> {
     return this.#call("query", query);
+  }
+
+  stats(query: StatsQuery): Promise<Stats> {
+    return this.#call("stats", query);
   }
 
   verify(wroteHere: boolean | undefined): Promise<WholeReport> {

@@ -8,6 +8,7 @@ import { AuditKey, auditKeysOf } from "../../telemetry/audit/key.ts";
 import type { SeenFile } from "../../telemetry/audit/record.ts";
 import { AuditKeeper } from "./audit-keeper.ts";
 import { AuditIntake, type IntakeScope } from "./intake.ts";
+import type { StatsQuery } from "./stats.ts";
 
 export interface AuditWork {
   readonly dir: string;
@@ -40,6 +41,9 @@ if (port !== null) {
     query: async (query) => (await opened()).audit.query(query),
     files: async () => (await opened()).audit.files(),
     linesOf: async (file) => (await opened()).audit.linesOf(file),
+    sums: async (query) => (await opened()).audit.sums(query),
+    pruneSums: async (...args) => (await opened()).audit.pruneSums(...args),
+    sumUpSome: async (...args) => (await opened()).audit.sumUpSome(...args),
     removeFiles: async (files) => (await opened()).audit.removeFiles(files),
   };
   const journal = {
@@ -60,6 +64,7 @@ if (port !== null) {
   const parent = new ThreadCalls(port, {
     takeIn: (scope: IntakeScope) => keeper.takeIn(scope),
     query: (query: AuditQuery) => keeper.query(query),
+    stats: (query: StatsQuery) => keeper.stats(query),
     verify: (wroteHere: boolean | undefined) => keeper.verify(wroteHere),
     putSessions: async (sessions: readonly StoredSession[]) => (await opened()).sessions.put(sessions),
     isWaiting: () => intake.isWaiting,

@@ -2,11 +2,14 @@
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
 import type { AuditVerdict } from "../../contract/activity-schemas.ts";
-import type { OutputOf } from "../../contract/operations.ts";
+import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
+import type { Stats } from "../../contract/stats-schemas.ts";
 import type { Config } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
+import { maskCredentials } from "../../secrets/mask.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
 import type { Store, StoredSessions } from "../../store/store.ts";
 import { listFiles } from "../../telemetry/audit/files.ts";
@@ -18,6 +21,7 @@ import type { AuditSink } from "../../telemetry/call-record.ts";
 import { type HubEvents, suspiciousResult } from "../hub-events.ts";
 import type { AuditKeeping } from "./audit-keeper.ts";
 import { AuditThread } from "./audit-thread.ts";
+import { Recording } from "./recording.ts";
 import { type AuditInput, entryOf, matcher, wishOf } from "./query.ts";
 import { type AuditStore, hasWrittenHere, journalKey, verdictOf } from "./verify.ts";
 
@@ -36,26 +40,32 @@ export interface OpenAuditOptions {
   readonly config: Config["audit"];
   readonly store: Store | undefined;
   readonly keys?: AuditKeys;
-  /** Name of this node of a cluster. */
-  readonly node?: string | undefined;
   readonly clock: Clock;
   readonly redact: (text: string) => string;
+  readonly cluster?: Cluster | undefined;
+  /** Recording was switched on or has ended. */
+  readonly onRecording?: () => void;
   readonly warn: (message: string) => void;
 }
 
 export function openAudit(options: OpenAuditOptions): { readonly log: AuditLog; readonly audit: HubAudit } {
-  const { config, clock, redact, warn, store, keys = NO_KEYS } = options;
+  const { config, clock, redact, warn, store, cluster, keys = NO_KEYS, onRecording: onChange = () => {} } = options;
   const { maxBytes, maxDays } = config;
   const dir = join(options.home, "audit");
-  const log = new AuditLog({
+  const note = (record: EventRecord): void => log.event(record);
+  const recording = new Recording({ clock, config, nodes: cluster, note, onChange });
+  const log: AuditLog = new AuditLog({
     dir,
     maxBytes,
     maxDays,
     isJournal: store !== undefined,
     keys,
     keepArguments: config.arguments,
+    keepResults: config.results,
+    isRecording: recording.isOn,
+    maskCredentials,
     redact,
-    node: options.node,
+    node: cluster?.node.name,
     clock,
     onProblem: warn,
     onWritten: () => audit.soon(),
@@ -72,7 +82,7 @@ export function openAudit(options: OpenAuditOptions): { readonly log: AuditLog; 
     key: keys.current?.secret,
     knownKeys,
   };
-  const audit = new HubAudit({ dir, log, clock, store, keeper: new AuditThread({ work, log, warn }) });
+  const audit = new HubAudit({ dir, log, clock, store, recording, keeper: new AuditThread({ work, log, warn }) });
   audit.start();
   return { log, audit };
 }
@@ -84,10 +94,12 @@ export interface HubAuditOptions {
   /** Undefined for a hub without one. */
   readonly store: (Omit<AuditStore, "audit"> & Pick<Store, "settings">) | undefined;
   readonly keeper: AuditKeeping;
+  readonly recording: Recording;
 }
 
 /** For those who ask: the store if there is one, else the files. */
 export class HubAudit {
+  readonly recording: Recording;
   readonly #options: HubAuditOptions;
   #cancelSoon: (() => void) | undefined;
   #cancelHourly = (): void => {};
@@ -96,6 +108,7 @@ export class HubAudit {
 
   constructor(options: HubAuditOptions) {
     this.#options = options;
+    this.recording = options.recording;
   }
 
   /** Others may have left files behind, and what is too old goes while nothing is written too. */
@@ -126,6 +139,13 @@ export class HubAudit {
     const wish = wishOf(input, clock.now());
     await this.#takeIn();
     return keeper.query({ ...wish, limit, cursor, order });
+  }
+
+  /** Figures of calls over time. */
+  async stats(input: CheckedInput<"getStats">): Promise<Stats> {
+    const { clock, keeper } = this.#options;
+    await this.#takeIn();
+    return keeper.stats({ ...input, now: clock.now() });
   }
 
   /** Writes a record of something that was done, other than a call. */
@@ -207,6 +227,7 @@ export class HubAudit {
     const { log, keeper } = this.#options;
     this.#cancelSoon?.();
     this.#cancelHourly();
+    this.recording.close();
     log.flush();
     await this.#expectHeads().catch(() => {});
     log.close();
@@ -226,16 +247,17 @@ function hasFiles(dir: string): boolean {
 /** Where the records of calls go: to the audit log, and to everybody who listens to the hub. */
 export function auditSink(audit: AuditLog, events: Emitter<HubEvents>): AuditSink {
   return {
-    begin(record, sent) {
+    begin(record, content) {
       events.emit("call-start", record);
-      return audit.begin(record, sent);
+      return audit.begin(record, content);
     },
+    keepsResults: (source) => audit.keepsResults(source),
     withhold: (callId) => audit.withhold(callId),
-    write(record, sent) {
+    write(record, content) {
       events.emit("call", record);
       const suspicious = suspiciousResult(record);
       if (suspicious !== undefined) events.emit("suspicious", suspicious);
-      return audit.write(record, sent);
+      return audit.write(record, content);
     },
     get lost() {
       return audit.lost;

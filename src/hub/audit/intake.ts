@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { systemErrorCode, ToolcribError } from "../../model/errors.ts";
-import type { StoredAudit } from "../../store/store.ts";
+import type { AppendedAuditLine, StoredAudit } from "../../store/store.ts";
 import {
   type AuditFile,
   endsLine,
@@ -18,13 +18,14 @@ import {
   type LogFile,
   MAX_FILES,
   mayGrow,
+  parseFileName,
   readLines,
   seenFile,
   Surplus,
 } from "../../telemetry/audit/files.ts";
 import { parseLine } from "../../telemetry/audit/line.ts";
 import type { SeenFile } from "../../telemetry/audit/record.ts";
-import { storedLine } from "./stored-line.ts";
+import { appendedLine } from "./stored-line.ts";
 
 /** Of one transaction: some hundred lines. */
 const BYTES_AT_ONCE = 512 * 1024;
@@ -32,6 +33,8 @@ const BYTES_AT_ONCE = 512 * 1024;
 const AGAIN_MS = 5000;
 /** Files that go by age go while nothing is written too. */
 const RETENTION_MS = 60 * 60 * 1000;
+/** Between files that an older version took in and that are still to be summed up. */
+const SUM_MS = 50;
 /** Those who follow the log look into the folder several times a second; nothing may come and go in between. */
 const REST_MS = 5000;
 /** With one file something may be wrong; with several it is the database. */
@@ -207,7 +210,7 @@ export class AuditIntake {
       const { bytes, lines } = this.#progress.get(file.name) ?? NOTHING;
       const read = bytes < file.size ? readLines(file.path, bytes, BYTES_AT_ONCE) : undefined;
       if (read === undefined || read.bytes === 0) return;
-      await store.append(read.lines.map((line, index) => storedLine(file, lines + index, line)));
+      await store.append(read.lines.map((line, index) => appendedLine(file, lines + index, line)));
       this.#progress.set(file.name, { bytes: bytes + read.bytes, lines: lines + read.lines.length });
       this.#bytes += read.bytes;
     }
@@ -215,7 +218,7 @@ export class AuditIntake {
 
   /** Removes what the folder need not hold any more, and keeps the whole log within its bounds. */
   async #tidy(files: readonly AuditFile[]): Promise<void> {
-    const { clock, dir, journal, maxBytes, store, restMs = REST_MS } = this.#options;
+    const { clock, dir, journal, maxBytes, maxDays, store, restMs = REST_MS } = this.#options;
     const names = new Set(files.map((file) => file.name));
     // What other processes have removed.
     for (const map of [this.#progress, this.#staying]) {
@@ -230,8 +233,11 @@ export class AuditIntake {
     if (isDue && !this.#isClosing) {
       this.#bytes = await this.#retain(await listLog(dir, store));
       this.#retainedAt = clock.now();
+      await store.pruneSums(now, maxDays);
     }
+    const hasMore = !this.#isClosing && (await store.sumUpSome(readStored, now));
     const current = files.findLast((file) => file.chain === journal.chain);
+    if (hasMore) this.#again(SUM_MS);
     this.#again(left.every((file) => ended.includes(file) || file === current) ? RETENTION_MS : AGAIN_MS);
   }
 
@@ -305,6 +311,10 @@ export class AuditIntake {
       throw error;
     }
   }
+}
+
+function readStored(name: string, seq: number, line: string): AppendedAuditLine {
+  return appendedLine({ name, ...(parseFileName(name) ?? { chain: "", start: 0 }) }, seq, line);
 }
 
 /** Whether these lines, and nothing else, are what the file holds; true of one that is not there any more. */

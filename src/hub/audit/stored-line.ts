@@ -1,8 +1,8 @@
 /** A line of the journal as the store keeps it: the exact text, and beside it what can be asked for. */
-import type { StoredAuditLine } from "../../store/store.ts";
+import type { AppendedAuditLine, CallFigures, StoredAuditLine } from "../../store/store.ts";
 import { type AuditFile, parseFileName } from "../../telemetry/audit/files.ts";
 import { parseLine } from "../../telemetry/audit/line.ts";
-import { isStored } from "../../telemetry/audit/record.ts";
+import { type AnyRecord, isStored, type StoredRecord } from "../../telemetry/audit/record.ts";
 
 /** Of a line that is no record. It is kept all the same, so that verify can tell. */
 const DAMAGED = "damaged";
@@ -31,8 +31,49 @@ export function storedLine(
   number: number,
   line: string,
 ): StoredAuditLine {
-  const place = { file: file.name, chain: file.chain, seq: number, line };
+  return columnsOf(file, number, line, parseLine(line));
+}
+
+/** With what is counted of a call. */
+export function appendedLine(
+  file: Pick<AuditFile, "name" | "chain" | "start">,
+  number: number,
+  line: string,
+): AppendedAuditLine {
   const record = parseLine(line);
+  const columns = columnsOf(file, number, line, record);
+  return record !== undefined && isStored(record) ? { ...columns, call: figuresOf(record) } : columns;
+}
+
+/** The same of a record that was read from a file and is in no store. */
+export function appendedRecord(chain: string, record: StoredRecord): AppendedAuditLine {
+  const columns = columnsOf({ name: "", chain, start: 0 }, record.seq, "", record);
+  return { ...columns, call: figuresOf(record) };
+}
+
+function figuresOf(record: StoredRecord): CallFigures | undefined {
+  if (record.type !== "call") return undefined;
+  const { kind, durationMs, waitedMs, resultBytes, findings, isHeld } = record;
+  return {
+    kind: text(kind) ?? "",
+    durationMs: Math.max(0, amount(durationMs) - amount(waitedMs)),
+    resultBytes: amount(resultBytes),
+    isWaiting: isHeld === true,
+    findings: Array.isArray(findings) ? findings.flatMap(({ code }) => text(code) ?? []) : [],
+  };
+}
+
+function amount(value: unknown): number {
+  return typeof value === "number" && value > 0 ? value : 0;
+}
+
+function columnsOf(
+  file: Pick<AuditFile, "name" | "chain" | "start">,
+  number: number,
+  line: string,
+  record: AnyRecord | undefined,
+): StoredAuditLine {
+  const place = { file: file.name, chain: file.chain, seq: number, line };
   if (record === undefined) {
     return { ...place, type: DAMAGED, time: new Date(file.start).toISOString(), ...NOTHING };
   }

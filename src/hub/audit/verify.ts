@@ -50,9 +50,10 @@ export async function verifyAll(
   dir: string,
   stored: AuditStore | undefined,
   keys: AuditKeys = NO_KEYS,
+  onProgress?: VerifyOptions["onProgress"],
 ): Promise<WholeReport> {
   const wroteHere = stored === undefined ? undefined : await hasWrittenHere(dir, stored);
-  return verifyStored(dir, stored?.audit, { keys, wroteHere });
+  return verifyStored(dir, stored?.audit, { keys, wroteHere, onProgress });
 }
 
 export async function verifyStored(

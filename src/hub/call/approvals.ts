@@ -1,5 +1,6 @@
 /** Calls that wait for approval or are held for a later one, and approvals that last. */
 import { hash, randomUUID } from "node:crypto";
+import { resolve } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { AskAnswer, AskCallback, AskOutcome, AskRequest, LastingAnswer, Rule } from "../../model/decision.ts";
@@ -264,9 +265,18 @@ export class Approvals {
         role: session.role,
         user: session.user,
         client: session.clientInfo,
+        conversation: session.conversation,
+        roots: this.#rootsOf(session),
       },
       expiresAt: new Date(this.#options.clock.now() + this.#timeoutMs).toISOString(),
     };
+  }
+
+  /** Its own folder, else the one that its program runs in, else the config's. */
+  #rootsOf({ workspaceDir, clientInfo }: Session): string[] | undefined {
+    const { config, baseDir } = this.#options.config();
+    const folder = workspaceDir ?? clientInfo?.cwd ?? (config.workspaceDir && resolve(baseDir, config.workspaceDir));
+    return folder === undefined ? undefined : [folder];
   }
 
   /** The first of: the callback's answer, an answer from outside, the timeout, the caller giving up. */

@@ -52,7 +52,12 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
       return target;
     }
     answered.add(reasonOf(session, rule));
-    await path.approvals.ask(session, approvalQuestion(call, target, rule, facts), call.signal, call.onAsk);
+    const askedAt = path.clock.now();
+    try {
+      await path.approvals.ask(session, approvalQuestion(call, target, rule, facts), call.signal, call.onAsk);
+    } finally {
+      call.waitedMs += path.clock.now() - askedAt;
+    }
   }
 }
 

@@ -3,9 +3,10 @@ import type { Clock } from "../../base/clock.ts";
 import type { CatalogReader } from "../../catalog/catalog.ts";
 import { expandKnownPart } from "../../catalog/uri-template.ts";
 import type { CapabilityOrigin, ToolCapability } from "../../model/capability.ts";
+import type { ScanContent } from "../../guard/scan-texts.ts";
 import type { GuardRules, Limits as LimitValues } from "../../model/config.ts";
 import type { AskCallback, Decision } from "../../model/decision.ts";
-import type { Finding } from "../../model/finding.ts";
+import type { Finding, Place } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ClientInfo } from "../../model/client-info.ts";
 import type { Use, UseContext, UseOptions } from "../../model/source.ts";
@@ -18,6 +19,7 @@ import type { SearchTools } from "../view/search-tools.ts";
 import type { AccessControl, CallView } from "./access-control.ts";
 import type { Approvals } from "./approvals.ts";
 import type { HookChain } from "./hooks.ts";
+import type { Passages } from "./passages.ts";
 import type { Taints } from "./taints.ts";
 import type { Target, UnavailableServers, UnlistedResources } from "./locate.ts";
 
@@ -51,7 +53,12 @@ export interface CallPath {
   readonly limits: CallLimits;
   readonly limitValues: LimitValues;
   readonly hooks: HookChain;
+  readonly passages: Passages;
   readonly guard: GuardRules;
+  /** Reads texts for attacks: by the built-in rules, and by the detectors of the config. */
+  readonly scan: ScanContent;
+  /** Whether a detector of the config reads the texts of a place, which takes time. */
+  readonly detects: (place: Place) => boolean;
   /** Sources whose results are taken as they are. */
   readonly isTrusted: (source: string) => boolean;
   /** The name that people and models know a source by. */
@@ -87,10 +94,14 @@ export interface CallContext extends UseContext {
   decision: Decision | undefined;
   /** Written before anything is sent; the start of the record that the call ends in. */
   begun: StartRecord | undefined;
+  /** How long it waited for approval. */
+  waitedMs: number;
   resultBytes: number;
   findings: readonly Finding[];
   forgedMarkers: number;
   readonly notes: Record<string, unknown>;
+  /** Reports that a detector still reads. They are passed on in their order, before the call ends. */
+  reports: Promise<void> | undefined;
 }
 
 export function publicNameOf(use: Use): string {

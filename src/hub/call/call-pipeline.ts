@@ -80,10 +80,11 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
       slot.release();
     }
   } catch (thrown) {
-    outcome = failedOutcome(call, abortReason(asToolcribError(thrown), signal));
+    outcome = await failedOutcome(call, abortReason(asToolcribError(thrown), signal));
   } finally {
     dispose();
   }
+  if (call.reports !== undefined) await call.reports;
   if (session.telling !== undefined) await session.telling;
   span?.end({
     server: call.target?.capability.origin.source ?? null,
@@ -94,7 +95,11 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
   const record = path.hooks.persist(callRecord(call, outcome));
   if (record === undefined) path.audit.withhold?.(call.callId);
   else {
-    const recorded = path.audit.write(record, { arguments: argumentsOf(call.use) });
+    const keepsResult = path.audit.keepsResults?.(record.origin?.source ?? null) === true;
+    const recorded = path.audit.write(record, {
+      arguments: argumentsOf(call.use),
+      ...(keepsResult ? { result: outcome.ok ? outcome.result : (outcome.result ?? outcome.error) } : {}),
+    });
     if (recorded !== undefined) await recorded;
   }
   return outcome;
@@ -118,19 +123,32 @@ function callContext(
     signal,
     client: client && guardedClient(() => call, client),
     clientInfo,
-    onProgress: onProgress && ((report) => onProgress(guardedProgress(call, report))),
-    onNotice: onNotice && ((method, params) => onNotice(method, guardedNotice(call, method, path.mask(params)))),
+    onProgress: onProgress && ((report) => passOn(call, guardedProgress(call, report), onProgress)),
+    onNotice:
+      onNotice &&
+      ((method, params) =>
+        passOn(call, guardedNotice(call, method, path.mask(params)), (seen) => onNotice(method, seen))),
     confirm: () => confirmTarget(call),
     startedAt: path.clock.now(),
     target: undefined,
     decision: undefined,
     begun: undefined,
+    waitedMs: 0,
     resultBytes: 0,
     findings: [],
     forgedMarkers: 0,
     notes: {},
+    reports: undefined,
   };
   return call;
+}
+
+function passOn<Report>(call: CallContext, report: Report | Promise<Report>, deliver: (report: Report) => void): void {
+  if (!(report instanceof Promise) && call.reports === undefined) return deliver(report);
+  // One that cannot be read is dropped: it is a line, and the result is still to come.
+  call.reports = Promise.all([report, call.reports])
+    .then(([seen]) => deliver(seen))
+    .catch(() => {});
 }
 
 /**
@@ -226,6 +244,8 @@ function callRecord(call: CallContext, outcome: Outcome): CallRecord {
     ...(call.begun ?? startRecord(call)),
     outcome: outcome.ok ? "ok" : outcome.error.code,
     durationMs: call.path.clock.now() - call.startedAt,
+    ...(call.waitedMs === 0 ? {} : { waitedMs: call.waitedMs }),
+    ...(!outcome.ok && outcome.error.details?.["pendingApproval"] === true ? { isHeld: true } : {}),
     resultBytes: call.resultBytes,
     findings: call.findings.map(({ code, severity, place, score }) => ({ code, severity, place, score })),
     ...(call.forgedMarkers === 0 ? {} : { forgedMarkers: call.forgedMarkers }),

@@ -1,11 +1,10 @@
 /** A source's result on its way out: public URIs, the guard, hooks, taint, large results, and the Outcome; errors and progress too. */
 import { randomUUID } from "node:crypto";
 import type { CatalogReader } from "../../catalog/catalog.ts";
-import { inspectResult, inspectShortResult, redact, type UntrustedOrigin } from "../../guard/inspect-result.ts";
+import { inspectResult, redact, type UntrustedOrigin } from "../../guard/inspect-result.ts";
 import { resultBytes } from "../../guard/result-size.ts";
 import { rewriteTexts, textsOf } from "../../guard/result-texts.ts";
-import { type Place, scanText } from "../../guard/scan-text.ts";
-import { scanTexts } from "../../guard/scan-texts.ts";
+import { scanTexts, type TextFindings } from "../../guard/scan-texts.ts";
 import {
   neutralize,
   readableText,
@@ -24,7 +23,7 @@ import {
   OUTCOME_UNKNOWN,
   ToolcribError,
 } from "../../model/errors.ts";
-import { type Finding, isAtLeast } from "../../model/finding.ts";
+import { type Finding, isAtLeast, type Place } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isOwnMetaKey, ownMeta, withoutOwnMeta } from "../../model/own-meta.ts";
 import type { CallToolResult, ContentBlock, Progress, Result } from "../../model/protocol.ts";
@@ -61,7 +60,7 @@ export async function inspectCallResult(
   const resultBytes = isKeptResult(target) ? Infinity : mayKeep ? Math.max(limit, MAX_KEPT_BYTES) : limit;
   const untrusted = untrustedResult(call, target, raw);
   const inspection = await inspectResult(raw, { resultBytes, untrusted });
-  call.findings = [...call.findings, ...inspection.findings];
+  report(call, inspection.findings, inspection.found);
   if (inspection.verdict === "rejected") {
     const findings = inspection.findings.map(({ code, severity }) => ({ code, severity }));
     const details = findings.length === 0 ? undefined : { findings };
@@ -234,8 +233,8 @@ const MAX_DETAILS_BYTES = 64 * 1024;
  * An error that a server worded is as untrusted as a result: it is scanned, and wrapped for agents, like one. Secrets are
  * masked in every error, whoever worded it.
  */
-export function failedOutcome(call: CallContext, error: ToolcribError): Outcome {
-  return withLoginLink(call, describeFailed(call, error));
+export async function failedOutcome(call: CallContext, error: ToolcribError): Promise<Outcome> {
+  return withLoginLink(call, await describeFailed(call, error));
 }
 
 /**
@@ -267,7 +266,7 @@ function withLoginLink({ path, session, client, name, input }: CallContext, outc
   return { ...outcome, error: { ...error, details: { ...error.details, rpc } } };
 }
 
-function describeFailed(call: CallContext, error: ToolcribError): Outcome {
+async function describeFailed(call: CallContext, error: ToolcribError): Promise<Outcome> {
   const { path, callId, session, target } = call;
   path.approvals.spend(callId);
   const masked = withUnknownOutcome(call, path.mask(error.toObject()));
@@ -284,8 +283,8 @@ function describeFailed(call: CallContext, error: ToolcribError): Outcome {
   if (target !== undefined) taintSession(call, target);
   const bounded = boundedError(plain);
   const said = { content: [{ type: "text", text: bounded.message }], details: bounded.details };
-  const inspection = inspectShortResult(said, untrusted);
-  call.findings = [...call.findings, ...inspection.findings];
+  const inspection = await inspectResult(said, { resultBytes: Infinity, untrusted });
+  report(call, inspection.findings, inspection.found);
   if (inspection.verdict === "rejected") {
     const { code, message, hint } = inspection;
     return { ok: false, callId, error: { code, message, hint } };
@@ -385,43 +384,72 @@ function reworded(error: ErrorObject, { content, details }: { readonly [key: str
 const MAX_PROGRESS_LENGTH = 300;
 
 /** The progress report as this audience may see it. Only its numbers are left where the guard withholds its words. */
-export function guardedProgress(call: CallContext, report: Progress): Progress {
+export function guardedProgress(call: CallContext, report: Progress): Progress | Promise<Progress> {
   const { path, audience, target } = call;
   const masked = path.mask(report);
   const server = target?.capability.origin.source ?? "";
   if (audience !== "agent" || path.isTrusted(server)) return masked;
   const { progress, total, message } = masked;
-  const said = typeof message === "string" ? allowedMessage(call, message) : "";
-  // A short prefix marks it: a boundary around every step would be longer than what it is about.
-  const text = path.guard.wrap === "none" ? said : `[untrusted, from ${path.displayName(server)}] ${neutralize(said)}`;
-  return {
-    progress,
-    ...(typeof total === "number" ? { total } : {}),
-    ...(said === "" ? {} : { message: text }),
+  const saying = typeof message === "string" ? allowedMessage(call, message) : "";
+  const passed = (said: string): Progress => {
+    // A short prefix marks it: a boundary around every step would be longer than what it is about.
+    const prefix = path.guard.wrap === "none" ? "" : `[untrusted, from ${path.displayName(server)}] `;
+    return {
+      progress,
+      ...(typeof total === "number" ? { total } : {}),
+      ...(said === "" ? {} : { message: prefix === "" ? said : prefix + neutralize(said) }),
+    };
   };
+  return saying instanceof Promise ? saying.then(passed) : passed(saying);
 }
 
 /** A server's log messages reach clients that show them to models. Blocked ones keep their level and logger. */
-export function guardedNotice(call: CallContext, method: string, params: JsonObject): JsonObject {
+export function guardedNotice(call: CallContext, method: string, params: JsonObject): JsonObject | Promise<JsonObject> {
   if (method !== "notifications/message") return params;
-  const { message, findings } = guardedLog(call.path, call.target?.capability.origin.source ?? "", params);
-  if (call.findings.length === 0) call.findings = findings;
-  return message;
+  const reading = guardedLog(call.path, call.target?.capability.origin.source ?? "", params);
+  const passed = ({ message, findings, found }: GuardedLog<JsonObject>): JsonObject => {
+    if (call.findings.length === 0) report(call, findings, found);
+    return message;
+  };
+  return reading instanceof Promise ? reading.then(passed) : passed(reading);
+}
+
+interface GuardedLog<Message> {
+  readonly message: Message;
+  readonly findings: readonly Finding[];
+  readonly found?: TextFindings;
 }
 
 /** The same for a message that belongs to no call. */
 export function guardedLog<Message extends JsonObject>(
-  { guard: { onSuspicious, sensitivity }, isTrusted }: Pick<CallPath, "guard" | "isTrusted">,
+  path: Pick<CallPath, "guard" | "isTrusted" | "scan" | "detects">,
   server: string,
   message: Message,
-): { readonly message: Message; readonly findings: readonly Finding[] } {
-  if (onSuspicious === "ignore" || isTrusted(server)) return { message, findings: [] };
-  const found = scanTexts(textsOf(message).texts, { place: "log", sensitivity });
-  const findings = [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
-  if (findings.length === 0 || onSuspicious === "warn") return { message, findings };
-  if (onSuspicious === "block") return { message: { ...message, data: "[removed by the guard]" }, findings };
-  // The same message with other texts in it.
-  return { message: rewriteTexts(message, (text) => redact(text, found.get(text) ?? [])) as Message, findings };
+): GuardedLog<Message> | Promise<GuardedLog<Message>> {
+  const { onSuspicious, sensitivity } = path.guard;
+  if (onSuspicious === "ignore" || path.isTrusted(server)) return { message, findings: [] };
+  const judged = (found: TextFindings): GuardedLog<Message> => {
+    const findings = seriousOf(found);
+    if (findings.length === 0 || onSuspicious === "warn") return { message, findings, found };
+    if (onSuspicious === "block") return { message: { ...message, data: "[removed by the guard]" }, findings, found };
+    // The same message with other texts in it.
+    const redacted = rewriteTexts(message, (text) => redact(text, found.get(text) ?? [])) as Message;
+    return { message: redacted, findings, found };
+  };
+  const { texts } = textsOf(message);
+  const options = { place: "log", sensitivity } as const;
+  return path.detects("log") ? path.scan(texts, options).then(judged) : judged(scanTexts(texts, options));
+}
+
+/** For the record of the call, and for the operator who asks to see the text. */
+function report(call: CallContext, findings: readonly Finding[], found: TextFindings | undefined): void {
+  if (findings.length === 0) return;
+  call.findings = [...call.findings, ...findings];
+  if (found !== undefined) call.path.passages.keep(call.callId, found, call.path.mask);
+}
+
+function seriousOf(found: TextFindings): Finding[] {
+  return [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
 }
 
 /**
@@ -429,6 +457,39 @@ export function guardedLog<Message extends JsonObject>(
  * is refused, which the server hears.
  */
 export function guardedClient(call: () => CallContext, client: ClientSide): ClientSide {
+  return withQuestionsRead(client, async (place, params) => {
+    const asking = call();
+    const { question, serious, found } = await readQuestion(
+      asking.path,
+      asking.target?.capability.origin.source ?? "",
+      place,
+      params,
+    );
+    report(asking, serious, found);
+    return question();
+  });
+}
+
+/** The same for questions outside of any call, which have no record: the finding is a warning. */
+export function guardedIdleClient(
+  path: () => Pick<CallPath, "guard" | "isTrusted" | "scan">,
+  server: string,
+  client: ClientSide,
+  onSuspicious: (place: Place, findings: readonly Finding[]) => void,
+): ClientSide {
+  return withQuestionsRead(client, async (place, params) => {
+    const { question, serious } = await readQuestion(path(), server, place, params);
+    if (serious.length > 0) onSuspicious(place, serious);
+    return question();
+  });
+}
+
+type QuestionPlace = "sampling" | "elicitation";
+
+function withQuestionsRead(
+  client: ClientSide,
+  read: (place: QuestionPlace, params: JsonObject) => Promise<JsonObject>,
+): ClientSide {
   const { sample, elicit } = client;
   return {
     key: client.key,
@@ -440,37 +501,52 @@ export function guardedClient(call: () => CallContext, client: ClientSide): Clie
     },
     rootsOnRequest: client.rootsOnRequest ?? false,
     listRoots: client.listRoots,
-    sample: sample && (async (params, context) => sample(guardedQuestion(call(), "sampling", params), context)),
-    elicit: elicit && (async (params, context) => elicit(guardedQuestion(call(), "elicitation", params), context)),
+    sample: sample && (async (params, context) => sample(await read("sampling", params), context)),
+    elicit: elicit && (async (params, context) => elicit(await read("elicitation", params), context)),
   };
 }
 
-function guardedQuestion(call: CallContext, place: "sampling" | "elicitation", params: JsonObject): JsonObject {
-  const { path, target } = call;
-  const { onSuspicious, sensitivity } = path.guard;
-  if (onSuspicious === "ignore" || path.isTrusted(target?.capability.origin.source ?? "")) return params;
-  const found = scanTexts(textsOf(params).texts, { place, sensitivity });
-  const serious = [...found.values()].flat().filter(({ severity }) => isAtLeast(severity, "medium"));
-  if (serious.length === 0) return params;
-  call.findings = [...call.findings, ...serious];
-  if (onSuspicious === "warn") return params;
-  if (onSuspicious === "redact") return rewriteTexts(params, (text) => redact(text, found.get(text) ?? []));
-  const codes = [...new Set(serious.map(({ code }) => code))].join(", ");
-  throw new ToolcribError("blocked", `The guard withheld a question of the server: ${codes}.`, {
-    hint: "guard.onSuspicious is block. See the audit log, or set it to warn or redact to get such questions.",
-  });
+interface ReadQuestion {
+  readonly serious: readonly Finding[];
+  readonly found?: TextFindings;
+  /** The question as it may be asked. Throws for one that may not. */
+  readonly question: () => JsonObject;
 }
 
-function allowedMessage(call: CallContext, message: string): string {
-  const { onSuspicious, sensitivity } = call.path.guard;
+async function readQuestion(
+  { guard: { onSuspicious, sensitivity }, isTrusted, scan }: Pick<CallPath, "guard" | "isTrusted" | "scan">,
+  server: string,
+  place: QuestionPlace,
+  params: JsonObject,
+): Promise<ReadQuestion> {
+  if (onSuspicious === "ignore" || isTrusted(server)) return { serious: [], question: () => params };
+  const found = await scan(textsOf(params).texts, { place, sensitivity });
+  const serious = seriousOf(found);
+  const question = (): JsonObject => {
+    if (serious.length === 0 || onSuspicious === "warn") return params;
+    if (onSuspicious === "redact") return rewriteTexts(params, (text) => redact(text, found.get(text) ?? []));
+    const codes = [...new Set(serious.map(({ code }) => code))].join(", ");
+    throw new ToolcribError("blocked", `The guard withheld a question of the server: ${codes}.`, {
+      hint: "guard.onSuspicious is block. See the audit log, or set it to warn or redact to get such questions.",
+    });
+  };
+  return { serious, found, question };
+}
+
+function allowedMessage(call: CallContext, message: string): string | Promise<string> {
+  const { path } = call;
+  const { onSuspicious, sensitivity } = path.guard;
   const line = message.slice(0, MAX_PROGRESS_LENGTH).toWellFormed();
   if (onSuspicious === "ignore") return singleLine(line);
-  const findings = scanText(line, { place: "progress", sensitivity });
-  const serious = findings.filter(({ severity }) => isAtLeast(severity, "medium"));
-  // A server may report a thousand times; one finding says it.
-  if (serious.length > 0 && call.findings.length === 0) call.findings = serious;
-  if (serious.length === 0 || onSuspicious === "warn") return singleLine(line);
-  return onSuspicious === "block" ? "" : singleLine(redact(line, serious));
+  const judged = (found: TextFindings): string => {
+    const serious = seriousOf(found);
+    // A server may report a thousand times; one finding says it.
+    if (serious.length > 0 && call.findings.length === 0) report(call, serious, found);
+    if (serious.length === 0 || onSuspicious === "warn") return singleLine(line);
+    return onSuspicious === "block" ? "" : singleLine(redact(line, serious));
+  };
+  const options = { place: "progress", sensitivity } as const;
+  return path.detects("progress") ? path.scan([line], options).then(judged) : judged(scanTexts([line], options));
 }
 
 function singleLine(text: string): string {
@@ -500,7 +576,10 @@ function untrustedSource({ path, audience }: CallContext, origin: ToolOrigin, pl
   const { wrap, onSuspicious, sensitivity } = path.guard;
   const wraps = wrap === "all" || (wrap === "agents" && audience === "agent");
   const boundary = wraps ? randomUUID() : "";
-  return { server, tool, boundary, wrap: wraps, marksAll: audience === "agent", onSuspicious, place, sensitivity };
+  return {
+    ...{ server, tool, boundary, wrap: wraps, marksAll: audience === "agent", onSuspicious, place, sensitivity },
+    scan: path.scan,
+  };
 }
 
 /** From now on the session holds content that anyone may have written. */

@@ -1,8 +1,11 @@
 /** The config's rules as a Policy, and the way back: an answer "always" written where the rule stands. */
+import type { ConfigDocument } from "../../config/config-document.ts";
 import { addAskException } from "../../config/edit-config.ts";
 import { cleanCharacters, NamePattern } from "../../catalog/naming.ts";
+import type { Capability } from "../../model/capability.ts";
 import type { AskRequest, Rule } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import { isJsonObject } from "../../model/json.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import { Policy, type ServerPolicy } from "../../policy/decide.ts";
@@ -101,15 +104,60 @@ export function replacedToolNames({
   config,
   servers,
 }: LoadedConfig): (source: string, originName: string) => string | undefined {
+  const prefixOf = ({ replaces, toolPrefix }: ServerSpec): string | undefined => {
+    const replaced = servers.find(({ id }) => id === replaces);
+    return replaced === undefined ? toolPrefix : replaced.toolPrefix;
+  };
   const patterns = new Map(
     servers.flatMap((spec) =>
       spec.replaces === undefined
         ? []
-        : [[spec.id, new NamePattern(config.tools.naming, spec.replaces, spec.toolPrefix)] as const],
+        : [[spec.id, new NamePattern(config.tools.naming, spec.replaces, prefixOf(spec))] as const],
     ),
   );
   return (source, originName) => {
     const pattern = patterns.get(source);
     return pattern && cleanCharacters(pattern.render(originName));
   };
+}
+
+/** The place of a rule for a person: the line of the file if it is in there. */
+export function placeOf(
+  { level, list, pattern, where }: Rule,
+  { origin }: Capability,
+  role: string | undefined,
+  { config, document }: { readonly config: LoadedConfig; readonly document: ConfigDocument | undefined },
+): Pick<Rule, "level" | "list" | "pattern" | "where"> {
+  const rule = { level, list, pattern, where };
+  const spec = config.servers.find(({ id }) => id === origin.source);
+  const isOfProject = role !== undefined && config.project?.roles.includes(role) === true;
+  const isInFile =
+    level === "hub" || (level === "role" && !isOfProject) || (level === "server" && spec?.origin.file === config.file);
+  if (document === undefined || !isInFile) return rule;
+  const line = ruleLine(document, configPathOf(level, spec, role), rule);
+  return line === 0 ? rule : { ...rule, where: `${document.file}:${line}` };
+}
+
+function ruleLine(
+  document: ConfigDocument,
+  path: readonly string[],
+  { list, pattern }: Pick<Rule, "list" | "pattern">,
+): number {
+  const place = { severity: "warning", code: "place", message: "" } as const;
+  const at = [...path, "tools"];
+  let value: unknown = document.value;
+  for (const key of at) value = isJsonObject(value) ? value[key] : undefined;
+  const rules = isJsonObject(value) ? value : {};
+  const entries = Array.isArray(rules[list]) ? rules[list] : [];
+  const index = entries.indexOf(pattern);
+  if (index !== -1) return document.report([...at, list, index], place).line;
+  const conditional = Array.isArray(rules["rules"]) ? rules["rules"] : [];
+  const found = conditional.findIndex((rule) => isJsonObject(rule) && rule[list] === pattern);
+  if (found !== -1) return document.report([...at, "rules", found], place).line;
+  if (Object.hasOwn(rules, list)) return document.report([...at, list], { ...place, atKey: true }).line;
+  // Lists beside the rules, such as `servers` of a role.
+  let owner: unknown = document.value;
+  for (const key of path) owner = isJsonObject(owner) ? owner[key] : undefined;
+  const isThere = path.length > 0 && isJsonObject(owner) && Object.hasOwn(owner, list);
+  return isThere ? document.report([...path, list], { ...place, atKey: true }).line : 0;
 }

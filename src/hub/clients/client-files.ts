@@ -357,7 +357,7 @@ export const WRITTEN_BY_CONNECT = "toolcrib connect";
 const StepSchema = z.union([z.string(), z.object({ key: z.string(), is: z.string() })]);
 
 /** Restores the text before an edit byte by byte, as long as nothing else has changed it. */
-const PatchSchema = z.object({
+export const TextPatchSchema = z.object({
   /** sha256 of the text that the patch can revert. */
   after: z.string(),
   /** Where the two texts start to differ. */
@@ -368,7 +368,7 @@ const PatchSchema = z.object({
   removed: z.string(),
 });
 
-type TextPatch = z.output<typeof PatchSchema>;
+type TextPatch = z.output<typeof TextPatchSchema>;
 
 const WrittenEntrySchema = z.object({
   client: z.string(),
@@ -391,7 +391,7 @@ const WrittenEntrySchema = z.object({
   bareDigest: z.string().optional(),
   /** The value that was replaced. It may contain secrets of other programs, so only the user can read the file. */
   replaced: z.unknown().optional(),
-  undo: PatchSchema.optional(),
+  undo: TextPatchSchema.optional(),
 });
 
 /** One server in one file of a client. */

@@ -1,6 +1,6 @@
 /** How another program reaches this Toolcrib: the command that starts it over stdio, and the token for its URL. */
 import { existsSync, realpathSync } from "node:fs";
-import { delimiter, dirname, join, resolve } from "node:path";
+import { delimiter, dirname, join, relative, resolve } from "node:path";
 import { homeConfigFile, toolcribHome } from "../../config/find-config.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
@@ -12,6 +12,8 @@ export interface GatewayOptions {
   readonly server?: string;
   /** Narrows the client to this role. */
   readonly role?: string;
+  /** The id of the client, where tool names have to suit it whatever it calls itself. */
+  readonly client?: string | undefined;
   /** The config to use; the one in Toolcrib's home if absent. It is always named: a client starts programs in any folder. */
   readonly configFile?: string | null;
   /** `process.env` if absent. */
@@ -42,7 +44,8 @@ export function findClientToken(auth: HttpConfig["auth"], role?: string): Client
   return usable.find(({ env }) => env !== undefined) ?? usable[0];
 }
 
-function onlyVariable(text: string): string | undefined {
+function onlyVariable(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
   const parts = tryParseReferences(text) ?? [];
   const [only] = parts;
   return parts.length === 1 && typeof only === "object" ? variableOf(only) : undefined;
@@ -72,11 +75,12 @@ function variableOf(reference: Reference): string | undefined {
  * plain word `toolcrib` is used only where it and Node are in folders that every program searches.
  */
 export function gatewayCommand(options: GatewayOptions = {}): GatewayCommand {
-  const { server, role, configFile = null, env = process.env } = options;
+  const { server, role, client, configFile = null, env = process.env } = options;
   const home = toolcribHome(env);
   const only = server === undefined ? [] : ["--server", server];
   const as = role === undefined ? [] : ["--role", role];
-  const args = ["mcp", ...only, ...as, "--config", resolve(configFile ?? homeConfigFile(home))];
+  const names = client === undefined ? [] : ["--client", client];
+  const args = ["mcp", ...only, ...as, ...names, "--config", resolve(configFile ?? homeConfigFile(home))];
   const bin = ownBin();
   const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
   return {
@@ -113,4 +117,24 @@ function realPathOf(path: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The shell command that starts this Toolcrib with this home, ready to be copied into a terminal: in the current folder, or in any. */
+export function shellCommand(env: NodeJS.ProcessEnv, where: "here" | "anywhere"): string {
+  const home = toolcribHome(env);
+  const isDefaultHome = home === toolcribHome({ ...env, TOOLCRIB_HOME: undefined });
+  const isInstalled = (env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, "toolcrib")));
+  const program = isInstalled
+    ? "toolcrib"
+    : `node ${shellQuoted(where === "here" ? shortestPath(ownBin()) : ownBin())}`;
+  return isDefaultHome ? program : `TOOLCRIB_HOME=${shellQuoted(home)} ${program}`;
+}
+
+function shortestPath(path: string): string {
+  const fromHere = relative(process.cwd(), path);
+  return fromHere.startsWith("..") ? path : fromHere;
+}
+
+export function shellQuoted(text: string): string {
+  return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -5,6 +5,8 @@ import { thisMachine } from "../../skills/needs.ts";
 import { Tracing } from "../../telemetry/tracing.ts";
 import { auditSink } from "../audit/hub-audit.ts";
 import { Approvals } from "../call/approvals.ts";
+import { Detectors } from "../detect/detectors.ts";
+import { Passages } from "../call/passages.ts";
 import { HookChain } from "../call/hooks.ts";
 import type { HubOptions } from "../hub-options.ts";
 import { ServerSkillOffers } from "../skills/server-skills.ts";
@@ -55,16 +57,24 @@ export async function buildCalls(
   });
   const tracing = new Tracing(redactor.mask);
   await tracing.ready();
+  const { secrets } = base.opened;
+  const detectors = new Detectors({
+    clock,
+    resolve: async (reference, baseDir) => (await secrets.resolve(reference, { baseDir })).value,
+    warn: (message) => base.warn(message),
+  });
+  await detectors.prepare(config);
   const parts: HubParts = {
     ...{ clock, cluster, redactor, registry, catalog, sessionSources, skills, definitions, approvals, limits, tracing },
     servers: connections,
     counts: new CallCounts(clock),
     logins,
     place: { env, home: base.home },
-    secrets: base.opened.secrets,
+    ...{ secrets, detectors },
     warn: (server, message) => events.emit("warning", { server, message }),
     taints: sessions.taints,
     hooks: new HookChain(),
+    passages: new Passages(),
     audit: auditSink(auditLog, events),
     call: (caller, request) => current.callTool(caller, request),
     searching: new WeakSet(),

@@ -1,4 +1,5 @@
 /** The servers of a hub and what is known of them: connections, their definitions, and what sessions bring along. */
+import { lateMs } from "../../model/config.ts";
 import { join, resolve } from "node:path";
 import { Catalog } from "../../catalog/catalog.ts";
 import { VERSION } from "../../model/version.ts";
@@ -10,11 +11,13 @@ import { isPublishedPort } from "../../upstream/sandbox/container-http-wire.ts";
 import { reapLeftContainers } from "../../upstream/sandbox/live-containers.ts";
 import { ALL_CAPABILITIES, rootFor } from "../../upstream/server-requests.ts";
 import { PidRecords } from "../../upstream/stdio/pid-records.ts";
-import { StderrLog } from "../../upstream/stdio/stderr-log.ts";
+import { ServerLog } from "../../upstream/stdio/server-log.ts";
 import { hubPorts } from "../activity/hub-file.ts";
+import { guardedIdleClient } from "../call/call-result.ts";
 import { clusteredServers } from "../cluster/hub-cluster.ts";
 import type { HubOptions, IdleClient } from "../hub-options.ts";
 import { DefinitionWatch } from "../pins/definition-watch.ts";
+import { DefinitionReports } from "../pins/pin-reports.ts";
 import { ServerConnections } from "../servers/server-connections.ts";
 import { ServerLogins } from "../servers/server-logins.ts";
 import { SubscriptionRenewal } from "../servers/subscription-renewal.ts";
@@ -37,7 +40,7 @@ export interface ServerParts {
   readonly subscriptions: SubscriptionRenewal;
   readonly sessionSources: SessionSources;
   readonly pids: PidRecords;
-  readonly stderr: StderrLog;
+  readonly stderr: ServerLog;
   readonly logins: ServerLogins;
 }
 
@@ -49,16 +52,17 @@ export async function buildServers(
   const { env, clock, home, redactor, events, warn, current, sessions, cluster } = base;
   const pids = new PidRecords(join(home, "run"));
   await reapOrphans(pids, { home, env, warn });
-  const stderr = new StderrLog();
+  const stderr = new ServerLog();
   const catalog = new Catalog({ naming: config.config.tools.naming, servers: config.servers });
   const connectionSettings: ConnectionSettings = { logLevel: options.logLevel ?? "info", idleClient: undefined };
+  const reports = new DefinitionReports({ events, audit: auditLog, clock });
   const oauth = new OAuth({ dir: join(home, "auth"), clock, redactor });
   const logins = new ServerLogins({
     ...{ oauth, clock, redactor },
     config: () => current.config,
     secrets: base.opened.secrets,
   });
-  const deps = connectionDeps(base, { pids, stderr, connectionSettings, oauth }, options);
+  const deps = connectionDeps(base, { pids, stderr, connectionSettings, reports, oauth }, options);
   const clustered = clusteredServers(cluster, config, clock);
   const known = new KnownLists({ store: base.opened.store, warn });
   await known.prepare(config.servers);
@@ -79,6 +83,7 @@ export async function buildServers(
     },
     pinsResources: (server) => connections.get(server)?.spec.pinResources !== false,
     mask: redactor.maskContent,
+    readers: () => current.wiring.path,
     isMounted: (source) => sessionSources.get(source) !== undefined,
     onVisibilityChange: () => {
       current.wiring.views.forget();
@@ -96,12 +101,12 @@ export async function buildServers(
     deps,
     settings() {
       const { config: settings, baseDir } = current.config;
-      const { sessionServers, sessionTools, listWaitMs } = settings.limits;
+      const { sessionServers, sessionTools } = settings.limits;
       return {
         ...settings.sessions,
         servers: sessionServers,
         tools: sessionTools,
-        listWaitMs,
+        lateMs: lateMs(settings.limits),
         serverDefaults: { config: settings, baseDir },
       };
     },
@@ -124,8 +129,12 @@ function connectionDeps(
     pids,
     stderr,
     connectionSettings,
+    reports,
     oauth,
-  }: Pick<ServerParts, "pids" | "stderr" | "connectionSettings"> & { readonly oauth: OAuth },
+  }: Pick<ServerParts, "pids" | "stderr" | "connectionSettings"> & {
+    readonly reports: DefinitionReports;
+    readonly oauth: OAuth;
+  },
   { rootsOnRequest = false, workspaceDir }: HubOptions,
 ): SessionHost["deps"] {
   // With `rootsOnRequest` the given folder is only where an agent works: servers are offered the config's.
@@ -138,6 +147,18 @@ function connectionDeps(
     clientVersion: VERSION,
     sandboxes: { home, containers: () => current.config.config.containers },
     idleClient: (server, user, session) => connectionSettings.idleClient?.(server, user, session),
+    guarded: (server, client) =>
+      guardedIdleClient(
+        () => current.wiring.path,
+        server,
+        client,
+        (place, findings) => {
+          const kinds = [...new Set(findings.map(({ code }) => code))].join(", ");
+          const message = `A question of the server outside of any call looks like an attack: ${kinds}.`;
+          const recorded = findings.map(({ code, severity, score }) => ({ code, severity, place, score }));
+          reports.warn("question.suspicious", { source: server, name: place }, message, { findings: recorded });
+        },
+      ),
     maxSessionConnections: () => current.config.config.limits.sessionConnections,
     get hubSession() {
       return sessions.own;

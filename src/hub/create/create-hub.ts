@@ -97,7 +97,13 @@ async function startHub(
     store: options.store === "existing" ? undefined : store,
     sessions: store && audit.sessionsOf(store.sessions),
     home,
+    findings: () => definitions.findings(),
     hub: () => hub,
+    hostOf: (id) => URL.parse(connections.get(id)?.spec.url ?? "")?.host,
+    isChanged: ({ kind, origin: { source, name } }) =>
+      ["changed", "new"].includes(definitions.pins.stateOf(source, name, pinKindOf(kind))),
+    changeOf: ({ kind, origin: { source, name } }) =>
+      redactor.maskAll(definitions.pins.changeOf(source, { kind: pinKindOf(kind), name })),
     others: () => shared?.approvals,
     told: () => parts.approvals.told,
   });
@@ -139,6 +145,7 @@ async function startHub(
       for (const stop of stops) stop();
       serverRegistry.close();
       reloader.unloadPlugins();
+      parts.detectors.close();
       opened.endSoon();
       await shared?.close();
       await cluster?.close();
@@ -185,6 +192,11 @@ async function startHub(
   const listed = Promise.race([settled, Promise.all(connecting.map((each) => each.listed)).then(() => {})]);
   if (options.wait !== false) await settled;
   return hub;
+}
+
+/** The kind of pin that a use of this kind is compared with. */
+function pinKindOf(kind: string): "tool" | "prompt" | "resource" {
+  return kind === "prompt" || kind === "resource" ? kind : "tool";
 }
 
 const DEFAULT_WAIT_MS = 10_000;

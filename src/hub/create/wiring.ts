@@ -16,13 +16,14 @@ import type { Secrets } from "../../secrets/secrets.ts";
 import type { MountedParts } from "../../sessions/mounted-parts.ts";
 import type { SessionSources } from "../../sessions/session-parts.ts";
 import type { Session } from "../../sessions/session.ts";
-import { serverSkills, SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
+import { isSkillsSource, serverSkills, SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
 import type { AuditSink } from "../../telemetry/call-record.ts";
 import type { Tracing } from "../../telemetry/tracing.ts";
 import type { ToolRegistry } from "../../tools/tool-registry.ts";
 import { AccessControl } from "../call/access-control.ts";
 import type { Approvals } from "../call/approvals.ts";
 import type { Taints } from "../call/taints.ts";
+import type { Passages } from "../call/passages.ts";
 import type { CallOptions, CallPath, CallRequest } from "../call/call-context.ts";
 import { runCall } from "../call/call-pipeline.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
@@ -30,6 +31,7 @@ import { replacedToolNames, buildPolicy } from "../call/config-policy.ts";
 import type { HookChain } from "../call/hooks.ts";
 import { ServerFiles } from "../call/server-files.ts";
 import { locate, UnavailableServers, UnlistedResources } from "../call/locate.ts";
+import type { Detectors } from "../detect/detectors.ts";
 import type { DefinitionWatch } from "../pins/definition-watch.ts";
 import type { ServerConnections } from "../servers/server-connections.ts";
 import type { ServerLogins } from "../servers/server-logins.ts";
@@ -62,6 +64,8 @@ export interface HubParts {
   /** The variables and the folder of the hub. */
   readonly place: { readonly env: NodeJS.ProcessEnv; readonly home: string };
   readonly hooks: HookChain;
+  readonly detectors: Detectors;
+  readonly passages: Passages;
   readonly audit: AuditSink;
   readonly tracing: Tracing;
   readonly secrets: Secrets;
@@ -143,13 +147,14 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
   const tagsOf = tagsBySource(config.servers);
   const isTrusted = trustedSources(config.servers, (id) => servers.get(id)?.spec);
   const shapes = new SessionShapes(config, catalog, parts.warn);
+  const replacedName = replacedToolNames(config);
   const access = new AccessControl({
     policy,
     actorOf: (session) => shapes.actorOf(session),
     classes: new ToolClasses(guard.classes),
     taint: guard.taint,
     tagsOf,
-    aliasOf: replacedToolNames(config),
+    aliasOf: (source, name) => (isSkillsSource(source) ? name : replacedName(source, name)),
     isOwnerOnly: ({ source, name }) => (sessionSources.get(source) ?? registry).isOwnerOnly(name),
     mounted: (source) => sessionSources.get(source),
     skillOf: ({ source, name }) => (source === SKILLS_SOURCE ? skills.skillOf(source, name)?.facts.name : undefined),
@@ -178,6 +183,8 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     isOwnSkillUri: (uri) => skills.isOwnSkillUri(uri),
     localTool: (caller, name, found) => views.localTool(caller, name, found),
     visibleNames: (caller, kind) => views.names(caller, kind),
+    ...parts.detectors.readersOf(config),
+    passages: parts.passages,
     isTrusted,
     displayName: (source) => source,
     loginLink: (session, server) => parts.logins.link(session, server),
@@ -268,9 +275,10 @@ interface SessionPath {
 
 function maskedSink(sink: AuditSink, mask: <Value>(value: Value) => Value): AuditSink {
   return {
-    begin: (record, sent) => sink.begin?.(mask(record), mask(sent)),
+    begin: (record, content) => sink.begin?.(mask(record), mask(content)),
+    keepsResults: (source) => sink.keepsResults?.(source) ?? false,
     withhold: (callId) => sink.withhold?.(callId),
-    write: (record, sent) => sink.write(mask(record), mask(sent)),
+    write: (record, content) => sink.write(mask(record), mask(content)),
     get lost() {
       return sink.lost ?? 0;
     },

@@ -7,7 +7,7 @@ import { assertInside } from "../../files/path-safety.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { MissingNeeds, Skill, SkillFinding } from "../../model/skill.ts";
-import { type Fetched, fetchSkills } from "../../skills/fetch/fetch-skills.ts";
+import { type Fetched, type FetchProgress, fetchSkills } from "../../skills/fetch/fetch-skills.ts";
 import { findSkills } from "../../skills/find/find-skills.ts";
 import { isMet, missingNeeds, thisMachine } from "../../skills/needs.ts";
 import { readSkill } from "../../skills/read/read-skill.ts";
@@ -222,6 +222,7 @@ export interface WantedSource {
 interface ReadOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: FetchProgress | undefined;
   /** Names of skills or of their folders. */
   readonly select?: readonly string[];
   readonly all?: boolean;
@@ -235,8 +236,8 @@ interface ReadSource {
 
 /** The caller disposes what was fetched. */
 async function readSource(wanted: WantedSource, options: ReadOptions): Promise<ReadSource> {
-  const { env, signal } = options;
-  const fetched = await fetchSkills(wanted.source, { cwd: wanted.cwd, env, signal });
+  const { env, signal, onProgress } = options;
+  const fetched = await fetchSkills(wanted.source, { cwd: wanted.cwd, env, signal, onProgress });
   try {
     const { skills, problems } = await readAll(fetched.dir);
     const told = problems.map(({ path, message }) => `${shortPath(path, fetched)}: ${message}`);

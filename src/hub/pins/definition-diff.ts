@@ -1,11 +1,14 @@
 /** The difference between two definitions, for a person who decides whether to trust the new one. */
 import { diffSequences, type Step } from "../../base/sequence-diff.ts";
+import type { DefinitionChange } from "../../contract/catalog-schemas.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
 import { showHidden } from "../../base/visible-text.ts";
 
 const VALUE_LENGTH = 2000;
 /** A definition may differ in a thousand places; the first ones are enough to refuse it. */
 const MAX_CHANGES = 200;
+/** Of changes that are shown side by side. */
+const MAX_SIDES = 50;
 
 /** Hints by which a client decides how careful to be. Changes there are reported first. */
 const SECURITY_HINTS: readonly string[] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
@@ -32,6 +35,56 @@ export function renderDiff(before: JsonObject, after: JsonObject, report: DiffBu
   report.pairs -= granted - budget.pairs;
   if (changes.length > MAX_CHANGES) lines.push(`… and ${changes.length - MAX_CHANGES} more changes`);
   return lines;
+}
+
+/** The same for a person who sees both sides beside each other. */
+export function compareDefinitions(
+  before: JsonObject,
+  after: JsonObject,
+): Omit<DefinitionChange, "state" | "pinnedAt"> {
+  const budget = { pairs: MAX_PAIRS };
+  const changes = changesBetween(before, after).toSorted((a, b) => rank(a) - rank(b));
+  return {
+    changes: changes.slice(0, MAX_SIDES).map((change) => ({
+      place: change.path.length === 0 ? "definition" : placeOf(change.path),
+      ...sidesOf(change, budget),
+    })),
+    more: Math.max(0, changes.length - MAX_SIDES),
+  };
+}
+
+type Sides = Pick<DefinitionChange["changes"][number], "before" | "after">;
+
+function sidesOf(change: Change, budget: DiffBudget): Sides {
+  const before = "before" in change ? change.before : undefined;
+  const after = "after" in change ? change.after : undefined;
+  if (typeof before === "string" && typeof after === "string") return textSides(before, after, budget);
+  const whole = (value: unknown): Sides["before"] =>
+    value === undefined ? null : [{ text: plainText(value), changed: true }];
+  return { before: whole(before), after: whole(after) };
+}
+
+function textSides(before: string, after: string, budget: DiffBudget): Sides {
+  const [old, fresh] = [splitWords(before), splitWords(after)];
+  const pairs = old.length * fresh.length;
+  if (old.length > MAX_WORDS || fresh.length > MAX_WORDS || pairs > budget.pairs)
+    return {
+      before: [{ text: plainText(before), changed: true }],
+      after: [{ text: plainText(after), changed: true }],
+    };
+  budget.pairs -= pairs;
+  const runs = joinRuns(diffSequences(old, fresh));
+  const side = (kind: "removed" | "added"): NonNullable<Sides["before"]> =>
+    runs
+      .filter((run) => run.kind === "same" || run.kind === kind)
+      .map(({ text, ...run }) => ({ text: plainText(text), changed: run.kind === kind }));
+  return { before: side("removed"), after: side("added") };
+}
+
+/** A text as it is, with hidden characters shown; anything else as JSON. */
+function plainText(value: unknown): string {
+  const text = typeof value === "string" ? linesOf(value).join("\n") : showHidden(canonicalJson(value));
+  return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}… (${text.length} characters)` : text;
 }
 
 function rank({ path }: Change): number {

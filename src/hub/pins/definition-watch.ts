@@ -5,16 +5,25 @@ import type { Emitter } from "../../base/emitter.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { hidingLayerOf, misfitOf } from "../../catalog/overrides.ts";
 import { fingerprint } from "../../guard/fingerprint.ts";
-import { type DefinitionFinding, scanDefinition, scanInstructions, SCANNER } from "../../guard/scan-definition.ts";
+import {
+  type DefinitionFinding,
+  detectInDefinition,
+  detectInInstructions,
+  scanDefinition,
+  scanInstructions,
+  SCANNER,
+} from "../../guard/scan-definition.ts";
 import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../guard/shadowing.ts";
 import { type Capability, originalOf, type ToolCapability } from "../../model/capability.ts";
 import type { GuardRules } from "../../model/config.ts";
 import type { Decision } from "../../model/decision.ts";
 import { type Finding, isAtLeast } from "../../model/finding.ts";
+import type { JsonObject } from "../../model/json.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Store } from "../../store/store.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { Objection } from "../call/access-control.ts";
+import type { CallPath } from "../call/call-context.ts";
 import type { HubEvents } from "../hub-events.ts";
 import { openPins, partOf, pinLocation } from "./open-pins.ts";
 import { DefinitionReports, type PinEvent, PinReports } from "./pin-reports.ts";
@@ -39,6 +48,8 @@ interface DefinitionWatchOptions {
   /** False for a server whose resources come and go. */
   readonly pinsResources: (server: string) => boolean;
   readonly mask: <Value>(value: Value) => Value;
+  /** By the current config. */
+  readonly readers: () => Pick<CallPath, "scan" | "detects">;
   /** Whether a session brought it: what comes and goes with a session is not pinned. */
   readonly isMounted: (source: string) => boolean;
   /** Visibility changed although the catalog did not. */
@@ -53,6 +64,8 @@ export class DefinitionWatch {
   /** Definitions that sessions brought. */
   readonly #recorded = new WeakSet<object>();
   readonly #scannedTexts = new Map<string, readonly Finding[]>();
+  /** Instructions that a detector still reads. */
+  readonly #readTexts = new Set<string>();
   #config: LoadedConfig;
   #isTrusted: (source: string) => boolean;
   readonly #reports: DefinitionReports;
@@ -83,6 +96,11 @@ export class DefinitionWatch {
       clock: options.clock,
       clean,
       guard: () => this.#config.config.guard,
+      readers: options.readers,
+      onDetected: () => {
+        this.look();
+        options.onVisibilityChange();
+      },
       isTrusted: (source) => this.#isTrusted(source),
       onSuspicious: ({ kind, origin }, findings) => {
         const message = `The definition of the ${kind} ${origin.name} looks like an attack: ${excerpts(findings)}`;
@@ -184,10 +202,36 @@ export class DefinitionWatch {
     this.#reports.warn("instructions.suspicious", origin, message, { findings });
   }
 
+  /** Findings in the current lists. */
+  findings(): DefinitionReport[] {
+    if (this.#config.config.guard.definitions === "ignore") return [];
+    const { tools, prompts, resources, templates } = this.#options.catalog.snapshot();
+    const all: readonly Capability[] = [...tools, ...prompts, ...resources, ...templates];
+    const servers = new Set(all.map(({ origin }) => origin.source));
+    return [
+      ...all.flatMap((capability) =>
+        this.#scanned.findings(originalOf(capability)).map(({ path, finding: { code, severity, excerpt } }) => {
+          const { kind, name, origin } = capability;
+          return { server: origin.source, kind, name, code, severity, text: `${path}: ${excerpt}` };
+        }),
+      ),
+      ...[...servers].flatMap((server) =>
+        this.#suspicions(server, this.#options.instructionsOf(server)).map(({ code, severity, excerpt }) => ({
+          ...{ server, kind: "instructions", name: "instructions", code, severity, text: excerpt },
+        })),
+      ),
+      ...this.#scanned.shadowing.map((found) => ({
+        ...{ server: found.tool.server, kind: "tool", name: found.tool.name, severity: found.severity },
+        ...{ code: "shadowing", text: describeShadowing(found) },
+      })),
+    ];
+  }
+
   /** Whether a server's instructions are withheld from clients. */
   withholdsInstructions(server: string, text: string): boolean {
     if (!this.#options.isMounted(server) && this.#pins.withholds(server, text)) return true;
-    return this.#config.config.guard.definitions === "quarantine" && this.#suspicions(server, text).length > 0;
+    if (this.#config.config.guard.definitions !== "quarantine") return false;
+    return this.#suspicions(server, text).length > 0 || this.#readTexts.has(text);
   }
 
   async close(): Promise<void> {
@@ -208,13 +252,30 @@ export class DefinitionWatch {
     let serious = this.#scannedTexts.get(text);
     if (serious === undefined) {
       const { sensitivity } = this.#config.config.guard;
-      const scan = (): Finding[] =>
-        scanInstructions(text, sensitivity).filter(({ severity }) => isAtLeast(severity, "medium"));
-      serious = this.#clean.findingsOf(fingerprint({ instructions: text }), scan);
+      const scan = (): Finding[] => scanInstructions(text, sensitivity).filter(isSerious);
+      const detects = this.#options.readers().detects("instructions");
+      serious = detects ? scan() : this.#clean.findingsOf(fingerprint({ instructions: text }), scan);
+      if (detects) this.#detectInstructions(server, text, serious).catch(() => {});
       if (this.#scannedTexts.size >= MAX_SCANNED_TEXTS) this.#scannedTexts.clear();
       this.#scannedTexts.set(text, serious);
     }
     return serious;
+  }
+
+  async #detectInstructions(server: string, text: string, known: readonly Finding[]): Promise<void> {
+    const { readers, onVisibilityChange } = this.#options;
+    const { guard } = this.#config.config;
+    this.#readTexts.add(text);
+    try {
+      const found = await detectInInstructions(readers().scan, text, guard.sensitivity);
+      // Other rules may apply by now.
+      if (guard !== this.#config.config.guard) return;
+      this.#scannedTexts.set(text, found.filter(isSerious));
+    } finally {
+      this.#readTexts.delete(text);
+    }
+    if (this.#scannedTexts.get(text)?.length !== known.length) this.checkInstructions(server, text);
+    onVisibilityChange();
   }
 
   /** Honest servers have tools of the same name and mention other tools: slight cases are only recorded. */
@@ -233,6 +294,17 @@ export class DefinitionWatch {
       this.#reports.record("definition.shadowing", null, { severity: "low", omitted: slight.length - MAX_REPORTED });
     }
   }
+}
+
+/** A suspicious place in a definition that is listed. */
+interface DefinitionReport {
+  readonly server: string;
+  readonly kind: string;
+  /** Public name. */
+  readonly name: string;
+  readonly code: string;
+  readonly severity: string;
+  readonly text: string;
 }
 
 /** Holds a tool that the config hides, or whose override no longer fits, whatever `guard.pins` says. */
@@ -358,8 +430,15 @@ const MAX_IMMEDIATE_TOOLS = 100;
 /** A hub whose servers are all known at its start answers its first client before it compares their tools. */
 const MIN_WAIT_MS = 1000;
 
+function isSerious({ severity }: Finding): boolean {
+  return isAtLeast(severity, "medium");
+}
+
 interface ScannedDefinitionsOptions {
   readonly clock: Clock;
+  readonly readers?: DefinitionWatchOptions["readers"];
+  /** Detectors have read definitions, and found something or quarantine ends. */
+  readonly onDetected?: () => void;
   readonly clean?: Pick<ScannedTexts, "findingsOf">;
   /** Asked each time: the config may change. */
   readonly guard: () => Pick<GuardRules, "definitions" | "sensitivity">;
@@ -373,11 +452,15 @@ export class ScannedDefinitions {
   readonly #options: ScannedDefinitionsOptions;
   /** Definitions are immutable objects, so each is scanned once in its life. */
   #scanned = new WeakMap<object, readonly DefinitionFinding[]>();
+  /** Definitions that a detector still reads. */
+  readonly #read = new Set<object>();
   readonly #told = new Set<string>();
   #latest: readonly ToolCapability[] = [];
   /** Sources of the latest tools that are trusted. */
   #trusted: ReadonlySet<string> = new Set();
+  #shadowing: readonly Shadowing[] = [];
   #lastTookMs = 0;
+  #isLooking = false;
   #stopTimer: (() => void) | undefined;
 
   constructor(options: ScannedDefinitionsOptions) {
@@ -398,6 +481,11 @@ export class ScannedDefinitions {
     // It withholds nothing and only reports, so it can wait.
     const waitMs = Math.max(this.#lastTookMs / MAX_TIME_SHARE, MIN_WAIT_MS);
     this.#stopTimer ??= this.#options.clock.after(waitMs, () => this.#checkTogether());
+  }
+
+  /** The serious cases among the listed tools. */
+  get shadowing(): readonly Shadowing[] {
+    return this.#shadowing;
   }
 
   /** Other rules apply from now on. */
@@ -422,10 +510,14 @@ export class ScannedDefinitions {
     this.#stopTimer = undefined;
     const begun = performance.now();
     const news: Shadowing[] = [];
-    for (const shadowing of findShadowing(listedTools(this.#latest))) {
+    // A trusted server may mention any tool. Of two similar names, either may be the fake.
+    const found = findShadowing(listedTools(this.#latest)).filter(
+      ({ kind, tool, target }) =>
+        !(this.#trusted.has(tool.server) && (kind === "mention" || this.#trusted.has(target.server))),
+    );
+    this.#shadowing = found.filter(({ severity }) => isAtLeast(severity, "medium"));
+    for (const shadowing of found) {
       const { kind, severity, tool, target } = shadowing;
-      // A trusted server may mention any tool. Of two similar names, either may be the fake.
-      if (this.#trusted.has(tool.server) && (kind === "mention" || this.#trusted.has(target.server))) continue;
       this.#once(JSON.stringify([kind, severity, tool, target]), () => news.push(shadowing));
     }
     this.#lastTookMs = performance.now() - begun;
@@ -435,7 +527,11 @@ export class ScannedDefinitions {
   objectionTo(capability: Capability): Decision | undefined {
     if (this.#options.guard().definitions !== "quarantine") return undefined;
     const [worst] = this.findings(capability);
-    if (worst === undefined) return undefined;
+    if (worst === undefined) {
+      if (!this.#read.has(capability.definition)) return undefined;
+      const where = "a detector of guard.detectors is reading its definition; guard.definitions is quarantine";
+      return { verdict: "deny", rule: { level: "tool", list: "definitions", pattern: "unread", where } };
+    }
     const where = `its own definition (${worst.path}); guard.definitions is quarantine`;
     return { verdict: "deny", rule: { level: "tool", list: "definitions", pattern: worst.finding.code, where } };
   }
@@ -448,13 +544,41 @@ export class ScannedDefinitions {
   #scan({ definition, fingerprint: id }: Capability): readonly DefinitionFinding[] {
     let findings = this.#scanned.get(definition);
     if (findings === undefined) {
-      const { clean, guard } = this.#options;
+      const { clean, guard, readers } = this.#options;
       const scan = (): DefinitionFinding[] =>
-        scanDefinition(definition, guard().sensitivity).filter(({ finding }) => isAtLeast(finding.severity, "medium"));
-      findings = clean === undefined || id === "" ? scan() : clean.findingsOf(id, scan);
+        scanDefinition(definition, guard().sensitivity).filter(({ finding }) => isSerious(finding));
+      const detects = readers?.().detects("definition") === true;
+      findings = clean === undefined || id === "" || detects ? scan() : clean.findingsOf(id, scan);
+      if (detects) this.#detect(definition, findings.length).catch(() => {});
       this.#scanned.set(definition, findings);
     }
     return findings;
+  }
+
+  async #detect(definition: JsonObject, known: number): Promise<void> {
+    const { readers, guard, onDetected } = this.#options;
+    const scan = readers?.().scan;
+    if (scan === undefined) return;
+    const scanned = this.#scanned;
+    this.#read.add(definition);
+    let count = known;
+    try {
+      const found = await detectInDefinition(scan, definition, guard().sensitivity);
+      const serious = found.filter(({ finding }) => isSerious(finding));
+      count = serious.length;
+      scanned.set(definition, serious);
+    } finally {
+      this.#read.delete(definition);
+    }
+    if (scanned !== this.#scanned) return;
+    // One look for all that were read together.
+    if ((count !== known || guard().definitions === "quarantine") && !this.#isLooking) {
+      this.#isLooking = true;
+      queueMicrotask(() => {
+        this.#isLooking = false;
+        onDetected?.();
+      });
+    }
   }
 
   #once(key: string, tell: () => void): void {

@@ -13,10 +13,10 @@ import type { Store, StoredPin } from "../../store/store.ts";
 import {
   allPins,
   isSamePin,
+  isSameTable,
   isSharedPinFile,
   parsePin,
   type PinDocument,
-  pinDocument,
   pinFileFor,
   pinFileStamp,
   pinsInFile,
@@ -162,15 +162,16 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
   let isStale = false;
   let stopFollowing = (): void => {};
 
-  async function readKept(): Promise<PinTable> {
+  /** @param known Pins whose definitions match their fingerprints: a row with the same fingerprint stands for the same definition. */
+  async function readKept(known = agreed?.pins): Promise<PinTable> {
     const rows = await store.pins.list(scope);
     return withPins(
       new Map(),
       rows.map(({ server, kind, tool, ...stored }) => {
         const named = { kind, name: tool };
-        const known = agreed?.pins.get(server)?.get(pinKey(named));
-        const isKnown = known !== undefined && isSamePin(stored, known);
-        return { server, pin: isKnown ? known : parsePin(store.place, server, named, stored) };
+        const same = known?.get(server)?.get(pinKey(named));
+        const isKnown = same?.fingerprint === stored.fingerprint && same.pinnedAt === stored.pinnedAt;
+        return { server, pin: isKnown ? same : parsePin(store.place, server, named, stored) };
       }),
     );
   }
@@ -207,7 +208,7 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
    * file for the same pins, and two files that both decide would never settle.
    */
   function decides(found: PinDocument): boolean {
-    return found.text !== agreed?.text;
+    return agreed === undefined || !isSameTable(found.pins, agreed.pins);
   }
 
   function hadFile(): boolean {
@@ -229,7 +230,7 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
 
   function isSettled(found: PinDocument | undefined, kept: PinTable): boolean {
     if (!isShared) return found === undefined;
-    return found === undefined ? kept.size === 0 : found.text === pinDocument(kept).text;
+    return found === undefined ? kept.size === 0 : isSameTable(found.pins, kept);
   }
 
   /** Brings file and store together. */
@@ -237,19 +238,15 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
     const found = readPinFile(file, agreed);
     const before = await readKept();
     if (found !== undefined && isShared && storeDecides && agreed === undefined) {
-      const all = pinDocument(withPins(before, allPins(found.pins)));
-      await change(before, all.pins);
-      await writePinFile(file, all).catch(() => {});
-      agreed = readPinFile(file, all) ?? all;
-      return { pins: all.pins, isRestored: false };
+      const all = withPins(before, allPins(found.pins));
+      await change(before, all);
+      const written = await writePinFile(file, all).catch(() => undefined);
+      agreed = readPinFile(file, written) ?? { pins: all, digest: "" };
+      return { pins: all, isRestored: false };
     }
     if (found !== undefined && isShared && !decides(found)) {
       // One that cannot be written is behind until it can be.
-      const kept = pinDocument(before);
-      await writePinFile(file, kept).then(
-        () => (agreed = kept),
-        () => {},
-      );
+      agreed = (await writePinFile(file, before).catch(() => undefined)) ?? agreed;
       return { pins: before, isRestored: false };
     }
     if (found !== undefined) {
@@ -263,14 +260,10 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
     }
     if (!isShared || before.size === 0) return { pins: before.size === 0 ? undefined : before, isRestored: false };
     const wasHere = hadFile();
-    const kept = pinDocument(before);
     // A file that cannot be written never existed, so it was not removed.
-    const isWritten = await writePinFile(file, kept).then(
-      () => true,
-      () => false,
-    );
-    if (isWritten) agreed = kept;
-    return { pins: before, isRestored: isWritten && wasHere };
+    const written = await writePinFile(file, before).catch(() => undefined);
+    agreed = written ?? agreed;
+    return { pins: before, isRestored: written !== undefined && wasHere };
   }
 
   return {
@@ -281,7 +274,7 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
       stamp = pinFileStamp(file);
       const found = readPinFile(file, agreed);
       isStale = false;
-      const reading = toMove.length === 0 ? readKept() : moveHere().then(readKept);
+      const reading = (toMove.length === 0 ? Promise.resolve() : moveHere()).then(() => readKept(found?.pins));
       const kept = await reading.catch((error: unknown) => {
         // A store that cannot be reached now may be later.
         isStale = true;
@@ -314,9 +307,8 @@ function pinsInStore(options: StoredPinsOptions): PinStorage {
         const pins = edit(now ?? (before.size === 0 ? undefined : before));
         await change(before, pins);
         if (isShared) {
-          const written = pinDocument(pins);
-          if (found?.text !== written.text) await writePinFile(file, written);
-          agreed = written;
+          agreed =
+            found !== undefined && isSameTable(found.pins, pins) ? { ...found, pins } : await writePinFile(file, pins);
           await leaveTrace();
         }
         if (!isShared && found !== undefined) await rename(file, `${file}.moved`);

@@ -1,5 +1,5 @@
 /** `toolcrib.lock`: the pinned definitions as a file that people read, compare and share. */
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -48,10 +48,10 @@ export function pinFileStamp(file: string): string | undefined {
   }
 }
 
-/** Pins and the text that a lock file with them has, however a person may have laid it out. */
+/** The pins of a lock file, and a digest of its text. */
 export interface PinDocument {
   readonly pins: PinTable;
-  readonly text: string;
+  readonly digest: string;
 }
 
 /**
@@ -68,11 +68,23 @@ export function readPinFile(file: string, known?: PinDocument): PinDocument | un
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw unusableFile(file, `cannot be read (${code})`, "Make it readable.");
   }
-  return text === known?.text ? known : pinDocument(parsePins(file, text));
+  const digest = hash("sha256", text);
+  return digest === known?.digest ? known : { pins: parsePins(file, text), digest };
 }
 
-export function pinDocument(pins: PinTable): PinDocument {
-  return { pins, text: renderPins(pins) };
+/** Whether a lock file with them would have the same text. A fingerprint stands for its definition. */
+export function isSameTable(a: PinTable, b: PinTable): boolean {
+  if (a === b) return true;
+  return a.size === b.size && [...a].every(([server, pins]) => isSameServer(pins, b.get(server)));
+}
+
+function isSameServer(a: ServerPins, b: ServerPins | undefined): boolean {
+  if (a.size !== b?.size) return false;
+  for (const [key, pin] of a) {
+    const other = b.get(key);
+    if (pin.fingerprint !== other?.fingerprint || pin.pinnedAt !== other.pinnedAt) return false;
+  }
+  return true;
 }
 
 /**
@@ -84,19 +96,21 @@ async function updatePinFile(file: string, change: (pins: PinTable | undefined) 
   await mkdir(dirname(target), { recursive: true });
   return withLock(target, async () => {
     const before = readPinFile(file);
-    const after = pinDocument(change(before?.pins));
-    if (before === undefined ? after.pins.size > 0 : after.text !== before.text) await writePinFile(target, after);
-    return after.pins;
+    const after = change(before?.pins);
+    if (before === undefined ? after.size > 0 : !isSameTable(after, before.pins)) await writePinFile(target, after);
+    return after;
   });
 }
 
-export async function writePinFile(file: string, { text }: PinDocument): Promise<void> {
+export async function writePinFile(file: string, pins: PinTable): Promise<PinDocument> {
   assertSafeFile(file);
+  const text = renderPins(pins);
   const target = await realTarget(file);
   const isMasked = hasMasks(text);
   // The text around a masked secret says more than others should know.
   if (isMasked) await chmod(target, 0o600).catch(() => {});
   await writeAtomic(target, text, { mode: isMasked ? 0o600 : 0o644 });
+  return { pins, digest: hash("sha256", text) };
 }
 
 /** Whether a definition, or the text of a lock file, contains a masked secret. */

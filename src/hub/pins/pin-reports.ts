@@ -110,6 +110,13 @@ interface Origin {
   readonly name: string;
 }
 
+/** The overview lists what they are about as findings, for as long as it is listed. */
+const FINDING_EVENTS: ReadonlySet<string> = new Set([
+  "definition.suspicious",
+  "definition.shadowing",
+  "instructions.suspicious",
+]);
+
 /** Writes findings about definitions to the audit log, and important ones as warnings. */
 export class DefinitionReports {
   readonly #options: DefinitionReportsOptions;
@@ -119,7 +126,8 @@ export class DefinitionReports {
   }
 
   warn(event: string, origin: Origin, message: string, details: Record<string, unknown>): void {
-    this.#options.events.emit("warning", { server: origin.source, message });
+    const isFinding = FINDING_EVENTS.has(event);
+    this.#options.events.emit("warning", { server: origin.source, message, ...(isFinding ? { isFinding } : {}) });
     this.record(event, origin, details);
   }
 

@@ -18,7 +18,8 @@ import {
   type PinVerdict,
   unusableVerdict,
 } from "./pin-comparison.ts";
-import { type DiffBudget, reportBudget } from "./definition-diff.ts";
+import type { DefinitionChange } from "../../contract/catalog-schemas.ts";
+import { compareDefinitions, type DiffBudget, reportBudget } from "./definition-diff.ts";
 import type { Capability } from "../../model/capability.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Decision } from "../../model/decision.ts";
@@ -212,6 +213,18 @@ export class Pins {
     const servers = server === undefined ? [...this.#current.keys()] : [server];
     const budget = reportBudget();
     return servers.flatMap((id) => this.#differing(id, choice).map((compared) => pinDiff(id, compared, budget)));
+  }
+
+  /** How one thing differs from its pin; undefined if it does not. */
+  changeOf(server: string, choice: PinChoice): DefinitionChange | undefined {
+    const [compared] = this.#differing(server, choice);
+    if (compared === undefined) return undefined;
+    const pin = compared.state === "changed" ? compared.pin : undefined;
+    return {
+      state: compared.state,
+      pinnedAt: pin?.pinnedAt ?? null,
+      ...compareDefinitions(pin?.definition ?? {}, compared.after.definition),
+    };
   }
 
   /** Pins what the server offers now: one thing, or all that changed or is new. */

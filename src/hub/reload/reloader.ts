@@ -129,6 +129,20 @@ export class Reloader {
     });
   }
 
+  /** The config as it would be with another text of its file. Applies nothing; rejects as a reload would. */
+  async preview(file: string, text: string): Promise<LoadedConfig> {
+    const { current, location } = this.#options;
+    const { config } = current;
+    const texts = new Map([...(location.texts ?? []), [file, text]]);
+    const found = config.file === null ? { searched: { home: file, project: config.searched?.project ?? null } } : {};
+    const loaded = await reloadConfig({ ...config, ...found }, { ...location, texts });
+    const ids = new Set(loaded.servers.map(({ id }) => id));
+    const others = config.servers.filter(
+      ({ id, origin }) => [STORE_DIALECT, "skill"].includes(origin.dialect) && !ids.has(id),
+    );
+    return { ...loaded, servers: [...loaded.servers, ...others] };
+  }
+
   /** Another connection serves under an id: whether it is trusted follows from its own spec. */
   serverReplaced(id: string): void {
     const { current, parts, events } = this.#options;
@@ -191,6 +205,7 @@ export class Reloader {
     const { approvals, catalog, servers, limits } = parts;
     // All that can fail comes first.
     const newPlugins = await this.#loadPlugins(config);
+    await parts.detectors.prepare(config);
     await parts.definitions.prepare(config);
     await servers.prepare(config.servers);
     if (this.#closed) for (const plugin of newPlugins) plugin.unregister();
@@ -256,6 +271,7 @@ export class Reloader {
 }
 
 const LIVE = [
+  "approvals",
   "plugins",
   "tools",
   "limits",

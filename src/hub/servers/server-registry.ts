@@ -5,16 +5,19 @@ import type { Emitter } from "../../base/emitter.ts";
 import { findServerLine } from "../../config/edit-config.ts";
 import { withServerDefaults } from "../../config/server-defaults.ts";
 import { toServerEntry } from "../../config/server-entry.ts";
+import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
 import type { ServerDetail, TestedServer } from "../../contract/server-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
+import type { LogMessage } from "../../model/protocol.ts";
 import { isLazy, type ServerSpec } from "../../model/server-spec.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { StoredServer } from "../../store/store.ts";
 import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
 import type { ServerConnection } from "../../upstream/server-connection.ts";
-import type { StderrLog } from "../../upstream/stdio/stderr-log.ts";
+import { processUsage } from "../../upstream/stdio/process-table.ts";
+import type { ServerLog } from "../../upstream/stdio/server-log.ts";
 import type { CurrentWiring } from "../create/wiring.ts";
 import type { HubEvents } from "../hub-events.ts";
 import type { Reloader } from "../reload/reloader.ts";
@@ -36,7 +39,7 @@ interface ServerRegistryOptions {
   readonly deps: ConnectionDeps;
   readonly stored: StoredServerConfigs;
   readonly secrets: ServerSecrets;
-  readonly stderr: StderrLog;
+  readonly stderr: ServerLog;
   readonly current: CurrentWiring;
   readonly reloader: Reloader;
   readonly events: Emitter<HubEvents>;
@@ -50,17 +53,30 @@ export interface ChangeOptions {
   readonly ifMatch?: string;
 }
 
+interface StoredPreview {
+  readonly before: JsonObject;
+  readonly after: JsonObject;
+  readonly spec: ServerSpec;
+  readonly etag: string;
+}
+
 export class ServerRegistry {
   readonly #options: ServerRegistryOptions;
   readonly #history: ServerHistory;
+  readonly #stopLog: () => void;
 
   constructor(options: ServerRegistryOptions) {
     this.#options = options;
     this.#history = new ServerHistory(options.events, options.clock, (id) => options.stderr.forget(id));
+    this.#stopLog = options.events.on("log", ({ server, message, user, session }) => {
+      // Others must not see those of a user's or a session's own connection.
+      if (user === undefined && session === undefined) options.stderr.note(server, message.level, logText(message));
+    });
   }
 
   close(): void {
     this.#history.stop();
+    this.#stopLog();
   }
 
   /** Resolves when the servers that connect by themselves were ready or had failed once, or took too long. */
@@ -122,6 +138,24 @@ export class ServerRegistry {
     // Of a stored entry the whole counts, of another one what is shown: it cannot be changed here.
     const etag = server === undefined ? etagOf(entry) : etagOf(server.entry, server.revision);
     return { ...rest, tags: [...tags], warnings: [...warnings], origin: { ...origin }, etag };
+  }
+
+  /** The memory and CPU of a server's programs, and how often they were started again. */
+  async process(id: string): Promise<OutputOf<"getServerProcess">> {
+    const { connectedAt } = this.#connection(id).info();
+    const usage = await processUsage(this.#options.deps.pids.pidsOf(id));
+    return { serverId: id, connectedAt, restarts: this.#history.restartsOf(id), process: usage ?? null };
+  }
+
+  /** The output of its programs and its log messages, masked, the oldest first. */
+  log({ serverId, after, level, q, limit }: CheckedInput<"getServerLog">): OutputOf<"getServerLog"> {
+    const { stderr, deps } = this.#options;
+    this.#connection(serverId);
+    const text = q?.toLowerCase() ?? "";
+    const lines = deps.redactor
+      .maskAll(stderr.entries(serverId).filter(({ seq }) => seq > (after ?? 0)))
+      .filter((line) => (level === undefined || line.level === level) && line.text.toLowerCase().includes(text));
+    return { serverId, lines: lines.slice(-limit), last: stderr.entries(serverId).at(-1)?.seq ?? after ?? 0 };
   }
 
   async connect(id: string, { user }: { readonly user?: string } = {}): Promise<ServerInfo> {
@@ -189,6 +223,16 @@ export class ServerRegistry {
       };
     });
     return this.#changed(id, warnings);
+  }
+
+  /** A server of the store as updates would leave it, and as it is. Writes nothing. */
+  async preview(id: string, updates: JsonObject): Promise<StoredPreview> {
+    refuseMask(updates);
+    const { stored, current } = this.#options;
+    const before = await this.#editable(id, undefined);
+    const { entry, spec } = stored.check(id, mergeEntry(before.entry, updates), before);
+    const etag = etagOf(before.entry, before.revision);
+    return { before: before.entry, after: entry, spec: withServerDefaults(spec, current.config), etag };
   }
 
   async remove(id: string, { ifMatch }: ChangeOptions = {}): Promise<void> {
@@ -302,6 +346,11 @@ function originKind({ origin }: ServerSpec, { file, inCode }: LoadedConfig): Ser
   return origin.file === file ? "file" : "import";
 }
 
+function logText({ logger, data }: LogMessage): string {
+  const text = typeof data === "string" ? data : JSON.stringify(data ?? "");
+  return typeof logger === "string" ? `${logger}: ${text}` : text;
+}
+
 const MAX_EVENTS = 50;
 
 interface ServerEvent {
@@ -314,6 +363,7 @@ interface ServerEvent {
 /** The last changes of state of each server, to show why one failed. Reasons are masked already. */
 class ServerHistory {
   readonly #events = new Map<string, ServerEvent[]>();
+  readonly #restarts = new Map<string, number>();
   readonly #stops: readonly (() => void)[];
 
   constructor(events: Emitter<HubEvents>, clock: Clock, onForget: (id: string) => void) {
@@ -322,6 +372,7 @@ class ServerHistory {
       events.on("reload", ({ report }) => {
         for (const id of report.removed) {
           this.#events.delete(id);
+          this.#restarts.delete(id);
           onForget(id);
         }
       }),
@@ -332,6 +383,10 @@ class ServerHistory {
     return [...(this.#events.get(id) ?? [])];
   }
 
+  restartsOf(id: string): number {
+    return this.#restarts.get(id) ?? 0;
+  }
+
   stop(): void {
     for (const stop of this.#stops) stop();
   }
@@ -340,6 +395,7 @@ class ServerHistory {
     // A removed server ends its last calls first, and its history is no longer needed.
     if (state === "closed") return;
     const events = this.#events.get(id) ?? [];
+    if (state === "restarting" && events.at(-1)?.state !== state) this.#restarts.set(id, this.restartsOf(id) + 1);
     const isDown = state === "failed" || state === "restarting" || state === "degraded";
     const reason = isDown ? (lastError ?? undefined) : progress;
     events.push({ at, state, ...(reason === undefined ? {} : { reason }) });

@@ -9,7 +9,7 @@ import { Connection } from "../../upstream/connection.ts";
 import type { ConnectionDeps } from "../../upstream/connection-deps.ts";
 import { InMemoryEras } from "../../upstream/era-memory.ts";
 import { openWire } from "../../upstream/link.ts";
-import { StderrLog } from "../../upstream/stdio/stderr-log.ts";
+import { ServerLog } from "../../upstream/stdio/server-log.ts";
 import type { Wire } from "../../upstream/wire.ts";
 
 /** @param deps Those of the hub's own connections. */
@@ -18,7 +18,7 @@ export async function testServer(
   deps: ConnectionDeps,
   signal: AbortSignal | undefined,
 ): Promise<TestedServer> {
-  const stderr = new StderrLog();
+  const stderr = new ServerLog();
   const session = new Session({ door: "test" });
   const { clock, env, pids, redactor, secrets, oauth, clientVersion, sandboxes } = deps;
   const limit = new ConnectLimit(clock, spec.timeout);

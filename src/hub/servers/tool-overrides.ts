@@ -9,6 +9,7 @@ import type { ToolDefinition } from "../../model/protocol.ts";
 import { type ServerSpec, type ToolOverride, ToolOverrideSchema } from "../../model/server-spec.ts";
 import type { CurrentWiring } from "../create/wiring.ts";
 import type { Reloader } from "../reload/reloader.ts";
+import { definitionTokens } from "../view/token-costs.ts";
 import type { ServerRegistry } from "./server-registry.ts";
 import { STORE_DIALECT } from "./stored-servers.ts";
 
@@ -118,11 +119,6 @@ function checkedOverride(given: unknown): ToolOverride {
   throw new ToolcribError("invalid_arguments", `The override cannot be used: ${problems.join("; ")}.`);
 }
 
-const CHARACTERS_PER_TOKEN = 4;
-
-/** As providers take it: the name, the description and the schema of the arguments. */
 function priced(name: string, definition: ToolDefinition): PricedDefinition {
-  const { description = "", inputSchema } = definition;
-  const text = JSON.stringify({ name, description, input_schema: inputSchema });
-  return { name, definition, tokens: Math.ceil(text.length / CHARACTERS_PER_TOKEN) };
+  return { name, definition, tokens: definitionTokens(name, definition) };
 }

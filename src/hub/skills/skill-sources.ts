@@ -12,7 +12,7 @@ import {
   fileUri,
   type OfferedSkill,
   serverSkills,
-  SKILL_PREFIX,
+  isSkillsSource,
   SKILLS_SOURCE,
 } from "../../skills/offer/offered-skill.ts";
 import { type Dispatch, SkillsSource } from "../../skills/offer/skills-source.ts";
@@ -194,7 +194,7 @@ export function dispatchTarget(
   const wanted = skill.facts.dispatch?.tool ?? "";
   const others = tools.filter(
     // Two skills that name each other would never end.
-    ({ name, origin }) => !name.startsWith(SKILL_PREFIX) && (server === undefined || origin.source === server),
+    ({ origin }) => !isSkillsSource(origin.source) && (server === undefined || origin.source === server),
   );
   const exact = others.find(({ name }) => name === wanted);
   if (exact !== undefined) return exact;

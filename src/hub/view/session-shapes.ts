@@ -1,11 +1,17 @@
 /** The catalog through the roles and views of the config: which tools a session sees, and with which definitions. */
 import { LruMap } from "../../base/maps.ts";
 import type { Catalog, CatalogReader } from "../../catalog/catalog.ts";
+import { Naming } from "../../catalog/naming.ts";
 import { describeMisfit, misfitOf, type ShapedTools, shapeTools, type ToolLayer } from "../../catalog/overrides.ts";
 import type { ResourceRoute, Snapshot } from "../../catalog/snapshot.ts";
-import type { PromptCapability, TemplateCapability, ToolCapability } from "../../model/capability.ts";
+import {
+  isLocalSource,
+  type PromptCapability,
+  type TemplateCapability,
+  type ToolCapability,
+} from "../../model/capability.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
-import type { Overrides } from "../../model/server-spec.ts";
+import type { Overrides, ServerSpec } from "../../model/server-spec.ts";
 import type { Source } from "../../model/source.ts";
 import type { PolicyActor } from "../../policy/decide.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -16,6 +22,7 @@ const MAX_ACTORS = 256;
 /** The overrides of one role and some views, and the tools that they were last applied to. */
 interface Layers {
   readonly ofTools: ReadonlyMap<string, readonly ToolLayer[]>;
+  readonly replacements: Replacements | undefined;
   readonly known: WeakMap<ToolCapability, ToolCapability>;
   readonly readers: WeakMap<CatalogReader, ShapedCatalog>;
   last: { readonly tools: readonly ToolCapability[]; readonly shaped: ShapedTools } | undefined;
@@ -66,7 +73,8 @@ export class SessionShapes {
     const layers = this.#layersOf(session);
     if (layers === undefined) return undefined;
     if (layers.last?.tools !== tools) {
-      layers.last = { tools, shaped: shapeTools(tools, layers.ofTools, layers.known) };
+      const ofTools = layers.replacements?.addNames(tools, layers.ofTools) ?? layers.ofTools;
+      layers.last = { tools, shaped: shapeTools(tools, ofTools, layers.known) };
       for (const tool of layers.last.shaped.list) this.#report(tool);
     }
     return layers.last.shaped;
@@ -104,16 +112,19 @@ export class SessionShapes {
 
   #layersOf(session: Session): Layers | undefined {
     const views = this.viewsOf(session);
-    const role = this.#roleWithOverrides(session.role);
+    const role = this.#shapingRole(session.role);
     if (role === undefined && (views === undefined || views.length === 0)) return undefined;
     const key = JSON.stringify([role ?? null, views ?? null]);
     if (!this.#layers.has(key)) this.#layers.set(key, this.#make(role, views ?? []));
     return this.#layers.get(key);
   }
 
-  #roleWithOverrides(role: string | undefined): string | undefined {
-    const { roles } = this.#config.config;
-    return role !== undefined && Object.hasOwn(roles, role) && roles[role]?.overrides !== undefined ? role : undefined;
+  /** The role, if it has overrides or servers of its own. */
+  #shapingRole(role: string | undefined): string | undefined {
+    const { servers, config } = this.#config;
+    if (role === undefined || !Object.hasOwn(config.roles, role)) return undefined;
+    const isShaping = config.roles[role]?.overrides !== undefined || replacementsFor(role, servers).length > 0;
+    return isShaping ? role : undefined;
   }
 
   #make(role: string | undefined, views: readonly string[]): Layers | undefined {
@@ -137,7 +148,76 @@ export class SessionShapes {
       const isOfView = (layers: ToolLayer[]): boolean => layers.some(({ level }) => level === "session");
       add(config.views[name]?.overrides ?? {}, { level: "session", where: `${where} (view ${name})` }, isOfView);
     }
-    return ofTools.size === 0 ? undefined : { ofTools, known: new WeakMap(), readers: new WeakMap(), last: undefined };
+    const replacements = role === undefined ? undefined : Replacements.of(role, this.#config);
+    if (ofTools.size === 0 && replacements === undefined) return undefined;
+    return { ofTools, replacements, known: new WeakMap(), readers: new WeakMap(), last: undefined };
+  }
+}
+
+function replacementsFor(role: string, servers: readonly ServerSpec[]): ServerSpec[] {
+  return servers.filter(({ replaces, roles = [] }) => replaces !== undefined && roles.includes(role));
+}
+
+/**
+ * The servers that a role has in the place of the hub's. Their tools keep the names of those that they replace, so that a prompt or a
+ * skill that names one means the role's own.
+ */
+class Replacements {
+  readonly #specs: readonly ServerSpec[];
+  /** Of the servers that the role sees, its own under the ids of those that they replace. */
+  readonly #naming: Naming;
+  readonly #servers: readonly ServerSpec[];
+
+  private constructor(specs: readonly ServerSpec[], { config, servers }: LoadedConfig) {
+    this.#specs = specs;
+    this.#servers = servers;
+    const replaced = new Set(specs.map(({ replaces }) => replaces));
+    const others = servers.filter(({ id, replaces }) => replaces === undefined && !replaced.has(id));
+    const own = specs.map((spec) => ({
+      ...spec,
+      id: spec.replaces ?? spec.id,
+      toolPrefix: spec.toolPrefix ?? this.#replacedBy(spec)?.toolPrefix,
+    }));
+    this.#naming = new Naming(config.tools.naming, [...others, ...own]);
+  }
+
+  static of(role: string, config: LoadedConfig): Replacements | undefined {
+    const specs = replacementsFor(role, config.servers);
+    return specs.length === 0 ? undefined : new Replacements(specs, config);
+  }
+
+  #replacedBy({ replaces }: ServerSpec): ServerSpec | undefined {
+    return this.#servers.find(({ id }) => id === replaces);
+  }
+
+  /** The layers with one more for each tool of these servers, under the name that it has without. */
+  addNames(
+    tools: readonly ToolCapability[],
+    layers: ReadonlyMap<string, readonly ToolLayer[]>,
+  ): ReadonlyMap<string, readonly ToolLayer[]> {
+    const all = new Map(layers);
+    const holders = new Map(tools.map((tool) => [tool.name, tool.origin.source]));
+    const taken = new Set(tools.filter(({ origin }) => isLocalSource(origin.source)).map(({ name }) => name));
+    for (const spec of this.#specs) {
+      const { id, replaces = id, origin } = spec;
+      const own = tools.filter((tool) => tool.origin.source === id);
+      const names = this.#naming.serverNames(
+        replaces,
+        own.map((tool) => tool.origin.name),
+        taken,
+        { ...this.#replacedBy(spec)?.overrides, ...spec.overrides },
+      );
+      const where = `${origin.file} (server ${id}, in the place of ${replaces})`;
+      for (const tool of own) {
+        const name = names.get(tool.origin.name) ?? tool.name;
+        const holder = holders.get(name);
+        // What another server has under this name is not this one's to take.
+        if (name === tool.name || (holder !== undefined && holder !== replaces)) continue;
+        const written = layers.get(tool.name) ?? layers.get(name) ?? [];
+        all.set(tool.name, [{ override: { name }, level: "server", where }, ...written]);
+      }
+    }
+    return all;
   }
 }
 

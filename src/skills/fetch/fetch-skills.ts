@@ -33,7 +33,11 @@ export interface FetchOptions {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
   readonly signal?: AbortSignal | undefined;
+  /** Called while something is fetched or unpacked: how much of it is there. */
+  readonly onProgress?: FetchProgress | undefined;
 }
+
+export type FetchProgress = (done: number, of: number) => void;
 
 /** Nothing that was fetched is run. The caller must dispose of the result, even after an error. */
 export async function fetchSkills(source: string, options: FetchOptions): Promise<Fetched> {
@@ -53,7 +57,7 @@ function fromFolder(dir: string): Fetched {
   return { dir, source: dir, temporary: false, dispose: async () => {} };
 }
 
-async function fromFile(file: string, { signal }: FetchOptions): Promise<Fetched> {
+async function fromFile(file: string, { signal, onProgress }: FetchOptions): Promise<Fetched> {
   const name = basename(file).toLowerCase();
   if (name === "skill.md") return fromFolder(dirname(file));
   const isZip = /\.(?:zip|skill)$/.test(name);
@@ -65,17 +69,17 @@ async function fromFile(file: string, { signal }: FetchOptions): Promise<Fetched
     // A skill at the archive's root without a name gets that of the folder.
     const root = join(dir, basename(file).replace(/\.(?:zip|skill|tgz|tar\.gz|tar)$/i, "") || "skill");
     await mkdir(root);
-    await (isZip ? unpackZip : unpackTar)(file, root, { signal });
+    await (isZip ? unpackZip : unpackTar)(file, root, { signal, onProgress });
     return { dir: root, source: file };
   });
 }
 
-function fromGit(text: string, { cwd, env, signal }: FetchOptions): Promise<Fetched> {
+function fromGit(text: string, { cwd, ...options }: FetchOptions): Promise<Fetched> {
   const source = parseGitSource(text, cwd);
   return inTemporaryFolder(async (dir) => {
     const root = join(dir, repositoryName(source.url));
     await mkdir(root);
-    const commit = await fetchGit(source, root, { env, signal });
+    const commit = await fetchGit(source, root, options);
     const wanted = join(root, ...source.subdir);
     if ((await stat(wanted).catch(() => undefined))?.isDirectory() !== true) {
       throw new ToolcribError("not_found", `${formatGitSource(source)} has no such folder.`);
@@ -144,6 +148,8 @@ const GIT_SETTINGS = [
   "core.askPass=",
   "submodule.recurse=false",
   "fetch.recurseSubmodules=false",
+  // As one pack, because git says how much of it has come.
+  "fetch.unpackLimit=1",
   "gc.auto=0",
   "maintenance.auto=false",
 ];
@@ -167,7 +173,7 @@ const REDIRECTING_VARIABLES = [
 export async function fetchGit(
   source: GitSource,
   dir: string,
-  { env, signal }: Pick<FetchOptions, "env" | "signal">,
+  { env, signal, onProgress }: Omit<FetchOptions, "cwd">,
 ): Promise<string> {
   const shown = formatGitSource(source);
   const run = (task: string, args: readonly string[]): Promise<string> =>
@@ -179,12 +185,13 @@ export async function fetchGit(
       task,
       mask: (text) => withoutCredentials(text, source.credentials),
       explain: explainGitFailure,
+      onStderr: onProgress && ((text) => reportGitProgress(text, onProgress)),
     });
   await run("git init", ["init", "--quiet", "--template="]);
   // Not `clone`: a fetch takes branches, tags and commits alike, and makes no remote that keeps the address.
   await run(`git could not get ${shown}: fetching it`, [
     "fetch",
-    "--quiet",
+    onProgress === undefined ? "--quiet" : "--progress",
     "--depth=1",
     "--no-tags",
     "--no-recurse-submodules",
@@ -199,6 +206,12 @@ export async function fetchGit(
   await rm(join(dir, ".git"), { recursive: true, force: true });
   await checkSize(dir);
   return commit;
+}
+
+/** The last percentage in what git prints, such as `Receiving objects:  45% (9/20)`. */
+function reportGitProgress(text: string, onProgress: FetchProgress): void {
+  const percent = [...text.matchAll(/Receiving objects: {1,4}(\d{1,3})%/g)].at(-1)?.[1];
+  if (percent !== undefined) onProgress(Number(percent), 100);
 }
 
 function gitEnv(env: NodeJS.ProcessEnv, { url, credentials }: GitSource): NodeJS.ProcessEnv {
@@ -381,7 +394,11 @@ function invalidGitSource(
 // Downloads a package with the npm program and unpacks it. None of its scripts run, and nothing is installed.
 
 /** Unpacks into `dir`, which must be empty, and resolves with the name of the tarball, which includes the version. */
-export async function fetchNpm(spec: string, dir: string, { cwd, env, signal }: FetchOptions): Promise<string> {
+export async function fetchNpm(
+  spec: string,
+  dir: string,
+  { cwd, env, signal, onProgress }: FetchOptions,
+): Promise<string> {
   const downloads = join(dir, "download");
   const cache = join(dir, "cache");
   const unpacked = join(dir, "files");
@@ -416,7 +433,7 @@ export async function fetchNpm(spec: string, dir: string, { cwd, env, signal }: 
   if (tarball === undefined || more.length > 0) {
     throw new ToolcribError("not_found", `npm returned no package for ${JSON.stringify(spec)}.`);
   }
-  await unpackTar(join(downloads, tarball), unpacked, { signal });
+  await unpackTar(join(downloads, tarball), unpacked, { signal, onProgress });
   for (const folder of [downloads, cache]) await rm(folder, { recursive: true, force: true });
   return tarball;
 }
@@ -465,6 +482,7 @@ interface FetchProgramOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  readonly onStderr?: ((text: string) => void) | undefined;
   /** The task, for messages: `git could not fetch https://…`. */
   readonly task: string;
   /** Takes out of the program's complaint what must not be shown. */

@@ -1,5 +1,5 @@
 /** Unpacks tar and zip archives of strangers: within limits, into one folder, as plain files. */
-import { createReadStream } from "node:fs";
+import { createReadStream, type ReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -11,6 +11,7 @@ import { ToolcribError, systemErrorCode } from "../../model/errors.ts";
 interface UnpackOptions {
   readonly limits?: ArchiveLimits;
   readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((done: number, of: number) => void) | undefined;
 }
 
 const GZIP = Buffer.from([0x1f, 0x8b]);
@@ -24,10 +25,11 @@ const TAR_FILE_TYPES: ReadonlySet<string> = new Set(["File", "OldFile", "Contigu
 export async function unpackTar(
   file: string,
   dir: string,
-  { limits = ARCHIVE_LIMITS, signal }: UnpackOptions = {},
+  { limits = ARCHIVE_LIMITS, signal, onProgress }: UnpackOptions = {},
 ): Promise<void> {
   const { Parser } = await import("tar");
-  const folder = new UnpackedFolder(dir, (await stat(file)).size, limits);
+  const { size } = await stat(file);
+  const folder = new UnpackedFolder(dir, size, limits);
   const entries = new EntryQueue(folder);
   let failure: unknown;
   const parser = new Parser({ strict: true, onReadEntry: (entry) => entries.take(entry) });
@@ -35,8 +37,10 @@ export async function unpackTar(
   const ended = new Promise<void>((resolve) => parser.on("end", resolve));
   try {
     let isFirst = true;
-    for await (const chunk of await openTarStream(file)) {
+    const { packed, unpacked } = await openTarStream(file);
+    for await (const chunk of unpacked) {
       stopIfAborted(signal);
+      onProgress?.(packed.bytesRead, size);
       // A stream without an encoding yields buffers.
       const piece = chunk as Buffer;
       if (isFirst && isCompressed(piece)) throw notATar(file, "it is compressed twice, or in another way than gzip");
@@ -60,7 +64,7 @@ export async function unpackTar(
   }
 }
 
-async function openTarStream(file: string): Promise<Readable> {
+async function openTarStream(file: string): Promise<{ packed: ReadStream; unpacked: Readable }> {
   const head = Buffer.alloc(GZIP.length);
   const handle = await open(file, "r");
   try {
@@ -69,12 +73,12 @@ async function openTarStream(file: string): Promise<Readable> {
     await handle.close();
   }
   const packed = createReadStream(file);
-  if (!head.equals(GZIP)) return packed;
+  if (!head.equals(GZIP)) return { packed, unpacked: packed };
   const gunzip = createGunzip();
   // `pipe` does not pass errors on.
   packed.on("error", (error) => gunzip.destroy(error));
   gunzip.on("close", () => packed.destroy());
-  return packed.pipe(gunzip);
+  return { packed, unpacked: packed.pipe(gunzip) };
 }
 
 function isCompressed(start: Buffer): boolean {
@@ -134,7 +138,7 @@ const FOLDER = 0o040000;
 export async function unpackZip(
   file: string,
   dir: string,
-  { limits = ARCHIVE_LIMITS, signal }: UnpackOptions = {},
+  { limits = ARCHIVE_LIMITS, signal, onProgress }: UnpackOptions = {},
 ): Promise<void> {
   const { openPromise } = await import("yauzl");
   const folder = new UnpackedFolder(dir, (await stat(file)).size, limits);
@@ -143,8 +147,10 @@ export async function unpackZip(
   });
   try {
     if (zip.entryCount > limits.entries) throw tooLarge(`The archive has more than ${limits.entries} entries.`);
+    let count = 0;
     for await (const entry of zip.eachEntry()) {
       stopIfAborted(signal);
+      onProgress?.(count++, zip.entryCount);
       folder.countEntry();
       await unpackZipEntry(zip, entry, folder, signal);
     }

@@ -29,6 +29,11 @@ export function serverSkills(server: string): string {
   return `${SKILLS_SOURCE}:${server}`;
 }
 
+export function isSkillsSource(source: string): boolean {
+  return source === SKILLS_SOURCE || source.startsWith(`${SKILLS_SOURCE}:`);
+}
+
+/** Of names at a skills source, which rules may use. The public ones follow `tools.naming`. */
 export const SKILL_PREFIX = "skill__";
 export const MAIN_FILE = "SKILL.md";
 

@@ -3,7 +3,8 @@ import { CompiledQuery, type Kysely, sql } from "kysely";
 import { chunks, type DatabaseEngine, type Tables } from "../database.ts";
 import type { Trx } from "../outbox.ts";
 import { makeCursor, readCursor } from "../page-cursor.ts";
-import type { AuditQuery, StoredAudit, StoredAuditFile, StoredAuditLine } from "../store.ts";
+import type { AppendedAuditLine, AuditQuery, StoredAudit, StoredAuditFile, StoredAuditLine } from "../store.ts";
+import { CallCounters } from "./call-sums.ts";
 
 /** Of one statement. A file may have tens of thousands of lines, and SQLite blocks its thread as long as a statement takes. */
 const LINES_AT_ONCE = 1000;
@@ -29,28 +30,69 @@ const COLUMNS = {
 // The keys of an object literal are known, which `Object.keys` does not say.
 const KEYS = Object.keys(COLUMNS) as (keyof StoredAuditLine)[];
 
+/** Of files whose lines are counted as they come; of others, from which line on they are still to be counted. */
+const ALL_SUMMED = -1;
+const FILE_COLUMNS = ["file", "chain", "bytes", "lines", "lastSeq", "firstTime", "lastTime"] as const;
+
 export function storedAudit(engine: DatabaseEngine): StoredAudit {
   const { db } = engine;
+  const callSums = new CallCounters(engine);
+  const someLines = (file: string, from: number) =>
+    db
+      .selectFrom("audit")
+      .select(["seq", "line"])
+      .where("file", "=", file)
+      .where("seq", ">=", from)
+      .orderBy("seq")
+      .limit(LINES_AT_ONCE)
+      .execute();
   return {
     async append(lines) {
       if (lines.length === 0) return;
       await db.transaction().execute(async (trx) => {
-        const added: StoredAuditLine[] = [];
+        const added: AppendedAuditLine[] = [];
         for (const some of chunks(lines)) added.push(...(await insert(engine, trx, some)));
-        for (const file of sums(added)) await addTo(trx, file);
+        const summed = new Set<string>();
+        for (const file of sums(added)) if (await addTo(trx, file)) summed.add(file.file);
+        const counted = added.filter(({ file }) => summed.has(file));
+        await callSums.add(trx, counted);
       });
     },
+    sums: (query) => callSums.query(query),
+    pruneSums: (now, maxDays) => callSums.prune(now, maxDays),
+    async sumUpSome(read, now) {
+      const left = db.selectFrom("auditFiles").select(["file", "lines", "summed"]).where("summed", ">=", 0);
+      // The newest is what people look at first.
+      const next = await left.orderBy("lastTime", "desc").limit(1).executeTakeFirst();
+      if (next === undefined) return false;
+      const { file, summed } = next;
+      // Read before the transaction, which blocks others: it changes nothing if the file grew meanwhile, and this runs again.
+      const lines = await someLines(file, summed);
+      const last = lines.length < LINES_AT_ONCE ? undefined : lines.at(-1);
+      await db.transaction().execute(async (trx) => {
+        const marked = await trx
+          .updateTable("auditFiles")
+          .set({ summed: last === undefined ? ALL_SUMMED : last.seq + 1 })
+          .where("file", "=", file)
+          .where("summed", "=", summed)
+          .where("lines", "=", next.lines)
+          .returning("file")
+          .execute();
+        const counted = marked.length === 0 ? [] : lines.map(({ seq, line }) => read(file, seq, line));
+        await callSums.add(trx, counted, now);
+      });
+      return true;
+    },
     query: (query) => queryAudit(engine, query),
-    files: () => db.selectFrom("auditFiles").selectAll().orderBy("firstTime").orderBy("file").execute(),
+    files: () => db.selectFrom("auditFiles").select(FILE_COLUMNS).orderBy("firstTime").orderBy("file").execute(),
     async linesOf(file) {
       const lines: string[] = [];
-      const all = db.selectFrom("audit").select(["seq", "line"]).where("file", "=", file).orderBy("seq");
-      for (let next = all; ;) {
-        const rows = await next.limit(LINES_AT_ONCE).execute();
+      for (let from = 0; ;) {
+        const rows = await someLines(file, from);
         for (const { line } of rows) lines.push(line);
         const last = rows.at(-1);
         if (last === undefined || rows.length < LINES_AT_ONCE) return lines;
-        next = all.where("seq", ">", last.seq);
+        from = last.seq + 1;
       }
     },
     async removeFiles(files) {
@@ -79,8 +121,8 @@ const INSERT_ONE = insertOf(`(${KEYS.map(() => "?").join(",")})`);
 async function insert(
   engine: DatabaseEngine,
   trx: Trx,
-  lines: readonly StoredAuditLine[],
-): Promise<readonly StoredAuditLine[]> {
+  lines: readonly AppendedAuditLine[],
+): Promise<readonly AppendedAuditLine[]> {
   if (engine.runForEach !== undefined) {
     const values = lines.map((line) => KEYS.map((key) => line[key]));
     const isNew = engine.runForEach(INSERT_ONE, values);
@@ -111,10 +153,13 @@ function sums(added: readonly StoredAuditLine[]): StoredAuditFile[] {
   return [...files.values()];
 }
 
-/** Read and written inside the transaction that added the lines; those who append to the same file wait for it. */
-async function addTo(trx: Kysely<Tables>, more: StoredAuditFile): Promise<void> {
-  const insertion = trx.insertInto("auditFiles").values(more);
-  await insertion
+/**
+ * Read and written inside the transaction that added the lines; those who append to the same file wait for it. False if the
+ * lines of the file are still to be summed up as a whole.
+ */
+async function addTo(trx: Kysely<Tables>, more: StoredAuditFile): Promise<boolean> {
+  const insertion = trx.insertInto("auditFiles").values({ ...more, summed: ALL_SUMMED });
+  const { summed } = await insertion
     .onConflict((conflict) =>
       conflict.column("file").doUpdateSet({
         bytes: sql`audit_files.bytes + excluded.bytes`,
@@ -124,7 +169,9 @@ async function addTo(trx: Kysely<Tables>, more: StoredAuditFile): Promise<void> 
         lastTime: sql`case when audit_files.last_time > excluded.last_time then audit_files.last_time else excluded.last_time end`,
       }),
     )
-    .execute();
+    .returning("summed")
+    .executeTakeFirstOrThrow();
+  return summed === ALL_SUMMED;
 }
 
 const EQUAL = ["server", "session", "user", "client", "door", "callId"] as const;

@@ -1,20 +1,26 @@
 /** Records as JSON text, with everything that comes from outside cut to a size and masked. */
 import { hash } from "node:crypto";
 import { canonicalJson } from "../../model/json.ts";
-import type { CallRecord, SentArguments, StartRecord } from "../call-record.ts";
+import type { CallContent, CallRecord, StartRecord } from "../call-record.ts";
 import type { DecisionRecord, EventRecord } from "./record.ts";
 
 const NAME_LENGTH = 1024;
 const NOTES_LENGTH = 4096;
 const ARGUMENTS_BYTES = 4096;
-/** Longer arguments are not kept as text: a cut before masking could leave half a secret, and masking all of it costs. */
+const RESULT_BYTES = 16 * 1024;
+/** Longer arguments and results are not kept as text: a cut before masking could leave half a secret, and masking all of it costs. */
 const MASKED_LENGTH = 1024 * 1024;
 const FINDINGS = 50;
+const TOO_LONG = "(too long to keep)";
 
 export interface BodyOptions {
   /** Of the chain: the same arguments have one hash within it, and no table of hashes fits two chains. */
   readonly salt: string;
-  readonly keepArguments: boolean;
+  /** Whether arguments and results of a source are kept as text; null for a call that reached none. */
+  readonly keepsArguments: (source: string | null) => boolean;
+  readonly keepsResults: (source: string | null) => boolean;
+  /** Masks values under names of credentials in arguments and results, which are plain data. */
+  readonly maskCredentials: <Value extends object>(value: Value) => Value;
   readonly redact: (text: string) => string;
   /** Name of the node that writes; absent where there is only one. */
   readonly node?: string | undefined;
@@ -35,8 +41,8 @@ export interface BegunCall {
   readonly kept: KeptArguments;
 }
 
-export function begunCall(record: StartRecord, sent: SentArguments | undefined, options: BodyOptions): BegunCall {
-  return { record, subject: subjectText(record, options), kept: keptArguments(sent, options) };
+export function begunCall(record: StartRecord, content: CallContent | undefined, options: BodyOptions): BegunCall {
+  return { record, subject: subjectText(record, options), kept: keptArguments(record, content, options) };
 }
 
 export function startBody({ subject, kept }: BegunCall): string {
@@ -46,7 +52,7 @@ export function startBody({ subject, kept }: BegunCall): string {
 /** @param begun Of the same call, if it began: what went to the tool then, whatever became of the arguments meanwhile. */
 export function callBody(
   record: CallRecord,
-  sent: SentArguments | undefined,
+  content: CallContent | undefined,
   begun: BegunCall | undefined,
   options: BodyOptions,
 ): string {
@@ -55,8 +61,11 @@ export function callBody(
   const rest = JSON.stringify({
     outcome: record.outcome,
     durationMs: record.durationMs,
-    ...(begun?.kept ?? keptArguments(sent, options)),
+    waitedMs: record.waitedMs,
+    isHeld: record.isHeld,
+    ...(begun?.kept ?? keptArguments(record, content, options)),
     resultBytes: record.resultBytes,
+    ...keptResult(record, content, options),
     findings: (record.findings ?? [])
       .slice(0, FINDINGS)
       .map(({ code, severity, place, score }) => ({ code, severity, place, score })),
@@ -141,22 +150,43 @@ function subjectOf(record: StartRecord, redact: (text: string) => string): objec
   };
 }
 
-function keptArguments(sent: SentArguments | undefined, { salt, keepArguments, redact }: BodyOptions): KeptArguments {
-  if (sent === undefined) return {};
+function keptArguments({ origin }: StartRecord, content: CallContent | undefined, options: BodyOptions): KeptArguments {
+  if (content === undefined) return {};
   let text: string;
   try {
-    text = canonicalJson(sent.arguments);
+    text = canonicalJson(content.arguments);
   } catch {
     // Nested beyond the stack, or no JSON: such a call has failed elsewhere, and its record still counts.
     return { argumentBytes: null, argumentsHash: null };
   }
   return {
     argumentBytes: Buffer.byteLength(text),
-    argumentsHash: hash("sha256", `${salt}\n${text}`),
-    ...(keepArguments
-      ? { arguments: text.length > MASKED_LENGTH ? "(too long to keep)" : firstBytes(redact(text)) }
+    argumentsHash: hash("sha256", `${options.salt}\n${text}`),
+    ...(options.keepsArguments(origin?.source ?? null)
+      ? { arguments: maskedText(content.arguments, text.length, ARGUMENTS_BYTES, options) }
       : {}),
   };
+}
+
+function keptResult(
+  { origin, resultBytes }: CallRecord,
+  content: CallContent | undefined,
+  options: BodyOptions,
+): { readonly result?: string } {
+  if (content?.result === undefined || !options.keepsResults(origin?.source ?? null)) return {};
+  return { result: maskedText(content.result, resultBytes, RESULT_BYTES, options) };
+}
+
+/** @param length About that of its JSON. */
+function maskedText(value: unknown, length: number, bytes: number, { maskCredentials, redact }: BodyOptions): string {
+  if (length > MASKED_LENGTH) return TOO_LONG;
+  try {
+    const masked = typeof value === "object" && value !== null ? maskCredentials(value) : value;
+    return firstBytes(redact(JSON.stringify(masked) ?? ""), bytes);
+  } catch {
+    // Nested beyond the stack, or no JSON.
+    return TOO_LONG;
+  }
 }
 
 function notesOf(key: string, notes: Readonly<Record<string, unknown>>, redact: (text: string) => string): object {
@@ -188,12 +218,12 @@ function clip(text: string): string {
   return text.length > NAME_LENGTH ? `${text.slice(0, NAME_LENGTH)}…` : text;
 }
 
-function firstBytes(text: string): string {
+function firstBytes(text: string, most: number): string {
   const bytes = Buffer.from(text, "utf8");
-  if (bytes.length <= ARGUMENTS_BYTES) return text;
+  if (bytes.length <= most) return text;
   // The last character may have been cut in two.
   return `${bytes
-    .subarray(0, ARGUMENTS_BYTES)
+    .subarray(0, most)
     .toString("utf8")
     .replace(/\ufffd$/, "")}…`;
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { ChurnMap } from "../../base/maps.ts";
 import { VERSION } from "../../model/version.ts";
-import type { AuditSink, CallRecord, SentArguments, StartRecord } from "../call-record.ts";
+import type { AuditSink, CallContent, CallRecord, StartRecord } from "../call-record.ts";
 import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
 import { type AuditFile, fileName, filesToPrune, hasRested, listFiles, MAX_FILES, seenFile } from "./files.ts";
 import { HeadKeeper, type LostHeads, readHeads } from "./heads.ts";
@@ -53,6 +53,11 @@ export interface AuditLogOptions {
   readonly keys?: AuditKeys;
   /** Keeps arguments as text too, masked and cut. */
   readonly keepArguments?: boolean;
+  /** The same for results. */
+  readonly keepResults?: boolean;
+  /** Whether both are kept for now, of this source or, for null, of calls that reach none. */
+  readonly isRecording?: (source: string | null) => boolean;
+  readonly maskCredentials?: BodyOptions["maskCredentials"];
   /** Stands in every record: the name of this node, where there are several. */
   readonly node?: string | undefined;
   /** Masks secrets. */
@@ -106,9 +111,12 @@ export class AuditLog implements AuditSink {
     this.#clock = clock;
     this.#keys = keys;
     this.#onProblem = options.onProblem ?? (() => {});
+    const { keepArguments = false, keepResults = false, isRecording = () => false } = options;
     this.#body = {
       salt: randomBytes(16).toString("hex"),
-      keepArguments: options.keepArguments ?? false,
+      keepsArguments: keepArguments ? () => true : isRecording,
+      keepsResults: keepResults ? () => true : isRecording,
+      maskCredentials: options.maskCredentials ?? ((value) => value),
       redact: options.redact ?? ((text) => text),
       node: options.node,
     };
@@ -147,10 +155,10 @@ export class AuditLog implements AuditSink {
    * Written before the caller goes on: what is called next may be what kills this process. Calls that begin or end in the same
    * turn of the event loop, as they do under load, share one write; the promise resolves after it.
    */
-  begin(record: StartRecord, sent?: SentArguments): Promise<void> | undefined {
+  begin(record: StartRecord, content?: CallContent): Promise<void> | undefined {
     const isAlone = this.#begun.size === 0;
     this.#add(() => {
-      const begun = begunCall(record, sent, this.#body);
+      const begun = begunCall(record, content, this.#body);
       if (this.#begun.size < MAX_BEGUN) this.#begun.set(record.callId, begun);
       return startBody(begun);
     });
@@ -158,11 +166,15 @@ export class AuditLog implements AuditSink {
   }
 
   /** Written before the caller goes on too, so that no answer is sent of which there is no record. */
-  write(record: CallRecord, sent?: SentArguments): Promise<void> | undefined {
+  write(record: CallRecord, content?: CallContent): Promise<void> | undefined {
     const begun = this.#begun.get(record.callId);
-    this.#add(() => callBody(record, sent, begun, this.#body));
+    this.#add(() => callBody(record, content, begun, this.#body));
     this.#begun.delete(record.callId);
     return this.#settle(begun !== undefined && this.#begun.size === 0);
+  }
+
+  keepsResults(source: string | null): boolean {
+    return this.#body.keepsResults(source);
   }
 
   withhold(callId: string): void {

@@ -83,11 +83,15 @@ export interface StoredRecord extends Link {
   /** unfinished: the call began and nothing says how it ended. */
   readonly outcome?: "ok" | ErrorCode | "unfinished";
   readonly durationMs?: number;
+  readonly waitedMs?: number;
+  readonly isHeld?: boolean;
   readonly argumentBytes?: number;
   readonly argumentsHash?: string | null;
-  /** Redacted text, cut at 4 KiB; only with `audit.arguments`. */
+  /** JSON, redacted, cut at 4 KiB; only with `audit.arguments`, or while they are recorded. */
   readonly arguments?: string;
   readonly resultBytes?: number;
+  /** JSON of the result or the error, redacted, cut at 16 KiB; only with `audit.results`, or while they are recorded. */
+  readonly result?: string;
   /** Place and score are missing in records of older versions. */
   readonly findings?: readonly {
     readonly code: string;

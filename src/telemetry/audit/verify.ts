@@ -60,13 +60,15 @@ export interface VerifyOptions {
    * elsewhere.
    */
   readonly wroteHere?: boolean | undefined;
+  /** Called with the bytes that were checked. */
+  readonly onProgress?: ((done: number, of: number) => void) | undefined;
 }
 
 /** No chain of this folder left a head, because there was none. */
 const NO_HEADS: FoundHeads = { heads: new Map(), signature: "none" };
 
 export async function verifyAudit(dir: string, options: VerifyOptions = {}): Promise<AuditReport> {
-  const { keys = NO_KEYS, kept, wroteHere } = options;
+  const { keys = NO_KEYS, kept, wroteHere, onProgress } = options;
   for (let attempt = 1; ; attempt += 1) {
     // Before the files, and the folder before the store: what is written meanwhile makes a chain longer than its head.
     const found = readHeads(dir, keys);
@@ -74,8 +76,11 @@ export async function verifyAudit(dir: string, options: VerifyOptions = {}): Pro
     const heads = found === "missing" && isNew ? NO_HEADS : found;
     const files = await listLog(dir, kept);
     const reports: FileReport[] = [];
+    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    let done = 0;
     for (const file of files) {
       reports.push(await reportOf(file, kept, keys));
+      onProgress?.((done += file.size), bytes);
       await turn();
     }
     const isGone = wroteHere === true && found === "missing" && files.length === 0;

@@ -66,11 +66,15 @@ const Image = z.looseObject({
   ]),
 });
 const Document = z.looseObject({ type: z.literal("document") });
+/** A tool that a search found. */
+const ToolReference = z.looseObject({ type: z.literal("tool_reference"), tool_name: z.string().min(1) });
 const Id = z.string().regex(/^[a-zA-Z0-9_-]+$/);
 const Result = z.looseObject({
   type: z.literal("tool_result"),
   tool_use_id: Id,
-  content: z.union([z.string(), z.array(z.discriminatedUnion("type", [Text, Image, Document]))]).optional(),
+  content: z
+    .union([z.string(), z.array(z.discriminatedUnion("type", [Text, Image, Document, ToolReference]))])
+    .optional(),
   is_error: z.boolean().optional(),
 });
 const Use = z.looseObject({
@@ -260,7 +264,12 @@ function readEntry(entry: Entry, index: number): ModelMessage[] {
   ];
 }
 
-type Block = z.output<typeof Text> | z.output<typeof Image> | z.output<typeof Document> | z.output<typeof Result>;
+type Block =
+  | z.output<typeof Text>
+  | z.output<typeof Image>
+  | z.output<typeof Document>
+  | z.output<typeof ToolReference>
+  | z.output<typeof Result>;
 type AssistantBlock = z.output<typeof Text> | z.output<typeof Use> | z.output<typeof Thinking>;
 
 function readAssistant(blocks: readonly AssistantBlock[], index: number): ModelMessage {

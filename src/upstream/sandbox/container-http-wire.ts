@@ -9,7 +9,7 @@ import { HttpClient } from "../http/http-client.ts";
 import { StreamableWire } from "../http/streamable-wire.ts";
 import { startError, trackChild, type TrackedChild, writeToPipe } from "../stdio/child-processes.ts";
 import type { PidRecords } from "../stdio/pid-records.ts";
-import { StderrTail } from "../stdio/stderr-log.ts";
+import { StderrTail } from "../stdio/server-log.ts";
 import { type AgreedProtocol, notSent, type SendOptions, type Wire, type WireEvents } from "../wire.ts";
 import { type ContainerLaunch, type ContainerSandbox, containerSandbox } from "./container-sandbox.ts";
 import type { RunEnd, SandboxDeps, SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";

@@ -55,6 +55,11 @@ export class PidRecords {
     return this.#save();
   }
 
+  /** The programs of a server that run now. */
+  pidsOf(serverId: string): number[] {
+    return [...this.#children.values()].flatMap((child) => (child.serverId === serverId ? [child.pid] : []));
+  }
+
   /** Looks at a child again once it is up: launchers have started what they launch and have changed their command line. */
   update(pid: number): string | null {
     const child = this.#children.get(pid);

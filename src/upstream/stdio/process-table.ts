@@ -1,7 +1,7 @@
 /** Running processes: enough facts to tell one of ours from a stranger with the same pid. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { hostname } from "node:os";
+import { hostname, uptime as uptimeSeconds } from "node:os";
 
 export interface ProcessFacts {
   readonly pid: number;
@@ -168,6 +168,68 @@ export function parsePs(output: string): ProcessFacts[] {
       startTime: started.replace(/\s+/g, " "),
       command: command.trim(),
     });
+  }
+  return found;
+}
+
+/** The memory and CPU of the processes of a program together. */
+export interface ProcessUsage {
+  readonly processes: number;
+  /** Resident; what they share is counted for each. */
+  readonly memoryBytes: number;
+  /** Of one core: 100 is one that does nothing else. */
+  readonly cpuPercent: number;
+  /** ISO time. */
+  readonly startedAt: string;
+}
+
+/** The kernel shows times in these, whatever its own clock does. */
+const TICKS_PER_SECOND = 100;
+const SAMPLE_MS = 250;
+
+/** Of these processes and everything that they started. Undefined where the system does not show it, or none runs. */
+export async function processUsage(pids: readonly number[]): Promise<ProcessUsage | undefined> {
+  if (process.platform !== "linux" || pids.length === 0) return undefined;
+  const before = new Map(withDescendants(pids).map(({ pid, ticks }) => [pid, ticks]));
+  const begun = performance.now();
+  await new Promise((resolve) => setTimeout(resolve, SAMPLE_MS));
+  const now = withDescendants(pids);
+  const [first] = now;
+  if (first === undefined) return undefined;
+  const seconds = (performance.now() - begun) / 1000;
+  // One that began meanwhile used nothing before.
+  const ticks = now.reduce((sum, each) => sum + Math.max(0, each.ticks - (before.get(each.pid) ?? 0)), 0);
+  const startedAt =
+    Date.now() - (uptimeSeconds() - Math.min(...now.map(({ start }) => start)) / TICKS_PER_SECOND) * 1000;
+  return {
+    processes: now.length,
+    memoryBytes: now.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),
+    cpuPercent: Math.round((ticks / TICKS_PER_SECOND / seconds) * 1000) / 10,
+    startedAt: new Date(startedAt).toISOString(),
+  };
+}
+
+const MAX_PROCESSES = 500;
+
+interface UsedProcess {
+  readonly pid: number;
+  readonly ticks: number;
+  /** Ticks since boot. */
+  readonly start: number;
+  readonly memoryBytes: number;
+}
+
+function withDescendants(pids: readonly number[]): UsedProcess[] {
+  const found: UsedProcess[] = [];
+  const queue = [...pids];
+  for (let pid = queue.shift(); pid !== undefined && found.length < MAX_PROCESSES; pid = queue.shift()) {
+    const stat = readProc(`${pid}/stat`);
+    if (stat === null) continue;
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [, memory = "0"] = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(`${pid}/status`) ?? "") ?? [];
+    const [user, system, start] = [11, 12, 19].map((field) => Number(fields[field] ?? 0));
+    found.push({ pid, ticks: (user ?? 0) + (system ?? 0), start: start ?? 0, memoryBytes: Number(memory) * 1024 });
+    queue.push(...linuxChildren(pid));
   }
   return found;
 }

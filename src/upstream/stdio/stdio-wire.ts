@@ -27,7 +27,7 @@ import { LineSplitter, LineWriter } from "./line-framing.ts";
 import { registryFailure, RunnerWatch, type StartedRunner } from "./package-runner.ts";
 import type { PidRecords } from "./pid-records.ts";
 import { MARK_VARIABLE } from "./process-table.ts";
-import { StderrTail } from "./stderr-log.ts";
+import { StderrTail } from "./server-log.ts";
 import { environmentValue, findProgram } from "../../base/programs.ts";
 
 export interface StdioOptions {

@@ -24,6 +24,10 @@ function sink(isTTY: boolean): PassThrough & { isTTY: boolean; columns: number }
   return Object.assign(new PassThrough(), { isTTY, columns: 80 });
 }
 
-export function outputTo({ stdout, stderr }: FakeStreams, json = false): Output {
-  return new Output({ stdout, stderr, env: { NO_COLOR: "1" }, json, quiet: false });
+export function outputTo(
+  { stdout, stderr }: FakeStreams,
+  json = false,
+  env: NodeJS.ProcessEnv = { NO_COLOR: "1" },
+): Output {
+  return new Output({ stdout, stderr, env, json, quiet: false });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Agent, AgentEvent, ToolCallEvent } from "../../../src/agent/agent-options.ts";
+import { markdownRenderer } from "../../../src/cli/run/markdown.ts";
 import { runTurn, turnView } from "../../../src/cli/run/show-turn.ts";
 import { fakeStreams, outputTo } from "./fake-terminal.ts";
 
@@ -40,10 +41,10 @@ const TURN: AgentEvent[] = [
 
 async function shown(
   events: readonly AgentEvent[],
-  { isTTY = false, json = false, verbose = false } = {},
+  { isTTY = false, json = false, verbose = false, styled = false } = {},
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const streams = fakeStreams({ isTTY });
-  const out = outputTo(streams, json);
+  const out = outputTo(streams, json, styled ? {} : undefined);
   // Only `run` is used.
   const agent = {
     async *run() {
@@ -59,6 +60,70 @@ async function shown(
   await new Promise(setImmediate);
   return { code, ...streams.written() };
 }
+
+describe("[joy-14e] Markdown of an answer", () => {
+  const ANSWER = [
+    "# Two `files`",
+    "Read **notes.txt** and `a**b**`, see [the docs](https://example.com/x).",
+    "- [ ] first",
+    "  * second",
+    "> quoted",
+    "```ts",
+    "const a = **b**; // \u001b[2J",
+    "```",
+    "snake_case_name and 2 * 3 * 4 stay",
+    "the end",
+  ].join("\n");
+
+  /** In pieces, which end anywhere. */
+  const pieces = (size: number): AgentEvent[] => [
+    ...(ANSWER.match(new RegExp(`[^]{1,${size}}`, "g")) ?? []).map((text): AgentEvent => ({ type: "text", text })),
+    end(),
+  ];
+
+  it("is rendered at a terminal with colours, whatever its pieces", async () => {
+    const bold = (text: string): string => `\u001b[1m${text}\u001b[22m`;
+    const cyan = (text: string): string => `\u001b[36m${text}\u001b[39m`;
+    const dim = (text: string): string => `\u001b[2m${text}\u001b[22m`;
+    for (const size of [1, 7, 1000]) {
+      const { stdout } = await shown(pieces(size), { isTTY: true, styled: true });
+      expect(stdout.split("\n")).toEqual([
+        bold("Two files"),
+        `Read ${bold("notes.txt")} and ${cyan("a**b**")}, see the docs (https://example.com/x).`,
+        "• [ ] first",
+        "  • second",
+        `${dim("│")} quoted`,
+        `  ${cyan("const a = **b**; // \\u{001B}[2J")}`,
+        "snake_case_name and 2 * 3 * 4 stay",
+        "the end",
+        "",
+      ]);
+    }
+  });
+
+  it("stays as it is in a pipe and without colours", async () => {
+    expect((await shown([...pieces(9).slice(0, -1), { ...end(), text: ANSWER } as AgentEvent])).stdout).toBe(
+      `${ANSWER.replace("\u001b", "\\u{001B}")}\n`,
+    );
+    expect((await shown(pieces(9), { isTTY: true })).stdout).toBe(`${ANSWER.replace("\u001b", "\\u{001B}")}\n`);
+  });
+
+  it("takes time in proportion to its length, whatever marks it has", () => {
+    const render = markdownRenderer({ paint: (_style, text) => text });
+    const cost = (mark: string, count: number): number => {
+      const line = mark.repeat(count);
+      const started = performance.now();
+      render(line);
+      return performance.now() - started;
+    };
+    for (const mark of ["`", "*", "**a", "[", "[a](", "__", "# ", "> ", "- ", " "]) {
+      cost(mark, 20_000);
+      const [short, long] = [20_000, 400_000].map((count) => Math.min(...[1, 2, 3].map(() => cost(mark, count))));
+      // Quadratic work would be 400 times as much.
+      expect(long ?? 0, mark).toBeLessThan(120 * Math.max(short ?? 0, 0.5));
+    }
+  });
+});
 
 describe("[agent-08c] what a turn shows", () => {
   it("in a pipe stdout has the answer alone, stderr the rest", async () => {

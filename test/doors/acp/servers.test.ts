@@ -10,6 +10,8 @@ import { startEverything } from "../../support/everything-http.ts";
 import { misbehaving } from "../../support/servers.ts";
 import { acpOn, type Bench, calls, says, type TestClient, type TestModel } from "./acp-bench.ts";
 import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { ConfigSchema } from "../../../src/model/config.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "toolcrib-acp-servers-"));
 const auto = { door: { mode: "auto" } } as const;
@@ -338,6 +340,31 @@ describe("[whole-28d] a server that is stuck", () => {
     expect(hub.servers.list().find(({ id }) => id === "stuck")?.state).toBe("connecting");
     // All of them would have been waited for.
     expect(opened).toBeLessThan(hub.config.config.sessions.wait);
+  });
+});
+
+describe("[whole-28e] once a server is ready", () => {
+  it("its tools are kept from the first turn for 0.2 s at most, of the hub and of the session", async () => {
+    const mcpServers = { stuck: misbehaving("never-answers"), fine: misbehaving("ok") };
+    const clock = new FakeClock();
+    // As it is by default.
+    const config = { mcpServers, limits: ConfigSchema.parse({}).limits };
+    const { client, model, hub } = await acpOn({ ...auto, config, hubOptions: { wait: false, clock } });
+    let isOpen = false;
+    const opening = client.newSession(cwd, [stdio("mute", "never-answers"), stdio("good")]).then((opened) => {
+      isOpen = true;
+      return opened;
+    });
+    const own = () => hub.internals.sessions().flatMap((session) => session.own.servers());
+    await eventually(() => own().find(({ name }) => name === "good")?.state === "ready");
+    await eventually(() => hub.servers.list().find(({ id }) => id === "fine")?.state === "ready");
+    await clock.advance(180);
+    expect(isOpen).toBe(false);
+    await clock.advance(20);
+    const { sessionId } = await opening;
+    await client.prompt(sessionId, "hi");
+    expect(model.tools).toEqual(expect.arrayContaining(["fine__echo", "good__echo"]));
+    expect(own().find(({ name }) => name === "mute")?.state).toBe("connecting");
   });
 });
 

@@ -1,6 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { describe, expect, it } from "vitest";
 import type { HttpRoute } from "../../../src/doors/http/http-exchange.ts";
+import { requestsPerMinute } from "../../../src/doors/http/http-access.ts";
 import { addressKey, RateLimit } from "../../../src/doors/http/rate-limit.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { config, echo, place } from "./support.ts";
@@ -115,6 +116,14 @@ describe("[gate-08e] requests per minute", () => {
     expect((await ask("/mcp")).status).toBe(429);
     await listener.reconfigure(config(), 100);
     expect((await ask("/mcp")).status).toBe(200);
+  });
+
+  it("[whole-12a] there is none without auth unless one is set", () => {
+    expect(requestsPerMinute(config(), undefined)).toBe(Infinity);
+    expect(requestsPerMinute(config(), 10)).toBe(600);
+    expect(requestsPerMinute(config({ auth: { tokens: [{ token: "one-token-0123456789" }] } }), undefined)).toBe(6000);
+    const limit = new RateLimit(new FakeClock(), Infinity);
+    for (let count = 0; count < 20_000; count++) expect(limit.take("owner")).toBe(0);
   });
 
   it("forgets keys that are owed nothing, and keeps a bounded number of the others", async () => {

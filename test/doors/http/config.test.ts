@@ -58,7 +58,20 @@ describe("[gate-08a] the http key of the config", () => {
     [{ cors: ["http://*:3000"] }, /http\.cors\[0\]: .*an origin/],
     [{ allowedOrigins: ["*"] }, /http\.allowedOrigins\[0\]: .*an origin/],
     [{ allowedOrigins: ["https://a.example/path"] }, /http\.allowedOrigins\[0\]/],
-    [{ auth: { tokens: [] } }, /http\.auth\.tokens/],
+    [{ auth: { tokens: [{ user: "ada" }] } }, /http\.auth\.tokens\[0\]: .*either/],
+    [{ auth: { tokens: [{ token: "${T}", sha256: "0".repeat(64) }] } }, /http\.auth\.tokens\[0\]: .*either/],
+    [{ auth: { tokens: [{ sha256: "0".repeat(63) }] } }, /http\.auth\.tokens\[0\]\.sha256/],
+    [
+      {
+        auth: {
+          tokens: [
+            { name: "a", token: "${T}" },
+            { name: "a", token: "${U}" },
+          ],
+        },
+      },
+      /http\.auth\.tokens\[1\]\.name: .*two tokens/,
+    ],
     [{ auth: { tokens: [{ token: "${T}", scopes: ["write"] }] } }, /http\.auth\.tokens\[0\]\.scopes\[0\]/],
     [{ auth: { oauth: {} } }, /http\.auth\.oauth\.issuer: is missing/],
     [{ auth: { oauth: { issuer: "https://a", scopes: { admin: true } } } }, /http\.auth\.oauth\.scopes\.admin/],

@@ -13,7 +13,7 @@ import type { Hub } from "../../../src/hub/hub.ts";
 import { databaseFile, openStore } from "../../../src/store/open-store.ts";
 import { session } from "../../store/samples.ts";
 import { AuditPlace, numbered } from "../../telemetry/audit-place.ts";
-import { DEAD_PID, JournalPlace } from "./journal-place.ts";
+import { DEAD_PID, JournalPlace, unrecorded } from "./journal-place.ts";
 
 const source = resolve(import.meta.dirname, "../../../src");
 const module = (path: string): string => JSON.stringify(join(source, path));
@@ -161,7 +161,10 @@ describe("[speed-02b] the log is kept by a thread of its own", () => {
         return sessions.put(some);
       },
     };
-    const audit = new HubAudit({ dir: place.dir, log, clock: systemClock, store: place.store, keeper: thread });
+    const recording = unrecorded(log, systemClock);
+    const audit = new HubAudit({
+      ...{ dir: place.dir, log, clock: systemClock, store: place.store, keeper: thread, recording },
+    });
     const threaded = audit.sessionsOf(stored);
     await threaded.put([session("before")]);
     await audit.flush();

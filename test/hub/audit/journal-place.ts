@@ -6,8 +6,9 @@ import { onTestFinished } from "vitest";
 import { AuditKeeper } from "../../../src/hub/audit/audit-keeper.ts";
 import { AuditIntake, type IntakeOptions } from "../../../src/hub/audit/intake.ts";
 import { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
+import { Recording } from "../../../src/hub/audit/recording.ts";
 import { verifyAll } from "../../../src/hub/audit/verify.ts";
-import { systemClock } from "../../../src/base/clock.ts";
+import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { databaseFile, openStore } from "../../../src/store/open-store.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { NO_KEYS } from "../../../src/telemetry/audit/key.ts";
@@ -53,7 +54,8 @@ export class JournalPlace extends AuditPlace {
   audit(log: AuditLog, { withStore = true, clock = systemClock, store = this.store.audit } = {}): HubAudit {
     const stored = withStore ? { audit: store, intake: this.intake(log, { store, clock }) } : undefined;
     const keeper = new AuditKeeper({ dir: this.dir, keys: NO_KEYS, stored });
-    return new HubAudit({ dir: this.dir, log, clock, store: withStore ? this.store : undefined, keeper });
+    const recording = unrecorded(log, clock);
+    return new HubAudit({ dir: this.dir, log, clock, store: withStore ? this.store : undefined, keeper, recording });
   }
 
   /** The text of each file in the folder. */
@@ -104,4 +106,9 @@ export class JournalPlace extends AuditPlace {
       log.close();
     }
   }
+}
+
+export function unrecorded(log: AuditLog, clock: Clock): Recording {
+  const config = { arguments: false, results: false };
+  return new Recording({ clock, config, note: (record) => log.event(record), onChange: () => {} });
 }

@@ -157,8 +157,8 @@ describe("[gate-07a] a reload", () => {
     const reviewer = hub.openSession({ role: "reviewer" });
     place.write({ mcpServers, roles: { reviewer: { mcpServers: { a: place.server("own") } } } });
     expect(await hub.reload()).toMatchObject({ added: ["a@reviewer"], kept: ["a"] });
-    expect(toolNames(hub, reviewer)).toEqual(["a-reviewer__who"]);
-    expect(await ask(hub, "a-reviewer__who", reviewer)).toContain("own ");
+    expect(toolNames(hub, reviewer)).toEqual(["a__who"]);
+    expect(await ask(hub, "a__who", reviewer)).toContain("own ");
   });
 
   it("connects what is switched on, and lets go of what is switched off", async () => {

@@ -85,6 +85,33 @@ describe("[skill-07a] a skill as a tool", () => {
   });
 });
 
+describe("[whole-30b] the names of skills", () => {
+  it("follow tools.naming; rules on skill__… still apply, and no tool takes such a name", async () => {
+    writeSkill(skills, "say", { more: ["command-dispatch: tool", "command-tool: shout"] });
+    writeSkill(skills, "hidden");
+    writeSkill(skills, "taken");
+    const registry = new ToolRegistry();
+    for (const name of ["shout", "skill-taken"]) {
+      const execute: Tool["execute"] = async () => ({ content: [{ type: "text", text: name }] });
+      registry.register({ name, description: name, parameters: { type: "object" }, execute });
+    }
+    const hub = await hubWith({ tools: { naming: "{server}-{tool}", deny: ["skill__hidden"] } }, { registry });
+    const hashed = expect.stringMatching(/^skill-taken-[0-9a-f]{10}$/);
+    expect(toolNames(hub).toSorted()).toEqual(["shout", "skill-say", "skill-taken", hashed]);
+    expect(hub.view(hub.session).prompts.map(({ name }) => name)).toContain("skill-say");
+    expect(await textOf(hub, "skill-say", { arguments: "x" })).toBe("shout");
+    expect(await textOf(hub, "skill-taken")).toBe("skill-taken");
+    // Modes of the agent except skills by their own names.
+    const reading = hub.openSession({ rules: { deny: ["writes", "!skill__*"] } });
+    expect(toolNames(hub, reading)).toEqual(["skill-say", hashed]);
+  });
+
+  it("end with the separator's other side where the template says so", async () => {
+    writeSkill(skills, "say");
+    expect(toolNames(await hubWith({ tools: { naming: "{tool}_{server}" } }))).toEqual(["say_skill"]);
+  });
+});
+
 describe("[skill-07b] files of a skill", () => {
   it("are resources, text as text and bytes as bytes", async () => {
     const png = Uint8Array.from([0x89, 0x50, 0, 255]);

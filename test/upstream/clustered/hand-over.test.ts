@@ -134,6 +134,26 @@ describe("a server of a cluster that changes hands", () => {
       expect(a.wires.length).toBe(3);
     });
 
+    it("[whole-41b] leaves a node that comes empty while all are in use, and gives it the one that becomes idle", async () => {
+      const net = new MemoryNet();
+      const a = join(net, "a", { specs });
+      await connect(a);
+      const b = join(net, "b", { specs });
+      void connect(b);
+      const work = async (leases: number, ...busy: typeof a.connections): Promise<void> => {
+        for (let lease = 0; lease < leases; lease += 4) {
+          for (const each of busy) expect(await textOf(each.run(GREET, contextOf()))).toBe("a");
+          await pass(LEASE_MS * 4);
+        }
+      };
+      // Longer than any server has to be idle.
+      await work(60, ...a.connections);
+      expect([open(a), open(b)]).toEqual([3, 0]);
+      await work(60, ...a.connections.slice(1));
+      expect([open(a), open(b)]).toEqual([2, 1]);
+      expect([a.wires.length, b.wires.length]).toEqual([3, 1]);
+    });
+
     it("[whole-41a] nodes that start together have one each", async () => {
       for (let round = 0; round < 10; round += 1) {
         const net = new MemoryNet();

@@ -13,25 +13,49 @@ interface JsonTreeProps {
   readonly depth?: number;
   /** The outermost value is known to be an object: its keys stand by themselves. */
   readonly keysOnly?: boolean;
+  /** Parts to look at. */
+  readonly marks?: readonly Mark[];
 }
 
-export function JsonTree({ value, label, depth = 2, keysOnly = false }: JsonTreeProps) {
+export interface Mark {
+  /** Keys and indexes that lead to the value. */
+  readonly at: readonly (string | number)[];
+  /** The part of a text; the whole value if absent. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+  readonly label: string;
+}
+
+/** A value and the marks in it, by the way that is left. */
+interface Marked {
+  readonly marks: readonly Mark[];
+}
+
+function below(marks: readonly Mark[], key: string): readonly Mark[] {
+  return marks.flatMap((mark) => (String(mark.at[0]) === key ? [{ ...mark, at: mark.at.slice(1) }] : []));
+}
+
+export function JsonTree({ value, label, depth = 2, keysOnly = false, marks = [] }: JsonTreeProps) {
   const isObject = typeof value === "object" && value !== null;
   return (
     <div role="group" aria-label={label} className="overflow-x-auto font-mono text-sm leading-6">
-      {keysOnly && isObject ? <Entries value={value} depth={depth} /> : <Value value={value} depth={depth} />}
+      {keysOnly && isObject ? (
+        <Entries value={value} depth={depth} marks={marks} />
+      ) : (
+        <Value value={value} depth={depth} marks={marks} />
+      )}
     </div>
   );
 }
 
-function Entries({ value, depth }: { readonly value: object; readonly depth: number }) {
+function Entries({ value, depth, marks }: Marked & { readonly value: object; readonly depth: number }) {
   const [all, setAll] = useState(false);
   const entries = Object.entries(value);
   const shown = all ? entries : entries.slice(0, SHOWN_ENTRIES);
   return (
     <>
       {shown.map(([key, each]) => (
-        <Value key={key} name={key} value={each} depth={depth - 1} />
+        <Value key={key} name={key} value={each} depth={depth - 1} marks={below(marks, key)} />
       ))}
       {shown.length < entries.length && (
         <button type="button" className="text-accent underline" onClick={() => setAll(true)}>
@@ -46,30 +70,51 @@ function Value({
   name,
   value,
   depth,
-}: {
+  marks,
+}: Marked & {
   readonly name?: string | undefined;
   readonly value: unknown;
   readonly depth: number;
 }) {
-  const key = name === undefined ? null : <span className="text-accent">{name}: </span>;
+  const whole = marks.find(({ at, from }) => at.length === 0 && from === undefined);
+  const key = name === undefined ? null : <Name name={name} mark={whole} />;
   if (typeof value !== "object" || value === null)
     return (
       <div className="break-words whitespace-pre-wrap">
         {key}
-        <Scalar value={value} />
+        <Scalar value={value} marks={marks} />
       </div>
     );
-  return <Branch name={name} value={value} depth={depth} />;
+  return <Branch name={name} value={value} depth={depth} marks={marks} mark={whole} />;
+}
+
+const MARK = "rounded bg-warn-wash px-0.5 text-warn underline decoration-dotted underline-offset-2";
+
+function Name({ name, mark }: { readonly name: string; readonly mark: Mark | undefined }) {
+  if (mark === undefined) return <span className="text-accent">{name}: </span>;
+  return (
+    <>
+      <mark title={mark.label} className={MARK}>
+        {name}
+        <span className="sr-only"> ({mark.label})</span>
+      </mark>
+      <span className="text-accent">: </span>
+    </>
+  );
 }
 
 function Branch({
   name,
   value,
   depth,
-}: {
+  marks,
+  mark,
+}: Marked & {
   readonly name: string | undefined;
   readonly value: object;
   readonly depth: number;
+  /** Of the whole. */
+  readonly mark: Mark | undefined;
 }) {
   const [open, setOpen] = useState(depth > 0);
   const list = Array.isArray(value);
@@ -93,27 +138,53 @@ function Branch({
         className="inline-flex items-center gap-1 rounded hover:bg-hover"
       >
         <Icon name={open ? "down" : "right"} className="size-3 text-faint" />
-        {name !== undefined && <span className="text-accent">{name}:</span>}
+        {name !== undefined && <Name name={name} mark={mark} />}
         <span className="text-faint">
           {list ? "[" : "{"} {size} {list ? "]" : "}"}
         </span>
       </button>
       {open && (
         <div className="ml-1.5 border-l border-line pl-3">
-          <Entries value={value} depth={depth} />
+          <Entries value={value} depth={depth} marks={marks} />
         </div>
       )}
     </div>
   );
 }
 
-function Scalar({ value }: { readonly value: unknown }) {
+/** The text in pieces: those between the marks, and those that are marked. Of marks that overlap the first counts. */
+function piecesOf(text: string, marks: readonly Mark[]): readonly { readonly text: string; readonly label?: string }[] {
+  const pieces: { text: string; label?: string }[] = [];
+  let end = 0;
+  for (const { from, to = 0, label } of marks.toSorted((a, b) => (a.from ?? 0) - (b.from ?? 0))) {
+    if (from === undefined || from < end || to > text.length) continue;
+    pieces.push({ text: text.slice(end, from) }, { text: text.slice(from, to), label });
+    end = to;
+  }
+  pieces.push({ text: text.slice(end) });
+  return pieces.filter((piece) => piece.text !== "");
+}
+
+function Scalar({ value, marks }: Marked & { readonly value: unknown }) {
   const [all, setAll] = useState(false);
   if (typeof value === "string") {
     const cut = !all && value.length > SHOWN_TEXT;
     return (
       <>
-        <span className="text-ok">{JSON.stringify(cut ? value.slice(0, SHOWN_TEXT) : value)}</span>
+        <span className="text-ok">
+          &quot;
+          {piecesOf(cut ? value.slice(0, SHOWN_TEXT) : value, marks).map(({ text, label }, index) =>
+            label === undefined ? (
+              JSON.stringify(text).slice(1, -1)
+            ) : (
+              <mark key={index} title={label} className={MARK}>
+                {JSON.stringify(text).slice(1, -1)}
+                <span className="sr-only"> ({label})</span>
+              </mark>
+            ),
+          )}
+          &quot;
+        </span>
         {cut && (
           <button type="button" className="ml-1 text-accent underline" onClick={() => setAll(true)}>
             Show all {value.length.toLocaleString("en")} characters

@@ -3,13 +3,21 @@
  * not loaded, and a link says which host it leads to.
  */
 import { lexer, type MarkedToken, type Token } from "marked";
-import { memo, type ReactNode } from "react";
+import { createContext, memo, type ReactNode, useContext } from "react";
 import { safeLink } from "./safe-link.ts";
 
 /** Texts above this are shown as they are: a deeply nested one could freeze the page. */
 const LONGEST = 200_000;
 
-export const Markdown = memo(function Markdown({ text }: { readonly text: string }) {
+/** For texts of Toolcrib's own: the page that a relative link leads to, and headings that can be linked to. */
+export interface OwnText {
+  readonly link: (href: string, children: ReactNode) => ReactNode;
+  readonly headingId: (heading: string) => string;
+}
+
+const Own = createContext<OwnText | undefined>(undefined);
+
+export const Markdown = memo(function Markdown({ text, own }: { readonly text: string; readonly own?: OwnText }) {
   let tokens: Token[];
   try {
     if (text.length > LONGEST) throw new RangeError("too long");
@@ -17,7 +25,11 @@ export const Markdown = memo(function Markdown({ text }: { readonly text: string
   } catch {
     return <pre className="font-sans whitespace-pre-wrap">{text}</pre>;
   }
-  return <div className="prose min-w-0 break-words">{nodes(tokens)}</div>;
+  return (
+    <Own value={own}>
+      <div className="prose min-w-0 break-words">{nodes(tokens)}</div>
+    </Own>
+  );
 });
 
 function nodes(tokens: readonly Token[] | undefined): ReactNode {
@@ -37,7 +49,11 @@ function Node({ token }: { readonly token: MarkedToken }): ReactNode {
     case "def":
       return null;
     case "heading":
-      return <Heading depth={token.depth}>{nodes(token.tokens)}</Heading>;
+      return (
+        <Heading depth={token.depth} text={token.text}>
+          {nodes(token.tokens)}
+        </Heading>
+      );
     case "paragraph":
       return <p>{nodes(token.tokens)}</p>;
     case "text":
@@ -107,14 +123,38 @@ function Node({ token }: { readonly token: MarkedToken }): ReactNode {
   }
 }
 
-function Heading({ depth, children }: { readonly depth: number; readonly children: ReactNode }) {
+const OWN_HEADINGS = [
+  ["h2", "text-xl font-semibold"],
+  ["h3", "mt-7! text-lg"],
+  ["h4", ""],
+] as const;
+
+interface HeadingProps {
+  readonly depth: number;
+  readonly text: string;
+  readonly children: ReactNode;
+}
+
+function Heading({ depth, text, children }: HeadingProps) {
+  const own = useContext(Own);
+  if (own !== undefined) {
+    // h1 is the page's own.
+    const [Tag, look] = OWN_HEADINGS[Math.min(depth, OWN_HEADINGS.length) - 1] ?? OWN_HEADINGS[0];
+    return (
+      <Tag id={own.headingId(text)} tabIndex={-1} className={`scroll-mt-4 outline-none ${look}`}>
+        {children}
+      </Tag>
+    );
+  }
   // h1 and h2 are the page's own.
   const Tag = (["h3", "h4", "h5", "h6"] as const)[Math.min(depth - 1, 3)] ?? "h6";
   return <Tag>{children}</Tag>;
 }
 
 function Link({ href, children }: { readonly href: string; readonly children: ReactNode }) {
+  const own = useContext(Own);
   const link = safeLink(href);
+  if (link === undefined && own !== undefined) return own.link(href, children);
   if (link === undefined)
     return (
       <span>

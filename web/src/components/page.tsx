@@ -8,9 +8,23 @@ interface PageProps {
   readonly children: ReactNode;
 }
 
+let view = "";
+let waiting = 0;
+
+function writeTitle(): void {
+  document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${view === "" ? "" : `${view} · `}Toolcrib`;
+}
+
+/** The number of calls that wait, in front of the title. */
+export function showWaiting(count: number): void {
+  waiting = count;
+  writeTitle();
+}
+
 export function Page({ title, description, actions, children }: PageProps) {
   useEffect(() => {
-    document.title = `${title} · Toolcrib`;
+    view = title;
+    writeTitle();
   }, [title]);
   return (
     <div className="mx-auto flex w-full max-w-[1500px] flex-col gap-4 p-4 md:p-6">

@@ -1,7 +1,9 @@
 /** Short messages at the edge of the page, read out by screen readers. */
 import { useSyncExternalStore } from "react";
 import { failureOf } from "../failure.ts";
-import { IconButton } from "./button.tsx";
+import { t } from "../messages/messages.ts";
+import { shell } from "../messages/shell.ts";
+import { Button, IconButton } from "./button.tsx";
 import { Icon } from "./icon.tsx";
 
 interface Toast {
@@ -9,6 +11,8 @@ interface Toast {
   readonly message: string;
   readonly hint: string | undefined;
   readonly bad: boolean;
+  /** Takes back what the message is about. */
+  readonly undo: (() => void) | undefined;
 }
 
 let toasts: readonly Toast[] = [];
@@ -20,24 +24,28 @@ function show(change: readonly Toast[]): void {
   for (const listener of listeners) listener();
 }
 
-function add(message: string, bad: boolean, hint?: string): void {
+/** Longer where there is something to read or to press. */
+const SHOWN_MS = 5000;
+const SHOWN_LONG_MS = 12_000;
+
+function add(given: Omit<Toast, "id">): void {
   const id = next;
   next += 1;
-  show([...toasts.slice(-3), { id, message, hint, bad }]);
-  setTimeout(() => dismiss(id), bad ? 12_000 : 5000);
+  show([...toasts.slice(-3), { id, ...given }]);
+  setTimeout(() => dismiss(id), given.bad || given.undo !== undefined ? SHOWN_LONG_MS : SHOWN_MS);
 }
 
 function dismiss(id: number): void {
   show(toasts.filter((toast) => toast.id !== id));
 }
 
-export function toast(message: string): void {
-  add(message, false);
+export function toast(message: string, undo?: () => void): void {
+  add({ message, hint: undefined, bad: false, undo });
 }
 
 export function toastError(error: unknown): void {
   const { message, hint } = failureOf(error);
-  add(message, true, hint);
+  add({ message, hint, bad: true, undo: undefined });
 }
 
 function subscribe(listener: () => void): () => void {
@@ -50,7 +58,7 @@ export function Toasts() {
   return (
     <div
       role="region"
-      aria-label="Messages"
+      aria-label={t(shell.messages)}
       aria-live="polite"
       className="pointer-events-none fixed inset-x-0 bottom-16 z-[60] flex flex-col items-center gap-2 px-3 md:bottom-4"
     >
@@ -67,7 +75,19 @@ export function Toasts() {
             <p className="break-words">{each.message}</p>
             {each.hint !== undefined && <p className="text-sm text-soft">{each.hint}</p>}
           </div>
-          <IconButton label="Dismiss" icon="close" onClick={() => dismiss(each.id)} />
+          {each.undo !== undefined && (
+            <Button
+              size="sm"
+              className="mt-0.5"
+              onClick={() => {
+                dismiss(each.id);
+                each.undo?.();
+              }}
+            >
+              {t(shell.undo)}
+            </Button>
+          )}
+          <IconButton label={t(shell.dismiss)} icon="close" onClick={() => dismiss(each.id)} />
         </div>
       ))}
     </div>

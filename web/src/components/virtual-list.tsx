@@ -1,6 +1,7 @@
 /** A list of which only the lines in sight exist. */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
+import { useRoving } from "./roving.ts";
 
 interface VirtualListProps {
   /** For screen readers. */
@@ -35,6 +36,9 @@ export function VirtualList({
     overscan: 12,
     getItemKey: lineKey,
   });
+  // Lines of another height have other places.
+  useLayoutEffect(() => virtual.measure(), [lineHeight]);
+  const roving = useRoving(frame, count, (index) => virtual.scrollToIndex(index));
   const lines = virtual.getVirtualItems();
   const last = lines.at(-1)?.index ?? -1;
   useEffect(() => {
@@ -46,7 +50,10 @@ export function VirtualList({
       ref={frame}
       role="list"
       aria-label={label}
-      tabIndex={0}
+      // One stop for Tab: the line where one was, or the list if that is out of sight.
+      tabIndex={lines.some(({ index }) => index === roving.active) ? -1 : 0}
+      onKeyDown={roving.onKeyDown}
+      onFocus={roving.onFocus}
       className={`overflow-y-auto -outline-offset-2 ${className}`}
     >
       <div role="presentation" className="relative w-full" style={{ height: virtual.getTotalSize() }}>

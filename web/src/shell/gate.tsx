@@ -39,7 +39,7 @@ interface GateProps {
 export function Gate({ code, children }: GateProps) {
   const [trading, setTrading] = useState(code !== undefined);
   const [loginError, setLoginError] = useState<unknown>();
-  // A restarted hub has no logins. Its refusal of the WebSocket does not say so; its response to this request does.
+  // A login may have ended meanwhile. The refusal of the WebSocket does not say so; the response to this request does.
   const isLost = useConnectionStatus() === "lost";
   const me = useOperation("me", {}, { enabled: !trading, ...(isLost ? { refetchInterval: ASK_AGAIN_MS } : {}) });
   useEffect(() => {

@@ -1,6 +1,7 @@
 /** The way in: the link that `serve` prints, or a token. */
 import { type FormEvent, useEffect, useState } from "react";
 import { login } from "../api.ts";
+import { BASE } from "../base.ts";
 import { Button } from "../components/button.tsx";
 import { Field, TextInput } from "../components/fields.tsx";
 import { RichText } from "../components/rich-text.tsx";
@@ -41,7 +42,7 @@ export function Login({ reason, ended, onDone }: LoginProps) {
   return (
     <main className="mx-auto flex min-h-dvh w-full max-w-md flex-col justify-center gap-5 p-4">
       <div className="flex items-center gap-2.5">
-        <img src="/icon.svg" alt="" width="30" height="30" />
+        <img src={`${BASE}/icon.svg`} alt="" width="30" height="30" />
         <h1 className="text-xl font-semibold">{t(shell.logInTitle)}</h1>
       </div>
       {error !== undefined && <FailureBox error={error} />}

@@ -2,40 +2,11 @@ import { Link, useRouterState } from "@tanstack/react-router";
 import { Dialog } from "radix-ui";
 import { useState } from "react";
 import { IconButton } from "../components/button.tsx";
-import { Icon, type IconName } from "../components/icon.tsx";
-import { type Message, t } from "../messages/messages.ts";
-import { resources } from "../messages/resources.ts";
+import { Icon } from "../components/icon.tsx";
+import { t } from "../messages/messages.ts";
 import { shell } from "../messages/shell.ts";
 import { useOperation } from "../state/queries.ts";
-
-interface Place {
-  readonly to:
-    | "/"
-    | "/servers"
-    | "/tools"
-    | "/resources"
-    | "/prompts"
-    | "/approvals"
-    | "/skills"
-    | "/sessions"
-    | "/audit"
-    | "/settings";
-  readonly label: Message;
-  readonly icon: IconName;
-}
-
-const PLACES: readonly Place[] = [
-  { to: "/", label: shell.overview, icon: "overview" },
-  { to: "/servers", label: shell.servers, icon: "servers" },
-  { to: "/tools", label: shell.tools, icon: "tools" },
-  { to: "/approvals", label: shell.approvals, icon: "approvals" },
-  { to: "/resources", label: resources.resources, icon: "resources" },
-  { to: "/prompts", label: resources.prompts, icon: "prompts" },
-  { to: "/skills", label: shell.skills, icon: "skills" },
-  { to: "/sessions", label: shell.sessions, icon: "sessions" },
-  { to: "/audit", label: shell.audit, icon: "audit" },
-  { to: "/settings", label: shell.settings, icon: "settings" },
-];
+import { PLACES } from "./places.ts";
 
 /** Within reach of a thumb; the rest is in the menu. */
 const ON_PHONE = 4;
@@ -55,7 +26,7 @@ function Count({ count }: { readonly count: number }) {
 }
 
 const ENTRY =
-  "flex min-h-9 items-center gap-2.5 rounded-md px-2.5 text-soft hover:bg-hover hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent";
+  "flex min-h-8.5 items-center gap-2.5 rounded-md px-2.5 text-soft -outline-offset-2 hover:bg-hover hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent";
 
 function Entries({ onChoose }: { readonly onChoose?: () => void }) {
   const pending = usePending();
@@ -132,7 +103,9 @@ export function BottomNavigation() {
                 <IconButton label={t(shell.close)} icon="close" />
               </Dialog.Close>
             </div>
-            <Entries onChoose={() => setOpen(false)} />
+            <div className="max-h-[70dvh] overflow-y-auto">
+              <Entries onChoose={() => setOpen(false)} />
+            </div>
           </Dialog.Content>
         </Dialog.Portal>
       </Dialog.Root>

@@ -1,4 +1,6 @@
 /** Where this tab was when its login ended: a login link leads to the overview only. */
+import { BASE } from "../base.ts";
+
 const KEY = "toolcrib-return-to";
 
 export function rememberPlace(): void {
@@ -20,7 +22,7 @@ export function forgetPlace(): void {
 export function returnToPlace(): void {
   try {
     const place = sessionStorage.getItem(KEY);
-    if (place !== null && location.pathname === "/") history.replaceState(null, "", place);
+    if (place !== null && location.pathname === `${BASE}/`) history.replaceState(null, "", place);
   } catch {
     // As above.
   }

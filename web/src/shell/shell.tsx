@@ -1,20 +1,35 @@
 /** The frame around every view. */
 import { Outlet } from "@tanstack/react-router";
-import { Suspense } from "react";
+import { lazy, Suspense, useState } from "react";
 import type { Me } from "../../../src/contract/settings-schemas.ts";
 import { IconButton } from "../components/button.tsx";
+import { Icon } from "../components/icon.tsx";
 import { Skeleton } from "../components/states.tsx";
+import { BASE } from "../base.ts";
 import { t } from "../messages/messages.ts";
+import { palette } from "../messages/palette.ts";
 import { shell } from "../messages/shell.ts";
-import { useConnectionStatus } from "../state/live.ts";
+import { AccountMenu } from "./account-menu.tsx";
+import { useAttention } from "./attention.ts";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { BottomNavigation, SideNavigation } from "./navigation.tsx";
 import { Questions } from "./questions.tsx";
-import { useTheme } from "./theme.ts";
+import { Key, PALETTE_KEYS, ShortcutsDialog, useShortcuts } from "./shortcuts.tsx";
+
+const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
+
+/** Something that lies over the view. */
+type Over = "palette" | "shortcuts" | undefined;
 
 export function Shell({ me }: { readonly me: Me }) {
+  useAttention();
+  const [over, setOver] = useState<Over>();
+  useShortcuts({
+    onPalette: () => setOver((now) => (now === "palette" ? undefined : "palette")),
+    onHelp: () => setOver("shortcuts"),
+  });
   return (
-    <div className="min-h-dvh md:grid md:grid-cols-[13rem_minmax(0,1fr)]">
+    <div className="min-h-dvh md:grid md:grid-cols-[13.5rem_minmax(0,1fr)]">
       <a
         href="#main"
         className="sr-only focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-[70] focus:rounded-md focus:bg-panel focus:px-3 focus:py-2 focus:shadow-float"
@@ -26,15 +41,26 @@ export function Shell({ me }: { readonly me: Me }) {
       >
         {t(shell.skipToContent)}
       </a>
-      <header className="flex items-center gap-3 border-b border-line bg-panel px-3 py-2 md:sticky md:top-0 md:h-dvh md:flex-col md:items-stretch md:border-r md:border-b-0 md:p-3">
+      <header className="z-20 flex items-center gap-2 border-b border-line bg-panel px-3 py-1.5 max-md:sticky max-md:top-0 md:sticky md:top-0 md:h-dvh md:flex-col md:items-stretch md:gap-3 md:border-r md:border-b-0 md:p-3">
         <Brand />
-        <div className="hidden flex-1 md:block">
+        <button
+          type="button"
+          onClick={() => setOver("palette")}
+          className="hidden min-h-9 items-center gap-2 rounded-md border border-line bg-sunken px-2.5 text-left text-faint hover:border-line-strong md:flex"
+        >
+          <Icon name="search" />
+          <span className="flex-1 truncate">{t(palette.find)}</span>
+          {PALETTE_KEYS.map((key) => (
+            <Key key={key} text={key} />
+          ))}
+        </button>
+        <div className="hidden min-h-0 flex-1 overflow-y-auto md:block">
           <SideNavigation />
         </div>
-        <div className="flex flex-1 items-center justify-end gap-2 md:flex-none md:justify-between">
-          <Who me={me} />
-          <ThemeButton />
+        <div className="flex flex-1 items-center justify-end gap-1 md:hidden">
+          <IconButton label={t(palette.title)} icon="search" onClick={() => setOver("palette")} />
         </div>
+        <AccountMenu me={me} onShortcuts={() => setOver("shortcuts")} />
       </header>
       <div className="flex min-w-0 flex-col">
         <ConnectionBanner />
@@ -45,6 +71,12 @@ export function Shell({ me }: { readonly me: Me }) {
         </main>
       </div>
       <BottomNavigation />
+      {over === "palette" && (
+        <Suspense>
+          <Palette onClose={() => setOver(undefined)} onShortcuts={() => setOver("shortcuts")} />
+        </Suspense>
+      )}
+      <ShortcutsDialog open={over === "shortcuts"} onOpenChange={(open) => setOver(open ? "shortcuts" : undefined)} />
       <Questions />
     </div>
   );
@@ -52,40 +84,9 @@ export function Shell({ me }: { readonly me: Me }) {
 
 function Brand() {
   return (
-    <div className="flex items-center gap-2 font-semibold md:px-2 md:pt-1 md:pb-3">
-      <img src="/icon.svg" alt="" width="22" height="22" />
+    <div className="flex items-center gap-2 text-lg font-semibold md:px-2 md:pt-1">
+      <img src={`${BASE}/icon.svg`} alt="" width="22" height="22" />
       Toolcrib
     </div>
-  );
-}
-
-function Who({ me }: { readonly me: Me }) {
-  const status = useConnectionStatus();
-  const words = { open: shell.live, connecting: shell.connecting, lost: shell.offline, closed: shell.offline }[status];
-  return (
-    <div className="min-w-0 text-xs leading-4 text-faint md:px-2">
-      <div className="truncate">
-        {me.user ?? t(shell.operator)}
-        <span className="hidden md:inline"> · {me.version}</span>
-      </div>
-      <div className="flex items-center gap-1.5">
-        <span
-          aria-hidden="true"
-          className={`size-2 rounded-full ${status === "open" ? "bg-ok" : "border-2 border-warn"}`}
-        />
-        {t(words)}
-      </div>
-    </div>
-  );
-}
-
-function ThemeButton() {
-  const [theme, toggle] = useTheme();
-  return (
-    <IconButton
-      label={t(theme === "dark" ? shell.useLight : shell.useDark)}
-      icon={theme === "dark" ? "sun" : "moon"}
-      onClick={toggle}
-    />
   );
 }

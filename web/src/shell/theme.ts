@@ -53,17 +53,7 @@ export function useThemeChoice(): readonly [choice: Theme | "system", choose: (c
   ];
 }
 
-export function useTheme(): readonly [theme: Theme, toggle: () => void] {
-  const theme = useSyncExternalStore(subscribe, current);
-  return [
-    theme,
-    () => {
-      try {
-        localStorage.setItem(KEY, theme === "dark" ? "light" : "dark");
-      } catch {
-        // Then it cannot be kept.
-      }
-      apply();
-    },
-  ];
+/** The theme that is shown. */
+export function useTheme(): Theme {
+  return useSyncExternalStore(subscribe, current);
 }

@@ -10,6 +10,7 @@ const TOOLS: readonly OperationName[] = [
   "listServers",
   "getServer",
   "overview",
+  "getTokenCosts",
 ];
 const SKILLS: readonly OperationName[] = [
   "listSkills",
@@ -47,9 +48,10 @@ export const OUTDATED_BY: Readonly<Record<EventName, readonly OperationName[] | 
   "approval.answered": APPROVALS,
   "call.started": CALLS,
   "call.finished": CALLS,
+  "recording.changed": ["getRecording"],
   "guard.suspicious": ["overview"],
-  "session.opened": ["listSessions", "overview"],
-  "session.closed": ["listSessions", "getSession", "overview"],
+  "session.opened": ["listSessions", "overview", "getTokenCosts"],
+  "session.closed": ["listSessions", "getSession", "overview", "getTokenCosts"],
   "session.notice": [],
   "session.server": [],
   "resource.updated": [],

@@ -42,6 +42,7 @@ export function openCallerSession(
     holdsCalls,
     ...given,
     caller: key,
+    unlisted: caller.page,
   });
   identities.set(session, identityOf(caller));
   return session;
@@ -106,7 +107,8 @@ export class CallerSessions {
    * that of its own. A name chooses no session: it is only what the program says.
    */
   of(caller: Caller, request?: IncomingMessage): Session {
-    const key = identityOf(caller);
+    // Who looks at the page with a token is no session of that token's programs.
+    const key = `${caller.page === true ? "page " : ""}${identityOf(caller)}`;
     const known = this.#held.get(key);
     this.#held.delete(key);
     const session = known === undefined || known.session.closed ? this.#open(caller, request) : known.session;

@@ -5,6 +5,7 @@ import type { Hub } from "../../../hub/hub.ts";
 import type { Quarantined } from "../../../catalog/quarantine.ts";
 import type { ToolInfo } from "../../../contract/catalog-schemas.ts";
 import type { CheckedInput } from "../../../contract/operations.ts";
+import { placeOf } from "../../../hub/call/config-policy.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type { CapabilityOrigin, ToolCapability } from "../../../model/capability.ts";
 import { type Outcome, ToolcribError } from "../../../model/errors.ts";
@@ -16,9 +17,11 @@ import {
   type DeepReadonly,
   type Handler,
   handlersOf,
+  missingScope,
   type OperationContext,
   pageOf,
 } from "./operation-handler.ts";
+import { asRole, readDocument } from "./settings-handlers.ts";
 import { visibleServer } from "./visibility.ts";
 
 const callTool: Handler<"callTool"> = async (input, context, { hub, questions }) => {
@@ -101,10 +104,12 @@ function findTools(hub: Hub, session: Session, { tools }: View, query: string): 
 }
 
 const toolHandlers = handlersOf({
-  listTools(input, context, { hub }) {
-    const { entries, total, next } = pageOf(matchingTools(hub, input, context), input, toolKey);
+  async listTools(input, context, { hub }) {
+    const who = input.access ? accessSession(input.role, context) : context.session;
+    const { entries, total, next } = pageOf(matchingTools(hub, input, { ...context, session: who }), input, toolKey);
+    const accessOf = input.access ? await accessReader(hub, who) : undefined;
     const tools = entries.map((tool): DeepReadonly<ToolInfo> => {
-      if (isCapability(tool)) return toolInfo(tool, hub.pins, input.fields);
+      if (isCapability(tool)) return { ...toolInfo(tool, hub.pins, input.fields), ...accessOf?.(tool) };
       // It has no public name, because it cannot be called.
       const { source: server, name, reason } = tool;
       return { name, ...originFields({ source: server, name }), fingerprint: "", pin: "unknown", quarantined: reason };
@@ -121,10 +126,10 @@ const toolHandlers = handlersOf({
 
 function matchingTools(
   hub: Hub,
-  { serverId, name, q, pin }: CheckedInput<"listTools">,
+  { serverId, name, q, pin, access }: CheckedInput<"listTools">,
   { session, caller }: OperationContext,
 ): (ToolCapability | Quarantined)[] {
-  const view = hub.view(session);
+  const view = access ? withDenied(hub, hub.view(session)) : hub.view(session);
   const { pins } = hub;
   let tools: readonly ToolCapability[] =
     q === undefined || q.trim() === "" ? view.tools : findTools(hub, session, view, q);
@@ -148,6 +153,34 @@ function matchingTools(
     .quarantined()
     .filter(({ kind, source }) => kind === "tool" && source === (serverId ?? source));
   return [...tools, ...held, ...bad];
+}
+
+/** The owner sees what the rules decide, for itself or for a role. */
+function accessSession(role: string | undefined, { caller, session }: OperationContext): Session {
+  if (!caller.scopes.has("admin")) throw missingScope("admin");
+  return role === undefined ? session : asRole(role, caller);
+}
+
+/** Tools that the view lacks because of rules, too, in the catalog's order. Those that an override hides are listed otherwise. */
+function withDenied(hub: Hub, view: View): View {
+  const shown = new Map(view.tools.map((tool) => [JSON.stringify(tool.origin), tool]));
+  const all = hub.internals.catalog().tools.filter((tool) => heldReason(tool) === undefined);
+  const ofHub = all.map((tool) => shown.get(JSON.stringify(tool.origin)) ?? tool);
+  const listed = new Set(ofHub);
+  return { ...view, tools: [...ofHub, ...view.tools.filter((tool) => !listed.has(tool))] };
+}
+
+async function accessReader(
+  hub: Hub,
+  session: Session,
+): Promise<(tool: ToolCapability) => Pick<DeepReadonly<ToolInfo>, "access">> {
+  const { config } = hub;
+  const document = await readDocument(config);
+  return (tool) => {
+    const { verdict, rule, conditional } = hub.internals.access(session, tool);
+    const place = rule && placeOf(rule, tool, session.role, { config, document });
+    return { access: { verdict, conditional, rule: place } };
+  };
 }
 
 /** Why a tool that its server offers is not: its override. */

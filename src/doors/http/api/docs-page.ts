@@ -101,7 +101,7 @@ export function docsPage(document: OpenApiDocument): string {
           </nav>
           <main>
             <h1>Toolcrib API</h1>
-            <p class="scope">Version ${textIn(info, "version")}, <a href="${API_PATH}/openapi.json">openapi.json</a></p>
+            <p class="scope">Version ${textIn(info, "version")}, <a href="v1/openapi.json">openapi.json</a></p>
             ${prose(textIn(info, "description"))}
             ${[...byTag].map(
               ([tag, of]) =>

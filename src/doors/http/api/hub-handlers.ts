@@ -45,6 +45,16 @@ const serverHandlers = handlersOf({
     return { server: await changedDetail(hub, await hub.servers.add(id, entry)) };
   },
 
+  getServerProcess({ serverId }, { session }, { hub }) {
+    visibleServer(hub, session, serverId);
+    return hub.internals.servers.process(serverId);
+  },
+
+  getServerLog(input, { session }, { hub }) {
+    visibleServer(hub, session, input.serverId);
+    return hub.internals.servers.log(input);
+  },
+
   async updateServer({ serverId, updates, ifMatch }, { session }, { hub }) {
     visibleServer(hub, session, serverId);
     const info = await hub.servers.update(serverId, updates, { ifMatch });
@@ -65,8 +75,15 @@ const serverHandlers = handlersOf({
     return { server: await hub.servers.connect(serverId) };
   },
 
-  async disconnectServer({ serverId }, { session }, { hub }) {
+  async disconnectServer({ serverId, ifIdle }, { session }, { hub }) {
     visibleServer(hub, session, serverId);
+    const calls = ifIdle ? (new Map(hub.internals.measures().underWay).get(serverId) ?? 0) : 0;
+    if (calls > 0) {
+      throw new ToolcribError("conflict", `The server "${serverId}" has ${calls} calls in progress.`, {
+        hint: "Disconnect it without `ifIdle` to end them.",
+        details: { calls },
+      });
+    }
     return { server: await hub.servers.disconnect(serverId) };
   },
 
@@ -189,6 +206,10 @@ const sessionHandlers = handlersOf({
     };
   },
 
+  listPassages({ callId }, _context, { hub }) {
+    return { passages: hub.internals.passages(callId).map((passage) => ({ ...passage, rules: [...passage.rules] })) };
+  },
+
   async clearTaint({ sessionId, memory }, { caller, session }, { hub }) {
     if ((sessionId === undefined) === (memory === undefined)) {
       throw new ToolcribError("invalid_arguments", "Name either a session or a memory-like server.", {
@@ -261,7 +282,18 @@ const approvalHandlers = handlersOf({
 
 const auditHandlers = handlersOf({
   listAudit: (input, _context, { hub }) => hub.audit.query(input),
+  getStats: (input, _context, { hub }) => hub.audit.stats(input),
   verifyAudit: (_input, _context, { hub }) => hub.audit.verify(),
+  getRecording: (_input, _context, { hub }) => hub.audit.recording.state,
+
+  setRecording({ server = null, minutes }, { caller }, { hub }) {
+    const { recording } = hub.audit;
+    const isKnown = server === null || server === "local" || hub.servers.list().some(({ id }) => id === server);
+    // One that was removed meanwhile can still be ended.
+    if (!isKnown && minutes > 0) throw new ToolcribError("not_found", `No server has the id ${server}.`);
+    recording.set(server, minutes, caller.user ?? null);
+    return recording.state;
+  },
 });
 
 const overviewHandlers = handlersOf({
@@ -274,6 +306,7 @@ const overviewHandlers = handlersOf({
     url: baseUrl,
   }),
   overview: (_input, _context, { hub }) => hub.internals.activity.overview(),
+  getTokenCosts: (_input, _context, { hub }) => hub.internals.tokenCosts(),
 });
 
 export const hubHandlers = {

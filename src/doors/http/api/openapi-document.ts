@@ -3,13 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { EXAMPLES } from "../../../contract/operation-examples.ts";
 import { ErrorAnswerSchema, type OperationName, OPERATIONS } from "../../../contract/operations.ts";
-import {
-  API_PATH,
-  AUDIT_EXPORT_PATH,
-  EXCLUDED_EXPORT_INPUTS,
-  REST_ROUTES,
-  type RestRoute,
-} from "../../../contract/rest.ts";
+import { AUDIT_EXPORT_PATH, EXCLUDED_EXPORT_INPUTS, REST_ROUTES, type RestRoute } from "../../../contract/rest.ts";
 import { type ErrorCode, type ErrorObject, ERROR_TABLE } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 
@@ -53,7 +47,8 @@ export function openApiDocument(version: string): OpenApiDocument {
     openapi: "3.1.0",
     jsonSchemaDialect: "https://json-schema.org/draft/2020-12/schema",
     info: { title: "Toolcrib", version, description: ABOUT, license: { name: "MIT", identifier: "MIT" } },
-    servers: [{ url: API_PATH, description: "This hub." }],
+    // From where the document is, which may be below the path of a proxy.
+    servers: [{ url: "../v1", description: "This hub." }],
     tags: [...new Set(TAGS.map(([, name]) => name))].map((name) => ({ name })),
     security: [{ token: [] }, { page: [], pageKey: [] }],
     paths: { ...paths, ...otherPaths(components) },
@@ -311,11 +306,13 @@ const EXTRA_STATUSES: Partial<Record<OperationName, readonly number[]>> = {
   closeSession: [409],
   clearTaint: [404],
   connectServer: [409],
+  disconnectServer: [409],
   scanSkills: [404],
   importSkills: [404, 409],
   removeSkill: [409],
   changePins: [404, 409],
   overrideTool: [404, 409],
+  changeConfig: [404, 409],
 };
 
 /** The error statuses that an operation can have. */

@@ -1,6 +1,7 @@
 /** Runs operations of the contract: checks scope and input, calls the handler, records changes, masks the output. */
 import { systemClock } from "../../../base/clock.ts";
 import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
+import type { ConfigChange } from "../../../contract/change-schemas.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
@@ -130,6 +131,31 @@ type AuditedChanges = {
 /** More would make a record of its own size; the count says how many there were. */
 const MAX_NAMED_SKILLS = 50;
 
+const MAX_NAMED_CHANGES = 50;
+const MAX_NAMED_PATTERNS = 20;
+
+/** In words, without values: those of an entry may be secret. */
+function changeText(change: ConfigChange): string {
+  switch (change.kind) {
+    case "rule": {
+      const { verdict, patterns, role, serverId } = change;
+      const more = patterns.length > MAX_NAMED_PATTERNS ? ` and ${patterns.length - MAX_NAMED_PATTERNS} more` : "";
+      const at = role === undefined ? (serverId === undefined ? "" : ` at server ${serverId}`) : ` for role ${role}`;
+      return `${verdict} ${patterns.slice(0, MAX_NAMED_PATTERNS).join(", ")}${more}${at}`;
+    }
+    case "role":
+      return `${change.settings === null ? "remove role" : "role"} ${change.role}`;
+    case "server":
+      return change.updates === null
+        ? `remove server ${change.serverId}`
+        : `server ${change.serverId}: ${Object.keys(change.updates).join(", ")}`;
+    case "token":
+      return `add token named ${change.name} with ${change.scopes.join(", ")}`;
+    case "revokeToken":
+      return `revoke token named ${change.name}`;
+  }
+}
+
 const serverChange = (event: string, id: string | undefined, details?: EventRecord["details"]): Change => ({
   event,
   origin: { source: id ?? "", name: id ?? "" },
@@ -145,6 +171,25 @@ const AUDITED_CHANGES: AuditedChanges = {
   overrideTool: (_input, { server, tool, override, saved }) =>
     saved
       ? { event: "tool.overridden", origin: { source: server, name: tool }, details: { keys: Object.keys(override) } }
+      : undefined,
+  connectClient: (_input, { id, file, changed }) =>
+    changed ? { event: "client.connected", name: id, details: { file } } : undefined,
+  disconnectClient: (_input, { id, file, changed }) =>
+    changed ? { event: "client.disconnected", name: id, details: { file } } : undefined,
+  setRecording: ({ server, minutes }) => ({
+    event: minutes === 0 ? "recording.stopped" : "recording.started",
+    origin: server === undefined ? undefined : { source: server, name: server },
+    details: { minutes },
+  }),
+  changeConfig: ({ changes }, { saved, diffs }) =>
+    saved
+      ? {
+          event: "config.changed",
+          details: {
+            places: diffs.map(({ where }) => where),
+            changes: changes.slice(0, MAX_NAMED_CHANGES).map(changeText),
+          },
+        }
       : undefined,
   connectServer: ({ serverId }) => serverChange("server.connect", serverId),
   disconnectServer: ({ serverId }) => serverChange("server.disconnect", serverId),

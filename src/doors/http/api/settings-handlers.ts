@@ -3,29 +3,39 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
-import type { AgentClient, ClientEnvironment } from "../../../clients/agent-client.ts";
+import { type AgentClient, type ClientEnvironment, namedInEntry } from "../../../clients/agent-client.ts";
 import { type ConfigDocument, formatPath, renderDiagnostic } from "../../../config/config-document.ts";
 import { detectDialect, parseConfigText } from "../../../config/dialects.ts";
-import { userHome } from "../../../config/find-config.ts";
+import { localClientEnvironment, toolcribHome } from "../../../config/find-config.ts";
 import { limitsFromEnv, limitVariable } from "../../../config/read-config.ts";
 import type {
+  ChangedClient,
   ClientSnippet,
   ConfigValueSchema,
   ConfigView,
   Explanation as ExplanationView,
 } from "../../../contract/settings-schemas.ts";
 import type { TextEditor } from "../../../files/edit/text-editor.ts";
+import type { connectClient } from "../../../hub/clients/connect-client.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { Caller } from "../../../model/caller.ts";
 import type { Decision, Rule } from "../../../model/decision.ts";
 import { GUARD_PROFILES } from "../../../model/config.ts";
+import { ToolcribError } from "../../../model/errors.ts";
+import { listTokens } from "../../../hub/activity/token-uses.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { LoadedConfig } from "../../../model/loaded-config.ts";
 import type { Explanation } from "../../../policy/decide.ts";
 import { isPlainText, isCredentialName } from "../../../secrets/credential-names.ts";
 import { MASK } from "../../../secrets/mask.ts";
 import { Session } from "../../../sessions/session.ts";
-import { type ApiParts, type DeepReadonly, handlersOf, missingScope } from "./operation-handler.ts";
+import {
+  type ApiParts,
+  type DeepReadonly,
+  handlersOf,
+  missingScope,
+  type OperationContext,
+} from "./operation-handler.ts";
 
 /** Servers are listed one by one with their details; tokens are never shown. */
 const HIDDEN_KEYS = [/^mcpServers$/, /^roles\..*\.mcpServers$/, /^http\.auth\.tokens$/];
@@ -45,6 +55,32 @@ const configHandlers = handlersOf({
       // Also those that only servers name.
       roles: [...new Set([...Object.keys(config.config.roles), ...config.servers.flatMap(({ roles = [] }) => roles)])],
     };
+  },
+});
+
+const changeHandlers = handlersOf({
+  async changeConfig({ changes, save, etag }, _context, { hub }) {
+    const config = await hub.internals.changes();
+    if (!save) return config.preview(changes);
+    if (etag !== undefined) return config.write(changes, etag);
+    throw new ToolcribError("invalid_arguments", "etag is missing.", {
+      hint: "Ask without `save` first, look at the diff, and send its `etag`.",
+    });
+  },
+
+  listRoles(_input, _context, { hub }) {
+    const { config, servers, project } = hub.config;
+    const names = new Set([...Object.keys(config.roles), ...servers.flatMap(({ roles = [] }) => roles)]);
+    const listed = [...names].map((role) => {
+      const { mcpServers: _own, ...settings } = Object.hasOwn(config.roles, role) ? (config.roles[role] ?? {}) : {};
+      const ofRole = servers.filter(({ roles }) => roles?.includes(role)).map(({ id }) => id);
+      return { role, settings, servers: ofRole, editable: project?.roles.includes(role) !== true };
+    });
+    return { roles: listed };
+  },
+
+  async listTokens(_input, _context, { hub }) {
+    return { tokens: await listTokens(hub.config, hub.internals.store) };
   },
 });
 
@@ -108,7 +144,7 @@ function placeInFile(document: ConfigDocument, path: readonly string[]): string 
 }
 
 /** The current file, which the hub reloads soon. Undefined if there is none, or it cannot be read. */
-async function readDocument({ file }: LoadedConfig): Promise<ConfigDocument | undefined> {
+export async function readDocument({ file }: LoadedConfig): Promise<ConfigDocument | undefined> {
   if (file === null) return undefined;
   try {
     const document = parseConfigText(file, await readFile(file, "utf8"));
@@ -206,8 +242,8 @@ function explained(
   };
 }
 
-/** Only for the explanation: nothing is opened. */
-function asRole(role: string, { scopes, owner }: Caller): Session {
+/** To see what a role sees: nothing is opened. */
+export function asRole(role: string, { scopes, owner }: Caller): Session {
   if (!scopes.has("admin")) throw missingScope("admin");
   return new Session({ door: "rest", role, owner });
 }
@@ -236,30 +272,77 @@ const TOKEN_PLACEHOLDER = "Bearer <token>";
 const clientHandlers = handlersOf({
   async clientSnippets(_input, { session, baseUrl }, { hub, env = process.env }) {
     // Loaded here: only this operation needs editors of all formats.
-    const [{ CLIENTS }, { editorFor }, { gatewayCommand }] = await Promise.all([
-      import("../../../clients/clients.ts"),
-      import("../../../files/edit/editors.ts"),
-      import("../../../hub/clients/gateway-command.ts"),
-    ]);
+    const [{ CLIENTS }, { editorFor }, { gatewayCommand, shellCommand, shellQuoted }, { clientState }] =
+      await Promise.all([
+        import("../../../clients/clients.ts"),
+        import("../../../files/edit/editors.ts"),
+        import("../../../hub/clients/gateway-command.ts"),
+        import("../../../hub/clients/connect-client.ts"),
+      ]);
     const { config, file: configFile } = hub.config;
     const url = `${baseUrl}/mcp`;
     const headers = config.http.auth === undefined ? undefined : { Authorization: TOKEN_PLACEHOLDER };
-    const place = { platform: process.platform, home: userHome(env), env, projectDir: process.cwd() };
-    const clients = CLIENTS.flatMap((client): ClientSnippet[] => {
-      const entry = client.write(CLIENT_ENTRY_ID, { url, transport: "http", headers });
+    const place = localClientEnvironment(env, process.cwd());
+    const isHere = session.owner;
+    // On the hub's machine the command works as it stands, in a clone as well; elsewhere Toolcrib has to be installed.
+    const program = isHere ? shellCommand(env, "anywhere") : "toolcrib";
+    const clients = CLIENTS.map(async (client): Promise<ClientSnippet[]> => {
+      const state = isHere ? await clientState(client, place) : { installed: false, connected: false };
+      const shared = { place, editorFor, isHere, state };
+      const named = namedInEntry(client);
+      const address = named === undefined ? url : `${url}?client=${named}`;
+      const entry = client.write(CLIENT_ENTRY_ID, { url: address, transport: "http", headers });
       if (entry !== undefined) {
-        const command = `toolcrib connect ${client.id} --url ${url}`;
-        return [snippetOf(client, entry, { place, command, editorFor, isHere: session.owner })];
+        return [snippetOf(client, entry, { ...shared, command: `${program} connect ${client.id} --url ${url}` })];
       }
       // Started on the hub's machine, by the user who runs the hub: of no use to other callers.
-      const local = session.owner ? client.write(CLIENT_ENTRY_ID, gatewayCommand({ configFile, env })) : undefined;
+      const start = gatewayCommand({ configFile, env, client: named });
+      const local = isHere ? client.write(CLIENT_ENTRY_ID, start) : undefined;
       if (local === undefined) return [];
-      const command = `toolcrib connect ${client.id}`;
-      return [snippetOf(client, local, { place, command, editorFor, isHere: true })];
+      const config = configFile === null ? "" : ` --config ${shellQuoted(configFile)}`;
+      return [snippetOf(client, local, { ...shared, command: `${program} connect ${client.id}${config}` })];
     });
-    return { clients };
+    return { clients: (await Promise.all(clients)).flat() };
+  },
+
+  async connectClient(input, context, parts) {
+    const { connectClient } = await import("../../../hub/clients/connect-client.ts");
+    return changedClient(await connectClient(connectOptions(input.clientId, context, parts)));
+  },
+
+  async disconnectClient(input, context, parts) {
+    const { disconnectClient } = await import("../../../hub/clients/connect-client.ts");
+    return changedClient(await disconnectClient(connectOptions(input.clientId, context, parts)));
   },
 });
+
+function connectOptions(
+  clientId: string,
+  { session }: OperationContext,
+  { hub, env = process.env }: ApiParts,
+): Parameters<typeof connectClient>[0] {
+  if (!session.owner) {
+    throw new ToolcribError("denied", "Only the user who runs the hub may change configs of clients on its machine.", {
+      hint: "Copy the entry into the client's config instead.",
+    });
+  }
+  if (hub.internals.cluster !== undefined) {
+    throw new ToolcribError("denied", "A client of this machine would start a hub outside the cluster.", {
+      hint: "Give the client the URL of the cluster.",
+    });
+  }
+  return {
+    clientId,
+    place: localClientEnvironment(env, process.cwd()),
+    home: toolcribHome(env),
+    configFile: hub.config.file,
+    warn: (message) => hub.internals.warn(message),
+  };
+}
+
+function changedClient({ client, file, changed }: Awaited<ReturnType<typeof connectClient>>): ChangedClient {
+  return { id: client.id, title: client.name, file, changed, next: client.afterChange };
+}
 
 interface SnippetOptions {
   readonly place: ClientEnvironment;
@@ -267,18 +350,19 @@ interface SnippetOptions {
   readonly editorFor: (format: TextEditor["format"]) => TextEditor;
   /** Whether the caller works on the hub's machine. */
   readonly isHere: boolean;
+  readonly state: Pick<ClientSnippet, "installed" | "connected">;
 }
 
 /** A whole file with this server alone. */
 function snippetOf(
   client: AgentClient,
   entry: object,
-  { place, command, editorFor, isHere }: SnippetOptions,
+  { place, command, editorFor, isHere, state }: SnippetOptions,
 ): ClientSnippet {
   const file = client.files(place).find(({ scope }) => scope === "user") ?? { scope: "user", path: "" };
   const { text } = editorFor(client.format).set(client.newFile ?? "", client.pathOf(CLIENT_ENTRY_ID, file), entry);
   const shown = isHere && file.path !== "" ? file.path : null;
-  return { id: client.id, title: client.name, file: shown, snippet: text, command };
+  return { id: client.id, title: client.name, file: shown, snippet: text, command, ...state };
 }
 
-export const settingsHandlers = { ...configHandlers, ...policyHandlers, ...clientHandlers };
+export const settingsHandlers = { ...configHandlers, ...changeHandlers, ...policyHandlers, ...clientHandlers };

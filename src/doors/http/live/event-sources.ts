@@ -235,18 +235,23 @@ export function publishCalls(hub: FeedHub, publish: Publish): (() => void)[] {
       const end = { decision, outcome, durationMs, resultBytes, findings: findings.map(({ code }) => code) };
       publish("call.finished", { ...callStart(record), ...end }, { session: record.session });
     }),
-    hub.on("suspicious", ({ server, tool, kinds, ...rest }) => {
+    hub.on("suspicious", ({ server, tool, kinds, places, ...rest }) => {
       const [name, mcpName] = [truncate(rest.name, MAX_NAME_LENGTH), truncate(tool, MAX_NAME_LENGTH)];
       const concern = { session: rest.session };
-      publish("guard.suspicious", { ...rest, name, serverId: server, mcpName, kinds: [...kinds] }, concern);
+      publish(
+        "guard.suspicious",
+        { ...rest, name, serverId: server, mcpName, kinds: [...kinds], places: [...places] },
+        concern,
+      );
     }),
   ];
 }
 
 function callStart(record: StartRecord): Fields<"call.started"> {
-  const { callId, time, session, door, role, user = null, kind, origin } = record;
+  const { callId, time, session, door, role, user = null, client, kind, origin } = record;
   const name = truncate(record.name, MAX_NAME_LENGTH);
-  return { callId, time, session, door, role, user, kind, name, serverId: origin?.source ?? null };
+  const serverId = origin?.source ?? null;
+  return { callId, time, session, door, role, user, client: client?.name, kind, name, serverId };
 }
 
 export function publishApprovals(
@@ -276,7 +281,8 @@ export function publishApprovals(
 
 export function publishSessions(hub: FeedHub, publish: Publish): (() => void)[] {
   return [
-    hub.on("session", ({ session: { id, door }, open }) => {
+    hub.on("session", ({ session: { id, door, unlisted }, open }) => {
+      if (unlisted === true) return;
       publish(open ? "session.opened" : "session.closed", { id, door });
     }),
   ];
@@ -318,6 +324,7 @@ async function publishImport({ single, result }: HubEvents["skill-import"], publ
 /** Pins, the config, and warnings. */
 export function publishSettings(hub: FeedHub, publish: Publish): (() => void)[] {
   return [
+    hub.on("recording", () => publish("recording.changed", {})),
     hub.on("pins", () => publish("pins.changed", {})),
     hub.on("reload", () => publish("config.reloaded", {})),
     hub.on("warning", ({ server, message }) => publish("warning", { server, message })),

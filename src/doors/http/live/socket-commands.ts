@@ -24,6 +24,7 @@ const UNCANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>([
   "answerApproval",
   "changePins",
   "overrideTool",
+  "changeConfig",
 ]);
 
 const MAX_RUNNING_COMMANDS = 64;

@@ -19,7 +19,7 @@ import { envelopeError } from "../mcp-handshake.ts";
 import { ParkedCalls } from "../parked-calls.ts";
 import { type Encoded, errorCodeOf, type MessageSink, metaOf } from "../rpc-messages.ts";
 import { sharedMethod } from "../shared-requests.ts";
-import type { RequestOrigin } from "../view-scope.ts";
+import { httpPeer, type RequestOrigin } from "../view-scope.ts";
 import { decodeHeaderValue, headerOf, refuseRpc, respondJson } from "./http-messages.ts";
 import { admitOrRefuseRequests, answerOrError, forwardToOwner, type McpPost, type Transport } from "./transport.ts";
 
@@ -30,7 +30,7 @@ export async function postModern(post: McpPost, message: RpcRequest): Promise<vo
   if (error !== undefined) return refuseRpc(response, 400, message.id, error);
   if (transport.ids !== undefined && (await forwardToCallOwner(transport, exchange, message))) return;
   if (!admitOrRefuseRequests(post, [message])) return;
-  const origin: RequestOrigin = { caller, scope, peer: { transport: "http" } };
+  const origin: RequestOrigin = { caller, scope, peer: httpPeer("http", exchange.query) };
   const mismatch = message.method === "tools/call" ? paramHeaderError(transport, origin, message, exchange) : undefined;
   if (mismatch !== undefined) return refuseRpc(response, 400, message.id, mismatch);
   const { streams } = transport;

@@ -8,7 +8,7 @@ import { INVALID_REQUEST, type RpcRequest } from "../../../model/protocol.ts";
 import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import { type OpenStreams, type PendingReply, SseConnection } from "../../http/open-streams.ts";
 import { batchError, type Encoded, type MessageSink, type ParsedMessages } from "../rpc-messages.ts";
-import type { ViewScope } from "../view-scope.ts";
+import { httpPeer, type ViewScope } from "../view-scope.ts";
 import { acceptsOf, refuseRpc, refuseWithError, respondEmpty } from "./http-messages.ts";
 import {
   admitOrRefuseRequests,
@@ -33,7 +33,10 @@ export function openSse(transport: Transport, exchange: HttpExchange, scope: Vie
     new SseSession({
       ...{ id, caller, clock, streams, response },
       open: (sink) =>
-        door.openSession({ caller, scope, peer: { transport: "sse" }, locate: () => localPeer(request.socket) }, sink),
+        door.openSession(
+          { caller, scope, peer: httpPeer("sse", exchange.query), locate: () => localPeer(request.socket) },
+          sink,
+        ),
       endpoint: endpointFor(request.url ?? "/", messagesPath, id),
     });
   try {

@@ -10,7 +10,7 @@ import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import { MAX_SILENT_TICKS, type PendingReply, SseConnection, textOf } from "../../http/open-streams.ts";
 import { unsupportedVersion } from "../mcp-handshake.ts";
 import { batchError, type ClientMessage, type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
-import { scopeKey, type ViewScope } from "../view-scope.ts";
+import { httpPeer, scopeKey, type ViewScope } from "../view-scope.ts";
 import { bytesOf, headerOf, refuseRpc, refuseWithError, respondEmpty, respondJson } from "./http-messages.ts";
 import {
   admitOrRefuseRequests,
@@ -71,12 +71,12 @@ async function postInitialize(post: McpPost, message: RpcRequest): Promise<void>
 
 function openStreamableSession({
   transport,
-  exchange: { caller, request },
+  exchange: { caller, request, query },
   scope,
 }: McpPost): { readonly session: StreamableSession } | { readonly reached: QuotaReached } {
   const { sessions, clock, resumeGraceMs: graceMs, door, ids } = transport;
   const open = (stream: SessionStream): EngineSession =>
-    door.openSession({ caller, scope, peer: { transport: "http" }, locate: () => localPeer(request.socket) }, stream);
+    door.openSession({ caller, scope, peer: httpPeer("http", query), locate: () => localPeer(request.socket) }, stream);
   const make = (id: string): StreamableSession => new StreamableSession({ id, caller, scope, clock, graceMs, open });
   return sessions.open(caller, make, ids?.issue("mcp"));
 }

@@ -73,7 +73,8 @@ export function* guardSigns(text: ScannedText, findings: readonly Finding[], sub
 function isShown(text: ScannedText, { start, end }: Finding, line: ScannedLine, { security }: Subject): boolean {
   if (line.hidden) return false;
   if (isReported(text.raw, start, end)) return true;
-  const isLiteral = line.fenced || /^\s{0,20}\|/.test(line.raw) || isQuoted(text.raw, start, end);
+  const isLiteral =
+    line.fenced || /^\s{0,20}\|/.test(line.raw) || isQuoted(text.raw, start, end) || QUOTED_LIST.test(line.raw);
   return isLiteral && defenceLevel(text, line, security) > 0;
 }
 
@@ -94,6 +95,10 @@ function isReported(raw: string, start: number, end: number): boolean {
 }
 
 const QUOTES = /["'`\u201C\u201D\u2018\u2019]/;
+
+/** Several phrases between quotation marks on one line: examples of something. */
+const QUOTED_LIST =
+  /["\u201C`][^"\u201C\u201D`]{3,80}["\u201D`],\s{0,3}(?:or |and )?["\u201C`][^"\u201C\u201D`]{3,80}["\u201D`]/;
 
 function isQuoted(raw: string, start: number, end: number): boolean {
   return QUOTES.test(raw.slice(Math.max(0, start - 2), start + 1)) && QUOTES.test(raw.slice(end - 1, end + 40));
@@ -121,8 +126,18 @@ function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Findi
 /** Honest instructions are about keys, tools and roles, too; they do not tell an agent to drop what it was told. */
 const HOSTILE_ALONE = new Set<FindingCode>(["instruction_override", ...ODD_ANYWHERE]);
 
-function isHostileAlone({ code, start }: Finding, all: readonly Finding[]): boolean {
-  if (HOSTILE_ALONE.has(code)) return true;
+/** "Skip what the user has answered", "end the conversation and return": they are about the task at hand, which is a skill's to shape. */
+const ABOUT_TASK = new Set([
+  "drop-task",
+  "drop-this-and",
+  "stop-task",
+  "stop-task-instead",
+  "stop-task-harm",
+  "drop-things-earlier",
+]);
+
+function isHostileAlone({ code, start, rules }: Finding, all: readonly Finding[]): boolean {
+  if (HOSTILE_ALONE.has(code)) return !rules.every((rule) => ABOUT_TASK.has(rule));
   if (TAKING.has(code)) return isNear({ start }, all, CONCEALING);
   return code === "concealment" ? isNear({ start }, all, TAKING) : isNear({ start }, all, HOSTILE_ALONE);
 }

@@ -39,7 +39,8 @@ export function approvalRoutes(waiting: AskRequest[], redactor: Redactor): Askin
   let now = 1_000_000;
   const clock = { ...systemClock, now: () => now++ };
   const mask = redactor.maskAll;
-  const activity = new HubActivity({ clock, events, mask, store: undefined, home: "", hub: () => activeHub });
+  const options = { clock, events, mask, store: undefined, home: "", findings: () => [] };
+  const activity = new HubActivity({ ...options, hub: () => activeHub });
   for (const request of waiting) events.emit("ask", request);
   const operatorHub = {
     internals: { activity },

@@ -89,9 +89,16 @@ describe("[oper-04a] every route answers as the document says", () => {
       role: "reviewer",
       scopes: ["read", "call"],
     });
+    expect((await drive("getServerProcess", { params: { serverId: "everything" } })).json()).toMatchObject({
+      restarts: 0,
+    });
+    await drive("getServerLog", { params: { serverId: "everything" }, query: { limit: "5" } });
+    await drive("getServerLog", { params: { serverId: "absent" }, status: 404 });
     expect((await drive("overview")).json()).toMatchObject({ servers: { ready: 2, failed: 1 }, store: "sqlite" });
     await drive("getConfig");
     await drive("clientSnippets", { who: "read" });
+    await drive("connectClient", { params: { clientId: "cursor" } });
+    await drive("disconnectClient", { params: { clientId: "cursor" } });
     await drive("explainPolicy", { query: { name: "files__write_file", role: "reviewer" } });
     await drive("explainCall", { body: { name: "files__write_file", arguments: { path: "a" } } });
     expect((await drive("openapi", { who: null })).json()).toEqual(
@@ -277,6 +284,8 @@ describe("[oper-04a] every route answers as the document says", () => {
     expect(scene.hub.session.taint).toBeNull();
     await drive("clearTaint", { body: {}, status: 400 });
 
+    expect((await drive("listPassages", { params: { callId: "c" } })).json()).toEqual({ passages: [] });
+
     await drive("listPins");
     const { pins } = (await drive("listPins", { query: { serverId: "files" } })).json<{ pins: { tool: string }[] }>();
     expect(pins.length).toBeGreaterThan(5);
@@ -298,9 +307,33 @@ describe("[oper-04a] every route answers as the document says", () => {
     expect(misfit.json()).toMatchObject({ misfit: 'it has no parameter "text"' });
     await drive("overrideTool", { body: { name: "everything__echo", override: wrong, save: true }, status: 400 });
 
+    expect((await drive("getStats", { query: { range: "1h", server: "everything" } })).json()).toMatchObject({
+      range: "1h",
+      stepSeconds: 60,
+    });
+    await drive("getStats", { query: { server: "a", role: "b" }, status: 400 });
+    await drive("getStats", { who: "call", status: 403 });
+    expect((await drive("getTokenCosts")).json()).toMatchObject({ charactersPerToken: 4, search: { tools: 3 } });
+
+    const changes = [{ kind: "rule", verdict: "deny", patterns: ["everything__echo"] }];
+    const planned = (await drive("changeConfig", { body: { changes } })).json<{ etag: string; saved: boolean }>();
+    expect(planned).toMatchObject({ saved: false, diffs: [{ where: scene.file }] });
+    await drive("changeConfig", { body: { changes }, who: "call", status: 403 });
+    await drive("changeConfig", { body: { changes, save: true }, status: 400 });
+    await drive("changeConfig", { body: { changes, save: true, etag: "old" }, status: 409 });
+    await drive("changeConfig", { body: { changes: [{ kind: "revokeToken", name: "none" }] }, status: 404 });
+    await drive("listRoles");
+    await drive("listTokens");
+    await drive("listTokens", { who: "call", status: 403 });
+    await drive("listTools", { query: { access: "true" }, who: "call", status: 403 });
+    await drive("listTools", { query: { access: "true" } });
+
     const found = await drive("listAudit", { query: { name: "everything__get-sum", limit: "2" } });
     expect(found.json<{ entries: unknown[] }>().entries).toHaveLength(2);
     expect((await drive("verifyAudit")).json()).toMatchObject({ ok: true });
+    await drive("setRecording", { body: { server: "files", minutes: 1 } });
+    await drive("setRecording", { body: { server: "files", minutes: 0 } });
+    expect((await drive("getRecording")).json()).toMatchObject({ recordings: [] });
     const lines = (await drive("exportAudit", { query: { type: "call" } })).text.trim().split("\n");
     expect(lines.length).toBeGreaterThan(3);
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ type: "call" });

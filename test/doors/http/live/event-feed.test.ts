@@ -75,6 +75,7 @@ async function everything(hub: StagedHub): Promise<void> {
   hub.emit("skill-remove", { skillId: manifest.id, name: "notes" });
   hub.emit("skills", {});
   hub.emit("pins", {});
+  hub.emit("recording", {});
   hub.emit("warning", { server: "files", message: "odd" });
   const asked = askRequest("a1");
   hub.emit("ask", asked);
@@ -82,7 +83,13 @@ async function everything(hub: StagedHub): Promise<void> {
   const { outcome: _, durationMs: _d, resultBytes: _b, notes: _n, ...start } = callRecord({ callId: "c1" });
   hub.emit("call-start", start);
   hub.emit("call", callRecord({ callId: "c1", findings: [{ code: "hidden_text", severity: "high" }] }));
-  const found = { kinds: ["hidden_text"] as const, forgedMarkers: 1, blocked: false };
+  const found = {
+    kinds: ["hidden_text"] as const,
+    places: ["result"] as const,
+    score: 7,
+    forgedMarkers: 1,
+    blocked: false,
+  };
   hub.emit("suspicious", { callId: "c1", session: "s", name: "files__read", server: "files", tool: "read", ...found });
   hub.emit("session", { session: hub.session, open: true });
   hub.emit("session", { session: hub.session, open: false });

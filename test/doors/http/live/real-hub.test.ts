@@ -181,6 +181,16 @@ describe("[oper-05a] [oper-05b] a real hub over the WebSocket", () => {
     }
   });
 
+  it("[detect-04d] passages: for operators only", async () => {
+    expect(await command("guard.passages", { callId: "none" })).toEqual({ passages: [] });
+    const calling = new ToolcribClient({ url: hub.url, token: CALLER }).live({});
+    try {
+      await expect(calling.command("guard.passages", { callId: "none" })).rejects.toMatchObject({ code: "denied" });
+    } finally {
+      calling.close();
+    }
+  });
+
   it("approvals: asked for, answered, and then it runs", async () => {
     const call = { toolName: "one__env" };
     await expect(client.callTool(call)).rejects.toMatchObject({ code: "denied" });

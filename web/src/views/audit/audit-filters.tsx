@@ -3,6 +3,9 @@ import { Button } from "../../components/button.tsx";
 import { Field, SearchBox, Select, TextInput } from "../../components/fields.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Toolbar } from "../../components/page.tsx";
+import { audit } from "../../messages/audit.ts";
+import { t } from "../../messages/messages.ts";
+import { traffic } from "../../messages/traffic.ts";
 import { useOperation } from "../../state/queries.ts";
 import { doorOptions } from "../sessions/session-words.ts";
 import {
@@ -24,6 +27,8 @@ interface FiltersProps {
   readonly onChange: (next: AuditFilter) => void;
 }
 
+const TOOL_EXAMPLE = "files__*";
+const CLIENT_EXAMPLE = "cursor";
 /** On a phone two stand in a row. */
 const IN_PAIRS = "max-sm:flex-1 max-sm:basis-36";
 
@@ -37,44 +42,44 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
   const span = spanOf(filter);
   return (
     <div className="flex flex-col gap-2">
-      <Toolbar label="Filters">
+      <Toolbar label={t(traffic.filters)}>
         <SearchBox
-          label="Find in the log"
-          placeholder="Name, event, user, client or call id"
+          label={t(audit.findInLog)}
+          placeholder={t(audit.findWhat)}
           value={filter.q ?? ""}
           onChange={(q) => onChange({ q: orNone(q) })}
           className="min-w-44 flex-1 basis-full sm:max-w-80 sm:basis-auto"
         />
         <Select
-          aria-label="Type"
+          aria-label={t(audit.type)}
           className={IN_PAIRS}
           value={filter.type ?? ""}
-          options={[["", "All types"], ...TYPES]}
+          options={[["", t(audit.allTypes)], ...TYPES]}
           onChange={(type) => onChange({ type: orNone(type) })}
         />
         <Select
-          aria-label="Outcome"
+          aria-label={t(traffic.outcome)}
           className={IN_PAIRS}
           value={filter.outcome ?? ""}
-          options={[["", "Any outcome"], ...withAsked(OUTCOMES, filter.outcome)]}
+          options={[["", t(traffic.anyOutcome)], ...withAsked(OUTCOMES, filter.outcome)]}
           onChange={(outcome) => onChange({ outcome: orNone(outcome) })}
         />
         <Select
-          aria-label="Time"
+          aria-label={t(traffic.time)}
           className={IN_PAIRS}
           value={span}
-          options={[["", "Any time"], ...SPANS, [EXACT, "Exact times …"]]}
+          options={[["", t(audit.anyTime)], ...SPANS, [EXACT, t(audit.exactTimes)]]}
           onChange={(value) => {
             if (value === EXACT) setOpen(true);
             else onChange({ since: orNone(value) });
           }}
         />
         <Button variant="ghost" icon={open ? "down" : "right"} aria-expanded={open} onClick={() => setOpen(!open)}>
-          More filters{!open && further > 0 && ` (${further})`}
+          {!open && further > 0 ? t(audit.moreFiltersSet, { count: further }) : t(audit.moreFilters)}
         </Button>
         {isFiltered(filter) && (
           <Button variant="ghost" icon="close" onClick={() => onChange(NO_FILTER)}>
-            Clear
+            {t(traffic.clear)}
           </Button>
         )}
       </Toolbar>
@@ -97,35 +102,48 @@ function Further({ filter, onChange }: FiltersProps) {
   return (
     <div
       role="group"
-      aria-label="More filters"
+      aria-label={t(audit.moreFilters)}
       className="grid gap-3 rounded-lg border border-line bg-panel p-3 sm:grid-cols-2 lg:grid-cols-3"
     >
-      <Field label="Server">
+      <Field label={t(traffic.server)}>
         {(attributes) => (
           <Select
             {...attributes}
             className="w-full max-w-none"
             value={filter.server ?? ""}
-            options={[["", "All servers"], ...withAsked([...known, ["local", "In-process tools"]], filter.server)]}
+            options={[
+              ["", t(traffic.allServers)],
+              ...withAsked([...known, ["local", t(traffic.localTools)]], filter.server),
+            ]}
             onChange={(server) => onChange({ server: orNone(server) })}
           />
         )}
       </Field>
-      <Paused label="Tool" placeholder="files__*" value={filter.name} onChange={(name) => onChange({ name })} />
-      <Paused label="User" value={filter.user} onChange={(user) => onChange({ user })} />
-      <Paused label="Client" placeholder="cursor" value={filter.client} onChange={(client) => onChange({ client })} />
-      <Field label="Door">
+      <Paused
+        label={t(traffic.tool)}
+        placeholder={TOOL_EXAMPLE}
+        value={filter.name}
+        onChange={(name) => onChange({ name })}
+      />
+      <Paused label={t(traffic.user)} value={filter.user} onChange={(user) => onChange({ user })} />
+      <Paused
+        label={t(traffic.client)}
+        placeholder={CLIENT_EXAMPLE}
+        value={filter.client}
+        onChange={(client) => onChange({ client })}
+      />
+      <Field label={t(traffic.door)}>
         {(attributes) => (
           <Select
             {...attributes}
             className="w-full max-w-none"
             value={filter.door ?? ""}
-            options={[["", "All doors"], ...doorOptions([{ door: "cli" }], filter.door)]}
+            options={[["", t(audit.allDoors)], ...doorOptions([{ door: "cli" }], filter.door)]}
             onChange={(door) => onChange({ door: orNone(door) })}
           />
         )}
       </Field>
-      <Field label="From">
+      <Field label={t(audit.from)}>
         {(attributes) => (
           <TextInput
             {...attributes}
@@ -135,7 +153,7 @@ function Further({ filter, onChange }: FiltersProps) {
           />
         )}
       </Field>
-      <Field label="Until">
+      <Field label={t(audit.until)}>
         {(attributes) => (
           <TextInput
             {...attributes}
@@ -189,25 +207,25 @@ function Paused({ label, placeholder, value = "", onChange }: PausedProps) {
 /** Filters that come from a link and have no field. */
 function Chips({ filter, onChange }: FiltersProps) {
   const chips = [
-    ["callId", "Call", filter.callId],
-    ["session", "Session", filter.session],
+    ["callId", t(traffic.call), filter.callId],
+    ["session", t(traffic.session), filter.session],
   ] as const;
   const set = chips.filter(([, , value]) => value !== undefined);
   if (set.length === 0) return null;
   return (
-    <ul aria-label="Filters from links" className="flex flex-wrap gap-2">
+    <ul aria-label={t(audit.fromLinks)} className="flex flex-wrap gap-2">
       {set.map(([key, word, value]) => (
         <li key={key}>
           <button
             type="button"
             onClick={() => onChange({ [key]: undefined })}
-            title="Remove this filter"
+            title={t(audit.removeFilter)}
             className="inline-flex max-w-full items-center gap-1.5 rounded-full border border-line-strong bg-panel px-3 py-0.5 text-sm hover:bg-hover"
           >
             <span className="text-soft">{word}</span>
             <span className="min-w-0 font-mono break-all">{value}</span>
             <Icon name="close" className="size-3" />
-            <span className="sr-only">remove</span>
+            <span className="sr-only">{t(audit.remove)}</span>
           </button>
         </li>
       ))}

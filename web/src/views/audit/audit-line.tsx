@@ -2,6 +2,8 @@ import { Link } from "@tanstack/react-router";
 import type { AuditEntry } from "../../../../src/contract/activity-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Icon } from "../../components/icon.tsx";
+import { t } from "../../messages/messages.ts";
+import { traffic } from "../../messages/traffic.ts";
 import { millisecondsText } from "../../text.ts";
 import { doorWord } from "../sessions/session-words.ts";
 import { aboutOf, findingsOf, stampText, titleOf, verdictOf, whoOf } from "./audit-words.ts";
@@ -19,9 +21,9 @@ export function AuditLine({ entry, chosen, isWide, now }: AuditLineProps) {
   const { word, tone } = verdictOf(entry);
   const findings = findingsOf(entry);
   const mark = findings.length > 0 && (
-    <span title={`Found: ${findings.join(", ")}`} className="inline-flex text-warn">
+    <span title={t(traffic.found, { codes: findings.join(", ") })} className="inline-flex text-warn">
       <Icon name="warning" />
-      <span className="sr-only">with findings</span>
+      <span className="sr-only">{t(traffic.withFindings)}</span>
     </span>
   );
   const stamp = (

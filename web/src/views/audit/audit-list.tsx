@@ -4,10 +4,12 @@ import type { AuditEntry } from "../../../../src/contract/activity-schemas.ts";
 import { Button } from "../../components/button.tsx";
 import { useNow } from "../../components/time.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
-import { countText } from "../../text.ts";
 import { AuditLine } from "./audit-line.tsx";
 import { keyOf } from "./newest-records.ts";
-import { useWide } from "./use-wide.ts";
+import { useWide } from "../../components/use-wide.ts";
+import { audit } from "../../messages/audit.ts";
+import { t } from "../../messages/messages.ts";
+import { traffic } from "../../messages/traffic.ts";
 
 interface AuditListProps {
   readonly entries: readonly AuditEntry[];
@@ -59,14 +61,12 @@ export function AuditList({ entries, chosen, onTop, onEnd, foot }: AuditListProp
               setUnseen(0);
             }}
           >
-            {countText(unseen, "new record")} above
+            {t(audit.newAbove, { count: unseen })}
           </Button>
         )}
       </div>
       <VirtualList
-        // Lines of a different height are measured again.
-        key={height}
-        label="Records"
+        label={t(audit.records)}
         count={entries.length}
         lineHeight={height}
         fixed
@@ -94,13 +94,13 @@ function Heads() {
       aria-hidden="true"
       className="grid grid-cols-[8.5rem_9rem_minmax(0,1fr)_7rem_10rem_6rem_5rem] gap-3 border-b border-line px-4 py-1.5 text-sm text-faint"
     >
-      <span>Time</span>
-      <span>Outcome</span>
-      <span>What</span>
-      <span>Server</span>
-      <span>Who</span>
-      <span>Door</span>
-      <span className="text-right">Took</span>
+      <span>{t(traffic.time)}</span>
+      <span>{t(traffic.outcome)}</span>
+      <span>{t(audit.what)}</span>
+      <span>{t(traffic.server)}</span>
+      <span>{t(audit.who)}</span>
+      <span>{t(traffic.door)}</span>
+      <span className="text-right">{t(traffic.took)}</span>
     </div>
   );
 }

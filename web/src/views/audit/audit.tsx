@@ -5,6 +5,10 @@ import { Switch } from "../../components/fields.tsx";
 import { Page } from "../../components/page.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { audit } from "../../messages/audit.ts";
+import { t } from "../../messages/messages.ts";
+import { shell } from "../../messages/shell.ts";
+import { RecordingButton } from "../traffic/recording.tsx";
 import { AuditFilters } from "./audit-filters.tsx";
 import { inputOf, isFiltered, NO_FILTER } from "./audit-filter.ts";
 import { AuditList } from "./audit-list.tsx";
@@ -33,11 +37,12 @@ export function AuditView() {
   const chosen = search.entry === undefined ? undefined : entries.find((entry) => keyOf(entry) === search.entry);
   return (
     <Page
-      title="Audit"
-      description="Calls, decisions and changes, newest first."
+      title={t(shell.audit)}
+      description={t(audit.about)}
       actions={
         <>
-          <Switch label="Follow live" checked={follow && canFollow} disabled={!canFollow} onChange={setFollow} />
+          <Switch label={t(audit.follow)} checked={follow && canFollow} disabled={!canFollow} onChange={setFollow} />
+          <RecordingButton server={search.server} />
           <VerifyLog />
           <ExportLog input={input} />
         </>
@@ -48,33 +53,34 @@ export function AuditView() {
         <AuditFilters filter={search} onChange={change} />
       </div>
       <Split
-        detailLabel="Details of the record"
+        onClose={close}
+        detailLabel={t(audit.details)}
         detail={
           search.entry === undefined ? undefined : chosen === undefined ? (
             <Empty
-              title={query.isPending ? "Loading" : "This record is not in the list"}
-              action={<Button onClick={close}>Back to the log</Button>}
+              title={t(query.isPending ? audit.loading : audit.notListed)}
+              action={<Button onClick={close}>{t(audit.back)}</Button>}
             >
-              {!query.isPending && "It may be further down, or hidden by the filters."}
+              {!query.isPending && t(audit.notListedWhy)}
             </Empty>
           ) : (
             <RecordDetail entry={chosen} onClose={close} />
           )
         }
         list={
-          <Loaded query={query} skeleton={<Skeleton lines={12} label="Loading the records" />}>
+          <Loaded query={query} skeleton={<Skeleton lines={12} label={t(audit.loadingRecords)} />}>
             {() =>
               entries.length === 0 ? (
                 <div className="rounded-lg border border-line bg-panel">
                   {isFiltered(search) ? (
                     <Empty
-                      title="No matching records"
+                      title={t(audit.noMatch)}
                       icon="search"
-                      action={<Button onClick={() => change(NO_FILTER)}>Clear the filters</Button>}
+                      action={<Button onClick={() => change(NO_FILTER)}>{t(audit.clearFilters)}</Button>}
                     />
                   ) : (
-                    <Empty title="Nothing has happened yet" icon="audit">
-                      Every call that goes through the hub leaves a record here.
+                    <Empty title={t(audit.nothingYet)} icon="audit">
+                      {t(audit.nothingYetHow)}
                     </Empty>
                   )}
                 </div>
@@ -91,10 +97,10 @@ export function AuditView() {
                   foot={
                     query.isFetchingNextPage ? (
                       <>
-                        <Spinner /> Loading more
+                        <Spinner /> {t(audit.loadingMore)}
                       </>
                     ) : (
-                      `${entries.length.toLocaleString("en")} records${query.hasNextPage ? ", more further down" : ""}`
+                      t(query.hasNextPage ? audit.countMore : audit.count, { count: entries.length })
                     )
                   }
                 />

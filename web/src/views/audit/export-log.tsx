@@ -3,6 +3,8 @@ import { useState } from "react";
 import { exportAudit } from "../../api.ts";
 import { Button } from "../../components/button.tsx";
 import { toastError } from "../../components/toast.tsx";
+import { audit } from "../../messages/audit.ts";
+import { t } from "../../messages/messages.ts";
 import { type inputOf } from "./audit-filter.ts";
 
 /** Long enough for any browser to have begun with it. */
@@ -27,7 +29,7 @@ export function ExportLog({ input }: { readonly input: ReturnType<typeof inputOf
   };
   return (
     <Button icon="download" busy={busy} onClick={() => void save()}>
-      Export
+      {t(audit.exportLog)}
     </Button>
   );
 }

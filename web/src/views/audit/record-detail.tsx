@@ -7,8 +7,14 @@ import { IconButton } from "../../components/button.tsx";
 import { CopyButton } from "../../components/code.tsx";
 import { JsonTree } from "../../components/json-tree.tsx";
 import { KeyValues } from "../../components/page.tsx";
+import { audit } from "../../messages/audit.ts";
+import { t } from "../../messages/messages.ts";
+import { traffic } from "../../messages/traffic.ts";
+import { shell } from "../../messages/shell.ts";
 import { bytesText, millisecondsText } from "../../text.ts";
+import { CallContent } from "../traffic/call-content.tsx";
 import { doorWord } from "../sessions/session-words.ts";
+import { Passages } from "./passages.tsx";
 import { findingsOf, ruleText, titleOf, verdictOf, whoOf } from "./audit-words.ts";
 
 interface RecordProps {
@@ -29,15 +35,19 @@ export function RecordDetail({ entry, onClose }: RecordProps) {
             <time dateTime={entry.time}>{new Date(entry.time).toLocaleString()}</time>
           </div>
         </div>
-        <IconButton label="Close the details" icon="close" onClick={onClose} />
+        <IconButton label={t(shell.close)} icon="close" onClick={onClose} />
       </div>
       <KeyValues rows={rowsOf(entry)} />
+      {entry.type === "call" && entry.callId !== undefined && findingsOf(entry).length > 0 && (
+        <Passages key={entry.callId} callId={entry.callId} />
+      )}
+      {entry.type === "call" && <CallContent entry={entry} />}
       <section>
         <div className="mb-1 flex items-center justify-between gap-2">
-          <h3 className="font-semibold">Full record</h3>
-          <CopyButton text={JSON.stringify(entry, undefined, 2)} label="Copy as JSON" />
+          <h3 className="font-semibold">{t(audit.fullRecord)}</h3>
+          <CopyButton text={JSON.stringify(entry, undefined, 2)} label={t(audit.copyJson)} />
         </div>
-        <JsonTree value={entry} label="The record" depth={2} />
+        <JsonTree value={entry} label={t(audit.record)} depth={2} />
       </section>
     </div>
   );
@@ -53,36 +63,36 @@ function rowsOf(entry: AuditEntry): readonly (readonly [string, ReactNode])[] {
       ? []
       : [
           [
-            "Call",
+            t(traffic.call),
             <>
               <span className="font-mono text-sm break-all">{callId}</span>{" "}
               <Link to="/audit" search={{ callId }} className="whitespace-nowrap text-accent underline">
-                All records of this call
+                {t(audit.ofThisCall)}
               </Link>
             </>,
           ] as const,
         ]),
     ...(entry.event === undefined || name === undefined
       ? []
-      : [["About", <span className="font-mono text-sm break-all">{name}</span>] as const]),
+      : [[t(audit.subject), <span className="font-mono text-sm break-all">{name}</span>] as const]),
     ...(origin === undefined || origin === null
       ? []
       : [
           [
-            "Server",
+            t(traffic.server),
             <>
               {origin.source}
               {origin.name !== "" && <span className="font-mono text-sm break-all text-soft"> {origin.name}</span>}
             </>,
           ] as const,
         ]),
-    ...(who === "" ? [] : [["Who", who] as const]),
-    ...(door === undefined ? [] : [["Door", doorWord(door)] as const]),
+    ...(who === "" ? [] : [[t(audit.who), who] as const]),
+    ...(door === undefined ? [] : [[t(traffic.door), doorWord(door)] as const]),
     ...(session === undefined || session === null
       ? []
       : [
           [
-            "Session",
+            t(traffic.session),
             <Link
               to="/sessions"
               search={{ state: "all", session }}
@@ -92,15 +102,15 @@ function rowsOf(entry: AuditEntry): readonly (readonly [string, ReactNode])[] {
             </Link>,
           ] as const,
         ]),
-    ...(decision === undefined || decision === "none" ? [] : [["Decision", decision] as const]),
-    ...(rule === undefined ? [] : [["Rule", <span className="break-words">{rule}</span>] as const]),
-    ...(durationMs === undefined ? [] : [["Took", millisecondsText(durationMs)] as const]),
-    ...(resultBytes === undefined ? [] : [["Result", bytesText(resultBytes)] as const]),
+    ...(decision === undefined || decision === "none" ? [] : [[t(audit.decision), decision] as const]),
+    ...(rule === undefined ? [] : [[t(traffic.rule), <span className="break-words">{rule}</span>] as const]),
+    ...(durationMs === undefined ? [] : [[t(traffic.took), millisecondsText(durationMs)] as const]),
+    ...(resultBytes === undefined ? [] : [[t(traffic.size), bytesText(resultBytes)] as const]),
     ...(findings.length === 0
       ? []
       : [
           [
-            "Findings",
+            t(traffic.findings),
             <span className="flex flex-wrap gap-1.5">
               {findings.map((code, index) => (
                 <Badge key={index} tone="warn">

@@ -5,8 +5,9 @@ import { Button } from "../../components/button.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { FailureBox, Skeleton } from "../../components/states.tsx";
+import { audit } from "../../messages/audit.ts";
+import { t } from "../../messages/messages.ts";
 import { useChange } from "../../state/queries.ts";
-import { countText } from "../../text.ts";
 
 export function VerifyLog() {
   const [open, setOpen] = useState(false);
@@ -20,20 +21,20 @@ export function VerifyLog() {
           verify.mutate({});
         }}
       >
-        Verify
+        {t(audit.verify)}
       </Button>
       <Dialog
         open={open}
         onOpenChange={setOpen}
-        title="Verify the log"
-        description="Every record contains the hash of the previous one. A changed or removed record breaks the chain."
+        title={t(audit.verifyLog)}
+        description={t(audit.verifyHow)}
         footer={
           <Button busy={verify.isPending} icon="refresh" onClick={() => verify.mutate({})}>
-            Check again
+            {t(audit.checkAgain)}
           </Button>
         }
       >
-        {verify.isPending && <Skeleton lines={2} label="Checking" />}
+        {verify.isPending && <Skeleton lines={2} label={t(audit.checking)} />}
         {!verify.isPending && verify.error !== null && <FailureBox error={verify.error} />}
         {!verify.isPending && verify.data !== undefined && <Verdict verdict={verify.data} />}
       </Dialog>
@@ -42,7 +43,6 @@ export function VerifyLog() {
 }
 
 function Verdict({ verdict }: { readonly verdict: AuditVerdict }) {
-  const size = `${countText(verdict.records, "record")} in ${countText(verdict.chains, "chain")}`;
   return (
     <div
       role="status"
@@ -50,9 +50,9 @@ function Verdict({ verdict }: { readonly verdict: AuditVerdict }) {
     >
       <p className="flex items-center gap-2 font-medium">
         <Icon name={verdict.ok ? "check" : "warning"} className={`size-5 ${verdict.ok ? "text-ok" : "text-bad"}`} />
-        {verdict.ok ? "The log is intact" : countText(verdict.problems.length, "problem")}
+        {verdict.ok ? t(audit.intact) : t(audit.problems, { count: verdict.problems.length })}
       </p>
-      <p className="mt-0.5 pl-7 text-soft">{size} checked.</p>
+      <p className="mt-0.5 pl-7 text-soft">{t(audit.checked, { records: verdict.records, count: verdict.chains })}</p>
       {verdict.problems.length > 0 && (
         <ul className="mt-2 list-disc pl-11">
           {verdict.problems.map((problem, index) => (

@@ -1,6 +1,12 @@
+import { useState } from "react";
 import { Button } from "../../components/button.tsx";
+import { ConfirmDialog } from "../../components/dialog.tsx";
 import type { ServerState } from "../../components/state-dot.tsx";
-import { toastError } from "../../components/toast.tsx";
+import { toast, toastError } from "../../components/toast.tsx";
+import { failureOf } from "../../failure.ts";
+import { t } from "../../messages/messages.ts";
+import { rules } from "../../messages/rules.ts";
+import { shell } from "../../messages/shell.ts";
 import { useChange } from "../../state/queries.ts";
 import { canConnect, canDisconnect } from "./server-words.ts";
 
@@ -18,6 +24,7 @@ export function ConnectButton({ server }: ConnectButtonProps) {
   const outdates = ["listServers", "getServer", "overview"] as const;
   const connect = useChange("connectServer", { outdates });
   const disconnect = useChange("disconnectServer", { outdates });
+  const [running, setRunning] = useState<number>();
   const given = { serverId: server.id };
   const verb = server.sleeping === true ? "Wake" : "Connect";
   if (canConnect(server.state))
@@ -33,14 +40,47 @@ export function ConnectButton({ server }: ConnectButtonProps) {
       </Button>
     );
   if (!canDisconnect(server.state)) return null;
+  const refused = (error: unknown): void => {
+    const calls = callsInProgress(error);
+    if (calls === undefined) toastError(error);
+    else setRunning(calls);
+  };
+  const offerUndo = (): void =>
+    toast(t(shell.disconnected, { server: server.name }), () => connect.mutate(given, { onError: toastError }));
   return (
-    <Button
-      size="sm"
-      busy={disconnect.isPending}
-      aria-label={`Disconnect ${server.name}`}
-      onClick={() => disconnect.mutate(given, { onError: toastError })}
-    >
-      Disconnect
-    </Button>
+    <>
+      <Button
+        size="sm"
+        busy={disconnect.isPending}
+        aria-label={`Disconnect ${server.name}`}
+        onClick={() => disconnect.mutate({ ...given, ifIdle: true }, { onError: refused, onSuccess: offerUndo })}
+      >
+        Disconnect
+      </Button>
+      <ConfirmDialog
+        open={running !== undefined}
+        onOpenChange={() => setRunning(undefined)}
+        title={t(rules.runningTitle)}
+        action={t(rules.disconnectAnyway)}
+        danger
+        busy={disconnect.isPending}
+        onConfirm={() =>
+          disconnect.mutate(given, {
+            onError: toastError,
+            onSuccess: offerUndo,
+            onSettled: () => setRunning(undefined),
+          })
+        }
+      >
+        {t(rules.runningHow, { count: running ?? 0, server: server.name })}
+      </ConfirmDialog>
+    </>
   );
+}
+
+/** The number of calls because of which a server was not disconnected. */
+export function callsInProgress(error: unknown): number | undefined {
+  const { code, details } = failureOf(error);
+  const calls = details?.["calls"];
+  return code === "conflict" && typeof calls === "number" ? calls : undefined;
 }

@@ -1,4 +1,4 @@
-/** The output of a server's program, its changes of state, and its entry. */
+/** A server's changes of state, and its entry. */
 import type { ServerDetail } from "../../../../src/contract/server-schemas.ts";
 import { Code } from "../../components/code.tsx";
 import { KeyValues } from "../../components/page.tsx";
@@ -9,22 +9,6 @@ import { FROM_WORDS } from "./server-words.ts";
 
 interface TabProps {
   readonly server: ServerDetail;
-}
-
-export function LogTab({ server }: TabProps) {
-  if (server.stderr.length === 0)
-    return (
-      <Empty title="No output">
-        {server.transport === "stdio"
-          ? "The stderr output of its program appears here."
-          : "Only programs that the hub starts have a log."}
-      </Empty>
-    );
-  return (
-    <div className="p-4">
-      <Code text={server.stderr.join("\n")} label="Last lines of stderr" copy wrap className="max-h-[55dvh]" />
-    </div>
-  );
 }
 
 export function HistoryTab({ server }: TabProps) {

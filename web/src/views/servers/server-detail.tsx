@@ -1,5 +1,5 @@
 /** One server: what it is, what it offers, what it said, what happened to it. */
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import type { ServerDetail } from "../../../../src/contract/server-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button, IconButton } from "../../components/button.tsx";
@@ -11,14 +11,29 @@ import { Tabs } from "../../components/tabs.tsx";
 import { Time } from "../../components/time.tsx";
 import { toast, toastError } from "../../components/toast.tsx";
 import { failureOf } from "../../failure.ts";
+import { activity } from "../../messages/activity.ts";
+import { t } from "../../messages/messages.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
 import { LoginButton } from "../logins/login-button.tsx";
 import { ConnectButton } from "./connect-button.tsx";
-import { ConfigTab, HistoryTab, LogTab } from "./detail-tabs.tsx";
+import { ConfigTab, HistoryTab } from "./detail-tabs.tsx";
+import { FileServerActions } from "./file-server.tsx";
+import { LogTab } from "./log-tab.tsx";
 import { PromptsTab, ResourcesTab, ToolsTab } from "./offer-tabs.tsx";
 import { PinsTab } from "./pins-tab.tsx";
 import { EditServer } from "./server-dialog.tsx";
 import { FROM_WORDS, fileName, TRANSPORT_WORDS } from "./server-words.ts";
+
+/** With its charts it is as large as the rest of the view. */
+const ActivityTab = lazy(async () => ({ default: (await import("./activity-tab.tsx")).ActivityTab }));
+
+function Activity({ serverId }: { readonly serverId: string }) {
+  return (
+    <Suspense fallback={<Skeleton />}>
+      <ActivityTab serverId={serverId} />
+    </Suspense>
+  );
+}
 
 interface DetailProps {
   readonly serverId: string;
@@ -59,7 +74,8 @@ export function ServerDetailPanel({ serverId, tab, onTab, onClose }: DetailProps
                 content: <PromptsTab serverId={server.id} />,
               },
               { id: "pins", label: "Pins", content: <PinsTab serverId={server.id} /> },
-              { id: "log", label: "Log", content: <LogTab server={server} /> },
+              { id: "activity", label: t(activity.activity), content: <Activity serverId={server.id} /> },
+              { id: "log", label: t(activity.log), content: <LogTab serverId={server.id} /> },
               { id: "history", label: "History", content: <HistoryTab server={server} /> },
               { id: "config", label: "Config", content: <ConfigTab server={server} /> },
             ]}
@@ -115,6 +131,7 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
           <LoginButton serverId={server.id} again={server.auth.state !== "login_needed"} />
         )}
         <ConnectButton server={server} />
+        {server.from === "file" && <FileServerActions server={server} onRemoved={onClose} />}
         {server.editable && (
           <>
             <Button size="sm" icon="edit" onClick={() => setOpen("edit")}>
@@ -137,7 +154,7 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
           </>
         )}
       </div>
-      {!server.editable && (
+      {!server.editable && server.from !== "file" && (
         <p className="text-sm text-soft">
           {FROM_WORDS[server.from]}: it is changed in{" "}
           <code className="font-mono break-all" title={server.origin.file}>

@@ -137,7 +137,7 @@ interface ServerDialogProps {
   readonly onOverwrite?: (draft: Draft) => void;
 }
 
-function ServerDialog(props: ServerDialogProps) {
+export function ServerDialog(props: ServerDialogProps) {
   const { title, start, fixedId, warnings, saving, error, saveLabel, onClose, onSave, onBack, onSkip } = props;
   const [draft, setDraft] = useState(start);
   const [tried, setTried] = useState(false);

@@ -1,9 +1,13 @@
 /** The servers, each with its state and, when it is red, the reason. */
 import { Link } from "@tanstack/react-router";
+import { useRef } from "react";
 import type { OutputOf } from "../../../../src/contract/operations.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Icon } from "../../components/icon.tsx";
+import { useRoving } from "../../components/roving.ts";
 import { StateDot } from "../../components/state-dot.tsx";
+import { t } from "../../messages/messages.ts";
+import { rules } from "../../messages/rules.ts";
 import { countText } from "../../text.ts";
 import { LoginButton } from "../logins/login-button.tsx";
 import { ConnectButton } from "./connect-button.tsx";
@@ -14,30 +18,60 @@ type ServerInfo = OutputOf<"listServers">["servers"][number];
 interface ServerListProps {
   readonly servers: readonly ServerInfo[];
   readonly chosen: string | undefined;
+  readonly selected: ReadonlySet<string>;
+  readonly onSelect: (id: string, isOn: boolean) => void;
 }
 
-export function ServerList({ servers, chosen }: ServerListProps) {
+export function ServerList({ servers, chosen, selected, onSelect }: ServerListProps) {
+  const frame = useRef<HTMLUListElement>(null);
+  const { onKeyDown, onFocus } = useRoving(frame, servers.length);
   return (
-    <ul aria-label="Servers" className="divide-y divide-line rounded-lg border border-line bg-panel">
-      {servers.map((server) => (
-        <ServerLine key={server.id} server={server} chosen={server.id === chosen} narrow={chosen !== undefined} />
+    <ul
+      ref={frame}
+      aria-label="Servers"
+      onKeyDown={onKeyDown}
+      onFocus={onFocus}
+      className="divide-y divide-line rounded-lg border border-line bg-panel"
+    >
+      {servers.map((server, index) => (
+        <ServerLine
+          key={server.id}
+          index={index}
+          server={server}
+          chosen={server.id === chosen}
+          narrow={chosen !== undefined}
+          selected={selected.has(server.id)}
+          onSelect={(isOn) => onSelect(server.id, isOn)}
+        />
       ))}
     </ul>
   );
 }
 
 interface LineProps {
+  readonly index: number;
   readonly server: ServerInfo;
   readonly chosen: boolean;
   /** The details stand beside the list. */
   readonly narrow: boolean;
+  readonly selected: boolean;
+  readonly onSelect: (isOn: boolean) => void;
 }
 
-function ServerLine({ server, chosen, narrow }: LineProps) {
+function ServerLine({ index, server, chosen, narrow, selected, onSelect }: LineProps) {
   return (
     <li
+      data-index={index}
       className={`relative flex flex-wrap items-center min-h-11 gap-x-4 gap-y-1 px-4 py-2 first:rounded-t-lg last:rounded-b-lg hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
     >
+      <input
+        type="checkbox"
+        aria-label={t(rules.selectServer, { server: server.name })}
+        checked={selected}
+        onChange={(event) => onSelect(event.target.checked)}
+        // Above the link that covers the line.
+        className="relative z-10 size-4 accent-accent"
+      />
       <div className={`flex text-sm ${narrow ? "" : "w-20 sm:w-26"}`}>
         <StateDot state={server.state} sleeping={server.sleeping} bare={narrow} />
       </div>

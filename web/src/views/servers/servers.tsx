@@ -1,4 +1,5 @@
 import { getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
 import { Button } from "../../components/button.tsx";
 import { SearchBox, Select } from "../../components/fields.tsx";
 import { Page, Toolbar } from "../../components/page.tsx";
@@ -9,6 +10,7 @@ import { useOperation } from "../../state/queries.ts";
 import { AddServer } from "./server-dialog.tsx";
 import { ServerDetailPanel } from "./server-detail.tsx";
 import { ServerList } from "./server-list.tsx";
+import { ServerSelection } from "./server-selection.tsx";
 
 const route = getRouteApi("/servers");
 
@@ -25,10 +27,14 @@ export function ServersView() {
       Add a server
     </Button>
   );
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const picked = (servers: readonly { readonly id: string }[]): string[] =>
+    servers.map(({ id }) => id).filter((id) => selected.has(id));
   const words = (search.q ?? "").toLowerCase();
   return (
     <Page title="Servers" actions={add}>
       <Split
+        onClose={() => open(undefined)}
         detailLabel="Details of the server"
         detail={
           search.server === undefined ? undefined : (
@@ -84,6 +90,9 @@ export function ServersView() {
                       onChange={(state) => change({ state: state === "" ? undefined : state })}
                     />
                   </Toolbar>
+                  {picked(servers).length > 0 && (
+                    <ServerSelection ids={picked(servers)} onClear={() => setSelected(new Set())} />
+                  )}
                   {shown.length === 0 ? (
                     <div className="rounded-lg border border-line bg-panel">
                       <Empty
@@ -95,7 +104,12 @@ export function ServersView() {
                       />
                     </div>
                   ) : (
-                    <ServerList servers={shown} chosen={search.server} />
+                    <ServerList
+                      servers={shown}
+                      chosen={search.server}
+                      selected={selected}
+                      onSelect={(id, isOn) => setSelected(withMember(selected, id, isOn))}
+                    />
                   )}
                 </div>
               );
@@ -108,6 +122,11 @@ export function ServersView() {
       )}
     </Page>
   );
+}
+
+function withMember(set: ReadonlySet<string>, member: string, isIn: boolean): ReadonlySet<string> {
+  const rest = [...set].filter((each) => each !== member);
+  return new Set(isIn ? [...rest, member] : rest);
 }
 
 /** A state from the address stays choosable when no server is in it any more. */

@@ -31,6 +31,7 @@ export function SessionsView() {
         : { description: `${countText(total, "session")}${state === "all" ? "" : ` ${state}`}` })}
     >
       <Split
+        onClose={() => void navigate({ search: (old) => ({ ...old, session: undefined, tab: undefined }) })}
         detailLabel="Details of the session"
         detail={
           search.session === undefined ? undefined : (

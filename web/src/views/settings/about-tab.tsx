@@ -1,6 +1,7 @@
 /** Settings of this page and browser, the current login, and the logout. */
 import { useState } from "react";
 import { logout } from "../../api.ts";
+import { BASE } from "../../base.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Select } from "../../components/fields.tsx";
@@ -66,12 +67,12 @@ export function AboutTab() {
         <h2 className="mb-2 font-semibold">For programs</h2>
         <ul className="flex flex-col gap-1">
           <li>
-            <a href="/api/docs" className="text-accent underline">
+            <a href={`${BASE}/api/docs`} className="text-accent underline">
               Documentation of the API
             </a>
           </li>
           <li>
-            <a href="/api/v1/openapi.json" className="text-accent underline">
+            <a href={`${BASE}/api/v1/openapi.json`} className="text-accent underline">
               OpenAPI document
             </a>
           </li>
@@ -108,7 +109,7 @@ function LogoutButton() {
     try {
       await logout();
       // Nothing that was read as an operator stays in the page.
-      location.assign("/");
+      location.assign(`${BASE}/`);
     } catch (error) {
       setBusy(false);
       toastError(error);

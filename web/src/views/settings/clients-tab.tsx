@@ -4,6 +4,7 @@ import type { ClientSnippet } from "../../../../src/contract/settings-schemas.ts
 import { Code } from "../../components/code.tsx";
 import { Field, Select } from "../../components/fields.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { ConnectClientButton } from "./connect-client.tsx";
 import { useOperation } from "../../state/queries.ts";
 
 interface ClientsTabProps {
@@ -47,6 +48,11 @@ function Snippet({ client }: { readonly client: ClientSnippet }) {
     <>
       <Step title="By itself">
         <p className="mb-2 text-soft">On the machine of the client. Other entries of its file stay as they are.</p>
+        {client.file !== null && (
+          <div className="mb-3">
+            <ConnectClientButton client={client} />
+          </div>
+        )}
         <Code text={client.command} label={`Command for ${client.title}`} copy wrap />
       </Step>
       <Step title="By hand">

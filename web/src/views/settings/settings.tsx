@@ -2,11 +2,14 @@ import { getRouteApi } from "@tanstack/react-router";
 import { Page } from "../../components/page.tsx";
 import { Loaded, Skeleton } from "../../components/states.tsx";
 import { Tabs } from "../../components/tabs.tsx";
+import { t } from "../../messages/messages.ts";
+import { rules } from "../../messages/rules.ts";
 import { useOperation } from "../../state/queries.ts";
 import { ClientsTab } from "./clients-tab.tsx";
 import { ConfigTab } from "./config-tab.tsx";
 import { AboutTab } from "./about-tab.tsx";
 import { PolicyTab } from "./policy-tab.tsx";
+import { RolesTab } from "./roles-tab.tsx";
 import { TokensTab } from "./tokens-tab.tsx";
 
 const route = getRouteApi("/settings");
@@ -18,10 +21,7 @@ export function SettingsView() {
   const change = (next: Partial<typeof search>): void =>
     void navigate({ search: (old) => ({ ...old, ...next }), replace: true });
   return (
-    <Page
-      title="Settings"
-      description="The current config of the hub. Edit its file to change it; changes are applied automatically."
-    >
+    <Page title="Settings" description="The current config of the hub. Changes of its file are applied automatically.">
       <div className="rounded-lg border border-line bg-panel">
         <Tabs
           label="Settings"
@@ -44,16 +44,8 @@ export function SettingsView() {
                 <PolicyTab name={search.name} role={search.role} roles={query.data?.roles ?? []} onChange={change} />
               ),
             },
-            {
-              id: "tokens",
-              label: "Tokens",
-              count: query.data?.tokens.length,
-              content: (
-                <Loaded query={query} skeleton={<Skeleton lines={4} label="Loading the tokens" />}>
-                  {(config) => <TokensTab tokens={config.tokens} />}
-                </Loaded>
-              ),
-            },
+            { id: "roles", label: t(rules.roles), count: query.data?.roles.length, content: <RolesTab /> },
+            { id: "tokens", label: t(rules.tokens), count: query.data?.tokens.length, content: <TokensTab /> },
             {
               id: "clients",
               label: "Clients",

@@ -1,56 +1,216 @@
-import type { ConfigView } from "../../../../src/contract/settings-schemas.ts";
+/** Tokens of the config: made once, shown once, listed with their last use, and revoked. */
+import { useState } from "react";
 import { Badge } from "../../components/badge.tsx";
-import { Empty } from "../../components/states.tsx";
+import { Button } from "../../components/button.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { Field, Select, TextInput } from "../../components/fields.tsx";
+import { type ConfigChange, ReviewChange } from "../../components/review-change.tsx";
+import { RichText } from "../../components/rich-text.tsx";
+import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../messages/messages.ts";
+import { rules } from "../../messages/rules.ts";
+import { useOperation } from "../../state/queries.ts";
 
-export function TokensTab({ tokens }: { readonly tokens: ConfigView["tokens"] }) {
-  if (tokens.length === 0)
-    return (
-      <Empty title="No tokens" icon="lock">
-        Everyone on the hub's machine can read and call, and no one else. Tokens are set under{" "}
-        <code className="font-mono">http.auth.tokens</code> in the config, each as a reference such as{" "}
-        <code className="font-mono break-all">secret://env/ADA_TOKEN</code>.
-      </Empty>
-    );
+export function TokensTab() {
+  const query = useOperation("listTokens", {});
+  const [isAdding, setIsAdding] = useState(false);
+  const [changes, setChanges] = useState<readonly ConfigChange[]>();
+  const add = (
+    <Button variant="primary" size="sm" icon="plus" onClick={() => setIsAdding(true)}>
+      {t(rules.newToken)}
+    </Button>
+  );
   return (
-    <div className="flex flex-col gap-3 p-4">
-      <div>
-        <h2 className="font-semibold">Tokens of the config</h2>
-        <p className="text-soft">Who has access, and to what. The value of a token is never shown.</p>
-      </div>
-      <div tabIndex={0} role="group" aria-label="Tokens" className="overflow-x-auto rounded-md border border-line">
-        <table className="w-full text-left">
-          <thead>
-            <tr className="border-b border-line text-sm text-faint">
-              <th scope="col" className="px-3 py-1.5 font-medium">
-                User
-              </th>
-              <th scope="col" className="px-3 py-1.5 font-medium">
-                Role
-              </th>
-              <th scope="col" className="px-3 py-1.5 font-medium">
-                May
-              </th>
-            </tr>
-          </thead>
-          <tbody className="divide-y divide-line">
-            {tokens.map((token, index) => (
-              <tr key={index}>
-                <td className="px-3 py-1.5 break-all">{token.user ?? <span className="text-faint">no user</span>}</td>
-                <td className="px-3 py-1.5 break-all">{token.role ?? <span className="text-faint">any</span>}</td>
-                <td className="px-3 py-1.5">
-                  <span className="flex flex-wrap gap-1">
-                    {token.scopes.map((scope) => (
-                      <Badge key={scope} tone={scope === "admin" ? "warn" : "neutral"}>
-                        {scope}
-                      </Badge>
+    <>
+      <Loaded query={query} skeleton={<Skeleton lines={4} label={t(rules.tokens)} />}>
+        {({ tokens }) =>
+          tokens.length === 0 ? (
+            <Empty title={t(rules.noTokens)} icon="lock" action={add}>
+              {t(rules.noTokensHow)}
+            </Empty>
+          ) : (
+            <div className="flex flex-col gap-3 p-4">
+              <div className="flex flex-wrap items-start justify-between gap-2">
+                <div>
+                  <h2 className="font-semibold">{t(rules.tokens)}</h2>
+                  <p className="text-soft">{t(rules.tokensHow)}</p>
+                </div>
+                {add}
+              </div>
+              <div
+                tabIndex={0}
+                role="group"
+                aria-label={t(rules.tokens)}
+                className="overflow-x-auto rounded-md border border-line"
+              >
+                <table className="w-full text-left">
+                  <thead>
+                    <tr className="border-b border-line text-sm text-faint">
+                      {[rules.tokenName, rules.user, rules.role, rules.may, rules.made, rules.lastUsed].map(
+                        (message) => (
+                          <th key={message.en} scope="col" className="px-3 py-1.5 font-medium whitespace-nowrap">
+                            {t(message)}
+                          </th>
+                        ),
+                      )}
+                      <td />
+                    </tr>
+                  </thead>
+                  <tbody className="divide-y divide-line">
+                    {tokens.map(({ name, user, role, scopes, created, lastUsed }, index) => (
+                      <tr key={name ?? index}>
+                        <th scope="row" className="px-3 py-1.5 font-medium break-all">
+                          {name ?? <span className="font-normal text-faint">{t(rules.unnamed)}</span>}
+                        </th>
+                        <td className="px-3 py-1.5 break-all">
+                          {user ?? <span className="text-faint">{t(rules.noUser)}</span>}
+                        </td>
+                        <td className="px-3 py-1.5 break-all">
+                          {role ?? <span className="text-faint">{t(rules.anyRole)}</span>}
+                        </td>
+                        <td className="px-3 py-1.5">
+                          <span className="flex flex-wrap gap-1">
+                            {scopes.map((scope) => (
+                              <Badge key={scope} tone={scope === "admin" ? "warn" : "neutral"}>
+                                {scope}
+                              </Badge>
+                            ))}
+                          </span>
+                        </td>
+                        <td className="px-3 py-1.5 whitespace-nowrap">{created ?? ""}</td>
+                        <td className="px-3 py-1.5 whitespace-nowrap">
+                          {lastUsed === null ? (
+                            <span className="text-faint">{t(rules.never)}</span>
+                          ) : (
+                            <Time at={lastUsed} />
+                          )}
+                        </td>
+                        <td className="px-3 py-1.5 text-right">
+                          {name !== null && (
+                            <Button
+                              size="sm"
+                              variant="danger"
+                              aria-label={t(rules.revokeToken, { name })}
+                              onClick={() => setChanges([{ kind: "revokeToken", name }])}
+                            >
+                              {t(rules.revoke)}
+                            </Button>
+                          )}
+                        </td>
+                      </tr>
                     ))}
-                  </span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+                  </tbody>
+                </table>
+              </div>
+            </div>
+          )
+        }
+      </Loaded>
+      {isAdding && changes === undefined && (
+        <NewToken onClose={() => setIsAdding(false)} onReview={(change) => setChanges([change])} />
+      )}
+      {changes !== undefined && (
+        <ReviewChange
+          title={t(rules.review)}
+          changes={changes}
+          onClose={() => {
+            setChanges(undefined);
+            setIsAdding(false);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+const RIGHTS = [
+  ["read", rules.mayRead],
+  ["call", rules.mayCall],
+  ["approve", rules.mayApprove],
+  ["admin", rules.mayAdmin],
+] as const;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+interface NewTokenProps {
+  readonly onClose: () => void;
+  readonly onReview: (change: ConfigChange) => void;
+}
+
+function NewToken({ onClose, onReview }: NewTokenProps) {
+  const roles = useOperation("listRoles", {});
+  const [name, setName] = useState("");
+  const [user, setUser] = useState("");
+  const [role, setRole] = useState("");
+  const [right, setRight] = useState<(typeof RIGHTS)[number][0]>("call");
+  const [tried, setTried] = useState(false);
+  const isWrong = !NAME.test(name);
+  return (
+    <Dialog
+      open
+      onOpenChange={onClose}
+      title={t(rules.newToken)}
+      description={t(rules.shownFirst)}
+      footer={
+        <>
+          <Button onClick={onClose}>{t(rules.cancel)}</Button>
+          <Button
+            variant="primary"
+            onClick={() => {
+              setTried(true);
+              if (isWrong) return;
+              const bound = { ...(user === "" ? {} : { user }), ...(role === "" ? {} : { role }) };
+              onReview({ kind: "token", name, ...bound, scopes: [right] });
+            }}
+          >
+            {t(rules.continue)}
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <Field
+          label={t(rules.tokenName)}
+          required
+          hint={<RichText message={rules.tokenNameHow} />}
+          error={tried && isWrong ? t(rules.badName) : undefined}
+        >
+          {(attributes) => (
+            <TextInput {...attributes} mono value={name} onChange={(event) => setName(event.target.value)} />
+          )}
+        </Field>
+        <Field label={t(rules.user)}>
+          {(attributes) => <TextInput {...attributes} value={user} onChange={(event) => setUser(event.target.value)} />}
+        </Field>
+        <Field label={t(rules.role)}>
+          {(attributes) => (
+            <Select
+              {...attributes}
+              value={role}
+              options={[
+                ["", t(rules.anyRole)],
+                ...(roles.data?.roles.map((each) => [each.role, each.role] as const) ?? []),
+              ]}
+              onChange={setRole}
+            />
+          )}
+        </Field>
+        <fieldset className="flex flex-col gap-1">
+          <legend className="font-medium">{t(rules.may)}</legend>
+          {RIGHTS.map(([scope, message]) => (
+            <label key={scope} className="inline-flex items-center gap-2">
+              <input
+                type="radio"
+                name="right"
+                checked={right === scope}
+                onChange={() => setRight(scope)}
+                className="size-4 accent-accent"
+              />
+              <code className="font-mono text-sm">{scope}</code> {t(message)}
+            </label>
+          ))}
+        </fieldset>
       </div>
-    </div>
+    </Dialog>
   );
 }

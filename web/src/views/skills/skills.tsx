@@ -60,6 +60,7 @@ function Skills({ onScan }: { readonly onScan: () => void }) {
           })}
     >
       <Split
+        onClose={() => void navigate({ search: (old) => ({ ...old, skill: undefined, tab: undefined }) })}
         detailLabel="Details of the skill"
         detail={
           search.skill === undefined ? undefined : (

@@ -2,6 +2,8 @@
 import { createContext, type ReactNode, useContext, useId, useState } from "react";
 import { Button, IconButton } from "../../components/button.tsx";
 import { Checkbox, Field, Select, TextArea, TextInput } from "../../components/fields.tsx";
+import { t } from "../../messages/messages.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 import { fieldOf, type FormField } from "./form-field.ts";
 import { startValue, withKey } from "./form-value.ts";
 import { isObject, type Schema } from "./schema.ts";
@@ -141,7 +143,7 @@ function BooleanPart(props: KindProps<"boolean">) {
           {...attributes}
           value={typeof value === "boolean" ? String(value) : ""}
           options={[
-            ["", "not given"],
+            ["", t(toolWords.notGiven)],
             ["true", "true"],
             ["false", "false"],
           ]}
@@ -162,7 +164,7 @@ function OneOfPart(props: KindProps<"one-of">) {
           {...attributes}
           value={String(at)}
           options={[
-            ["-1", "not given"],
+            ["-1", t(toolWords.notGiven)],
             ...field.values.map(
               (each, index) =>
                 [
@@ -200,7 +202,7 @@ function ListPart(props: KindProps<"list">) {
             />
           </div>
           <IconButton
-            label={`Remove ${label} ${index + 1}`}
+            label={t(toolWords.removeEntry, { label, number: index + 1 })}
             icon="close"
             onClick={() => change(entries.filter((_, at) => at !== index))}
           />
@@ -208,7 +210,7 @@ function ListPart(props: KindProps<"list">) {
       ))}
       <div>
         <Button size="sm" icon="plus" onClick={() => change([...entries, startValue(field.items, root) ?? undefined])}>
-          Add an entry
+          {t(toolWords.addEntry)}
         </Button>
       </div>
     </Group>
@@ -238,7 +240,7 @@ function ObjectPart(props: KindProps<"object">) {
       {value === undefined ? (
         <div>
           <Button size="sm" icon="plus" onClick={() => onChange(startValue(props.schema, root, true, depth) ?? {})}>
-            Give {label}
+            {t(toolWords.give, { label })}
           </Button>
         </div>
       ) : (
@@ -247,7 +249,7 @@ function ObjectPart(props: KindProps<"object">) {
           {!required && (
             <div>
               <Button size="sm" variant="ghost" icon="close" onClick={() => onChange(undefined)}>
-                Leave {label} out
+                {t(toolWords.leaveOut, { label })}
               </Button>
             </div>
           )}
@@ -265,10 +267,10 @@ function ChoicePart(props: KindProps<"choice">) {
   return (
     <Group label={label} path={path} required={required} description={field.description}>
       <Select
-        aria-label={`Kind of ${label}`}
+        aria-label={t(toolWords.kindOf, { label })}
         value={String(chosen)}
         options={[
-          ["-1", required ? "choose" : "not given"],
+          ["-1", t(required ? toolWords.choose : toolWords.notGiven)],
           ...field.options.map((each, index) => [String(index), each.label] as const),
         ]}
         onChange={(index) => {
@@ -317,7 +319,7 @@ function JsonPart(props: KindProps<"json">) {
           {...attributes}
           mono
           rows={3}
-          placeholder="JSON"
+          placeholder="{ … }"
           value={text}
           onChange={(event) => take(event.target.value)}
         />

@@ -1,4 +1,6 @@
 /** Values of a form: where they begin, and what is wrong with them. The hub checks again and has the last word. */
+import { t } from "../../messages/messages.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 import { type FormField, fieldOf } from "./form-field.ts";
 import { isObject, type Schema } from "./schema.ts";
 
@@ -44,12 +46,12 @@ export function problemsOf(schema: unknown, value: unknown, root: Schema, path =
     return field.properties.flatMap(({ name, required, schema: inner }) => {
       const each = value[name];
       if (each !== undefined) return problemsOf(inner, each, root, below(name), depth + 1);
-      return required ? [{ path: below(name), message: "This is required." }] : [];
+      return required ? [{ path: below(name), message: t(toolWords.needsThis) }] : [];
     });
   if (field.kind === "list" && Array.isArray(value))
     return value.flatMap((each, index) =>
       each === undefined
-        ? [{ path: below(index), message: "This is required." }]
+        ? [{ path: below(index), message: t(toolWords.needsThis) }]
         : problemsOf(field.items, each, root, below(index), depth + 1),
     );
   return [];
@@ -58,24 +60,24 @@ export function problemsOf(schema: unknown, value: unknown, root: Schema, path =
 function ownProblem({ kind, schema, ...field }: FormField, value: unknown): string | undefined {
   switch (kind) {
     case "text":
-      if (typeof value !== "string") return "Text is required.";
+      if (typeof value !== "string") return t(toolWords.needsText);
       return textProblem(schema, value);
     case "number":
-      if (typeof value !== "number" || !Number.isFinite(value)) return "A number is required.";
+      if (typeof value !== "number" || !Number.isFinite(value)) return t(toolWords.needsNumber);
       // `field` keeps `integer` of this kind.
-      if ("integer" in field && field.integer && !Number.isInteger(value)) return "A whole number is required.";
+      if ("integer" in field && field.integer && !Number.isInteger(value)) return t(toolWords.needsInteger);
       return numberProblem(schema, value);
     case "boolean":
-      return typeof value === "boolean" ? undefined : "Yes or no is required.";
+      return typeof value === "boolean" ? undefined : t(toolWords.needsBoolean);
     case "list":
-      if (!Array.isArray(value)) return "A list is required.";
+      if (!Array.isArray(value)) return t(toolWords.needsList);
       if (value.length < Number(schema["minItems"] ?? 0))
-        return `At least ${String(schema["minItems"])} entries are required.`;
+        return t(toolWords.minEntries, { min: String(schema["minItems"]) });
       if (value.length > Number(schema["maxItems"] ?? Infinity))
-        return `At most ${String(schema["maxItems"])} entries are allowed.`;
+        return t(toolWords.maxEntries, { max: String(schema["maxItems"]) });
       return undefined;
     case "object":
-      return isObject(value) ? undefined : "An object is required.";
+      return isObject(value) ? undefined : t(toolWords.needsObject);
     case "one-of":
     case "choice":
     case "json":
@@ -85,15 +87,15 @@ function ownProblem({ kind, schema, ...field }: FormField, value: unknown): stri
 
 function textProblem(schema: Schema, value: string): string | undefined {
   if (value.length < Number(schema["minLength"] ?? 0))
-    return `At least ${String(schema["minLength"])} characters are required.`;
+    return t(toolWords.minCharacters, { min: String(schema["minLength"]) });
   if (value.length > Number(schema["maxLength"] ?? Infinity))
-    return `At most ${String(schema["maxLength"])} characters are allowed.`;
+    return t(toolWords.maxCharacters, { max: String(schema["maxLength"]) });
   return undefined;
 }
 
 function numberProblem(schema: Schema, value: number): string | undefined {
-  if (value < Number(schema["minimum"] ?? -Infinity)) return `It must be at least ${String(schema["minimum"])}.`;
-  if (value > Number(schema["maximum"] ?? Infinity)) return `It must be at most ${String(schema["maximum"])}.`;
+  if (value < Number(schema["minimum"] ?? -Infinity)) return t(toolWords.atLeast, { min: String(schema["minimum"]) });
+  if (value > Number(schema["maximum"] ?? Infinity)) return t(toolWords.atMost, { max: String(schema["maximum"]) });
   return undefined;
 }
 

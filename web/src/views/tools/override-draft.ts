@@ -1,4 +1,6 @@
 /** An override as a form edits it: only what differs from the server's own definition is kept. */
+import { t } from "../../messages/messages.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 
 export type OverrideDraft = Readonly<Record<string, unknown>>;
 
@@ -65,8 +67,7 @@ export function withDropped(draft: OverrideDraft, text: string): OverrideDraft {
 
 /** How many tokens an override saves or costs, in words. */
 export function costText(before: number, after: number): string {
-  const now = `about ${after.toLocaleString("en")} tokens`;
-  if (after === before) return `${now}, as before`;
+  if (after === before) return t(toolWords.costSame, { count: after });
   const percent = Math.round((Math.abs(before - after) / before) * 100);
-  return `${now}, ${percent} % ${after < before ? "less" : "more"} than the original's ${before.toLocaleString("en")}`;
+  return t(after < before ? toolWords.costLess : toolWords.costMore, { before, after, percent });
 }

@@ -5,8 +5,11 @@ import type { OutputOf } from "../../../../src/contract/operations.ts";
 import { Button } from "../../components/button.tsx";
 import { Code } from "../../components/code.tsx";
 import { Checkbox, Field, Select, TextArea, TextInput } from "../../components/fields.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { FailureBox, Loaded } from "../../components/states.tsx";
 import { toast } from "../../components/toast.tsx";
+import { type Message, t } from "../../messages/messages.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
 import {
   costText,
@@ -54,10 +57,15 @@ function Form({ tool, present, onRename }: OverrideTabProps & { readonly present
     return () => clearTimeout(timer);
   }, [draft]);
   const preview = useOperation("overrideTool", { name: tool.name, override: asked }, { keep: true });
+  const before = { override: { ...present.override }, save: true };
+  const undo = useChange("overrideTool", {
+    outdates: ["overrideTool", "listTools"],
+    onSuccess: ({ effective }) => onRename(effective.name),
+  });
   const save = useChange("overrideTool", {
     outdates: ["overrideTool", "listTools"],
     onSuccess: ({ effective }) => {
-      toast(`Agents now get ${effective.name} like this.`);
+      toast(t(toolWords.nowGets, { name: effective.name }), () => undo.mutate({ ...before, name: effective.name }));
       if (effective.name !== tool.name) onRename(effective.name);
     },
   });
@@ -66,7 +74,7 @@ function Form({ tool, present, onRename }: OverrideTabProps & { readonly present
   return (
     <div className="flex flex-col gap-6">
       <form
-        aria-label="Override"
+        aria-label={t(toolWords.override)}
         className="flex flex-col gap-4"
         onSubmit={(event) => {
           event.preventDefault();
@@ -76,7 +84,7 @@ function Form({ tool, present, onRename }: OverrideTabProps & { readonly present
         <Texts draft={draft} present={present} onChange={setDraft} />
         <Hints draft={draft} present={present} onChange={setDraft} />
         <Parameters draft={draft} present={present} onChange={setDraft} />
-        <Field label="Fields to leave out of results" hint="A path on each line, such as debug or items[*].body.">
+        <Field label={t(toolWords.leaveFields)} hint={t(toolWords.leaveFieldsHow)}>
           {(attributes) => (
             <TextArea
               {...attributes}
@@ -89,7 +97,7 @@ function Form({ tool, present, onRename }: OverrideTabProps & { readonly present
           )}
         </Field>
         <Checkbox
-          label="Hide it: agents neither see nor call it"
+          label={t(toolWords.hideIt)}
           checked={draft["hidden"] === true}
           onChange={(event) => setDraft(withOwn(draft, "hidden", event.target.checked || undefined))}
         />
@@ -100,7 +108,7 @@ function Form({ tool, present, onRename }: OverrideTabProps & { readonly present
             busy={save.isPending}
             disabled={!isChanged || preview.data?.misfit !== undefined}
           >
-            Save
+            {t(toolWords.save)}
           </Button>
           <Button
             disabled={Object.keys(draft).length === 0}
@@ -109,16 +117,19 @@ function Form({ tool, present, onRename }: OverrideTabProps & { readonly present
               setRound(round + 1);
             }}
           >
-            As the server defines it
+            {t(toolWords.asServer)}
           </Button>
           <span className="text-sm text-soft">
-            Written to <span className="font-mono break-all">{present.where}</span>
+            <RichText
+              message={toolWords.writtenTo}
+              values={{ where: <span className="font-mono break-all">{present.where}</span> }}
+            />
           </span>
         </div>
         {save.error !== null && <FailureBox error={save.error} />}
       </form>
-      <section aria-label="Preview" aria-busy={!isKnown} className="flex flex-col gap-2">
-        <h3 className="font-semibold">What a model sees</h3>
+      <section aria-label={t(toolWords.preview)} aria-busy={!isKnown} className="flex flex-col gap-2">
+        <h3 className="font-semibold">{t(toolWords.modelSees)}</h3>
         {preview.error !== null && <FailureBox error={preview.error} />}
         {preview.data !== undefined && preview.error === null && <Preview found={preview.data} />}
       </section>
@@ -128,26 +139,26 @@ function Form({ tool, present, onRename }: OverrideTabProps & { readonly present
 
 function Preview({ found }: { readonly found: Overridden }) {
   const { original, effective, misfit, override } = found;
-  if (override["hidden"] === true) return <p className="text-soft">Nothing: it is hidden.</p>;
+  if (override["hidden"] === true) return <p className="text-soft">{t(toolWords.hidden)}</p>;
   const { description, inputSchema } = effective.definition;
   return (
     <>
       {misfit !== undefined && (
         <p role="alert" className="rounded-md bg-bad-wash px-3 py-2 text-bad">
-          It does not fit the server&apos;s definition: {misfit}.
+          {t(toolWords.misfit, { misfit })}
         </p>
       )}
-      <p>It costs {costText(original.tokens, effective.tokens)}.</p>
+      <p>{t(toolWords.costs, { cost: costText(original.tokens, effective.tokens) })}</p>
       <Code
         text={JSON.stringify({ name: effective.name, description, input_schema: inputSchema }, undefined, 2)}
-        label="The definition that a model sees"
+        label={t(toolWords.modelDefinition)}
         className="max-h-[50dvh]"
       />
       <details>
-        <summary className="cursor-pointer text-accent">The server&apos;s own definition</summary>
+        <summary className="cursor-pointer text-accent">{t(toolWords.serverDefinition)}</summary>
         <Code
           text={JSON.stringify(original.definition, undefined, 2)}
-          label="The server's own definition"
+          label={t(toolWords.serverDefinition)}
           className="mt-2 max-h-[50dvh]"
         />
       </details>
@@ -167,7 +178,7 @@ function Texts({ draft, present, onChange }: PartProps) {
   const shown = (key: string): string => (typeof draft[key] === "string" ? draft[key] : "");
   return (
     <>
-      <Field label="Name" hint={`${present.tool} if empty.`}>
+      <Field label={t(toolWords.name)} hint={t(toolWords.nameHow, { name: present.tool })}>
         {(attributes) => (
           <TextInput
             {...attributes}
@@ -178,7 +189,7 @@ function Texts({ draft, present, onChange }: PartProps) {
           />
         )}
       </Field>
-      <Field label="Title">
+      <Field label={t(toolWords.titleField)}>
         {(attributes) => (
           <TextInput
             {...attributes}
@@ -188,7 +199,7 @@ function Texts({ draft, present, onChange }: PartProps) {
           />
         )}
       </Field>
-      <Field label="Description">
+      <Field label={t(toolWords.description)}>
         {(attributes) => (
           <TextArea
             {...attributes}
@@ -203,11 +214,11 @@ function Texts({ draft, present, onChange }: PartProps) {
   );
 }
 
-const HINTS: readonly (readonly [key: string, label: string])[] = [
-  ["readOnlyHint", "Only reads"],
-  ["destructiveHint", "Can destroy"],
-  ["idempotentHint", "A second call changes nothing"],
-  ["openWorldHint", "Reaches outside"],
+const HINTS: readonly (readonly [key: string, label: Message])[] = [
+  ["readOnlyHint", toolWords.onlyReads],
+  ["destructiveHint", toolWords.canDestroy],
+  ["idempotentHint", toolWords.secondCall],
+  ["openWorldHint", toolWords.reachesOutside],
 ];
 
 function Hints({ draft, present, onChange }: PartProps) {
@@ -216,9 +227,9 @@ function Hints({ draft, present, onChange }: PartProps) {
   const chosen = objectIn(draft, "annotations");
   return (
     <fieldset className="flex flex-wrap gap-x-6 gap-y-3 rounded-md border border-line p-3">
-      <legend className="px-1 font-medium">Effects</legend>
+      <legend className="px-1 font-medium">{t(toolWords.effects)}</legend>
       {HINTS.map(([key, label]) => (
-        <Field key={key} label={label}>
+        <Field key={key} label={t(label)}>
           {(attributes) => (
             <Select
               {...attributes}
@@ -226,12 +237,16 @@ function Hints({ draft, present, onChange }: PartProps) {
               options={[
                 [
                   "",
-                  known[key] === undefined
-                    ? "the server says nothing"
-                    : `${known[key] === true ? "yes" : "no"}, says the server`,
+                  t(
+                    known[key] === undefined
+                      ? toolWords.serverSilent
+                      : known[key] === true
+                        ? toolWords.serverYes
+                        : toolWords.serverNo,
+                  ),
                 ],
-                ["true", "yes"],
-                ["false", "no"],
+                ["true", t(toolWords.yes)],
+                ["false", t(toolWords.no)],
               ]}
               onChange={(value) =>
                 onChange(withInner(draft, "annotations", key, value === "" ? undefined : value === "true"))
@@ -244,10 +259,10 @@ function Hints({ draft, present, onChange }: PartProps) {
   );
 }
 
-const MODES: readonly (readonly [ParameterMode, string])[] = [
-  ["free", "the caller's"],
-  ["default", "with a default"],
-  ["fixed", "fixed"],
+const MODES: readonly (readonly [ParameterMode, Message])[] = [
+  ["free", toolWords.modeFree],
+  ["default", toolWords.modeDefault],
+  ["fixed", toolWords.modeFixed],
 ];
 
 function Parameters({ draft, present, onChange }: PartProps) {
@@ -256,7 +271,7 @@ function Parameters({ draft, present, onChange }: PartProps) {
   if (entries.length === 0) return null;
   return (
     <fieldset className="flex min-w-0 flex-col gap-4 rounded-md border border-line p-3">
-      <legend className="px-1 font-medium">Parameters</legend>
+      <legend className="px-1 font-medium">{t(toolWords.parameters)}</legend>
       {entries.map(([name, property]) => (
         <Parameter
           key={name}
@@ -290,18 +305,18 @@ function Parameter({ name, known, value, onChange }: ParameterProps) {
           <Select
             {...attributes}
             value={mode}
-            options={MODES}
+            options={MODES.map(([each, word]) => [each, t(word)] as const)}
             onChange={(next) => take(withMode(value, MODES.find(([each]) => each === next)?.[0] ?? "free"))}
           />
         )}
       </Field>
       {mode !== "free" && (
-        <Field label={`Value of ${name}`} quiet className="min-w-40 flex-1">
+        <Field label={t(toolWords.valueOf, { name })} quiet className="min-w-40 flex-1">
           {(attributes) => (
             <TextInput
               {...attributes}
               mono
-              placeholder="text, or JSON"
+              placeholder={t(toolWords.textOrJson)}
               defaultValue={shownValue(value[key])}
               onChange={(event) => take({ ...value, [key]: typedValue(event.target.value) })}
             />
@@ -309,12 +324,12 @@ function Parameter({ name, known, value, onChange }: ParameterProps) {
         </Field>
       )}
       {mode !== "fixed" && (
-        <Field label={`Description of ${name}`} quiet className="min-w-40 flex-1">
+        <Field label={t(toolWords.descriptionOf, { name })} quiet className="min-w-40 flex-1">
           {(attributes) => (
             <TextInput
               {...attributes}
               value={typeof value["description"] === "string" ? value["description"] : ""}
-              placeholder={known === "" ? "description" : known}
+              placeholder={known === "" ? t(toolWords.descriptionWord) : known}
               onChange={(event) => take(withOwn(value, "description", event.target.value, known))}
             />
           )}

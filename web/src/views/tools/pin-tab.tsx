@@ -4,9 +4,12 @@ import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Button } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/dialog.tsx";
 import { KeyValues } from "../../components/page.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { Loaded } from "../../components/states.tsx";
 import { Time } from "../../components/time.tsx";
 import { toast } from "../../components/toast.tsx";
+import { t } from "../../messages/messages.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
 import { PIN_WORDS, PinBadge } from "./pin-badge.tsx";
 
@@ -17,7 +20,7 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
     outdates: ["listPins", "listTools"],
     onSuccess: () => {
       setAsking(false);
-      toast(`The current definition of ${tool.name} is pinned.`);
+      toast(t(toolWords.nowPinned, { name: tool.name }));
     },
   });
   return (
@@ -30,10 +33,10 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
             <>
               <KeyValues
                 rows={[
-                  ["State", <PinBadge key="state" pin={tool.pin} />],
-                  ["Meaning", PIN_WORDS[tool.pin].meaning],
+                  [t(toolWords.state), <PinBadge key="state" pin={tool.pin} />],
+                  [t(toolWords.meaning), t(PIN_WORDS[tool.pin].meaning)],
                   [
-                    "Now",
+                    t(toolWords.now),
                     <code key="now" className="font-mono text-sm break-all">
                       {tool.original?.fingerprint ?? tool.fingerprint}
                     </code>,
@@ -42,12 +45,12 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
                     ? []
                     : ([
                         [
-                          "Pinned",
+                          t(toolWords.pinnedThen),
                           <code key="then" className="font-mono text-sm break-all">
                             {pin.fingerprint}
                           </code>,
                         ],
-                        ["Since", <Time key="since" at={pin.pinnedAt} />],
+                        [t(toolWords.since), <Time key="since" at={pin.pinnedAt} />],
                       ] as const)),
                 ]}
               />
@@ -55,7 +58,7 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
               {(tool.pin === "changed" || tool.pin === "new") && (
                 <div>
                   <Button variant="primary" onClick={() => setAsking(true)}>
-                    Approve this definition
+                    {t(toolWords.approveThis)}
                   </Button>
                 </div>
               )}
@@ -66,14 +69,16 @@ export function PinTab({ tool }: { readonly tool: ToolInfo }) {
       <ConfirmDialog
         open={asking}
         onOpenChange={setAsking}
-        title="Approve this definition?"
-        action="Approve"
+        title={t(toolWords.approveAsk)}
+        action={t(toolWords.approve)}
         busy={approve.isPending}
         error={approve.error}
         onConfirm={() => approve.mutate({ action: "approve", serverId: tool.serverId, tool: tool.mcpName })}
       >
-        Agents then get <span className="font-mono break-all text-ink">{tool.name}</span> with its current description.
-        Read the description and the changes first: the server wrote them.
+        <RichText
+          message={toolWords.approveHow}
+          values={{ name: <span className="font-mono break-all text-ink">{tool.name}</span> }}
+        />
       </ConfirmDialog>
     </div>
   );
@@ -99,11 +104,11 @@ function Words({ line }: { readonly line: string }) {
 export function Diff({ lines }: { readonly lines: readonly string[] }) {
   return (
     <div>
-      <h3 className="mb-1 font-medium">What changed</h3>
+      <h3 className="mb-1 font-medium">{t(toolWords.whatChanged)}</h3>
       <pre
         tabIndex={0}
         role="group"
-        aria-label="What changed"
+        aria-label={t(toolWords.whatChanged)}
         className="overflow-x-auto rounded-md border border-line bg-sunken py-2 font-mono text-sm"
       >
         {lines.map((line, index) => (

@@ -4,7 +4,10 @@ import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Code } from "../../components/code.tsx";
 import { JsonTree } from "../../components/json-tree.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { FailureBox } from "../../components/states.tsx";
+import { t } from "../../messages/messages.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 import { useChange } from "../../state/queries.ts";
 import { bytesText } from "../../text.ts";
 import { blocksOf, resourceShown, markOf, type Shown } from "./result-content.ts";
@@ -19,29 +22,31 @@ export function ResultView({ result }: { readonly result: ToolResult }) {
     >
       {mark !== undefined && (
         <div className="flex flex-wrap items-center gap-1.5">
-          <Badge title="It came from a server, and is marked as untrusted for agents.">untrusted</Badge>
+          <Badge title={t(toolWords.untrustedMeaning)}>{t(toolWords.untrusted)}</Badge>
           {mark.findings.map((finding) => (
             <Badge key={`${finding.code} ${finding.severity}`} tone={finding.severity === "note" ? "info" : "warn"}>
-              guard: {finding.code}
+              {t(toolWords.guardFound, { code: finding.code })}
             </Badge>
           ))}
         </div>
       )}
       {structured !== undefined && (
         <div>
-          <h3 className="mb-1 text-sm font-medium text-soft">Structured content</h3>
-          <JsonTree value={structured} label="Structured content" keysOnly />
+          <h3 className="mb-1 text-sm font-medium text-soft">{t(toolWords.structured)}</h3>
+          <JsonTree value={structured} label={t(toolWords.structured)} keysOnly />
         </div>
       )}
-      {result.content.length === 0 && structured === undefined && <p className="text-soft">An empty result.</p>}
+      {result.content.length === 0 && structured === undefined && (
+        <p className="text-soft">{t(toolWords.emptyResult)}</p>
+      )}
       {blocksOf(result).map((shown, index) => (
         <Block key={index} shown={shown} />
       ))}
       <details>
-        <summary className="text-sm text-soft">Full response</summary>
+        <summary className="text-sm text-soft">{t(toolWords.fullResponse)}</summary>
         <Code
           text={JSON.stringify(result, undefined, 2)}
-          label="The full response as JSON"
+          label={t(toolWords.fullResponseJson)}
           copy
           className="mt-2 max-h-96"
         />
@@ -58,7 +63,7 @@ function Block({ shown }: { readonly shown: Shown }) {
       return (
         <img
           src={shown.source}
-          alt={`Result of the tool (${shown.label})`}
+          alt={t(toolWords.resultOfTool, { label: shown.label })}
           className="max-h-96 max-w-full self-start rounded border border-line bg-sunken"
         />
       );
@@ -67,7 +72,7 @@ function Block({ shown }: { readonly shown: Shown }) {
         <audio
           controls
           src={shown.source}
-          aria-label={`Result of the tool (${shown.label})`}
+          aria-label={t(toolWords.resultOfTool, { label: shown.label })}
           className="w-full max-w-md"
         />
       );
@@ -85,15 +90,17 @@ function Block({ shown }: { readonly shown: Shown }) {
     case "bytes":
       return (
         <p className="text-soft">
-          {bytesText(shown.size)} of <span className="font-mono text-sm">{shown.type}</span>, which the page cannot
-          show.
+          <RichText
+            message={toolWords.cannotShow}
+            values={{ size: bytesText(shown.size), type: <span className="font-mono text-sm">{shown.type}</span> }}
+          />
         </p>
       );
     case "unknown":
       return (
         <div>
-          <p className="text-sm text-soft">Content of type {shown.type}</p>
-          <JsonTree value={shown.value} label={`Content of type ${shown.type}`} depth={1} />
+          <p className="text-sm text-soft">{t(toolWords.contentOfType, { type: shown.type })}</p>
+          <JsonTree value={shown.value} label={t(toolWords.contentOfType, { type: shown.type })} depth={1} />
         </div>
       );
   }
@@ -106,14 +113,14 @@ function TextBlock({ text, json }: { readonly text: string; readonly json: unkno
       {json !== undefined && (
         <div>
           <Button size="sm" variant="ghost" aria-pressed={raw} onClick={() => setRaw(!raw)}>
-            {raw ? "Show as a tree" : "Show as text"}
+            {t(raw ? toolWords.asTree : toolWords.asText)}
           </Button>
         </div>
       )}
       {raw ? (
-        <Code text={text} label="Text of the result" wrap copy className="max-h-[32rem]" />
+        <Code text={text} label={t(toolWords.resultText)} wrap copy className="max-h-[32rem]" />
       ) : (
-        <JsonTree value={json} label="Text of the result, as JSON" keysOnly />
+        <JsonTree value={json} label={t(toolWords.resultTextJson)} keysOnly />
       )}
     </div>
   );
@@ -136,7 +143,7 @@ function ResourceLink({ uri, name, description }: ResourceLinkProps) {
           {description !== undefined && <p className="text-sm break-words text-soft">{description}</p>}
         </div>
         <Button size="sm" busy={read.isPending} onClick={() => read.mutate({ uri })}>
-          Read it
+          {t(toolWords.readIt)}
         </Button>
       </div>
       {read.error !== null && <FailureBox error={read.error} />}

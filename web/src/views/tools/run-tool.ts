@@ -3,6 +3,8 @@ import { useEffect, useRef, useState } from "react";
 import type { OutputOf } from "../../../../src/contract/operations.ts";
 import { type Progress, runLive } from "../../api.ts";
 import { failureOf } from "../../failure.ts";
+import { t } from "../../messages/messages.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 
 export type ToolResult = OutputOf<"callTool">;
 
@@ -37,7 +39,7 @@ export function useToolRun(toolName: string) {
     } catch (error) {
       setRun(
         failureOf(error).code === "cancelled"
-          ? { state: "failed", error: { code: "cancelled", message: "You cancelled it." } }
+          ? { state: "failed", error: { code: "cancelled", message: t(toolWords.cancelled) } }
           : { state: "failed", error },
       );
     }

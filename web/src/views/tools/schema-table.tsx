@@ -1,6 +1,9 @@
 /** A schema that people can read. */
 import { Badge } from "../../components/badge.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { Markdown } from "../../components/markdown.tsx";
+import { t } from "../../messages/messages.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 import type { Schema } from "./schema.ts";
 import { type SchemaRow, schemaRows } from "./schema-rows.ts";
 
@@ -8,7 +11,7 @@ const SHOWN_VALUES = 12;
 
 export function SchemaTable({ schema, label }: { readonly schema: Schema; readonly label: string }) {
   const rows = schemaRows(schema);
-  if (rows.length === 0) return <p className="text-soft">None.</p>;
+  if (rows.length === 0) return <p className="text-soft">{t(toolWords.noRows)}</p>;
   return (
     <ul aria-label={label} className="divide-y divide-line rounded-md border border-line">
       {rows.map((row) => (
@@ -27,10 +30,13 @@ function Row({ row }: { readonly row: SchemaRow }) {
       <div className="flex flex-wrap items-baseline gap-x-2">
         <span className="font-mono text-sm font-semibold break-all">{row.name}</span>
         <span className="font-mono text-sm break-words text-soft">{row.type}</span>
-        {row.required && <Badge tone="accent">required</Badge>}
+        {row.required && <Badge tone="accent">{t(toolWords.required)}</Badge>}
         {row.defaultText !== undefined && (
           <span className="text-sm text-soft">
-            default <code className="font-mono break-all">{row.defaultText}</code>
+            <RichText
+              message={toolWords.defaultIs}
+              values={{ value: <code className="font-mono break-all">{row.defaultText}</code> }}
+            />
           </span>
         )}
       </div>
@@ -41,9 +47,9 @@ function Row({ row }: { readonly row: SchemaRow }) {
       )}
       {row.values !== undefined && (
         <p className="text-sm break-words">
-          <span className="text-faint">One of </span>
+          <span className="text-faint">{t(toolWords.oneOf)} </span>
           <code className="font-mono">{row.values.slice(0, SHOWN_VALUES).join(", ")}</code>
-          {row.values.length > SHOWN_VALUES && ` and ${row.values.length - SHOWN_VALUES} more`}
+          {row.values.length > SHOWN_VALUES && ` ${t(toolWords.andMore, { count: row.values.length - SHOWN_VALUES })}`}
         </p>
       )}
       {row.limits.length > 0 && <p className="font-mono text-xs break-all text-faint">{row.limits.join(" · ")}</p>}

@@ -1,63 +1,66 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import type { InputOf } from "../../../../src/contract/operations.ts";
-import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
-import { Badge } from "../../components/badge.tsx";
 import { Button, Spinner } from "../../components/button.tsx";
 import { SearchBox, Select } from "../../components/fields.tsx";
 import { Page, Toolbar } from "../../components/page.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
-import { VirtualList } from "../../components/virtual-list.tsx";
+import { t } from "../../messages/messages.ts";
+import { rules } from "../../messages/rules.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 import { nextPageOf, useOperation, usePages } from "../../state/queries.ts";
-import { countText } from "../../text.ts";
-import { PinBadge } from "./pin-badge.tsx";
+import { SelectionBar, ServerRules } from "./rule-form.tsx";
 import { ToolDetail } from "./tool-detail.tsx";
+import { ToolLines } from "./tool-lines.tsx";
 
 const route = getRouteApi("/tools");
 const PAGE = 500;
-const LINE_HEIGHT = 58;
 
 type PinFilter = NonNullable<InputOf<"listTools">["pin"]>;
-const PIN_FILTERS: readonly (readonly [PinFilter, string])[] = [
-  ["same", "Pinned"],
-  ["changed", "Changed"],
-  ["new", "New"],
-];
+const PIN_FILTERS: readonly PinFilter[] = ["same", "changed", "new"];
+const PIN_TEXTS = { same: toolWords.filterPinned, changed: toolWords.filterChanged, new: toolWords.filterNew } as const;
 
 export function ToolsView() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [server, setServer] = useState<string>();
   const change = (next: Partial<typeof search>): void =>
     void navigate({ search: (old) => ({ ...old, ...next }), replace: true });
-  const pin = PIN_FILTERS.find(([value]) => value === search.pin)?.[0];
+  const pin = PIN_FILTERS.find((value) => value === search.pin);
   const query = usePages(
     "listTools",
     {
       limit: PAGE,
       fields: "summary",
+      access: true,
+      role: search.role,
       q: search.q,
       serverId: search.server,
       pin,
     },
     { keep: true },
   );
+  const tools = useMemo(() => query.data?.pages.flatMap((page) => page.tools) ?? [], [query.data]);
   const filtered = search.q !== undefined || search.server !== undefined || pin !== undefined;
   const total = query.data?.pages[0]?.total;
   return (
     <Page
-      title="Tools"
+      title={t(toolWords.title)}
       {...(total === undefined
         ? {}
-        : { description: filtered ? countText(total, "tool fits", "tools fit") : countText(total, "tool") })}
+        : { description: t(filtered ? toolWords.countFit : toolWords.count, { count: total }) })}
     >
       <Split
-        detailLabel="Details of the tool"
+        onClose={() => void navigate({ search: (old) => ({ ...old, tool: undefined }) })}
+        detailLabel={t(toolWords.details)}
         detail={
           search.tool === undefined ? undefined : (
             <ToolDetail
               key={search.tool}
               name={search.tool}
+              role={search.role}
               onClose={() => void navigate({ search: (old) => ({ ...old, tool: undefined }) })}
               onRename={(tool) => change({ tool })}
             />
@@ -65,49 +68,68 @@ export function ToolsView() {
         }
         list={
           <div className="flex flex-col gap-3">
-            <Toolbar label="Filters">
+            <Toolbar label={t(toolWords.filters)}>
               <SearchBox
-                label="Find a tool"
+                label={t(toolWords.find)}
                 value={search.q ?? ""}
                 onChange={(q) => change({ q: q === "" ? undefined : q })}
               />
-              <ServerFilter value={search.server} onChange={(server) => change({ server })} />
+              <ServerFilter value={search.server} onChange={(chosen) => change({ server: chosen })} />
+              <RoleFilter value={search.role} onChange={(role) => change({ role })} />
               <Select
-                aria-label="Pin state"
+                aria-label={t(toolWords.pinState)}
                 value={pin ?? ""}
-                options={[["", "Any pin state"], ...PIN_FILTERS]}
+                options={[
+                  ["", t(toolWords.anyPin)],
+                  ...PIN_FILTERS.map((value) => [value, t(PIN_TEXTS[value])] as const),
+                ]}
                 onChange={(value) => change({ pin: value === "" ? undefined : value })}
               />
               {query.isFetching && query.data !== undefined && <Spinner />}
             </Toolbar>
-            <Loaded query={query} skeleton={<Skeleton lines={10} label="Loading the tools" />}>
-              {({ pages }) => (
+            {selected.size > 0 && (
+              <SelectionBar names={[...selected]} role={search.role} onClear={() => setSelected(new Set())} />
+            )}
+            <Loaded query={query} skeleton={<Skeleton lines={10} label={t(toolWords.loading)} />}>
+              {() => (
                 <ToolLines
-                  pages={pages}
+                  tools={tools}
+                  grouped={search.q === undefined}
                   chosen={search.tool}
+                  selected={selected}
+                  onSelect={(names, isOn) =>
+                    setSelected((old) => {
+                      const next = new Set(old);
+                      for (const name of names)
+                        if (isOn) next.add(name);
+                        else next.delete(name);
+                      return next;
+                    })
+                  }
+                  onServerRules={setServer}
                   onEnd={nextPageOf(query)}
                   none={
                     filtered ? (
                       <Empty
-                        title="No matching tools"
+                        title={t(toolWords.noneFit)}
                         icon="search"
                         action={
                           <Button onClick={() => change({ q: undefined, server: undefined, pin: undefined })}>
-                            Clear the filters
+                            {t(toolWords.clearFilters)}
                           </Button>
                         }
                       />
                     ) : (
                       <Empty
-                        title="No tools yet"
+                        title={t(toolWords.none)}
                         icon="tools"
                         action={
                           <Link to="/servers" search={{ add: "1" }} className="text-accent underline">
-                            Add a server
+                            {t(toolWords.addServer)}
                           </Link>
                         }
                       >
-                        Tools come with the servers that are connected.
+                        {t(toolWords.noneHow)}
                       </Empty>
                     )
                   }
@@ -117,79 +139,50 @@ export function ToolsView() {
           </div>
         }
       />
+      {server !== undefined && (
+        <ServerRules
+          tools={tools.filter(({ serverId }) => serverId === server)}
+          serverId={server}
+          role={search.role}
+          onClose={() => setServer(undefined)}
+        />
+      )}
     </Page>
   );
 }
 
-interface ToolLinesProps {
-  readonly pages: readonly { readonly tools: readonly ToolInfo[] }[];
-  readonly chosen: string | undefined;
-  readonly onEnd: (() => void) | undefined;
-  readonly none: React.ReactNode;
-}
-
-function ToolLines({ pages, chosen, onEnd, none }: ToolLinesProps) {
-  const tools = useMemo(() => pages.flatMap((page) => page.tools), [pages]);
-  return (
-    <div className="overflow-hidden rounded-lg border border-line bg-panel">
-      {tools.length === 0 ? (
-        none
-      ) : (
-        <VirtualList
-          label="Tools"
-          count={tools.length}
-          lineHeight={LINE_HEIGHT}
-          fixed
-          lineKey={(index) => tools[index]?.name ?? String(index)}
-          onEnd={onEnd}
-          className="max-h-[calc(100dvh-13rem)]"
-          line={(index) => {
-            const tool = tools[index];
-            return tool === undefined ? null : <ToolLine tool={tool} chosen={tool.name === chosen} />;
-          }}
-        />
-      )}
-    </div>
-  );
-}
-
-function ToolLine({ tool, chosen }: { readonly tool: ToolInfo; readonly chosen: boolean }) {
-  return (
-    <Link
-      from="/tools"
-      to="/tools"
-      search={(old) => ({ ...old, tool: tool.name })}
-      aria-current={chosen ? "true" : undefined}
-      className={`flex h-[58px] flex-col justify-center border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
-    >
-      <span className="flex items-center gap-2">
-        <span className="truncate font-mono text-sm font-medium">{tool.name}</span>
-        {tool.quarantined !== undefined && <Badge tone="bad">not offered</Badge>}
-        {(tool.pin === "changed" || tool.pin === "new") && <PinBadge pin={tool.pin} />}
-        <span className="ml-auto hidden shrink-0 text-sm text-faint sm:inline">{tool.serverId}</span>
-      </span>
-      <span className="truncate text-sm text-soft">{tool.description ?? tool.title ?? "No description"}</span>
-    </Link>
-  );
-}
-
-function ServerFilter({
-  value,
-  onChange,
-}: {
+interface FilterProps {
   readonly value: string | undefined;
-  readonly onChange: (server: string | undefined) => void;
-}) {
+  readonly onChange: (value: string | undefined) => void;
+}
+
+function ServerFilter({ value, onChange }: FilterProps) {
   const servers = useOperation("listServers", { limit: 1000 });
   const known = servers.data?.servers.map((server) => [server.id, server.name] as const) ?? [];
   // In-process tools and skills are sources without a server; one from the address stays choosable.
   const extra = value === undefined || known.some(([id]) => id === value) ? [] : [[value, value] as const];
   return (
     <Select
-      aria-label="Server"
+      aria-label={t(toolWords.server)}
       value={value ?? ""}
-      options={[["", "All servers"], ...known, ...extra]}
+      options={[["", t(toolWords.allServers)], ...known, ...extra]}
       onChange={(id) => onChange(id === "" ? undefined : id)}
+    />
+  );
+}
+
+/** As whom the tools are looked at. */
+function RoleFilter({ value, onChange }: FilterProps) {
+  const roles = useOperation("listRoles", {});
+  const known = roles.data?.roles.map(({ role }) => role) ?? [];
+  const all = value === undefined || known.includes(value) ? known : [...known, value];
+  if (all.length === 0) return null;
+  return (
+    <Select
+      aria-label={t(rules.role)}
+      value={value ?? ""}
+      options={[["", t(rules.everyone)], ...all.map((role) => [role, t(rules.roleNamed, { role })] as const)]}
+      onChange={(role) => onChange(role === "" ? undefined : role)}
     />
   );
 }

@@ -5,8 +5,11 @@ import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Button } from "../../components/button.tsx";
 import { Field, TextArea } from "../../components/fields.tsx";
 import { Icon } from "../../components/icon.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { FailureBox } from "../../components/states.tsx";
 import { failureOf } from "../../failure.ts";
+import { t } from "../../messages/messages.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 import { useOperation } from "../../state/queries.ts";
 import { millisecondsText } from "../../text.ts";
 import { NeededVisit } from "../logins/login-button.tsx";
@@ -26,7 +29,7 @@ export function TryIt({ tool }: { readonly tool: ToolInfo }) {
   const problems = new Map(
     problemsOf({ type: "object", ...root }, value, root).map(({ path, message }) => [path, message]),
   );
-  for (const path of broken) problems.set(path, "This is not valid JSON.");
+  for (const path of broken) problems.set(path, t(toolWords.notJson));
   const jsonProblem = json === undefined ? undefined : jsonProblemOf(json);
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
@@ -56,14 +59,14 @@ export function TryIt({ tool }: { readonly tool: ToolInfo }) {
           <FormShared
             value={{
               root,
-              problems: tried ? problems : new Map([...broken].map((path) => [path, "This is not valid JSON."])),
+              problems: tried ? problems : new Map([...broken].map((path) => [path, t(toolWords.notJson)])),
               setBroken: (path, is) =>
                 setBroken((old) => (is ? new Set([...old, path]) : new Set([...old].filter((each) => each !== path)))),
             }}
           >
             {hasFields ? (
               <FormPart
-                label="Arguments"
+                label={t(toolWords.arguments)}
                 path=""
                 schema={{ type: "object", ...root }}
                 value={value}
@@ -72,11 +75,11 @@ export function TryIt({ tool }: { readonly tool: ToolInfo }) {
                 onChange={setValue}
               />
             ) : (
-              <p className="text-soft">It has no arguments.</p>
+              <p className="text-soft">{t(toolWords.noArguments)}</p>
             )}
           </FormShared>
         ) : (
-          <Field label="Arguments as JSON" error={jsonProblem}>
+          <Field label={t(toolWords.argumentsJson)} error={jsonProblem}>
             {(attributes) => (
               <TextArea {...attributes} mono rows={10} value={json} onChange={(event) => setJson(event.target.value)} />
             )}
@@ -84,19 +87,19 @@ export function TryIt({ tool }: { readonly tool: ToolInfo }) {
         )}
         <div className="flex flex-wrap items-center gap-2">
           <Button type="submit" variant="primary" icon="play" disabled={run.state === "running"}>
-            Run
+            {t(toolWords.run)}
           </Button>
           {run.state === "running" && (
             <Button icon="stop" disabled={run.cancelling} onClick={stop}>
-              Cancel
+              {t(toolWords.cancel)}
             </Button>
           )}
           <Button variant="ghost" onClick={toggle} disabled={json !== undefined && jsonProblem !== undefined}>
-            {json === undefined ? "Write JSON" : "Use the form"}
+            {t(json === undefined ? toolWords.writeJson : toolWords.useForm)}
           </Button>
           {tried && json === undefined && problems.size > 0 && (
             <span role="alert" className="text-sm text-bad">
-              {problems.size === 1 ? "One value is" : `${problems.size} values are`} missing or wrong.
+              {t(toolWords.wrongValues, { count: problems.size })}
             </span>
           )}
         </div>
@@ -142,8 +145,9 @@ function RunState({ run, toolName, onAgain }: RunStateProps) {
               name={run.result.isError === true ? "warning" : "check"}
               className={`size-4 ${run.result.isError === true ? "text-bad" : "text-ok"}`}
             />
-            {run.result.isError === true ? "The tool reported an error" : "Done"} after{" "}
-            {millisecondsText(run.milliseconds)}
+            {t(run.result.isError === true ? toolWords.toolError : toolWords.done, {
+              time: millisecondsText(run.milliseconds),
+            })}
           </p>
           <ResultView result={run.result} />
         </div>
@@ -162,7 +166,7 @@ function ProgressBar({
     <div className="flex flex-col gap-1">
       <div
         role="progressbar"
-        aria-label="Progress of the call"
+        aria-label={t(toolWords.progress)}
         aria-valuemin={0}
         aria-valuemax={100}
         {...(share === undefined ? {} : { "aria-valuenow": Math.round(share * 100) })}
@@ -174,7 +178,7 @@ function ProgressBar({
         />
       </div>
       <p className="text-sm break-words text-soft">
-        {progress === undefined ? "Running…" : (progress.message ?? "Running…")}
+        {progress?.message ?? t(toolWords.running)}
         {share !== undefined && ` ${Math.round(share * 100)}%`}
       </p>
     </div>
@@ -187,9 +191,9 @@ function WaitsForYes({ toolName }: { readonly toolName: string }) {
   if (pending.data?.approvals.some((approval) => approval.name === toolName) !== true) return null;
   return (
     <p className="mt-2 rounded-md bg-warn-wash px-3 py-2 text-warn">
-      A call of this tool is waiting for approval.{" "}
+      {t(toolWords.waitsForApproval)}{" "}
       <Link to="/approvals" className="font-medium underline" target="_blank">
-        See the approvals
+        {t(toolWords.seeApprovals)}
       </Link>
     </p>
   );
@@ -201,23 +205,29 @@ function OnHold({ message, onAgain }: { readonly message: string; readonly onAga
     <div role="alert" className="flex flex-wrap items-center gap-3 rounded-md border border-warn bg-warn-wash p-3">
       <Icon name="warning" className="size-4 text-warn" />
       <p className="min-w-0 flex-1 break-words text-ink">
-        {message}{" "}
-        <Link to="/approvals" className="font-medium whitespace-nowrap text-accent underline" target="_blank">
-          Answer it in the approvals
-        </Link>
-        , then run it again.
+        <RichText
+          message={toolWords.onHold}
+          values={{
+            message,
+            link: (
+              <Link to="/approvals" className="font-medium whitespace-nowrap text-accent underline" target="_blank">
+                {t(toolWords.answerInApprovals)}
+              </Link>
+            ),
+          }}
+        />
       </p>
       <Button size="sm" icon="refresh" onClick={onAgain}>
-        Run again
+        {t(toolWords.runAgain)}
       </Button>
     </div>
   );
 }
 
-function jsonProblemOf(text: string): string | undefined {
+function jsonProblemOf(given: string): string | undefined {
   try {
-    return isObject(JSON.parse(text)) ? undefined : "Arguments must be a JSON object: { … }";
+    return isObject(JSON.parse(given)) ? undefined : t(toolWords.mustBeObject);
   } catch (error) {
-    return error instanceof Error ? error.message : "This is not valid JSON.";
+    return error instanceof Error ? error.message : t(toolWords.notJson);
   }
 }

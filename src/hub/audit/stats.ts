@@ -1,0 +1,199 @@
+/** Figures of calls over time, put together from the sums that the store keeps of them, or from the files. */
+import type { CheckedInput } from "../../contract/operations.ts";
+import {
+  STATS_RANGES,
+  type Stats,
+  type StatsFigures,
+  type StatsGroup,
+  type StatsProblem,
+} from "../../contract/stats-schemas.ts";
+import { ToolcribError } from "../../model/errors.ts";
+import {
+  addSum,
+  durationOf,
+  emptySum,
+  parseSubject,
+  sizeOf,
+  type Subject,
+  subjectKey,
+  subjectPrefix,
+  sumsOf,
+} from "../../store/parts/call-sums.ts";
+import type { AppendedAuditLine, CallSum, CallSumRow, CallSumsQuery } from "../../store/store.ts";
+import { readAudit } from "../../telemetry/audit/read.ts";
+import { appendedRecord } from "./stored-line.ts";
+
+export type StatsQuery = CheckedInput<"getStats"> & { readonly now: number };
+
+type ReadSums = (query: CallSumsQuery) => Promise<readonly CallSumRow[]>;
+
+const MAX_GROUPS = 50;
+const MAX_SLOWEST = 10;
+const MAX_PROBLEMS = 50;
+
+export async function statsOf({ now, range, ...wish }: StatsQuery, read: ReadSums): Promise<Stats> {
+  const { seconds, steps } = STATS_RANGES[range];
+  const since = (Math.floor(now / 1000 / seconds) - steps + 1) * seconds;
+  const rows = await read({ step: seconds, since, subjects: subjectsFor(wish) });
+  const { tool } = wish;
+  const callers = tool === undefined ? [] : await callersOf(tool, now, read);
+  const bySubject = Map.groupBy(rows, ({ subject }) => subject);
+  const all = [...bySubject].map(([key, each]) => ({ subject: parseSubject(key), rows: each }));
+  const chosen = all.filter(({ subject }) => isChosen(subject, wish)).flatMap((each) => each.rows);
+  const groupsOf = (kind: Subject[0], name: (names: readonly string[]) => Partial<StatsGroup> | undefined) =>
+    groups(all, kind, name, { since, seconds, steps });
+  const tools = groupsOf("tool", ([server, name]) =>
+    tool === undefined || name === tool ? { server, tool: name } : undefined,
+  );
+  return {
+    range,
+    since: new Date(since * 1000).toISOString(),
+    stepSeconds: seconds,
+    total: figures(chosen),
+    points: points(chosen, { since, seconds, steps }),
+    servers: groupsOf("server", ([server]) => ({ server })).slice(0, MAX_GROUPS),
+    tools: tools.slice(0, MAX_GROUPS),
+    clients: (tool === undefined ? groupsOf("client", ([name]) => ({ client: name })) : callers).slice(0, MAX_GROUPS),
+    roles: groupsOf("role", ([role]) => ({ role })).slice(0, MAX_GROUPS),
+    slowest: tools
+      .filter(({ p95 }) => p95 !== null)
+      .toSorted((a, b) => (b.p95 ?? 0) - (a.p95 ?? 0))
+      .slice(0, MAX_SLOWEST),
+    failures: problems(all, "failure", tool),
+    findings: problems(all, "finding", tool),
+  };
+}
+
+/** Whatever the range: they are counted for the longest only. */
+async function callersOf(tool: string, now: number, read: ReadSums): Promise<StatsGroup[]> {
+  const { seconds, steps } = STATS_RANGES["30d"];
+  const since = (Math.floor(now / 1000 / seconds) - steps + 1) * seconds;
+  const rows = await read({ step: seconds, since, subjects: [{ prefix: subjectPrefix(["caller"]), name: tool }] });
+  const all = [...Map.groupBy(rows, ({ subject }) => subject)].map(([key, each]) => ({
+    subject: parseSubject(key),
+    rows: each,
+  }));
+  const nameOf = ([, name, client]: readonly string[]) => (name === tool ? { client } : undefined);
+  return groups(all, "caller", nameOf, { since, seconds, steps });
+}
+
+type Wish = Omit<StatsQuery, "now" | "range">;
+
+function subjectsFor(wish: Wish): CallSumsQuery["subjects"] {
+  const { server, tool, client, role } = wish;
+  if (Object.values(wish).filter((value) => value !== undefined).length > 1) {
+    throw new ToolcribError("invalid_arguments", "Name one of `server`, `tool`, `client` and `role`.", {
+      hint: "The figures are kept for each of them alone.",
+    });
+  }
+  const one = (subject: Subject) => ({ prefix: subjectKey(subject) });
+  const kinds = (...names: Subject[0][]) => names.map((kind) => ({ prefix: subjectPrefix([kind]), name: tool }));
+  if (server !== undefined) {
+    const inServer = (kind: Subject[0]) => ({ prefix: subjectPrefix([kind, server]) });
+    return [one(["server", server]), inServer("tool"), inServer("failure"), inServer("finding")];
+  }
+  if (tool !== undefined) return kinds("tool", "failure", "finding");
+  if (client !== undefined) return [one(["client", client])];
+  if (role !== undefined) return [one(["role", role])];
+  return [one(["all"]), ...kinds("server", "tool", "client", "role", "failure", "finding")];
+}
+
+function isChosen([kind, first, second]: Subject, { server, tool, client, role }: Wish): boolean {
+  if (server !== undefined) return kind === "server";
+  if (tool !== undefined) return kind === "tool" && second === tool;
+  if (client !== undefined) return kind === "client" && first === client;
+  return role === undefined ? kind === "all" : kind === "role";
+}
+
+interface Span {
+  readonly since: number;
+  readonly seconds: number;
+  readonly steps: number;
+}
+
+function points(rows: readonly CallSumRow[], { since, seconds, steps }: Span): Stats["points"] {
+  const sums = Array.from({ length: steps }, emptySum);
+  for (const { at, sum } of rows) {
+    const step = sums[(at - since) / seconds];
+    if (step !== undefined) addSum(step, sum);
+  }
+  return sums.map((sum, index) => ({
+    at: new Date((since + index * seconds) * 1000).toISOString(),
+    ...counts(sum),
+    ...percentiles(sum),
+  }));
+}
+
+interface SubjectRows {
+  readonly subject: Subject;
+  readonly rows: readonly CallSumRow[];
+}
+
+/** Those with the most calls first. */
+function groups(
+  all: readonly SubjectRows[],
+  kind: Subject[0],
+  nameOf: (names: readonly string[]) => Partial<StatsGroup> | undefined,
+  { since, seconds, steps }: Span,
+): StatsGroup[] {
+  const named = all.flatMap(({ subject: [found, ...names], rows }) => {
+    const name = found === kind ? nameOf(names) : undefined;
+    return name === undefined ? [] : [{ name, rows }];
+  });
+  // The same name can be that of several subjects, such as of a tool that moved to another server.
+  const grouped = Map.groupBy(named, ({ name }) => JSON.stringify(name));
+  return [...grouped.values()]
+    .flatMap((same) => {
+      const rows = same.flatMap((each) => each.rows);
+      const series = Array.from({ length: steps }, () => 0);
+      for (const { at, sum } of rows) {
+        const index = (at - since) / seconds;
+        if (index < steps) series[index] = (series[index] ?? 0) + sum.calls;
+      }
+      return same[0] === undefined ? [] : [{ ...figures(rows), ...same[0].name, series }];
+    })
+    .toSorted((a, b) => b.calls - a.calls);
+}
+
+function problems(all: readonly SubjectRows[], kind: "failure" | "finding", tool?: string): StatsProblem[] {
+  return all
+    .flatMap(({ subject: [found, server = "", name = "", code = ""], rows }): StatsProblem[] => {
+      if (found !== kind || (tool !== undefined && name !== tool)) return [];
+      const { calls, last } = total(rows);
+      return last === null ? [] : [{ name, server, code, count: calls, last }];
+    })
+    .toSorted((a, b) => b.count - a.count || (a.last.at < b.last.at ? 1 : -1))
+    .slice(0, MAX_PROBLEMS);
+}
+
+function total(rows: readonly CallSumRow[]): CallSum {
+  return rows.reduce((sum, row) => addSum(sum, row.sum), emptySum());
+}
+
+function figures(rows: readonly CallSumRow[]): StatsFigures {
+  const sum = total(rows);
+  const { slowest, last } = sum;
+  return { ...counts(sum), ...percentiles(sum), resultBytes: sizeOf(sum, 0.5), slowest, last };
+}
+
+function counts({ calls, failed, refused, waiting, cancelled }: CallSum) {
+  return { calls, failed, refused, waiting, cancelled };
+}
+
+function percentiles(sum: CallSum) {
+  return { p50: durationOf(sum, 0.5), p95: durationOf(sum, 0.95), p99: durationOf(sum, 0.99) };
+}
+
+/** For a hub without a store; reads all files, as its other queries do. */
+export async function sumsOfFiles(dir: string, { step, since, subjects }: CallSumsQuery): Promise<CallSumRow[]> {
+  const lines: AppendedAuditLine[] = [];
+  for await (const { chain, record } of readAudit(dir, { since: since * 1000 })) {
+    if (record.type === "call") lines.push(appendedRecord(chain, record));
+  }
+  const found = [...sumsOf(lines).values()].filter((each) => each.step === step && each.at >= since);
+  return found.flatMap(({ at, sums }) =>
+    [...sums].flatMap(([subject, sum]) =>
+      subjects.some(({ prefix }) => subject.startsWith(prefix)) ? [{ at, subject, sum }] : [],
+    ),
+  );
+}

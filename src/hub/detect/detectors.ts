@@ -1,0 +1,228 @@
+/** The detectors that a config brings: they read what the built-in rules read, and their findings are joined with those of the rules. */
+import { hash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import { withTimeout } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { LruMap } from "../../base/maps.ts";
+import { excerptOf } from "../../base/visible-text.ts";
+import type { ScanOptions } from "../../guard/scan-text.ts";
+import { type ScanContent, scanLargeTexts } from "../../guard/scan-texts.ts";
+import type { DetectorEntry } from "../../model/config.ts";
+import type { Finding, Place } from "../../model/finding.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
+import type { Classifier, Verdict } from "./classifiers.ts";
+
+interface DetectorsOptions {
+  readonly clock: Clock;
+  /** The value of a reference, which is masked from then on. */
+  readonly resolve: (reference: string, baseDir: string) => Promise<string>;
+  readonly warn: (message: string) => void;
+}
+
+/** Lines that come all the time, and are passed on as they come. */
+const RARELY_READ: readonly Place[] = ["progress", "log"];
+/** Shorter texts say nothing to a classifier. */
+const MIN_LENGTH = 12;
+/** Results of many small strings: above this many, short ones are read together. */
+const MAX_SINGLE_TEXTS = 32;
+const MAX_SHORT_LENGTH = 200;
+const GROUP_LENGTH = 1500;
+/** Of one result. */
+const MAX_GROUPS = 512;
+/** Between two warnings about one detector. */
+const WARN_MS = 60_000;
+
+/** Opens the detectors of a config, and keeps those that another config has too. */
+export class Detectors {
+  readonly #options: DetectorsOptions;
+  #open: readonly Detector[] = [];
+
+  constructor(options: DetectorsOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `invalid_config` for one that cannot be used. Those of the current config stay until `readersOf`. */
+  async prepare({ config, baseDir }: LoadedConfig): Promise<void> {
+    for (const [index, entry] of config.guard.detectors.entries()) {
+      if (this.#find(entry, baseDir) !== undefined) continue;
+      const name = entry.name ?? `${entry.type}-${index + 1}`;
+      // Loaded where it is needed: most hubs have none.
+      const { openClassifier } = await import("./classifiers.ts");
+      const classifier = await openClassifier(entry, { name, baseDir, resolve: this.#options.resolve });
+      this.#open = [...this.#open, new Detector(name, entry, baseDir, classifier, this.#options)];
+    }
+  }
+
+  /** The readers of texts by this config, whose detectors were prepared. Others are closed. */
+  readersOf({ config, baseDir }: LoadedConfig): { readonly scan: ScanContent; detects(place: Place): boolean } {
+    const used = config.guard.detectors.flatMap((entry) => this.#find(entry, baseDir) ?? []);
+    for (const gone of this.#open.filter((each) => !used.includes(each))) gone.close();
+    this.#open = used;
+    if (used.length === 0) return { scan: scanLargeTexts, detects: () => false };
+    return {
+      detects: (place) => used.some((detector) => detector.reads(place)),
+      async scan(texts, options) {
+        const all = [...texts];
+        const place = options.place ?? "result";
+        const [found, ...detected] = await Promise.all([
+          scanLargeTexts(all, options),
+          ...used.filter((detector) => detector.reads(place)).map((detector) => detector.scan(all, options)),
+        ]);
+        const joined = new Map(found);
+        for (const [text, finding] of detected.flat()) joined.set(text, [...(joined.get(text) ?? []), finding]);
+        return joined;
+      },
+    };
+  }
+
+  close(): void {
+    for (const detector of this.#open) detector.close();
+    this.#open = [];
+  }
+
+  #find(entry: DetectorEntry, baseDir: string): Detector | undefined {
+    return this.#open.find((each) => each.baseDir === baseDir && isDeepStrictEqual(each.entry, entry));
+  }
+}
+
+interface Piece {
+  readonly text: string;
+  /** The texts that it is made of, where several are read together. */
+  readonly of: readonly string[];
+}
+
+/** One detector: its cache, its time limit, and what its failures mean. */
+class Detector {
+  readonly entry: DetectorEntry;
+  readonly baseDir: string;
+  readonly #name: string;
+  readonly #classifier: Classifier;
+  readonly #options: DetectorsOptions;
+  readonly #places: ReadonlySet<Place> | undefined;
+  readonly #known: LruMap<string, readonly Verdict[]>;
+  #warnedAt = -Infinity;
+
+  constructor(name: string, entry: DetectorEntry, baseDir: string, classifier: Classifier, options: DetectorsOptions) {
+    this.#name = name;
+    this.entry = entry;
+    this.baseDir = baseDir;
+    this.#classifier = classifier;
+    this.#options = options;
+    this.#places = entry.places && new Set(entry.places);
+    this.#known = new LruMap(entry.cacheEntries);
+  }
+
+  reads(place: Place): boolean {
+    return this.#places?.has(place) ?? !RARELY_READ.includes(place);
+  }
+
+  close(): void {
+    void this.#classifier.close?.();
+  }
+
+  async scan(texts: readonly string[], { place = "result" }: ScanOptions): Promise<[string, Finding][]> {
+    const pieces = piecesOf(texts);
+    if (pieces.length === 0) return [];
+    const { maxCharacters } = this.entry;
+    const { fitting = [], others = [] } = Object.groupBy(pieces, ({ text }, index) =>
+      text.length <= maxCharacters && index < MAX_GROUPS ? "fitting" : "others",
+    );
+    if (others.length > 0) this.#warn(`${others.length} texts are longer or more than it reads`);
+    const unread = this.entry.onFailure === "closed" ? others : [];
+    const failed = unread.flatMap((piece) => this.#findings(piece, [FAILED], place));
+    try {
+      const verdicts = await this.#verdicts(fitting, place);
+      return [...failed, ...fitting.flatMap((piece, index) => this.#findings(piece, verdicts[index] ?? [], place))];
+    } catch (error) {
+      this.#warn(error instanceof Error ? error.message : String(error));
+      if (this.entry.onFailure === "open") return failed;
+      return [...failed, ...fitting.flatMap((piece) => this.#findings(piece, [FAILED], place))];
+    }
+  }
+
+  async #verdicts(pieces: readonly Piece[], place: Place): Promise<readonly (readonly Verdict[])[]> {
+    const keys = pieces.map(({ text }) => hash("sha256", `${place}\0${text}`, "base64"));
+    const verdicts = keys.map((key) => this.#known.get(key));
+    const missing = pieces.filter((_, index) => verdicts[index] === undefined).map(({ text }) => text);
+    const fresh = missing.length === 0 ? [] : await this.#classify(missing, place);
+    let next = 0;
+    return verdicts.map((known, index) => {
+      if (known !== undefined) return known;
+      const given = (fresh[next] ?? []).filter(({ score }) => score >= this.entry.threshold);
+      next += 1;
+      if (this.entry.cacheEntries > 0) this.#known.set(keys[index] ?? "", given);
+      return given;
+    });
+  }
+
+  async #classify(texts: readonly string[], place: Place): Promise<readonly (readonly Verdict[])[]> {
+    const { timeoutMs: ms } = this.entry;
+    const ending = new AbortController();
+    const late = (): Error => new Error(`it took longer than ${ms} ms`);
+    try {
+      const work = this.#classifier.classify(texts, { place, signal: ending.signal });
+      const verdicts = await withTimeout(work, { ms, late, clock: this.#options.clock });
+      if (verdicts.length !== texts.length)
+        throw new Error(`it answered ${verdicts.length} texts, and was given ${texts.length}`);
+      return verdicts;
+    } finally {
+      ending.abort();
+    }
+  }
+
+  #findings({ text, of }: Piece, verdicts: readonly Verdict[], place: Place): [string, Finding][] {
+    const { threshold } = this.entry;
+    return verdicts.flatMap(({ score, code = "detector_match", start: from = 0, end: to = text.length }) =>
+      of.map((each): [string, Finding] => {
+        const isWhole = each !== text;
+        const start = isWhole ? 0 : Math.max(0, Math.min(from, each.length));
+        const end = isWhole ? each.length : Math.max(start, Math.min(to, each.length));
+        const severity = score >= (1 + threshold) / 2 ? "high" : "medium";
+        const rules = [`detector:${this.#name}`];
+        const scored = Math.round(Math.min(1, score) * 100) / 10;
+        return [
+          each,
+          { code, severity, start, end, excerpt: excerptOf(each, start, end), score: scored, rules, place },
+        ];
+      }),
+    );
+  }
+
+  #warn(reason: string): void {
+    const now = this.#options.clock.now();
+    if (now - this.#warnedAt < WARN_MS) return;
+    this.#warnedAt = now;
+    const effect =
+      this.entry.onFailure === "open"
+        ? "What it did not read is judged by the other detectors alone."
+        : "What it did not read counts as suspicious.";
+    this.#options.warn(`The detector ${this.#name} of guard.detectors failed: ${reason}. ${effect}`);
+  }
+}
+
+/** A text that was not read is not considered clean. */
+const FAILED: Verdict = { score: 1 };
+
+function piecesOf(texts: readonly string[]): Piece[] {
+  const read = texts.filter((text) => text.length >= MIN_LENGTH);
+  if (read.length <= MAX_SINGLE_TEXTS) return read.map((text) => ({ text, of: [text] }));
+  const pieces: Piece[] = [];
+  let group: string[] = [];
+  let length = 0;
+  const flush = (): void => {
+    if (group.length > 0) pieces.push({ text: group.join("\n"), of: group });
+    group = [];
+    length = 0;
+  };
+  for (const text of read) {
+    if (text.length > MAX_SHORT_LENGTH) {
+      pieces.push({ text, of: [text] });
+      continue;
+    }
+    if (length + text.length > GROUP_LENGTH) flush();
+    group.push(text);
+    length += text.length + 1;
+  }
+  flush();
+  return pieces;
+}

@@ -1,0 +1,302 @@
+/**
+ * Sums over the calls of the audit log, for each of the last steps of time and each server, tool, client and role: an overview of a
+ * million records is read from a few thousand rows. They are added to in the transaction that takes the lines in, so each call
+ * counts once.
+ */
+import { sql } from "kysely";
+import { STATS_RANGES } from "../../contract/stats-schemas.ts";
+import { chunks, type DatabaseEngine, upsert } from "../database.ts";
+import type { Trx } from "../outbox.ts";
+import type { AppendedAuditLine, CallFigures, CallSum, CallSumRow, CallSumsQuery } from "../store.ts";
+
+const STEPS: readonly { readonly seconds: number; readonly steps: number }[] = Object.values(STATS_RANGES);
+
+/** Pairs of tools and clients are many, and few people ask for them: they are counted for the longest range only. */
+export const CALLER_STEP = STATS_RANGES["30d"].seconds;
+
+/** Names come from callers; more different ones of a kind in one step count together, so that the table stays bounded. */
+const MAX_SUBJECTS = 500;
+export const OTHERS = "…";
+const MAX_NAME_LENGTH = 200;
+
+/** A kind and its names, as a key that sorts by them. */
+export type Subject = readonly [
+  kind: "all" | "server" | "tool" | "client" | "role" | "caller" | "failure" | "finding",
+  ...names: string[],
+];
+
+export function subjectKey(subject: Subject): string {
+  return JSON.stringify(subject);
+}
+
+/** The beginning of the keys of all subjects that begin like this. */
+export function subjectPrefix(subject: Subject): string {
+  return `${subjectKey(subject).slice(0, -1)},`;
+}
+
+export function parseSubject(key: string): Subject {
+  // As `subjectKey` wrote it.
+  return JSON.parse(key) as Subject;
+}
+
+const REFUSED: ReadonlySet<string> = new Set(["denied", "blocked", "rate_limited", "unauthorized"]);
+
+type EndLine = AppendedAuditLine & { readonly call: CallFigures };
+type Counted = "ok" | "failed" | "refused" | "waiting" | "cancelled";
+
+function countedAs(outcome: string, isWaiting: boolean): Counted {
+  if (isWaiting) return "waiting";
+  if (outcome === "ok" || outcome === "cancelled") return outcome;
+  return REFUSED.has(outcome) ? "refused" : "failed";
+}
+
+/** Each bucket is so much wider than the one before. */
+const DURATION_GROWTH = Math.log(1.2);
+const SIZE_GROWTH = Math.log(1.5);
+/** Takes everything from there on: days of milliseconds, more bytes than there are. */
+const LAST_BUCKET = 120;
+
+/** Everything below 1 is in the first. */
+function bucketOf(value: number, growth: number): number {
+  return value < 1 ? 0 : Math.min(LAST_BUCKET, 1 + Math.floor(Math.log(value) / growth));
+}
+
+/** In milliseconds, a tenth off at most; null where there is nothing. */
+export function durationOf({ durations }: CallSum, share: number): number | null {
+  return quantileOf(durations, share, DURATION_GROWTH);
+}
+
+/** In bytes, a quarter off at most. */
+export function sizeOf({ sizes }: CallSum, share: number): number | null {
+  return quantileOf(sizes, share, SIZE_GROWTH);
+}
+
+function quantileOf(buckets: readonly number[], share: number, growth: number): number | null {
+  const total = buckets.reduce((sum, count) => sum + count, 0);
+  const rank = Math.max(1, Math.ceil(share * total));
+  let seen = 0;
+  for (const [bucket, count] of buckets.entries()) {
+    seen += count;
+    if (seen >= rank) return bucket === 0 ? 0 : Math.round(Math.exp((bucket - 0.5) * growth));
+  }
+  return null;
+}
+
+function count(buckets: number[], bucket: number, more: number): void {
+  while (buckets.length <= bucket) buckets.push(0);
+  buckets[bucket] = (buckets[bucket] ?? 0) + more;
+}
+
+/** The counts of `more` are added to `sum`. */
+export function addSum(sum: CallSum, more: CallSum): CallSum {
+  for (const key of COUNTS) sum[key] += more[key];
+  for (const key of ["durations", "sizes"] as const) {
+    const [counts, others] = [sum[key], more[key]];
+    for (let bucket = 0; bucket < others.length; bucket += 1) count(counts, bucket, others[bucket] ?? 0);
+  }
+  if (more.slowest !== null && (sum.slowest === null || more.slowest.ms > sum.slowest.ms)) sum.slowest = more.slowest;
+  if (more.last !== null && (sum.last === null || more.last.at >= sum.last.at)) sum.last = more.last;
+  return sum;
+}
+
+const COUNTS = ["calls", "failed", "refused", "waiting", "cancelled"] as const;
+
+export function emptySum(): CallSum {
+  const nothing = { calls: 0, failed: 0, refused: 0, waiting: 0, cancelled: 0 };
+  return { ...nothing, durations: [], sizes: [], slowest: null, last: null };
+}
+
+/** The same for one call, which is added to many sums. */
+function callAdder({ time, callId, outcome, call }: EndLine): (sum: CallSum) => void {
+  const counted = countedAs(outcome ?? "", call.isWaiting);
+  const last = { at: time, callId: callId ?? "" };
+  const hasRun = counted === "ok" || counted === "failed";
+  const slowest = { ms: call.durationMs, callId: callId ?? "" };
+  const [duration, size] = [bucketOf(call.durationMs, DURATION_GROWTH), bucketOf(call.resultBytes, SIZE_GROWTH)];
+  return (sum) => {
+    sum.calls += 1;
+    if (counted !== "ok") sum[counted] += 1;
+    if (sum.last === null || time >= sum.last.at) sum.last = last;
+    if (!hasRun) return;
+    count(sum.durations, duration, 1);
+    count(sum.sizes, size, 1);
+    if (sum.slowest === null || slowest.ms > sum.slowest.ms) sum.slowest = slowest;
+  };
+}
+
+/** The subjects that a call counts for. Resources are too many to count one by one. */
+function subjectsOf({ outcome, call, ...line }: EndLine): Subject[] {
+  const cut = (text: string | null): string => (text ?? "").slice(0, MAX_NAME_LENGTH).toWellFormed();
+  const [server, name, client, role] = [cut(line.server), cut(line.name), cut(line.client), cut(line.role)];
+  const subjects: Subject[] = [["all"], ["client", client], ["role", role]];
+  const counted = countedAs(outcome ?? "", call.isWaiting);
+  if (server !== "") {
+    subjects.push(["server", server]);
+    if (call.kind === "tool") subjects.push(["tool", server, name], ["caller", server, name, client]);
+  }
+  if (counted === "failed" || counted === "refused") subjects.push(["failure", server, name, cut(outcome)]);
+  for (const code of new Set(call.findings)) subjects.push(["finding", server, name, cut(code)]);
+  return subjects;
+}
+
+type Steps = Map<string, { readonly step: number; readonly at: number; readonly sums: Map<string, CallSum> }>;
+
+/** By step and subject, without steps that no range reaches at `now` any more. */
+export function sumsOf(lines: Iterable<AppendedAuditLine>, now = Number.NEGATIVE_INFINITY): Steps {
+  const found: Steps = new Map();
+  for (const { call, ...line } of lines) {
+    const time = Date.parse(line.time);
+    if (call === undefined || Number.isNaN(time)) continue;
+    const counted = { ...line, call };
+    const add = callAdder(counted);
+    const subjects = subjectsOf(counted).map((subject) => [subject[0], subjectKey(subject)] as const);
+    for (const { seconds, steps } of STEPS) {
+      const at = Math.floor(time / 1000 / seconds) * seconds;
+      if (at <= now / 1000 - seconds * steps) continue;
+      const key = `${seconds} ${at}`;
+      let step = found.get(key);
+      if (step === undefined) found.set(key, (step = { step: seconds, at, sums: new Map() }));
+      for (const [kind, subject] of subjects) {
+        if (kind === "caller" && seconds !== CALLER_STEP) continue;
+        let sum = step.sums.get(subject);
+        if (sum === undefined) step.sums.set(subject, (sum = emptySum()));
+        add(sum);
+      }
+    }
+  }
+  return found;
+}
+
+const UPSERT_ONE =
+  'insert into "call_sums" ("step", "at", "subject", "sums") values (?, ?, ?, ?) on conflict ("step", "at", "subject") do update set "sums" = excluded."sums"';
+
+/** Subjects of the steps that were last added to. */
+const MAX_KNOWN_STEPS = 32;
+
+export class CallCounters {
+  readonly #engine: DatabaseEngine;
+  readonly #known = new Map<string, Set<string>>();
+
+  constructor(engine: DatabaseEngine) {
+    this.#engine = engine;
+  }
+
+  /** In the transaction that adds the lines. */
+  async add(trx: Trx, lines: readonly AppendedAuditLine[], now?: number): Promise<void> {
+    const steps = sumsOf(lines, now);
+    if (steps.size === 0) return;
+    // Sums are read, added to and written back; others wait.
+    await this.#engine.lock(trx, "call sums");
+    for (const [key, { step, at, sums }] of steps) {
+      const bounded = bound(sums, await this.#subjectsOf(trx, key, step, at));
+      for (const some of chunks([...bounded.keys()])) {
+        const rows = await trx
+          .selectFrom("callSums")
+          .select(["subject", "sums"])
+          .where("step", "=", step)
+          .where("at", "=", at)
+          .where("subject", "in", some)
+          .execute();
+        for (const row of rows) {
+          const more = bounded.get(row.subject);
+          if (more !== undefined) bounded.set(row.subject, addSum(parseSum(row.sums), more));
+        }
+      }
+      const rows = [...bounded].map(([subject, sum]) => ({ step, at, subject, sums: JSON.stringify(sum) }));
+      // As with the lines themselves: the query builder would take longer to write it.
+      if (this.#engine.runForEach === undefined) await upsert(trx, "callSums", ["step", "at", "subject"], rows);
+      else
+        this.#engine.runForEach(
+          UPSERT_ONE,
+          rows.map(({ subject, sums: text }) => [step, at, subject, text]),
+        );
+    }
+  }
+
+  async query({ step, since, subjects }: CallSumsQuery): Promise<CallSumRow[]> {
+    const rows = await this.#engine.db
+      .selectFrom("callSums")
+      .select(["at", "subject", "sums"])
+      .where("step", "=", step)
+      .where("at", ">=", since)
+      .where((eb) =>
+        eb.or(
+          subjects.map(({ prefix, name }) => {
+            if (prefix.endsWith("]")) return eb("subject", "=", prefix);
+            // Above everything that begins like it: text is compared byte by byte.
+            const range = eb.and([eb("subject", ">=", prefix), eb("subject", "<", `${prefix}\u{10ffff}`)]);
+            if (name === undefined) return range;
+            const pattern = `%${JSON.stringify(name).replace(/[\\%_]/g, "\\$&")}%`;
+            return eb.and([range, sql<boolean>`${eb.ref("subject")} like ${pattern} escape '\\'`]);
+          }),
+        ),
+      )
+      .execute();
+    return rows.map(({ at, subject, sums }) => ({ at, subject, sum: parseSum(sums) }));
+  }
+
+  /** Forgets what no range reaches any more, and what is older than `maxDays`. */
+  async prune(now: number, maxDays = Number.POSITIVE_INFINITY): Promise<void> {
+    for (const { seconds, steps } of STEPS) {
+      const kept = Math.min(seconds * steps, maxDays * 86_400);
+      await this.#engine.db
+        .deleteFrom("callSums")
+        .where("step", "=", seconds)
+        .where("at", "<", Math.floor(now / 1000 - kept - seconds))
+        .execute();
+    }
+  }
+
+  async #subjectsOf(trx: Trx, key: string, step: number, at: number): Promise<Set<string>> {
+    let known = this.#known.get(key);
+    if (known === undefined) {
+      const rows = await trx
+        .selectFrom("callSums")
+        .select("subject")
+        .where("step", "=", step)
+        .where("at", "=", at)
+        .execute();
+      known = new Set(rows.map(({ subject }) => subject));
+      this.#known.set(key, known);
+      const [oldest] = this.#known.keys();
+      if (this.#known.size > MAX_KNOWN_STEPS && oldest !== undefined) this.#known.delete(oldest);
+    }
+    return known;
+  }
+}
+
+/** Subjects above the bound of their kind become one. */
+function bound(sums: ReadonlyMap<string, CallSum>, known: Set<string>): Map<string, CallSum> {
+  const counts = new Map<string, number>();
+  for (const key of known) counts.set(kindOf(key), (counts.get(kindOf(key)) ?? 0) + 1);
+  const bounded = new Map<string, CallSum>();
+  for (const [key, sum] of sums) {
+    const kind = kindOf(key);
+    const amount = counts.get(kind) ?? 0;
+    const isNew = !known.has(key);
+    const subject = isNew && amount >= MAX_SUBJECTS ? othersOf(key) : key;
+    if (isNew && subject === key) {
+      known.add(key);
+      counts.set(kind, amount + 1);
+    }
+    const there = bounded.get(subject);
+    if (there === undefined) bounded.set(subject, sum);
+    else addSum(there, sum);
+  }
+  return bounded;
+}
+
+function kindOf(key: string): string {
+  return parseSubject(key)[0];
+}
+
+/** The server stays: there are only so many of them. */
+function othersOf(key: string): string {
+  const [kind, first = "", ...rest] = parseSubject(key);
+  return subjectKey([kind, kind === "client" || kind === "role" ? OTHERS : first, ...rest.map(() => OTHERS)]);
+}
+
+function parseSum(text: string): CallSum {
+  // As `add` wrote it.
+  return { ...emptySum(), ...(JSON.parse(text) as Partial<CallSum>) };
+}

@@ -1,0 +1,93 @@
+/** The first steps on a new hub, and connecting a client. */
+import type { Catalog } from "./messages.ts";
+
+export const firstSteps = {
+  title: { en: "Get started", de: "Erste Schritte", zh: "开始使用", ja: "はじめに" },
+  dismiss: { en: "Hide the first steps", de: "Erste Schritte ausblenden", zh: "隐藏入门步骤", ja: "はじめにを隠す" },
+  left: {
+    en: "{count} step left | {count} steps left",
+    de: "noch {count} Schritt | noch {count} Schritte",
+    zh: "还剩 {count} 步",
+    ja: "残り {count} ステップ",
+  },
+  done: { en: "done", de: "erledigt", zh: "已完成", ja: "完了" },
+  tryTool: { en: "Try a tool", de: "Ein Werkzeug ausprobieren", zh: "试用工具", ja: "ツールを試す" },
+  tryHow: {
+    en: "This tool is real, and only reads. Run it, or change its arguments first.",
+    de: "Dieses Werkzeug ist echt und liest nur. Ausführen, oder zuerst die Argumente ändern.",
+    zh: "这是真实的工具，并且只读取。可直接运行，或先修改参数。",
+    ja: "実際のツールで、読み取りだけを行います。そのまま実行するか、先に引数を変更してください。",
+  },
+  noTool: {
+    en: "No tool is ready yet. One appears here as soon as a server is connected.",
+    de: "Noch ist kein Werkzeug bereit. Sobald ein Server verbunden ist, erscheint hier eines.",
+    zh: "尚无可用工具。服务器连接后会显示在这里。",
+    ja: "まだ使えるツールがありません。サーバーが接続されるとここに表示されます。",
+  },
+  arguments: { en: "Arguments", de: "Argumente", zh: "参数", ja: "引数" },
+  notJson: {
+    en: "This is not a JSON object.",
+    de: "Das ist kein JSON-Objekt.",
+    zh: "这不是 JSON 对象。",
+    ja: "JSON オブジェクトではありません。",
+  },
+  run: { en: "Run", de: "Ausführen", zh: "运行", ja: "実行" },
+  result: { en: "Result", de: "Ergebnis", zh: "结果", ja: "結果" },
+  openTool: { en: "Open the tool", de: "Werkzeug öffnen", zh: "打开工具", ja: "ツールを開く" },
+  connectClient: { en: "Connect a client", de: "Einen Client verbinden", zh: "连接客户端", ja: "クライアントを接続" },
+  connectHow: {
+    en: "Its agent then gets every tool and skill of this hub. Other entries of its config stay as they are.",
+    de: "Sein Agent bekommt dann alle Werkzeuge und Skills dieses Hubs. Andere Einträge seiner Konfiguration bleiben, wie sie sind.",
+    zh: "其代理随后即可使用此 Hub 的所有工具和技能。其配置中的其他条目保持不变。",
+    ja: "そのエージェントがこのハブのすべてのツールとスキルを使えるようになります。設定の他の項目はそのままです。",
+  },
+  noneFound: {
+    en: "No client was found on the hub's machine. Choose one for its command:",
+    de: "Auf dem Rechner des Hubs wurde kein Client gefunden. Einen für seinen Befehl wählen:",
+    zh: "在 Hub 所在的机器上未找到客户端。请选择一个以查看其命令：",
+    ja: "ハブのマシンにクライアントが見つかりません。選ぶとコマンドが表示されます:",
+  },
+  command: {
+    en: "Command for {client}",
+    de: "Befehl für {client}",
+    zh: "{client} 的命令",
+    ja: "{client} 用のコマンド",
+  },
+  connect: { en: "Connect", de: "Verbinden", zh: "连接", ja: "接続" },
+  disconnect: { en: "Disconnect", de: "Trennen", zh: "断开", ja: "切断" },
+  connected: { en: "connected", de: "verbunden", zh: "已连接", ja: "接続済み" },
+  clientConnected: {
+    en: "{client} is connected. {next}",
+    de: "{client} ist verbunden. {next}",
+    zh: "{client} 已连接。{next}",
+    ja: "{client} を接続しました。{next}",
+  },
+  clientDisconnected: {
+    en: "{client} is no longer connected. {next}",
+    de: "{client} ist nicht mehr verbunden. {next}",
+    zh: "{client} 已断开。{next}",
+    ja: "{client} を切断しました。{next}",
+  },
+  moreClients: { en: "All clients", de: "Alle Clients", zh: "所有客户端", ja: "すべてのクライアント" },
+  addServer: {
+    en: "Add your own server",
+    de: "Einen eigenen Server hinzufügen",
+    zh: "添加自己的服务器",
+    ja: "自分のサーバーを追加",
+  },
+  addHow: {
+    en: "Paste a command, a URL or the snippet of any client. It is tested before it is saved.",
+    de: "Einen Befehl, eine URL oder den Ausschnitt eines beliebigen Clients einfügen. Vor dem Speichern wird getestet.",
+    zh: "粘贴命令、URL 或任意客户端的配置片段。保存前会先测试。",
+    ja: "コマンド、URL、または任意のクライアントの設定を貼り付けます。保存前にテストされます。",
+  },
+  add: { en: "Add a server", de: "Server hinzufügen", zh: "添加服务器", ja: "サーバーを追加" },
+  importSkills: { en: "Import skills", de: "Skills importieren", zh: "导入技能", ja: "スキルをインポート" },
+  importHow: {
+    en: "Skills are folders with a SKILL.md. They are scanned for attacks first.",
+    de: "Skills sind Ordner mit einer SKILL.md. Sie werden zuerst auf Angriffe geprüft.",
+    zh: "技能是包含 SKILL.md 的文件夹。导入前会先扫描攻击内容。",
+    ja: "スキルは SKILL.md を含むフォルダーです。先に攻撃がないかスキャンされます。",
+  },
+  otherFolder: { en: "Choose a folder", de: "Einen Ordner wählen", zh: "选择文件夹", ja: "フォルダーを選ぶ" },
+} satisfies Catalog;

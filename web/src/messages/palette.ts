@@ -1,0 +1,47 @@
+/** The palette and the shortcuts. */
+import type { Catalog } from "./messages.ts";
+
+export const palette = {
+  title: { en: "Find anything", de: "Alles finden", zh: "查找任何内容", ja: "何でも検索" },
+  find: { en: "Find", de: "Suchen", zh: "查找", ja: "検索" },
+  placeholder: {
+    en: "Find servers, tools, skills, settings, help …",
+    de: "Server, Werkzeuge, Skills, Einstellungen, Hilfe …",
+    zh: "查找服务器、工具、技能、设置、帮助…",
+    ja: "サーバー、ツール、スキル、設定、ヘルプを検索…",
+  },
+  results: { en: "Results", de: "Treffer", zh: "结果", ja: "検索結果" },
+  count: { en: "{count} result | {count} results", de: "{count} Treffer", zh: "{count} 个结果", ja: "{count} 件" },
+  nothing: { en: "Nothing found", de: "Nichts gefunden", zh: "未找到任何内容", ja: "見つかりません" },
+  goTo: { en: "Go to", de: "Gehe zu", zh: "前往", ja: "移動" },
+  actions: { en: "Actions", de: "Aktionen", zh: "操作", ja: "操作" },
+  clients: { en: "Clients", de: "Clients", zh: "客户端", ja: "クライアント" },
+  addServer: { en: "Add a server", de: "Server hinzufügen", zh: "添加服务器", ja: "サーバーを追加" },
+  importSkills: { en: "Import skills", de: "Skills importieren", zh: "导入技能", ja: "スキルをインポート" },
+  connectClient: { en: "Connect a client", de: "Client verbinden", zh: "连接客户端", ja: "クライアントを接続" },
+  explainPolicy: { en: "Explain a decision", de: "Entscheidung erklären", zh: "解释决策", ja: "判定の理由を調べる" },
+  switchTheme: {
+    en: "Switch between light and dark",
+    de: "Zwischen hell und dunkel wechseln",
+    zh: "切换浅色和深色",
+    ja: "ライトとダークを切り替え",
+  },
+  config: { en: "Config", de: "Konfiguration", zh: "配置", ja: "設定ファイル" },
+  policy: { en: "Policy", de: "Regeln", zh: "策略", ja: "ポリシー" },
+  shortcuts: { en: "Keyboard shortcuts", de: "Tastenkürzel", zh: "键盘快捷键", ja: "キーボードショートカット" },
+  everywhere: { en: "Everywhere", de: "Überall", zh: "任何位置", ja: "どこでも" },
+  inLists: { en: "In lists", de: "In Listen", zh: "在列表中", ja: "一覧で" },
+  showShortcuts: { en: "Show this list", de: "Diese Liste zeigen", zh: "显示此列表", ja: "この一覧を表示" },
+  findInView: { en: "Search in this view", de: "In dieser Ansicht suchen", zh: "在此视图中搜索", ja: "この画面で検索" },
+  nextLine: { en: "Next line", de: "Nächste Zeile", zh: "下一行", ja: "次の行" },
+  previousLine: { en: "Previous line", de: "Vorige Zeile", zh: "上一行", ja: "前の行" },
+  firstLine: {
+    en: "First line, last line",
+    de: "Erste Zeile, letzte Zeile",
+    zh: "第一行、最后一行",
+    ja: "最初の行、最後の行",
+  },
+  openLine: { en: "Open", de: "Öffnen", zh: "打开", ja: "開く" },
+  closeDetail: { en: "Close the details", de: "Einzelheiten schließen", zh: "关闭详情", ja: "詳細を閉じる" },
+  then: { en: "then", de: "dann", zh: "然后", ja: "続けて" },
+} satisfies Catalog;

@@ -1,0 +1,205 @@
+/** Calls by server, tool, client and role, the slowest tools, and what failed and why. */
+import { Link } from "@tanstack/react-router";
+import type { Stats, StatsGroup, StatsProblem } from "../../../../src/contract/stats-schemas.ts";
+import { Badge } from "../../components/badge.tsx";
+import { Sparkline } from "../../components/chart.tsx";
+import { Section } from "../../components/page.tsx";
+import { Empty } from "../../components/states.tsx";
+import { Tabs } from "../../components/tabs.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../messages/messages.ts";
+import { overview } from "../../messages/overview.ts";
+import type { Dimension } from "./overview.tsx";
+import { durationText, numberText, shareText } from "./series.ts";
+
+interface CallGroupsProps {
+  readonly stats: Stats;
+  readonly onShow: (by: Dimension, of: string) => void;
+}
+
+export function CallGroups({ stats, onShow }: CallGroupsProps) {
+  const lists = [
+    ["server", t(overview.servers), stats.servers],
+    ["tool", t(overview.tools), stats.tools],
+    ["client", t(overview.clients), stats.clients],
+    ["role", t(overview.roles), stats.roles],
+  ] as const;
+  const shown = lists.filter(([, , groups]) => groups.length > 0);
+  if (shown.length === 0) return null;
+  return (
+    <section aria-label={t(overview.by)} className="min-w-0 rounded-lg border border-line bg-panel">
+      <h2 className="sr-only">{t(overview.by)}</h2>
+      <Tabs
+        label={t(overview.by)}
+        tabs={shown.map(([by, label, groups]) => ({
+          id: by,
+          label,
+          count: groups.length,
+          content: <GroupTable by={by} label={label} groups={groups} onShow={onShow} />,
+        }))}
+      />
+    </section>
+  );
+}
+
+interface GroupTableProps extends Pick<CallGroupsProps, "onShow"> {
+  readonly by: Dimension;
+  readonly label: string;
+  readonly groups: readonly StatsGroup[];
+}
+
+function GroupTable({ by, label, groups, onShow }: GroupTableProps) {
+  return (
+    <div tabIndex={0} role="region" aria-label={label} className="max-h-96 overflow-auto">
+      <table className="w-full text-sm">
+        <thead className="sticky top-0 bg-panel text-left text-faint">
+          <tr className="border-b border-line">
+            <th scope="col" className="px-4 py-1.5 font-medium">
+              {t(overview.name)}
+            </th>
+            <th scope="col" className="px-2 py-1.5 font-medium">
+              {t(overview.trend)}
+            </th>
+            <NumberHead text={t(overview.calls)} />
+            <NumberHead text={t(overview.errorRate)} />
+            <NumberHead text={t(overview.refused)} />
+            <NumberHead text="p50" />
+            <NumberHead text="p95" />
+            <NumberHead text="p99" />
+            <NumberHead text={t(overview.lastCall)} />
+          </tr>
+        </thead>
+        <tbody className="divide-y divide-line">
+          {groups.map((group) => {
+            const value = group[by] ?? "";
+            const name = value === "" ? t(overview.nameless) : value;
+            return (
+              <tr key={`${group.server ?? ""} ${value}`}>
+                <th scope="row" className="px-4 py-1.5 text-left font-normal">
+                  <button
+                    type="button"
+                    title={t(overview.onlyThis, { name })}
+                    onClick={() => onShow(by, value)}
+                    className={`text-left break-all text-accent hover:underline ${by === "tool" ? "font-mono" : ""}`}
+                  >
+                    {name}
+                  </button>
+                </th>
+                <td className="px-2 py-1">
+                  <Sparkline values={group.series} />
+                </td>
+                <Cell>{numberText(group.calls)}</Cell>
+                <Cell className={group.failed > 0 ? "text-bad" : ""}>{shareText(group.failed, group.calls)}</Cell>
+                <Cell>{numberText(group.refused)}</Cell>
+                <Cell>{durationText(group.p50)}</Cell>
+                <Cell>{durationText(group.p95)}</Cell>
+                <Cell>{durationText(group.p99)}</Cell>
+                <Cell>{group.last === null ? t(overview.never) : <Time at={group.last.at} />}</Cell>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+export function NumberHead({ text }: { readonly text: string }) {
+  return (
+    <th scope="col" className="px-2 py-1.5 text-right font-medium whitespace-nowrap">
+      {text}
+    </th>
+  );
+}
+
+export function Cell({
+  className = "",
+  children,
+}: {
+  readonly className?: string;
+  readonly children: React.ReactNode;
+}) {
+  return <td className={`px-2 py-1.5 text-right whitespace-nowrap ${className}`}>{children}</td>;
+}
+
+export function Slowest({ stats }: { readonly stats: Stats }) {
+  return (
+    <Section title={t(overview.slowest)} flush>
+      {stats.slowest.length === 0 ? (
+        <Empty title={t(overview.noLatency)} />
+      ) : (
+        <ul className="divide-y divide-line">
+          {stats.slowest.map(({ server, tool = "", p95, slowest }) => (
+            <li
+              key={`${server ?? ""} ${tool}`}
+              className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5 px-4 py-1.5 text-sm"
+            >
+              <Link
+                to="/tools"
+                search={{ tool }}
+                className="min-w-0 flex-1 basis-40 font-mono break-all text-accent hover:underline"
+              >
+                {tool}
+              </Link>
+              {slowest !== null && (
+                <Link to="/audit" search={{ callId: slowest.callId }} className="text-faint hover:underline">
+                  {t(overview.slowestCall, { ms: durationText(slowest.ms) })}
+                </Link>
+              )}
+              <span className="whitespace-nowrap">p95 {durationText(p95)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+interface ProblemsProps {
+  readonly title: string;
+  readonly none: string;
+  readonly problems: readonly StatsProblem[];
+  /** Beginning of the range. */
+  readonly since: string;
+}
+
+const SHOWN = 12;
+
+/** Each leads to the records that it counts, and to the last of them. */
+export function Problems({ title, none, problems, since }: ProblemsProps) {
+  return (
+    <Section title={title} flush>
+      {problems.length === 0 ? (
+        <Empty title={none} />
+      ) : (
+        <ul className="divide-y divide-line">
+          {problems.slice(0, SHOWN).map(({ name, server, code, count, last }) => (
+            <li
+              key={`${server} ${name} ${code}`}
+              className="flex flex-wrap items-center gap-x-3 gap-y-0.5 px-4 py-1.5 text-sm"
+            >
+              <Link
+                to="/audit"
+                search={{ name, outcome: code, since }}
+                className="min-w-0 flex-1 basis-40 font-mono break-all text-accent hover:underline"
+              >
+                {name}
+              </Link>
+              <Badge tone={REFUSALS.has(code) ? "warn" : "bad"}>{code}</Badge>
+              <span className="whitespace-nowrap">{t(overview.times, { count })}</span>
+              <Link
+                to="/audit"
+                search={{ callId: last.callId }}
+                className="whitespace-nowrap text-faint hover:underline"
+              >
+                {t(overview.lastOne)} <Time at={last.at} />
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+const REFUSALS: ReadonlySet<string> = new Set(["denied", "blocked", "rate_limited", "unauthorized"]);
