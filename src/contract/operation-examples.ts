@@ -362,7 +362,9 @@ export const EXAMPLES: Examples = {
   disconnectServer: { input: { serverId: "files" }, output: { server: STOPPED } },
   listLogins: {
     input: {},
-    output: { logins: [{ serverId: "linear", name: "linear", state: "login_needed", user: null, own: true }] },
+    output: {
+      logins: [{ serverId: "linear", name: "linear", state: "login_needed", user: null, perUser: false, own: true }],
+    },
   },
   beginLogin: {
     input: { serverId: "linear" },

@@ -108,7 +108,8 @@ export const ServerLoginSchema = z
     name: z.string(),
     state: z.enum(["ok", "expires_soon", "login_needed"]),
     expiresAt: z.string().optional(),
-    user: z.string().nullable().describe("Whose login it is; null for that of the hub, which all share."),
+    user: z.string().nullable().describe("Whose login it is; null for that of the hub."),
+    perUser: z.boolean().describe("Whether each user has their own (`isolation: user`)."),
     own: z.boolean().describe("Whether the caller may log in and out: at a shared server that needs `admin`."),
   })
   .meta({ id: "ServerLogin" });

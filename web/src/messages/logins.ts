@@ -52,6 +52,12 @@ export const logins = {
     zh: "所有人共用一个登录",
     ja: "全員で共有するログイン",
   },
+  ofHub: {
+    en: "The hub's own login; each user has another",
+    de: "Anmeldung des Hubs; jeder Benutzer hat eine eigene",
+    zh: "Hub 自己的登录；每个用户另有各自的登录",
+    ja: "ハブ自身のログイン。利用者にはそれぞれ別のログインがあります",
+  },
   operators: {
     en: "Only an operator can log in there.",
     de: "Dort kann sich nur der Betreiber anmelden.",

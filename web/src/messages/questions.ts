@@ -16,10 +16,10 @@ export const questions = {
     ja: "{server} がアドレスを開くよう求めています",
   },
   during: {
-    en: "While `{name}` runs.",
-    de: "Während `{name}` läuft.",
-    zh: "在运行 `{name}` 时。",
-    ja: "`{name}` の実行中。",
+    en: "While {name} runs.",
+    de: "Während {name} läuft.",
+    zh: "在运行 {name} 时。",
+    ja: "{name} の実行中。",
   },
   fieldsAreSent: {
     en: "Your answer goes to this server. Do not enter passwords.",

@@ -16,7 +16,8 @@ export const loginHandlers = handlersOf({
       const info = spec && (await logins.info(spec, user));
       if (spec === undefined || info === undefined) return [];
       const { state, expiresAt } = info;
-      return [{ serverId: id, name, state, expiresAt, user: user ?? null, own: isOwn(spec, context) }];
+      const perUser = spec.isolation === "user";
+      return [{ serverId: id, name, state, expiresAt, user: user ?? null, perUser, own: isOwn(spec, context) }];
     });
     return { logins: (await Promise.all(found)).flat() };
   },

@@ -127,7 +127,7 @@ interface LineProps {
 }
 
 function Line({ login, wanted, linked }: LineProps) {
-  const { serverId, name, state, expiresAt, user, own } = login;
+  const { serverId, name, state, expiresAt, user, perUser, own } = login;
   const [asking, setAsking] = useState(false);
   const end = useChange("endLogin", {
     outdates: ["listLogins", "listServers", "getServer"],
@@ -153,7 +153,7 @@ function Line({ login, wanted, linked }: LineProps) {
           <Badge tone={tone}>{t(label)}</Badge>
         </div>
         <p className="text-sm text-soft">
-          {t(user === null ? logins.shared : logins.yours)}
+          {t(!perUser ? logins.shared : user === null ? logins.ofHub : logins.yours)}
           {expiresAt !== undefined && state !== "login_needed" && (
             <>
               {" · "}

@@ -50,7 +50,12 @@ function Frame({
       open
       onOpenChange={() => onAnswer({ action: "cancel" })}
       title={title}
-      description={<RichText message={questions.during} values={{ name: question.name }} />}
+      description={
+        <RichText
+          message={questions.during}
+          values={{ name: <code className="font-mono break-all">{question.name}</code> }}
+        />
+      }
       footer={
         <>
           <Button onClick={() => onAnswer({ action: "decline" })}>{t(questions.decline)}</Button>
