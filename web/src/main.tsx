@@ -1,5 +1,3 @@
-// First: messages are in its language.
-import "./shell/language.ts";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { lazy, StrictMode, Suspense, useState } from "react";
@@ -9,6 +7,7 @@ import { Toasts } from "./components/toast.tsx";
 import { createPageRouter } from "./routes.tsx";
 import { Gate, reloadForLogin, takeLoginCode } from "./shell/gate.tsx";
 import { takeAnswerToken } from "./shell/answer-token.ts";
+import { language } from "./shell/language.ts";
 import { startTheme } from "./shell/theme.ts";
 import { queryClient } from "./state/queries.ts";
 import { takeLoginCallback } from "./views/logins/callback.ts";
@@ -25,6 +24,7 @@ const code = takeLoginCode();
 takeLoginCallback();
 reloadForLogin();
 startTheme();
+document.documentElement.lang = language;
 
 const place = document.querySelector("#root");
 if (place !== null)

@@ -27,4 +27,3 @@ export function chooseLanguage(choice: string): void {
 /** Known before any message is: the built page loads the messages of this language alone. */
 export const language = chosenLanguage() ?? languageFor(navigator.languages);
 setLanguage(language);
-document.documentElement.lang = language;
