@@ -774,6 +774,7 @@ export const REQUIREMENTS = {
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
+  "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
@@ -798,6 +799,7 @@ export const REQUIREMENTS = {
   "joy-18a": "nginx and systemd accept the files in deploy/.",
   "joy-18b":
     "Metrics count calls by tool and by client with a bounded number of names; the dashboard uses metrics and labels that exist.",
+  "joy-18c": "docs/deploy.md leads from useradd to TLS; its config loads without a warning.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-14d": "`add` starts the server once and says whether it works and what is next; --no-test leaves that out.",
   "joy-14e":

@@ -13,7 +13,10 @@ registry.register({
   },
   annotations: { readOnlyHint: true },
   async execute(_toolCallId, { part }) {
-    const pieces = new Map([["bolt", 120], ["nut", 7]]).get(String(part));
+    const pieces = new Map([
+      ["bolt", 120],
+      ["nut", 7],
+    ]).get(String(part));
     if (pieces === undefined)
       return { content: [{ type: "text", text: `There is no part "${String(part)}".` }], isError: true };
     return { content: [{ type: "text", text: `${pieces} pieces` }], details: { part, pieces } };

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Programs that tests use and npm does not bring: a browser, PostgreSQL, NATS, bubblewrap and podman. They are installed
+ * Programs that tests use and npm does not bring: browsers, PostgreSQL, NATS, bubblewrap and podman. They are installed
  * where that needs nobody's permission, on a Debian as root. Anywhere else the tests that need them say why they are
  * skipped.
  */
@@ -17,6 +17,7 @@ const PROGRAMS = [
     found: ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"],
     packages: ["chromium", "fonts-liberation"],
   },
+  { found: ["/usr/bin/firefox-esr", "/usr/bin/firefox"], packages: ["firefox-esr"] },
   { found: ["/usr/lib/postgresql"], packages: ["postgresql"] },
   { found: ["/usr/sbin/nats-server", "/usr/bin/nats-server", "/usr/local/bin/nats-server"], packages: ["nats-server"] },
   { found: ["/usr/bin/bwrap"], packages: ["bubblewrap"] },

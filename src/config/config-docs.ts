@@ -72,7 +72,7 @@ export function renderConfigDocs(): string {
       "See [audit.md](audit.md).",
       table(config.properties?.["audit"]),
       "## `approvals`",
-      "See [policy.md](policy.md#notices-of-waiting-calls).",
+      "See [policy.md](policy.md).",
       table(config.properties?.["approvals"]),
       "### `approvals.notify.<name>`",
       table(valuesOf(config.properties?.["approvals"]?.properties?.["notify"])),

@@ -139,7 +139,7 @@ function isOutside(path: string, roots: readonly string[]): boolean {
   if (path.startsWith("~")) return true;
   const isWindows = win32.isAbsolute(first) && !first.startsWith("/");
   const { resolve, relative, isAbsolute } = isWindows ? win32 : posix;
-  // A drive or a share is no path of this machine.
+  // A drive or a share is not on this machine.
   if (!isWindows && /^(?:[A-Za-z]:[\\/]|\\\\)/.test(path)) return true;
   const full = resolve(first, isWindows ? path : path.replaceAll("\\", "/"));
   return roots.every((root) => {

@@ -102,7 +102,8 @@ describe.skipIf(missing !== undefined)("the login in a browser", () => {
     await bench.hub.stop();
     await page.getByText("Connection lost. Reconnecting…").waitFor();
     bench.hub = await bench.hub.again();
-    await page.getByText("Live").waitFor();
+    // It waits longer after each failed attempt.
+    await page.getByText("Live").waitFor({ timeout: 60_000 });
     await page.getByRole("heading", { level: 1, name: "Tools" }).waitFor();
     await opened.go("Servers");
     await page.getByRole("list", { name: "Servers" }).getByText("meanwhile").waitFor();

@@ -197,9 +197,12 @@ describe.skipIf(missing !== undefined)("operating a hub in a browser", () => {
     await opened.open("/");
   });
 
-  it("[oper-09f] shows who is connected through which door, what they see, and what tainted them", async () => {
+  it("[oper-09f] [joy-10c] shows who is connected through which door, what they see, and what tainted them", async () => {
     const page = await opened.go("Sessions");
     const list = page.getByRole("list", { name: "Sessions" });
+    await list.getByText("ada-agent").first().waitFor();
+    // [joy-10c] Its own visits are not there.
+    expect(await list.getByText("toolcrib-page").count()).toBe(0);
     const line = list.getByRole("link").filter({ hasText: "Tainted" });
     await line.click();
     const details = page.getByRole("region", { name: "Details of the session" });

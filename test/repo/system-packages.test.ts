@@ -3,6 +3,7 @@ import { installSystemPackages, needsSystemPackages } from "../../scripts/bootst
 
 const ALL = [
   "/usr/bin/chromium",
+  "/usr/bin/firefox-esr",
   "/usr/lib/postgresql",
   "/usr/sbin/nats-server",
   "/usr/bin/bwrap",
@@ -53,7 +54,7 @@ describe("programs that tests need", () => {
     const { ran, said } = machineWith([], false);
     expect(ran).toEqual([]);
     expect(said[0]).toMatch(
-      /skipped: chromium, fonts-liberation, postgresql, nats-server, bubblewrap, podman.*, runc missing/,
+      /skipped: chromium, fonts-liberation, firefox-esr, postgresql, nats-server, bubblewrap, podman.*, runc missing/,
     );
   });
 

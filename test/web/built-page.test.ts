@@ -23,7 +23,13 @@ function withImports(name: string, found = new Set<string>()): Set<string> {
   return found;
 }
 
-const entry = /<script[^>]*src="\/assets\/([\w.-]+\.js)"/.exec(html)?.[1] ?? "";
+/** A script of messages loads those of one language. */
+function largestLanguage(name: string): number {
+  const parts = (scripts.get(name) ?? "").matchAll(/import\(`\.\/(messages_[\w.-]+\.js)`\)/g);
+  return Math.max(0, ...Array.from(parts, ([, part = ""]) => gzipSync(scripts.get(part) ?? "").length));
+}
+
+const entry = /<script[^>]*src="\.\/assets\/([\w.-]+\.js)"/.exec(html)?.[1] ?? "";
 const VIEWS = [
   "overview",
   "servers",
@@ -40,11 +46,14 @@ const VIEWS = [
 
 describe("the built page", () => {
   it.each(VIEWS)("[oper-08a] loads under 200 kB of compressed script for %s", (view) => {
-    const chunk = [...scripts.keys()].find((name) => name.startsWith(`${view}-`));
+    // Its messages may be a script of the same name.
+    const chunks = [...scripts.keys()].filter((name) => name.startsWith(`${view}-`));
+    expect([...scripts.keys()].some((name) => largestLanguage(name) > 0)).toBe(true);
     expect(entry).not.toBe("");
-    expect(chunk).toBeDefined();
-    const needed = withImports(chunk ?? "", withImports(entry));
-    const size = [...needed].reduce((sum, name) => sum + gzipSync(scripts.get(name) ?? "").length, 0);
+    expect(chunks).not.toEqual([]);
+    const needed = chunks.reduce((found, chunk) => withImports(chunk, found), withImports(entry));
+    const sizeOf = (name: string): number => gzipSync(scripts.get(name) ?? "").length;
+    const size = [...needed].reduce((sum, name) => sum + sizeOf(name) + largestLanguage(name), 0);
     expect(size).toBeGreaterThan(50_000);
     expect(size).toBeLessThan(200_000);
   });
@@ -52,7 +61,8 @@ describe("the built page", () => {
   it("[oper-07c] has no script or style in the page itself, and names no other host", () => {
     expect(html).not.toMatch(/<script(?![^>]*\bsrc=)/);
     expect(html).not.toMatch(/<style|\son\w+=|\sstyle=/);
-    expect(html).not.toMatch(/(?:src|href)="(?!\/(?!\/))/);
+    // From its own folder, which may be below the path of a proxy.
+    expect(html).not.toMatch(/(?:src|href)="(?!\.\/)/);
   });
 
   it("[oper-06a] leaves the schemas of the contract out", () => {

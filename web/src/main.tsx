@@ -1,3 +1,5 @@
+// First: messages are in its language.
+import "./shell/language.ts";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { lazy, StrictMode, Suspense, useState } from "react";
@@ -6,7 +8,6 @@ import type { Me } from "../../src/contract/settings-schemas.ts";
 import { Toasts } from "./components/toast.tsx";
 import { createPageRouter } from "./routes.tsx";
 import { Gate, reloadForLogin, takeLoginCode } from "./shell/gate.tsx";
-import { startLanguage } from "./shell/language.ts";
 import { takeAnswerToken } from "./shell/answer-token.ts";
 import { startTheme } from "./shell/theme.ts";
 import { queryClient } from "./state/queries.ts";
@@ -24,7 +25,6 @@ const code = takeLoginCode();
 takeLoginCallback();
 reloadForLogin();
 startTheme();
-startLanguage();
 
 const place = document.querySelector("#root");
 if (place !== null)

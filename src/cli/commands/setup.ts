@@ -337,7 +337,7 @@ async function showOverview(invocation: Invocation): Promise<number> {
       .map(({ name }) => name)
       .join(", ");
   const servers = `${counted(config.servers.length, "server")}${off === 0 ? "" : `, ${off} of them disabled`}`;
-  out.line(`${out.paint("bold", `Toolcrib ${VERSION}`)}`);
+  out.line(out.paint("bold", `Toolcrib ${VERSION}`));
   out.line(
     `  config   ${[config.file ?? `none in ${dirname(userConfigFile(invocation))}`, config.project?.file].filter(Boolean).join(" and ")}: ${servers}`,
   );

@@ -37,7 +37,7 @@ const MAX_DELIVERIES = 20;
 const LINKS_PATH = `${API_PATH}/approval-links`;
 const ANSWER_PATH = `${LINKS_PATH}/answer`;
 
-/** What a link can answer: an answer that lasts is given on the page. */
+/** The answers of links: one that lasts is given on the page. */
 export type LinkAnswer = "once" | "no";
 
 interface Notice {
@@ -168,7 +168,7 @@ export class ApprovalNotices {
     if (response.status >= 300) throw new RefusedNotice(response.status, response.headers["retry-after"]);
   }
 
-  /** What a link is about. Nothing is answered by it, whoever opens it. */
+  /** Shows the call of a link. Nothing is answered by it, whoever opens it. */
   async #show(exchange: HttpExchange): Promise<void> {
     const { approval, answer, notice } = await this.#linked(exchange, LINKS_PATH);
     const found = await this.#options.hub.internals.activity.approval(approval);

@@ -21,7 +21,7 @@ export interface RequestOrigin {
   /** The client as its transport knows it. */
   readonly peer?: Omit<ClientInfo, "name">;
   readonly clientEnv?: ClientEnv | undefined;
-  /** What is read in it is known at the next hub too. */
+  /** Its taint is known at the next hub too. */
   readonly conversation?: string | undefined;
   /** Finds its process. */
   readonly locate?: () => Promise<Pick<ClientInfo, "pid" | "program"> | undefined>;

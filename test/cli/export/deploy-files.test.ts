@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { loadConfig } from "../../../src/config/load-config.ts";
+import { examplesIn } from "../../docs/markdown-examples.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -19,7 +21,7 @@ it("[cage-04a] the image has what a PostgreSQL store and a cluster need, at the 
   expect(installed).toEqual(expect.arrayContaining(needed.map((name) => `${name}@${devDependencies[name] ?? ""}`)));
 });
 
-it.each(["deploy/nginx.conf", "docs/scale.md"])(
+it.each(["deploy/nginx.conf", "deploy/nginx-path.conf", "docs/scale.md"])(
   "[scale-05a] nginx of %s passes WebSockets and large bodies",
   (file) => {
     const text = read(file);
@@ -47,14 +49,30 @@ function has(program: string, ...args: string[]): boolean {
   return isHere;
 }
 
-it("[joy-18a] nginx accepts the config", () => {
+it("[joy-18c] the config of docs/deploy.md loads without a warning, and both forms of nginx are named", async () => {
+  const text = read("docs/deploy.md");
+  const config = examplesIn(text).find(({ language }) => language === "jsonc")?.text ?? "";
+  const file = join(folder(), "toolcrib.json");
+  writeFileSync(file, config);
+  const { warnings, servers } = await loadConfig({
+    file,
+    env: { ADA_TOKEN: "a".repeat(32), OPS_TOKEN: "b".repeat(32) },
+    cwd: "/",
+  });
+  expect([warnings, servers.length]).toEqual([[], 1]);
+  for (const part of ["listen 443 ssl http2;", "http2 on;", "deploy/nginx.conf", "deploy/toolcrib.service"]) {
+    expect(text).toContain(part);
+  }
+});
+
+it.each(["deploy/nginx.conf", "deploy/nginx-path.conf"])("[joy-18a] nginx accepts %s", (conf) => {
   if (!has("nginx", "-v") || !has("openssl", "version")) return;
   const dir = folder();
   const [key, certificate] = [join(dir, "key.pem"), join(dir, "cert.pem")];
   const subject = ["-subj", "/CN=tools.example.com", "-days", "1", "-keyout", key, "-out", certificate];
   expect(spawnSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject]).status).toBe(0);
   // The test of a config opens its ports and makes its folders.
-  const site = read("deploy/nginx.conf")
+  const site = read(conf)
     .replace("listen 443 ", `listen unix:${join(dir, "socket")} `)
     .replace(/ssl_certificate .*;/, `ssl_certificate ${certificate};`)
     .replace(/ssl_certificate_key .*;/, `ssl_certificate_key ${key};`);

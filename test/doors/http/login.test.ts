@@ -6,8 +6,9 @@ import type { HttpRoute, HttpUpgrade } from "../../../src/doors/http/http-exchan
 import { readHubRecords } from "../../../src/hub/activity/hub-records.ts";
 import { PageLogins } from "../../../src/doors/http/page-logins.ts";
 import { PageFiles, pageRoutes } from "../../../src/doors/http/web-page.ts";
+import { openStore } from "../../../src/store/open-store.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
-import { admin, type AskOptions, config, echo, place, type Place, type Raw } from "./support.ts";
+import { admin, type AskOptions, config, echo, place, type Place, type Raw, temporaryHome } from "./support.ts";
 
 const TOKEN = "reader-token-0123456789";
 const OTHER = "other-token-0123456789";
@@ -248,6 +249,131 @@ describe("[oper-07b] a connection that is taken over", () => {
     expect([last?.query.get("after"), last?.caller.owner, last?.stillAdmitted()]).toEqual(["3", true, true]);
     await there.listener.close();
     expect(last?.socket.destroyed).toBe(true);
+  });
+});
+
+describe("[joy-10b] logins and a restart", () => {
+  async function hubs(auth: object = {}) {
+    const store = (await openStore({ home: temporaryHome() })) ?? expect.fail("no store");
+    onTestFinished(() => store.close());
+    const keySecret = Buffer.alloc(32, 3);
+    return {
+      store,
+      start: (port = 0) => place({ port, ...auth }, { logins: store.settings, keySecret }),
+    };
+  }
+  const status = async (there: Place, login: Login): Promise<number> =>
+    (await there.ask("/admin", { headers: { ...login } })).status;
+
+  it("by a link and by a token are open at the next hub on the store and the port, with the same rights", async () => {
+    const { start } = await hubs({ auth: { tokens: [{ token: TOKEN, user: "ada", scopes: ["admin"] }] } });
+    const first = await start();
+    const [link, token] = [await logIn(first), await logIn(first, { token: TOKEN })];
+    await first.listener.close();
+    const next = await start(first.listener.port);
+    expect([await status(next, link), await status(next, token)]).toEqual([200, 200]);
+    const seen = (await next.ask("/mcp", { headers: { ...token } })).json<{ caller: object }>();
+    expect(seen.caller).toMatchObject({ user: "ada" });
+    expect(await status(next, { ...link, "x-toolcrib": token["x-toolcrib"] })).toBe(401);
+    await next.listener.close();
+    expect(await status(await start(), link)).toBe(401);
+  });
+
+  it("that were ended, or whose token is gone, stay ended", async () => {
+    const tokens = [{ token: TOKEN, user: "ada", scopes: ["admin"] }];
+    const { start } = await hubs({ auth: { tokens } });
+    const first = await start();
+    const [ended, other, token] = [await logIn(first), await logIn(first), await logIn(first, { token: TOKEN })];
+    await first.ask("/api/v1/logout", byPage(first, { method: "POST", headers: { ...ended } }));
+    await first.listener.close();
+    const next = await start(first.listener.port);
+    expect([await status(next, ended), await status(next, other)]).toEqual([401, 200]);
+    await next.listener.reconfigure(
+      config({ port: first.listener.port, auth: { tokens: [{ token: OTHER, scopes: ["admin"] }] } }),
+    );
+    expect(await status(next, token)).toBe(401);
+  });
+
+  it("expire when they would have, and only digests of their keys are stored", async () => {
+    const { store } = await hubs();
+    const clock = new FakeClock();
+    const opened = async (): Promise<PageLogins> => {
+      const logins = new PageLogins(clock);
+      await logins.keep(store.settings, 4700);
+      return logins;
+    };
+    const first = await opened();
+    const keys = await first.open((await first.redeem(first.issueCode())) ?? expect.fail("no caller"));
+    const text = (await store.settings.get("page.logins")) ?? "";
+    expect(text).toContain("pageDigest");
+    expect(text).not.toContain(keys.cookie);
+    expect(text).not.toContain(keys.pageKey);
+    await clock.advance(11 * 3_600_000);
+    expect((await (await opened()).find(keys))?.caller).toMatchObject({ owner: true, page: true });
+    // It was used, so its idle time began again; but it ends after a week in any case.
+    for (let hours = 11; hours < 7 * 24; hours += 11) {
+      const logins = await opened();
+      expect(await logins.find(keys)).toBeDefined();
+      await clock.advance(11 * 3_600_000);
+      await logins.open((await logins.redeem(logins.issueCode())) ?? expect.fail("no caller"));
+    }
+    expect(await (await opened()).find(keys)).toBeUndefined();
+    await clock.advance(13 * 3_600_000);
+    const late = await opened();
+    await late.open((await late.redeem(late.issueCode())) ?? expect.fail("no caller"));
+    expect(JSON.parse((await store.settings.get("page.logins")) ?? "")).toHaveLength(1);
+  });
+
+  it("are not lost to hubs that write at once, nor to a value that is damaged", async () => {
+    const { store } = await hubs();
+    const clock = new FakeClock();
+    await store.settings.set("page.logins", "{not json");
+    const all = await Promise.all(
+      [1, 2, 3].map(async (port) => {
+        const logins = new PageLogins(clock);
+        await logins.keep(store.settings, port);
+        return logins;
+      }),
+    );
+    await Promise.all(
+      all.map(async (logins) => logins.open((await logins.redeem(logins.issueCode())) ?? expect.fail("no caller"))),
+    );
+    expect(JSON.parse((await store.settings.get("page.logins")) ?? "")).toHaveLength(3);
+  });
+});
+
+describe("[joy-10a] the cookie under a path", () => {
+  it("is for that path at the public address, and for the whole host past the proxy", async () => {
+    const there = await place({ publicUrl: "https://example.com/apps/crib" });
+    const given = async (headers: Record<string, string>): Promise<string> => {
+      const body = JSON.stringify({ code: codeIn(there.listener.loginLink()) });
+      const answer = await there.ask("/api/v1/login", byPage(there, { method: "POST", body, headers }));
+      return String(answer.headers["set-cookie"]);
+    };
+    expect(await given({ host: "example.com", origin: "https://example.com" })).toMatch(
+      /^__Secure-toolcrib=[\w-]+; Path=\/apps\/crib\/; HttpOnly; SameSite=Strict; Max-Age=\d+; Secure$/,
+    );
+    expect(await given({})).toMatch(/^__Secure-toolcrib=[\w-]+; Path=\/; /);
+    const root = await place({ publicUrl: "https://example.com" });
+    const body = JSON.stringify({ code: codeIn(root.listener.loginLink()) });
+    const headers = { host: "example.com", origin: "https://example.com" };
+    const answer = await root.ask("/api/v1/login", byPage(root, { method: "POST", body, headers }));
+    expect(String(answer.headers["set-cookie"])).toMatch(/^__Host-toolcrib=[\w-]+; Path=\/; /);
+  });
+
+  it("`basePath` is taken off once, and only as a whole", async () => {
+    const there = await place({ basePath: "/crib" });
+    const paths = async (path: string): Promise<unknown> => {
+      const answer = await there.ask(path);
+      return answer.status === 200 ? answer.json<{ path: string }>().path : answer.status;
+    };
+    expect(await paths("/crib/mcp")).toBe("/mcp");
+    expect(await paths("/crib/mcp/role?x=1")).toBe("/mcp/role");
+    expect(await paths("/mcp")).toBe("/mcp");
+    expect(await paths("/crib/crib/mcp")).toBe(404);
+    expect(await paths("/cribmcp")).toBe(404);
+    const redirect = await there.ask("/crib?a=1");
+    expect([redirect.status, redirect.headers["location"]]).toEqual([308, "/crib/?a=1"]);
   });
 });
 

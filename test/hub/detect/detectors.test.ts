@@ -40,7 +40,8 @@ async function start(script: JsonObject, detectors: Detectors, guard: JsonObject
   const file = write("script.json", { tools, ...script });
   const args = [resolve(import.meta.dirname, "../../fixtures/scripted-server.mjs"), file];
   const hub = await createHub({
-    guard: { onSuspicious: "block", ...guard, detectors },
+    // Far above what any needs, so that a busy machine fails no test.
+    guard: { onSuspicious: "block", ...guard, detectors: detectors.map((each) => ({ timeoutMs: 30_000, ...each })) },
     mcpServers: { web: { command: process.execPath, args } },
   });
   closing.push(() => hub.close());

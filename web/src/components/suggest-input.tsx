@@ -25,7 +25,7 @@ export function SuggestInput({ attributes, value, onChange, listLabel, suggest }
     const controller = new AbortController();
     const timer = setTimeout(() => {
       // No suggestions are no reason to stop: anything can be typed.
-      latest(value, controller.signal)
+      void latest(value, controller.signal)
         .catch(() => [])
         .then((values) => {
           if (controller.signal.aborted) return;

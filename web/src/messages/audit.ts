@@ -133,6 +133,7 @@ export const audit = {
   suspicious: { en: "Suspicious text", de: "Verdächtiger Text", zh: "可疑文本", ja: "疑わしいテキスト" },
   show: { en: "Show", de: "Zeigen", zh: "显示", ja: "表示" },
   hide: { en: "Hide", de: "Verbergen", zh: "隐藏", ja: "隠す" },
+  textOf: { en: "Text of {code}", de: "Text von {code}", zh: "{code} 的文本", ja: "{code} のテキスト" },
   misleading: {
     en: "It may be written to mislead whoever reads it, people included.",
     de: "Er kann darauf angelegt sein, Lesende irrezuführen, auch Menschen.",

@@ -35,7 +35,8 @@ export function currentLanguage(): Language {
 }
 
 function form(message: Message, values: Readonly<Record<string, unknown>>): string {
-  const text = message[language];
+  // In the built page a message is its text in the page's language (vite.config.ts).
+  const text = typeof message === "string" ? (message as string) : message[language];
   const count = values["count"];
   if (typeof count !== "number") return text;
   const [one = text, many = one] = text.split(" | ");

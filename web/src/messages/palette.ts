@@ -43,5 +43,5 @@ export const palette = {
   },
   openLine: { en: "Open", de: "Öffnen", zh: "打开", ja: "開く" },
   closeDetail: { en: "Close the details", de: "Einzelheiten schließen", zh: "关闭详情", ja: "詳細を閉じる" },
-  then: { en: "then", de: "dann", zh: "然后", ja: "続けて" },
+  andThen: { en: "then", de: "dann", zh: "然后", ja: "続けて" },
 } satisfies Catalog;

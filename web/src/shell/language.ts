@@ -1,5 +1,5 @@
 /** The page's language: what the person chose on this machine, else what the browser says. */
-import { currentLanguage, isLanguage, type Language, languageFor, setLanguage } from "../messages/messages.ts";
+import { isLanguage, type Language, languageFor, setLanguage } from "../messages/messages.ts";
 
 const KEY = "toolcrib.language";
 
@@ -24,7 +24,7 @@ export function chooseLanguage(choice: string): void {
   location.reload();
 }
 
-export function startLanguage(): void {
-  setLanguage(chosenLanguage() ?? languageFor(navigator.languages));
-  document.documentElement.lang = currentLanguage();
-}
+/** Known before any message is: the built page loads the messages of this language alone. */
+export const language = chosenLanguage() ?? languageFor(navigator.languages);
+setLanguage(language);
+document.documentElement.lang = language;

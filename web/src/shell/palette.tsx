@@ -305,7 +305,7 @@ function useGroups(typed: string, onShortcuts: () => void): readonly Group[] {
 }
 
 function shortValue(value: unknown): string | undefined {
-  return typeof value === "object" ? undefined : String(value);
+  return typeof value === "object" ? undefined : JSON.stringify(value);
 }
 
 function docs(navigate: ReturnType<typeof useNavigate>): readonly Entry[] {

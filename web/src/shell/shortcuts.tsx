@@ -82,7 +82,7 @@ export function ShortcutsDialog({
               <div key={to} className="flex min-h-8 items-center justify-between gap-3">
                 <dt>{t(label)}</dt>
                 <dd className="flex items-center gap-1.5 text-sm text-faint">
-                  <Key text="g" /> {t(palette.then)} <Key text={key} />
+                  <Key text="g" /> {t(palette.andThen)} <Key text={key} />
                 </dd>
               </div>
             ))}

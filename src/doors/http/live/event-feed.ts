@@ -97,8 +97,7 @@ export class EventFeed {
 
   /** For the connection with this session alone. */
   notify({ type, ...fields }: HubEvent, only: string): void {
-    // What is left of an event are the fields of its type.
-    this.publish(type, fields as Fields<typeof type>, { only });
+    this.publish(type, fields, { only });
   }
 
   /** Live events until the returned function is called. */

@@ -45,6 +45,7 @@ export function approvalRoutes(waiting: AskRequest[], redactor: Redactor): Askin
   const operatorHub = {
     internals: { activity },
     config: { config: { http: {} } },
+    on: events.on.bind(events),
     openSession: () => new Session(),
   } as unknown as Hub;
   const parts: ApiParts = { hub: operatorHub, redactor, version: "0" };

@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { CallerSessions } from "../../../../src/doors/http/api/caller-sessions.ts";
+import { createHub } from "../../../../src/hub/create/create-hub.ts";
 import type { Caller, Scope } from "../../../../src/model/caller.ts";
 import { Session } from "../../../../src/sessions/session.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
@@ -57,5 +58,26 @@ describe("[oper-07a] one session for each caller", () => {
     expect(second).not.toBe(first);
     sessions.close();
     expect([second.closed, sessions.size, clock.pending]).toEqual([true, 0, 0]);
+  });
+});
+
+describe("[joy-10c] visits of the page", () => {
+  it("are not sessions in lists, counts and events, beside those of programs with the same token", async () => {
+    const hub = await createHub({});
+    onTestFinished(() => hub.close());
+    const opened: string[] = [];
+    hub.on("session", ({ session }) => opened.push(session.id));
+    const sessions = new CallerSessions(hub, new FakeClock());
+    const page = sessions.of(caller("a", { owner: true, page: true }));
+    const program = sessions.of(caller("a", { owner: true }));
+    expect(page).not.toBe(program);
+    expect(sessions.of(caller("a", { owner: true, page: true }))).toBe(page);
+    expect(opened).toEqual([page.id, program.id]);
+    const listed = async (): Promise<string[]> =>
+      (await hub.internals.activity.sessions({ state: "all", limit: 10 })).sessions.map(({ id }) => id);
+    expect(new Set(await listed())).toEqual(new Set([hub.session.id, program.id]));
+    expect(hub.internals.activity.overview().sessions).toBe(2);
+    sessions.close();
+    expect(new Set(await listed())).toEqual(new Set([hub.session.id, program.id]));
   });
 });

@@ -54,6 +54,7 @@ describe("clients on the hub's machine", () => {
       changed: true,
     });
     expect(readFileSync(file, "utf8")).toBe(before);
+    await scene.hub.audit.flush();
     const { entries } = (await scene.request("admin", "GET", "/audit?type=event&q=client.")).json<{
       entries: AuditEntry[];
     }>();

@@ -54,7 +54,7 @@ function PassageItem({ passage }: { readonly passage: Passage }) {
       <pre
         tabIndex={0}
         role="group"
-        aria-label={`${t(audit.suspicious)}: ${code}`}
+        aria-label={t(audit.textOf, { code })}
         className="max-h-96 overflow-auto rounded-md border border-line bg-sunken p-3 font-mono text-sm break-words whitespace-pre-wrap -outline-offset-2"
       >
         <span className="text-soft">

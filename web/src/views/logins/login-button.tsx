@@ -37,7 +37,7 @@ export function LoginButton({ serverId, again = false }: LoginButtonProps) {
   );
 }
 
-/** What has to be visited before a call can succeed: the login, or an address of the server. */
+/** A link to what has to be visited before a call can succeed: the login, or an address of the server. */
 export function NeededVisit({ error }: { readonly error: unknown }) {
   const { details = {} } = failureOf(error);
   const { loginNeeded, server, rpc } = details;

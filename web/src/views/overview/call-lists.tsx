@@ -2,8 +2,8 @@
 import { Link } from "@tanstack/react-router";
 import type { Stats, StatsGroup, StatsProblem } from "../../../../src/contract/stats-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
-import { Sparkline } from "../../components/chart.tsx";
 import { Section } from "../../components/page.tsx";
+import { Sparkline } from "../../components/sparkline.tsx";
 import { Empty } from "../../components/states.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { Time } from "../../components/time.tsx";

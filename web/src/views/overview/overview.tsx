@@ -1,6 +1,6 @@
 /** How the hub is doing: what needs a person, what was called, what went wrong. */
 import { getRouteApi, Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import type { Overview } from "../../../../src/contract/activity-schemas.ts";
 import type { Stats } from "../../../../src/contract/stats-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
@@ -15,11 +15,15 @@ import { t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";
 import { useOperation } from "../../state/queries.ts";
 import { sessionText } from "../approvals/answer-words.ts";
-import { CallsChart, LatencyChart, RangeChoice } from "./call-charts.tsx";
 import { CallGroups, Problems, Slowest } from "./call-lists.tsx";
 import { FirstSteps } from "./first-steps.tsx";
+import { RangeChoice } from "./range-choice.tsx";
 import { durationText, isRange, numberText, shareText } from "./series.ts";
 import { TokenCosts } from "./token-costs.tsx";
+
+/** The library of the charts comes behind the rest of the view. */
+const CallsChart = lazy(async () => ({ default: (await import("./call-charts.tsx")).CallsChart }));
+const LatencyChart = lazy(async () => ({ default: (await import("./call-charts.tsx")).LatencyChart }));
 
 const route = getRouteApi("/");
 /** Calls come in by the second, and the figures change slowly. */
@@ -77,10 +81,14 @@ export function OverviewView() {
           <>
             <div className="grid gap-4 lg:grid-cols-2">
               <Section title={t(overview.callsOverTime)}>
-                <CallsChart stats={figures} group="overview" />
+                <Suspense fallback={<Skeleton />}>
+                  <CallsChart stats={figures} group="overview" />
+                </Suspense>
               </Section>
               <Section title={t(overview.latencyOverTime)}>
-                <LatencyChart stats={figures} group="overview" />
+                <Suspense fallback={<Skeleton />}>
+                  <LatencyChart stats={figures} group="overview" />
+                </Suspense>
               </Section>
             </div>
             {dimension !== "client" && dimension !== "role" && <CallGroups stats={figures} onShow={show} />}

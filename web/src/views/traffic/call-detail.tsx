@@ -12,7 +12,7 @@ import { bytesText, millisecondsText } from "../../text.ts";
 import { ruleText } from "../audit/audit-words.ts";
 import { doorWord } from "../sessions/session-words.ts";
 import { CallContent } from "./call-content.tsx";
-import { OutcomeBadge } from "./traffic.tsx";
+import { OutcomeBadge } from "./outcome-badge.tsx";
 import { hasEnded, type TrafficLine, WAITING } from "./traffic-log.ts";
 
 const LINK = "text-accent underline";

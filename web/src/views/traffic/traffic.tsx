@@ -1,7 +1,6 @@
 /** Calls as they happen: client, tool, outcome. */
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
-import { Badge, type Tone } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { SearchBox, Select } from "../../components/fields.tsx";
 import { Icon } from "../../components/icon.tsx";
@@ -15,6 +14,7 @@ import { shell } from "../../messages/shell.ts";
 import { traffic } from "../../messages/traffic.ts";
 import { clockText, millisecondsText } from "../../text.ts";
 import { CallDetail } from "./call-detail.tsx";
+import { OutcomeBadge, outcomeWord } from "./outcome-badge.tsx";
 import { RecordingButton } from "./recording.tsx";
 import {
   callerOf,
@@ -23,10 +23,8 @@ import {
   filtered,
   isFiltered,
   NO_FILTER,
-  RUNNING,
   type TrafficFilter,
   type TrafficLine,
-  WAITING,
 } from "./traffic-log.ts";
 import { useTraffic } from "./use-traffic.ts";
 
@@ -293,20 +291,4 @@ function Line({ line, isWide, isChosen }: LineProps) {
       )}
     </Link>
   );
-}
-
-function outcomeWord(outcome: string): string {
-  if (outcome === RUNNING) return t(traffic.running);
-  return outcome === WAITING ? t(traffic.waiting) : outcome;
-}
-
-function toneOf(outcome: string): Tone {
-  if (outcome === "ok") return "ok";
-  if (outcome === RUNNING) return "info";
-  if (outcome === WAITING) return "warn";
-  return outcome === "cancelled" ? "neutral" : "bad";
-}
-
-export function OutcomeBadge({ outcome }: { readonly outcome: string }) {
-  return <Badge tone={toneOf(outcome)}>{outcomeWord(outcome)}</Badge>;
 }
