@@ -608,17 +608,21 @@ const NoticeSchema = z
     token: KeyReference.optional().describe("A bearer token to send, by reference, such as that of ntfy."),
     answers: z
       .boolean()
-      .default(true)
-      .describe("Whether the notice has links that allow the call once or deny it; otherwise only one to the page."),
+      .default(false)
+      .describe(
+        "Whether the notice has links that allow the call once or deny it; otherwise only one to the page. Whoever can read the notice can answer, its caller too.",
+      ),
     arguments: z
       .boolean()
       .default(false)
       .describe("Whether the notice has the arguments, masked and shortened. The page behind its links shows them."),
   })
-  .superRefine(({ type, url, secret, token }, context) => {
+  .superRefine(({ type, url, secret, token, answers }, context) => {
     const add = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
     if (type === "webhook" && secret === undefined) add("secret", "a webhook needs a secret that signs it");
     if (type !== "webhook" && secret !== undefined) add("secret", "only a webhook is signed");
+    if (type === "ntfy" && answers && token === undefined)
+      add("answers", "everyone who knows the topic could answer: give a token, or leave answers out");
     if (token !== undefined && type !== "ntfy" && type !== "webhook") add("token", `${type} takes no token`);
     const isReference = /\$\{|secret:\/\//.test(url);
     if ((type === "slack" || type === "discord") && !isReference)

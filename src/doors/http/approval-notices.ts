@@ -170,14 +170,18 @@ export class ApprovalNotices {
 
   /** Shows the call of a link. Nothing is answered by it, whoever opens it. */
   async #show(exchange: HttpExchange): Promise<void> {
-    const { approval, answer, notice } = await this.#linked(exchange, LINKS_PATH);
+    const link = await this.#linked(exchange, LINKS_PATH);
+    if (link === undefined) return;
+    const { approval, answer, notice } = link;
     const found = await this.#options.hub.internals.activity.approval(approval);
     if (found?.status !== "pending") throw overError();
     sendJson(exchange.response, 200, { approval: found, answer, notice });
   }
 
   async #answer(exchange: HttpExchange): Promise<void> {
-    const { approval, answer, notice } = await this.#linked(exchange, ANSWER_PATH);
+    const link = await this.#linked(exchange, ANSWER_PATH);
+    if (link === undefined) return;
+    const { approval, answer, notice } = link;
     try {
       sendJson(
         exchange.response,
@@ -190,9 +194,10 @@ export class ApprovalNotices {
     }
   }
 
-  async #linked(exchange: HttpExchange, path: string): Promise<SignedAnswer> {
+  /** Undefined where the request has been answered already. */
+  async #linked(exchange: HttpExchange, path: string): Promise<SignedAnswer | undefined> {
     if (exchange.path !== path) throw notFoundAt(exchange.path);
-    if (refuseMethodUnless(exchange, ["POST"])) throw new ToolcribError("invalid_arguments", "POST is needed here.");
+    if (refuseMethodUnless(exchange, ["POST"])) return undefined;
     const { token } = parseJsonObject((await exchange.readBody()).toString("utf8")) ?? {};
     const link = typeof token === "string" ? this.#links.read(token) : undefined;
     // A notice that was taken out of the config answers no more.
@@ -304,8 +309,10 @@ interface Message extends Form {
 
 const FORMS: Readonly<Record<NoticeSettings["type"], (facts: Facts, url: URL) => Form>> = {
   webhook({ approval, links, waiting, withArguments }, url) {
-    const { arguments: args, risks, ...rest } = summarizeApproval(approval, (value) => value);
-    const shown = withArguments ? { ...rest, arguments: args, risks } : rest;
+    const whole = summarizeApproval(approval, (value) => value);
+    // The entries of lasting answers have values of arguments, or a hash of them.
+    const { arguments: _args, risks: _risks, lasting: _lasting, ...rest } = whole;
+    const shown = withArguments ? whole : rest;
     return { url, body: { type: "approval.requested", delivery: randomUUID(), approval: shown, waiting, links } };
   },
 
@@ -321,7 +328,7 @@ const FORMS: Readonly<Record<NoticeSettings["type"], (facts: Facts, url: URL) =>
       { type: "section", text: { type: "mrkdwn", text } },
       { type: "actions", elements: buttons },
     ];
-    return { url, body: { text: titleOf(facts), blocks, unfurl_links: false, unfurl_media: false } };
+    return { url, body: { text: slackText(titleOf(facts)), blocks, unfurl_links: false, unfurl_media: false } };
   },
 
   discord(facts, url) {

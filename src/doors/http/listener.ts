@@ -1,7 +1,9 @@
 /** The one HTTP listener that all HTTP doors share. */
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import type { IncomingMessage, Server } from "node:http";
 import { Server as NetServer } from "node:net";
+import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { endsWithin } from "../../base/async.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
@@ -269,7 +271,7 @@ export class HttpListener {
 
   async #keepLogins(store: LoginStore): Promise<void> {
     try {
-      await this.#logins.keep(store, this.#port);
+      await this.#logins.keep(store, `${await idOfHome(this.#options.home)} ${this.#port}`);
     } catch (error) {
       this.#accessOptions.warn(`Logins of the page cannot be stored: ${asToolcribError(error).message}`);
     }
@@ -433,4 +435,14 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
         cause: error,
       });
   }
+}
+
+/** Tells homes apart that use one store: a database may serve several machines with the same paths and ports. */
+async function idOfHome(home: string | undefined): Promise<string> {
+  if (home === undefined) return randomUUID();
+  const file = join(home, "home-id");
+  await mkdir(home, { recursive: true, mode: 0o700 });
+  // One that is there already stays, whoever wrote it first.
+  await writeFile(file, randomUUID(), { flag: "wx", mode: 0o600 }).catch(() => {});
+  return (await readFile(file, "utf8")).trim();
 }

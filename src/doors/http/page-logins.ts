@@ -90,10 +90,10 @@ export class PageLogins {
 
   /**
    * From now on logins outlive the hub, and those of an earlier one are open again.
-   * @param place Several hubs may use one store: each has its own logins, by its port.
+   * @param place Several hubs may use one store, also of other machines: each has its own logins.
    */
-  async keep(store: LoginStore, place: number | string): Promise<void> {
-    this.#place = String(place);
+  async keep(store: LoginStore, place: string): Promise<void> {
+    this.#place = place;
     const now = this.#clock.now();
     for (const { place: of, digest, login, idleUntil } of storedLogins(await store.get(STORED_KEY))) {
       const restored = of === this.#place && idleUntil > now ? this.#adopt(digest, login) : undefined;
@@ -114,7 +114,8 @@ export class PageLogins {
       const now = this.#clock.now();
       const before = await store.get(STORED_KEY);
       const own = [...this.#sessions.values()]
-        .filter((session) => isSessionOpen(session, now))
+        // The rights of an access token are those of the config that it was checked by.
+        .filter((session) => isSessionOpen(session, now) && session.caller.expiresAt === undefined)
         .map(({ digest, idleUntil, ...session }) => ({
           place: this.#place,
           digest,

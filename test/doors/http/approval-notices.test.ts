@@ -50,7 +50,7 @@ interface SceneOptions {
 }
 
 const webhook = (url: string): JsonObject => ({
-  phone: { type: "webhook", url: `${url}/hook`, secret: "secret://env/HOOK_SECRET", arguments: true },
+  phone: { type: "webhook", url: `${url}/hook`, secret: "secret://env/HOOK_SECRET", arguments: true, answers: true },
 });
 
 async function scene(options: SceneOptions = {}): Promise<Scene> {
@@ -151,7 +151,7 @@ describe("[joy-04c] a webhook", () => {
 
   it("says nothing of the arguments unless it is asked to", async () => {
     const all = await scene({
-      notify: (url) => ({ quiet: { type: "webhook", url, secret: "secret://env/HOOK_SECRET", answers: false } }),
+      notify: (url) => ({ quiet: { type: "webhook", url, secret: "secret://env/HOOK_SECRET" } }),
     });
     void all.call({ path: "/etc/unusual-name" });
     const body = await firstBody(all);
@@ -302,11 +302,13 @@ describe("[joy-04e] delivery", () => {
 
 describe("[joy-04f] the forms of chats", () => {
   const forms: readonly [string, (url: string) => JsonObject][] = [
-    ["slack", () => ({ chat: { type: "slack", url: "secret://env/HOOK_URL", arguments: true } })],
-    ["discord", () => ({ chat: { type: "discord", url: "secret://env/HOOK_URL", arguments: true } })],
+    ["slack", () => ({ chat: { type: "slack", url: "secret://env/HOOK_URL", arguments: true, answers: true } })],
+    ["discord", () => ({ chat: { type: "discord", url: "secret://env/HOOK_URL", arguments: true, answers: true } })],
     [
       "ntfy",
-      (url) => ({ chat: { type: "ntfy", url: `${url}/alerts`, token: "secret://env/HOOK_SECRET", arguments: true } }),
+      (url) => ({
+        chat: { type: "ntfy", url: `${url}/alerts`, token: "secret://env/HOOK_SECRET", arguments: true, answers: true },
+      }),
     ],
   ];
 
@@ -354,6 +356,7 @@ describe("[joy-04e] the config of notices", () => {
     [{ type: "ntfy", url: "https://ntfy.sh/a", secret: "secret://env/X" }, "secret"],
     [{ type: "slack", url: "secret://env/X", token: "secret://env/X" }, "token"],
     [{ type: "ntfy", url: "ftp://ntfy.sh/a" }, "url"],
+    [{ type: "ntfy", url: "https://ntfy.sh/a", answers: true }, "answers"],
   ])("refuses %j", (notice, at) => {
     const { error } = parsed(notice);
     expect(error?.issues.map(({ path }) => path.join("."))).toContain(`approvals.notify.a.${at}`);

@@ -257,9 +257,10 @@ describe("[joy-10b] logins and a restart", () => {
     const store = (await openStore({ home: temporaryHome() })) ?? expect.fail("no store");
     onTestFinished(() => store.close());
     const keySecret = Buffer.alloc(32, 3);
+    const ours = temporaryHome();
     return {
       store,
-      start: (port = 0) => place({ port, ...auth }, { logins: store.settings, keySecret }),
+      start: (port = 0, home = ours) => place({ port, ...auth }, { logins: store.settings, keySecret, home }),
     };
   }
   const status = async (there: Place, login: Login): Promise<number> =>
@@ -277,6 +278,17 @@ describe("[joy-10b] logins and a restart", () => {
     expect(await status(next, { ...link, "x-toolcrib": token["x-toolcrib"] })).toBe(401);
     await next.listener.close();
     expect(await status(await start(), link)).toBe(401);
+  });
+
+  it("are not those of another machine's hub on the same database and port", async () => {
+    const { start } = await hubs({ auth: { tokens: [{ token: TOKEN, user: "ada", scopes: ["admin"] }] } });
+    const first = await start();
+    const login = await logIn(first);
+    await first.listener.close();
+    const other = await start(first.listener.port, temporaryHome());
+    expect(await status(other, login)).toBe(401);
+    await other.listener.close();
+    expect(await status(await start(first.listener.port), login)).toBe(200);
   });
 
   it("that were ended, or whose token is gone, stay ended", async () => {
@@ -299,7 +311,7 @@ describe("[joy-10b] logins and a restart", () => {
     const clock = new FakeClock();
     const opened = async (): Promise<PageLogins> => {
       const logins = new PageLogins(clock);
-      await logins.keep(store.settings, 4700);
+      await logins.keep(store.settings, "home 4700");
       return logins;
     };
     const first = await opened();
@@ -331,7 +343,7 @@ describe("[joy-10b] logins and a restart", () => {
     const all = await Promise.all(
       [1, 2, 3].map(async (port) => {
         const logins = new PageLogins(clock);
-        await logins.keep(store.settings, port);
+        await logins.keep(store.settings, `home ${port}`);
         return logins;
       }),
     );

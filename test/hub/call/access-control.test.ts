@@ -44,9 +44,9 @@ describe("[guard-04b] roles of the config", () => {
       },
     });
     const bot = hub.openSession({ role: "bot", owner: false });
-    expect(names(hub, bot)).toEqual(expect.arrayContaining(["github-bot__env", "extra-bot__env"]));
-    expect(names(hub, bot)).not.toContain("github__env");
-    const outcome = await hub.call({ session: bot, name: "github-bot__env" });
+    expect(names(hub, bot)).toEqual(expect.arrayContaining(["github__env"]));
+    expect(names(hub, bot)).not.toContain("github-bot__env");
+    const outcome = await hub.call({ session: bot, name: "github__env" });
     expect(JSON.stringify(outcome)).toContain('\\"WHO\\":\\"bot\\"');
     const guest = hub.openSession({ owner: false });
     expect(names(hub, guest).filter((name) => name.includes("bot"))).toEqual([]);
@@ -59,8 +59,8 @@ describe("[guard-04b] roles of the config", () => {
       roles: { bot: { mcpServers: { github: misbehaving("ok") } } },
     });
     const bot = hub.openSession({ role: "bot", owner: false });
-    expect(names(hub, bot)).toContain("github-bot__echo");
-    expect(names(hub, bot)).not.toContain("github-bot__exit");
+    expect(names(hub, bot)).toContain("github__echo");
+    expect(names(hub, bot)).not.toContain("github__exit");
   });
 
   it("[guard-01b] are bound by the rules of the server that theirs replaces", async () => {
@@ -69,8 +69,8 @@ describe("[guard-04b] roles of the config", () => {
       roles: { bot: { mcpServers: { github: misbehaving("ok") } } },
     });
     const bot = hub.openSession({ role: "bot", owner: false });
-    expect(names(hub, bot)).toContain("github-bot__echo");
-    expect(names(hub, bot)).not.toContain("github-bot__exit");
+    expect(names(hub, bot)).toContain("github__echo");
+    expect(names(hub, bot)).not.toContain("github__exit");
   });
 
   it("[guard-01a] rules on a URI hold for what is read through a template", async () => {

@@ -195,11 +195,16 @@ describe("[guard-03a] a call that a rule asks about", () => {
     const file = join(dir, "toolcrib-role.json");
     const entry = { ...misbehaving("ok"), tools: { ask: ["change"] } };
     writeFileSync(file, JSON.stringify({ roles: { bot: { mcpServers: { notes: entry } } } }));
-    const hub = await start(file, { onAsk: () => "always" });
+    let asked = 0;
+    const hub = await start(file, { onAsk: () => (asked++, "always") });
     const bot = hub.openSession({ role: "bot" });
-    expect(await hub.call({ session: bot, name: "notes-bot__change" })).toMatchObject({ ok: true });
+    expect(await hub.call({ session: bot, name: "notes__change" })).toMatchObject({ ok: true });
+    expect(await hub.call({ session: hub.openSession({ role: "bot" }), name: "notes__change" })).toMatchObject({
+      ok: true,
+    });
+    expect(asked).toBe(1);
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
-      roles: { bot: { mcpServers: { notes: { tools: { ask: ["change", "!=tool:notes-bot__change"] } } } } },
+      roles: { bot: { mcpServers: { notes: { tools: { ask: ["change", "!=tool:notes__change"] } } } } },
     });
   });
 

@@ -42,7 +42,8 @@ export function openCallerSession(
     holdsCalls,
     ...given,
     caller: key,
-    unlisted: caller.page,
+    // Those of others who may open the page are listed: an operator can end them.
+    unlisted: isOperator ? caller.page : undefined,
   });
   identities.set(session, identityOf(caller));
   return session;
