@@ -93,7 +93,7 @@ describe.skipIf(missing !== undefined)("the frame of the page", () => {
     expect(await steps.getByRole("button", { name: /Try a tool/ }).count()).toBe(0);
     await steps.getByRole("button", { name: "Hide the first steps" }).click();
     await page.reload();
-    await page.getByRole("heading", { name: "Servers (2)" }).waitFor();
+    await page.getByRole("heading", { name: "Calls over time" }).waitFor();
     expect(await steps.count()).toBe(0);
   });
 

@@ -119,7 +119,7 @@ export function TimeChart({ summary, times, series, kind, format, group }: TimeC
           </Button>
         )}
       </div>
-      <div ref={place} role="img" aria-label={summary} className="chart mt-1 min-w-0" />
+      <div ref={place} role="img" aria-label={summary} className="chart mt-1 min-w-0 overflow-hidden" />
       <figcaption className="mt-1 text-sm text-soft">{summary}</figcaption>
       <ChartTable summary={summary} times={times} series={series} format={format} />
     </figure>
