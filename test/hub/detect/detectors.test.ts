@@ -324,3 +324,11 @@ it("[detect-06c] a package that is not installed and files that are missing are 
     hint: expect.stringContaining("npm install"),
   });
 });
+
+it("[detect-06c] a window that is no longer than its overlap with the next is refused", async () => {
+  const entry = { type: "onnx" as const, model: "m.onnx", tokenizer: "t.json" };
+  await expect(start(RESULTS, [{ ...entry, maxTokens: 30 }])).rejects.toMatchObject({
+    code: "invalid_config",
+    message: expect.stringContaining("maxTokens"),
+  });
+});
