@@ -192,7 +192,9 @@ export async function readProject(
   try {
     if (!isFolder) document = parseConfigText(file, await readText(file));
     const baseDir = isFolder ? file : dirname(file);
-    loaded = await readConfig(document, file, { ...options, read: readText, isProject: true, baseDir });
+    const found = await readConfig(document, file, { ...options, read: readText, isProject: true, baseDir });
+    refuseModels(found.config.guard);
+    loaded = found;
     const { plugins, guard } = loaded.config;
     const modules = guard.detectors.flatMap((entry) => (entry.type === "module" ? [entry.path] : []));
     for (const path of [...plugins, ...modules]) await readText(resolve(loaded.baseDir, path));
@@ -209,4 +211,14 @@ export async function readProject(
   const value = document.errors.length > 0 ? { unreadable: texts.get(file) } : document.value;
   const real = await realpath(file).catch(() => file);
   return { file, texts, value, loaded, failure, ...trustSubjectOf({ real, value, others }) };
+}
+
+/** A model, its weights and the package that runs it are large files that the digest of the trust would have to cover. */
+function refuseModels({ detectors }: LoadedConfig["config"]["guard"]): void {
+  const at = detectors.findIndex(({ type }) => type === "onnx");
+  if (at === -1) return;
+  const message = `guard.detectors[${at}]: a project config cannot bring a detector of the type onnx`;
+  throw new ToolcribError("invalid_config", message, {
+    hint: "Name it in the config of your home, or use this file alone with --config.",
+  });
 }

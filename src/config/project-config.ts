@@ -224,19 +224,10 @@ function stricterGuard(base: LoadedConfig, entry: unknown, warn: Warn): Config["
 /** A project's detectors read what the home's do, and replace none of them. */
 function withProjectDetectors(guard: Config["guard"], { config, baseDir }: LoadedConfig, warn: Warn): Config["guard"] {
   const at = (path: string): string => resolve(baseDir, path);
-  const added = config.guard.detectors.map((entry): DetectorEntry => {
-    switch (entry.type) {
-      case "http":
-        return entry;
-      case "module":
-        return { ...entry, path: at(entry.path) };
-      case "onnx": {
-        const isPath = entry.runtime.startsWith(".");
-        const runtime = isPath ? at(entry.runtime) : entry.runtime;
-        return { ...entry, model: at(entry.model), tokenizer: at(entry.tokenizer), runtime };
-      }
-    }
-  });
+  // One of the type onnx was refused when the project was read.
+  const added = config.guard.detectors
+    .filter(({ type }) => type !== "onnx")
+    .map((entry): DetectorEntry => (entry.type === "module" ? { ...entry, path: at(entry.path) } : entry));
   const room = MAX_DETECTORS - guard.detectors.length;
   if (added.length > room) warn("guard.detectors", `more than ${MAX_DETECTORS} in all; the last ones are left out`);
   return { ...guard, detectors: [...guard.detectors, ...added.slice(0, Math.max(0, room))] };

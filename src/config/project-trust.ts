@@ -114,7 +114,8 @@ function splitRules(value: unknown): { rules: JsonObject; rest: unknown } {
     },
     rest: {
       ...rest,
-      ...(detectors === undefined ? {} : { detectors }),
+      // At their own place: a key `detectors` beside `guard` means nothing, and must not stand for them.
+      ...(detectors === undefined ? {} : { guard: { detectors } }),
       tools: tools.rest,
       ...(isJsonObject(value["mcpServers"])
         ? { mcpServers: Object.fromEntries(split.map(({ id, entry }) => [id, entry])) }

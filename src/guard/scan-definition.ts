@@ -3,7 +3,7 @@ import type { Finding, FindingCode, Severity } from "../model/finding.ts";
 import type { JsonObject } from "../model/json.ts";
 import { showHidden } from "../base/visible-text.ts";
 import { scanText, type Sensitivity } from "./scan-text.ts";
-import { type ScanContent, scanTexts, type TextFindings } from "./scan-texts.ts";
+import { type ContentOptions, type ScanContent, scanTexts, type TextFindings } from "./scan-texts.ts";
 
 /**
  * Names the rules that definitions are scanned by. In a build it is the name of the file that this is part of, which has a hash
@@ -41,10 +41,10 @@ export function scanDefinition(definition: JsonObject, sensitivity?: Sensitivity
 export async function detectInDefinition(
   scan: ScanContent,
   definition: JsonObject,
-  sensitivity?: Sensitivity,
+  options: Omit<ContentOptions, "place"> = {},
 ): Promise<DefinitionFinding[]> {
   const read = textsOf(definition);
-  return gradeDefinition(read, await scan(new Set(read.texts.map(readAs)), { place: "definition", sensitivity }));
+  return gradeDefinition(read, await scan(new Set(read.texts.map(readAs)), { ...options, place: "definition" }));
 }
 
 function gradeDefinition({ texts, isWhole }: DefinitionTexts, found: TextFindings): DefinitionFinding[] {
@@ -78,9 +78,9 @@ export function scanInstructions(text: string, sensitivity?: Sensitivity): Findi
 export async function detectInInstructions(
   scan: ScanContent,
   text: string,
-  sensitivity?: Sensitivity,
+  options: Omit<ContentOptions, "place"> = {},
 ): Promise<Finding[]> {
-  return gradeText((await scan([text], { place: "instructions", sensitivity })).get(text) ?? []);
+  return gradeText((await scan([text], { ...options, place: "instructions" })).get(text) ?? []);
 }
 
 /**

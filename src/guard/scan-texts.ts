@@ -11,7 +11,14 @@ import { type ScanOptions, scanSlices, scanText } from "./scan-text.ts";
 export type TextFindings = ReadonlyMap<string, readonly Finding[]>;
 
 /** Reads the texts of a place: by the built-in rules, and by the detectors of the config. */
-export type ScanContent = (texts: Iterable<string>, options: ScanOptions) => Promise<TextFindings>;
+export type ScanContent = (texts: Iterable<string>, options: ContentOptions) => Promise<TextFindings>;
+
+export interface ContentOptions extends ScanOptions {
+  /** Hides secrets from detectors that are elsewhere, besides those that the hub knows. */
+  readonly mask?: (text: string) => string;
+  /** A detector failed on some of the texts; it may not the next time. */
+  readonly onUnread?: () => void;
+}
 
 /** Above this many units in all, a thread reads them. */
 const MAX_UNITS_HERE = 64 * 1024;
@@ -25,7 +32,12 @@ export function scanTexts(texts: Iterable<string>, options: ScanOptions): TextFi
 }
 
 /** Large texts are read by a thread, or piece by piece here where no thread can be had. */
-export async function scanLargeTexts(texts: Iterable<string>, options: ScanOptions): Promise<TextFindings> {
+export async function scanLargeTexts(
+  texts: Iterable<string>,
+  { place, sensitivity }: ScanOptions,
+): Promise<TextFindings> {
+  // Nothing else: a thread takes no functions.
+  const options = { place, sensitivity };
   const all = [...texts];
   let units = 0;
   for (const { length } of all) units += length;

@@ -475,7 +475,7 @@ const DetectorSchema = z.discriminatedUnion("type", [
       .min(2)
       .optional()
       .describe("The names of its outputs in their order; without them all but the first mean an attack."),
-    maxTokens: z.int().min(8).max(8192).default(512).describe("The most tokens that it reads at once."),
+    maxTokens: z.int().min(64).max(8192).default(512).describe("The most tokens that it reads at once."),
     attackLabels,
     ...detectorKeys,
   }),

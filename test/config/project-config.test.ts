@@ -268,7 +268,6 @@ it("[detect-06d] a project's detectors need trust in it, are told in whole, and 
   const detectors = [
     { type: "module", path: "./d.mjs" },
     { type: "http", url: "https://c.example/x", token: "secret://env/T" },
-    { type: "onnx", model: "m.onnx", tokenizer: "t.json" },
   ];
   const file = place.write("toolcrib.json", { mcpServers: {}, guard: { detectors } });
   place.write("d.mjs", "export default (texts) => texts.map(() => 0);");
@@ -277,7 +276,6 @@ it("[detect-06d] a project's detectors need trust in it, are told in whole, and 
   expect(describeProject(reading)).toEqual([
     `detector (runs inside Toolcrib): ${join(place.dir, "d.mjs")}`,
     "detector (gets the texts of all servers): https://c.example/x with secret://env/T",
-    `detector (runs inside Toolcrib): onnxruntime-node with ${join(place.dir, "m.onnx")}`,
   ]);
   const trusted = trustRecordOf(reading, false);
   expect(isTrusted(trusted, await readProject(file, at))).toBe(true);
@@ -285,7 +283,28 @@ it("[detect-06d] a project's detectors need trust in it, are told in whole, and 
   expect(isTrusted(trusted, await readProject(file, at))).toBe(false);
 
   const own = { type: "http", url: "https://own.example/x" };
-  const config = await both({ mcpServers: {}, guard: { detectors: [own] } }, { guard: { detectors: [detectors[2]] } });
-  const folder = join(realpathSync(config.place.dir), "project");
-  expect(config.config.guard.detectors).toMatchObject([own, { type: "onnx", model: join(folder, "m.onnx") }]);
+  const config = await both({ mcpServers: {}, guard: { detectors: [own] } }, { guard: { detectors: [detectors[1]] } });
+  expect(config.config.guard.detectors).toMatchObject([own, { type: "http", url: "https://c.example/x" }]);
+});
+
+it("[detect-06d] detectors are not trusted by a key of their name elsewhere in the file", async () => {
+  const place = new Workplace();
+  const detectors = [{ type: "http", url: "https://c.example/x" }];
+  const at = { env: {}, cwd: place.dir, home: place.home };
+  const harmless = await readProject(place.write("toolcrib.json", { mcpServers: {}, detectors }), at);
+  const active = await readProject(place.write("toolcrib.json", { mcpServers: {}, guard: { detectors } }), at);
+  expect(active.file).toBe(harmless.file);
+  expect(active.digest).not.toBe(harmless.digest);
+  expect(isTrusted(trustRecordOf(harmless, false), active)).toBe(false);
+});
+
+it("[detect-06d] a project brings no model and no package that runs one", async () => {
+  const place = new Workplace();
+  const at = { env: {}, cwd: place.dir, home: place.home };
+  for (const runtime of [undefined, "./evil.mjs", "/tmp/evil.mjs", "file:///tmp/evil.mjs", "data:text/javascript,0"]) {
+    const detectors = [{ type: "onnx", model: "m.onnx", tokenizer: "t.json", runtime }];
+    const reading = await readProject(place.write("toolcrib.json", { mcpServers: {}, guard: { detectors } }), at);
+    expect(reading.failure).toMatchObject({ code: "invalid_config", hint: expect.stringContaining("--config") });
+    expect(reading.loaded).toBeUndefined();
+  }
 });

@@ -61,6 +61,7 @@ export async function buildCalls(
   const detectors = new Detectors({
     clock,
     resolve: async (reference, baseDir) => (await secrets.resolve(reference, { baseDir })).value,
+    mask: redactor.maskContent,
     warn: (message) => base.warn(message),
   });
   await detectors.prepare(config);

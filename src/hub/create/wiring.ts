@@ -209,6 +209,8 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
       displayName,
       ...(masks && {
         mask: own.maskAll,
+        // Detectors that are elsewhere get none of the session's secrets.
+        scan: (texts, options) => path.scan(texts, { ...options, mask: own.maskContent }),
         maskResult: secrets.maskResults ? own.maskContent : path.maskResult,
         audit: maskedSink(audit, own.maskAll),
       }),

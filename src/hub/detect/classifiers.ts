@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { mapLimit } from "../../base/async.ts";
 import type { DetectorEntry } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { FINDING_CODES, type FindingCode, type Place } from "../../model/finding.ts";
@@ -36,6 +37,8 @@ type Classify = (texts: readonly string[], context: ClassifyContext) => Promise<
 
 export interface Classifier {
   readonly classify: Classify;
+  /** For one that reads text by text: how many at a time. It is given one in each call. */
+  readonly atOnce?: number;
   close?(): void | Promise<void>;
 }
 
@@ -85,29 +88,78 @@ function httpClassifier(entry: HttpEntry, resolveToken: (reference: string) => P
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     };
     const response = await client.request({ method: "POST", url, headers, body: JSON.stringify(body), signal });
-    if (!isSuccess(response)) throw await responseError(response);
+    if (!isSuccess(response)) {
+      const error = await responseError(response);
+      throw REFUSALS.includes(response.status) ? new Refused(error.message, { cause: error }) : error;
+    }
     return parseJson(await readText(response.body, url, MAX_ANSWER_BYTES));
   };
   const isAttack = attackTest(entry.attackLabels);
-  const classify: Classify = async (texts, { place, signal }) => {
-    if (entry.format === "toolcrib") {
+  const close = (): void => client.destroy();
+  if (entry.format === "toolcrib") {
+    const classify: Classify = async (texts, { place, signal }) => {
       const answer = await post({ place, texts }, signal);
       const results: unknown = isJsonObject(answer) ? answer["results"] : undefined;
       if (!Array.isArray(results)) throw new Error("its answer has no list of results");
       return results.map(verdictsOf);
-    }
-    const verdicts: (readonly Verdict[])[] = [];
-    let next = 0;
-    const work = async (): Promise<void> => {
-      for (let at = next++; at < texts.length; at = next++) {
-        const answer = await post({ inputs: texts[at], truncate: true }, signal);
-        verdicts[at] = [{ score: scoreOfLabels(answer, isAttack) }];
-      }
     };
-    await Promise.all(Array.from({ length: MAX_REQUESTS }, work));
+    return { classify, close };
+  }
+  const readPart = async (text: string, { start, end }: Part, signal: AbortSignal): Promise<Verdict[]> => {
+    try {
+      const answer = await post({ inputs: text.slice(start, end), truncate: false }, signal);
+      return [{ score: scoreOfLabels(answer, isAttack), start, end }];
+    } catch (error) {
+      // It may have more tokens than the model reads.
+      if (!(error instanceof Refused) || end - start <= MIN_PART || signal.aborted) throw error;
+      const middle = (start + end) >>> 1;
+      const overlap = (end - start) >>> 3;
+      return [
+        ...(await readPart(text, { start, end: middle + overlap }, signal)),
+        ...(await readPart(text, { start: middle - overlap, end }, signal)),
+      ];
+    }
+  };
+  const readWhole = async (text: string, signal: AbortSignal): Promise<Verdict[]> => {
+    const failures: unknown[] = [];
+    const read = await mapLimit(partsOf(text), MAX_REQUESTS, (part) =>
+      readPart(text, part, signal).catch((error: unknown): Verdict[] => {
+        failures.push(error);
+        return [];
+      }),
+    );
+    const verdicts = read.flat();
+    // A part that it fails on does not take back what it found in another.
+    if (failures.length > 0 && !verdicts.some(({ score }) => score >= entry.threshold)) throw failures[0];
     return verdicts;
   };
-  return { classify, close: () => client.destroy() };
+  return {
+    classify: (texts, { signal }) => Promise.all(texts.map((text) => readWhole(text, signal))),
+    atOnce: MAX_REQUESTS,
+    close,
+  };
+}
+
+/** Answers to a text that is longer than the service reads. */
+const REFUSALS: readonly number[] = [400, 413, 422];
+
+class Refused extends Error {}
+
+interface Part {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A service for a transformer reads some hundred tokens at once, and what is cut off would count as clean. */
+const PART_LENGTH = 1500;
+const PART_OVERLAP = 200;
+const MIN_PART = 100;
+
+function partsOf(text: string): Part[] {
+  const parts: Part[] = [];
+  for (let start = 0; start === 0 || start + PART_OVERLAP < text.length; start += PART_LENGTH - PART_OVERLAP)
+    parts.push({ start, end: Math.min(text.length, start + PART_LENGTH) });
+  return parts;
 }
 
 /** `[{ label, score }, …]`, in one more list where the service answers batches. */
@@ -255,6 +307,8 @@ async function openOnnxClassifier(entry: OnnxEntry, baseDir: string): Promise<Cl
       for (const text of texts) verdicts.push(await verdictsOn(text, signal));
       return verdicts;
     },
+    // Not every build can run one session twice at a time.
+    atOnce: 1,
     close: () => session.release().catch(() => {}),
   };
 }

@@ -1,12 +1,11 @@
 /** The detectors that a config brings: they read what the built-in rules read, and their findings are joined with those of the rules. */
 import { hash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { withTimeout } from "../../base/async.ts";
+import { mapLimit, withTimeout } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { LruMap } from "../../base/maps.ts";
 import { excerptOf } from "../../base/visible-text.ts";
-import type { ScanOptions } from "../../guard/scan-text.ts";
-import { type ScanContent, scanLargeTexts } from "../../guard/scan-texts.ts";
+import { type ContentOptions, type ScanContent, scanLargeTexts } from "../../guard/scan-texts.ts";
 import type { DetectorEntry } from "../../model/config.ts";
 import type { Finding, Place } from "../../model/finding.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
@@ -16,6 +15,8 @@ interface DetectorsOptions {
   readonly clock: Clock;
   /** The value of a reference, which is masked from then on. */
   readonly resolve: (reference: string, baseDir: string) => Promise<string>;
+  /** Hides secrets from services. */
+  readonly mask: (text: string) => string;
   readonly warn: (message: string) => void;
 }
 
@@ -29,8 +30,12 @@ const MAX_SHORT_LENGTH = 200;
 const GROUP_LENGTH = 1500;
 /** Of one result. */
 const MAX_GROUPS = 512;
+/** Texts that are read alone at a time, after they failed together. */
+const MAX_ALONE = 8;
 /** Between two warnings about one detector. */
 const WARN_MS = 60_000;
+
+type DetectorConfig = Pick<LoadedConfig, "config" | "baseDir">;
 
 /** Opens the detectors of a config, and keeps those that another config has too. */
 export class Detectors {
@@ -41,8 +46,8 @@ export class Detectors {
     this.#options = options;
   }
 
-  /** Throws `invalid_config` for one that cannot be used. Those of the current config stay until `readersOf`. */
-  async prepare({ config, baseDir }: LoadedConfig): Promise<void> {
+  /** Throws `invalid_config` for one that cannot be used. Those of the current config stay until `keep`. */
+  async prepare({ config, baseDir }: DetectorConfig): Promise<void> {
     for (const [index, entry] of config.guard.detectors.entries()) {
       if (this.#find(entry, baseDir) !== undefined) continue;
       const name = entry.name ?? `${entry.type}-${index + 1}`;
@@ -53,11 +58,16 @@ export class Detectors {
     }
   }
 
-  /** The readers of texts by this config, whose detectors were prepared. Others are closed. */
-  readersOf({ config, baseDir }: LoadedConfig): { readonly scan: ScanContent; detects(place: Place): boolean } {
+  /** This config applies from now on: the detectors of others are closed. */
+  keep({ config, baseDir }: DetectorConfig): void {
     const used = config.guard.detectors.flatMap((entry) => this.#find(entry, baseDir) ?? []);
     for (const gone of this.#open.filter((each) => !used.includes(each))) gone.close();
     this.#open = used;
+  }
+
+  /** The readers of texts by this config, whose detectors were prepared. One that is only looked at may have none. */
+  readersOf({ config, baseDir }: DetectorConfig): { readonly scan: ScanContent; detects(place: Place): boolean } {
+    const used = config.guard.detectors.flatMap((entry) => this.#find(entry, baseDir) ?? []);
     if (used.length === 0) return { scan: scanLargeTexts, detects: () => false };
     return {
       detects: (place) => used.some((detector) => detector.reads(place)),
@@ -84,6 +94,8 @@ export class Detectors {
     return this.#open.find((each) => each.baseDir === baseDir && isDeepStrictEqual(each.entry, entry));
   }
 }
+
+type Verdicts = readonly Verdict[] | undefined;
 
 interface Piece {
   readonly text: string;
@@ -120,7 +132,10 @@ class Detector {
     void this.#classifier.close?.();
   }
 
-  async scan(texts: readonly string[], { place = "result" }: ScanOptions): Promise<[string, Finding][]> {
+  async scan(
+    texts: readonly string[],
+    { place = "result", mask, onUnread }: ContentOptions,
+  ): Promise<[string, Finding][]> {
     const pieces = piecesOf(texts);
     if (pieces.length === 0) return [];
     const { maxCharacters } = this.entry;
@@ -128,43 +143,79 @@ class Detector {
       text.length <= maxCharacters && index < MAX_GROUPS ? "fitting" : "others",
     );
     if (others.length > 0) this.#warn(`${others.length} texts are longer or more than it reads`);
-    const unread = this.entry.onFailure === "closed" ? others : [];
-    const failed = unread.flatMap((piece) => this.#findings(piece, [FAILED], place));
-    try {
-      const verdicts = await this.#verdicts(fitting, place);
-      return [...failed, ...fitting.flatMap((piece, index) => this.#findings(piece, verdicts[index] ?? [], place))];
-    } catch (error) {
-      this.#warn(error instanceof Error ? error.message : String(error));
-      if (this.entry.onFailure === "open") return failed;
-      return [...failed, ...fitting.flatMap((piece) => this.#findings(piece, [FAILED], place))];
-    }
+    const unread = this.entry.onFailure === "closed" ? [FAILED] : [];
+    const verdicts = await this.#verdicts(fitting, place, mask);
+    if (verdicts.includes(undefined)) onUnread?.();
+    return [
+      ...others.flatMap((piece) => this.#findings(piece, unread, place)),
+      ...fitting.flatMap((piece, index) => this.#findings(piece, verdicts[index] ?? unread, place)),
+    ];
   }
 
-  async #verdicts(pieces: readonly Piece[], place: Place): Promise<readonly (readonly Verdict[])[]> {
-    const keys = pieces.map(({ text }) => hash("sha256", `${place}\0${text}`, "base64"));
+  /** Undefined for a text that it failed on: the verdicts on the others count all the same. */
+  async #verdicts(pieces: readonly Piece[], place: Place, mask?: (text: string) => string): Promise<Verdicts[]> {
+    const leaves = this.entry.type === "http";
+    const masked = (text: string): string => this.#options.mask(mask?.(text) ?? text);
+    const sent = pieces.map(({ text }) => (leaves ? masked(text) : text));
+    const keys = sent.map((text) => hash("sha256", `${place}\0${text}`, "base64"));
     const verdicts = keys.map((key) => this.#known.get(key));
-    const missing = pieces.filter((_, index) => verdicts[index] === undefined).map(({ text }) => text);
-    const fresh = missing.length === 0 ? [] : await this.#classify(missing, place);
-    let next = 0;
-    return verdicts.map((known, index) => {
-      if (known !== undefined) return known;
-      const given = (fresh[next] ?? []).filter(({ score }) => score >= this.entry.threshold);
-      next += 1;
-      if (this.entry.cacheEntries > 0) this.#known.set(keys[index] ?? "", given);
-      return given;
-    });
+    const missing = [...verdicts.keys()].filter((index) => verdicts[index] === undefined);
+    const fresh = await this.#classify(
+      missing.map((index) => sent[index] ?? ""),
+      place,
+    );
+    for (const [at, index] of missing.entries()) {
+      const given = fresh[at]?.filter(({ score }) => score >= this.entry.threshold);
+      verdicts[index] = given;
+      if (given !== undefined && this.entry.cacheEntries > 0) this.#known.set(keys[index] ?? "", given);
+    }
+    // A part of a masked text is another part of the text itself.
+    return verdicts.map((given, index) =>
+      sent[index] === pieces[index]?.text ? given : given?.map(({ score, code }) => ({ score, code })),
+    );
   }
 
-  async #classify(texts: readonly string[], place: Place): Promise<readonly (readonly Verdict[])[]> {
+  /** One text that makes it fail must not hide the others: those that fail together are read alone. */
+  async #classify(texts: readonly string[], place: Place): Promise<Verdicts[]> {
+    const verdicts: Verdicts[] = texts.map(() => undefined);
+    const all = [...texts.keys()];
+    if (all.length === 0) return verdicts;
+    const read = async (indexes: readonly number[], signal: AbortSignal): Promise<void> => {
+      const given = await this.#classifier.classify(
+        indexes.map((index) => texts[index] ?? ""),
+        { place, signal },
+      );
+      if (signal.aborted) return;
+      if (given.length !== indexes.length)
+        throw new Error(`it answered ${given.length} texts, and was given ${indexes.length}`);
+      for (const [at, index] of indexes.entries()) verdicts[index] = given[at];
+    };
+    const { atOnce } = this.#classifier;
+    if (atOnce === undefined) {
+      const isDone = await this.#inTime((signal) => read(all, signal));
+      if (isDone || all.length === 1) return verdicts;
+    }
+    await this.#inTime(async (signal) => {
+      const failures: unknown[] = [];
+      await mapLimit(all, atOnce ?? MAX_ALONE, async (index) => {
+        if (!signal.aborted) await read([index], signal).catch((error: unknown) => failures.push(error));
+      });
+      if (failures.length > 0) throw failures[0];
+    });
+    return verdicts;
+  }
+
+  /** False if it failed or took too long, of which a warning tells. */
+  async #inTime(work: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
     const { timeoutMs: ms } = this.entry;
     const ending = new AbortController();
     const late = (): Error => new Error(`it took longer than ${ms} ms`);
     try {
-      const work = this.#classifier.classify(texts, { place, signal: ending.signal });
-      const verdicts = await withTimeout(work, { ms, late, clock: this.#options.clock });
-      if (verdicts.length !== texts.length)
-        throw new Error(`it answered ${verdicts.length} texts, and was given ${texts.length}`);
-      return verdicts;
+      await withTimeout(work(ending.signal), { ms, late, clock: this.#options.clock });
+      return true;
+    } catch (error) {
+      this.#warn(error instanceof Error ? error.message : String(error));
+      return false;
     } finally {
       ending.abort();
     }

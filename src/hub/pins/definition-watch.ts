@@ -33,6 +33,8 @@ import type { Pins } from "./pins.ts";
 const MAX_REPORTED = 20;
 /** Texts whose findings are remembered; with a connection for each user there is one for each. */
 const MAX_SCANNED_TEXTS = 200;
+/** After this long, what a detector failed on is given to it again, once someone asks for it. */
+const RETRY_MS = 60_000;
 
 interface DefinitionWatchOptions {
   readonly config: LoadedConfig;
@@ -66,6 +68,8 @@ export class DefinitionWatch {
   readonly #scannedTexts = new Map<string, readonly Finding[]>();
   /** Instructions that a detector still reads. */
   readonly #readTexts = new Set<string>();
+  /** Instructions that a detector failed on, and when they are read again. */
+  readonly #failedTexts = new Map<string, number>();
   #config: LoadedConfig;
   #isTrusted: (source: string) => boolean;
   readonly #reports: DefinitionReports;
@@ -144,6 +148,7 @@ export class DefinitionWatch {
     const isSame = isDeepStrictEqual(this.#config.config.guard, config.config.guard);
     if (!isSame) {
       this.#scannedTexts.clear();
+      this.#failedTexts.clear();
       this.#scanned.forget();
       this.#clean.forget(config.config.guard);
     }
@@ -256,18 +261,26 @@ export class DefinitionWatch {
       const detects = this.#options.readers().detects("instructions");
       serious = detects ? scan() : this.#clean.findingsOf(fingerprint({ instructions: text }), scan);
       if (detects) this.#detectInstructions(server, text, serious).catch(() => {});
-      if (this.#scannedTexts.size >= MAX_SCANNED_TEXTS) this.#scannedTexts.clear();
+      if (this.#scannedTexts.size >= MAX_SCANNED_TEXTS) {
+        this.#scannedTexts.clear();
+        this.#failedTexts.clear();
+      }
       this.#scannedTexts.set(text, serious);
+    } else if ((this.#failedTexts.get(text) ?? Infinity) <= this.#options.clock.now()) {
+      this.#detectInstructions(server, text, serious).catch(() => {});
     }
     return serious;
   }
 
   async #detectInstructions(server: string, text: string, known: readonly Finding[]): Promise<void> {
-    const { readers, onVisibilityChange } = this.#options;
+    const { readers, onVisibilityChange, clock } = this.#options;
     const { guard } = this.#config.config;
-    this.#readTexts.add(text);
+    // What was passed once is not withheld while it is read again.
+    if (!this.#failedTexts.delete(text)) this.#readTexts.add(text);
     try {
-      const found = await detectInInstructions(readers().scan, text, guard.sensitivity);
+      const { sensitivity } = guard;
+      const onUnread = (): void => void this.#failedTexts.set(text, clock.now() + RETRY_MS);
+      const found = await detectInInstructions(readers().scan, text, { sensitivity, onUnread });
       // Other rules may apply by now.
       if (guard !== this.#config.config.guard) return;
       this.#scannedTexts.set(text, found.filter(isSerious));
@@ -454,6 +467,8 @@ export class ScannedDefinitions {
   #scanned = new WeakMap<object, readonly DefinitionFinding[]>();
   /** Definitions that a detector still reads. */
   readonly #read = new Set<object>();
+  /** Definitions that a detector failed on, and when they are read again. */
+  #failed = new WeakMap<object, number>();
   readonly #told = new Set<string>();
   #latest: readonly ToolCapability[] = [];
   /** Sources of the latest tools that are trusted. */
@@ -491,6 +506,7 @@ export class ScannedDefinitions {
   /** Other rules apply from now on. */
   forget(): void {
     this.#scanned = new WeakMap();
+    this.#failed = new WeakMap();
   }
 
   close(): void {
@@ -551,19 +567,24 @@ export class ScannedDefinitions {
       findings = clean === undefined || id === "" || detects ? scan() : clean.findingsOf(id, scan);
       if (detects) this.#detect(definition, findings.length).catch(() => {});
       this.#scanned.set(definition, findings);
+    } else if ((this.#failed.get(definition) ?? Infinity) <= this.#options.clock.now()) {
+      this.#detect(definition, findings.length).catch(() => {});
     }
     return findings;
   }
 
   async #detect(definition: JsonObject, known: number): Promise<void> {
-    const { readers, guard, onDetected } = this.#options;
+    const { readers, guard, onDetected, clock } = this.#options;
     const scan = readers?.().scan;
     if (scan === undefined) return;
-    const scanned = this.#scanned;
-    this.#read.add(definition);
+    const [scanned, failed] = [this.#scanned, this.#failed];
+    // What was passed once is not withheld while it is read again.
+    if (!failed.delete(definition)) this.#read.add(definition);
     let count = known;
     try {
-      const found = await detectInDefinition(scan, definition, guard().sensitivity);
+      const { sensitivity } = guard();
+      const onUnread = (): void => void failed.set(definition, clock.now() + RETRY_MS);
+      const found = await detectInDefinition(scan, definition, { sensitivity, onUnread });
       const serious = found.filter(({ finding }) => isSerious(finding));
       count = serious.length;
       scanned.set(definition, serious);

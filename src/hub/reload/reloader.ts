@@ -228,6 +228,7 @@ export class Reloader {
     servers.arrange(config.servers.map(({ id }) => id));
     userSkills.offer(config, parts.skills);
     this.#put(wireHub(parts, config));
+    parts.detectors.keep(config);
     // Its trust, or which of its definitions are pinned, may be what changed.
     if (report.changed.length > 0) parts.definitions.look();
 

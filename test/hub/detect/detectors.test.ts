@@ -5,9 +5,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../../src/base/clock.ts";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
+import { Detectors as DetectorsOfHub } from "../../../src/hub/detect/detectors.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
-import type { ConfigInput } from "../../../src/model/config.ts";
+import { type ConfigInput, ConfigSchema } from "../../../src/model/config.ts";
 import type { Outcome } from "../../../src/model/errors.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -208,7 +210,60 @@ describe("[detect-06a] a function of the config", () => {
   });
 });
 
+const zebraLabels = ({ inputs }: JsonObject): JsonObject[] => [
+  { label: "INJECTION", score: String(inputs).includes("zebra") ? 0.99 : 0.02 },
+];
+
 describe("[detect-06b] a classifier service", () => {
+  it("that fails on one text is heard about the others", async () => {
+    const filler = "Lorem ipsum dolor sit amet, consectetur.";
+    const both = { content: [filler, PAYLOAD].map((text) => ({ type: "text", text })) };
+    for (const format of ["toolcrib", "huggingface"] as const) {
+      const { url, requests } = await startService((body) => {
+        if (JSON.stringify(body).includes("Lorem")) return 500;
+        return format === "toolcrib" ? zebraService(body) : zebraLabels(body);
+      });
+      const hub = await start({ results: { both, hostile: said(PAYLOAD) } }, [{ type: "http", url, format }]);
+      expect(await call(hub, "both"), format).toBe("blocked");
+      const count = requests.length;
+      expect(await call(hub, "hostile")).toBe("blocked");
+      expect(requests).toHaveLength(count);
+    }
+  });
+
+  it("with labels reads a long text in parts to its end, in smaller ones where it must", async () => {
+    const filler = "The tall giraffes like the shade. ".repeat(400);
+    const { url, requests } = await startService((body) =>
+      String(body["inputs"]).length > 900 ? 413 : zebraLabels(body),
+    );
+    const script = { results: { long: said(`${filler}${PAYLOAD}${filler}`), fine: said(filler) } };
+    const hub = await start(script, [{ type: "http", url, format: "huggingface" }]);
+    expect([await call(hub, "long"), await call(hub, "fine")]).toEqual(["blocked", "ok"]);
+    expect(requests.every(({ body }) => body["truncate"] === false)).toBe(true);
+    expect(Math.max(...requests.map(({ body }) => String(body["inputs"]).length))).toBeLessThanOrEqual(1500);
+  });
+
+  it("gets no secrets, whoever says them", async () => {
+    const { url, requests } = await startService(zebraService);
+    process.env["ZEBRA_TOKEN"] = "zebra-token-5f1c9a";
+    closing.push(() => delete process.env["ZEBRA_TOKEN"]);
+    const description = "Takes the token zebra-token-5f1c9a, as everyone knows.";
+    const tools = [{ name: "open", description, inputSchema: { type: "object" } }];
+    const file = write("script.json", { tools, results: { open: said(`${HONEST} ${description}`) } });
+    const args = [resolve(import.meta.dirname, "../../fixtures/scripted-server.mjs"), file];
+    const hub = await createHub({
+      guard: { detectors: [{ type: "http", url, timeoutMs: 30_000 }] },
+      secrets: { maskResults: false },
+      mcpServers: { web: { command: process.execPath, args, env: { TOKEN: "secret://env/ZEBRA_TOKEN" } } },
+    });
+    closing.push(() => hub.close());
+    expect(await call(hub, "open")).toBe("ok");
+    await eventually(() => requests.some(({ body }) => body["place"] === "definition"));
+    const sent = JSON.stringify(requests.map(({ body }) => body));
+    expect(sent).toContain("as everyone knows");
+    expect(sent).not.toContain("5f1c9a");
+  });
+
   it("is asked with its token, which is masked, and its verdict counts", async () => {
     const { url, requests } = await startService(zebraService);
     process.env["ZEBRA_TOKEN"] = "zebra-token-5f1c9a";
@@ -258,6 +313,30 @@ describe("[detect-06b] a classifier service", () => {
     const hub = await start(RESULTS, [{ type: "http", url: from, onFailure: "closed" }]);
     expect(await call(hub, "honest")).toBe("blocked");
     expect(other.requests).toEqual([]);
+  });
+
+  it("stays open while another config is only looked at", async () => {
+    const { url } = await startService(zebraService);
+    const configOf = (detectors: Detectors) => ({
+      config: ConfigSchema.parse({ guard: { detectors } }),
+      baseDir: dir,
+    });
+    const warnings: string[] = [];
+    const detectors = new DetectorsOfHub({
+      clock: systemClock,
+      resolve: (reference) => Promise.resolve(reference),
+      mask: (text) => text,
+      warn: (message) => warnings.push(message),
+    });
+    closing.push(() => detectors.close());
+    const config = configOf([{ type: "http", url, timeoutMs: 30_000, cacheEntries: 0 }]);
+    await detectors.prepare(config);
+    expect(detectors.readersOf(configOf([])).detects("result")).toBe(false);
+    const { scan } = detectors.readersOf(config);
+    expect([...(await scan([PAYLOAD], {})).keys()]).toEqual([PAYLOAD]);
+    detectors.keep(configOf([]));
+    expect(detectors.readersOf(config).detects("result")).toBe(false);
+    expect(warnings).toEqual([]);
   });
 
   it("can change with a reload", async () => {
@@ -322,5 +401,13 @@ it("[detect-06c] a package that is not installed and files that are missing are 
     code: "invalid_config",
     message: expect.stringContaining('"onnxruntime-nowhere" is not installed'),
     hint: expect.stringContaining("npm install"),
+  });
+});
+
+it("[detect-06c] a window that is no longer than its overlap with the next is refused", async () => {
+  const entry = { type: "onnx" as const, model: "m.onnx", tokenizer: "t.json" };
+  await expect(start(RESULTS, [{ ...entry, maxTokens: 30 }])).rejects.toMatchObject({
+    code: "invalid_config",
+    message: expect.stringContaining("maxTokens"),
   });
 });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Shadowing } from "../../../src/guard/shadowing.ts";
 import { ScannedDefinitions } from "../../../src/hub/pins/definition-watch.ts";
 import type { ToolCapability } from "../../../src/model/capability.ts";
-import { FakeClock } from "../../support/fake-clock.ts";
+import { FakeClock, settle } from "../../support/fake-clock.ts";
 
 function tool(source: string, name: string): ToolCapability {
   const definition = { name, inputSchema: { type: "object" as const } };
@@ -31,4 +31,33 @@ it("[scale-11a] with many tools shadowing is looked for once for many changes, a
   await clock.advance(600_000);
   expect(found).toMatchObject([{ kind: "similar_name", target: { server: "b", name: "delete_records" } }]);
   scanned.close();
+});
+
+it("[detect-06a] a definition that a detector failed on is read again, and is not held meanwhile", async () => {
+  const clock = new FakeClock();
+  let readings = 0;
+  const scanned = new ScannedDefinitions({
+    clock,
+    guard: () => ({ definitions: "quarantine", sensitivity: "normal" }),
+    isTrusted: () => false,
+    onSuspicious: () => {},
+    onShadowing: () => {},
+    readers: () => ({
+      detects: () => true,
+      scan: (_texts, { onUnread }) => {
+        readings += 1;
+        if (readings === 1) onUnread?.();
+        return Promise.resolve(new Map());
+      },
+    }),
+  });
+  const listed = tool("a", "delete_records");
+  expect(scanned.objectionTo(listed)?.rule?.pattern).toBe("unread");
+  await settle();
+  expect([scanned.objectionTo(listed), readings]).toEqual([undefined, 1]);
+  await clock.advance(60_000);
+  expect([scanned.objectionTo(listed), readings]).toEqual([undefined, 2]);
+  await settle();
+  await clock.advance(600_000);
+  expect([scanned.objectionTo(listed), readings]).toEqual([undefined, 2]);
 });
