@@ -1,5 +1,5 @@
 /** Changes the servers of a config file in place: comments, order and layout stay, other processes are respected. */
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { findNearest } from "../base/near-matches.ts";
 import { appendItem, removeProperty, setProperty } from "../files/edit/json-edit.ts";
@@ -171,6 +171,16 @@ export async function writePlanned(file: string, { before, after }: EditResult):
     const stillWanted = async (): Promise<boolean> => (await readText(file)) === before;
     if ((await stillWanted()) && (after === before || (await writeAtomic(target, after, { stillWanted })))) return;
     throw changedMeanwhile(file);
+  });
+}
+
+/** Takes back what was written, also a file that was not there. `conflict` if it was changed since. */
+export async function takeBack(file: string, { before, after }: EditResult): Promise<void> {
+  if (before !== null) return writePlanned(file, { before: after, after: before });
+  const target = await realTarget(file);
+  await withLock(target, async () => {
+    if ((await readText(file)) !== after) throw changedMeanwhile(file);
+    await rm(target);
   });
 }
 

@@ -5,14 +5,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import { hidingLayerOf } from "../../catalog/overrides.ts";
 import { ConfigDocument, invalidConfigError, renderDiagnostic } from "../../config/config-document.ts";
-import { changedMeanwhile, planEdit, writePlanned } from "../../config/edit-config.ts";
+import { changedMeanwhile, planEdit, takeBack, writePlanned } from "../../config/edit-config.ts";
 import { homeConfigFile } from "../../config/find-config.ts";
 import { diffLines } from "../../config/masked-diff.ts";
 import type { ConfigChange, PlannedChange } from "../../contract/change-schemas.ts";
 import { appendItem, removeItem, removeProperty, setProperty } from "../../files/edit/json-edit.ts";
 import type { ToolCapability } from "../../model/capability.ts";
 import type { Decision } from "../../model/decision.ts";
-import { systemErrorCode, ToolcribError } from "../../model/errors.ts";
+import { asToolcribError, systemErrorCode, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
@@ -72,21 +72,28 @@ export class ConfigChanges {
     const plan = await this.#plan(changes);
     const { file, before, after, stored, tags, token, shown } = plan;
     if (etag !== shown.etag) throw changedMeanwhile(file);
-    const { servers, reloader } = this.#options;
+    const { servers: registry, reloader, current } = this.#options;
+    const { config } = current;
+    // The others are joined to it again.
+    const servers = config.servers.filter(({ origin }) => ![STORE_DIALECT, "skill"].includes(origin.dialect));
     if (plan.changesFile) {
       await writePlanned(file, { before, after }).catch((error: unknown) => {
         throw error instanceof ToolcribError ? error : notWritable(file, error);
       });
-      await reloader.reload().catch(async (error: unknown) => {
-        // What loads may still not be applicable, such as a plugin that fails.
-        if (before !== null) await writePlanned(file, { before: after, after: before });
-        throw error;
-      });
+      // What loads may still not be applicable, such as a plugin that fails.
+      await orRestore(file, reloader.reload(), () => takeBack(file, { before, after }));
     }
-    for (const [id, updates] of stored) {
+    const inStore = [...stored].map(([id, updates]) => {
       const match = tags.get(id);
-      const only = match === undefined ? {} : { ifMatch: match };
-      await (updates === null ? servers.remove(id, only) : servers.update(id, updates, only));
+      return { id, updates, ...(match === undefined ? {} : { ifMatch: match }) };
+    });
+    if (inStore.length > 0) {
+      await orRestore(file, registry.changeAll(inStore), async () => {
+        if (!plan.changesFile) return;
+        await takeBack(file, { before, after });
+        // Not from the file, of which there may be none again.
+        await reloader.reload({ ...config, servers });
+      });
     }
     return { ...shown, saved: true, ...(token === undefined ? {} : { token }) };
   }
@@ -532,4 +539,22 @@ function notWritable(file: string, error: unknown): ToolcribError {
     hint: "Make it writable for the hub, or make the change where the file is deployed from.",
     cause: error,
   });
+}
+
+/** Rejects as the step does, after what was written before it is taken back. */
+async function orRestore(file: string, step: Promise<unknown>, restore: () => Promise<void>): Promise<void> {
+  try {
+    await step;
+  } catch (error) {
+    await restore().catch((cause: unknown) => {
+      const { message } = asToolcribError(error);
+      // Whoever reads the first error alone would take the file for unchanged.
+      throw new ToolcribError("conflict", `${message} What was written to ${file} before could not be taken back.`, {
+        hint: "Look at the file, and change it by hand.",
+        details: { file },
+        cause,
+      });
+    });
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import { findServerLine } from "../../config/edit-config.ts";
 import { withServerDefaults } from "../../config/server-defaults.ts";
-import { toServerEntry } from "../../config/server-entry.ts";
+import { type ReadEntry, toServerEntry } from "../../config/server-entry.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
 import type { ServerDetail, TestedServer } from "../../contract/server-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -20,7 +20,7 @@ import { processUsage } from "../../upstream/stdio/process-table.ts";
 import type { ServerLog } from "../../upstream/stdio/server-log.ts";
 import type { CurrentWiring } from "../create/wiring.ts";
 import type { HubEvents } from "../hub-events.ts";
-import type { Reloader } from "../reload/reloader.ts";
+import type { Reloader, WrittenChange } from "../reload/reloader.ts";
 import type { ServerConnections } from "./server-connections.ts";
 import { etagOf, maskedEntry, matchesEtag, mergeEntry, refuseMask } from "./server-entry.ts";
 import type { ServerSecrets } from "./server-secrets.ts";
@@ -51,6 +51,12 @@ interface ServerRegistryOptions {
 export interface ChangeOptions {
   /** Only if the entry still has this tag. */
   readonly ifMatch?: string;
+}
+
+interface StoredChange extends ChangeOptions {
+  readonly id: string;
+  /** Null removes it. */
+  readonly updates: JsonObject | null;
 }
 
 interface StoredPreview {
@@ -199,52 +205,47 @@ export class ServerRegistry {
   }
 
   async update(id: string, updates: JsonObject, { ifMatch }: ChangeOptions = {}): Promise<ServerInfo> {
-    refuseMask(updates);
-    const { stored, secrets, reloader } = this.#options;
     let warnings: readonly string[] = [];
-    await reloader.change(async () => {
-      const before = await this.#editable(id, ifMatch);
-      if (updates["id"] !== undefined && updates["id"] !== id) {
-        throw new ToolcribError("invalid_arguments", "The id of a server cannot be changed.", {
-          hint: "Add it under the other id, and remove this one.",
-        });
-      }
-      const read = stored.check(id, mergeEntry(before.entry, updates), before);
-      warnings = stored.warnAbout(read);
-      if (isDeepStrictEqual(read.entry, before.entry)) return undefined;
-      const { entry, undo } = await secrets.secure(id, read.entry);
-      await orUndo(stored.entries.update(id, entry, before.revision), undo);
-      return {
-        async undo() {
-          await stored.entries.update(id, before.entry);
-          await undo();
-        },
-        done: () => this.#releaseSecrets(before),
-      };
+    await this.#options.reloader.change(async () => {
+      const { before, read } = await this.#updated(id, updates, ifMatch);
+      warnings = this.#options.stored.warnAbout(read);
+      return this.#writeUpdate(before, read);
     });
     return this.#changed(id, warnings);
   }
 
-  /** A server of the store as updates would leave it, and as it is. Writes nothing. */
+  /** A server of the store as updates would leave it, and as it is. Writes nothing; refuses what `update` would. */
   async preview(id: string, updates: JsonObject): Promise<StoredPreview> {
-    refuseMask(updates);
-    const { stored, current } = this.#options;
-    const before = await this.#editable(id, undefined);
-    const { entry, spec } = stored.check(id, mergeEntry(before.entry, updates), before);
+    const { secrets, current } = this.#options;
+    const { before, read } = await this.#updated(id, updates, undefined);
+    if (!isDeepStrictEqual(read.entry, before.entry)) secrets.refusePlain(read.entry);
     const etag = etagOf(before.entry, before.revision);
-    return { before: before.entry, after: entry, spec: withServerDefaults(spec, current.config), etag };
+    return { before: before.entry, after: read.entry, spec: withServerDefaults(read.spec, current.config), etag };
   }
 
   async remove(id: string, { ifMatch }: ChangeOptions = {}): Promise<void> {
-    const { stored, reloader } = this.#options;
-    await reloader.change(async () => {
-      const before = await this.#editable(id, ifMatch);
-      await stored.entries.remove(id, before.revision);
+    await this.#options.reloader.change(async () => this.#writeRemoval(await this.#editable(id, ifMatch)));
+  }
+
+  /** Updates and removes several as one step: if one fails, none is changed. */
+  async changeAll(changes: readonly StoredChange[]): Promise<void> {
+    await this.#options.reloader.change(async () => {
+      const written: WrittenChange[] = [];
+      const undo = async (): Promise<void> => {
+        for (const each of written.toReversed()) await each.undo();
+      };
+      for (const change of changes) {
+        await orUndo(
+          this.#writeChange(change).then((each) => each && written.push(each)),
+          undo,
+        );
+      }
+      if (written.length === 0) return undefined;
       return {
-        async undo() {
-          await stored.entries.insert(before);
+        undo,
+        async done() {
+          for (const each of written) await each.done?.();
         },
-        done: () => this.#releaseSecrets(before),
       };
     });
   }
@@ -256,6 +257,54 @@ export class ServerRegistry {
     const { spec, entry } = stored.check(id ?? "test", config);
     secrets.refusePlain(entry);
     return testServer(withServerDefaults(spec, current.config), deps, signal);
+  }
+
+  async #updated(
+    id: string,
+    updates: JsonObject,
+    ifMatch: string | undefined,
+  ): Promise<{ readonly before: StoredServer; readonly read: ReadEntry }> {
+    refuseMask(updates);
+    const before = await this.#editable(id, ifMatch);
+    if (updates["id"] !== undefined && updates["id"] !== id) {
+      throw new ToolcribError("invalid_arguments", "The id of a server cannot be changed.", {
+        hint: "Add it under the other id, and remove this one.",
+      });
+    }
+    return { before, read: this.#options.stored.check(id, mergeEntry(before.entry, updates), before) };
+  }
+
+  async #writeChange({ id, updates, ifMatch }: StoredChange): Promise<WrittenChange | undefined> {
+    if (updates === null) return this.#writeRemoval(await this.#editable(id, ifMatch));
+    const { before, read } = await this.#updated(id, updates, ifMatch);
+    this.#options.stored.warnAbout(read);
+    return this.#writeUpdate(before, read);
+  }
+
+  async #writeUpdate(before: StoredServer, read: ReadEntry): Promise<WrittenChange | undefined> {
+    const { stored, secrets } = this.#options;
+    const { id } = before;
+    if (isDeepStrictEqual(read.entry, before.entry)) return undefined;
+    const { entry, undo } = await secrets.secure(id, read.entry);
+    await orUndo(stored.entries.update(id, entry, before.revision), undo);
+    return {
+      async undo() {
+        await stored.entries.update(id, before.entry);
+        await undo();
+      },
+      done: () => this.#releaseSecrets(before),
+    };
+  }
+
+  async #writeRemoval(before: StoredServer): Promise<WrittenChange> {
+    const { entries } = this.#options.stored;
+    await entries.remove(before.id, before.revision);
+    return {
+      async undo() {
+        await entries.insert(before);
+      },
+      done: () => this.#releaseSecrets(before),
+    };
   }
 
   #changed(id: string, warnings: readonly string[]): ServerInfo {

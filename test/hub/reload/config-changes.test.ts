@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ConfigChange, PlannedChange } from "../../../src/contract/change-schemas.ts";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
+import { ServerSecrets } from "../../../src/hub/servers/server-secrets.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { OfferingServer } from "../../support/offering-server.ts";
 
@@ -22,6 +23,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
+  vi.restoreAllMocks();
   await hub?.close();
   hub = undefined;
   rmSync(dir, { recursive: true, force: true });
@@ -49,6 +51,13 @@ async function open(): Promise<Hub> {
   hub = await createHub(file, { env: { ...process.env, TOOLCRIB_HOME: home } });
   await hub.servers.settled();
   return hub;
+}
+
+/** A server in the store, with two tools. */
+async function addNotes(to: Hub, id = "notes"): Promise<void> {
+  const notes = new OfferingServer(dir, id);
+  notes.offer({ tools: ["add", "drop"].map(tool) });
+  await to.servers.add(id, { ...notes.entry });
 }
 
 const names = (of: Hub, session: Session): string[] => of.view(session).tools.map(({ name }) => name);
@@ -130,9 +139,7 @@ describe("rules", () => {
 
   it("[joy-03b] of a server in the store are written there", async () => {
     const hub = await start();
-    const notes = new OfferingServer(dir, "notes");
-    notes.offer({ tools: ["add", "drop"].map(tool) });
-    await hub.servers.add("notes", { ...notes.entry });
+    await addNotes(hub);
     const before = readFileSync(file, "utf8");
     const plan = await write(hub, { kind: "rule", verdict: "deny", patterns: ["drop"], serverId: "notes" });
     expect(plan.diffs).toHaveLength(1);
@@ -187,6 +194,87 @@ describe("a write", () => {
     await expect(changes.write([deny("git__push")], etag)).rejects.toMatchObject({ code: "conflict" });
     await expect(write(hub, deny("git__push"))).rejects.toThrow("plugin.mjs");
     expect(readFileSync(file, "utf8")).toBe(edited);
+  });
+
+  it("[joy-03c] with a plain secret for a server in the store is refused before anything is written", async () => {
+    const hub = await start();
+    await addNotes(hub);
+    const before = readFileSync(file, "utf8");
+    const plain = { env: { API_KEY: "plain-secret-text" } };
+    for (const updates of [plain, { id: "other" }]) {
+      const changes: ConfigChange[] = [deny("git__push"), { kind: "server", serverId: "notes", updates }];
+      await expect((await hub.internals.changes()).preview(changes)).rejects.toMatchObject({
+        code: "invalid_arguments",
+      });
+    }
+    expect(readFileSync(file, "utf8")).toBe(before);
+    expect(names(hub, hub.session)).toContain("git__push");
+  });
+
+  it("[joy-03c] is taken back in the file and in the hub if the store fails", async () => {
+    const hub = await start();
+    await addNotes(hub);
+    const before = readFileSync(file, "utf8");
+    const changes: ConfigChange[] = [
+      deny("git__push"),
+      { kind: "server", serverId: "notes", updates: { name: "Notes" } },
+    ];
+    const storing = vi.spyOn(ServerSecrets.prototype, "secure");
+    storing.mockImplementationOnce(async () => {
+      expect(names(hub, hub.session)).not.toContain("git__push");
+      throw new Error("the store is full");
+    });
+    await expect(write(hub, ...changes)).rejects.toThrow(/^the store is full$/);
+    expect(readFileSync(file, "utf8")).toBe(before);
+    expect(names(hub, hub.session)).toContain("git__push");
+    storing.mockImplementationOnce(async () => {
+      writeFileSync(file, `${readFileSync(file, "utf8")}\n// By hand.\n`);
+      throw new Error("the store is full");
+    });
+    await expect(write(hub, ...changes)).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringMatching(/the store is full.*could not be taken back/) as string,
+    });
+    expect(readFileSync(file, "utf8")).toContain("// By hand.");
+  });
+
+  it("[joy-03c] leaves no file where there was none, if the store fails", async () => {
+    hub = await createHub(undefined, { env: { ...process.env, TOOLCRIB_HOME: home }, cwd: dir } as never);
+    await addNotes(hub);
+    const changes: ConfigChange[] = [
+      deny("notes__add"),
+      { kind: "server", serverId: "notes", updates: { name: "Notes" } },
+    ];
+    vi.spyOn(ServerSecrets.prototype, "secure").mockRejectedValueOnce(new Error("the store is full"));
+    await expect(write(hub, ...changes)).rejects.toThrow(/^the store is full$/);
+    expect(existsSync(file)).toBe(false);
+    expect(names(hub, hub.session)).toContain("notes__add");
+    await write(hub, ...changes);
+    expect(existsSync(file)).toBe(true);
+    expect(names(hub, hub.session)).not.toContain("notes__add");
+  });
+
+  it("[joy-03c] of several servers in the store changes all or none", async () => {
+    const hub = await start();
+    await addNotes(hub);
+    await addNotes(hub, "more");
+    const kept = (await hub.servers.get("notes"))?.config;
+    expect(kept).toBeDefined();
+    const more: ConfigChange = { kind: "server", serverId: "more", updates: { name: "More" } };
+    const secure = vi.spyOn(ServerSecrets.prototype, "secure");
+    for (const updates of [{ name: "Notes" }, null]) {
+      secure.mockImplementation(async (id, entry) => {
+        if (id === "more") throw new Error("the store is full");
+        return { entry, undo: async () => {} };
+      });
+      const changes: ConfigChange[] = [{ kind: "server", serverId: "notes", updates }, more];
+      await expect(write(hub, ...changes)).rejects.toThrow("the store is full");
+      expect((await hub.servers.get("notes"))?.config).toEqual(kept);
+    }
+    secure.mockRestore();
+    await write(hub, { kind: "server", serverId: "notes", updates: null }, more);
+    expect(await hub.servers.get("notes")).toBeUndefined();
+    expect((await hub.servers.get("more"))?.config["name"]).toBe("More");
   });
 
   it("[joy-03c] of what another file has is refused", async () => {
