@@ -36,7 +36,9 @@ async function metricNames(): Promise<Set<string>> {
 
 function namesIn(text: string): string[] {
   const found = [...text.matchAll(/\b(?:toolcrib|process|nodejs)_[a-z\d_]+/g)].map(([name]) => name);
-  return found.map((name) => name.replace(/^(toolcrib_call_duration_seconds|toolcrib_finding_score)_(?:bucket|sum|count)$/, "$1"));
+  return found.map((name) =>
+    name.replace(/^(toolcrib_call_duration_seconds|toolcrib_finding_score)_(?:bucket|sum|count)$/, "$1"),
+  );
 }
 
 describe("[oper-12c] the Grafana dashboard", () => {
