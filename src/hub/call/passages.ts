@@ -5,6 +5,7 @@
 import { showHidden } from "../../base/visible-text.ts";
 import type { TextFindings } from "../../guard/scan-texts.ts";
 import { type Finding, isAtLeast } from "../../model/finding.ts";
+import { MaskedText } from "../../secrets/masked-text.ts";
 
 const MAX_CALLS = 200;
 const MAX_PER_CALL = 10;
@@ -28,9 +29,12 @@ export class Passages {
     const known = this.#byCall.get(callId) ?? [];
     const added: Passage[] = [];
     for (const [text, findings] of found) {
+      let masked: MaskedText | undefined;
       for (const finding of findings) {
         if (known.length + added.length >= MAX_PER_CALL) break;
-        if (isAtLeast(finding.severity, "medium")) added.push(passageOf(text, finding, mask));
+        if (!isAtLeast(finding.severity, "medium")) continue;
+        masked ??= new MaskedText(text, mask);
+        added.push(passageOf(masked, finding));
       }
     }
     if (added.length === 0) return;
@@ -48,14 +52,13 @@ export class Passages {
   }
 }
 
-function passageOf(text: string, finding: Finding, mask: (text: string) => string): Passage {
+function passageOf(text: MaskedText, finding: Finding): Passage {
   const { code, severity, place, score, rules, start, end } = finding;
-  const shown = (from: number, to: number): string => showHidden(mask(text.slice(from, to).toWellFormed()));
   const last = Math.min(end, start + MAX_LENGTH);
   return {
     ...{ code, severity, place, score, rules },
-    before: shown(Math.max(0, start - AROUND), start),
-    text: shown(start, last) + (last < end ? "…" : ""),
-    after: shown(end, end + AROUND),
+    before: showHidden(text.slice(Math.max(0, start - AROUND), start)),
+    text: showHidden(text.slice(start, last, { withCut: true })) + (last < end ? "…" : ""),
+    after: showHidden(text.slice(end, end + AROUND)),
   };
 }
