@@ -12,6 +12,8 @@ const MAX_PER_CALL = 10;
 /** Units of the text, and of what is before and after it. */
 const MAX_LENGTH = 2000;
 const AROUND = 160;
+/** Masked as well, so that a secret is known as one where it is cut. More than any has; a whole result takes too long. */
+const MARGIN = 32 * 1024;
 
 /** Hidden characters are written as `\u{…}`. */
 export interface Passage extends Pick<Finding, "code" | "severity" | "place" | "score"> {
@@ -29,12 +31,9 @@ export class Passages {
     const known = this.#byCall.get(callId) ?? [];
     const added: Passage[] = [];
     for (const [text, findings] of found) {
-      let masked: MaskedText | undefined;
       for (const finding of findings) {
         if (known.length + added.length >= MAX_PER_CALL) break;
-        if (!isAtLeast(finding.severity, "medium")) continue;
-        masked ??= new MaskedText(text, mask);
-        added.push(passageOf(masked, finding));
+        if (isAtLeast(finding.severity, "medium")) added.push(passageOf(text, finding, mask));
       }
     }
     if (added.length === 0) return;
@@ -52,13 +51,23 @@ export class Passages {
   }
 }
 
-function passageOf(text: MaskedText, finding: Finding): Passage {
+function passageOf(text: string, finding: Finding, mask: (text: string) => string): Passage {
   const { code, severity, place, score, rules, start, end } = finding;
   const last = Math.min(end, start + MAX_LENGTH);
+  const near = maskedAround(text, start - AROUND, last + AROUND, mask);
+  const behind = last < end ? maskedAround(text, end, end + AROUND, mask) : near;
   return {
     ...{ code, severity, place, score, rules },
-    before: showHidden(text.slice(Math.max(0, start - AROUND), start)),
-    text: showHidden(text.slice(start, last, { withCut: true })) + (last < end ? "…" : ""),
-    after: showHidden(text.slice(end, end + AROUND)),
+    before: near(start - AROUND, start),
+    text: near(start, last, { withCut: true }) + (last < end ? "…" : ""),
+    after: behind(end, end + AROUND),
   };
+}
+
+/** Slices of a part of the text, by positions in the whole. */
+function maskedAround(text: string, from: number, to: number, mask: (text: string) => string) {
+  const first = Math.max(0, from - MARGIN);
+  const part = new MaskedText(text.slice(first, to + MARGIN), mask);
+  return (start: number, end: number, options?: { readonly withCut: boolean }): string =>
+    showHidden(part.slice(Math.max(0, start - first), end - first, options));
 }
