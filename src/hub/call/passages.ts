@@ -5,12 +5,15 @@
 import { showHidden } from "../../base/visible-text.ts";
 import type { TextFindings } from "../../guard/scan-texts.ts";
 import { type Finding, isAtLeast } from "../../model/finding.ts";
+import { MaskedText } from "../../secrets/masked-text.ts";
 
 const MAX_CALLS = 200;
 const MAX_PER_CALL = 10;
 /** Units of the text, and of what is before and after it. */
 const MAX_LENGTH = 2000;
 const AROUND = 160;
+/** Masked as well, so that a secret is known as one where it is cut. More than any has; a whole result takes too long. */
+const MARGIN = 32 * 1024;
 
 /** Hidden characters are written as `\u{…}`. */
 export interface Passage extends Pick<Finding, "code" | "severity" | "place" | "score"> {
@@ -50,12 +53,21 @@ export class Passages {
 
 function passageOf(text: string, finding: Finding, mask: (text: string) => string): Passage {
   const { code, severity, place, score, rules, start, end } = finding;
-  const shown = (from: number, to: number): string => showHidden(mask(text.slice(from, to).toWellFormed()));
   const last = Math.min(end, start + MAX_LENGTH);
+  const near = maskedAround(text, start - AROUND, last + AROUND, mask);
+  const behind = last < end ? maskedAround(text, end, end + AROUND, mask) : near;
   return {
     ...{ code, severity, place, score, rules },
-    before: shown(Math.max(0, start - AROUND), start),
-    text: shown(start, last) + (last < end ? "…" : ""),
-    after: shown(end, end + AROUND),
+    before: near(start - AROUND, start),
+    text: near(start, last, { withCut: true }) + (last < end ? "…" : ""),
+    after: behind(end, end + AROUND),
   };
+}
+
+/** Slices of a part of the text, by positions in the whole. */
+function maskedAround(text: string, from: number, to: number, mask: (text: string) => string) {
+  const first = Math.max(0, from - MARGIN);
+  const part = new MaskedText(text.slice(first, to + MARGIN), mask);
+  return (start: number, end: number, options?: { readonly withCut: boolean }): string =>
+    showHidden(part.slice(Math.max(0, start - first), end - first, options));
 }

@@ -52,7 +52,7 @@ export async function buildServers(
   const { env, clock, home, redactor, events, warn, current, sessions, cluster } = base;
   const pids = new PidRecords(join(home, "run"));
   await reapOrphans(pids, { home, env, warn });
-  const stderr = new ServerLog();
+  const stderr = new ServerLog(redactor.mask);
   const catalog = new Catalog({ naming: config.config.tools.naming, servers: config.servers });
   const connectionSettings: ConnectionSettings = { logLevel: options.logLevel ?? "info", idleClient: undefined };
   const reports = new DefinitionReports({ events, audit: auditLog, clock });

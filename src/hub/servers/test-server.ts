@@ -18,7 +18,7 @@ export async function testServer(
   deps: ConnectionDeps,
   signal: AbortSignal | undefined,
 ): Promise<TestedServer> {
-  const stderr = new ServerLog();
+  const stderr = new ServerLog(deps.redactor.mask);
   const session = new Session({ door: "test" });
   const { clock, env, pids, redactor, secrets, oauth, clientVersion, sandboxes } = deps;
   const limit = new ConnectLimit(clock, spec.timeout);

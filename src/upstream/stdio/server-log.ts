@@ -1,5 +1,6 @@
 /** The output and log messages of servers, with times; and the end of one program's output. */
 import { stripVTControlCharacters } from "node:util";
+import { MaskedText } from "../../secrets/masked-text.ts";
 
 export interface LogLine {
   /** Counts the lines of the server. */
@@ -19,13 +20,30 @@ export type LogLevel = (typeof LEVELS)[number];
 const MAX_LOG_LINES = 1000;
 const MAX_LOG_CHARACTERS = 256 * 1024;
 const MAX_LINE_CHARACTERS = 4096;
+/** Of a longer line this much is looked at, so that a secret is known as one although only a part of the line is kept. */
+const MAX_MASKED = 8 * MAX_LINE_CHARACTERS;
 
-/** The last lines of each server, over restarts. They may hold secrets: whoever shows them masks them. */
+interface Log {
+  readonly lines: LogLine[];
+  /** Of a line without an end yet. */
+  rest: Buffer;
+  /** Whether the rest has lost its beginning. */
+  isCut: boolean;
+  seq: number;
+  characters: number;
+}
+
+/**
+ * The last lines of each server, over restarts. They may hold secrets: whoever shows them masks them. Only where a line is cut
+ * that is done here, because half a secret is not recognised later.
+ */
 export class ServerLog {
-  readonly #servers = new Map<string, { readonly lines: LogLine[]; rest: Buffer; seq: number; characters: number }>();
+  readonly #servers = new Map<string, Log>();
+  readonly #mask: (text: string) => string;
   readonly #now: () => number;
 
-  constructor(now: () => number = Date.now) {
+  constructor(mask: (text: string) => string, now: () => number = Date.now) {
+    this.#mask = mask;
     this.#now = now;
   }
 
@@ -40,18 +58,23 @@ export class ServerLog {
     const bytes = log.rest.length === 0 ? chunk : Buffer.concat([log.rest, chunk]);
     const end = bytes.lastIndexOf(NEW_LINE);
     const rest = bytes.subarray(end + 1);
+    const wasCut = log.isCut;
     // Copied, because a view would keep the whole pooled chunk in memory. A line without an end is cut.
-    log.rest = Buffer.from(rest.subarray(-MAX_LINE_CHARACTERS));
+    log.rest = Buffer.from(rest.subarray(-MAX_MASKED));
+    log.isCut = rest.length > MAX_MASKED || (wasCut && end === -1);
     if (end === -1) return;
-    for (const line of bytes.toString("utf8", 0, end).split("\n").slice(-MAX_LOG_LINES)) {
-      const text = shownText(line);
+    const lines = bytes.toString("utf8", 0, end).split("\n");
+    for (const [index, line] of lines.entries()) {
+      if (index < lines.length - MAX_LOG_LINES) continue;
+      const whole = shownText(line);
+      const text = index === 0 && wasCut ? this.#end(whole) : this.#beginning(whole);
       if (text !== "") this.#add(server, "stderr", levelOf(text), text);
     }
   }
 
   /** A log message of the protocol, whose levels are those of syslog. */
   note(server: string, level: string, text: string): void {
-    this.#add(server, "log", SYSLOG[level] ?? "info", shownText(text));
+    this.#add(server, "log", SYSLOG[level] ?? "info", this.#beginning(shownText(text)));
   }
 
   /** The oldest first. */
@@ -63,7 +86,7 @@ export class ServerLog {
   lines(server: string): string[] {
     const log = this.#servers.get(server);
     if (log === undefined) return [];
-    const rest = shownText(log.rest.toString("utf8"));
+    const rest = this.#end(shownText(log.rest.toString("utf8")));
     const lines = log.lines.flatMap(({ source, text }) => (source === "stderr" ? [text] : []));
     return [...lines, ...(rest === "" ? [] : [rest])].slice(-MAX_STDERR_LINES);
   }
@@ -75,13 +98,25 @@ export class ServerLog {
   #of(server: string) {
     let log = this.#servers.get(server);
     if (log === undefined)
-      this.#servers.set(server, (log = { lines: [], rest: Buffer.alloc(0), seq: 0, characters: 0 }));
+      this.#servers.set(server, (log = { lines: [], rest: Buffer.alloc(0), isCut: false, seq: 0, characters: 0 }));
     return log;
   }
 
-  #add(server: string, source: LogLine["source"], level: LogLevel | null, whole: string): void {
+  #beginning(line: string): string {
+    if (line.length <= MAX_LINE_CHARACTERS) return line;
+    const masked = new MaskedText(line.slice(0, MAX_MASKED), this.#mask);
+    return `${masked.slice(0, MAX_LINE_CHARACTERS, { withCut: true })}…`;
+  }
+
+  #end(line: string): string {
+    if (line.length <= MAX_LINE_CHARACTERS) return line;
+    const last = line.slice(-MAX_MASKED);
+    const masked = new MaskedText(last, this.#mask);
+    return masked.slice(last.length - MAX_LINE_CHARACTERS, last.length, { withCut: true });
+  }
+
+  #add(server: string, source: LogLine["source"], level: LogLevel | null, text: string): void {
     const log = this.#of(server);
-    const text = whole.length > MAX_LINE_CHARACTERS ? `${whole.slice(0, MAX_LINE_CHARACTERS).toWellFormed()}…` : whole;
     log.seq += 1;
     log.lines.push({ seq: log.seq, at: new Date(this.#now()).toISOString(), source, level, text });
     log.characters += text.length;

@@ -6,6 +6,7 @@ import { logHubEvents } from "../../../src/cli/serve/hub-log.ts";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
 import { Passages } from "../../../src/hub/call/passages.ts";
 import type { Finding } from "../../../src/model/finding.ts";
+import { Redactor } from "../../../src/secrets/redactor.ts";
 import { Log } from "../../../src/telemetry/log.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "toolcrib-passages-"));
@@ -74,4 +75,29 @@ it("[detect-04d] secrets in a suspicious text are masked, long texts are cut, an
   const many = new Map(Array.from({ length: 50 }, (_, at) => [`text ${at}`, [finding()]] as const));
   passages.keep("call-199", many, mask);
   expect(passages.of("call-199")).toHaveLength(10);
+});
+
+it("[detect-04d] a secret across the border of a suspicious text is masked as a whole", () => {
+  const redactor = new Redactor();
+  redactor.add("k3y-of-the-0perator");
+  for (const secret of ["k3y-of-the-0perator", `ghp_${"a1B2".repeat(9)}`]) {
+    const text = `one ${secret} two ${secret} three ${secret} ${"z".repeat(100_000)} ${secret} end`;
+    const end = `${secret} end`;
+    const first = text.indexOf(secret);
+    const second = text.indexOf(secret, first + 1);
+    for (let cut = 1; cut < secret.length; cut += 1) {
+      const passages = new Passages();
+      const inSecrets = finding({ start: first + cut, end: second + cut });
+      const inside = finding({ start: first + cut, end: first + cut + 1 });
+      const long = finding({ start: 0, end: text.length - end.length + cut });
+      const far = finding({ start: second + secret.length + 160 + 20, end: text.length });
+      passages.keep("call", new Map([[text, [inSecrets, inside, far, long]]]), redactor.mask);
+      const [across, within, after, cutLong] = passages.of("call");
+      expect(across).toMatchObject({ before: "one ", text: "[redacted] two [redacted]" });
+      expect(across?.after).toMatch(/^ three \[redacted\] z+$/);
+      expect(cutLong?.after).toBe(" end");
+      expect(within).toMatchObject({ before: "one ", text: "[redacted]" });
+      expect(after?.before.replaceAll(/[z ]/g, "")).toMatch(/^(?:th)?(?:r?e?e)?(?:\[redacted\])?$/);
+    }
+  }
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { Redactor } from "../../../src/secrets/redactor.ts";
 import { ServerLog, StderrTail } from "../../../src/upstream/stdio/server-log.ts";
 
 describe("StderrTail", () => {
@@ -29,10 +30,12 @@ describe("StderrTail", () => {
   });
 });
 
+const same = (text: string): string => text;
+
 describe("ServerLog", () => {
   it("[joy-06c] has the time and level of each line, over chunks that cut lines anywhere", () => {
     let now = 0;
-    const log = new ServerLog(() => (now += 1000));
+    const log = new ServerLog(same, () => (now += 1000));
     log.push("files", Buffer.from("2026-01-01 ERROR it "));
     log.push("files", Buffer.from("broke\n\u001b[33mwarn\u001b[0m: low\nplain\nhalf"));
     log.note("files", "critical", "the disk is full");
@@ -57,7 +60,7 @@ describe("ServerLog", () => {
   });
 
   it("[joy-06c] stays bounded in a flood of lines, of long lines and of one endless line", () => {
-    const log = new ServerLog();
+    const log = new ServerLog(same);
     for (let n = 0; n < 100; n += 1)
       log.push("a", Buffer.from(Array.from({ length: 100 }, (_, k) => `${n} ${k}\n`).join("")));
     expect(log.entries("a")).toHaveLength(1000);
@@ -68,5 +71,26 @@ describe("ServerLog", () => {
     expect(log.entries("a").at(-1)?.text).toHaveLength(4097);
     for (let n = 0; n < 100; n += 1) log.push("b", Buffer.from("y".repeat(100_000)));
     expect(log.lines("b")[0]?.length).toBe(4096);
+  });
+
+  it("[joy-06c] shows no part of a secret where a line is cut", () => {
+    const redactor = new Redactor();
+    redactor.add("k3y-of-the-0perator");
+    const secrets = ["k3y-of-the-0perator", `ghp_${"a1B2".repeat(9)}`];
+    for (const secret of secrets) {
+      for (let shown = 1; shown < secret.length; shown += 1) {
+        const log = new ServerLog(redactor.mask);
+        log.push("a", Buffer.from(`${"x".repeat(4095 - shown)} ${secret} ${"y".repeat(100)}\n`));
+        log.note("a", "info", `${"x".repeat(4095 - shown)} ${secret} ${"y".repeat(100)}`);
+        // The end of a line without an end, in pieces that also cut the secret.
+        log.push("b", Buffer.from(`${"x ".repeat(50_000)}${secret.slice(0, shown)}`));
+        log.push("b", Buffer.from(`${secret.slice(shown)} ${"y".repeat(4095 - shown)}`));
+        const before = log.lines("b").map(redactor.mask);
+        log.push("b", Buffer.from("\n"));
+        const texts = [...log.entries("a"), ...log.entries("b")].map(({ text }) => redactor.mask(text));
+        expect(texts.map((text) => text.replaceAll(/[xy …]+/g, ""))).toEqual(Array(3).fill("[redacted]"));
+        expect(before).toEqual(texts.slice(-1));
+      }
+    }
   });
 });
