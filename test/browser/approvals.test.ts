@@ -75,7 +75,9 @@ describe.skipIf(missing !== undefined)("approvals in a browser", () => {
         guard: { pins: "ask" },
         workspaceDir: stage.notes(),
         approvals: {
-          notify: { phone: { type: "webhook", url: `http://127.0.0.1:${port}/`, secret: "secret://env/HOOK" } },
+          notify: {
+            phone: { type: "webhook", url: `http://127.0.0.1:${port}/`, secret: "secret://env/HOOK", answers: true },
+          },
         },
       },
       { HOOK: SECRET },
