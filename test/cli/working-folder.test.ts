@@ -41,7 +41,9 @@ describe("[trust-01k] a server of the home config", () => {
     const place = workspace();
     const note = join(place.dir, "note.log");
     plant(place.dir, note);
-    const added = await place.run(["add", "it", "--", process.execPath, "./server.mjs"], { env: HOME_CONFIG });
+    const added = await place.run(["add", "it", "--no-test", "--", process.execPath, "./server.mjs"], {
+      env: HOME_CONFIG,
+    });
     expect(added.code).toBe(0);
     const config: unknown = JSON.parse(readFileSync(join(place.home, "toolcrib.json"), "utf8"));
     expect(config).toMatchObject({ mcpServers: { it: { args: ["./server.mjs"], cwd: place.dir } } });

@@ -68,16 +68,20 @@ describe("[joy-10c] visits of the page", () => {
     const opened: string[] = [];
     hub.on("session", ({ session }) => opened.push(session.id));
     const sessions = new CallerSessions(hub, new FakeClock());
-    const page = sessions.of(caller("a", { owner: true, page: true }));
+    const scopes = new Set<Scope>(["read", "call", "admin"]);
+    const page = sessions.of(caller("a", { owner: true, page: true, scopes }));
     const program = sessions.of(caller("a", { owner: true }));
     expect(page).not.toBe(program);
-    expect(sessions.of(caller("a", { owner: true, page: true }))).toBe(page);
+    expect(sessions.of(caller("a", { owner: true, page: true, scopes }))).toBe(page);
     expect(opened).toEqual([page.id, program.id]);
     const listed = async (): Promise<string[]> =>
       (await hub.internals.activity.sessions({ state: "all", limit: 10 })).sessions.map(({ id }) => id);
     expect(new Set(await listed())).toEqual(new Set([hub.session.id, program.id]));
     expect(hub.internals.activity.overview().sessions).toBe(2);
+    // Those of others who may open the page are for the operator to see and end.
+    const other = sessions.of(caller("b", { page: true }));
+    expect(await listed()).toContain(other.id);
     sessions.close();
-    expect(new Set(await listed())).toEqual(new Set([hub.session.id, program.id]));
+    expect(new Set(await listed())).toEqual(new Set([hub.session.id, program.id, other.id]));
   });
 });
