@@ -263,8 +263,12 @@ export class Pins {
       (server === undefined || each.server === server) && (key === undefined || pinKey(each.pin) === key);
     const updated = await this.#update(
       (before) => {
+        // Pins of a moment ago may not be written yet.
+        const unwritten = this.#unsaved.filter(
+          (each) => isMeant(each) && before.get(each.server)?.has(pinKey(each.pin)) !== true,
+        );
         this.#unsaved = this.#unsaved.filter((each) => !isMeant(each));
-        removed.push(...namedPins(allPins(before).filter(isMeant)));
+        removed.push(...namedPins([...allPins(before).filter(isMeant), ...unwritten]));
         return withoutPins(before, isMeant);
       },
       (id) => server === undefined || id === server,
