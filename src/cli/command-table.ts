@@ -602,7 +602,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--hub <url>", summary: "URL of the hub (default: the hub that this user runs)" },
       { flags: "--token <token>", summary: "token with the scope admin; prefer $TOOLCRIB_TOKEN" },
     ],
-    load: async () => (await import("./commands/login.ts")).run,
+    load: async () => (await import("./commands/token.ts")).runLogin,
   },
   {
     name: "approve",

@@ -1,8 +1,7 @@
 /** An example of the input and output of every operation, for the OpenAPI document. */
-import type { Approval, RecordingState, SessionInfo } from "./activity-schemas.ts";
+import type { Approval, Question, RecordingState, SessionInfo } from "./activity-schemas.ts";
 import type { ToolInfo } from "./catalog-schemas.ts";
 import type { InputOf, OperationName, OutputOf } from "./operations.ts";
-import type { Question } from "./question-schemas.ts";
 import type { ServerDetail } from "./server-schemas.ts";
 import type { SkillInfo, SkillManifestInfo } from "./skill-schemas.ts";
 

@@ -20,6 +20,8 @@ import {
   SessionNoticeSchema,
   TaintOriginSchema,
   TaintSchema,
+  QUESTION_ACTIONS,
+  QuestionSchema,
 } from "./activity-schemas.ts";
 import {
   PinKindSchema,
@@ -49,7 +51,6 @@ import {
   StatsSchema,
   TokenCostsSchema,
 } from "./stats-schemas.ts";
-import { QUESTION_ACTIONS, QuestionSchema } from "./question-schemas.ts";
 import {
   ChangedClientSchema,
   ClientSnippetSchema,

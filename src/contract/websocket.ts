@@ -4,9 +4,8 @@
  */
 import { z } from "zod";
 import type { ErrorObject } from "../model/errors.ts";
-import { ApprovalSchema, SessionNoticeSchema } from "./activity-schemas.ts";
+import { ApprovalSchema, QUESTION_ACTIONS, QuestionSchema, SessionNoticeSchema } from "./activity-schemas.ts";
 import { ToolInfoSchema } from "./catalog-schemas.ts";
-import { QUESTION_ACTIONS, QuestionSchema } from "./question-schemas.ts";
 import type { InputOf, Operation, OperationName, OutputOf } from "./operations.ts";
 import { ServerInfoSchema } from "./server-schemas.ts";
 import { ImportedSkillSchema, SkillFailureSchema, SkillInfoSchema } from "./skill-schemas.ts";

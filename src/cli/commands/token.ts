@@ -1,10 +1,12 @@
-/** `toolcrib token`: makes tokens for clients of the HTTP endpoints, lists and revokes them. */
+/** Who gets in: `toolcrib token` makes tokens for clients of the HTTP endpoints, lists and revokes them; `toolcrib login` opens the page. */
 import type { TokenInfo } from "../../contract/change-schemas.ts";
+import { LOGIN_LINKS_PATH } from "../../doors/http/login-routes.ts";
 import { listTokens } from "../../hub/activity/token-uses.ts";
 import { SCOPES, type Scope } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { changeConfig } from "../change-config.ts";
 import { type Invocation, unknownAction } from "../command.ts";
+import { findRunningHub } from "../remote-hub.ts";
 import { withHub } from "../running-hub.ts";
 import type { Column } from "../table.ts";
 
@@ -75,4 +77,21 @@ async function list(invocation: Invocation): Promise<number> {
     else out.table(COLUMNS, tokens);
     return 0;
   });
+}
+
+export async function runLogin(invocation: Invocation): Promise<number> {
+  const { out } = invocation;
+  const hub = await findRunningHub(invocation);
+  const { url } = await hub.request("POST", LOGIN_LINKS_PATH);
+  if (typeof url !== "string") {
+    throw new ToolcribError("server_unavailable", `The hub at ${hub.url} did not return a link.`, {
+      hint: "It may be an older version.",
+    });
+  }
+  if (out.json) out.value({ url });
+  else {
+    out.line(url);
+    out.note("The link works once, for 15 minutes. Whoever opens it has full access to the hub.");
+  }
+  return 0;
 }

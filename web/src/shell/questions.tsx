@@ -1,6 +1,6 @@
 /** Asks what servers want to know in calls from this page, one question after the other. */
 import { lazy, Suspense, useState } from "react";
-import type { Question } from "../../../src/contract/question-schemas.ts";
+import type { Question } from "../../../src/contract/activity-schemas.ts";
 import { run } from "../api.ts";
 import { toastError } from "../components/toast.tsx";
 import { useHubEvent } from "../state/live.ts";

@@ -108,7 +108,7 @@ export class CallerSessions {
    * that of its own. A name chooses no session: it is only what the program says.
    */
   of(caller: Caller, request?: IncomingMessage): Session {
-    // Who looks at the page with a token is no session of that token's programs.
+    // A visit of the page with a token has a session apart from that token's programs.
     const key = `${caller.page === true ? "page " : ""}${identityOf(caller)}`;
     const known = this.#held.get(key);
     this.#held.delete(key);

@@ -1,7 +1,7 @@
 /** Questions of servers while a call of REST or the WebSocket runs: its caller answers them, and no one else. */
 import { randomUUID } from "node:crypto";
 import type { CheckedInput } from "../../../contract/operations.ts";
-import type { Question } from "../../../contract/question-schemas.ts";
+import type { Question } from "../../../contract/activity-schemas.ts";
 import type { HubEvent } from "../../../contract/websocket.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";

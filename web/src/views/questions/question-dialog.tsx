@@ -1,6 +1,6 @@
 /** One question of a server in a call from this page. */
 import { type FormEvent, useState } from "react";
-import type { Question } from "../../../../src/contract/question-schemas.ts";
+import type { Question } from "../../../../src/contract/activity-schemas.ts";
 import type { InputOf } from "../../../../src/contract/operations.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
