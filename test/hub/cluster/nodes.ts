@@ -77,6 +77,8 @@ export async function cluster(ground: Ground, servers: Record<string, Partial<Se
   const configOf = (node: string, given = servers, url = ground.nats.url): JsonObject => ({
     store,
     cluster: { url, name, node, leaseMs: LEASE_MS },
+    // Calls are made as fast as the machine can, and none is to be refused for that.
+    limits: { callsPerMinute: 100_000 },
     mcpServers: entriesOf(given),
   });
   const hubs = new Set<Hub>();
