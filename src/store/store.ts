@@ -121,7 +121,8 @@ export interface PageOptions {
 }
 
 export interface StoredApprovals {
-  put(approval: StoredApproval): Promise<void>;
+  /** In one transaction. Of several with one id the last counts. */
+  put(...approvals: readonly StoredApproval[]): Promise<void>;
   get(id: string): Promise<StoredApproval | undefined>;
   list(options: PageOptions & { readonly status?: ApprovalStatus }): Promise<Page<StoredApproval>>;
   /** Marks as expired what hubs that are gone left pending. */
