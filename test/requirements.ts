@@ -772,6 +772,12 @@ export const REQUIREMENTS = {
     "A login from the page belongs to who began it and ends once; another's code, state, authorization server or address does not pass.",
   "joy-02c":
     "A client whose call needs a login is asked to open the page where it can ask, and gets its address otherwise.",
+  "sound-01a":
+    "A login from the page comes back to `http.publicUrl`, or to a loopback or configured name at the hub's own port; the Host header alone makes no other address.",
+  "sound-02a":
+    "A code of one authorization server is never sent to another: by `iss`, by an address for each, or by refusing the login.",
+  "sound-03a":
+    "What is kept of stderr, and of progress, is masked before it is cut: no part of a secret is left at the cut.",
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
