@@ -829,6 +829,15 @@ export const REQUIREMENTS = {
   "whole-24b": "A task is under its tool's rules, the guard reads its result when it comes, and each use is recorded.",
   "whole-24c": "A task outlives the hub where its server has it.",
   "whole-24d": "The tasks extension of 2026 passes, gated by the client's declaration.",
+  "whole-24e":
+    "A client of 2025-11-25 begins, reads, answers, waits for and cancels tasks of a server of the 2026 extension.",
+  "whole-24f":
+    "A client of the 2026 extension is given tasks of a server of 2025-11-25, with their questions and results, over a restart.",
+  "whole-24g":
+    "Reports on a task reach the stream of 2026-07-28 that asked for them, through the guard, and no other caller.",
+  "whole-24h": "The id of a task is good at every node of a cluster, wherever its server runs.",
+  "whole-24i":
+    "A tool that runs only as a task is waited for where the caller knows no tasks, and cancelled where it gives up.",
   "whole-25a": "prompts/get without arguments reaches the server without.",
   "whole-25b":
     "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",
