@@ -777,6 +777,7 @@ export const REQUIREMENTS = {
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
   "joy-09h": "Times, durations, sizes and numbers are written as the page's language writes them.",
+  "joy-09i": "Every view fits a phone in German and Japanese as well.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
