@@ -5,8 +5,8 @@ import { Empty, Loaded } from "../../components/states.tsx";
 import { t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";
 import { useOperation } from "../../state/queries.ts";
+import { numberText, shareText } from "../../text.ts";
 import { Cell, NumberHead } from "./call-lists.tsx";
-import { numberText, shareText } from "./series.ts";
 
 /** As `api.ts` names it. */
 const PAGE_CLIENT = "toolcrib-page";

@@ -12,7 +12,7 @@ import { VirtualList } from "../../components/virtual-list.tsx";
 import { t } from "../../messages/messages.ts";
 import { shell } from "../../messages/shell.ts";
 import { traffic } from "../../messages/traffic.ts";
-import { clockText, millisecondsText } from "../../text.ts";
+import { clockText, millisecondsText, momentText } from "../../text.ts";
 import { CallDetail } from "./call-detail.tsx";
 import { OutcomeBadge, outcomeWord } from "./outcome-badge.tsx";
 import { RecordingButton } from "./recording.tsx";
@@ -235,7 +235,7 @@ interface LineProps {
 function Line({ line, isWide, isChosen }: LineProps) {
   const { callId, name, serverId, role, durationMs, findings } = line;
   const time = (
-    <time dateTime={line.time} title={new Date(line.time).toLocaleString()} className="whitespace-nowrap text-soft">
+    <time dateTime={line.time} title={momentText(new Date(line.time))} className="whitespace-nowrap text-soft">
       {clockText(new Date(line.time))}
     </time>
   );
