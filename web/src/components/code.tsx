@@ -1,8 +1,10 @@
 import { useState } from "react";
+import { t } from "../messages/messages.ts";
+import { shell } from "../messages/shell.ts";
 import { Button } from "./button.tsx";
 import { toastError } from "./toast.tsx";
 
-export function CopyButton({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
+export function CopyButton({ text, label = t(shell.copy) }: { readonly text: string; readonly label?: string }) {
   const [done, setDone] = useState(false);
   const copy = async (): Promise<void> => {
     try {
@@ -13,14 +15,14 @@ export function CopyButton({ text, label = "Copy" }: { readonly text: string; re
       // Only a page over https or on loopback may write to the clipboard.
       toastError({
         code: "denied",
-        message: "The browser did not allow copying.",
-        hint: "Select the text and copy it.",
+        message: t(shell.notCopied),
+        hint: t(shell.notCopiedHow),
       });
     }
   };
   return (
     <Button size="sm" variant="ghost" icon={done ? "check" : "copy"} onClick={() => void copy()}>
-      {done ? "Copied" : label}
+      {done ? t(shell.copied) : label}
     </Button>
   );
 }

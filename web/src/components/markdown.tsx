@@ -4,6 +4,8 @@
  */
 import { lexer, type MarkedToken, type Token } from "marked";
 import { createContext, memo, type ReactNode, useContext } from "react";
+import { t } from "../messages/messages.ts";
+import { shell } from "../messages/shell.ts";
 import { safeLink } from "./safe-link.ts";
 
 /** Texts above this are shown as they are: a deeply nested one could freeze the page. */
@@ -94,7 +96,11 @@ function Node({ token }: { readonly token: MarkedToken }): ReactNode {
     case "link":
       return <Link href={token.href}>{nodes(token.tokens)}</Link>;
     case "image":
-      return <Link href={token.href}>{`[image: ${token.text === "" ? "without a name" : plain(token.text)}]`}</Link>;
+      return (
+        <Link href={token.href}>
+          {t(shell.imageNamed, { name: token.text === "" ? t(shell.nameless) : plain(token.text) })}
+        </Link>
+      );
     case "table":
       return (
         <div className="overflow-x-auto">

@@ -16,7 +16,6 @@ export const resources = {
     zh: "{count} 个提示",
     ja: "プロンプト {count} 件",
   },
-  filters: { en: "Filters", de: "Filter", zh: "筛选", ja: "絞り込み" },
   findResource: { en: "Find a resource", de: "Ressource suchen", zh: "查找资源", ja: "リソースを検索" },
   findPrompt: { en: "Find a prompt", de: "Prompt suchen", zh: "查找提示", ja: "プロンプトを検索" },
   server: { en: "Server", de: "Server", zh: "服务器", ja: "サーバー" },

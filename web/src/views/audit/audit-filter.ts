@@ -1,5 +1,7 @@
 /** The filters of the audit log, as they stand in the address and as the hub takes them. */
 import type { InputOf } from "../../../../src/contract/operations.ts";
+import { audit } from "../../messages/audit.ts";
+import type { Message } from "../../messages/messages.ts";
 
 export const FILTER_KEYS = [
   "q",
@@ -26,34 +28,37 @@ export const NO_FILTER: AuditFilter = Object.fromEntries(FILTER_KEYS.map((key) =
 const FURTHER: readonly FilterKey[] = ["server", "name", "user", "client", "door", "until"];
 
 export const TYPES = [
-  ["call", "Calls"],
-  ["start", "Unfinished calls"],
-  ["decision", "Decisions"],
-  ["event", "Events"],
+  ["call", audit.calls],
+  ["start", audit.unfinished],
+  ["decision", audit.decisions],
+  ["event", audit.events],
 ] as const;
 
-export const OUTCOMES: readonly (readonly [value: string, word: string])[] = [
-  ["ok", "ok"],
-  ["failed", "Any failure"],
-  ["denied", "denied"],
-  ["blocked", "blocked"],
-  ["tool_error", "tool_error"],
-  ["timeout", "timeout"],
-  ["cancelled", "cancelled"],
-  ["rate_limited", "rate_limited"],
-  ["server_unavailable", "server_unavailable"],
-  ["invalid_arguments", "invalid_arguments"],
-  ["not_found", "not_found"],
-  ["too_large", "too_large"],
-  ["internal", "internal"],
+/** In the choice of outcomes: all that are not ok. */
+export const ANY_FAILURE = "failed";
+
+export const OUTCOMES = [
+  "ok",
+  ANY_FAILURE,
+  "denied",
+  "blocked",
+  "tool_error",
+  "timeout",
+  "cancelled",
+  "rate_limited",
+  "server_unavailable",
+  "invalid_arguments",
+  "not_found",
+  "too_large",
+  "internal",
 ];
 
-export const SPANS: readonly (readonly [value: string, word: string])[] = [
-  ["15m", "Last 15 minutes"],
-  ["1h", "Last hour"],
-  ["24h", "Last 24 hours"],
-  ["7d", "Last 7 days"],
-  ["30d", "Last 30 days"],
+export const SPANS: readonly (readonly [value: string, word: Message])[] = [
+  ["15m", audit.last15m],
+  ["1h", audit.last1h],
+  ["24h", audit.last24h],
+  ["7d", audit.last7d],
+  ["30d", audit.last30d],
 ];
 
 /** In the choice of times: the exact ones further down hold. */

@@ -6,9 +6,11 @@ import { Toolbar } from "../../components/page.tsx";
 import { audit } from "../../messages/audit.ts";
 import { t } from "../../messages/messages.ts";
 import { traffic } from "../../messages/traffic.ts";
+import { shell } from "../../messages/shell.ts";
 import { useOperation } from "../../state/queries.ts";
 import { doorOptions } from "../sessions/session-words.ts";
 import {
+  ANY_FAILURE,
   type AuditFilter,
   EXACT,
   furtherCount,
@@ -42,7 +44,7 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
   const span = spanOf(filter);
   return (
     <div className="flex flex-col gap-2">
-      <Toolbar label={t(traffic.filters)}>
+      <Toolbar label={t(shell.filters)}>
         <SearchBox
           label={t(audit.findInLog)}
           placeholder={t(audit.findWhat)}
@@ -54,21 +56,25 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
           aria-label={t(audit.type)}
           className={IN_PAIRS}
           value={filter.type ?? ""}
-          options={[["", t(audit.allTypes)], ...TYPES]}
+          options={[["", t(audit.allTypes)], ...TYPES.map(([value, word]) => [value, t(word)] as const)]}
           onChange={(type) => onChange({ type: orNone(type) })}
         />
         <Select
           aria-label={t(traffic.outcome)}
           className={IN_PAIRS}
           value={filter.outcome ?? ""}
-          options={[["", t(traffic.anyOutcome)], ...withAsked(OUTCOMES, filter.outcome)]}
+          options={[["", t(traffic.anyOutcome)], ...withAsked(outcomeOptions(), filter.outcome)]}
           onChange={(outcome) => onChange({ outcome: orNone(outcome) })}
         />
         <Select
           aria-label={t(traffic.time)}
           className={IN_PAIRS}
           value={span}
-          options={[["", t(audit.anyTime)], ...SPANS, [EXACT, t(audit.exactTimes)]]}
+          options={[
+            ["", t(audit.anyTime)],
+            ...SPANS.map(([value, word]) => [value, t(word)] as const),
+            [EXACT, t(audit.exactTimes)],
+          ]}
           onChange={(value) => {
             if (value === EXACT) setOpen(true);
             else onChange({ since: orNone(value) });
@@ -89,12 +95,16 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
   );
 }
 
+/** One that the address asks for is among them. */
 function withAsked(
   options: readonly (readonly [string, string])[],
   asked: string | undefined,
 ): readonly (readonly [string, string])[] {
   return asked === undefined || options.some(([value]) => value === asked) ? options : [...options, [asked, asked]];
 }
+
+const outcomeOptions = (): (readonly [string, string])[] =>
+  OUTCOMES.map((outcome) => [outcome, outcome === ANY_FAILURE ? t(audit.anyFailure) : outcome]);
 
 function Further({ filter, onChange }: FiltersProps) {
   const servers = useOperation("listServers", { limit: 1000 });

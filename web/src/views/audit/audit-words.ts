@@ -1,5 +1,7 @@
 /** Records of the audit log in the words of the page. */
 import type { AuditEntry } from "../../../../src/contract/activity-schemas.ts";
+import { audit } from "../../messages/audit.ts";
+import { t } from "../../messages/messages.ts";
 import { clockText } from "../../text.ts";
 
 type Tone = "neutral" | "accent" | "ok" | "warn" | "bad" | "info";
@@ -17,21 +19,24 @@ export function aboutOf({ event, name, origin }: AuditEntry): string {
 export function verdictOf(entry: AuditEntry): { readonly word: string; readonly tone: Tone } {
   switch (entry.type) {
     case "start":
-      return { word: "no end yet", tone: "info" };
+      return { word: t(audit.noEndYet), tone: "info" };
     case "event":
-      return { word: "event", tone: "neutral" };
+      return { word: t(audit.event), tone: "neutral" };
     case "decision": {
       const answer = entry["answer"];
-      if (answer === "withdrawn") return { word: "withdrawn", tone: "neutral" };
+      if (answer === "withdrawn") return { word: t(audit.withdrawn), tone: "neutral" };
       if (typeof answer === "string")
-        return { word: `answer: ${answer}`, tone: answer === "no" || answer === "timeout" ? "bad" : "ok" };
-      return { word: entry.decision ?? "decision", tone: decisionTone(entry.decision) };
+        return { word: t(audit.answer, { answer }), tone: answer === "no" || answer === "timeout" ? "bad" : "ok" };
+      return { word: entry.decision ?? t(audit.decision), tone: decisionTone(entry.decision) };
     }
     case "call":
-      if (entry.outcome === "ok") return { word: "ok", tone: "ok" };
-      if (entry.outcome === "cancelled") return { word: "cancelled", tone: "neutral" };
-      return { word: entry.outcome ?? "unknown", tone: "bad" };
+      return { word: entry.outcome ?? t(audit.unknown), tone: outcomeTone(entry.outcome) };
   }
+}
+
+function outcomeTone(outcome: string | undefined): Tone {
+  if (outcome === "ok") return "ok";
+  return outcome === "cancelled" ? "neutral" : "bad";
 }
 
 function decisionTone(decision: string | undefined): Tone {
@@ -42,8 +47,8 @@ function decisionTone(decision: string | undefined): Tone {
 export function whoOf({ user, role, client }: AuditEntry): string {
   const name = user ?? client?.name;
   const part = role ?? undefined;
-  if (name === undefined) return part === undefined ? "" : `as ${part}`;
-  return part === undefined ? name : `${name} as ${part}`;
+  if (name === undefined) return part === undefined ? "" : t(audit.asRoleOnly, { role: part });
+  return part === undefined ? name : t(audit.asRole, { who: name, role: part });
 }
 
 /** The time of day, with the day in front if it is another than today. */

@@ -58,7 +58,7 @@ export function AuditView() {
         detail={
           search.entry === undefined ? undefined : chosen === undefined ? (
             <Empty
-              title={t(query.isPending ? audit.loading : audit.notListed)}
+              title={t(query.isPending ? shell.loading : audit.notListed)}
               action={<Button onClick={close}>{t(audit.back)}</Button>}
             >
               {!query.isPending && t(audit.notListedWhy)}
@@ -76,7 +76,7 @@ export function AuditView() {
                     <Empty
                       title={t(audit.noMatch)}
                       icon="search"
-                      action={<Button onClick={() => change(NO_FILTER)}>{t(audit.clearFilters)}</Button>}
+                      action={<Button onClick={() => change(NO_FILTER)}>{t(shell.clearFilters)}</Button>}
                     />
                   ) : (
                     <Empty title={t(audit.nothingYet)} icon="audit">

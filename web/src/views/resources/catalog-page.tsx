@@ -11,6 +11,7 @@ import { Empty } from "../../components/states.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
 import { type Message, t } from "../../messages/messages.ts";
 import { resources } from "../../messages/resources.ts";
+import { shell } from "../../messages/shell.ts";
 import { useOperation } from "../../state/queries.ts";
 
 const LINE_HEIGHT = 54;
@@ -51,7 +52,7 @@ export function CatalogPage(props: CatalogPageProps) {
         detail={detail}
         list={
           <div className="flex flex-col gap-3">
-            <Toolbar label={t(resources.filters)}>
+            <Toolbar label={t(shell.filters)}>
               <SearchBox
                 label={t(find)}
                 value={filters.q ?? ""}

@@ -10,6 +10,7 @@ import { RichText } from "../../components/rich-text.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
+import { shell } from "../../messages/shell.ts";
 import { useOperation } from "../../state/queries.ts";
 import { draftOf, type RoleDraft, settingsOf } from "./role-draft.ts";
 
@@ -137,7 +138,7 @@ function RoleDialog({ role, onClose, onReview }: RoleDialogProps) {
       description={t(rules.shownFirst)}
       footer={
         <>
-          <Button onClick={onClose}>{t(rules.cancel)}</Button>
+          <Button onClick={onClose}>{t(shell.cancel)}</Button>
           <Button
             variant="primary"
             disabled={name.trim() === ""}

@@ -9,6 +9,7 @@ import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
 import { toolWords } from "../../messages/tool-words.ts";
+import { shell } from "../../messages/shell.ts";
 import { nextPageOf, useOperation, usePages } from "../../state/queries.ts";
 import { SelectionBar, ServerRules } from "./rule-form.tsx";
 import { ToolLines } from "./tool-lines.tsx";
@@ -72,7 +73,7 @@ export function ToolsView() {
         }
         list={
           <div className="flex flex-col gap-3">
-            <Toolbar label={t(toolWords.filters)}>
+            <Toolbar label={t(shell.filters)}>
               <SearchBox
                 label={t(toolWords.find)}
                 value={search.q ?? ""}
@@ -119,7 +120,7 @@ export function ToolsView() {
                         icon="search"
                         action={
                           <Button onClick={() => change({ q: undefined, server: undefined, pin: undefined })}>
-                            {t(toolWords.clearFilters)}
+                            {t(shell.clearFilters)}
                           </Button>
                         }
                       />

@@ -10,6 +10,7 @@ import { FailureBox } from "../../components/states.tsx";
 import { failureOf } from "../../failure.ts";
 import { t } from "../../messages/messages.ts";
 import { toolWords } from "../../messages/tool-words.ts";
+import { shell } from "../../messages/shell.ts";
 import { useOperation } from "../../state/queries.ts";
 import { millisecondsText } from "../../text.ts";
 import { NeededVisit } from "../logins/login-button.tsx";
@@ -91,7 +92,7 @@ export function TryIt({ tool }: { readonly tool: ToolInfo }) {
           </Button>
           {run.state === "running" && (
             <Button icon="stop" disabled={run.cancelling} onClick={stop}>
-              {t(toolWords.cancel)}
+              {t(shell.cancel)}
             </Button>
           )}
           <Button variant="ghost" onClick={toggle} disabled={json !== undefined && jsonProblem !== undefined}>

@@ -120,7 +120,7 @@ function Filters({ lines, filter, onChange }: FiltersProps) {
   const outcomes = choices(lines, ({ outcome }) => outcome, filter.outcome).filter((each) => each !== FAILED);
   const roles = choices(lines, ({ role }) => role, filter.role);
   return (
-    <Toolbar label={t(traffic.filters)}>
+    <Toolbar label={t(shell.filters)}>
       <SearchBox label={t(traffic.find)} value={filter.q ?? ""} onChange={(q) => onChange({ q: orNone(q) })} />
       <Select
         aria-label={t(traffic.server)}
