@@ -726,6 +726,7 @@ export const REQUIREMENTS = {
   "joy-06b":
     "A tool shows its use over time, its callers, typical size and duration, last errors and estimated tokens.",
   "joy-06c": "A server's log has times and levels, is followed, searched and downloaded, and stays bounded.",
+  "joy-06e": "The list of servers shows the calls of each in the last day, from one request for all.",
   "joy-06d": "Estimated tokens of the catalog for each client, and what search mode would save.",
   "joy-03a":
     "Changes of rules, roles, servers and tokens are shown first: the diff, and what each connected client and role loses or gains.",
@@ -775,6 +776,7 @@ export const REQUIREMENTS = {
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
+  "joy-09h": "Times, durations, sizes and numbers are written as the page's language writes them.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",

@@ -1,6 +1,6 @@
 /** Any thrown value as what the page shows of an error. */
+import { components } from "./messages/components.ts";
 import { t } from "./messages/messages.ts";
-import { shell } from "./messages/shell.ts";
 
 export interface Failure {
   readonly code: string;
@@ -17,13 +17,13 @@ export function failureOf(thrown: unknown): Failure {
   if (thrown instanceof TypeError && code === undefined)
     return {
       code: "server_unavailable",
-      message: t(shell.noResponse),
-      hint: t(shell.noResponseHow),
+      message: t(components.noAnswer),
+      hint: t(components.noAnswerHow),
       details: undefined,
     };
   return {
     code: typeof code === "string" ? code : "internal",
-    message: typeof message === "string" ? message : t(shell.wentWrong),
+    message: typeof message === "string" ? message : t(components.wentWrong),
     hint: typeof hint === "string" ? hint : undefined,
     details: typeof details === "object" && details !== null ? { ...details } : undefined,
   };

@@ -1,8 +1,8 @@
 /** Inputs with their labels, hints and errors joined to them. */
 import { Switch as RadixSwitch } from "radix-ui";
 import { type ComponentProps, type ReactNode, useEffect, useId, useState } from "react";
+import { components } from "../messages/components.ts";
 import { t } from "../messages/messages.ts";
-import { shell } from "../messages/shell.ts";
 import { Icon } from "./icon.tsx";
 
 interface FieldProps {
@@ -32,7 +32,7 @@ export function Field({ label, hint, error, required = false, quiet = false, cla
       <div className={quiet ? "sr-only" : "font-medium"}>
         <label htmlFor={id}>{label}</label>
         {required && (
-          <span className="text-bad" title={t(shell.required)} aria-hidden="true">
+          <span className="text-bad" title={t(components.required)} aria-hidden="true">
             {" *"}
           </span>
         )}

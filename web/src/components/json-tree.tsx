@@ -1,7 +1,7 @@
 /** A JSON value as a tree that folds. Long lists and texts show their beginning first. */
 import { useState } from "react";
+import { components } from "../messages/components.ts";
 import { t } from "../messages/messages.ts";
-import { shell } from "../messages/shell.ts";
 import { Icon } from "./icon.tsx";
 
 const SHOWN_ENTRIES = 100;
@@ -61,7 +61,7 @@ function Entries({ value, depth, marks }: Marked & { readonly value: object; rea
       ))}
       {shown.length < entries.length && (
         <button type="button" className="text-accent underline" onClick={() => setAll(true)}>
-          {t(shell.showMore, { count: entries.length - shown.length })}
+          {t(components.showMore, { count: entries.length - shown.length })}
         </button>
       )}
     </>
@@ -121,7 +121,7 @@ function Branch({
   const [open, setOpen] = useState(depth > 0);
   const list = Array.isArray(value);
   const entries = Object.entries(value);
-  const size = t(list ? shell.entries : shell.keys, { count: entries.length });
+  const size = t(list ? components.entries : components.keys, { count: entries.length });
   if (entries.length === 0)
     return (
       <div>
@@ -172,7 +172,7 @@ function Scalar({ value, marks }: Marked & { readonly value: unknown }) {
     return (
       <>
         <span className="text-ok">
-          {'"'}
+          &quot;
           {piecesOf(cut ? value.slice(0, SHOWN_TEXT) : value, marks).map(({ text, label }, index) =>
             label === undefined ? (
               JSON.stringify(text).slice(1, -1)
@@ -183,15 +183,15 @@ function Scalar({ value, marks }: Marked & { readonly value: unknown }) {
               </mark>
             ),
           )}
-          {'"'}
+          &quot;
         </span>
         {cut && (
           <button type="button" className="ml-1 text-accent underline" onClick={() => setAll(true)}>
-            {t(shell.showAllCharacters, { count: value.length })}
+            {t(components.showAllText, { count: value.length })}
           </button>
         )}
       </>
     );
   }
-  return <span className="text-info">{JSON.stringify(value) ?? String(value)}</span>;
+  return <span className="text-info">{value === undefined ? "undefined" : JSON.stringify(value)}</span>;
 }

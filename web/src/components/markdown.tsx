@@ -4,8 +4,8 @@
  */
 import { lexer, type MarkedToken, type Token } from "marked";
 import { createContext, memo, type ReactNode, useContext } from "react";
+import { components } from "../messages/components.ts";
 import { t } from "../messages/messages.ts";
-import { shell } from "../messages/shell.ts";
 import { safeLink } from "./safe-link.ts";
 
 /** Texts above this are shown as they are: a deeply nested one could freeze the page. */
@@ -96,11 +96,7 @@ function Node({ token }: { readonly token: MarkedToken }): ReactNode {
     case "link":
       return <Link href={token.href}>{nodes(token.tokens)}</Link>;
     case "image":
-      return (
-        <Link href={token.href}>
-          {t(shell.imageNamed, { name: token.text === "" ? t(shell.nameless) : plain(token.text) })}
-        </Link>
-      );
+      return <Link href={token.href}>{imageText(plain(token.text))}</Link>;
     case "table":
       return (
         <div className="overflow-x-auto">
@@ -127,6 +123,10 @@ function Node({ token }: { readonly token: MarkedToken }): ReactNode {
     case "html":
       return token.text;
   }
+}
+
+function imageText(name: string): string {
+  return t(components.image, { name: name === "" ? t(components.nameless) : name });
 }
 
 const OWN_HEADINGS = [

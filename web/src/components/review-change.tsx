@@ -2,9 +2,9 @@
 import { useEffect, useState } from "react";
 import type { InputOf, OutputOf } from "../../../src/contract/operations.ts";
 import { failureOf } from "../failure.ts";
+import { components } from "../messages/components.ts";
 import { t } from "../messages/messages.ts";
 import { rules } from "../messages/rules.ts";
-import { shell } from "../messages/shell.ts";
 import { useChange } from "../state/queries.ts";
 import { Badge } from "./badge.tsx";
 import { Button } from "./button.tsx";
@@ -58,7 +58,7 @@ export function ReviewChange({ title, changes, onClose, onWritten }: ReviewChang
         description={t(rules.tokenOnce)}
         footer={
           <Button variant="primary" onClick={onClose}>
-            {t(shell.close)}
+            {t(components.close)}
           </Button>
         }
       >
@@ -74,7 +74,7 @@ export function ReviewChange({ title, changes, onClose, onWritten }: ReviewChang
       title={title}
       footer={
         <>
-          <Button onClick={onClose}>{t(shell.cancel)}</Button>
+          <Button onClick={onClose}>{t(components.cancel)}</Button>
           <Button
             variant="primary"
             busy={write.isPending}

@@ -2,8 +2,8 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { failureOf } from "../failure.ts";
+import { components } from "../messages/components.ts";
 import { t } from "../messages/messages.ts";
-import { shell } from "../messages/shell.ts";
 import { Button } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 
@@ -28,7 +28,7 @@ export function Empty({ title, icon, children, action }: EmptyProps) {
 /** Grey bars where lines will be. */
 export function Skeleton({
   lines = 4,
-  label = t(shell.loading),
+  label = t(components.loading),
 }: {
   readonly lines?: number;
   readonly label?: string;
@@ -66,7 +66,7 @@ export function FailureBox({ error, onRetry }: { readonly error: unknown; readon
       </div>
       {onRetry !== undefined && (
         <Button size="sm" icon="refresh" onClick={onRetry}>
-          {t(shell.retry)}
+          {t(components.retry)}
         </Button>
       )}
     </div>

@@ -130,7 +130,6 @@ export const toolWords = {
     ja: "エージェントに提供されません：{reason}",
   },
   tryIt: { en: "Try it", de: "Ausprobieren", zh: "试用", ja: "試す" },
-  closeDetails: { en: "Close the details", de: "Einzelheiten schließen", zh: "关闭详情", ja: "詳細を閉じる" },
   about: { en: "About this tool", de: "Über dieses Werkzeug", zh: "关于此工具", ja: "このツールについて" },
   definition: { en: "Definition", de: "Definition", zh: "定义", ja: "定義" },
   override: { en: "Override", de: "Überschreiben", zh: "覆盖", ja: "上書き" },

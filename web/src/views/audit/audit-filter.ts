@@ -2,6 +2,7 @@
 import type { InputOf } from "../../../../src/contract/operations.ts";
 import { audit } from "../../messages/audit.ts";
 import type { Message } from "../../messages/messages.ts";
+import { traffic } from "../../messages/traffic.ts";
 
 export const FILTER_KEYS = [
   "q",
@@ -28,18 +29,15 @@ export const NO_FILTER: AuditFilter = Object.fromEntries(FILTER_KEYS.map((key) =
 const FURTHER: readonly FilterKey[] = ["server", "name", "user", "client", "door", "until"];
 
 export const TYPES = [
-  ["call", audit.calls],
+  ["call", traffic.calls],
   ["start", audit.unfinished],
   ["decision", audit.decisions],
   ["event", audit.events],
 ] as const;
 
-/** In the choice of outcomes: all that are not ok. */
-export const ANY_FAILURE = "failed";
-
+/** As the hub writes them. */
 export const OUTCOMES = [
   "ok",
-  ANY_FAILURE,
   "denied",
   "blocked",
   "tool_error",
@@ -51,14 +49,14 @@ export const OUTCOMES = [
   "not_found",
   "too_large",
   "internal",
-];
+] as const;
 
 export const SPANS: readonly (readonly [value: string, word: Message])[] = [
-  ["15m", audit.last15m],
-  ["1h", audit.last1h],
-  ["24h", audit.last24h],
-  ["7d", audit.last7d],
-  ["30d", audit.last30d],
+  ["15m", audit.last15Minutes],
+  ["1h", audit.lastHour],
+  ["24h", audit.lastDay],
+  ["7d", audit.lastWeek],
+  ["30d", audit.lastMonth],
 ];
 
 /** In the choice of times: the exact ones further down hold. */

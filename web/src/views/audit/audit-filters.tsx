@@ -3,14 +3,13 @@ import { Button } from "../../components/button.tsx";
 import { Field, SearchBox, Select, TextInput } from "../../components/fields.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Toolbar } from "../../components/page.tsx";
+import { components } from "../../messages/components.ts";
 import { audit } from "../../messages/audit.ts";
-import { t } from "../../messages/messages.ts";
+import { type Message, t } from "../../messages/messages.ts";
 import { traffic } from "../../messages/traffic.ts";
-import { shell } from "../../messages/shell.ts";
 import { useOperation } from "../../state/queries.ts";
 import { doorOptions } from "../sessions/session-words.ts";
 import {
-  ANY_FAILURE,
   type AuditFilter,
   EXACT,
   furtherCount,
@@ -44,7 +43,7 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
   const span = spanOf(filter);
   return (
     <div className="flex flex-col gap-2">
-      <Toolbar label={t(shell.filters)}>
+      <Toolbar label={t(components.filters)}>
         <SearchBox
           label={t(audit.findInLog)}
           placeholder={t(audit.findWhat)}
@@ -56,25 +55,27 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
           aria-label={t(audit.type)}
           className={IN_PAIRS}
           value={filter.type ?? ""}
-          options={[["", t(audit.allTypes)], ...TYPES.map(([value, word]) => [value, t(word)] as const)]}
+          options={[["", t(audit.allTypes)], ...worded(TYPES)]}
           onChange={(type) => onChange({ type: orNone(type) })}
         />
         <Select
           aria-label={t(traffic.outcome)}
           className={IN_PAIRS}
           value={filter.outcome ?? ""}
-          options={[["", t(traffic.anyOutcome)], ...withAsked(outcomeOptions(), filter.outcome)]}
+          options={[
+            ["", t(traffic.anyOutcome)],
+            ...withAsked(
+              [["failed", t(traffic.anyFailure)], ...OUTCOMES.map((code) => [code, code] as const)],
+              filter.outcome,
+            ),
+          ]}
           onChange={(outcome) => onChange({ outcome: orNone(outcome) })}
         />
         <Select
           aria-label={t(traffic.time)}
           className={IN_PAIRS}
           value={span}
-          options={[
-            ["", t(audit.anyTime)],
-            ...SPANS.map(([value, word]) => [value, t(word)] as const),
-            [EXACT, t(audit.exactTimes)],
-          ]}
+          options={[["", t(audit.anyTime)], ...worded(SPANS), [EXACT, t(audit.exactTimes)]]}
           onChange={(value) => {
             if (value === EXACT) setOpen(true);
             else onChange({ since: orNone(value) });
@@ -95,16 +96,16 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
   );
 }
 
-/** One that the address asks for is among them. */
+function worded(options: readonly (readonly [value: string, word: Message])[]): readonly (readonly [string, string])[] {
+  return options.map(([value, word]) => [value, t(word)] as const);
+}
+
 function withAsked(
   options: readonly (readonly [string, string])[],
   asked: string | undefined,
 ): readonly (readonly [string, string])[] {
   return asked === undefined || options.some(([value]) => value === asked) ? options : [...options, [asked, asked]];
 }
-
-const outcomeOptions = (): (readonly [string, string])[] =>
-  OUTCOMES.map((outcome) => [outcome, outcome === ANY_FAILURE ? t(audit.anyFailure) : outcome]);
 
 function Further({ filter, onChange }: FiltersProps) {
   const servers = useOperation("listServers", { limit: 1000 });

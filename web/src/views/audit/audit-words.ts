@@ -2,7 +2,7 @@
 import type { AuditEntry } from "../../../../src/contract/activity-schemas.ts";
 import { audit } from "../../messages/audit.ts";
 import { t } from "../../messages/messages.ts";
-import { clockText } from "../../text.ts";
+import { clockText, dayText } from "../../text.ts";
 
 type Tone = "neutral" | "accent" | "ok" | "warn" | "bad" | "info";
 
@@ -30,13 +30,10 @@ export function verdictOf(entry: AuditEntry): { readonly word: string; readonly 
       return { word: entry.decision ?? t(audit.decision), tone: decisionTone(entry.decision) };
     }
     case "call":
-      return { word: entry.outcome ?? t(audit.unknown), tone: outcomeTone(entry.outcome) };
+      if (entry.outcome === "ok") return { word: "ok", tone: "ok" };
+      if (entry.outcome === "cancelled") return { word: "cancelled", tone: "neutral" };
+      return { word: entry.outcome ?? t(audit.unknown), tone: "bad" };
   }
-}
-
-function outcomeTone(outcome: string | undefined): Tone {
-  if (outcome === "ok") return "ok";
-  return outcome === "cancelled" ? "neutral" : "bad";
 }
 
 function decisionTone(decision: string | undefined): Tone {
@@ -47,8 +44,8 @@ function decisionTone(decision: string | undefined): Tone {
 export function whoOf({ user, role, client }: AuditEntry): string {
   const name = user ?? client?.name;
   const part = role ?? undefined;
-  if (name === undefined) return part === undefined ? "" : t(audit.asRoleOnly, { role: part });
-  return part === undefined ? name : t(audit.asRole, { who: name, role: part });
+  if (name === undefined) return part === undefined ? "" : t(audit.asRole, { role: part });
+  return part === undefined ? name : t(audit.userAsRole, { user: name, role: part });
 }
 
 /** The time of day, with the day in front if it is another than today. */
@@ -57,7 +54,7 @@ export function stampText(time: string, now: number): string {
   if (Number.isNaN(date.getTime())) return time;
   const clock = clockText(date);
   if (date.toDateString() === new Date(now).toDateString()) return clock;
-  return `${date.toLocaleDateString("en", { month: "short", day: "numeric" })} ${clock}`;
+  return `${dayText(date)} ${clock}`;
 }
 
 /** Codes of what the guard found in the result. */

@@ -10,8 +10,9 @@ import { Tabs } from "../../components/tabs.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";
+import { numberText, shareText } from "../../text.ts";
 import type { Dimension } from "./overview.tsx";
-import { durationText, numberText, shareText } from "./series.ts";
+import { durationText } from "./series.ts";
 
 interface CallGroupsProps {
   readonly stats: Stats;

@@ -6,7 +6,7 @@ import { Cell, RowHead, Table } from "../../components/table.tsx";
 import { t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";
 import { useOperation } from "../../state/queries.ts";
-import { numberText, shareText } from "./series.ts";
+import { numberText, shareText } from "../../text.ts";
 
 /** As `api.ts` names it. */
 const PAGE_CLIENT = "toolcrib-page";

@@ -8,9 +8,9 @@ import { JsonTree } from "../../components/json-tree.tsx";
 import { Toolbar } from "../../components/page.tsx";
 import { RichText } from "../../components/rich-text.tsx";
 import { Empty } from "../../components/states.tsx";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
 import { settings } from "../../messages/settings.ts";
-import { shell } from "../../messages/shell.ts";
 import {
   type ConfigSection,
   type ConfigValue,
@@ -55,7 +55,7 @@ export function ConfigTab({ config, q, origin, onChange }: ConfigTabProps) {
           />
         )}
       </p>
-      <Toolbar label={t(shell.filters)}>
+      <Toolbar label={t(components.filters)}>
         <SearchBox
           label={t(settings.find)}
           value={q ?? ""}
@@ -76,7 +76,7 @@ export function ConfigTab({ config, q, origin, onChange }: ConfigTabProps) {
           title={t(settings.noneFit)}
           icon="search"
           action={
-            <Button onClick={() => onChange({ q: undefined, origin: undefined })}>{t(shell.clearFilters)}</Button>
+            <Button onClick={() => onChange({ q: undefined, origin: undefined })}>{t(components.clearFilters)}</Button>
           }
         />
       ) : (

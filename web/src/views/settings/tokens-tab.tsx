@@ -9,9 +9,9 @@ import { RichText } from "../../components/rich-text.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
 import { Cell, RowHead, Table } from "../../components/table.tsx";
 import { Time } from "../../components/time.tsx";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
-import { shell } from "../../messages/shell.ts";
 import { useOperation } from "../../state/queries.ts";
 
 export function TokensTab() {
@@ -140,7 +140,7 @@ function NewToken({ onClose, onReview }: NewTokenProps) {
       description={t(rules.shownFirst)}
       footer={
         <>
-          <Button onClick={onClose}>{t(shell.cancel)}</Button>
+          <Button onClick={onClose}>{t(components.cancel)}</Button>
           <Button
             variant="primary"
             onClick={() => {

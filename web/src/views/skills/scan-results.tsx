@@ -9,8 +9,8 @@ import { Checkbox, SearchBox, Select } from "../../components/fields.tsx";
 import { Section, Toolbar } from "../../components/page.tsx";
 import { Empty, FailureBox } from "../../components/states.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
-import { shell } from "../../messages/shell.ts";
 import { skillWords } from "../../messages/skill-words.ts";
 import { queryClient } from "../../state/queries.ts";
 import { FailedSkills, ImportSummary } from "./import-summary.tsx";
@@ -77,7 +77,7 @@ export function ScanResults({ path, found, onDone }: ScanResultsProps) {
       {importing.error !== null && <FailureBox error={importing.error} />}
       <Section title={t(skillWords.foundCount, { count: totalScanned })} flush>
         <div className="flex flex-col gap-2 border-b border-line px-4 py-3">
-          <Toolbar label={t(shell.filters)}>
+          <Toolbar label={t(components.filters)}>
             <SearchBox
               label={t(skillWords.findAmong)}
               value={text}

@@ -10,8 +10,8 @@ import { Tabs } from "../../components/tabs.tsx";
 import { Time } from "../../components/time.tsx";
 import { toast } from "../../components/toast.tsx";
 import { failureOf } from "../../failure.ts";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
-import { palette } from "../../messages/palette.ts";
 import { skillWords } from "../../messages/skill-words.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
 import { FilesTab, FindingsTab, InjectedTab, InstructionsTab, RequirementsTab } from "./skill-tabs.tsx";
@@ -106,7 +106,7 @@ function DetailHeader({ skill, onClose }: { readonly skill: SkillDetail; readonl
             )}
           </div>
         </div>
-        <IconButton label={t(palette.closeDetail)} icon="close" onClick={onClose} />
+        <IconButton label={t(components.closeDetails)} icon="close" onClick={onClose} />
       </div>
       <p className="break-words">{skill.description}</p>
       <div className="flex flex-wrap items-center justify-between gap-2">

@@ -1,20 +1,22 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { useEffect, useMemo } from "react";
+import { lazy, Suspense, useEffect, useMemo } from "react";
 import type { SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 import { Button } from "../../components/button.tsx";
 import { SearchBox, Select } from "../../components/fields.tsx";
 import { Page, Toolbar } from "../../components/page.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
 import { shell } from "../../messages/shell.ts";
 import { skillWords } from "../../messages/skill-words.ts";
 import { usePages } from "../../state/queries.ts";
-import { ScanView } from "./scan-view.tsx";
-import { SkillDetailPanel } from "./skill-detail.tsx";
 import { choices, filterSkills, placeOf, shortPath, type SkillFilter } from "./skill-filter.ts";
 import { SkillList } from "./skill-list.tsx";
 import { KIND_WORDS, sourceWord } from "./skill-words.ts";
+
+const ScanView = lazy(async () => ({ default: (await import("./scan-view.tsx")).ScanView }));
+const SkillDetailPanel = lazy(async () => ({ default: (await import("./skill-detail.tsx")).SkillDetailPanel }));
 
 const route = getRouteApi("/skills");
 /** In the address: the panel is open and no folder was named yet. */
@@ -25,11 +27,13 @@ export function SkillsView() {
   const navigate = route.useNavigate();
   if (scan === undefined) return <Skills onScan={() => void navigate({ search: { scan: NO_FOLDER } })} />;
   return (
-    <ScanView
-      path={scan === NO_FOLDER ? undefined : scan}
-      onPath={(path) => void navigate({ search: { scan: path } })}
-      onDone={() => void navigate({ search: {} })}
-    />
+    <Suspense fallback={<Skeleton lines={8} />}>
+      <ScanView
+        path={scan === NO_FOLDER ? undefined : scan}
+        onPath={(path) => void navigate({ search: { scan: path } })}
+        onDone={() => void navigate({ search: {} })}
+      />
+    </Suspense>
   );
 }
 
@@ -66,13 +70,15 @@ function Skills({ onScan }: { readonly onScan: () => void }) {
         detailLabel={t(skillWords.details)}
         detail={
           search.skill === undefined ? undefined : (
-            <SkillDetailPanel
-              key={search.skill}
-              skillId={search.skill}
-              tab={search.tab}
-              onTab={(tab) => change({ tab })}
-              onClose={() => void navigate({ search: (old) => ({ ...old, skill: undefined, tab: undefined }) })}
-            />
+            <Suspense fallback={<Skeleton lines={8} label={t(skillWords.loadingOne)} />}>
+              <SkillDetailPanel
+                key={search.skill}
+                skillId={search.skill}
+                tab={search.tab}
+                onTab={(tab) => change({ tab })}
+                onClose={() => void navigate({ search: (old) => ({ ...old, skill: undefined, tab: undefined }) })}
+              />
+            </Suspense>
           )
         }
         list={
@@ -92,7 +98,7 @@ function Skills({ onScan }: { readonly onScan: () => void }) {
                       <Empty
                         title={t(skillWords.noneFit)}
                         icon="search"
-                        action={<Button onClick={clear}>{t(shell.clearFilters)}</Button>}
+                        action={<Button onClick={clear}>{t(components.clearFilters)}</Button>}
                       />
                     </div>
                   ) : (
@@ -136,7 +142,7 @@ function SkillFilters({ skills, filter, onChange }: FiltersProps) {
     filter.source,
   );
   return (
-    <Toolbar label={t(shell.filters)}>
+    <Toolbar label={t(components.filters)}>
       <SearchBox label={t(skillWords.find)} value={filter.q ?? ""} onChange={(q) => onChange({ q: chosen(q) })} />
       {kinds.length > 1 && (
         <Select

@@ -6,10 +6,10 @@ import { SearchBox, Select } from "../../components/fields.tsx";
 import { Page, Toolbar } from "../../components/page.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
 import { toolWords } from "../../messages/tool-words.ts";
-import { shell } from "../../messages/shell.ts";
 import { nextPageOf, useOperation, usePages } from "../../state/queries.ts";
 import { SelectionBar, ServerRules } from "./rule-form.tsx";
 import { ToolLines } from "./tool-lines.tsx";
@@ -73,7 +73,7 @@ export function ToolsView() {
         }
         list={
           <div className="flex flex-col gap-3">
-            <Toolbar label={t(shell.filters)}>
+            <Toolbar label={t(components.filters)}>
               <SearchBox
                 label={t(toolWords.find)}
                 value={search.q ?? ""}
@@ -120,7 +120,7 @@ export function ToolsView() {
                         icon="search"
                         action={
                           <Button onClick={() => change({ q: undefined, server: undefined, pin: undefined })}>
-                            {t(shell.clearFilters)}
+                            {t(components.clearFilters)}
                           </Button>
                         }
                       />
