@@ -9,6 +9,7 @@ import { RichText } from "../../components/rich-text.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty } from "../../components/states.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
+import { components } from "../../messages/components.ts";
 import { type Message, t } from "../../messages/messages.ts";
 import { resources } from "../../messages/resources.ts";
 import { useOperation } from "../../state/queries.ts";
@@ -51,7 +52,7 @@ export function CatalogPage(props: CatalogPageProps) {
         detail={detail}
         list={
           <div className="flex flex-col gap-3">
-            <Toolbar label={t(resources.filters)}>
+            <Toolbar label={t(components.filters)}>
               <SearchBox
                 label={t(find)}
                 value={filters.q ?? ""}
@@ -81,7 +82,7 @@ export function CatalogPage(props: CatalogPageProps) {
                     icon="search"
                     action={
                       <Button onClick={() => onFilter({ q: undefined, server: undefined })}>
-                        {t(resources.clearFilters)}
+                        {t(components.clearFilters)}
                       </Button>
                     }
                   />
@@ -158,7 +159,7 @@ export function DetailHead({ name, title, serverId, badges, onClose }: DetailHea
           {badges}
         </div>
       </div>
-      <IconButton label={t(resources.closeDetails)} icon="close" onClick={onClose} />
+      <IconButton label={t(components.closeDetails)} icon="close" onClick={onClose} />
     </div>
   );
 }
