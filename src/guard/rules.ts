@@ -17,6 +17,8 @@ export interface Rule {
   readonly pattern: string;
   /** The weight where a text to repeat follows, in quotation marks or capitals. It is not weak then. */
   readonly quoted?: number;
+  /** The weight where a text begins with it. It is not weak then. */
+  readonly opens?: number;
   /** Its concepts may be in different sentences. */
   readonly across?: true;
   /** Common in honest text: it counts only together with another kind, or in a suspicious place. */
@@ -175,6 +177,40 @@ export const RULES: readonly Rule[] = [
   { id: "what-is-part", kind: "prompt_theft", weight: 4.5, pattern: "whatAre 24 secretPart 16 theSecret" },
   { id: "unbound-model", kind: "task_switch", weight: 4.2, pattern: "unbound 120 & aiName" },
   { id: "two-no-refusals", kind: "task_switch", weight: 4, pattern: "noRefusal 200 noRefusal", across: true },
+  { id: "open-persona", kind: "task_switch", weight: 2.5, pattern: "openPersona", weak: true, opens: 4.2 },
+  { id: "persona-pretext", kind: "task_switch", weight: 4.4, pattern: "asPersona 1200 & pretext" },
+  { id: "persona-crime", kind: "task_switch", weight: 4.2, pattern: "asPersona 400 & crime" },
+  { id: "pretext-crime", kind: "authority_claim", weight: 4.2, pattern: "pretext 600 & crime" },
+  { id: "ask-crime", kind: LETTER, weight: 4, pattern: "askFor 40 crime", opens: 4.6 },
+  { id: "crime", kind: LETTER, weight: 1, pattern: "crime", weak: true },
+  { id: "ask-confidential", kind: "credential_request", weight: 4.2, pattern: "tellMe 30 confidential" },
+  {
+    id: "lift-defence",
+    kind: OVERRIDE,
+    weight: 3,
+    pattern: "getAround 20 defence",
+    weak: true,
+    opens: 4.2,
+    verb: true,
+  },
+  { id: "misuse", kind: LETTER, weight: 2.5, pattern: "misuse 24 asset", weak: true, verb: true, opens: 4.2 },
+  {
+    id: "misuse-purpose",
+    kind: LETTER,
+    weight: 3,
+    pattern: "misuse 80 wrongPurpose",
+    weak: true,
+    verb: true,
+    opens: 4.2,
+  },
+  { id: "disclaimer", kind: "authority_claim", weight: 3, pattern: "disclaimer", weak: true },
+  { id: "persona-disclaimer", kind: "task_switch", weight: 4.4, pattern: "youAreA 2000 & disclaimer" },
+  { id: "ask-disclaimer", kind: LETTER, weight: 4.2, pattern: "askFor 600 & disclaimer" },
+  { id: "reveal-access", kind: "credential_request", weight: 4.2, pattern: "reveal 30 accessCode", verb: true },
+  { id: "access-accepted", kind: "authority_claim", weight: 4.2, pattern: "accessCode 16 accepted" },
+  { id: "treat-prompt", kind: "prompt_theft", weight: 4.2, pattern: "treat 12 yourPrompt", verb: true },
+  { id: "output-script", kind: LETTER, weight: 4.5, pattern: "onlyOutput 80 script", across: true },
+  { id: "no-refusal-words", kind: "task_switch", weight: 4.2, pattern: "notSay 24 refusal" },
   { id: "wallet", kind: "credential_request", weight: 4.5, pattern: "enter 12 walletSecret" },
 ];
 

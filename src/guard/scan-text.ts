@@ -442,7 +442,9 @@ class Reading {
     if (quoted !== undefined && FIXED_TEXT.test(this.#text.slice(end, end + 24))) {
       return this.#add({ rule: id, kind, weight: quoted, start, end });
     }
-    const { weak } = rule;
+    const { weak, opens } = rule;
+    if (opens !== undefined && beginsText(this.#text, start))
+      return this.#add({ rule: id, kind, weight: opens, start, end });
     const isJudged = verb === true || pattern.includes(" ");
     const weight = isJudged ? rule.weight * moodOf(this.#text, start, end, rule) : rule.weight;
     if (weight < 1) return undefined;
@@ -556,6 +558,15 @@ function upTo(values: readonly number[], limit: number): number {
     else high = middle;
   }
   return low;
+}
+
+const MAX_OPENING = 48;
+/** What may stand before the first order of a text: signs, a greeting, a name for the model. */
+const OPENING =
+  /^[^\p{L}]{0,12}(?:(?:hey|hi|hello|dear|please|ok|okay|well|now|so|yes|great|thanks|there|bro|buddy|friend|ai|gpt|chatgpt|chat|assistant|bot|sir|can you|could you|would you|will you|i want you to|i need you to|i'd like you to|let's|let us)[^\p{L}]{1,3}){0,4}$/iu;
+
+function beginsText(text: string, at: number): boolean {
+  return at < MAX_OPENING && OPENING.test(text.slice(0, at));
 }
 
 const FIXED_TEXT = /^[\s:,]{0,4}(?:\w{1,10}\s){0,1}(?:["'“‘«`「『][^\s"'`]|[A-Z][A-Z0-9_]{4,})/;
