@@ -17,6 +17,8 @@ export interface Rule {
   readonly pattern: string;
   /** The weight where a text to repeat follows, in quotation marks or capitals. It is not weak then. */
   readonly quoted?: number;
+  /** The weight where a colon follows. It is not weak then. */
+  readonly label?: number;
   /** The weight where a text begins with it. It is not weak then. */
   readonly opens?: number;
   /** Its concepts may be in different sentences. */
@@ -51,7 +53,7 @@ export const RULES: readonly Rule[] = [
   { id: "safety-lifted", kind: OVERRIDE, weight: 5, pattern: "safety 30 lifted" },
   { id: "lift-safety", kind: OVERRIDE, weight: 5, pattern: "lifted 14 safety", verb: true },
 
-  { id: "new-task", kind: "task_switch", weight: 3, pattern: "newTask", weak: true },
+  { id: "new-task", kind: "task_switch", weight: 3, pattern: "newTask", weak: true, label: 5 },
   { id: "your-new-task", kind: "task_switch", weight: 4.5, pattern: "yourNewTask" },
   { id: "new-task-orders", kind: "task_switch", weight: 5, pattern: "newTask 60 youMust", across: true },
   { id: "urgent-new-task", kind: "task_switch", weight: 5.5, pattern: "urgent 60 newTask", across: true },
@@ -154,7 +156,6 @@ export const RULES: readonly Rule[] = [
   { id: "new-task-urgent", kind: "task_switch", weight: 5.5, pattern: "newTask 60 urgent", across: true },
   { id: "new-task-harm", kind: "task_switch", weight: 5.5, pattern: "newTask 14 harm" },
   { id: "new-task-send", kind: "task_switch", weight: 5.5, pattern: "newTask 14 send" },
-  { id: "new-task-colon", kind: "task_switch", weight: 5, pattern: "newTask 2 colon" },
   { id: "act-as", kind: "task_switch", weight: 4.5, pattern: "actAs" },
   { id: "and-harm", kind: LETTER, weight: 1.5, pattern: "andHarm", weak: true },
   { id: "hostile-output", kind: LETTER, weight: 4.5, pattern: "hostile 12 output" },
