@@ -783,6 +783,7 @@ export const REQUIREMENTS = {
   "sound-05a":
     "Detectors that are elsewhere get no secrets of a session in definitions and instructions of its servers.",
   "sound-07a": "Chats make no link of an address that a caller or server says in a notice.",
+  "sound-10a": "A generated client shows what it does: hidden characters of a server are escaped in it.",
   "sound-06a": "Texts that a detector hangs on do not use up the time of the others: each has its share.",
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",

@@ -199,12 +199,15 @@ export class ApprovalNotices {
 
   /** Undefined where the request has been answered already. */
   async #linked(exchange: HttpExchange, path: string): Promise<SignedAnswer | undefined> {
+    const isAnswer = exchange.path === path && exchange.request.method === "POST";
+    const body = isAnswer ? await exchange.readBody().catch(asToolcribError) : undefined;
+    const { token } = (Buffer.isBuffer(body) && parseJsonObject(body.toString("utf8"))) || {};
+    const link = typeof token === "string" ? this.#links.read(token) : undefined;
+    if (exchange.refuseTooMany(link && `link ${link.approval}`)) return undefined;
     if (exchange.path !== path) throw notFoundAt(exchange.path);
     if (refuseMethodUnless(exchange, ["POST"])) return undefined;
-    const { token } = parseJsonObject((await exchange.readBody()).toString("utf8")) ?? {};
-    const link = typeof token === "string" ? this.#links.read(token) : undefined;
+    if (body instanceof ToolcribError) throw body;
     // A notice that was taken out of the config answers no more.
-    if (exchange.refuseTooMany(link && `link ${link.approval}`)) return undefined;
     const isKnown = link && this.#options.hub.config.config.approvals.notify[link.notice]?.answers === true;
     if (link !== undefined && isKnown === true) return link;
     throw new ToolcribError("unauthorized", "This link is not valid, or no longer.", {
