@@ -780,6 +780,14 @@ export const REQUIREMENTS = {
     "A code of one authorization server is never sent to another: by `iss`, by an address for each, or by refusing the login.",
   "sound-03a":
     "What is kept of stderr, and of progress, is masked before it is cut: no part of a secret is left at the cut.",
+  "sound-04a": "Strangers at the same address cannot use up the requests of an approval link.",
+  "sound-04b":
+    "`X-Forwarded-For` counts only from proxies that `http.trustedProxies` names: behind them each client has its own limit, and no one forges another's.",
+  "sound-05a":
+    "Detectors that are elsewhere get no secrets of a session in definitions and instructions of its servers.",
+  "sound-07a": "Chats make no link of an address that a caller or server says in a notice.",
+  "sound-10a": "A generated client shows what it does: hidden characters of a server are escaped in it.",
+  "sound-06a": "Texts that a detector hangs on do not use up the time of the others: each has its share.",
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
