@@ -850,6 +850,8 @@ export const REQUIREMENTS = {
   "whole-24h": "The id of a task is good at every node of a cluster, wherever its server runs.",
   "whole-24i":
     "A tool that runs only as a task is waited for where the caller knows no tasks, and cancelled where it gives up.",
+  "whole-24j":
+    "The official suite's scenarios about tasks pass through the gateway, in front of servers of both generations.",
   "whole-25a": "prompts/get without arguments reaches the server without.",
   "whole-25b":
     "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",

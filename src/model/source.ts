@@ -89,8 +89,11 @@ export interface UseOptions {
    * retry. Without it the client is asked and the source continues by itself.
    */
   readonly input?: InputRound;
-  /** The generation of tasks that the caller understands. Without one, the result that a task ends with is waited for. */
-  readonly tasks?: Era;
+  /**
+   * The generation of tasks that the caller understands; `none` for a client that could have declared them and did not. Without it the
+   * result that a task ends with is waited for.
+   */
+  readonly tasks?: Era | "none";
   /** Keeps a result above `limits.resultBytes` for the session, and returns a short one that says where it can be read. */
   readonly keepLarge?: boolean;
   /** Answers if the call needs approval; the session's own callback, or the hub's, if absent. */

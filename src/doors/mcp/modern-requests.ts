@@ -16,6 +16,7 @@ import {
 } from "../../model/protocol.ts";
 import type { ClientSide } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
+import { TASKS_NEEDED } from "../../upstream/task-forms.ts";
 import { approvalCallback } from "./approval-form.ts";
 import type { ListKind } from "./change-listeners.ts";
 import { type DoorContext, isAtLeastLevel, type LogLevel, parseLogLevel } from "./door-context.ts";
@@ -44,7 +45,7 @@ import {
   withRequestId,
 } from "./rpc-messages.ts";
 import { type IncomingRequest, sharedMethod } from "./shared-requests.ts";
-import { hasTasksExtension, MODERN_REPORT, ownTask, TASKS_NEEDED, toolOfTask } from "./tasks.ts";
+import { hasTasksExtension, MODERN_REPORT, ownTask, toolOfTask } from "./tasks.ts";
 import { clientOf, type RequestOrigin } from "./view-scope.ts";
 
 /** The requests that a server may answer with questions. */
