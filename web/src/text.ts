@@ -69,7 +69,3 @@ export function shareText(part: number, whole: number): string {
   const format = new Intl.NumberFormat(currentLanguage(), { style: "percent", maximumFractionDigits: 1 });
   return format.format(share);
 }
-
-export function countText(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
-}

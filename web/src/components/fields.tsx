@@ -124,6 +124,15 @@ export function Checkbox({
   );
 }
 
+export function Radio({ label, ...rest }: Omit<ComponentProps<"input">, "type"> & { readonly label: ReactNode }) {
+  return (
+    <label className="inline-flex items-center gap-2">
+      <input type="radio" {...rest} className="size-4 shrink-0 accent-accent" />
+      <span>{label}</span>
+    </label>
+  );
+}
+
 interface SwitchProps {
   readonly label: string;
   readonly checked: boolean;

@@ -10,7 +10,6 @@ export const audit = {
   },
   follow: { en: "Follow live", de: "Live folgen", zh: "实时跟随", ja: "ライブで追う" },
   details: { en: "Details of the record", de: "Einzelheiten des Eintrags", zh: "记录详情", ja: "記録の詳細" },
-  loading: { en: "Loading", de: "Lädt", zh: "正在加载", ja: "読み込み中" },
   notListed: {
     en: "This record is not in the list",
     de: "Dieser Eintrag ist nicht in der Liste",
@@ -36,7 +35,6 @@ export const audit = {
     zh: "没有匹配的记录",
     ja: "一致する記録がありません",
   },
-  clearFilters: { en: "Clear the filters", de: "Filter zurücksetzen", zh: "清除筛选", ja: "絞り込みをクリア" },
   nothingYet: {
     en: "Nothing has happened yet",
     de: "Noch ist nichts geschehen",

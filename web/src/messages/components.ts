@@ -20,7 +20,10 @@ export const components = {
   cancel: { en: "Cancel", de: "Abbrechen", zh: "取消", ja: "キャンセル" },
   required: { en: "required", de: "erforderlich", zh: "必填", ja: "必須" },
   details: { en: "Details", de: "Einzelheiten", zh: "详情", ja: "詳細" },
+  closeDetails: { en: "Close the details", de: "Einzelheiten schließen", zh: "关闭详情", ja: "詳細を閉じる" },
   loading: { en: "Loading", de: "Wird geladen", zh: "正在加载", ja: "読み込んでいます" },
+  filters: { en: "Filters", de: "Filter", zh: "筛选", ja: "絞り込み" },
+  clearFilters: { en: "Clear the filters", de: "Filter zurücksetzen", zh: "清除筛选", ja: "絞り込みを解除" },
   retry: { en: "Retry", de: "Erneut versuchen", zh: "重试", ja: "再試行" },
   noAnswer: {
     en: "The hub is not responding.",

@@ -3,6 +3,7 @@ import { Button } from "../../components/button.tsx";
 import { Field, SearchBox, Select, TextInput } from "../../components/fields.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Toolbar } from "../../components/page.tsx";
+import { components } from "../../messages/components.ts";
 import { audit } from "../../messages/audit.ts";
 import { type Message, t } from "../../messages/messages.ts";
 import { traffic } from "../../messages/traffic.ts";
@@ -42,7 +43,7 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
   const span = spanOf(filter);
   return (
     <div className="flex flex-col gap-2">
-      <Toolbar label={t(traffic.filters)}>
+      <Toolbar label={t(components.filters)}>
         <SearchBox
           label={t(audit.findInLog)}
           placeholder={t(audit.findWhat)}

@@ -10,6 +10,7 @@ import { RichText } from "../../components/rich-text.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
+import { components } from "../../messages/components.ts";
 import { type Message, t } from "../../messages/messages.ts";
 import { resources } from "../../messages/resources.ts";
 import { nextPageOf, useOperation } from "../../state/queries.ts";
@@ -52,7 +53,7 @@ export function CatalogPage<Entry>(props: CatalogPageProps<Entry>) {
         onClose={onClose}
         list={
           <div className="flex flex-col gap-3">
-            <Toolbar label={t(resources.filters)}>
+            <Toolbar label={t(components.filters)}>
               <SearchBox
                 label={t(find)}
                 value={filters.q ?? ""}
@@ -87,7 +88,7 @@ export function CatalogPage<Entry>(props: CatalogPageProps<Entry>) {
                       icon="search"
                       action={
                         <Button onClick={() => onFilter({ q: undefined, server: undefined })}>
-                          {t(resources.clearFilters)}
+                          {t(components.clearFilters)}
                         </Button>
                       }
                     />
@@ -165,7 +166,7 @@ export function DetailHead({ name, title, serverId, badges, onClose }: DetailHea
           {badges}
         </div>
       </div>
-      <IconButton label={t(resources.closeDetails)} icon="close" onClick={onClose} />
+      <IconButton label={t(components.closeDetails)} icon="close" onClick={onClose} />
     </div>
   );
 }

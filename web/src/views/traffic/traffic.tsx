@@ -9,6 +9,7 @@ import { Split } from "../../components/split.tsx";
 import { Empty, FailureBox, Skeleton } from "../../components/states.tsx";
 import { useWide } from "../../components/use-wide.ts";
 import { VirtualList } from "../../components/virtual-list.tsx";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
 import { shell } from "../../messages/shell.ts";
 import { traffic } from "../../messages/traffic.ts";
@@ -120,7 +121,7 @@ function Filters({ lines, filter, onChange }: FiltersProps) {
   const outcomes = choices(lines, ({ outcome }) => outcome, filter.outcome).filter((each) => each !== FAILED);
   const roles = choices(lines, ({ role }) => role, filter.role);
   return (
-    <Toolbar label={t(traffic.filters)}>
+    <Toolbar label={t(components.filters)}>
       <SearchBox label={t(traffic.find)} value={filter.q ?? ""} onChange={(q) => onChange({ q: orNone(q) })} />
       <Select
         aria-label={t(traffic.server)}
