@@ -30,7 +30,7 @@ interface CallSettings {
 
 export function runOnLink(link: Link, use: Use, context: UseContext, setting: CallSettings): Promise<JsonObject> {
   const { spec } = setting;
-  const { callId, signal, onNotice, input } = context;
+  const { callId, signal, onNotice, input, onSent } = context;
   const client = withOfferedRoots(context.client, spec, setting.deps);
   const { method, params: known } = requestFor(use);
   // Known parameters are never overwritten by unknown ones.
@@ -47,6 +47,9 @@ export function runOnLink(link: Link, use: Use, context: UseContext, setting: Ca
     maxTotalMs: maxCallMs(spec),
     onProgress: context.onProgress ?? (use.kind === "tool" ? ignoreProgress : undefined),
     onNotice,
+    onSent:
+      onSent &&
+      ((id) => onSent({ id, protocolVersion: link.agreement.version, transport: link.wire.transport, url: spec.url })),
   };
   if (link.agreement.era === "legacy") return link.peer.request(method, params, options);
   const modernOptions = { ...options, envelope: callerEnvelope(client, context.logLevel) };

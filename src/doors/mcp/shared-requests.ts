@@ -260,6 +260,8 @@ function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): 
   const { meta, sink, signal, client, clientInfo, onAsk, onNotice, logLevel, input, roundToken } = incoming;
   const token = progressTokenOf(meta);
   return {
+    requestId: incoming.id,
+    protocolVersion: incoming.protocolVersion,
     signal,
     client,
     clientInfo,
@@ -351,6 +353,7 @@ export interface IncomingRequest {
   /** Its `_meta`. */
   readonly meta: JsonObject;
   readonly era: Era;
+  readonly protocolVersion: string | undefined;
   readonly session: Session;
   readonly client: ClientSide;
   /** The program that asks, if it is not that of the session. */
