@@ -542,6 +542,8 @@ export const REQUIREMENTS = {
     "What a call's record tells is written before it happens: the begin before anything is sent, the end before the answer.",
   "speed-02b": "The audit log is taken into the store, searched and verified by a thread of its own.",
   "speed-03a": "Records of sessions are written in batches, away from the event loop.",
+  "speed-03c":
+    "Approvals that are asked or answered at once are written in few transactions, and all of them are kept.",
   "house-12a": "ARCHITECTURE.md is one page and lists every folder.",
   "house-12b": "Files that a document names exist.",
   "house-12c": "Commands that CONTRIBUTING.md names exist.",
@@ -726,6 +728,7 @@ export const REQUIREMENTS = {
   "joy-06b":
     "A tool shows its use over time, its callers, typical size and duration, last errors and estimated tokens.",
   "joy-06c": "A server's log has times and levels, is followed, searched and downloaded, and stays bounded.",
+  "joy-06e": "The list of servers shows the calls of each in the last day, from one request for all.",
   "joy-06d": "Estimated tokens of the catalog for each client, and what search mode would save.",
   "joy-03a":
     "Changes of rules, roles, servers and tokens are shown first: the diff, and what each connected client and role loses or gains.",
@@ -792,6 +795,8 @@ export const REQUIREMENTS = {
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
+  "joy-09h": "Times, durations, sizes and numbers are written as the page's language writes them.",
+  "joy-09i": "Every view fits a phone in German and Japanese as well.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
@@ -817,6 +822,8 @@ export const REQUIREMENTS = {
   "joy-18b":
     "Metrics count calls by tool and by client with a bounded number of names; the dashboard uses metrics and labels that exist.",
   "joy-18c": "docs/deploy.md leads from useradd to TLS; its config loads without a warning.",
+  "joy-18d":
+    "Spans and durations of calls go to an OTLP endpoint by the OTEL_* variables, named by the conventions for MCP, with an optional package and nothing loaded otherwise.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-14d": "`add` starts the server once and says whether it works and what is next; --no-test leaves that out.",
   "joy-14e":
@@ -839,6 +846,17 @@ export const REQUIREMENTS = {
   "whole-24b": "A task is under its tool's rules, the guard reads its result when it comes, and each use is recorded.",
   "whole-24c": "A task outlives the hub where its server has it.",
   "whole-24d": "The tasks extension of 2026 passes, gated by the client's declaration.",
+  "whole-24e":
+    "A client of 2025-11-25 begins, reads, answers, waits for and cancels tasks of a server of the 2026 extension.",
+  "whole-24f":
+    "A client of the 2026 extension is given tasks of a server of 2025-11-25, with their questions and results, over a restart.",
+  "whole-24g":
+    "Reports on a task reach the stream of 2026-07-28 that asked for them, through the guard, and no other caller.",
+  "whole-24h": "The id of a task is good at every node of a cluster, wherever its server runs.",
+  "whole-24i":
+    "A tool that runs only as a task is waited for where the caller knows no tasks, and cancelled where it gives up.",
+  "whole-24j":
+    "The official suite's scenarios about tasks pass through the gateway, in front of servers of both generations.",
   "whole-25a": "prompts/get without arguments reaches the server without.",
   "whole-25b":
     "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",

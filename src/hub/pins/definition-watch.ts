@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { hidingLayerOf, misfitOf } from "../../catalog/overrides.ts";
-import { fingerprint } from "../../guard/fingerprint.ts";
+import { fingerprint } from "../../base/fingerprint.ts";
 import {
   type DefinitionFinding,
   detectInDefinition,
@@ -13,7 +13,7 @@ import {
   scanInstructions,
   SCANNER,
 } from "../../guard/scan-definition.ts";
-import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../guard/shadowing.ts";
+import { describeShadowing, findShadowing, listedTools, type Shadowing } from "./shadowing.ts";
 import { type Capability, originalOf, type ToolCapability } from "../../model/capability.ts";
 import type { GuardRules } from "../../model/config.ts";
 import type { Decision } from "../../model/decision.ts";

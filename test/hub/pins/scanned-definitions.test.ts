@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Shadowing } from "../../../src/guard/shadowing.ts";
+import type { Shadowing } from "../../../src/hub/pins/shadowing.ts";
 import { ScannedDefinitions } from "../../../src/hub/pins/definition-watch.ts";
 import type { ToolCapability } from "../../../src/model/capability.ts";
 import { Redactor } from "../../../src/secrets/redactor.ts";
