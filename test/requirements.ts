@@ -786,6 +786,9 @@ export const REQUIREMENTS = {
   "sound-05a":
     "Detectors that are elsewhere get no secrets of a session in definitions and instructions of its servers.",
   "sound-07a": "Chats make no link of an address that a caller or server says in a notice.",
+  "sound-08a": "A client that was asked to have its user log in is told when the login was made.",
+  "sound-08b": "In a cluster a login may come back to any node: the one where it began ends it, once.",
+  "sound-09a": "`toolcrib guard test` asks the detectors of the config, and has a line for the verdict of each.",
   "sound-10a": "A generated client shows what it does: hidden characters of a server are escaped in it.",
   "sound-06a": "Texts that a detector hangs on do not use up the time of the others: each has its share.",
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
