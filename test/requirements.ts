@@ -542,6 +542,8 @@ export const REQUIREMENTS = {
     "What a call's record tells is written before it happens: the begin before anything is sent, the end before the answer.",
   "speed-02b": "The audit log is taken into the store, searched and verified by a thread of its own.",
   "speed-03a": "Records of sessions are written in batches, away from the event loop.",
+  "speed-03c":
+    "Approvals that are asked or answered at once are written in few transactions, and all of them are kept.",
   "house-12a": "ARCHITECTURE.md is one page and lists every folder.",
   "house-12b": "Files that a document names exist.",
   "house-12c": "Commands that CONTRIBUTING.md names exist.",
@@ -726,6 +728,7 @@ export const REQUIREMENTS = {
   "joy-06b":
     "A tool shows its use over time, its callers, typical size and duration, last errors and estimated tokens.",
   "joy-06c": "A server's log has times and levels, is followed, searched and downloaded, and stays bounded.",
+  "joy-06e": "The list of servers shows the calls of each in the last day, from one request for all.",
   "joy-06d": "Estimated tokens of the catalog for each client, and what search mode would save.",
   "joy-03a":
     "Changes of rules, roles, servers and tokens are shown first: the diff, and what each connected client and role loses or gains.",
@@ -771,10 +774,26 @@ export const REQUIREMENTS = {
     "A login from the page belongs to who began it and ends once; another's code, state, authorization server or address does not pass.",
   "joy-02c":
     "A client whose call needs a login is asked to open the page where it can ask, and gets its address otherwise.",
+  "sound-01a":
+    "A login from the page comes back to `http.publicUrl`, or to a loopback or configured name at the hub's own port; the Host header alone makes no other address.",
+  "sound-02a":
+    "A code of one authorization server is never sent to another: by `iss`, by an address for each, or by refusing the login.",
+  "sound-03a":
+    "What is kept of stderr, and of progress, is masked before it is cut: no part of a secret is left at the cut.",
+  "sound-04a": "Strangers at the same address cannot use up the requests of an approval link.",
+  "sound-04b":
+    "`X-Forwarded-For` counts only from proxies that `http.trustedProxies` names: behind them each client has its own limit, and no one forges another's.",
+  "sound-05a":
+    "Detectors that are elsewhere get no secrets of a session in definitions and instructions of its servers.",
+  "sound-07a": "Chats make no link of an address that a caller or server says in a notice.",
+  "sound-10a": "A generated client shows what it does: hidden characters of a server are escaped in it.",
+  "sound-06a": "Texts that a detector hangs on do not use up the time of the others: each has its share.",
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
+  "joy-09h": "Times, durations, sizes and numbers are written as the page's language writes them.",
+  "joy-09i": "Every view fits a phone in German and Japanese as well.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
@@ -800,6 +819,8 @@ export const REQUIREMENTS = {
   "joy-18b":
     "Metrics count calls by tool and by client with a bounded number of names; the dashboard uses metrics and labels that exist.",
   "joy-18c": "docs/deploy.md leads from useradd to TLS; its config loads without a warning.",
+  "joy-18d":
+    "Spans and durations of calls go to an OTLP endpoint by the OTEL_* variables, named by the conventions for MCP, with an optional package and nothing loaded otherwise.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-14d": "`add` starts the server once and says whether it works and what is next; --no-test leaves that out.",
   "joy-14e":

@@ -1,10 +1,12 @@
 import type { AskCallback } from "./decision.ts";
 import type { JsonObject } from "./json.ts";
+import type { TransportKind } from "./server-state.ts";
 import type {
   Era,
   Progress,
   PromptDefinition,
   ResourceDefinition,
+  RequestId,
   ResourceTemplateDefinition,
   Result,
   ToolDefinition,
@@ -100,6 +102,18 @@ export interface UseOptions {
   readonly onAsk?: AskCallback;
   /** The reader of the result: an agent's model gets untrusted text between boundary markers. */
   readonly audience?: "agent";
+  /** Of the caller's JSON-RPC request, where there is one, for its trace. */
+  readonly requestId?: RequestId;
+  readonly protocolVersion?: string;
+}
+
+/** A request as it went to a server. */
+export interface SentRequest {
+  readonly id: RequestId;
+  readonly protocolVersion: string;
+  readonly transport: TransportKind;
+  /** Of a remote server, as its entry has it. */
+  readonly url: string | undefined;
 }
 
 /** A use as its source sees it. */
@@ -110,6 +124,8 @@ export interface UseContext extends UseOptions {
   readonly client: ClientSide;
   /** For a source that had to be started first, which may list other things now: rejects if this may no longer run. */
   readonly confirm?: () => Promise<void>;
+  /** Is told each request that is sent for it. */
+  readonly onSent?: (request: SentRequest) => void;
 }
 
 /** Anything that lists and runs capabilities: a Connection, the in-process registry, the skills. */

@@ -9,6 +9,7 @@ import {
   CLIENT_INFO_KEY,
   LOG_LEVEL_KEY,
   METHOD_NOT_FOUND,
+  MODERN_VERSION,
   type RequestId,
   type RpcRequest,
   SERVER_INFO_KEY,
@@ -196,6 +197,7 @@ function toIncomingRequest(door: DoorContext, call: ModernCall, client: ClientSi
   return {
     ...{ id, method, params, meta, clientInfo, session, sink, signal },
     era: "modern",
+    protocolVersion: MODERN_VERSION,
     client,
     onAsk: approvalCallback(client, session),
     logLevel: level,

@@ -265,6 +265,8 @@ function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): 
   const { meta, sink, signal, client, clientInfo, onAsk, onNotice, logLevel, input, roundToken, era } = incoming;
   const token = progressTokenOf(meta);
   return {
+    requestId: incoming.id,
+    protocolVersion: incoming.protocolVersion,
     signal,
     client,
     clientInfo,
@@ -359,6 +361,7 @@ export interface IncomingRequest {
   /** Its `_meta`. */
   readonly meta: JsonObject;
   readonly era: Era;
+  readonly protocolVersion: string | undefined;
   readonly session: Session;
   readonly client: ClientSide;
   /** The program that asks, if it is not that of the session. */

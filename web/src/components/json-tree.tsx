@@ -1,5 +1,7 @@
 /** A JSON value as a tree that folds. Long lists and texts show their beginning first. */
 import { useState } from "react";
+import { components } from "../messages/components.ts";
+import { t } from "../messages/messages.ts";
 import { Icon } from "./icon.tsx";
 
 const SHOWN_ENTRIES = 100;
@@ -59,7 +61,7 @@ function Entries({ value, depth, marks }: Marked & { readonly value: object; rea
       ))}
       {shown.length < entries.length && (
         <button type="button" className="text-accent underline" onClick={() => setAll(true)}>
-          Show {entries.length - shown.length} more
+          {t(components.showMore, { count: entries.length - shown.length })}
         </button>
       )}
     </>
@@ -119,9 +121,7 @@ function Branch({
   const [open, setOpen] = useState(depth > 0);
   const list = Array.isArray(value);
   const entries = Object.entries(value);
-  const size = list
-    ? `${entries.length} ${entries.length === 1 ? "entry" : "entries"}`
-    : `${entries.length} ${entries.length === 1 ? "key" : "keys"}`;
+  const size = t(list ? components.entries : components.keys, { count: entries.length });
   if (entries.length === 0)
     return (
       <div>
@@ -187,7 +187,7 @@ function Scalar({ value, marks }: Marked & { readonly value: unknown }) {
         </span>
         {cut && (
           <button type="button" className="ml-1 text-accent underline" onClick={() => setAll(true)}>
-            Show all {value.length.toLocaleString("en")} characters
+            {t(components.showAllText, { count: value.length })}
           </button>
         )}
       </>

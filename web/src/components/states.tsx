@@ -2,6 +2,8 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { failureOf } from "../failure.ts";
+import { components } from "../messages/components.ts";
+import { t } from "../messages/messages.ts";
 import { Button } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 
@@ -24,7 +26,13 @@ export function Empty({ title, icon, children, action }: EmptyProps) {
 }
 
 /** Grey bars where lines will be. */
-export function Skeleton({ lines = 4, label = "Loading" }: { readonly lines?: number; readonly label?: string }) {
+export function Skeleton({
+  lines = 4,
+  label = t(components.loading),
+}: {
+  readonly lines?: number;
+  readonly label?: string;
+}) {
   return (
     <div role="status" aria-label={label} className="flex flex-col gap-3 p-4">
       {Array.from({ length: lines }, (_, index) => (
@@ -58,7 +66,7 @@ export function FailureBox({ error, onRetry }: { readonly error: unknown; readon
       </div>
       {onRetry !== undefined && (
         <Button size="sm" icon="refresh" onClick={onRetry}>
-          Retry
+          {t(components.retry)}
         </Button>
       )}
     </div>

@@ -130,7 +130,7 @@ export function AccountMenu({ me, onShortcuts }: AccountMenuProps) {
               <Icon name="settings" />
               {t(shell.settings)}
             </Link>
-            <MenuButton icon="lock" onClick={() => void leave()}>
+            <MenuButton icon="lock" onClick={() => void logOut()}>
               {t(shell.logOut)}
             </MenuButton>
           </div>
@@ -140,7 +140,7 @@ export function AccountMenu({ me, onShortcuts }: AccountMenuProps) {
   );
 }
 
-async function leave(): Promise<void> {
+export async function logOut(): Promise<void> {
   try {
     await logout();
     // Nothing that was read as an operator stays in the page.
@@ -169,7 +169,8 @@ function MenuButton({ icon, onClick, children }: MenuButtonProps) {
   );
 }
 
-function ThemeChoice() {
+export function ThemeChoice() {
+  const name = useId();
   const [choice, choose] = useThemeChoice();
   return (
     <div role="radiogroup" aria-label={t(shell.theme)} className="grid grid-cols-3 gap-1 rounded-md bg-sunken p-1">
@@ -180,7 +181,7 @@ function ThemeChoice() {
         >
           <input
             type="radio"
-            name="shell-theme"
+            name={name}
             checked={choice === value}
             onChange={() => choose(value)}
             className="sr-only"

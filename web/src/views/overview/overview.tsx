@@ -14,11 +14,12 @@ import { Time } from "../../components/time.tsx";
 import { t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";
 import { useOperation } from "../../state/queries.ts";
+import { numberText, shareText } from "../../text.ts";
 import { sessionText } from "../approvals/answer-words.ts";
 import { CallGroups, Problems, Slowest } from "./call-lists.tsx";
 import { FirstSteps } from "./first-steps.tsx";
 import { RangeChoice } from "./range-choice.tsx";
-import { durationText, isRange, numberText, shareText } from "./series.ts";
+import { durationText, isRange } from "./series.ts";
 import { TokenCosts } from "./token-costs.tsx";
 
 /** The library of the charts comes behind the rest of the view. */

@@ -9,7 +9,7 @@ import { Empty, Loaded } from "../../components/states.tsx";
 import { activity } from "../../messages/activity.ts";
 import { type Message, t } from "../../messages/messages.ts";
 import { useOperation } from "../../state/queries.ts";
-import { clockText } from "../../text.ts";
+import { clockText, momentText } from "../../text.ts";
 
 type Line = OutputOf<"getServerLog">["lines"][number];
 
@@ -87,7 +87,7 @@ function Lines({ lines, follows }: { readonly lines: readonly Line[]; readonly f
       >
         {lines.map(({ seq, at, level, text }) => (
           <li key={seq} className="flex gap-x-2 px-3 py-0.5">
-            <time dateTime={at} title={new Date(at).toLocaleString()} className="shrink-0 text-faint">
+            <time dateTime={at} title={momentText(new Date(at))} className="shrink-0 text-faint">
               {clockText(new Date(at))}
             </time>
             <span className="min-w-0 break-words whitespace-pre-wrap">

@@ -1,9 +1,12 @@
 import { Link } from "@tanstack/react-router";
 import type { SessionInfo } from "../../../../src/contract/activity-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { Time } from "../../components/time.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
-import { countText } from "../../text.ts";
+import { t } from "../../messages/messages.ts";
+import { sessionWords } from "../../messages/session-words.ts";
+import { shell } from "../../messages/shell.ts";
 import { doorWord, whoText } from "./session-words.ts";
 
 interface SessionListProps {
@@ -16,7 +19,7 @@ export function SessionList({ sessions, chosen, onEnd }: SessionListProps) {
   return (
     <div className="overflow-hidden rounded-lg border border-line bg-panel">
       <VirtualList
-        label="Sessions"
+        label={t(shell.sessions)}
         count={sessions.length}
         lineHeight={62}
         fixed
@@ -46,36 +49,34 @@ function SessionLine({ session, chosen }: { readonly session: SessionInfo; reado
           {whoText(session)}
         </span>
         {session.user !== null && session.role !== null && <Badge tone="info">{session.role}</Badge>}
-        {session.running > 0 && <Badge tone="accent">{session.running} running</Badge>}
+        {session.running > 0 && <Badge tone="accent">{t(sessionWords.running, { count: session.running })}</Badge>}
         {session.taint !== null && (
-          <Badge tone="warn" title={`${session.taint.name} brought in content that anyone may have written`}>
-            Tainted
+          <Badge tone="warn" title={t(sessionWords.taintedBy, { name: session.taint.name })}>
+            {t(sessionWords.tainted)}
           </Badge>
         )}
         <span className="ml-auto flex shrink-0 items-center gap-2">
-          {session.closedAt !== null && <Badge>Closed</Badge>}
+          {session.closedAt !== null && <Badge>{t(sessionWords.closed)}</Badge>}
           <Badge>{doorWord(session.door)}</Badge>
         </span>
       </span>
       <span className="truncate text-sm text-soft">
-        {session.closedAt === null ? (
-          <>
-            since <Time at={session.openedAt} />
-          </>
-        ) : (
-          <>
-            closed <Time at={session.closedAt} />
-          </>
-        )}
+        <RichText
+          message={session.closedAt === null ? sessionWords.opened : sessionWords.ended}
+          values={{ when: <Time at={session.closedAt ?? session.openedAt} /> }}
+        />
         {" · "}
         {session.calls === 0 || session.lastCallAt === null ? (
-          "no calls"
+          t(sessionWords.noCalls)
         ) : (
-          <>
-            {countText(session.calls, "call")}, the last <Time at={session.lastCallAt} />
-          </>
+          <RichText
+            message={sessionWords.calls}
+            values={{ count: session.calls, when: <Time at={session.lastCallAt} /> }}
+          />
         )}
-        {session.closedAt === null && session.toolCount !== null && ` · sees ${countText(session.toolCount, "tool")}`}
+        {session.closedAt === null &&
+          session.toolCount !== null &&
+          ` · ${t(sessionWords.sees, { count: session.toolCount })}`}
       </span>
     </Link>
   );

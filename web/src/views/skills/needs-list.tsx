@@ -1,10 +1,12 @@
 /** The requirements of a skill, each with whether it was found. */
 import { Icon } from "../../components/icon.tsx";
+import { t } from "../../messages/messages.ts";
+import { skillWords } from "../../messages/skill-words.ts";
 import type { Need } from "./skill-words.ts";
 
 export function NeedsList({ needs }: { readonly needs: readonly Need[] }) {
   return (
-    <ul aria-label="Requirements" className="flex flex-wrap gap-1.5">
+    <ul aria-label={t(skillWords.requirements)} className="flex flex-wrap gap-1.5">
       {needs.map(({ kind, name, found }) => (
         <li
           key={`${kind} ${name}`}
@@ -13,7 +15,7 @@ export function NeedsList({ needs }: { readonly needs: readonly Need[] }) {
           }`}
         >
           <Icon name={found ? "check" : "close"} className="size-3" />
-          <span className="sr-only">{found ? "found" : "missing"}: </span>
+          <span className="sr-only">{t(found ? skillWords.found : skillWords.missing)}: </span>
           <span>{kind}</span>
           <span className="min-w-0 font-mono break-all">{name}</span>
         </li>

@@ -2,6 +2,9 @@ import { Link } from "@tanstack/react-router";
 import type { SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
+import { t } from "../../messages/messages.ts";
+import { shell } from "../../messages/shell.ts";
+import { skillWords } from "../../messages/skill-words.ts";
 import {
   sourceWord,
   findingsText,
@@ -22,7 +25,7 @@ export function SkillList({ skills, chosen }: SkillListProps) {
   return (
     <div className="overflow-hidden rounded-lg border border-line bg-panel">
       <VirtualList
-        label="Skills"
+        label={t(shell.skills)}
         count={skills.length}
         lineHeight={58}
         fixed
@@ -50,10 +53,10 @@ function SkillLine({ skill, chosen }: { readonly skill: SkillInfo; readonly chos
     >
       <span className="flex items-center gap-2">
         <span className="truncate font-medium">{skill.name}</span>
-        {skill.status === "broken" && <Badge tone="bad">Broken</Badge>}
+        {skill.status === "broken" && <Badge tone="bad">{t(skillWords.broken)}</Badge>}
         {skill.status === "needs_setup" && (
           <Badge tone="warn" title={skill.setup}>
-            Needs setup
+            {t(skillWords.needsSetup)}
           </Badge>
         )}
         {missing !== undefined && <Badge tone="warn">{missing}</Badge>}
@@ -62,8 +65,8 @@ function SkillLine({ skill, chosen }: { readonly skill: SkillInfo; readonly chos
           <span className="hidden sm:inline">
             <Badge>{sourceWord(skill.source)}</Badge>
           </span>
-          <Badge tone="accent" title={KIND_TITLES[skill.kind]}>
-            {KIND_WORDS[skill.kind]}
+          <Badge tone="accent" title={t(KIND_TITLES[skill.kind])}>
+            {t(KIND_WORDS[skill.kind])}
           </Badge>
         </span>
       </span>
