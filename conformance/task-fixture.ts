@@ -271,7 +271,7 @@ createInterface({ input: process.stdin })
     // Whoever tests with it sends JSON-RPC.
     const { id, method, params, result } = JSON.parse(line) as Fields;
     if (id === undefined) return;
-    if (typeof method !== "string") return asked.get(String(id))?.(object(result));
+    if (typeof method !== "string") return typeof id === "string" ? asked.get(id)?.(object(result)) : undefined;
     const run = METHODS[method];
     const answered =
       run === undefined

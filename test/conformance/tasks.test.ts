@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { startGateway } from "../../conformance/runner/gateway.ts";
 import { runServerScenarios, SUITES } from "../../conformance/runner/suites.ts";
 
@@ -21,11 +21,11 @@ const SCENARIOS = [
 ];
 
 describe("[whole-24j] the official scenarios about tasks through the gateway", { timeout: 300_000 }, () => {
-  it.each(["modern", "legacy"])("pass in front of a server of the %s era", async (era) => {
+  it.concurrent.each(["modern", "legacy"])("pass in front of a server of the %s era", async (era) => {
     const suite = SUITES.find(({ version }) => version === "2026-07-28");
     if (suite === undefined) throw new Error("there is no such suite");
     const folder = mkdtempSync(join(tmpdir(), "toolcrib-task-suite-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    using _folder = { [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
     await using gateway = await startGateway({ command: process.execPath, args: [FIXTURE, era] });
     const failed: string[] = [];
     let passed = 0;
