@@ -6,6 +6,7 @@ import { components } from "../messages/components.ts";
 import { t } from "../messages/messages.ts";
 import { rules } from "../messages/rules.ts";
 import { useChange } from "../state/queries.ts";
+import { numberText } from "../text.ts";
 import { Badge } from "./badge.tsx";
 import { Button } from "./button.tsx";
 import { Code } from "./code.tsx";
@@ -193,7 +194,7 @@ function Count({ line, kind, tone }: CountProps) {
         <span className="text-faint">0</span>
       ) : (
         <Badge tone={tone} title={line[kind].join("\n")}>
-          {line.counts[kind]}
+          {numberText(line.counts[kind])}
         </Badge>
       )}
     </Cell>

@@ -9,6 +9,7 @@ import { VirtualList } from "../../components/virtual-list.tsx";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
 import { toolWords } from "../../messages/tool-words.ts";
+import { numberText } from "../../text.ts";
 import { effectOf } from "./effect.ts";
 import { PinBadge } from "./pin-badge.tsx";
 
@@ -106,7 +107,7 @@ function ServerLine({ line: { server, tools }, selected, onSelect, onRules }: Se
         className="size-4 accent-accent"
       />
       <span className="truncate text-sm font-semibold">{server}</span>
-      <span className="text-sm text-soft tabular-nums">{tools.length}</span>
+      <span className="text-sm text-soft tabular-nums">{numberText(tools.length)}</span>
       <Button
         size="sm"
         variant="ghost"
