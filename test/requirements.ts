@@ -807,6 +807,7 @@ export const REQUIREMENTS = {
   "joy-14e":
     "At a terminal with colours, the Markdown of an answer is rendered as it arrives; a pipe gets it as it is.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
+  "joy-17c": "The steps of docs/tutorial.md can be done as they are written, from the start to the record of an approved call.",
   "joy-17b": "README.md is at most 8 kB, and docs/README.md leads to every page.",
   "joy-15b": "`toolcrib generate` writes a typed client that compiles under strict settings and calls a real hub.",
   "joy-16a":
