@@ -542,6 +542,8 @@ export const REQUIREMENTS = {
     "What a call's record tells is written before it happens: the begin before anything is sent, the end before the answer.",
   "speed-02b": "The audit log is taken into the store, searched and verified by a thread of its own.",
   "speed-03a": "Records of sessions are written in batches, away from the event loop.",
+  "speed-03c":
+    "Approvals that are asked or answered at once are written in few transactions, and all of them are kept.",
   "house-12a": "ARCHITECTURE.md is one page and lists every folder.",
   "house-12b": "Files that a document names exist.",
   "house-12c": "Commands that CONTRIBUTING.md names exist.",
@@ -772,11 +774,18 @@ export const REQUIREMENTS = {
     "A login from the page belongs to who began it and ends once; another's code, state, authorization server or address does not pass.",
   "joy-02c":
     "A client whose call needs a login is asked to open the page where it can ask, and gets its address otherwise.",
+  "sound-01a":
+    "A login from the page comes back to `http.publicUrl`, or to a loopback or configured name at the hub's own port; the Host header alone makes no other address.",
+  "sound-02a":
+    "A code of one authorization server is never sent to another: by `iss`, by an address for each, or by refusing the login.",
+  "sound-03a":
+    "What is kept of stderr, and of progress, is masked before it is cut: no part of a secret is left at the cut.",
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
   "joy-09h": "Times, durations, sizes and numbers are written as the page's language writes them.",
+  "joy-09i": "Every view fits a phone in German and Japanese as well.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
@@ -825,6 +834,15 @@ export const REQUIREMENTS = {
   "whole-24b": "A task is under its tool's rules, the guard reads its result when it comes, and each use is recorded.",
   "whole-24c": "A task outlives the hub where its server has it.",
   "whole-24d": "The tasks extension of 2026 passes, gated by the client's declaration.",
+  "whole-24e":
+    "A client of 2025-11-25 begins, reads, answers, waits for and cancels tasks of a server of the 2026 extension.",
+  "whole-24f":
+    "A client of the 2026 extension is given tasks of a server of 2025-11-25, with their questions and results, over a restart.",
+  "whole-24g":
+    "Reports on a task reach the stream of 2026-07-28 that asked for them, through the guard, and no other caller.",
+  "whole-24h": "The id of a task is good at every node of a cluster, wherever its server runs.",
+  "whole-24i":
+    "A tool that runs only as a task is waited for where the caller knows no tasks, and cancelled where it gives up.",
   "whole-25a": "prompts/get without arguments reaches the server without.",
   "whole-25b":
     "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",

@@ -352,10 +352,11 @@ function sessionOfRow({ owner, taint, client, ...rest }: Tables["sessions"]): St
 
 function storedApprovals({ db }: DatabaseEngine, outbox: Outbox): StoredApprovals {
   return {
-    put: (approval) =>
+    put: (...approvals) =>
       outbox.write("approvals", async (trx) => {
-        await upsert(trx, "approvals", ["id"], [{ ...approval, request: JSON.stringify(approval.request) }]);
-        return { result: undefined, subjects: [approval.id] };
+        const last = new Map(approvals.map((each) => [each.id, { ...each, request: JSON.stringify(each.request) }]));
+        await upsert(trx, "approvals", ["id"], [...last.values()]);
+        return { result: undefined, subjects: [...last.keys()] };
       }),
     async get(id) {
       const row = await db.selectFrom("approvals").selectAll().where("id", "=", id).executeTakeFirst();

@@ -105,7 +105,8 @@ const NO_WORDS = new Set([
 function isElsewhere(part: Part): boolean {
   if (/^(?:Import|ExportAll|TSType|TSInterface)/.test(part.type)) return true;
   if (part.type === "BinaryExpression") return /==/.test(String(part["operator"]));
-  if (part.type === "NewExpression") return /Error$/.test((part["callee"] as { readonly name?: string }).name ?? "");
+  if (part.type === "NewExpression")
+    return (part["callee"] as { readonly name?: string }).name?.endsWith("Error") === true;
   return part.type === "JSXAttribute" && (part["name"] as { readonly name: unknown }).name === "className";
 }
 

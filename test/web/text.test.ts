@@ -47,9 +47,12 @@ describe("texts of the page in another language", () => {
   const at = new Date(2026, 10, 7, 21, 5, 9);
 
   it.each<readonly [Language, readonly string[]]>([
-    ["de", ["gerade eben", "vor 3 Min.", "in 2 Std.", "1,5 Sek.", "<1 ms", "1,5 KB", "12.345", "33,3 %", "7. Nov."]],
-    ["zh", ["刚刚", "3分钟前", "2小时后", "1.5秒", "<1毫秒", "1.5 KB", "12,345", "33.3%", "11月7日"]],
-    ["ja", ["たった今", "3 分前", "2 時間後", "1.5 秒", "<1 ms", "1.5 KB", "12,345", "33.3%", "11月7日"]],
+    [
+      "de",
+      ["gerade eben", "vor 3 Min.", "in 2 Std.", "1,5 Sek.", "<1 ms", "1,5 KB", "12.345", "2,5", "33,3 %", "7. Nov."],
+    ],
+    ["zh", ["刚刚", "3分钟前", "2小时后", "1.5秒", "<1毫秒", "1.5 KB", "12,345", "2.5", "33.3%", "11月7日"]],
+    ["ja", ["たった今", "3 分前", "2 時間後", "1.5 秒", "<1 ms", "1.5 KB", "12,345", "2.5", "33.3%", "11月7日"]],
   ])("[joy-09h] are those of %s", (language, texts) => {
     setLanguage(language);
     const written = [
@@ -57,6 +60,7 @@ describe("texts of the page in another language", () => {
       ...[1500, 0.5].map(millisecondsText),
       bytesText(1536),
       numberText(12_345),
+      numberText(2.5),
       shareText(1, 3),
       dayText(at),
     ];

@@ -60,7 +60,7 @@ export function bytesText(value: number): string {
   return `${numberText(value / 1024 / 1024, 1)} MB`;
 }
 
-export function numberText(value: number, fractionDigits = 0): string {
+export function numberText(value: number, fractionDigits = 3): string {
   return new Intl.NumberFormat(currentLanguage(), { maximumFractionDigits: fractionDigits }).format(value);
 }
 

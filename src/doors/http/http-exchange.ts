@@ -47,6 +47,8 @@ export interface HttpUpgrade {
   readonly caller: Caller;
   /** Address of the hub as this client knows it. */
   readonly base: string;
+  /** The same, if browsers may bring a code there. */
+  readonly redirectBase: string | undefined;
   /** Whether its sender would still be admitted. */
   stillAdmitted(): boolean;
 }

@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Caller, Scope } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { METADATA_PATH, scopeNames } from "./access-tokens.ts";
-import { admitOrRefuse, answerOptions } from "./hosts.ts";
+import { admitOrRefuse, answerOptions, baseOf, redirectBaseOf } from "./hosts.ts";
 import { type HttpAccess, tooManyRequests } from "./http-access.ts";
 import type { UpgradedConnection } from "./http-connections.ts";
 import {
@@ -258,7 +258,8 @@ export class RequestPipeline {
       head,
       query: new URLSearchParams(target.search),
       caller,
-      base: baseOf(httpAccess, request),
+      base: baseOf(httpAccess.http, request),
+      redirectBase: redirectBaseOf(httpAccess.http, request),
       stillAdmitted: () => this.#admits({ caller, session }),
     });
   }
@@ -316,13 +317,8 @@ function oauthChallenge({ request, httpAccess, target }: RoutedRequest, scopes: 
   if (settings === undefined) return {};
   return {
     scopes: scopeNames(settings, scopes),
-    metadata: encodeURI(baseOf(httpAccess, request) + METADATA_PATH + target.path),
+    metadata: encodeURI(baseOf(httpAccess.http, request) + METADATA_PATH + target.path),
   };
-}
-
-/** The hub's URL as this client knows it. The Host header was checked before. */
-export function baseOf({ http }: HttpAccess, request: IncomingMessage): string {
-  return http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`;
 }
 
 function addressRateKey(request: IncomingMessage): string {

@@ -6,9 +6,9 @@ import { hash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
-import type { ServerSpec } from "../../model/server-spec.ts";
+import type { OAuthSettings, ServerSpec } from "../../model/server-spec.ts";
 import type { AuthInfo } from "../../model/server-state.ts";
-import { beginLogin, type BegunLogin } from "../../secrets/oauth/browser-login.ts";
+import { beginLogin, type BegunLogin, hasSharedRedirect } from "../../secrets/oauth/browser-login.ts";
 import type { GrantKey } from "../../secrets/oauth/grants.ts";
 import { authInfo, type AuthSettings, DEFAULT_OAUTH_SETTINGS, type OAuth } from "../../secrets/oauth/oauth.ts";
 import { logout } from "../../secrets/oauth/token-requests.ts";
@@ -53,6 +53,13 @@ export async function loginTarget(spec: ServerSpec, secrets: Secrets, user: stri
   checkRemoteAddress(url);
   const settings = auth?.type === "oauth" || auth?.type === "client-credentials" ? auth : DEFAULT_OAUTH_SETTINGS;
   return { key: { server: id, url, user }, settings };
+}
+
+/** The settings of other servers whose clients have the redirect address that a manually registered client of this one has. */
+export function sharedRedirects(servers: readonly ServerSpec[], id: string): OAuthSettings[] {
+  return servers.flatMap((spec) =>
+    spec.id !== id && spec.auth?.type === "oauth" && hasSharedRedirect(spec.auth) ? [spec.auth] : [],
+  );
 }
 
 interface ServerLoginsOptions {
@@ -103,13 +110,11 @@ export class ServerLogins {
       const message = `"${server}" uses client credentials: the hub logs in by itself when it connects.`;
       throw new ToolcribError("invalid_arguments", message);
     }
-    const login = await beginLogin({ key, settings, store: oauth.store, clock, redactor }, ({ issuer }) => {
-      // A client that registers itself has an address for each authorization server: an answer of one cannot pass for that of another,
-      // also where it does not say who it is from (RFC 9207).
-      const isRegistered = settings.clientId === undefined && settings.clientMetadataUrl === undefined;
-      const own = isRegistered ? `/${hash("sha256", issuer, "base64url").slice(0, 16)}` : "";
-      return `${base}${OAUTH_CALLBACK_PATH}${own}`;
-    });
+    const sharedWith = sharedRedirects(this.#options.config().servers, server);
+    const login = await beginLogin(
+      { key, settings, sharedWith, store: oauth.store, clock, redactor },
+      ({ ownPath }) => `${base}${OAUTH_CALLBACK_PATH}${ownPath}`,
+    );
     const until = clock.now() + MAX_LOGIN_MS;
     this.#makeRoom(by);
     this.#pending.set(digestOf(login.state), { server, user, by, login, until });

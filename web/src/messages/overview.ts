@@ -11,13 +11,13 @@ export const overview = {
   },
   aboutStored: {
     en: "Version {version}, started {started}. Figures come from the audit log in {store}.",
-    de: "Version {version}, gestartet {started}. Die Zahlen stammen aus dem Protokoll in {store}.",
+    de: "Version {version} (gestartet {started}). Die Zahlen stammen aus dem Protokoll in {store}.",
     zh: "版本 {version}，启动于 {started}。数据来自 {store} 中的审计日志。",
     ja: "バージョン {version}、起動 {started}。数値は {store} の監査ログによるものです。",
   },
   aboutFiles: {
     en: "Version {version}, started {started}. Figures come from the files of the audit log; nothing else is stored.",
-    de: "Version {version}, gestartet {started}. Die Zahlen stammen aus den Dateien des Protokolls; sonst wird nichts gespeichert.",
+    de: "Version {version} (gestartet {started}). Die Zahlen stammen aus den Dateien des Protokolls; sonst wird nichts gespeichert.",
     zh: "版本 {version}，启动于 {started}。数据来自审计日志文件；其他内容均不保存。",
     ja: "バージョン {version}、起動 {started}。数値は監査ログのファイルによるもので、ほかには何も保存されません。",
   },

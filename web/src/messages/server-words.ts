@@ -83,7 +83,7 @@ export const serverWords = {
   prompts: { en: "Prompts", de: "Prompts", zh: "提示", ja: "プロンプト" },
   pins: { en: "Pins", de: "Pins", zh: "固定", ja: "固定" },
   history: { en: "History", de: "Verlauf", zh: "历史", ja: "履歴" },
-  config: { en: "Config", de: "Konfiguration", zh: "配置", ja: "設定" },
+  config: { en: "Config", de: "Eintrag", zh: "配置", ja: "設定" },
   version: { en: "version {version}", de: "Version {version}", zh: "版本 {version}", ja: "バージョン {version}" },
   connectedSince: { en: "connected {when}", de: "verbunden {when}", zh: "{when}连接", ja: "接続: {when}" },
   nextTry: {
@@ -218,7 +218,7 @@ export const serverWords = {
 
   pasteHow: {
     en: "Paste what you have to fill in the form.",
-    de: "Was vorhanden ist, einfügen: Daraus wird das Formular ausgefüllt.",
+    de: "Einfügen, was vorhanden ist: Das Formular wird daraus ausgefüllt.",
     zh: "粘贴已有的内容，即可填写表单。",
     ja: "手元にあるものを貼り付けると、フォームに入力されます。",
   },

@@ -37,14 +37,14 @@ export const sessionWords = {
     zh: "正在加载会话",
     ja: "セッションを読み込んでいます",
   },
-  nobody: { en: "No one is connected", de: "Niemand ist verbunden", zh: "没有已连接的客户端", ja: "接続はありません" },
+  noOne: { en: "No one is connected", de: "Niemand ist verbunden", zh: "没有已连接的客户端", ja: "接続はありません" },
   noMatch: {
     en: "No matching sessions",
     de: "Keine passenden Sitzungen",
     zh: "没有匹配的会话",
     ja: "一致するセッションはありません",
   },
-  nobodyHow: {
+  noOneHow: {
     en: "Agents and programs appear here as they connect. Settings has snippets for agent clients.",
     de: "Agenten und Programme erscheinen hier, sobald sie sich verbinden. Unter Einstellungen stehen Einträge für Clients bereit.",
     zh: "代理和程序连接后会显示在这里。“设置”中有供客户端使用的配置片段。",

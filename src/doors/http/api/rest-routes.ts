@@ -17,6 +17,7 @@ import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { matchesEtag } from "../../../hub/servers/server-entry.ts";
 import { asToolcribError, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
+import { baseOf, redirectBaseOf } from "../hosts.ts";
 import type { HttpExchange, HttpRoute } from "../http-exchange.ts";
 import {
   notFoundAt,
@@ -103,7 +104,8 @@ function runOperation(exchange: HttpExchange, parts: RestParts, route: RestRoute
     session: sessions.of(caller, request),
     clientInfo: httpClientInfo(request, caller),
     signal: abortOnClose(response),
-    baseUrl: hub.config.config.http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`,
+    baseUrl: baseOf(hub.config.config.http, request),
+    redirectBase: redirectBaseOf(hub.config.config.http, request),
   });
 }
 

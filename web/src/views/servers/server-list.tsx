@@ -79,7 +79,7 @@ function ServerLine({ index, server, recent, chosen, narrow, selected, onSelect 
         // Above the link that covers the line.
         className="relative z-10 size-4 accent-accent"
       />
-      <div className={`flex text-sm ${narrow ? "" : "w-20 sm:w-26"}`}>
+      <div className={`flex text-sm ${narrow ? "" : "w-26"}`}>
         <StateDot state={server.state} sleeping={server.sleeping} bare={narrow} />
       </div>
       <div className="min-w-0 flex-1">
@@ -93,7 +93,9 @@ function ServerLine({ index, server, recent, chosen, narrow, selected, onSelect 
         >
           {server.name}
         </Link>
-        {server.name !== server.id && <span className="ml-2 font-mono text-sm text-faint">{server.id}</span>}
+        {server.name !== server.id && (
+          <span className="ml-2 hidden font-mono text-sm text-faint sm:inline">{server.id}</span>
+        )}
       </div>
       <div className="flex items-center gap-3 text-sm text-soft">
         {server.warnings.length > 0 && (
@@ -126,23 +128,23 @@ function ServerLine({ index, server, recent, chosen, narrow, selected, onSelect 
             {recent !== undefined && <Recent recent={recent} />}
           </>
         )}
-        <span className="min-w-16 shrink-0 text-right whitespace-nowrap sm:min-w-20">
+        <span className="min-w-16 shrink-0 text-right whitespace-nowrap sm:min-w-28">
           {/* The number is unknown for a server that is not connected. */}
           {(server.toolCount > 0 || server.state === "ready") && t(serverWords.tools, { count: server.toolCount })}
         </span>
         {!narrow && (
-          <span className="relative z-10 hidden w-26 text-right sm:inline">
+          <span className="relative z-10 hidden w-32 text-right sm:inline">
             <ConnectButton server={server} />
           </span>
         )}
       </div>
       {server.progress !== undefined && (
-        <p className={`w-full text-sm break-words text-soft ${narrow ? "pl-7" : "sm:pl-30"}`} role="status">
+        <p className={`w-full text-sm break-words text-soft ${narrow ? "pl-7" : "sm:pl-38"}`} role="status">
           {server.progress}
         </p>
       )}
       {server.lastError !== null && (
-        <div className={`w-full text-sm ${narrow ? "pl-7" : "sm:pl-30"}`}>
+        <div className={`w-full text-sm ${narrow ? "pl-7" : "sm:pl-38"}`}>
           <p className="line-clamp-3 break-words text-bad">{server.lastError}</p>
           {server.hint !== undefined && <p className="break-words text-soft">{server.hint}</p>}
         </div>

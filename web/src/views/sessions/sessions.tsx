@@ -72,7 +72,7 @@ export function SessionsView() {
                   <div className="rounded-lg border border-line bg-panel">
                     <Empty
                       title={t(
-                        search.door === undefined && state === "open" ? sessionWords.nobody : sessionWords.noMatch,
+                        search.door === undefined && state === "open" ? sessionWords.noOne : sessionWords.noMatch,
                       )}
                       icon="sessions"
                       action={
@@ -81,7 +81,7 @@ export function SessionsView() {
                         )
                       }
                     >
-                      {t(sessionWords.nobodyHow)}
+                      {t(sessionWords.noOneHow)}
                     </Empty>
                   </div>
                 ) : (
