@@ -19,7 +19,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchBrowser, missingBrowser } from "../browser/page.ts";
 import { PATIENT } from "../support/main-program.ts";
 import { runProgram } from "../support/run-program.ts";
@@ -180,7 +180,10 @@ async function follow(reader: Reader, { text }: Section): Promise<void> {
 }
 
 describe.skipIf(missing !== undefined)("docs/tutorial.md", () => {
-  const reader = new Reader();
+  let reader: Reader;
+  beforeAll(() => {
+    reader = new Reader();
+  });
   afterAll(() => reader.close());
 
   it.each(SECTIONS)(
