@@ -797,6 +797,7 @@ export const REQUIREMENTS = {
   "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
   "joy-09h": "Times, durations, sizes and numbers are written as the page's language writes them.",
   "joy-09i": "Every view fits a phone in German and Japanese as well.",
+  "joy-09f": "The page has one scale of type and of space; no view and no style uses a size outside it.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
@@ -829,6 +830,8 @@ export const REQUIREMENTS = {
   "joy-14e":
     "At a terminal with colours, the Markdown of an answer is rendered as it arrives; a pipe gets it as it is.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
+  "joy-17c":
+    "The steps of docs/tutorial.md can be done as they are written, from the start to the record of an approved call.",
   "joy-17b": "README.md is at most 8 kB, and docs/README.md leads to every page.",
   "joy-15b": "`toolcrib generate` writes a typed client that compiles under strict settings and calls a real hub.",
   "joy-16a":

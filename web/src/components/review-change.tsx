@@ -117,7 +117,7 @@ function Plan({ planned }: { readonly planned: Planned }) {
       {unmet.length > 0 && (
         <div className="rounded-md bg-warn-wash px-3 py-2 text-warn">
           <p className="font-medium">{t(rules.unmet)}</p>
-          <ul className="list-disc pl-5 text-sm">
+          <ul className="list-disc pl-6 text-sm">
             {unmet.map(({ name, verdict, rule }) => (
               <li key={name} className="break-words">
                 <span className="font-mono">{name}</span> <VerdictBadge verdict={verdict} />{" "}
