@@ -823,6 +823,8 @@ export const REQUIREMENTS = {
   "joy-18b":
     "Metrics count calls by tool and by client with a bounded number of names; the dashboard uses metrics and labels that exist.",
   "joy-18c": "docs/deploy.md leads from useradd to TLS; its config loads without a warning.",
+  "joy-18e":
+    "The commands of docs/deploy.md lead, as root of a scratch machine, from useradd to a call through nginx and TLS; what a test cannot run is named in the document.",
   "joy-18d":
     "Spans and durations of calls go to an OTLP endpoint by the OTEL_* variables, named by the conventions for MCP, with an optional package and nothing loaded otherwise.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
@@ -836,7 +838,10 @@ export const REQUIREMENTS = {
   "joy-15b": "`toolcrib generate` writes a typed client that compiles under strict settings and calls a real hub.",
   "joy-16a":
     "Every JavaScript and TypeScript example in the documents compiles under strict with nodenext and bundler resolution.",
-  "joy-16b": "The package loads in CommonJS, and in Bun and Deno where they are installed.",
+  "joy-16b": "The package loads in CommonJS, and a tool is called from Bun and Deno where the registry has them.",
+  "joy-16c":
+    "Every JavaScript and TypeScript example in the documents runs, against real servers and models that speak the protocols of providers.",
+  "joy-16d": "The examples with the SDKs of OpenAI and Anthropic compile against the types of those SDKs, and run with them.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
   "whole-23a":
     "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",
