@@ -86,13 +86,14 @@ export class AcpSession {
     this.#options = options;
     const session = hub.openSession({
       door: "acp",
+      conversation: conversation.id,
       workspaceDir: workspace.cwd,
       // The client's own servers get its folder; those of the config get what the config says.
       rootsOnRequest: true,
       // The program on stdin has started this process, so it can start others.
       mayRunCommands: true,
       role,
-      clientInfo: options.clientInfo,
+      clientInfo: options.clientInfo && { ...options.clientInfo, cwd: workspace.cwd },
       ...(offer.forms ? { onElicit: elicitationCallback(client, this.id) } : {}),
       ...samplingOptions(hub, { client, sessionId: this.id, model: () => options.models.open(this.model) }),
     });
