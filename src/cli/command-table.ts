@@ -173,7 +173,15 @@ export const COMMANDS: readonly CommandEntry[] = [
     arguments: [
       { syntax: "<uri>", summary: "resource URI, as shown by `toolcrib list --resources`", names: "resource" },
     ],
-    options: [{ ...out, summary: "save the content to this file or folder" }, overwrite, role, session, yes, timeout, ...atHub],
+    options: [
+      { ...out, summary: "save the content to this file or folder" },
+      overwrite,
+      role,
+      session,
+      yes,
+      timeout,
+      ...atHub,
+    ],
     examples: ["toolcrib read file:///notes.txt"],
     atHub: "read",
     load: async () => (await import("./commands/call.ts")).runRead,

@@ -146,12 +146,16 @@ export async function namedEditorSession(home: string, wanted: string): Promise<
   const [found, another] = open.filter(({ id }) => id.startsWith(wanted));
   if (found !== undefined && (another === undefined || found.id === wanted)) return found;
   const many = another !== undefined;
-  throw new ToolcribError("not_found", `${many ? "Several sessions" : "No session"} of an editor ${many ? "have ids that begin" : "has an id that begins"} with ${wanted}.`, {
-    hint:
-      open.length === 0
-        ? "No editor has a session open with toolcrib acp in this home, or it was started with --standalone."
-        : `Open: ${open.map(({ id }) => id).join(", ")}.`,
-  });
+  throw new ToolcribError(
+    "not_found",
+    `${many ? "Several sessions" : "No session"} of an editor ${many ? "have ids that begin" : "has an id that begins"} with ${wanted}.`,
+    {
+      hint:
+        open.length === 0
+          ? "No editor has a session open with toolcrib acp in this home, or it was started with --standalone."
+          : `Open: ${open.map(({ id }) => id).join(", ")}.`,
+    },
+  );
 }
 
 /** The hub of `--hub`; `own` if it is one that this user runs. */

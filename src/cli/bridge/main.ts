@@ -48,7 +48,9 @@ async function attach(): Promise<number | undefined> {
     bridge.warn(text);
   };
   const connect = flags.hub === undefined ? ownHub(flags, connectedTo) : otherHub(flags, flags.hub, connectedTo);
-  const bridge = new Bridge({ input: process.stdin, output: process.stdout, connect, tell });
+  // A session that the editor has closed does not come back.
+  const reconnectMs = flags.session === undefined ? undefined : 0;
+  const bridge = new Bridge({ input: process.stdin, output: process.stdout, connect, tell, reconnectMs });
   try {
     return await bridge.run();
   } catch (error) {
@@ -105,7 +107,7 @@ function ownHub(
 }
 
 async function editorSession(home: string, wanted: string): Promise<EditorSession> {
-  const { namedEditorSession } = await import("../remote-hub.ts");
+  const { namedEditorSession } = await import("./remote-link.ts");
   return namedEditorSession(home, wanted);
 }
 
@@ -116,7 +118,15 @@ function otherHub(
 ): Connect {
   return async () => {
     const { openRemoteLink } = await import("./remote-link.ts");
-    const place = { url, token: token ?? (process.env["TOOLCRIB_TOKEN"] || undefined), role, view, server, client, session };
+    const place = {
+      url,
+      token: token ?? (process.env["TOOLCRIB_TOKEN"] || undefined),
+      role,
+      view,
+      server,
+      client,
+      session,
+    };
     const { link, version } = await openRemoteLink(place);
     connectedTo(version);
     return link;

@@ -10,6 +10,9 @@ import { decodeMessages, isRequest, isResponse } from "../../upstream/wire.ts";
 import { checkedUrl, RemoteHub } from "../remote-hub.ts";
 import { lostError } from "./bridge.ts";
 
+// The bridge loads what speaks HTTP from here, when it needs it.
+export { namedEditorSession } from "../remote-hub.ts";
+
 export interface RemotePlace {
   readonly url: string;
   readonly token: string | undefined;

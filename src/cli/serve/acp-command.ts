@@ -87,7 +87,7 @@ function openForOthers(hub: Hub, invocation: Invocation, log: Log): () => Promis
   const warn = (message: string): void => log.warn(message);
   const http = (): HttpConfig => {
     const { auth, limits } = hub.config.config.http;
-    // Nobody comes in without a token: other users of this machine could reach the port.
+    // A token is always needed: other users of this machine could reach the port.
     return HttpSchema.parse({ host: "127.0.0.1", port: 0, auth: auth ?? { tokens: [] }, limits });
   };
   const open = async (): Promise<HttpDoors> => {

@@ -65,7 +65,7 @@ function readRecord(file: string): HubRecord | undefined {
       version: typeof version === "string" ? version : undefined,
       config: Array.isArray(config) ? config.map(String) : undefined,
       background: background === true,
-      editor: editor === true,
+      editor: editor === true ? true : undefined,
       clientEnv: Array.isArray(clientEnv) ? clientEnv.map(String) : undefined,
     };
   } catch {

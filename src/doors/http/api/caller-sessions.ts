@@ -83,11 +83,7 @@ interface Joining {
  * How another program of an editor's user joins the editor's session: it has the servers, tools, rules and taint of that session.
  * Undefined if no such session is open, or the caller is not an operator.
  */
-export function joinEditorSession(
-  hub: OpenSessionList,
-  { scopes }: Caller,
-  id: string,
-): Joining | undefined {
+export function joinEditorSession(hub: OpenSessionList, { scopes }: Caller, id: string): Joining | undefined {
   const session = scopes.has("admin") ? findSession(hub, id) : undefined;
   return session?.editorId !== undefined ? { within: session, rules: { deny: [...AGENT_TOOLS] } } : undefined;
 }
