@@ -679,6 +679,10 @@ export const REQUIREMENTS = {
   "whole-13d": "The warning about many programs counts those of all sessions.",
   "whole-13e": "sessions.setExtraTools answers with the names that the session has.",
   "whole-13f": "session/load without servers, or with none, keeps those of the session.",
+  "whole-13g":
+    "Other local programs find an editor's session by its id, use its servers and give it tools, over the command line, REST, WebSocket and MCP; the editor's turn sees it, and it ends with the session.",
+  "whole-13h":
+    "Joining an editor's session needs the token in the home, or with http.auth one with the scope admin; a process that was killed leaves nothing that is used.",
   "whole-14a": "Tools carry serverId and mcpName in lists, and mcp.tools.discovered brings input schemas.",
   "whole-14b": "The list of servers has their entries, masked and for operators, enabled and autoConnect.",
   "whole-14c": "onToolsChanged gets the id of the server, and the state of servers is to be had by id.",
@@ -880,6 +884,8 @@ export const REQUIREMENTS = {
   "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",
   "whole-28d": "A stuck server, of the hub or of the session, keeps an ACP session from no other tool.",
   "whole-28e": "The tools of a server that is ready are kept from an ACP session's first turn for 0.2 s at most.",
+  "whole-28f":
+    "A stuck server that is the hub's only one keeps no tools of the session's own from the first turn; one that is the session's only one keeps those of the hub for 2 s.",
   "shape-05a":
     "An override replaces texts and hints of a definition; fixed parameters are not in it, those with a default are optional.",
   "shape-05b": "The server gets what is fixed and what has a default; a caller cannot set what is fixed.",
