@@ -764,6 +764,7 @@ export const REQUIREMENTS = {
     "On the page resources are read and followed, templates filled in and prompts run, with suggestions and previews.",
   "joy-01e":
     "Forms, addresses and requests to a model that a server asks for in a call from the page are answered there.",
+  "joy-01f": "A call is not ended as silent while a person answers what its server asks, however long that takes.",
   "joy-07a":
     "The page shows calls as they happen, in one line each, filtered and paused as one likes, with arguments and result where they were recorded, within bounds.",
   "joy-07b":
@@ -816,6 +817,7 @@ export const REQUIREMENTS = {
   "joy-13b": "Without a terminal, and with --json, nothing of that is written, and the order is that of the config.",
   "joy-13c": "Backup, restore, verify and fetched skills show how far they are, at a terminal only.",
   "joy-10a": "The page, the API and MCP work under a path of a reverse proxy, whether it takes the path off or not.",
+  "joy-10e": "The Location of what REST has made has the path of the reverse proxy, for clients that come through it.",
   "joy-10b": "Logins of the page outlive a restart of the hub until they expire; a logout ends them for good.",
   "joy-10c": "Visits of the hub's own page are not listed as sessions.",
   "joy-10d": "The main views work in Firefox.",

@@ -298,7 +298,7 @@ export const ServerEntrySchema = z.strictObject({
       "Milliseconds that `npx`, `uvx` and the like may take to fetch the program before it starts; not part of `timeout`.",
     ),
   toolTimeout: Milliseconds.default(300_000).describe(
-    "Milliseconds that a call may take; each progress report restarts it, up to ten times this in all.",
+    "Milliseconds that a call may take; each progress report restarts it, up to ten times this in all. Waiting for a person's answer to the server does not count.",
   ),
   restart: z
     .union([z.literal(false), RestartSchema])

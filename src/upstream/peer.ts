@@ -4,7 +4,7 @@
  * The SDK's Client is not used here: it drops fields it does not know, one bad tool fails a whole list, a call costs
  * three to five times a plain pipe, and it does not initialise again after a lost HTTP session.
  */
-import { afterPauses, CancelController, type Pauses } from "../base/async.ts";
+import { afterPauses, CancelController, Pauses } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { ChurnMap } from "../base/maps.ts";
 import { ToolcribError } from "../model/errors.ts";
@@ -43,6 +43,8 @@ interface Pending {
   readonly stream: CancelController | undefined;
   readonly onAbort: () => void;
   stopTimer: (() => void) | undefined;
+  /** What the server asks people or models because of it, and the time that their answers took. */
+  questions: { open: number; readonly pauses: Pauses } | undefined;
   /** Set when the pipe broke before the request was out, until the wire says what became of the process. */
   unsent: ToolcribError | undefined;
 }
@@ -131,11 +133,12 @@ export class Peer {
         stream: this.wire.transport === "http" ? new CancelController() : undefined,
         onAbort: () => this.#giveUp(id, cancelled(method, true), "The caller gave up."),
         stopTimer: undefined,
+        questions: undefined,
         unsent: undefined,
       };
       this.#pending.set(id, pending);
       options.signal?.addEventListener("abort", pending.onAbort, { once: true });
-      this.#startTimer(id, pending, 0);
+      this.#startTimer(id, pending);
       const message: RpcRequest = { jsonrpc: "2.0", id, method, params: this.#withMeta(id, params, options) };
       const sendOptions = { signal: pending.stream, headers: options.headers };
       this.wire.send(message, sendOptions).catch((error: unknown) => this.#fail(id, error));
@@ -177,7 +180,8 @@ export class Peer {
     if ("id" in message) {
       const client = related === undefined ? undefined : this.#pending.get(related)?.options.client;
       const calls = related === undefined ? callsOfOneClient(this.#pending) : [related];
-      this.#served.serve(message, params, { client, calls });
+      const answered = this.#served.serve(message, params, { client, calls });
+      if (INTERACTIVE_METHODS.has(message.method)) this.#pauseUntil(answered, calls);
       return;
     }
     this.#notified(message, params, related);
@@ -220,7 +224,7 @@ export class Peer {
     const id = ownId(this.#pending, progressToken);
     const pending = id === undefined ? undefined : this.#pending.get(id);
     if (id === undefined || pending === undefined) return;
-    this.#startTimer(id, pending, this.#options.clock.now() - pending.startedAt);
+    this.#startTimer(id, pending);
     const report = _meta === undefined ? progress : { ...progress, _meta };
     if (typeof progress["progress"] !== "number") return;
     try {
@@ -241,21 +245,44 @@ export class Peer {
     }
   }
 
-  #startTimer(id: RequestId, pending: Pending, spent: number): void {
+  /** A call is not silent while its server waits for an answer, however long a person takes. */
+  #pauseUntil(answered: Promise<void>, calls: readonly RequestId[]): void {
+    for (const id of calls) {
+      const pending = this.#pending.get(id);
+      if (pending === undefined || pending.unsent !== undefined) continue;
+      const questions = (pending.questions ??= { open: 0, pauses: new Pauses(this.#options.clock) });
+      questions.open += 1;
+      questions.pauses.pause();
+      pending.stopTimer?.();
+      void answered.then(() => {
+        questions.open -= 1;
+        if (questions.open > 0) return;
+        questions.pauses.resume();
+        if (this.#pending.get(id) === pending) this.#startTimer(id, pending);
+      });
+    }
+  }
+
+  #spentMs({ startedAt, questions }: Pending): number {
+    return this.#options.clock.now() - startedAt - (questions?.pauses.totalMs() ?? 0);
+  }
+
+  #startTimer(id: RequestId, pending: Pending): void {
     const { timeoutMs, maxTotalMs, pauses } = pending.options;
     const { clock } = this.#options;
-    if (timeoutMs === undefined) return;
+    if (timeoutMs === undefined || (pending.questions?.open ?? 0) > 0) return;
     pending.stopTimer?.();
-    const wait = Math.max(maxTotalMs === undefined ? timeoutMs : Math.min(timeoutMs, maxTotalMs - spent), 0);
+    const left = maxTotalMs === undefined ? timeoutMs : Math.min(timeoutMs, maxTotalMs - this.#spentMs(pending));
+    const wait = Math.max(left, 0);
     const run = (): void => this.#timeOut(id, pending);
     pending.stopTimer = pauses === undefined ? clock.after(wait, run) : afterPauses(wait, { clock, pauses, run });
   }
 
   #timeOut(id: RequestId, pending: Pending): void {
-    const spent = this.#options.clock.now() - pending.startedAt;
+    const spent = this.#spentMs(pending);
     const ceiling = pending.options.maxTotalMs;
-    // A server that waits for our own answer, perhaps from a person, is not late.
-    if (this.#served.busy && ceiling !== undefined && spent < ceiling) return this.#startTimer(id, pending, spent);
+    // A server that waits for our own answer is not late.
+    if (this.#served.busy && ceiling !== undefined && spent < ceiling) return this.#startTimer(id, pending);
     const paused = pending.options.pauses?.totalMs() ?? 0;
     const seconds = Math.round((spent - Math.min(paused, spent)) / 100) / 10;
     const text = `${pending.method} got no answer within ${seconds} s.`;
@@ -493,6 +520,7 @@ class ServerRequests {
   }
 
   /**
+   * Resolves when it is answered. Never rejects.
    * @param client Of the request whose own stream carried this.
    * @param calls Our requests of which one made the server ask; empty if it asks by itself.
    */
@@ -500,11 +528,14 @@ class ServerRequests {
     { id, method }: { readonly id: RequestId; readonly method: string },
     params: JsonObject,
     { client, calls }: { readonly client: ClientSide | undefined; readonly calls: readonly RequestId[] },
-  ): void {
-    if (method === "ping") return this.#post({ jsonrpc: "2.0", id, result: {} });
+  ): Promise<void> {
+    if (method === "ping") {
+      this.#post({ jsonrpc: "2.0", id, result: {} });
+      return Promise.resolve();
+    }
     const open = { controller: new AbortController(), calls: new Set(INTERACTIVE_METHODS.has(method) ? calls : []) };
     this.#open.set(id, open);
-    void this.#answer(id, method, params, open.controller.signal, client);
+    return this.#answer(id, method, params, open.controller.signal, client);
   }
 
   /** Ends the questions that only this call needed answered. The server gets an error, in case it still waits. */

@@ -161,6 +161,25 @@ describe("timeouts", () => {
     wire.answer(1, { done: true });
     expect(await request).toEqual({ done: true });
   });
+
+  it("[joy-01f] stand still while a person answers, however long that takes, and begin again with the answer", async () => {
+    const { promise, resolve } = Promise.withResolvers<JsonObject>();
+    const { peer, wire, clock } = setUp(silent, "stdio", { onRequest: () => promise });
+    const options = { timeoutMs: 1000, maxTotalMs: 3000, client: { key: "c", capabilities: {} }, onProgress: () => {} };
+    const request = failureOf(peer.request("work", {}, options));
+    let failed = false;
+    void request.then(() => (failed = true));
+    await clock.advance(900);
+    wire.ask("q", "elicitation/create");
+    wire.ask("r", "elicitation/create");
+    wire.notify("notifications/progress", { progressToken: 1, progress: 1 });
+    await clock.advance(60_000);
+    resolve({ action: "accept" });
+    await clock.advance(999);
+    expect(failed).toBe(false);
+    await clock.advance(1);
+    expect(await request).toMatchObject({ code: "timeout", details: { afterMs: 1900 } });
+  });
 });
 
 describe("progress", () => {

@@ -73,7 +73,7 @@ async function respond(exchange: HttpExchange, parts: RestParts): Promise<void> 
     await changeServer(exchange, parts, route, ifMatch === undefined ? input : { ...input, ifMatch });
   } else {
     const output = await runOperation(exchange, parts, route, input);
-    respondOutput(exchange, route, withClusterIds(parts.ids, route.operation, given, output));
+    respondOutput(exchange, parts, route, withClusterIds(parts.ids, route.operation, given, output));
   }
 }
 
@@ -86,7 +86,7 @@ async function changeServer(
 ): Promise<void> {
   const { ifMatch, serverId } = input;
   try {
-    respondOutput(exchange, route, await runOperation(exchange, parts, route, input));
+    respondOutput(exchange, parts, route, await runOperation(exchange, parts, route, input));
   } catch (thrown) {
     const error = asToolcribError(thrown);
     if (error.code !== "conflict" || typeof ifMatch !== "string" || typeof serverId !== "string") throw thrown;
@@ -117,7 +117,12 @@ function abortOnClose(response: ServerResponse): AbortSignal {
   return gone.signal;
 }
 
-function respondOutput({ request, response }: HttpExchange, route: RestRoute, output: unknown): void {
+function respondOutput(
+  { request, response }: HttpExchange,
+  { hub }: RestParts,
+  route: RestRoute,
+  output: unknown,
+): void {
   const text = JSON.stringify(output);
   const server = serverIn(output);
   const headers: Record<string, string> = {};
@@ -131,8 +136,21 @@ function respondOutput({ request, response }: HttpExchange, route: RestRoute, ou
     headers["etag"] = tag;
   }
   const made = route.status === 201 ? (server?.id ?? sessionIn(output)) : undefined;
-  if (made !== undefined) headers["location"] = `${API_PATH}${route.path}/${encodeURIComponent(made)}`;
+  if (made !== undefined) {
+    const before = pathBefore(hub.config.config.http, request);
+    headers["location"] = `${before}${API_PATH}${route.path}/${encodeURIComponent(made)}`;
+  }
   sendJsonText(response, route.status ?? 200, text, headers);
+}
+
+/** The path before the hub's own, as the client knows it: the proxy at `publicUrl` may have taken it off. */
+function pathBefore(
+  { publicUrl, basePath = "" }: { readonly publicUrl?: string | undefined; readonly basePath?: string | undefined },
+  { headers }: IncomingMessage,
+): string {
+  const known = publicUrl === undefined ? null : URL.parse(publicUrl);
+  const isPublic = known !== null && URL.parse(`http://${headers.host}`)?.hostname === known.hostname;
+  return isPublic ? known.pathname.replace(/\/$/, "") : basePath;
 }
 
 function sessionIn(output: unknown): string | undefined {

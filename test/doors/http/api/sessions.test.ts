@@ -30,6 +30,23 @@ async function tools(who: Who, session: string): Promise<string[]> {
 
 const code = (answer: Answer): string => answer.json().error.code;
 
+describe("[joy-10e] behind a path of a reverse proxy", () => {
+  it.each([
+    ["that it takes off", { publicUrl: "https://example.com/apps/crib/" }, "/apps/crib", ""],
+    ["that it leaves", { publicUrl: "https://example.com/crib", basePath: "/crib" }, "/crib", "/crib"],
+  ])("%s, Location leads back to the session", async (_, http, outside, inside) => {
+    const there = await apiScene({ servers: {}, config: { http } });
+    try {
+      const location = async (headers: Record<string, string>): Promise<string> =>
+        String((await there.request("admin", "POST", "/sessions", { body: {}, headers })).headers["location"]);
+      expect(await location({ host: "example.com" })).toMatch(new RegExp(`^${outside}/api/v1/sessions/[\\w-]+$`));
+      expect(await location({})).toMatch(new RegExp(`^${inside}/api/v1/sessions/[\\w-]+$`));
+    } finally {
+      await there.close();
+    }
+  });
+});
+
 describe("[agent-01a] a session that brings servers, over REST", () => {
   it("has its own tools, which only its caller can name, until it is closed", async () => {
     const answer = await open("admin", { servers: { mine: misbehaving("ok") } });
