@@ -679,6 +679,10 @@ export const REQUIREMENTS = {
   "whole-13d": "The warning about many programs counts those of all sessions.",
   "whole-13e": "sessions.setExtraTools answers with the names that the session has.",
   "whole-13f": "session/load without servers, or with none, keeps those of the session.",
+  "whole-13g":
+    "Other local programs find an editor's session by its id, use its servers and give it tools, over the command line, REST, WebSocket and MCP; the editor's turn sees it, and it ends with the session.",
+  "whole-13h":
+    "Joining an editor's session needs the token in the home, or with http.auth one with the scope admin; a process that was killed leaves nothing that is used.",
   "whole-14a": "Tools carry serverId and mcpName in lists, and mcp.tools.discovered brings input schemas.",
   "whole-14b": "The list of servers has their entries, masked and for operators, enabled and autoConnect.",
   "whole-14c": "onToolsChanged gets the id of the server, and the state of servers is to be had by id.",
@@ -786,6 +790,9 @@ export const REQUIREMENTS = {
   "sound-05a":
     "Detectors that are elsewhere get no secrets of a session in definitions and instructions of its servers.",
   "sound-07a": "Chats make no link of an address that a caller or server says in a notice.",
+  "sound-08a": "A client that was asked to have its user log in is told when the login was made.",
+  "sound-08b": "In a cluster a login may come back to any node: the one where it began ends it, once.",
+  "sound-09a": "`toolcrib guard test` asks the detectors of the config, and has a line for the verdict of each.",
   "sound-10a": "A generated client shows what it does: hidden characters of a server are escaped in it.",
   "sound-06a": "Texts that a detector hangs on do not use up the time of the others: each has its share.",
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
@@ -794,6 +801,7 @@ export const REQUIREMENTS = {
   "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
   "joy-09h": "Times, durations, sizes and numbers are written as the page's language writes them.",
   "joy-09i": "Every view fits a phone in German and Japanese as well.",
+  "joy-09f": "The page has one scale of type and of space; no view and no style uses a size outside it.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
@@ -819,6 +827,8 @@ export const REQUIREMENTS = {
   "joy-18b":
     "Metrics count calls by tool and by client with a bounded number of names; the dashboard uses metrics and labels that exist.",
   "joy-18c": "docs/deploy.md leads from useradd to TLS; its config loads without a warning.",
+  "joy-18e":
+    "The commands of docs/deploy.md lead, as root of a scratch machine, from useradd to a call through nginx and TLS; what a test cannot run is named in the document.",
   "joy-18d":
     "Spans and durations of calls go to an OTLP endpoint by the OTEL_* variables, named by the conventions for MCP, with an optional package and nothing loaded otherwise.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
@@ -826,11 +836,16 @@ export const REQUIREMENTS = {
   "joy-14e":
     "At a terminal with colours, the Markdown of an answer is rendered as it arrives; a pipe gets it as it is.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
+  "joy-17c":
+    "The steps of docs/tutorial.md can be done as they are written, from the start to the record of an approved call.",
   "joy-17b": "README.md is at most 8 kB, and docs/README.md leads to every page.",
   "joy-15b": "`toolcrib generate` writes a typed client that compiles under strict settings and calls a real hub.",
   "joy-16a":
     "Every JavaScript and TypeScript example in the documents compiles under strict with nodenext and bundler resolution.",
-  "joy-16b": "The package loads in CommonJS, and in Bun and Deno where they are installed.",
+  "joy-16b": "The package loads in CommonJS, and a tool is called from Bun and Deno where the registry has them.",
+  "joy-16c":
+    "Every JavaScript and TypeScript example in the documents runs, against real servers and models that speak the protocols of providers.",
+  "joy-16d": "The examples with the SDKs of OpenAI and Anthropic compile against the types of those SDKs, and run with them.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
   "whole-23a":
     "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",
@@ -869,6 +884,8 @@ export const REQUIREMENTS = {
   "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",
   "whole-28d": "A stuck server, of the hub or of the session, keeps an ACP session from no other tool.",
   "whole-28e": "The tools of a server that is ready are kept from an ACP session's first turn for 0.2 s at most.",
+  "whole-28f":
+    "A stuck server that is the hub's only one keeps no tools of the session's own from the first turn; one that is the session's only one keeps those of the hub for 2 s.",
   "shape-05a":
     "An override replaces texts and hints of a definition; fixed parameters are not in it, those with a default are optional.",
   "shape-05b": "The server gets what is fixed and what has a default; a caller cannot set what is fixed.",

@@ -26,6 +26,10 @@ const atHub: readonly OptionEntry[] = [
   { flags: "--hub <url>", summary: "URL of another hub to use (default: the hub that serves this config)" },
   { flags: "--token <token>", summary: "token for that hub; prefer $TOOLCRIB_TOKEN" },
 ];
+const session: OptionEntry = {
+  flags: "--session <id>",
+  summary: "join this session of an editor, as toolcrib hub lists it; a prefix of its id is enough",
+};
 const role: OptionEntry = { flags: "--role <name>", summary: "act as this role" };
 const yes: OptionEntry = { flags: "--yes", summary: "approve calls that need approval, once each; only on a terminal" };
 const logOptions: readonly OptionEntry[] = [
@@ -58,6 +62,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--view <name>", summary: "serve only this view" },
       { flags: "--client <id>", summary: "use tool names that suit this client; connect adds it where needed" },
       role,
+      session,
       ...atHub,
       ...logOptions,
     ],
@@ -73,6 +78,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       model,
       { flags: "--mode <mode>", summary: "mode of new sessions: ask, auto or read-only (default: ask)" },
       role,
+      { flags: "--standalone", summary: "let no other program join its sessions" },
       { flags: "--log-file <file>", summary: "write the log to this file instead of stderr" },
       ...logOptions,
     ],
@@ -125,6 +131,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { flags: "--all", summary: "list tools, resources and prompts" },
       { flags: "--schema", summary: "show the arguments of each tool" },
       role,
+      session,
       timeout,
       ...atHub,
     ],
@@ -146,6 +153,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       out,
       overwrite,
       role,
+      session,
       yes,
       timeout,
       ...atHub,
@@ -165,7 +173,15 @@ export const COMMANDS: readonly CommandEntry[] = [
     arguments: [
       { syntax: "<uri>", summary: "resource URI, as shown by `toolcrib list --resources`", names: "resource" },
     ],
-    options: [{ ...out, summary: "save the content to this file or folder" }, overwrite, role, yes, timeout, ...atHub],
+    options: [
+      { ...out, summary: "save the content to this file or folder" },
+      overwrite,
+      role,
+      session,
+      yes,
+      timeout,
+      ...atHub,
+    ],
     examples: ["toolcrib read file:///notes.txt"],
     atHub: "read",
     load: async () => (await import("./commands/call.ts")).runRead,
@@ -178,7 +194,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       { syntax: "<name>", summary: "prompt name, as shown by `toolcrib list --prompts`", names: "prompt" },
       { syntax: "[arguments...]", summary: "key=value or key=@file" },
     ],
-    options: [out, overwrite, role, yes, timeout, ...atHub],
+    options: [out, overwrite, role, session, yes, timeout, ...atHub],
     examples: ["toolcrib prompt review language=en"],
     atHub: "read",
     load: async () => (await import("./commands/call.ts")).runPrompt,
@@ -244,7 +260,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: "Servers",
     summary: "show every server with its state, and the clients of the hub that runs",
     arguments: [],
-    options: [{ flags: "--clients", summary: "show only the clients that are connected" }, timeout, ...atHub],
+    options: [{ flags: "--clients", summary: "show only the clients that are connected" }, session, timeout, ...atHub],
     atHub: "read",
     load: async () => (await import("./commands/status.ts")).run,
   },
@@ -544,7 +560,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "guard",
     group: "Guard",
-    summary: "show how the guard judges a text, and which rules match",
+    summary: "show how the guard and its detectors judge a text, and which rules match",
     arguments: [
       { syntax: "<action>", summary: "test", values: ["test"] },
       { syntax: "<file>", summary: "a text file, or - for standard input" },

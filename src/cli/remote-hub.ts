@@ -4,7 +4,8 @@ import { toolcribHome } from "../config/find-config.ts";
 import { type HubRecord, readHubRecords } from "../hub/activity/hub-records.ts";
 import { VERSION_HEADER } from "../model/bridge.ts";
 import { ToolcribError, isErrorObject } from "../model/errors.ts";
-import { type JsonObject, parseJsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../model/json.ts";
+import { clientInfoOf, clientLabel } from "../model/client-info.ts";
 import { isLoopback } from "../base/network-address.ts";
 import { HttpClient, type HttpResponse } from "../upstream/http/http-client.ts";
 import type { Invocation } from "./command.ts";
@@ -101,6 +102,62 @@ async function jsonOf(body: Readable): Promise<JsonObject | undefined> {
   return bytes.length === 0 ? {} : parseJsonObject(bytes.toString("utf8"));
 }
 
+/** A session that an editor has open in `toolcrib acp`. */
+export interface EditorSession {
+  /** The id that the editor has for it. */
+  readonly id: string;
+  readonly client: string | undefined;
+  readonly folder: string | undefined;
+  readonly openedAt: string | undefined;
+  readonly hub: HubRecord;
+}
+
+/** Those of all editors of this user. A process that does not answer has none. */
+export async function editorSessions(home: string): Promise<EditorSession[]> {
+  const editors = readHubRecords(home).filter(({ editor }) => editor === true);
+  const found = await Promise.all(
+    editors.map(async (hub) => {
+      const path = "/api/v1/sessions?door=acp&limit=200";
+      const { sessions } = await new RemoteHub(hub.url, hub.token).request("GET", path).catch((): JsonObject => ({}));
+      // Those of other processes on the same store have no conversation here.
+      return (Array.isArray(sessions) ? sessions : []).flatMap((session: unknown) => editorSession(session, hub) ?? []);
+    }),
+  );
+  return found.flat();
+}
+
+function editorSession(session: unknown, hub: HubRecord): EditorSession | undefined {
+  if (!isJsonObject(session) || typeof session["conversation"] !== "string") return undefined;
+  const client = clientInfoOf(session["client"]);
+  const folder = isJsonObject(session["client"]) ? session["client"]["cwd"] : undefined;
+  const { openedAt } = session;
+  return {
+    id: session["conversation"],
+    client: client && clientLabel(client),
+    folder: typeof folder === "string" ? folder : undefined,
+    openedAt: typeof openedAt === "string" ? openedAt : undefined,
+    hub,
+  };
+}
+
+/** The session of `--session`, by the beginning of its id. Rejects with `not_found`. */
+export async function namedEditorSession(home: string, wanted: string): Promise<EditorSession> {
+  const open = await editorSessions(home);
+  const [found, another] = open.filter(({ id }) => id.startsWith(wanted));
+  if (found !== undefined && (another === undefined || found.id === wanted)) return found;
+  const many = another !== undefined;
+  throw new ToolcribError(
+    "not_found",
+    `${many ? "Several sessions" : "No session"} of an editor ${many ? "have ids that begin" : "has an id that begins"} with ${wanted}.`,
+    {
+      hint:
+        open.length === 0
+          ? "No editor has a session open with toolcrib acp in this home, or it was started with --standalone."
+          : `Open: ${open.map(({ id }) => id).join(", ")}.`,
+    },
+  );
+}
+
 /** The hub of `--hub`; `own` if it is one that this user runs. */
 export function namedHub(
   home: string,
@@ -138,7 +195,10 @@ export function tokenOf(env: NodeJS.ProcessEnv): string | undefined {
   return env["TOOLCRIB_TOKEN"] || undefined;
 }
 
-function onlyHub(running: readonly HubRecord[]): HubRecord {
+function onlyHub(all: readonly HubRecord[]): HubRecord {
+  const shared = all.filter(({ editor }) => editor !== true);
+  // An editor's agent is meant if there is nothing else.
+  const running = shared.length === 0 ? all : shared;
   const [first, another] = running;
   if (first === undefined) {
     throw new ToolcribError("server_unavailable", "This user runs no hub.", {

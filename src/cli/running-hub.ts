@@ -1,12 +1,14 @@
 /** A hub for one command: loads the config, shows warnings, connects servers as needed and closes everything. */
 import { endsWithin } from "../base/async.ts";
 import { NamePattern } from "../catalog/naming.ts";
+import { joinEditorSession, noEditorSession } from "../doors/http/api/caller-sessions.ts";
 import { visibleServers } from "../doors/http/api/visibility.ts";
 import { createHub } from "../hub/create/create-hub.ts";
 import type { Hub } from "../hub/hub.ts";
 import { SKILLS_WARNING } from "../hub/skills/user-skills.ts";
 import type { View } from "../hub/view/view.ts";
 import type { Capability } from "../model/capability.ts";
+import type { Caller } from "../model/caller.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import type { Session } from "../sessions/session.ts";
@@ -260,7 +262,10 @@ async function withAttachedHub(
     throw new ToolcribError("denied", `This token is for the role ${caller.role}.`, { hint: "Omit --role." });
   }
   const isOperator = caller.scopes.has("admin");
+  const wanted = invocation.flags.text("session");
+  const joining = wanted === undefined ? undefined : joinByPrefix(hub, caller, wanted);
   const session = hub.openSession({
+    ...joining,
     door: "cli",
     owner: caller.owner,
     decidesForAll: isOperator,
@@ -281,6 +286,15 @@ async function withAttachedHub(
     timeout.stop();
     session.close();
   }
+}
+
+/** Throws `not_found` unless one session of an editor is meant, and the caller may join it. */
+function joinByPrefix(hub: Hub, caller: Caller, wanted: string): ReturnType<typeof joinEditorSession> {
+  const ids = hub.internals.sessions().flatMap(({ editorId }) => editorId ?? []);
+  const meant = ids.filter((id) => id.startsWith(wanted));
+  const joining = joinEditorSession(hub.internals, caller, meant.length === 1 ? (meant[0] ?? wanted) : wanted);
+  if (joining === undefined) throw noEditorSession(wanted);
+  return joining;
 }
 
 const MAX_SILENT_MS = 3000;

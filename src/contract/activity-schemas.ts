@@ -43,6 +43,12 @@ export const SessionInfoSchema = z
     role: z.string().nullable(),
     user: z.string().nullable(),
     client: ClientInfoSchema.nullable(),
+    conversation: z
+      .string()
+      .optional()
+      .describe(
+        "Of an open session of an editor (`toolcrib acp`): the id that the editor has for it, by which it can be named as well.",
+      ),
     owner: z.boolean(),
     openedAt: z.string(),
     closedAt: z.string().nullable(),

@@ -90,7 +90,7 @@ const Query = z.string().max(200).optional();
 const NextCursor = z.string().optional().describe("The cursor of the next page; absent on the last page.");
 const InSession = {
   session: Id.optional().describe(
-    "Run in this session, which must be one of the caller's own, and with its own servers.",
+    "Run in this session, with its servers. It must be one of the caller's own or, with `admin`, that of an editor (`toolcrib acp`).",
   ),
 };
 const Answers = {

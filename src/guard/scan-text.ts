@@ -1,5 +1,6 @@
 /** Reads a text for attacks on the model that is going to read it: words by the table of rules, signs by their structure. */
 import { isOneEditAway } from "../base/near-matches.ts";
+import { lastAtOrBefore } from "../base/sorted.ts";
 import { excerptOf } from "../base/visible-text.ts";
 import type { Finding, FindingCode, Place, Severity } from "../model/finding.ts";
 import { WordTable } from "./automaton.ts";
@@ -65,8 +66,18 @@ const REPEAT_SHARE = 0.25;
 /** Encodings are unpacked twice at most. */
 const MAX_DEPTH = 2;
 const PART_SEPARATOR = "\n\n";
-// oxlint-disable-next-line no-control-regex -- tab and newlines are the controls that need no closer look
-const NOT_PLAIN = /[^\t\n\r\u0020-\u007e]/;
+/** With some room, so that a character of several bytes shows by the length. */
+const asciiBytes = Buffer.alloc(SLICE_LENGTH + 8);
+
+/** Whether no character needs a closer look. Told by writing it out, which is many times as fast as a pattern. */
+function isPlainAscii(text: string): boolean {
+  for (let from = 0; from < text.length; from += SLICE_LENGTH) {
+    const part = text.slice(from, from + SLICE_LENGTH);
+    if (asciiBytes.write(part, "utf8") !== part.length) return false;
+  }
+  return !text.includes("\u001b") && !text.includes("\b") && !text.includes("\0");
+}
+
 /** All but letters of the living scripts that are written as one unit, and the punctuation and symbols of documents. */
 const UNUSUAL =
   /[^\t\n\r\u0020-\u007e\u00a0-\u00ac\u00ae-\u034e\u0350-\u10ff\u1200-\u180d\u1810-\u200a\u2010-\u2027\u2030-\u205f\u2070-\u2473\u2500-\u27bf\u2900-\u3163\u3165-\ud7ff\uf900-\ufaff\uff01-\uff9f]/;
@@ -95,6 +106,11 @@ export function* scanSlices(text: string, options: ScanOptions = {}): Generator<
     }
     yield findings;
   }
+}
+
+/** What cannot be read to its end, or not by itself, is not considered clean. */
+export function unreadable(excerpt: string, end: number, place: Place): Finding {
+  return { code: "hidden_text", severity: "medium", start: 0, end, excerpt, score: 5, rules: ["unreadable"], place };
 }
 
 function severityOf(score: number): Severity | undefined {
@@ -157,7 +173,7 @@ function encodedMatches(text: string, turned: TurnedWords, depth: number): Sign[
     if (score < LOW) continue;
     for (const match of matches) {
       const { start, end } = spanOf(match);
-      for (let at = Math.max(0, upTo(starts, start + 1) - 1); at < parts.length && (starts[at] ?? 0) < end; at += 1) {
+      for (let at = Math.max(0, lastAtOrBefore(starts, start)); at < parts.length && (starts[at] ?? 0) < end; at += 1) {
         const part = parts[at];
         if (part !== undefined) found.set(part, Math.max(found.get(part) ?? 0, score));
       }
@@ -286,6 +302,7 @@ class Reading {
   /** Where the first match lies that there was no room for. */
   #fullAt = Infinity;
   #hidden: readonly Span[] | undefined;
+  #hiddenStarts: readonly number[] | undefined;
   #fences: readonly number[] | undefined;
 
   constructor(text: string) {
@@ -293,7 +310,7 @@ class Reading {
   }
 
   matches(): Sign[] {
-    const isPlain = !NOT_PLAIN.test(this.#text);
+    const isPlain = isPlainAscii(this.#text);
     const isUnusual = !isPlain && UNUSUAL.test(this.#text);
     this.#findWords(this.#text, isPlain, undefined);
     // Letters of other alphabets that fold into several units, or into pairs of them.
@@ -497,7 +514,7 @@ class Reading {
 
   /** Quotation, code and talk about attacks make a phrase harmless more often than not. */
   #contextOf({ start, end }: Sign): number {
-    if (this.#isHidden(start)) return 1;
+    if (this.#hiddenAt(start) !== undefined) return 1;
     const topics = countBetween(this.#topics, start - 600, end + 400);
     let share = 1 / (1 + 0.2 * Math.min(5, topics));
     const quotation = quotationAt(this.#text, start, end);
@@ -508,13 +525,10 @@ class Reading {
     return share;
   }
 
-  #isHidden(offset: number): boolean {
-    return this.#hiddenAt(offset) !== undefined;
-  }
-
   #hiddenAt(offset: number): Span | undefined {
     this.#hidden ??= hiddenSpans(this.#text);
-    const before = lastStart(this.#hidden, offset);
+    this.#hiddenStarts ??= this.#hidden.map(({ start }) => start);
+    const before = this.#hidden[lastAtOrBefore(this.#hiddenStarts, offset)];
     return before !== undefined && offset < before.end ? before : undefined;
   }
 
@@ -535,31 +549,9 @@ function fencesOf(text: string): number[] {
   return fences;
 }
 
-function lastStart(spans: readonly Span[], offset: number): Span | undefined {
-  let low = 0;
-  let high = spans.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((spans[middle]?.start ?? 0) <= offset) low = middle + 1;
-    else high = middle;
-  }
-  return spans[low - 1];
-}
-
 /** Of rising values, how many lie there. */
 function countBetween(values: readonly number[], from: number, to: number): number {
-  return upTo(values, to) - upTo(values, from);
-}
-
-function upTo(values: readonly number[], limit: number): number {
-  let low = 0;
-  let high = values.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((values[middle] ?? 0) < limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return lastAtOrBefore(values, to - 1) - lastAtOrBefore(values, from - 1);
 }
 
 const MAX_OPENING = 48;

@@ -50,6 +50,8 @@ interface ListedOptions {
   readonly ms: number;
   readonly emptyMs: number;
   readonly signal?: AbortSignal;
+  /** Resolves when whoever waits has something else to begin with. */
+  readonly enough?: Promise<void>;
 }
 
 /** The parts that `createHub` has made. */
@@ -118,7 +120,7 @@ export class HubInternals {
    * Waits until the servers that connect at the start are listed, as they are or as they were when they last ran. One that is
    * slow or stuck keeps no one from the others: false after `ms`, or while nothing at all is listed after `emptyMs`.
    */
-  async listed({ ms, emptyMs, signal }: ListedOptions): Promise<boolean> {
+  async listed({ ms, emptyMs, signal, enough }: ListedOptions): Promise<boolean> {
     const { servers, parts, events } = this.#deps;
     const { clock } = parts;
     let isDone = false;
@@ -127,7 +129,8 @@ export class HubInternals {
     if (emptyMs <= ms || offersAnything(parts.catalog.snapshot())) return false;
     const { promise: some, resolve } = Promise.withResolvers<void>();
     const stop = events.on("catalog", () => resolve());
-    const isThere = await endsWithin(Promise.race([all, some]), { ms: emptyMs - ms, signal, clock });
+    const first = Promise.race(enough === undefined ? [all, some] : [all, some, enough]);
+    const isThere = await endsWithin(first, { ms: emptyMs - ms, signal, clock });
     stop();
     // Servers that start together are ready at about the same time.
     if (isThere && !isDone)

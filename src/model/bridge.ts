@@ -14,6 +14,8 @@ export interface BridgeHello {
   readonly view?: string | undefined;
   /** Serves only this server. */
   readonly server?: string | undefined;
+  /** The session of an editor that the client joins. */
+  readonly session?: string | undefined;
   /** The id of the client that `connect` wrote its command for. */
   readonly client?: string | undefined;
   /** Of the bridge. */

@@ -27,6 +27,8 @@ import { type SessionServer, SessionServerSet } from "./session-servers.ts";
 
 const MAX_NAMED = 10;
 const MAX_NOTICES = 100;
+/** A stuck server cannot be told from one that starts. Those that are installed, `npx` and `uvx` with a cache included, start within this. */
+const STARTING_MS = 2000;
 
 export class MountedParts implements SessionParts {
   /** Knows the session's secrets besides the hub's. */
@@ -114,7 +116,10 @@ export class MountedParts implements SessionParts {
     this.#awaitIdle();
   }
 
-  /** @param leavesLate Once a server is ready, it is kept from the session only for a moment by those that are not: they join later. */
+  /**
+   * @param leavesLate Once a server is ready, it is kept from the session only for a moment by those that are not: they join later.
+   * While none is, the hub's servers are kept from it no longer than an installed program takes to start.
+   */
   async #waitForServers(ms: number, leavesLate: boolean): Promise<void> {
     const { clock } = this.#host.deps;
     const began = clock.now();
@@ -128,8 +133,28 @@ export class MountedParts implements SessionParts {
       // One that failed says nothing about how long others take.
       if (connection.info().status !== "connected") await all;
     });
-    await wait(Promise.race([all, ...some]), ms);
-    await wait(all, clock.now() - began + this.#host.settings().lateMs);
+    const one = Promise.race([all, ...some]);
+    const { lateMs, listWaitMs } = this.#host.settings();
+    if (!(await wait(one, Math.max(STARTING_MS, listWaitMs)))) {
+      const hub = this.#hubServers();
+      await wait(Promise.race([one, hub.listed]), ms);
+      hub.stop();
+    }
+    const isReady = this.#servers.list.some(({ connection }) => connection.info().status === "connected");
+    if (isReady) await wait(all, clock.now() - began + lateMs);
+  }
+
+  /** Resolves when the hub has tools of a server, connected or known from an earlier run. */
+  #hubServers(): { readonly listed: Promise<void>; stop(): void } {
+    const { catalog } = this.#host;
+    const { promise: listed, resolve } = Promise.withResolvers<void>();
+    const look = (): void => {
+      const isThere = catalog.snapshot().tools.some(({ origin }) => catalog.source(origin.source)?.kind === "server");
+      if (isThere) resolve();
+    };
+    const stop = catalog.on("change", look);
+    look();
+    return { listed, stop };
   }
 
   setTools(group: string, tools: readonly Tool[]): GivenTools {

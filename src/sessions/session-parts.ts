@@ -42,12 +42,14 @@ export interface SessionPartEvents {
   change: Readonly<Record<string, never>>;
   /** A resource that the session follows at one of its servers was updated. */
   resource: { readonly uri: string };
+  /** The user has done what the client was asked to have them do at an address. */
+  elicited: { readonly elicitationId: string };
 }
 
 export interface MountOptions {
   /** Milliseconds to wait for servers; the config's `sessions.wait` if absent. */
   readonly waitMs?: number;
-  /** Does not wait for servers that take far longer than another one took. */
+  /** Does not wait for servers that take far longer than another one took, nor for any of them long if the hub's are there. */
   readonly leavesLate?: boolean;
 }
 
@@ -105,6 +107,8 @@ export interface SessionHost {
     readonly tools: number;
     /** How long a session waits for further servers once one is ready. */
     readonly lateMs: number;
+    /** How long clients wait for servers if others are there. */
+    readonly listWaitMs: number;
     /** A client's programs run in the hub's sandbox, whatever the client says. */
     readonly serverDefaults: ServerDefaults;
   };

@@ -69,6 +69,11 @@ export interface SessionOptions {
   readonly conversation?: string;
   /** A session that it belongs to, as that of a sub-agent does: they share the same. */
   readonly parent?: Session;
+  /**
+   * A session that it joins, as another program of an editor's user does: it has the servers, tools, rules and taint of that
+   * session, and ends with it. Who calls, who is asked and what is granted is its own.
+   */
+  readonly within?: Session | undefined;
   /** Those of another session of the same client: what one was given links to, both can read. */
   readonly links?: ResourceLinks;
   /** The name of a kept result in its URI, by the id of its call; that id if absent. */
@@ -91,6 +96,7 @@ export interface SessionOptions {
 }
 
 const LIBRARY_DOOR = "library";
+const EDITOR_DOOR = "acp";
 
 /** The scope of one client: its role, rules, own servers and tools, calls and taint. */
 export class Session implements SessionContext {
@@ -125,12 +131,13 @@ export class Session implements SessionContext {
   /** The calls in progress; they end with it. */
   readonly running = new ChurnSet<AbortController>();
   /** Those of `own`, for who listens to sessions that may never bring anything. */
-  readonly ownEvents = new Emitter<SessionPartEvents>();
+  readonly ownEvents: Emitter<SessionPartEvents>;
   #taintScope = new TaintScope();
   #telling: Promise<void> | undefined;
   readonly #closed = new AbortController();
   readonly #onClose: (session: Session) => void;
   readonly #host: SessionHost | undefined;
+  readonly #within: Session | undefined;
   readonly #limits: SessionPartLimits;
   readonly #rules = new Map<string, SessionRules>();
   #allRules: SessionRules | undefined;
@@ -143,7 +150,8 @@ export class Session implements SessionContext {
     const {
       door = LIBRARY_DOOR,
       owner = options.user === undefined,
-      workspaceDir,
+      within,
+      workspaceDir = within?.workspaceDir,
       decidesForAll = owner,
       mayRunCommands = owner,
       fromProgram = owner && options.door === undefined,
@@ -163,27 +171,48 @@ export class Session implements SessionContext {
     this.fromProgram = fromProgram;
     this.#limits = limits;
     this.#host = host;
+    this.#within = within;
+    this.ownEvents = within?.ownEvents ?? new Emitter();
     this.results = new KeptResults(undefined, resultName);
     this.narrow("", rules);
     // Only what was given becomes a property: callers tell absent from undefined.
     Object.assign(this, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)));
+    if (within?.role !== undefined) this.role = joinedRole(within.role, options.role);
     if (workspaceDir !== undefined) this.workspaceDir = resolve(workspaceDir);
     this.roots = this.workspaceDir === undefined ? [] : [rootFor(this.workspaceDir)];
     this.client = clientSide(this.id, this.roots, options);
     this.#onClose = onClose;
     // One listener for each call in progress, without a limit.
     setMaxListeners(0, this.#closed.signal);
+    if (within !== undefined) this.#join(within);
+  }
+
+  #join(within: Session): void {
+    const end = (): void => this.close();
+    within.closing.addEventListener("abort", end, { once: true });
+    this.closing.addEventListener("abort", () => within.closing.removeEventListener("abort", end), { once: true });
   }
 
   /** All sets of rules that narrow it, together. */
   get rules(): SessionRules | undefined {
-    return this.#allRules;
+    return this.#within === undefined ? this.#allRules : together(this.#ruleSets());
+  }
+
+  #ruleSets(): SessionRules[] {
+    const joined = this.#within === undefined ? [] : this.#within.#ruleSets();
+    return [...this.#rules.values(), ...joined];
   }
 
   /** The same for all sessions to which the rules of the hub say the same: what may be shown and used is cached by it. */
   get viewKey(): string {
-    this.#viewKey ??= JSON.stringify([this.owner, this.role ?? null, this.view ?? null, this.#allRules ?? null]);
+    // The rules of a session that it joined may change at any time.
+    if (this.#within !== undefined) return this.#makeViewKey();
+    this.#viewKey ??= this.#makeViewKey();
     return this.#viewKey;
+  }
+
+  #makeViewKey(): string {
+    return JSON.stringify([this.owner, this.role ?? null, this.view ?? null, this.rules ?? null]);
   }
 
   /** Puts a set of rules on the session, in place of the one in this slot; undefined takes it away. Each can only narrow. */
@@ -192,13 +221,13 @@ export class Session implements SessionContext {
     if (rules === undefined) this.#rules.delete(slot);
     // A copy, because the view key stands for it as it is now.
     else this.#rules.set(slot, structuredClone(rules));
-    const [first, ...also] = this.#rules.values();
-    this.#allRules = first === undefined || also.length === 0 ? first : { ...first, also };
+    this.#allRules = together([...this.#rules.values()]);
     this.#viewKey = undefined;
   }
 
-  /** Servers and tools that only this session has. */
+  /** Servers and tools that only this session has, or the one that it joined. */
   get own(): SessionParts {
+    if (this.#within !== undefined) return this.closed ? NO_PARTS : this.#within.own;
     if (this.#host === undefined || (this.closed && this.#parts === undefined)) return NO_PARTS;
     this.#parts ??= new MountedParts(this.#host, {
       context: this,
@@ -213,7 +242,12 @@ export class Session implements SessionContext {
 
   /** The same for the hub; undefined until it is first used. */
   get mounted(): MountedParts | undefined {
-    return this.#parts;
+    return this.#within === undefined ? this.#parts : this.#within.mounted;
+  }
+
+  /** The id that an editor has for its session; undefined for sessions of other doors. */
+  get editorId(): string | undefined {
+    return this.door === EDITOR_DOOR ? this.conversation : undefined;
   }
 
   /** Whether its caller is the program that the hub is part of. */
@@ -286,7 +320,16 @@ export class Session implements SessionContext {
   }
 }
 
-/** Only what can be answered is declared, so that servers can choose another way. */
+/** One set that has all of them. */
+function together([first, ...also]: readonly SessionRules[]): SessionRules | undefined {
+  return first === undefined || also.length === 0 ? first : { ...first, also };
+}
+
+function joinedRole(role: string, wanted: string | undefined): string {
+  if (wanted === undefined || wanted === role) return role;
+  throw new ToolcribError("denied", `The session has the role ${role}.`, { hint: "Leave the other role out." });
+}
+
 /** Programs without types give rules, too. */
 function checkRules({ allow = [], deny = [], ask = [], exempt = [], also = [] }: SessionRules): void {
   for (const entry of [...allow, ...deny, ...ask, ...exempt]) {
@@ -300,6 +343,7 @@ function checkRules({ allow = [], deny = [], ask = [], exempt = [], also = [] }:
   for (const rules of also) checkRules(rules);
 }
 
+/** Only what can be answered is declared, so that servers can choose another way. */
 function clientSide(key: string, roots: readonly Root[], options: SessionOptions): ClientSide {
   const { onSample, onElicit, rootsOnRequest = false } = options;
   return {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createHub } from "../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../src/hub/hub.ts";
 import type { SessionNotice } from "../../src/sessions/session-parts.ts";
 import type { Session } from "../../src/sessions/session.ts";
@@ -174,5 +175,35 @@ describe("a session's servers", () => {
     await expect.poll(() => messages(session).join("\n")).toMatch(/echo looks like an attack/);
     expect(messages(session)).toContainEqual(expect.stringContaining("not used: toolPrefix, trust"));
     expect(names(hub, session)).toContain("evil__echo");
+  });
+});
+
+describe("[whole-13g] a session that joins another", () => {
+  it("has its rules as they are now, its tools, role and taint, and ends with it", async () => {
+    await using own = await createHub({ roles: { reviewer: {} } }, { connect: "none" });
+    const session = own.openSession({ door: "acp", role: "reviewer", conversation: "c1", workspaceDir: "/tmp" });
+    const joined = own.openSession({ within: session, rules: { deny: ["mine"] }, door: "rest" });
+    expect(joined).toMatchObject({ role: "reviewer", workspaceDir: "/tmp", door: "rest" });
+    const run = async () => ({ content: [] });
+    session.own.setTools("a", [
+      { name: "yours", description: "", parameters: { type: "object" }, execute: run },
+      { name: "mine", description: "", parameters: { type: "object" }, execute: run },
+    ]);
+    const seen = (of: typeof session) => own.view(of).tools.map(({ name }) => name);
+    expect([seen(session), seen(joined)]).toEqual([["yours", "mine"], ["yours"]]);
+    session.narrow("mode", { deny: ["yours"] });
+    session.narrow("skill", { deny: ["other"] });
+    expect([seen(session), seen(joined)]).toEqual([["mine"], []]);
+    session.narrow("mode", undefined);
+    expect(seen(joined)).toEqual(["yours"]);
+    joined.markTainted({ server: "web", callId: "1", name: "web__read", read: [], at: 0 });
+    expect(session.taint?.origins).toHaveLength(1);
+    expect(() => own.openSession({ within: session, role: "admin" })).toThrow("the role reviewer");
+    const another = own.openSession({ within: session });
+    another.close();
+    expect([session.closed, joined.closed]).toEqual([false, false]);
+    session.close();
+    expect(joined.closed).toBe(true);
+    expect(joined.own.servers()).toEqual([]);
   });
 });

@@ -38,7 +38,7 @@ describe("texts of the page", () => {
 
   it("rounds durations and sizes", () => {
     expect([0.4, 12.6, 1234, 90_000].map(millisecondsText)).toEqual(["<1 ms", "13 ms", "1.2 sec", "1 min"]);
-    expect([5, 2048, 3 * 1024 * 1024].map(bytesText)).toEqual(["5 B", "2 KB", "3 MB"]);
+    expect([5, 2048, 3 * 1024 * 1024].map(bytesText)).toEqual(["5 B", "2.0 KB", "3.0 MB"]);
   });
 });
 

@@ -60,8 +60,10 @@ export function bytesText(value: number): string {
   return `${numberText(value / 1024 / 1024, 1)} MB`;
 }
 
-export function numberText(value: number, fractionDigits = 3): string {
-  return new Intl.NumberFormat(currentLanguage(), { maximumFractionDigits: fractionDigits }).format(value);
+/** @param digits After the point, always as many; without it as many as there are. */
+export function numberText(value: number, digits?: number): string {
+  const fixed = digits === undefined ? {} : { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return new Intl.NumberFormat(currentLanguage(), fixed).format(value);
 }
 
 export function shareText(part: number, whole: number): string {

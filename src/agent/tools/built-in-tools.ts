@@ -187,6 +187,9 @@ function textResult(text: string): ToolResult {
 
 export const READ_TOOL = "toolcrib_read";
 
+/** They serve the agent's own run: others who use its session do without them. */
+export const AGENT_TOOLS: readonly string[] = [PLAN_TOOL, SKILL_TOOL, READ_TOOL];
+
 /** Left for the boundary and the note around a piece. */
 const FRAME_BYTES = 1024;
 

@@ -12,7 +12,7 @@ export interface BridgeOptions {
   /** For a person who reads stderr. */
   readonly tell: (message: string) => void;
   /** How long to try when the hub has ended. */
-  readonly reconnectMs?: number;
+  readonly reconnectMs?: number | undefined;
 }
 
 interface ClientMessage {

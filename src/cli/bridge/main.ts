@@ -11,6 +11,7 @@ import type { BridgeHello } from "../../model/bridge.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isNewer, VERSION } from "../../model/version.ts";
 import { startHub } from "../hub/start-hub.ts";
+import type { EditorSession } from "../remote-hub.ts";
 import { Bridge, uptimeMs } from "./bridge.ts";
 import { openHubLink } from "./hub-link.ts";
 
@@ -20,6 +21,7 @@ interface BridgeFlags {
   readonly role?: string;
   readonly view?: string;
   readonly client?: string;
+  readonly session?: string;
   readonly hub?: string;
   readonly token?: string;
   readonly quiet?: boolean;
@@ -46,12 +48,14 @@ async function attach(): Promise<number | undefined> {
     bridge.warn(text);
   };
   const connect = flags.hub === undefined ? ownHub(flags, connectedTo) : otherHub(flags, flags.hub, connectedTo);
-  const bridge = new Bridge({ input: process.stdin, output: process.stdout, connect, tell });
+  // A session that the editor has closed does not come back.
+  const reconnectMs = flags.session === undefined ? undefined : 0;
+  const bridge = new Bridge({ input: process.stdin, output: process.stdout, connect, tell, reconnectMs });
   try {
     return await bridge.run();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    if (flags.hub !== undefined) {
+    if (flags.hub !== undefined || flags.session !== undefined) {
       process.stderr.write(`toolcrib: ${reason}\n`);
       return 1;
     }
@@ -63,7 +67,10 @@ async function attach(): Promise<number | undefined> {
 
 type Connect = () => Promise<Duplex>;
 
-function ownHub({ config, server, role, view, client }: BridgeFlags, connectedTo: (version?: string) => void): Connect {
+function ownHub(
+  { config, server, role, view, client, session: wanted }: BridgeFlags,
+  connectedTo: (version?: string) => void,
+): Connect {
   const { env } = process;
   const cwd = process.cwd();
   const home = toolcribHome(env);
@@ -77,9 +84,10 @@ function ownHub({ config, server, role, view, client }: BridgeFlags, connectedTo
     }
     const until = uptimeMs() + REPLACING_MS;
     for (;;) {
-      const hub = findHub(home, files) ?? (await startHub({ home, env, cwd, files, config }));
+      const joined = wanted === undefined ? undefined : await editorSession(home, wanted);
+      const hub = joined?.hub ?? findHub(home, files) ?? (await startHub({ home, env, cwd, files, config }));
       const hello: BridgeHello = {
-        ...{ version: VERSION, server, role, view, client, cwd, conversation },
+        ...{ version: VERSION, server, role, view, client, session: joined?.id, cwd, conversation },
         pid: process.pid,
         program: parentProgram(),
         entry: process.argv[1],
@@ -91,21 +99,34 @@ function ownHub({ config, server, role, view, client }: BridgeFlags, connectedTo
         return link;
       } catch (error) {
         const isGone = error instanceof ToolcribError && error.code === "server_unavailable";
-        if (!isGone || uptimeMs() > until) throw error;
+        if (!isGone || joined !== undefined || uptimeMs() > until) throw error;
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       }
     }
   };
 }
 
+async function editorSession(home: string, wanted: string): Promise<EditorSession> {
+  const { namedEditorSession } = await import("./remote-link.ts");
+  return namedEditorSession(home, wanted);
+}
+
 function otherHub(
-  { role, view, server, client, token }: BridgeFlags,
+  { role, view, server, client, session, token }: BridgeFlags,
   url: string,
   connectedTo: (version?: string) => void,
 ): Connect {
   return async () => {
     const { openRemoteLink } = await import("./remote-link.ts");
-    const place = { url, token: token ?? (process.env["TOOLCRIB_TOKEN"] || undefined), role, view, server, client };
+    const place = {
+      url,
+      token: token ?? (process.env["TOOLCRIB_TOKEN"] || undefined),
+      role,
+      view,
+      server,
+      client,
+      session,
+    };
     const { link, version } = await openRemoteLink(place);
     connectedTo(version);
     return link;
@@ -137,7 +158,7 @@ function parentProgram(): string | undefined {
 }
 
 /** The log is that of the hub; its options are for a hub of the client's own. */
-const FLAG = /^--(config|server|role|view|client|hub|token|quiet|log-level|log-format)(?:=(.*))?$/s;
+const FLAG = /^--(config|server|role|view|client|session|hub|token|quiet|log-level|log-format)(?:=(.*))?$/s;
 
 function parseFlags(args: readonly string[]): BridgeFlags | undefined {
   const flags: Record<string, string | boolean> = {};

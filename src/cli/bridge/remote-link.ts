@@ -10,6 +10,9 @@ import { decodeMessages, isRequest, isResponse } from "../../upstream/wire.ts";
 import { checkedUrl, RemoteHub } from "../remote-hub.ts";
 import { lostError } from "./bridge.ts";
 
+// The bridge loads what speaks HTTP from here, when it needs it.
+export { namedEditorSession } from "../remote-hub.ts";
+
 export interface RemotePlace {
   readonly url: string;
   readonly token: string | undefined;
@@ -18,6 +21,8 @@ export interface RemotePlace {
   /** Only this server. */
   readonly server?: string | undefined;
   readonly client?: string | undefined;
+  /** Of an editor. */
+  readonly session?: string | undefined;
 }
 
 export interface RemoteConnection {
@@ -34,6 +39,7 @@ export async function openRemoteLink({
   view,
   server,
   client,
+  session,
 }: RemotePlace): Promise<RemoteConnection> {
   const base = checkedUrl(url, token !== undefined);
   const { version } = await new RemoteHub(base, token).request("GET", "/api/v1/me");
@@ -46,6 +52,7 @@ export async function openRemoteLink({
   const address = new URL(`${base}/mcp${name === undefined ? "" : `/${encodeURIComponent(name)}`}`);
   if (server !== undefined) address.searchParams.set("servers", server);
   if (client !== undefined) address.searchParams.set("client", client);
+  if (session !== undefined) address.searchParams.set("session", session);
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const wire = new StreamableWire({ url: address.href, headers });
   await wire.open(AbortSignal.timeout(0));

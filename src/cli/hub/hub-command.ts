@@ -5,6 +5,8 @@ import { findHub, type HubRecord, readHubRecords } from "../../hub/activity/hub-
 import { ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import { type Invocation, unknownAction } from "../command.ts";
+import { type EditorSession, editorSessions } from "../remote-hub.ts";
+import { plain } from "../skill/describe-skill.ts";
 import type { Column } from "../table.ts";
 import { type HubPlace, hubLogFile, startHub } from "./start-hub.ts";
 import { stopHub } from "./stop-hub.ts";
@@ -60,16 +62,39 @@ const COLUMNS: readonly Column<HubRecord>[] = [
   { title: "PROCESS", cell: ({ pid }) => String(pid) },
   { title: "URL", cell: ({ url }) => url },
   { title: "VERSION", cell: ({ version = "" }) => version },
-  { title: "STARTED BY", cell: ({ background }) => (background === true ? "a client" : "serve") },
+  { title: "STARTED BY", cell: startedBy },
   { title: "CONFIG", cell: ({ config = [] }) => config.join(", "), shrink: true },
 ];
 
-function status({ out }: Invocation, { home }: HubPlace): number {
+function startedBy({ background, editor }: HubRecord): string {
+  if (editor === true) return "an editor";
+  return background === true ? "a client" : "serve";
+}
+
+const SESSION_COLUMNS: readonly Column<EditorSession>[] = [
+  { title: "SESSION", cell: ({ id }) => id },
+  { title: "EDITOR", cell: ({ client = "-" }) => plain(client) },
+  { title: "PROCESS", cell: ({ hub }) => String(hub.pid), dropAt: 1 },
+  { title: "SINCE", cell: ({ openedAt = "" }) => openedAt, dropAt: 2 },
+  { title: "FOLDER", cell: ({ folder = "" }) => folder, shrink: true },
+];
+
+async function status({ out }: Invocation, { home }: HubPlace): Promise<number> {
   const hubs = readHubRecords(home);
-  if (out.json) out.value(hubs.map(shown));
+  const sessions = await editorSessions(home);
+  const withSessions = (hub: HubRecord): object => {
+    if (hub.editor !== true) return shown(hub);
+    const own = sessions.filter((session) => session.hub.pid === hub.pid);
+    return { ...shown(hub), sessions: own.map(({ hub: _hub, ...session }) => session) };
+  };
+  if (out.json) out.value(hubs.map(withSessions));
   else if (hubs.length === 0)
     out.line("No hub runs. Clients that use toolcrib mcp start one, and so does toolcrib hub start.");
   else out.table(COLUMNS, hubs);
+  if (!out.json && sessions.length > 0) {
+    out.line("");
+    out.table(SESSION_COLUMNS, sessions);
+  }
   const other = hubs.find(({ version }) => version !== VERSION);
   if (other !== undefined) out.warn(`The hub of process ${other.pid} is version ${other.version}, this is ${VERSION}.`);
   return 0;

@@ -15,7 +15,7 @@ import { VERSION } from "../../model/version.ts";
 import { LineSplitter } from "../../upstream/stdio/line-framing.ts";
 import { openHubLink } from "../bridge/hub-link.ts";
 import type { Flags, Terminal } from "../command.ts";
-import { namedHub, RemoteHub, tokenOf } from "../remote-hub.ts";
+import { namedEditorSession, namedHub, RemoteHub, tokenOf } from "../remote-hub.ts";
 import { writtenElsewhere } from "../output.ts";
 import { fileOf } from "../tool-arguments.ts";
 import {
@@ -45,8 +45,19 @@ export async function runAtHub(command: HubCommand, terminal: Terminal): Promise
   if (wanted !== undefined && (flags.has("standalone") || flags.text("config") !== undefined)) {
     throw new ToolcribError("invalid_arguments", "--hub cannot be combined with --standalone or --config.");
   }
+  const joined = flags.text("session");
+  if (joined !== undefined && flags.has("standalone")) {
+    throw new ToolcribError("invalid_arguments", "--session cannot be combined with --standalone.");
+  }
   if (flags.has("standalone")) return undefined;
   const home = toolcribHome(env);
+  if (joined !== undefined && wanted === undefined) {
+    const { hub } = await namedEditorSession(home, joined);
+    if (token !== undefined) return runWithToken(new RemoteHub(hub.url, token), command, terminal);
+    const exitCode = await runAsUser(hub, command, terminal);
+    if (exitCode !== undefined) return exitCode;
+    throw new ToolcribError("server_unavailable", `The editor's agent (process ${hub.pid}) does not run this command.`);
+  }
   if (wanted !== undefined) {
     const { own, hub } = namedHub(home, wanted, token ?? tokenOf(env));
     const isAsUser = own !== undefined && token === undefined && own.version === VERSION;

@@ -5,9 +5,11 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { type Readable, Writable } from "node:stream";
 import { type AcpDoorOptions, serveAcp } from "../../doors/acp/serve-acp.ts";
+import { configFiles, toolcribHome } from "../../config/find-config.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { asToolcribError, ERROR_TABLE, type ErrorObject, ToolcribError } from "../../model/errors.ts";
+import { type HttpConfig, HttpSchema } from "../../model/config.ts";
 import { parseJsonObject } from "../../model/json.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { killProcessGroups } from "../../upstream/stdio/child-processes.ts";
@@ -16,6 +18,7 @@ import { exitCodeOf, type Invocation } from "../command.ts";
 import { chosenModel, modeOf } from "../run/run-options.ts";
 import { listenForStopSignals, type StopSignals } from "../signals.ts";
 import { suggestGuard } from "../suggest-guard.ts";
+import type { HttpDoors } from "./http-doors.ts";
 import { logFor, logHubEvents, logStart, logWarnings } from "./hub-log.ts";
 
 /** Clients wait five seconds for an agent to end. A server that does not end by itself is killed before that. */
@@ -53,6 +56,7 @@ async function serve(invocation: Invocation, output: AcpDoorOptions["output"], s
     return stopped.exitCode ?? exitCodeOf(error.code);
   }
   const { hub, log, model, mode } = agent;
+  const closeDoors = flags.has("standalone") ? undefined : openForOthers(hub, invocation, log);
   try {
     await serveAcp({
       hub,
@@ -68,8 +72,51 @@ async function serve(invocation: Invocation, output: AcpDoorOptions["output"], s
     });
     return stopped.exitCode ?? 0;
   } finally {
+    await closeDoors?.();
     await hub.close();
   }
+}
+
+/**
+ * Lets other programs of this user join the editor's sessions, from the first session on: they find this process by its file in
+ * the home. The editor needs nothing of it, so a failure is only logged. The returned function ends it.
+ */
+function openForOthers(hub: Hub, invocation: Invocation, log: Log): () => Promise<void> {
+  const { env, cwd, flags, out, runCommandLine } = invocation;
+  const home = toolcribHome(env);
+  const warn = (message: string): void => log.warn(message);
+  const http = (): HttpConfig => {
+    const { auth, limits } = hub.config.config.http;
+    // A token is always needed: other users of this machine could reach the port.
+    return HttpSchema.parse({ host: "127.0.0.1", port: 0, auth: auth ?? { tokens: [] }, limits });
+  };
+  const open = async (): Promise<HttpDoors> => {
+    const { openHttpDoors } = await import("./http-doors.ts");
+    return openHttpDoors({
+      ...{ hub, http, env, home, warn, runCommandLine, redactor: out.redactor },
+      needsAuth: () => hub.config.config.http.auth !== undefined,
+      indexText: "This is toolcrib acp, the agent of an editor.\n",
+      record: { config: configFiles({ config: flags.text("config"), env, cwd, home }), editor: true },
+    });
+  };
+  let opening: Promise<HttpDoors | undefined> | undefined;
+  const stops = [
+    hub.on("session", ({ session, open: isOpen }) => {
+      if (!isOpen || session.editorId === undefined) return;
+      opening ??= open().catch((error: unknown) => {
+        warn(`Other programs cannot join the sessions: ${asToolcribError(error).message}`);
+        return undefined;
+      });
+    }),
+    hub.on("reload", () => {
+      const apply = async (): Promise<void> => (await opening)?.reconfigure();
+      apply().catch((error: unknown) => warn(asToolcribError(error).message));
+    }),
+  ];
+  return async () => {
+    for (const stop of stops) stop();
+    await (await opening)?.close();
+  };
 }
 
 interface PreparedAgent {

@@ -44,6 +44,8 @@ interface HttpDoorsOptions extends Pick<ApiParts, "commandLine">, Pick<Invocatio
   readonly onBridge?: (hello: BridgeHello) => void;
   /** Ends a hub in the background. */
   readonly endHub?: (() => void) | undefined;
+  /** Whether `http.auth` of the config is set, which takes the owner's rights from commands and stdio clients; as `http` says if absent. */
+  readonly needsAuth?: () => boolean;
   readonly hub: Hub;
   /** The current settings, with the options of the command line. */
   readonly http: () => HttpConfig;
@@ -96,7 +98,8 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     ids,
     warn,
   });
-  const needsAuth = (): boolean => http().auth !== undefined;
+  const needsAuth = options.needsAuth ?? ((): boolean => http().auth !== undefined);
+  const isEditor = options.record?.editor === true;
   const bridge = new BridgeDoor({
     door,
     needsAuth,
@@ -105,15 +108,18 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     onHello: options.onBridge,
   });
   const operator = openOperatorDoors({ ...options, url, ids });
-  const notices = new ApprovalNotices({
-    hub,
-    base: () => http().publicUrl?.replace(/\/$/, "") ?? url(),
-    secret: node?.secret ?? randomBytes(32),
-    warn: (message) => warn(redactor.mask(message)),
-  });
+  // The editor itself asks, and a link to a port that is another one tomorrow helps no one.
+  const notices = isEditor
+    ? undefined
+    : new ApprovalNotices({
+        hub,
+        base: () => http().publicUrl?.replace(/\/$/, "") ?? url(),
+        secret: node?.secret ?? randomBytes(32),
+        warn: (message) => warn(redactor.mask(message)),
+      });
   const commands = new CommandDoor({ ...options, needsAuth, sessionOf: operator.sessionOf });
   const close = async (): Promise<void> => {
-    notices.close();
+    notices?.close();
     bridge.close();
     door.close();
     await operator.close(0);
@@ -124,7 +130,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     listener = await openListener({
       http: http(),
       callsPerMinute: hub.config.config.limits.callsPerMinute,
-      routes: [...mcp.routes, bridge.route, commands.route, ...operator.routes, ...notices.routes],
+      routes: [...mcp.routes, bridge.route, commands.route, ...operator.routes, ...(notices?.routes ?? [])],
       resolve: (text) => hub.internals.resolve(text),
       redactor,
       warn,
@@ -135,7 +141,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
       record: options.record,
       ready: readyOf(hub),
       troubles: () => hubHealth(hub.internals),
-      logins: hub.internals.store?.settings,
+      logins: isEditor ? undefined : hub.internals.store?.settings,
       keySecret: await callerKeySecret(hub, warn),
       node,
     });
@@ -144,7 +150,8 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     throw error;
   }
   const opened = listener;
-  hub.internals.logins.pageUrl = http().publicUrl?.replace(/\/$/, "") ?? opened.url;
+  if (ids !== undefined) hub.internals.logins.newState = () => ids.issue("login");
+  if (!isEditor) hub.internals.logins.pageUrl = http().publicUrl?.replace(/\/$/, "") ?? opened.url;
   let limits = mcpLimits(http());
   return {
     listener: opened,

@@ -1,7 +1,7 @@
 /** `toolcrib mcp`: the catalog, or a single server, as an MCP server over stdio. Only the protocol goes to stdout. */
 import { accessSync, constants } from "node:fs";
 import { toolcribHome } from "../../config/find-config.ts";
-import { systemErrorCode } from "../../model/errors.ts";
+import { systemErrorCode, ToolcribError } from "../../model/errors.ts";
 import { McpDoor } from "../../doors/mcp/mcp-door.ts";
 import { StdioDoor } from "../../doors/mcp/stdio-door.ts";
 import { createHub } from "../../hub/create/create-hub.ts";
@@ -13,6 +13,10 @@ import { logFor, logHubEvents, logStart, logWarnings } from "./hub-log.ts";
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, env, out, stdin } = invocation;
   const log = logFor(invocation);
+  // The bridge joins it; this is a hub of the client's own.
+  if (flags.text("session") !== undefined) {
+    throw new ToolcribError("invalid_arguments", "--session cannot be combined with --standalone.");
+  }
   const config = await loadCommandConfig(invocation, { asks: false });
   const server = flags.text("server");
   const role = flags.text("role");

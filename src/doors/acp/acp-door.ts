@@ -267,6 +267,12 @@ export class AcpDoor {
       cancelled.removeEventListener("abort", end);
     }
     this.#sessions.set(session.id, session);
+    const ended = (): void => {
+      if (this.#sessions.get(session.id) !== session) return;
+      this.#sessions.delete(session.id);
+      void session.close();
+    };
+    session.closing.addEventListener("abort", ended, { once: true });
     return session;
   }
 

@@ -86,13 +86,14 @@ export class AcpSession {
     this.#options = options;
     const session = hub.openSession({
       door: "acp",
+      conversation: conversation.id,
       workspaceDir: workspace.cwd,
       // The client's own servers get its folder; those of the config get what the config says.
       rootsOnRequest: true,
       // The program on stdin has started this process, so it can start others.
       mayRunCommands: true,
       role,
-      clientInfo: options.clientInfo,
+      clientInfo: options.clientInfo && { ...options.clientInfo, cwd: workspace.cwd },
       ...(offer.forms ? { onElicit: elicitationCallback(client, this.id) } : {}),
       ...samplingOptions(hub, { client, sessionId: this.id, model: () => options.models.open(this.model) }),
     });
@@ -118,6 +119,11 @@ export class AcpSession {
     return this.#model ?? this.#options.models.first;
   }
 
+  /** Aborts when it ends, also by an operator. */
+  get closing(): AbortSignal {
+    return this.#session.closing;
+  }
+
   get workspace(): Workspace {
     return this.#options.workspace;
   }
@@ -133,13 +139,25 @@ export class AcpSession {
     return this.#session.own.mount(servers, { leavesLate: true });
   }
 
-  /** Resolves when the hub's servers are listed, have failed, or take too long: one that is stuck hides no other. */
+  /**
+   * Resolves when the hub's servers are listed, have failed, or take too long: one that is stuck hides no other, and none of the
+   * session's own.
+   */
   async hubListed(): Promise<void> {
     const { hub } = this.#options;
     const { signal } = this.#closing;
     const began = performance.now();
     const { limits, sessions } = hub.config.config;
-    await hub.internals.listed({ ms: lateMs(limits), emptyMs: Math.max(sessions.wait, limits.listWaitMs), signal });
+    const { own } = this.#session;
+    const { promise: enough, resolve } = Promise.withResolvers<void>();
+    const look = (): void => {
+      if (own.servers().some(({ status }) => status === "connected")) resolve();
+    };
+    const stop = own.on("server", look);
+    look();
+    const emptyMs = Math.max(sessions.wait, limits.listWaitMs);
+    await hub.internals.listed({ ms: lateMs(limits), emptyMs, signal, enough });
+    stop();
     if (!signal.aborted) this.#hubServers.begin(performance.now() - began);
   }
 

@@ -53,7 +53,7 @@ export interface ListenerOptions {
   /** Toolcrib's home, where a file says how to reach this hub; no file if absent. */
   readonly home?: string;
   /** Part of the file in the home by which commands find the hub. */
-  readonly record?: Pick<HubRecord, "config" | "background" | "clientEnv">;
+  readonly record?: Pick<HubRecord, "config" | "background" | "editor" | "clientEnv">;
   /** A token that has a name in the config was presented. */
   readonly onTokenUse?: (name: string) => void;
   /** A login link was issued, or a user logged in or out. */

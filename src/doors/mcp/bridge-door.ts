@@ -7,6 +7,7 @@ import { z } from "zod";
 import { type Caller, type Scope, SCOPES } from "../../model/caller.ts";
 import { BRIDGE_PATH, BRIDGE_PROTOCOL, type BridgeHello, HELLO_HEADER } from "../../model/bridge.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { joinEditorSession, noEditorSession } from "../http/api/caller-sessions.ts";
 import { refuseUpgrade } from "../http/http-connections.ts";
 import type { HttpRoute, HttpUpgrade } from "../http/http-exchange.ts";
 import { sendError } from "../http/http-responses.ts";
@@ -31,6 +32,7 @@ const HelloSchema = z.object({
   view: Text.optional(),
   client: Text.optional(),
   server: Text.optional(),
+  session: Text.optional(),
   pid: z.int().optional(),
   program: Text.optional(),
   cwd: Text.optional(),
@@ -88,15 +90,22 @@ export class BridgeDoor {
       }
       const hello = readHello(upgrade);
       const { door, hasServer, onHello } = this.#options;
-      const { server, role, view, pid, program, cwd, client } = hello;
+      const { server, session, role, view, pid, program, cwd, client } = hello;
       const conversation = hello.conversation && `bridge ${hello.conversation}`;
       if (server !== undefined && !hasServer(server)) {
         throw new ToolcribError("not_found", `There is no server "${server}".`);
       }
       onHello?.(hello);
-      const scope = { role, view, servers: server === undefined ? undefined : [server] };
+      const scope = { role, view, servers: server === undefined ? undefined : [server], session };
       const peer = { transport: "stdio", pid, program, cwd, entryOf: client };
       caller = ownUserCaller("stdio", needsAuth());
+      if (session !== undefined) {
+        const joined = joinEditorSession(door.hub.internals, caller, session)?.within;
+        if (joined === undefined) throw noEditorSession(session);
+        const end = (): void => void socket.destroy();
+        joined.closing.addEventListener("abort", end, { once: true });
+        socket.once("close", () => joined.closing.removeEventListener("abort", end));
+      }
       const clientEnv = allowedEnv(hello.env, this.#options.clientEnv?.() ?? []);
       stdio = new StdioDoor(door, { caller, scope, peer, clientEnv, conversation }, { input: socket, output: socket });
     } catch (error) {

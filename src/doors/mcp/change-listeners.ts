@@ -53,6 +53,7 @@ export class ChangeListeners {
     const stops = [
       ownEvents.on("change", () => this.#compare([listener])),
       ownEvents.on("resource", ({ uri }) => listener.followed.has(uri) && listener.resourceUpdated({ uri })),
+      ownEvents.on("elicited", (params) => listener.notice?.("notifications/elicitation/complete", params)),
     ];
     return () => {
       for (const stop of stops) stop();

@@ -6,6 +6,7 @@ import type { View } from "../../hub/view/view.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { RpcRequest, ToolDefinition } from "../../model/protocol.ts";
 import type { SessionOptions } from "../../sessions/session.ts";
+import { joinEditorSession, noEditorSession } from "../http/api/caller-sessions.ts";
 import type { ClientSide } from "../../model/source.ts";
 import { DEFAULT_LEVEL, type DoorContext, isAtLeastLevel, type LogLevel, lowestLevel } from "./door-context.ts";
 import { CanonicalScopes, clientOf, type KnownNames, type RequestOrigin } from "./view-scope.ts";
@@ -91,15 +92,22 @@ export class McpDoor implements DoorContext {
 
   /** @param said The `clientInfo` of the request. */
   toolDefinition(origin: RequestOrigin, name: string, said?: unknown): ToolDefinition | undefined {
+    // Who cannot join is told so by the answer to the request.
+    if (origin.scope.session !== undefined && this.#joining(origin) === undefined) return undefined;
     const session = this.#principals.of(origin);
     const view = this.hub.view(session);
     const viewer = { session, clientInfo: clientOf(origin, said) };
     return toolsByName(view).get(publicName(this.hub, viewer, name, () => view.tools));
   }
 
-  sessionOptions({ caller, scope, clientEnv, conversation }: RequestOrigin): SessionOptions {
+  /** Throws `not_found` for an editor's session that is not open, or not for this caller. */
+  sessionOptions(origin: RequestOrigin): SessionOptions {
+    const { caller, scope, clientEnv, conversation } = origin;
     const role = caller.role ?? scope.role;
     const { view, servers, tags } = scope;
+    const joining = this.#joining(origin);
+    if (scope.session !== undefined && joining === undefined) throw noEditorSession(scope.session);
+    const narrowed = servers === undefined && tags === undefined ? undefined : { servers, tags };
     const { holdsCalls, ids } = this.#options;
     return {
       door: "mcp",
@@ -109,13 +117,18 @@ export class McpDoor implements DoorContext {
       user: caller.user,
       role,
       view,
-      rules: servers === undefined && tags === undefined ? undefined : { servers, tags },
+      rules: joining === undefined ? narrowed : { ...narrowed, ...joining.rules },
+      within: joining?.within,
       holdsCalls,
       caller: caller.key,
       clientEnv,
       conversation,
       ...(ids === undefined ? {} : { resultName: () => ids.issue("result") }),
     };
+  }
+
+  #joining({ caller, scope }: RequestOrigin): ReturnType<typeof joinEditorSession> {
+    return scope.session === undefined ? undefined : joinEditorSession(this.hub.internals, caller, scope.session);
   }
 
   /** Servers send what the most verbose client asked for. */

@@ -12,6 +12,8 @@ export interface ViewScope {
   readonly view?: string;
   readonly servers?: readonly string[];
   readonly tags?: readonly string[];
+  /** The session of an editor that it joins. */
+  readonly session?: string | undefined;
 }
 
 /** The caller, and the scope it asked for. */
@@ -40,8 +42,8 @@ export function clientOf({ peer }: RequestOrigin, said: unknown): ClientInfo | u
 }
 
 /** Equal for equal scopes. */
-export function scopeKey({ role, view, servers, tags }: ViewScope): string {
-  return JSON.stringify([role ?? null, view ?? null, servers ?? null, tags ?? null]);
+export function scopeKey({ role, view, servers, tags, session }: ViewScope): string {
+  return JSON.stringify([role ?? null, view ?? null, servers ?? null, tags ?? null, session ?? null]);
 }
 
 type ScopeChoice =
@@ -49,7 +51,7 @@ type ScopeChoice =
   | { readonly ok: false; readonly reason: "no such path" | "other role" };
 
 /**
- * The scope of a URL such as `/mcp/<name>?servers=a,b&tags=x`. The name is that of a role, of a view or of a server.
+ * The scope of a URL such as `/mcp/<name>?servers=a,b&tags=x&session=y`. The name is that of a role, of a view or of a server.
  * @param base The path above the name, such as `/mcp`.
  * @param path Decoded.
  */
@@ -70,7 +72,8 @@ export function requestedScope(
   const servers = namesIn(query, "servers");
   // The server of the path is the only one; others may be asked for only where none is named.
   const both = named.servers === undefined ? servers : named.servers.filter((id) => servers?.includes(id) ?? true);
-  return { ok: true, scope: { ...scope, servers: both, tags: namesIn(query, "tags") } };
+  const session = query.get("session") ?? undefined;
+  return { ok: true, scope: { ...scope, servers: both, tags: namesIn(query, "tags"), session } };
 }
 
 /** A role comes before a view of the same name, and a view before a server. A name that no one has is a role that sees nothing. */
@@ -113,9 +116,9 @@ export class CanonicalScopes {
     this.#config = config;
   }
 
-  of(scope: ViewScope): ViewScope {
-    if ([scope.role, scope.view, scope.servers, scope.tags].every((part) => part === undefined)) return scope;
-    return canonicalScope(scope, this.names);
+  of({ session, ...scope }: ViewScope): ViewScope {
+    if ([scope.role, scope.view, scope.servers, scope.tags].every((part) => part === undefined)) return { session };
+    return { ...canonicalScope(scope, this.names), session };
   }
 
   /** Those of the current config. */

@@ -248,7 +248,8 @@ export class HubActivity {
     const session = this.#sessions.live(stored.id);
     if (session === undefined) return sessionInfo(stored);
     const toolCount = this.#options.hub().view(session).tools.length;
-    return sessionInfo(this.#sessions.latest(stored), { running: session.running.size, toolCount });
+    const live = { running: session.running.size, toolCount, conversation: session.editorId };
+    return sessionInfo(this.#sessions.latest(stored), live);
   }
 
   async #elsewhere(what: string, id: string, hint: string): Promise<ToolcribError> {

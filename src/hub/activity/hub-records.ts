@@ -17,6 +17,8 @@ export interface HubRecord {
   readonly config?: readonly string[];
   /** Whether a client or `toolcrib hub start` started it. */
   readonly background?: boolean;
+  /** Whether it is `toolcrib acp`, the agent of an editor: other programs join its sessions, and no client attaches to it. */
+  readonly editor?: boolean;
   /** Variables that it wants from its stdio clients. */
   readonly clientEnv?: readonly string[];
 }
@@ -31,10 +33,10 @@ export function readHubRecords(home: string): HubRecord[] {
     .flatMap((name) => readRecord(join(folder, name)) ?? []);
 }
 
-/** The hub that serves a config; the newest if there are several. */
+/** The hub that serves a config to any client; the newest if there are several. */
 export function findHub(home: string, files: readonly string[]): HubRecord | undefined {
   const wanted = JSON.stringify(files);
-  return readHubRecords(home).findLast(({ config }) => JSON.stringify(config) === wanted);
+  return readHubRecords(home).findLast(({ config, editor }) => editor !== true && JSON.stringify(config) === wanted);
 }
 
 export function hubFileNames(folder: string): string[] {
@@ -55,7 +57,7 @@ function readRecord(file: string): HubRecord | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(file, "utf8"));
     if (!isJsonObject(value)) return undefined;
-    const { url, publicUrl, pid, token, version, config, background, clientEnv } = value;
+    const { url, publicUrl, pid, token, version, config, background, editor, clientEnv } = value;
     if (typeof url !== "string" || typeof pid !== "number" || typeof token !== "string") return undefined;
     return {
       ...{ url, pid, token },
@@ -63,6 +65,7 @@ function readRecord(file: string): HubRecord | undefined {
       version: typeof version === "string" ? version : undefined,
       config: Array.isArray(config) ? config.map(String) : undefined,
       background: background === true,
+      editor: editor === true ? true : undefined,
       clientEnv: Array.isArray(clientEnv) ? clientEnv.map(String) : undefined,
     };
   } catch {

@@ -146,7 +146,7 @@ export class SessionRecords {
 /** @param live Only for a session that is open in this hub. */
 export function sessionInfo(
   { hub: _hub, taint, client, ...rest }: StoredSession,
-  live?: { readonly running: number; readonly toolCount: number },
+  live?: { readonly running: number; readonly toolCount: number; readonly conversation?: string | undefined },
 ): SessionInfo {
   const unseen = { running: 0, toolCount: rest.closedAt === null ? null : 0 };
   return { ...rest, client: clientOf(client), ...(live ?? unseen), taint: taintOf(taint) };

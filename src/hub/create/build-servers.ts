@@ -108,6 +108,7 @@ export async function buildServers(
         servers: sessionServers,
         tools: sessionTools,
         lateMs: lateMs(settings.limits),
+        listWaitMs: settings.limits.listWaitMs,
         serverDefaults: { config: settings, baseDir },
       };
     },

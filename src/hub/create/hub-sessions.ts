@@ -47,7 +47,7 @@ export class HubSessions {
 
   open(options: SessionOptions): Session {
     const session = new Session(options, (closed) => this.#ended(closed), this.#host);
-    this.taints.attach(session, options);
+    this.taints.attach(session, { ...options, parent: options.within ?? options.parent });
     if (options.tools !== undefined) addSessionTools(session, options.tools);
     this.#open.add(session);
     this.#events.emit("session", { session, open: true });

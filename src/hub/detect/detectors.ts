@@ -85,6 +85,21 @@ export class Detectors {
     };
   }
 
+  /** What each detector of this config, which was prepared, says of a text. */
+  verdictsOn(text: string, { config, baseDir }: DetectorConfig, options: ContentOptions): Promise<DetectorVerdict[]> {
+    const place = options.place ?? "result";
+    const used = config.guard.detectors.flatMap((entry) => this.#find(entry, baseDir) ?? []);
+    return Promise.all(
+      used.map(async (detector) => {
+        if (!detector.reads(place)) return { name: detector.name, state: "not asked", findings: [] };
+        let state: DetectorVerdict["state"] = text.length > detector.entry.maxCharacters ? "failed" : "answered";
+        const onUnread = (): void => void (state = "failed");
+        const found = await detector.scan([text], { ...options, onUnread });
+        return { name: detector.name, state, findings: found.map(([, finding]) => finding) };
+      }),
+    );
+  }
+
   close(): void {
     for (const detector of this.#open) detector.close();
     this.#open = [];
@@ -93,6 +108,14 @@ export class Detectors {
   #find(entry: DetectorEntry, baseDir: string): Detector | undefined {
     return this.#open.find((each) => each.baseDir === baseDir && isDeepStrictEqual(each.entry, entry));
   }
+}
+
+export interface DetectorVerdict {
+  readonly name: string;
+  /** `not asked`: it does not read texts of this place. */
+  readonly state: "answered" | "failed" | "not asked";
+  /** Those of `onFailure`, if it failed. */
+  readonly findings: readonly Finding[];
 }
 
 type Verdicts = readonly Verdict[] | undefined;
@@ -107,7 +130,7 @@ interface Piece {
 class Detector {
   readonly entry: DetectorEntry;
   readonly baseDir: string;
-  readonly #name: string;
+  readonly name: string;
   readonly #classifier: Classifier;
   readonly #options: DetectorsOptions;
   readonly #places: ReadonlySet<Place> | undefined;
@@ -115,7 +138,7 @@ class Detector {
   #warnedAt = -Infinity;
 
   constructor(name: string, entry: DetectorEntry, baseDir: string, classifier: Classifier, options: DetectorsOptions) {
-    this.#name = name;
+    this.name = name;
     this.entry = entry;
     this.baseDir = baseDir;
     this.#classifier = classifier;
@@ -233,7 +256,7 @@ class Detector {
         const start = isWhole ? 0 : Math.max(0, Math.min(from, each.length));
         const end = isWhole ? each.length : Math.max(start, Math.min(to, each.length));
         const severity = score >= (1 + threshold) / 2 ? "high" : "medium";
-        const rules = [`detector:${this.#name}`];
+        const rules = [`detector:${this.name}`];
         const scored = Math.round(Math.min(1, score) * 100) / 10;
         return [
           each,
@@ -251,7 +274,7 @@ class Detector {
       this.entry.onFailure === "open"
         ? "What it did not read is judged by the other detectors alone."
         : "What it did not read counts as suspicious.";
-    this.#options.warn(`The detector ${this.#name} of guard.detectors failed: ${reason}. ${effect}`);
+    this.#options.warn(`The detector ${this.name} of guard.detectors failed: ${reason}. ${effect}`);
   }
 }
 

@@ -25,6 +25,7 @@ const LOGINS_PATH = "/logins";
 const MAX_LOGIN_MS = 10 * 60_000;
 const MAX_PENDING = 1000;
 const MAX_PENDING_PER_CALLER = 8;
+const MAX_ASKED = 1000;
 
 export interface LoginTarget {
   readonly key: GrantKey;
@@ -91,12 +92,20 @@ interface PendingLogin extends Pick<Beginning, "server" | "user" | "by"> {
   readonly until: number;
 }
 
+interface AskedClient extends Pick<Beginning, "server" | "user"> {
+  readonly session: WeakRef<Session>;
+}
+
 export class ServerLogins {
   /** Where the page is, once it is served. */
   pageUrl: string | undefined;
+  /** In a cluster, a state that tells every node where its login began. */
+  newState: (() => string) | undefined;
   readonly #options: ServerLoginsOptions;
   /** By digest of their state, the oldest first. */
   readonly #pending = new Map<string, PendingLogin>();
+  /** Clients that were asked to have their user log in, by the id of the question, the oldest first. */
+  readonly #asked = new Map<string, AskedClient>();
 
   constructor(options: ServerLoginsOptions) {
     this.#options = options;
@@ -112,7 +121,7 @@ export class ServerLogins {
     }
     const sharedWith = sharedRedirects(this.#options.config().servers, server);
     const login = await beginLogin(
-      { key, settings, sharedWith, store: oauth.store, clock, redactor },
+      { key, settings, sharedWith, state: this.newState?.(), store: oauth.store, clock, redactor },
       ({ ownPath }) => `${base}${OAUTH_CALLBACK_PATH}${ownPath}`,
     );
     const until = clock.now() + MAX_LOGIN_MS;
@@ -144,7 +153,31 @@ export class ServerLogins {
       });
     }
     await pending.login.finish(params);
+    this.#tellAsked(pending.server, pending.user);
     return pending;
+  }
+
+  /** The client of this session was asked to open the page for a login, and is told when it is made. */
+  asked(elicitationId: string, session: Session, server: string): void {
+    for (const id of this.#asked.keys()) {
+      if (this.#asked.size < MAX_ASKED) break;
+      this.#asked.delete(id);
+    }
+    this.#asked.set(elicitationId, { session: new WeakRef(session), server, user: this.#userOf(session, server) });
+  }
+
+  #tellAsked(server: string, user: string | undefined): void {
+    for (const [elicitationId, asked] of this.#asked) {
+      if (asked.server !== server || asked.user !== user) continue;
+      this.#asked.delete(elicitationId);
+      const session = asked.session.deref();
+      if (session?.closed === false) session.ownEvents.emit("elicited", { elicitationId });
+    }
+  }
+
+  #userOf(session: Session, server: string): string | undefined {
+    const spec = this.#options.config().servers.find(({ id }) => id === server);
+    return spec?.isolation === "user" ? session.user : undefined;
   }
 
   async end(server: string, user: string | undefined): ReturnType<typeof logout> {

@@ -28,6 +28,8 @@ export interface LoginRequest {
   readonly redactor: Redactor;
   /** The settings of other servers whose clients have the same redirect address: `sharedRedirects`. */
   readonly sharedWith: readonly OAuthSettings[];
+  /** That cannot be guessed and was not used before; a random one if absent. */
+  readonly state?: string | undefined;
   /** Gets the person to this address, which is https or on this machine. */
   readonly onAuthorize: (url: URL) => void;
   readonly signal?: AbortSignal;
@@ -104,7 +106,7 @@ export async function beginLogin(
   const client = await clientFor({ sdk, at, settings, fetchFn, scope, redirectUri, known: known?.client });
   const metadata = at.metadata === undefined ? {} : { metadata: at.metadata };
   const clientInfo = clientInformation(client, settings.clientSecret);
-  const state = randomBytes(32).toString("base64url");
+  const { state = randomBytes(32).toString("base64url") } = request;
   let started: Awaited<ReturnType<OAuthSdk["startAuthorization"]>>;
   try {
     started = await sdk.startAuthorization(at.issuer, {

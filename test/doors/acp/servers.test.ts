@@ -368,6 +368,44 @@ describe("[whole-28e] once a server is ready", () => {
   });
 });
 
+describe("[whole-28f] the first turn begins while a server is stuck", () => {
+  /** Opens a session on a clock that stands still, with what a config has by default. */
+  async function opening(hubServer: string, ownServer: string) {
+    const clock = new FakeClock();
+    const config = { mcpServers: { ofHub: misbehaving(hubServer) }, limits: ConfigSchema.parse({}).limits };
+    const { client, model, hub } = await acpOn({ ...auto, config, hubOptions: { wait: false, clock } });
+    let isOpen = false;
+    const opened = client.newSession(cwd, [stdio("own", ownServer)]).then(({ sessionId }) => {
+      isOpen = true;
+      return sessionId;
+    });
+    const own = () => hub.internals.sessions().flatMap((session) => session.own.servers())[0]?.state;
+    const ofHub = () => hub.servers.list()[0]?.state;
+    return { clock, client, model, opened, own, ofHub, isOpen: () => isOpen };
+  }
+
+  it("of the hub, which has no other: with the session's own, 0.2 s after they are ready", async () => {
+    const { clock, client, model, opened, own, ofHub } = await opening("never-answers", "ok");
+    await eventually(() => own() === "ready");
+    await clock.advance(188);
+    await clock.advance(188);
+    await client.prompt(await opened, "hi");
+    expect(model.tools).toContain("own__echo");
+    expect(ofHub()).toBe("connecting");
+  });
+
+  it("of the session, which has no other: with those of the hub, when a program would have started", async () => {
+    const { clock, client, model, opened, own, ofHub, isOpen } = await opening("ok", "never-answers");
+    await eventually(() => ofHub() === "ready" && own() === "connecting");
+    await clock.advance(1990);
+    expect(isOpen()).toBe(false);
+    await clock.advance(10);
+    await client.prompt(await opened, "hi");
+    expect(model.tools).toContain("ofHub__echo");
+    expect(own()).toBe("connecting");
+  });
+});
+
 describe("[acp-15e] [acp-15f] the first prompt", () => {
   it("has the tools of servers that are ready in time, and a server that restarts is used again", async () => {
     await using remote = await startFakeServer({ tools: { look: () => "a view" } });

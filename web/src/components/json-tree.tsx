@@ -40,7 +40,7 @@ function below(marks: readonly Mark[], key: string): readonly Mark[] {
 export function JsonTree({ value, label, depth = 2, keysOnly = false, marks = [] }: JsonTreeProps) {
   const isObject = typeof value === "object" && value !== null;
   return (
-    <div role="group" aria-label={label} className="overflow-x-auto font-mono text-sm leading-6">
+    <div role="group" aria-label={label} className="overflow-x-auto font-mono text-sm leading-loose">
       {keysOnly && isObject ? (
         <Entries value={value} depth={depth} marks={marks} />
       ) : (
@@ -90,7 +90,7 @@ function Value({
   return <Branch name={name} value={value} depth={depth} marks={marks} mark={whole} />;
 }
 
-const MARK = "rounded bg-warn-wash px-0.5 text-warn underline decoration-dotted underline-offset-2";
+const MARK = "rounded-sm bg-warn-wash px-0.5 text-warn underline decoration-dotted underline-offset-2";
 
 function Name({ name, mark }: { readonly name: string; readonly mark: Mark | undefined }) {
   if (mark === undefined) return <span className="text-accent">{name}: </span>;
@@ -135,7 +135,7 @@ function Branch({
         type="button"
         aria-expanded={open}
         onClick={() => setOpen(!open)}
-        className="inline-flex items-center gap-1 rounded hover:bg-hover"
+        className="inline-flex items-center gap-1 rounded-sm hover:bg-hover"
       >
         <Icon name={open ? "down" : "right"} className="size-3 text-faint" />
         {name !== undefined && <Name name={name} mark={mark} />}

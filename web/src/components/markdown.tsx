@@ -131,7 +131,7 @@ function imageText(name: string): string {
 
 const OWN_HEADINGS = [
   ["h2", "text-xl font-semibold"],
-  ["h3", "mt-7! text-lg"],
+  ["h3", "mt-8! text-lg"],
   ["h4", ""],
 ] as const;
 

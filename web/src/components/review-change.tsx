@@ -6,6 +6,7 @@ import { components } from "../messages/components.ts";
 import { t } from "../messages/messages.ts";
 import { rules } from "../messages/rules.ts";
 import { useChange } from "../state/queries.ts";
+import { numberText } from "../text.ts";
 import { Badge } from "./badge.tsx";
 import { Button } from "./button.tsx";
 import { Code } from "./code.tsx";
@@ -116,7 +117,7 @@ function Plan({ planned }: { readonly planned: Planned }) {
       {unmet.length > 0 && (
         <div className="rounded-md bg-warn-wash px-3 py-2 text-warn">
           <p className="font-medium">{t(rules.unmet)}</p>
-          <ul className="list-disc pl-5 text-sm">
+          <ul className="list-disc pl-6 text-sm">
             {unmet.map(({ name, verdict, rule }) => (
               <li key={name} className="break-words">
                 <span className="font-mono">{name}</span> <VerdictBadge verdict={verdict} />{" "}
@@ -193,7 +194,7 @@ function Count({ line, kind, tone }: CountProps) {
         <span className="text-faint">0</span>
       ) : (
         <Badge tone={tone} title={line[kind].join("\n")}>
-          {line.counts[kind]}
+          {numberText(line.counts[kind])}
         </Badge>
       )}
     </Cell>

@@ -14,10 +14,12 @@ interface EmptyProps {
   readonly action?: ReactNode;
 }
 
-export function Empty({ title, icon, children, action }: EmptyProps) {
+export function Empty({ title, icon = "search", children, action }: EmptyProps) {
   return (
     <div className="flex flex-col items-center gap-2 px-4 py-10 text-center">
-      {icon !== undefined && <Icon name={icon} className="size-7 text-faint" />}
+      <span aria-hidden="true" className="mb-1 flex size-12 items-center justify-center rounded-full bg-sunken">
+        <Icon name={icon} className="size-6 text-faint" />
+      </span>
       <p className="font-medium">{title}</p>
       {children !== undefined && <div className="max-w-md text-soft">{children}</div>}
       {action !== undefined && <div className="mt-2">{action}</div>}
@@ -39,7 +41,7 @@ export function Skeleton({
         <div
           key={index}
           aria-hidden="true"
-          className={`h-4 animate-pulse rounded bg-hover ${["w-11/12", "w-4/5", "w-2/3"][index % 3] ?? ""}`}
+          className={`h-4 animate-pulse rounded-sm bg-hover ${["w-11/12", "w-4/5", "w-2/3"][index % 3] ?? ""}`}
         />
       ))}
     </div>

@@ -14,6 +14,7 @@ export function Table({ label, heads, children, className = "max-h-96" }: TableP
   return (
     <div tabIndex={0} role="region" aria-label={label} className={`overflow-auto -outline-offset-2 ${className}`}>
       <table className="w-full text-left text-sm">
+        <caption className="sr-only">{label}</caption>
         <thead className="sticky top-0 bg-panel text-faint">
           <tr className="border-b border-line">
             {heads.map((head, index) => {

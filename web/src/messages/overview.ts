@@ -126,6 +126,24 @@ export const overview = {
     ja: "失敗した内容と理由",
   },
   noFailures: { en: "Nothing failed", de: "Nichts ist fehlgeschlagen", zh: "没有失败", ja: "失敗はありません" },
+  noFailuresHow: {
+    en: "Calls that fail are listed here with the reason, and lead to their records.",
+    de: "Fehlgeschlagene Aufrufe stehen hier mit dem Grund und führen zu ihren Einträgen.",
+    zh: "失败的调用会连同原因列在这里，并可打开其记录。",
+    ja: "失敗した呼び出しが理由とともにここに表示され、記録を開けます。",
+  },
+  noFindingsHow: {
+    en: "What servers define and return is scanned. What looks like an attack on your agents is listed here.",
+    de: "Was Server definieren und zurückgeben, wird geprüft. Was nach einem Angriff auf Ihre Agenten aussieht, steht hier.",
+    zh: "服务器的定义和返回内容都会被扫描。疑似针对代理的攻击会列在这里。",
+    ja: "サーバーの定義と結果はスキャンされます。エージェントへの攻撃と思われるものがここに表示されます。",
+  },
+  noClientsHow: {
+    en: "Once a client is connected, this is what its tools take of a model's context.",
+    de: "Sobald ein Client verbunden ist, steht hier, wie viel Kontext seine Werkzeuge ein Modell kosten.",
+    zh: "客户端连接后，这里会显示其工具占用模型上下文的多少。",
+    ja: "クライアントが接続されると、そのツールがモデルのコンテキストをどれだけ使うかがここに表示されます。",
+  },
   times: { en: "{count} time | {count} times", de: "{count}-mal", zh: "{count} 次", ja: "{count} 回" },
   lastOne: { en: "last", de: "zuletzt", zh: "最近一次", ja: "直近" },
   failedServers: {

@@ -123,6 +123,18 @@ export const skillWords = {
     zh: "没有前提条件",
     ja: "必要なものはありません",
   },
+  noRequirementsHow: {
+    en: "Programs, variables, settings and servers that a skill names in its frontmatter are checked, and listed here.",
+    de: "Programme, Variablen, Einstellungen und Server, die ein Skill in seinem Frontmatter nennt, werden geprüft und hier aufgeführt.",
+    zh: "技能在其 frontmatter 中列出的程序、变量、设置和服务器会被检查并列在这里。",
+    ja: "スキルの frontmatter に書かれたプログラム、環境変数、設定、サーバーが確認され、ここに表示されます。",
+  },
+  noInstructionsHow: {
+    en: "Below the frontmatter of its SKILL.md is no text.",
+    de: "Unter dem Frontmatter seiner SKILL.md steht kein Text.",
+    zh: "其 SKILL.md 的 frontmatter 之后没有文本。",
+    ja: "SKILL.md の frontmatter の後に本文がありません。",
+  },
   requirementsHow: {
     en: "Install or set what is missing on the hub's machine. Until then agents are told that the skill may not work.",
     de: "Installieren oder setzen Sie auf dem Rechner des Hubs, was fehlt. Bis dahin erfahren Agenten, dass der Skill vielleicht nicht funktioniert.",

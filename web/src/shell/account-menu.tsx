@@ -75,8 +75,8 @@ export function AccountMenu({ me, onShortcuts }: AccountMenuProps) {
           {[...name][0]}
         </span>
         <span className="min-w-0 flex-1 max-md:sr-only">
-          <span className="block truncate leading-4.5">{name}</span>
-          <span className="flex items-center gap-1.5 text-xs leading-4 text-faint">
+          <span className="block truncate leading-tight">{name}</span>
+          <span className="flex items-center gap-1.5 text-xs leading-tight text-faint">
             <span
               aria-hidden="true"
               className={`size-1.5 rounded-full ${status === "open" ? "bg-ok" : "border border-warn"}`}
@@ -125,7 +125,7 @@ export function AccountMenu({ me, onShortcuts }: AccountMenuProps) {
               to="/settings"
               search={{ tab: "about" }}
               onClick={() => setOpen(false)}
-              className="flex min-h-9 items-center gap-2.5 rounded-md px-2 text-soft hover:bg-hover hover:text-ink"
+              className="flex min-h-9 items-center gap-2 rounded-md px-2 text-soft hover:bg-hover hover:text-ink"
             >
               <Icon name="settings" />
               {t(shell.settings)}
@@ -161,7 +161,7 @@ function MenuButton({ icon, onClick, children }: MenuButtonProps) {
     <button
       type="button"
       onClick={onClick}
-      className="flex min-h-9 items-center gap-2.5 rounded-md px-2 text-left text-soft hover:bg-hover hover:text-ink"
+      className="flex min-h-9 items-center gap-2 rounded-md px-2 text-left text-soft hover:bg-hover hover:text-ink"
     >
       <Icon name={icon} />
       {children}
@@ -177,7 +177,7 @@ export function ThemeChoice() {
       {THEMES.map(([value, label]) => (
         <label
           key={value}
-          className="flex min-h-7 cursor-pointer items-center justify-center rounded text-sm text-soft has-checked:bg-panel has-checked:font-medium has-checked:text-ink has-checked:shadow-sm has-focus-visible:outline-2 has-focus-visible:outline-accent"
+          className="flex min-h-7 cursor-pointer items-center justify-center rounded-sm text-sm text-soft has-checked:bg-panel has-checked:font-medium has-checked:text-ink has-checked:shadow-sm has-focus-visible:outline-2 has-focus-visible:outline-accent"
         >
           <input
             type="radio"

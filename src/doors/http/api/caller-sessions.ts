@@ -1,8 +1,10 @@
 /** The hub sessions of callers of REST and the WebSocket: limits, grants, taint and kept results belong to a session. */
 import type { IncomingMessage } from "node:http";
+import { AGENT_TOOLS } from "../../../agent/tools/built-in-tools.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
+import type { SessionRules } from "../../../model/tool-rules.ts";
 import type { Session, SessionOptions } from "../../../sessions/session.ts";
 import { httpClientInfo, localPeer } from "../http-client-info.ts";
 
@@ -18,7 +20,7 @@ export interface SessionOpener {
   openSession(options: SessionOptions): Session;
 }
 
-type CallerSessionOptions = RequestedSession & Pick<SessionOptions, "sharedKey" | "clientInfo">;
+type CallerSessionOptions = RequestedSession & Pick<SessionOptions, "sharedKey" | "clientInfo" | "within" | "rules">;
 
 /** Opens a hub session for a caller of REST or of the WebSocket. */
 export function openCallerSession(
@@ -62,15 +64,45 @@ function isOwnSession(session: Session, caller: Caller): boolean {
   return identities.get(session) === identityOf(caller);
 }
 
+interface OpenSessionList {
+  sessions(): readonly Session[];
+}
+
+/** The open session with this id. That of an editor can be named by the id that the editor has for it as well. */
+export function findSession(hub: OpenSessionList, id: string): Session | undefined {
+  const isMeant = (each: Session): boolean => each.id === id || each.editorId === id;
+  return hub.sessions().find((each) => !each.closed && isMeant(each));
+}
+
+interface Joining {
+  readonly within: Session;
+  readonly rules: SessionRules;
+}
+
+/**
+ * How another program of an editor's user joins the editor's session: it has the servers, tools, rules and taint of that session.
+ * Undefined if no such session is open, or the caller is not an operator.
+ */
+export function joinEditorSession(hub: OpenSessionList, { scopes }: Caller, id: string): Joining | undefined {
+  const session = scopes.has("admin") ? findSession(hub, id) : undefined;
+  return session?.editorId !== undefined ? { within: session, rules: { deny: [...AGENT_TOOLS] } } : undefined;
+}
+
+export function noEditorSession(id: string): ToolcribError {
+  return new ToolcribError("not_found", `No session ${id} of an editor is open here for this caller.`, {
+    hint: "toolcrib hub lists those that are open. With http.auth a token with the scope admin is needed.",
+  });
+}
+
 /** An open session that the caller may use. */
 export function namedSession(
-  hub: { sessions(): readonly Session[] },
+  hub: OpenSessionList,
   caller: Caller,
   id: string,
   { anyWithAdmin = false }: { readonly anyWithAdmin?: boolean } = {},
 ): Session | undefined {
-  const session = hub.sessions().find((each) => each.id === id);
-  if (session === undefined || session.closed) return undefined;
+  const session = findSession(hub, id);
+  if (session === undefined) return undefined;
   return isOwnSession(session, caller) || (anyWithAdmin && caller.scopes.has("admin")) ? session : undefined;
 }
 
@@ -172,6 +204,8 @@ export class OpenedSessions {
   readonly #clock: Clock;
   readonly #extras: SessionExtras;
   readonly #held = new Map<Session, OpenedSession>();
+  /** Those that joined an editor's session, by that session and the one of the door that asked. */
+  readonly #joined = new Map<string, Session>();
   #stopSweep: (() => void) | undefined;
 
   constructor(hub: SessionOpener, clock: Clock, extras: SessionExtras = {}) {
@@ -185,7 +219,7 @@ export class OpenedSessions {
   }
 
   /** @param by The session of the door that asks: a session that a socket opened ends with the socket. */
-  open(caller: Caller, by: Session, options: RequestedSession): Session {
+  open(caller: Caller, by: Session, options: CallerSessionOptions): Session {
     this.#assertRoom(caller);
     const ofSocket = by.door === "websocket";
     const session = openCallerSession(this.#hub, caller, ofSocket ? "websocket" : "rest", this.#extras, options);
@@ -198,6 +232,22 @@ export class OpenedSessions {
     };
     session.closing.addEventListener("abort", forget, { once: true });
     this.#stopSweep ??= this.#clock.after(SWEEP_MS, () => this.#sweep());
+    return session;
+  }
+
+  /** The caller's session within that of an editor. */
+  join(caller: Caller, by: Session, joining: Joining): Session {
+    const key = `${joining.within.id} ${by.id}`;
+    const known = this.#joined.get(key);
+    if (known !== undefined) return known;
+    const session = this.open(caller, by, { ...joining, clientInfo: by.clientInfo });
+    this.#joined.set(key, session);
+    const end = (): void => session.close();
+    by.closing.addEventListener("abort", end, { once: true });
+    session.closing.addEventListener("abort", () => {
+      by.closing.removeEventListener("abort", end);
+      this.#joined.delete(key);
+    });
     return session;
   }
 

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../../model/json.ts";
 import type { ServerInfo } from "../../../model/server-state.ts";
 import type { Session } from "../../../sessions/session.ts";
 import { originRecord, taintRecord } from "../../../sessions/taint.ts";
-import { namedSession } from "./caller-sessions.ts";
+import { findSession, namedSession } from "./caller-sessions.ts";
 import {
   containsText,
   type DeepReadonly,
@@ -190,9 +190,10 @@ const sessionHandlers = handlersOf({
 
   async getSession({ sessionId }, { caller }, { hub }) {
     assertCanAccess(hub, caller, sessionId);
-    const session = await hub.internals.activity.session(sessionId);
+    const open = findSession(hub.internals, sessionId);
+    const session = await hub.internals.activity.session(open?.id ?? sessionId);
     if (session === undefined) throw new ToolcribError("not_found", `No session has the id ${sessionId}.`);
-    const own = hub.internals.sessions().find(({ id }) => id === sessionId)?.own;
+    const own = open?.own;
     return { session: { ...session, ...(own && { servers: own.servers(), notices: own.notices() }) } };
   },
 
@@ -224,7 +225,7 @@ const sessionHandlers = handlersOf({
 
   async closeSession({ sessionId }, { caller }, { hub }) {
     assertCanAccess(hub, caller, sessionId);
-    await hub.internals.activity.closeSession(sessionId);
+    await hub.internals.activity.closeSession(findSession(hub.internals, sessionId)?.id ?? sessionId);
     return { sessionId };
   },
 });

@@ -30,7 +30,7 @@ import {
 import type { CallerSessions } from "./caller-sessions.ts";
 import { type ApiParts, checkInput, invalidInput } from "./operation-handler.ts";
 import type { Operations } from "./run-operation.ts";
-import { withClusterIds, toLocalSession } from "./session-ids.ts";
+import { withClusterIds, toOwner } from "./session-ids.ts";
 
 export interface RestParts extends ApiParts {
   readonly operations: Operations;
@@ -65,7 +65,7 @@ async function respond(exchange: HttpExchange, parts: RestParts): Promise<void> 
     return sendError(response, error, { status: 415 });
   }
   const given = await readInput(exchange, route, params);
-  const input = parts.ids === undefined ? given : await toLocalSession(parts.ids, exchange, route.operation, given);
+  const input = parts.ids === undefined ? given : await toOwner(parts.ids, exchange, route.operation, given);
   if (input === undefined) return;
   const { serverId } = params;
   if (serverId !== undefined && (route.method === "PATCH" || route.method === "DELETE")) {

@@ -6,7 +6,7 @@ import type { Caller } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { EventRecord } from "../../../telemetry/audit/record.ts";
-import { namedSession, OpenedSessions } from "./caller-sessions.ts";
+import { joinEditorSession, namedSession, OpenedSessions } from "./caller-sessions.ts";
 import { catalogHandlers } from "./catalog-handlers.ts";
 import { ResourceSubscriptions } from "./resource-subscriptions.ts";
 import { hubHandlers } from "./hub-handlers.ts";
@@ -100,7 +100,12 @@ export class Operations {
   #within(name: OperationName, input: object, context: OperationContext): OperationContext {
     if (!SESSION_OPERATIONS.has(name) || !("session" in input) || typeof input.session !== "string") return context;
     const { hub, opened } = this.#parts;
-    const session = namedSession(hub.internals, context.caller, input.session);
+    const { caller } = context;
+    const joining = joinEditorSession(hub.internals, caller, input.session);
+    const session =
+      joining === undefined
+        ? namedSession(hub.internals, caller, input.session)
+        : opened.join(caller, context.session, joining);
     if (session === undefined) {
       throw new ToolcribError("not_found", `No session ${input.session} of this caller is open.`, {
         hint: "POST /api/v1/sessions opens one. It ends half an hour after its last use, or with its WebSocket.",

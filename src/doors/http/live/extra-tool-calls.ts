@@ -85,7 +85,9 @@ export class ExtraTools {
 
   #set({ session: named, sessionId = named, tools }: Input): Reply | Promise<Reply> {
     const session = this.#session(sessionId);
-    const made = tools.map((tool) => this.#tool(tool, session));
+    // The client knows it by the id that it sent.
+    const id = sessionId ?? session.id;
+    const made = tools.map((tool) => this.#tool(tool, id));
     const names = new Set<string>();
     for (const { name } of made) {
       if (names.has(name)) throw new ToolcribError("conflict", `There are two tools "${name}" in the list.`);
@@ -97,18 +99,18 @@ export class ExtraTools {
       });
     }
     const waiting = checkSchemas(made);
-    if (waiting === undefined) return this.#give(session, made);
+    if (waiting === undefined) return this.#give(session, id, made);
     const setting = waiting
       .finally(() => (this.#setting = undefined))
       .then(() => {
         if (this.#isClosed || session.closed) throw new ToolcribError("cancelled", "The session has ended.");
-        return this.#give(session, made);
+        return this.#give(session, id, made);
       });
     this.#setting = setting;
     return setting;
   }
 
-  #give(session: Session, made: readonly Tool[]): Reply {
+  #give(session: Session, id: string, made: readonly Tool[]): Reply {
     const notices: SessionNotice[] = [];
     const stop = session.own.on("notice", (notice) => notices.push(notice));
     let names: readonly string[];
@@ -120,7 +122,7 @@ export class ExtraTools {
     for (const each of this.#given) if (each.closed) this.#given.delete(each);
     if (made.length === 0) this.#given.delete(session);
     else this.#given.add(session);
-    return { session: session.id, tools: names, notices };
+    return { session: id, tools: names, notices };
   }
 
   #session(id: string | undefined): Session {
@@ -133,7 +135,7 @@ export class ExtraTools {
     });
   }
 
-  #tool(given: Input["tools"][number], session: Session): Tool {
+  #tool(given: Input["tools"][number], session: string): Tool {
     const { name, title, description, schema, inputSchema, parameters, annotations, timeoutMs } = given;
     const tool: Tool = {
       name,
@@ -142,7 +144,7 @@ export class ExtraTools {
       parameters: schema ?? inputSchema ?? parameters ?? { type: "object" },
       annotations,
       execute: (callId, args, signal, onUpdate) => {
-        const call: FieldsOf<"extraTool.call"> = { callId, name, args, session: session.id };
+        const call: FieldsOf<"extraTool.call"> = { callId, name, args, session };
         return this.#calls.deliver(call, { timeoutMs, signal, onUpdate });
       },
     };

@@ -302,4 +302,25 @@ describe("[joy-02c] a client whose call needs a login", () => {
     expect(failed).not.toMatchObject({ code: -32042 });
     await client.close();
   });
+
+  it("[sound-08a] is told when the login was made that it was asked for, and others are not", async () => {
+    const told: Record<string, unknown[]> = { asked: [], other: [] };
+    const [client, other] = await Promise.all(
+      Object.values(told).map(async (seen) => {
+        const each = await connect({ elicitation: { form: {}, url: {} } });
+        each.setNotificationHandler("notifications/elicitation/complete", ({ params }) => void seen.push(params));
+        return each;
+      }),
+    );
+    const failed = await client?.callTool({ name: "personal__whoami", arguments: {} }).catch((error: unknown) => error);
+    const { elicitationId } = (failed as { data: { elicitations: { elicitationId: string }[] } }).data
+      .elicitations[0] ?? { elicitationId: "" };
+    // The login of someone else is not the one.
+    expect(await finish(ALICE, await agree(await begin(ALICE, "personal")))).toMatchObject({ status: 200 });
+    expect(await finish(MALLORY, await agree(await begin(MALLORY, "personal")))).toMatchObject({ status: 200 });
+    await expect.poll(() => told["asked"], { timeout: 10_000 }).toEqual([{ elicitationId }]);
+    expect(told["other"]).toEqual([]);
+    expect(JSON.stringify(await client?.callTool({ name: "personal__whoami", arguments: {} }))).toContain("at-remote");
+    for (const each of [client, other]) await each?.close();
+  });
 });

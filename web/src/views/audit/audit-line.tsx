@@ -53,8 +53,8 @@ export function AuditLine({ entry, chosen, isWide, now }: AuditLineProps) {
       aria-current={chosen ? "true" : undefined}
       className={
         isWide
-          ? `grid h-[38px] grid-cols-[8.5rem_9rem_minmax(0,1fr)_7rem_10rem_6rem_5rem] items-center gap-3 text-sm ${shared}`
-          : `flex h-[56px] flex-col justify-center gap-0.5 ${shared}`
+          ? `grid h-line grid-cols-[8.5rem_9rem_minmax(0,1fr)_7rem_10rem_6rem_5rem] items-center gap-3 text-sm ${shared}`
+          : `flex h-line-2 flex-col justify-center gap-0.5 ${shared}`
       }
     >
       {isWide ? (

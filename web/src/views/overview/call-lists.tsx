@@ -104,7 +104,7 @@ export function Slowest({ stats }: { readonly stats: Stats }) {
   return (
     <Section title={t(overview.slowest)} flush>
       {stats.slowest.length === 0 ? (
-        <Empty title={t(overview.noLatency)} />
+        <Empty title={t(overview.noLatency)} icon="traffic" />
       ) : (
         <ul className="divide-y divide-line">
           {stats.slowest.map(({ server, tool = "", p95, slowest }) => (
@@ -136,6 +136,7 @@ export function Slowest({ stats }: { readonly stats: Stats }) {
 interface ProblemsProps {
   readonly title: string;
   readonly none: string;
+  readonly noneHow?: string;
   readonly problems: readonly StatsProblem[];
   /** Beginning of the range. */
   readonly since: string;
@@ -144,11 +145,13 @@ interface ProblemsProps {
 const SHOWN = 12;
 
 /** Each leads to the records that it counts, and to the last of them. */
-export function Problems({ title, none, problems, since }: ProblemsProps) {
+export function Problems({ title, none, noneHow, problems, since }: ProblemsProps) {
   return (
     <Section title={title} flush>
       {problems.length === 0 ? (
-        <Empty title={none} />
+        <Empty title={none} icon="check">
+          {noneHow}
+        </Empty>
       ) : (
         <ul className="divide-y divide-line">
           {problems.slice(0, SHOWN).map(({ name, server, code, count, last }) => (

@@ -99,6 +99,7 @@ export function OverviewView() {
                   <Problems
                     title={t(overview.failures)}
                     none={t(overview.noFailures)}
+                    noneHow={t(overview.noFailuresHow)}
                     problems={figures.failures}
                     since={figures.since}
                   />
@@ -172,7 +173,7 @@ function Figure({ label, value, more, title }: FigureProps) {
     <div title={title} className="min-w-0 rounded-lg border border-line bg-panel px-4 py-3">
       <div className="text-soft">{label}</div>
       <div className="text-xl font-semibold">{value}</div>
-      <div className="min-h-[1.45em] text-sm text-faint">{more}</div>
+      <div className="min-h-[1lh] text-sm text-faint">{more}</div>
     </div>
   );
 }
@@ -318,7 +319,9 @@ function Findings({ found, inResults }: FindingsProps) {
   return (
     <Section title={t(overview.findings)} flush>
       {count === 0 ? (
-        <Empty title={t(overview.noFindings)} />
+        <Empty title={t(overview.noFindings)} icon="check">
+          {t(overview.noFindingsHow)}
+        </Empty>
       ) : (
         <ul className="max-h-80 divide-y divide-line overflow-y-auto" tabIndex={0} aria-label={t(overview.findings)}>
           {[...Map.groupBy(found, ({ server, kind, name }) => JSON.stringify([server, kind, name])).values()].map(

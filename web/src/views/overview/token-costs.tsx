@@ -1,8 +1,10 @@
 /** The cost of tool definitions for a model, for each connected client, and the savings of search mode. */
+import { Link } from "@tanstack/react-router";
 import { Badge } from "../../components/badge.tsx";
 import { Section } from "../../components/page.tsx";
 import { Empty, Loaded } from "../../components/states.tsx";
 import { Cell, RowHead, Table } from "../../components/table.tsx";
+import { firstSteps } from "../../messages/first-steps.ts";
 import { t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";
 import { useOperation } from "../../state/queries.ts";
@@ -20,7 +22,17 @@ export function TokenCosts() {
           // This page is no model.
           const clients = all.filter(({ client }) => client !== PAGE_CLIENT);
           return clients.length === 0 ? (
-            <Empty title={t(overview.noClients)} />
+            <Empty
+              title={t(overview.noClients)}
+              icon="plug"
+              action={
+                <Link to="/settings" search={{ tab: "clients" }} className="text-accent underline">
+                  {t(firstSteps.connectClient)}
+                </Link>
+              }
+            >
+              {t(overview.noClientsHow)}
+            </Empty>
           ) : (
             <Table
               label={t(overview.tokens)}

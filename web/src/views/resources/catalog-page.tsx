@@ -9,13 +9,11 @@ import { Page, Toolbar } from "../../components/page.tsx";
 import { RichText } from "../../components/rich-text.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
-import { VirtualList } from "../../components/virtual-list.tsx";
+import { LINE_2_HEIGHT, VirtualList } from "../../components/virtual-list.tsx";
 import { components } from "../../messages/components.ts";
 import { type Message, t } from "../../messages/messages.ts";
 import { resources } from "../../messages/resources.ts";
 import { nextPageOf, useOperation } from "../../state/queries.ts";
-
-const LINE_HEIGHT = 54;
 
 interface Filters {
   readonly q: string | undefined;
@@ -69,7 +67,7 @@ export function CatalogPage<Entry>(props: CatalogPageProps<Entry>) {
                     <VirtualList
                       label={t(title)}
                       count={entries.length}
-                      lineHeight={LINE_HEIGHT}
+                      lineHeight={LINE_2_HEIGHT}
                       fixed
                       lineKey={(index) => {
                         const entry = entries[index];
@@ -137,7 +135,7 @@ function ServerFilter({
 }
 
 export function lineClass(chosen: boolean): string {
-  return `flex h-[54px] flex-col justify-center border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`;
+  return `flex h-line-2 flex-col justify-center border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`;
 }
 
 interface DetailHeadProps {

@@ -16,7 +16,7 @@ interface TabProps {
 export function HistoryTab({ server }: TabProps) {
   if (server.history.length === 0) return <Empty title={t(serverWords.nothingYet)} />;
   return (
-    <ol aria-label={t(serverWords.historyLabel)} className="max-h-[55dvh] divide-y divide-line overflow-y-auto">
+    <ol aria-label={t(serverWords.historyLabel)} className="max-h-[60dvh] divide-y divide-line overflow-y-auto">
       {server.history.toReversed().map((event, index) => (
         <li key={`${event.at} ${index}`} className="flex flex-wrap items-baseline gap-x-4 px-4 py-2 text-sm">
           <span className="w-26">

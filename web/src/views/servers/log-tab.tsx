@@ -83,7 +83,7 @@ function Lines({ lines, follows }: { readonly lines: readonly Line[]; readonly f
         ref={list}
         tabIndex={0}
         aria-label={t(activity.log)}
-        className="max-h-[55dvh] overflow-y-auto rounded-md border border-line bg-sunken py-1 font-mono text-sm"
+        className="max-h-[60dvh] overflow-y-auto rounded-md border border-line bg-sunken py-1 font-mono text-sm"
       >
         {lines.map(({ seq, at, level, text }) => (
           <li key={seq} className="flex gap-x-2 px-3 py-0.5">

@@ -1,6 +1,6 @@
 /** The servers, each with its state and, when it is red, the reason. */
 import { Link } from "@tanstack/react-router";
-import { useRef } from "react";
+import { type ReactNode, useRef } from "react";
 import type { OutputOf } from "../../../../src/contract/operations.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Icon } from "../../components/icon.tsx";
@@ -139,17 +139,28 @@ function ServerLine({ index, server, recent, chosen, narrow, selected, onSelect 
         )}
       </div>
       {server.progress !== undefined && (
-        <p className={`w-full text-sm break-words text-soft ${narrow ? "pl-7" : "sm:pl-38"}`} role="status">
-          {server.progress}
-        </p>
+        <BelowName narrow={narrow}>
+          <p className="break-words text-soft" role="status">
+            {server.progress}
+          </p>
+        </BelowName>
       )}
       {server.lastError !== null && (
-        <div className={`w-full text-sm ${narrow ? "pl-7" : "sm:pl-38"}`}>
+        <BelowName narrow={narrow}>
           <p className="line-clamp-3 break-words text-bad">{server.lastError}</p>
           {server.hint !== undefined && <p className="break-words text-soft">{server.hint}</p>}
-        </div>
+        </BelowName>
       )}
     </li>
+  );
+}
+
+function BelowName({ narrow, children }: { readonly narrow: boolean; readonly children: ReactNode }) {
+  return (
+    <div className="flex w-full text-sm">
+      <span aria-hidden="true" className={`shrink-0 ${narrow ? "w-8" : "w-38 max-sm:hidden"}`} />
+      <div className="min-w-0">{children}</div>
+    </div>
   );
 }
 

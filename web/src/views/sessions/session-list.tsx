@@ -3,7 +3,7 @@ import type { SessionInfo } from "../../../../src/contract/activity-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { RichText } from "../../components/rich-text.tsx";
 import { Time } from "../../components/time.tsx";
-import { VirtualList } from "../../components/virtual-list.tsx";
+import { LINE_2_HEIGHT, VirtualList } from "../../components/virtual-list.tsx";
 import { t } from "../../messages/messages.ts";
 import { sessionWords } from "../../messages/session-words.ts";
 import { shell } from "../../messages/shell.ts";
@@ -21,7 +21,7 @@ export function SessionList({ sessions, chosen, onEnd }: SessionListProps) {
       <VirtualList
         label={t(shell.sessions)}
         count={sessions.length}
-        lineHeight={62}
+        lineHeight={LINE_2_HEIGHT}
         fixed
         lineKey={(index) => sessions[index]?.id ?? String(index)}
         onEnd={onEnd}
@@ -42,7 +42,7 @@ function SessionLine({ session, chosen }: { readonly session: SessionInfo; reado
       to="/sessions"
       search={(old) => ({ ...old, session: session.id, tab: undefined })}
       aria-current={chosen ? "true" : undefined}
-      className={`flex h-[62px] flex-col justify-center gap-0.5 border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
+      className={`flex h-line-2 flex-col justify-center gap-0.5 border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
     >
       <span className="flex items-center gap-2">
         <span className={`truncate font-medium ${session.closedAt === null ? "" : "text-soft"}`}>

@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { SessionDetail } from "../../../../src/contract/activity-schemas.ts";
 import { SearchBox } from "../../components/fields.tsx";
 import { Empty } from "../../components/states.tsx";
-import { VirtualList } from "../../components/virtual-list.tsx";
+import { LINE_HEIGHT, VirtualList } from "../../components/virtual-list.tsx";
 import { t } from "../../messages/messages.ts";
 import { sessionWords } from "../../messages/session-words.ts";
 
@@ -35,10 +35,10 @@ export function ToolsTab({ session }: TabProps) {
         <VirtualList
           label={t(sessionWords.seenTools)}
           count={shown.length}
-          lineHeight={36}
+          lineHeight={LINE_HEIGHT}
           fixed
           lineKey={(index) => shown[index] ?? String(index)}
-          className="max-h-[50dvh]"
+          className="max-h-[60dvh]"
           line={(index) => (
             <Link to="/tools" search={{ tool: shown[index] ?? "" }} className={`${NAME} text-accent hover:bg-hover`}>
               <span className="truncate">{shown[index]}</span>
@@ -54,7 +54,7 @@ export function SkillsTab({ session }: TabProps) {
   if (session.activeSkills.length === 0)
     return <Empty title={t(sessionWords.noSkills)}>{t(sessionWords.noSkillsHow)}</Empty>;
   return (
-    <ul aria-label={t(sessionWords.activeSkills)} className="max-h-[50dvh] overflow-y-auto">
+    <ul aria-label={t(sessionWords.activeSkills)} className="max-h-[60dvh] overflow-y-auto">
       {session.activeSkills.map((name) => (
         <li key={name}>
           <Link to="/skills" search={{ q: name }} className={`${NAME} text-accent hover:bg-hover`}>

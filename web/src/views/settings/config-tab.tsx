@@ -112,7 +112,7 @@ function ValueLine({ value: { key, value, origin, where } }: { readonly value: C
               type="button"
               aria-expanded={open}
               onClick={() => setOpen(!open)}
-              className="flex max-w-full items-center gap-1 rounded text-left hover:bg-hover"
+              className="flex max-w-full items-center gap-1 rounded-sm text-left hover:bg-hover"
             >
               <Icon name={open ? "down" : "right"} className="size-3 text-faint" />
               <span className="truncate font-mono text-sm text-soft">{valueText(value)}</span>

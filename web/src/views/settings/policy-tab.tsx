@@ -197,7 +197,7 @@ function Verdict({ explanation, role }: { readonly explanation: Explanation; rea
       </div>
       {deciding !== undefined && <p className="font-medium break-words">{deciding}</p>}
       {others.length > 0 && (
-        <ul className="list-disc pl-5 text-soft">
+        <ul className="list-disc pl-6 text-soft">
           {others.map((reason, index) => (
             <li key={index} className="break-words">
               {reason}

@@ -10,7 +10,7 @@ export function NeedsList({ needs }: { readonly needs: readonly Need[] }) {
       {needs.map(({ kind, name, found }) => (
         <li
           key={`${kind} ${name}`}
-          className={`inline-flex max-w-full items-center gap-1 rounded border px-1.5 text-xs leading-5 ${
+          className={`inline-flex max-w-full items-center gap-1 rounded-sm border px-1.5 text-xs leading-normal ${
             found ? "border-line bg-sunken text-soft" : "border-transparent bg-warn-wash text-warn"
           }`}
         >

@@ -167,7 +167,7 @@ export function ScanResults({ path, found, onDone }: ScanResultsProps) {
         onConfirm={importChosen}
       >
         <p>{t(skillWords.forceHow)}</p>
-        <ul className="mt-1 max-h-40 list-disc overflow-y-auto pl-5">
+        <ul className="mt-1 max-h-40 list-disc overflow-y-auto pl-6">
           {forced.map((skill) => (
             <li key={skill.path} className="break-all">
               {skill.name}

@@ -122,7 +122,7 @@ function Places({ folded, onChoose }: PlacesProps) {
             <button
               type="button"
               onClick={() => onChoose(place.path)}
-              className="flex h-full w-full items-center gap-2.5 rounded-md border border-line px-3 py-1.5 text-left hover:bg-hover"
+              className="flex h-full w-full items-center gap-2 rounded-md border border-line px-3 py-1.5 text-left hover:bg-hover"
             >
               <Icon
                 name={place.exists ? "check" : "close"}

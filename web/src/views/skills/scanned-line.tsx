@@ -25,7 +25,7 @@ export function ScannedLine({ skill, chosen, disabled, open, onToggle, onChoose 
   const remarks = skill.findings.length + skill.warnings.length;
   const severity = worst(skill.findings);
   return (
-    <div className="flex gap-3 border-b border-line px-4 py-2.5">
+    <div className="flex gap-3 border-b border-line px-4 py-2">
       <input
         type="checkbox"
         aria-labelledby={`${id}-name`}
@@ -55,7 +55,7 @@ export function ScannedLine({ skill, chosen, disabled, open, onToggle, onChoose 
               aria-expanded={open}
               aria-controls={`${id}-found`}
               onClick={onToggle}
-              className="inline-flex items-center gap-1 rounded hover:bg-hover"
+              className="inline-flex items-center gap-1 rounded-sm hover:bg-hover"
             >
               <Badge tone={severity === undefined ? "neutral" : SEVERITY_WORDS[severity].tone}>
                 {severity === undefined

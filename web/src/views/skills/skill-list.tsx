@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
-import { VirtualList } from "../../components/virtual-list.tsx";
+import { LINE_2_HEIGHT, VirtualList } from "../../components/virtual-list.tsx";
 import { t } from "../../messages/messages.ts";
 import { shell } from "../../messages/shell.ts";
 import { skillWords } from "../../messages/skill-words.ts";
@@ -27,7 +27,7 @@ export function SkillList({ skills, chosen }: SkillListProps) {
       <VirtualList
         label={t(shell.skills)}
         count={skills.length}
-        lineHeight={58}
+        lineHeight={LINE_2_HEIGHT}
         fixed
         lineKey={(index) => skills[index]?.id ?? String(index)}
         className="max-h-[calc(100dvh-13rem)]"
@@ -49,7 +49,7 @@ function SkillLine({ skill, chosen }: { readonly skill: SkillInfo; readonly chos
       to="/skills"
       search={(old) => ({ ...old, skill: skill.id, tab: undefined })}
       aria-current={chosen ? "true" : undefined}
-      className={`flex h-[58px] flex-col justify-center border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
+      className={`flex h-line-2 flex-col justify-center border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
     >
       <span className="flex items-center gap-2">
         <span className="truncate font-medium">{skill.name}</span>

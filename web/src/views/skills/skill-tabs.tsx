@@ -23,14 +23,16 @@ export function InstructionsTab({ skillId }: { readonly skillId: string }) {
     <Loaded query={query} skeleton={<Skeleton lines={8} label={t(skillWords.loadingInstructions)} />}>
       {({ instructions }) =>
         instructions.trim() === "" ? (
-          <Empty title={t(skillWords.noInstructions)} />
+          <Empty title={t(skillWords.noInstructions)} icon="skills">
+            {t(skillWords.noInstructionsHow)}
+          </Empty>
         ) : (
           <div
             // It scrolls, so it can be reached by keyboard.
             tabIndex={0}
             role="group"
             aria-label={t(skillWords.instructions)}
-            className="max-h-[65dvh] overflow-y-auto p-4 -outline-offset-2"
+            className="max-h-[60dvh] overflow-y-auto p-4 -outline-offset-2"
           >
             <Markdown text={instructions} />
           </div>
@@ -43,7 +45,11 @@ export function InstructionsTab({ skillId }: { readonly skillId: string }) {
 export function RequirementsTab({ skill }: TabProps) {
   const needs = needsOf(skill.requires, skill.missing);
   if (needs.length === 0 && skill.servers.length === 0)
-    return <Empty title={t(skillWords.noRequirements)} icon="check" />;
+    return (
+      <Empty title={t(skillWords.noRequirements)} icon="check">
+        {t(skillWords.noRequirementsHow)}
+      </Empty>
+    );
   const rows = [
     ...needs,
     ...skill.servers.map(({ name, present }) => ({ kind: t(skillWords.mcpServer), name, found: present })),
@@ -99,7 +105,7 @@ export function FilesTab({ skill }: TabProps) {
 
 export function InjectedTab({ skill }: TabProps) {
   return (
-    <div className="flex flex-col gap-5 p-4">
+    <div className="flex flex-col gap-6 p-4">
       <Part title={t(skillWords.inPrompt)}>
         <p className="mb-2 text-soft">
           <RichText

@@ -8,7 +8,7 @@ import { Page, Toolbar } from "../../components/page.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, FailureBox, Skeleton } from "../../components/states.tsx";
 import { useWide } from "../../components/use-wide.ts";
-import { VirtualList } from "../../components/virtual-list.tsx";
+import { LINE_2_HEIGHT, LINE_HEIGHT, VirtualList } from "../../components/virtual-list.tsx";
 import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
 import { shell } from "../../messages/shell.ts";
@@ -192,7 +192,7 @@ interface CallsProps {
 
 function Calls({ lines, total, chosen }: CallsProps) {
   const isWide = useWide() && chosen === undefined;
-  const height = isWide ? 34 : 54;
+  const height = isWide ? LINE_HEIGHT : LINE_2_HEIGHT;
   return (
     <>
       {isWide && (
@@ -263,8 +263,8 @@ function Line({ line, isWide, isChosen }: LineProps) {
       aria-current={isChosen ? "true" : undefined}
       className={
         isWide
-          ? `${COLUMNS} h-[34px] items-center text-sm ${look}`
-          : `flex h-[54px] flex-col justify-center gap-0.5 ${look}`
+          ? `${COLUMNS} h-line items-center text-sm ${look}`
+          : `flex h-line-2 flex-col justify-center gap-0.5 ${look}`
       }
     >
       {isWide ? (
