@@ -10,7 +10,7 @@ const env = { HOME: "/home/me", PATH: "" };
 describe("[skill-14d] the command that starts Toolcrib", () => {
   it("[trust-01i] is made of absolute paths and names its config, whatever folder a client starts it in", () => {
     const args = [BIN, "mcp", "--config", "/home/me/.toolcrib/toolcrib.json"];
-    expect(gatewayCommand({ env })).toEqual({ command: process.execPath, args });
+    expect(gatewayCommand({ env })).toEqual({ command: process.execPath, args, startsHub: true });
     expect(gatewayCommand({ env, configFile: null })).toEqual(gatewayCommand({ env }));
     expect(gatewayCommand({ env, configFile: "/home/me/.toolcrib/toolcrib.json" })).toEqual(gatewayCommand({ env }));
     const same = { ...env, TOOLCRIB_HOME: "~/.toolcrib" };
@@ -34,6 +34,7 @@ describe("[skill-14d] the command that starts Toolcrib", () => {
       command: process.execPath,
       args: [BIN, "mcp", "--config", "/srv/crib/toolcrib.json"],
       env: { TOOLCRIB_HOME: "/srv/crib" },
+      startsHub: true,
     });
   });
 
