@@ -2,7 +2,7 @@
 import type { Finding, FindingCode, Severity } from "../model/finding.ts";
 import type { JsonObject } from "../model/json.ts";
 import { showHidden } from "../base/visible-text.ts";
-import { scanText, type Sensitivity } from "./scan-text.ts";
+import { scanText, type Sensitivity, unreadable } from "./scan-text.ts";
 import { type ContentOptions, type ScanContent, scanTexts, type TextFindings } from "./scan-texts.ts";
 
 /**
@@ -54,21 +54,11 @@ function gradeDefinition({ texts, isWhole }: DefinitionTexts, found: TextFinding
     for (const finding of text.isName ? gradeName(text.text, raw) : gradeText(raw))
       findings.push({ path: text.path, finding });
   }
-  if (!isWhole) findings.push({ path: "", finding: UNREADABLE });
+  if (!isWhole) findings.push({ path: "", finding: unreadable(UNREADABLE, 0, "definition") });
   return findings;
 }
 
-/** A definition that cannot be read to its end is not considered clean. */
-const UNREADABLE: Finding = {
-  code: "hidden_text",
-  severity: "medium",
-  start: 0,
-  end: 0,
-  excerpt: "The definition is nested too deeply or is too large to be read.",
-  score: 5,
-  rules: ["unreadable"],
-  place: "definition",
-};
+const UNREADABLE = "The definition is nested too deeply or is too large to be read.";
 
 /** Scans the `instructions` of a server. */
 export function scanInstructions(text: string, sensitivity?: Sensitivity): Finding[] {
@@ -103,19 +93,7 @@ function gradeName(name: string, found: readonly Finding[]): Finding[] {
   const excerpt = (): string => showHidden(name.slice(0, 160)).slice(0, 160);
   const findings = found.map((finding) => ({ ...finding, excerpt: excerpt() }));
   if (!HIDDEN_IN_NAME.test(name) || findings.some(({ code }) => code === "hidden_text")) return findings;
-  return [
-    ...findings,
-    {
-      code: "hidden_text",
-      severity: "medium",
-      start: 0,
-      end: name.length,
-      excerpt: excerpt(),
-      score: 5,
-      rules: ["hidden-in-name"],
-      place: "definition",
-    },
-  ];
+  return [...findings, { ...unreadable(excerpt(), name.length, "definition"), rules: ["hidden-in-name"] }];
 }
 
 interface Text {

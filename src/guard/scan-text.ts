@@ -1,10 +1,11 @@
 /** Reads a text for attacks on the model that is going to read it: words by the table of rules, signs by their structure. */
 import { isOneEditAway } from "../base/near-matches.ts";
+import { lastAtOrBefore } from "../base/sorted.ts";
 import { excerptOf } from "../base/visible-text.ts";
 import type { Finding, FindingCode, Place, Severity } from "../model/finding.ts";
 import { WordTable } from "./automaton.ts";
 import { type Encoded, encodedParts, respelled, type TurnedWords } from "./decode.ts";
-import { composed, normalise, type NormalText } from "./normalise.ts";
+import { composed, normalise, type NormalText } from "../base/normalise.ts";
 import { type Rule, RULES, TYPO_WORDS } from "./rules.ts";
 import { findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
 import { CONCEPTS } from "./words.ts";
@@ -65,8 +66,18 @@ const REPEAT_SHARE = 0.25;
 /** Encodings are unpacked twice at most. */
 const MAX_DEPTH = 2;
 const PART_SEPARATOR = "\n\n";
-// oxlint-disable-next-line no-control-regex -- tab and newlines are the controls that need no closer look
-const NOT_PLAIN = /[^\t\n\r\u0020-\u007e]/;
+/** With some room, so that a character of several bytes shows by the length. */
+const asciiBytes = Buffer.alloc(SLICE_LENGTH + 8);
+
+/** Whether no character needs a closer look. Told by writing it out, which is many times as fast as a pattern. */
+function isPlainAscii(text: string): boolean {
+  for (let from = 0; from < text.length; from += SLICE_LENGTH) {
+    const part = text.slice(from, from + SLICE_LENGTH);
+    if (asciiBytes.write(part, "utf8") !== part.length) return false;
+  }
+  return !text.includes("\u001b") && !text.includes("\b") && !text.includes("\0");
+}
+
 /** All but letters of the living scripts that are written as one unit, and the punctuation and symbols of documents. */
 const UNUSUAL =
   /[^\t\n\r\u0020-\u007e\u00a0-\u00ac\u00ae-\u034e\u0350-\u10ff\u1200-\u180d\u1810-\u200a\u2010-\u2027\u2030-\u205f\u2070-\u2473\u2500-\u27bf\u2900-\u3163\u3165-\ud7ff\uf900-\ufaff\uff01-\uff9f]/;
@@ -95,6 +106,11 @@ export function* scanSlices(text: string, options: ScanOptions = {}): Generator<
     }
     yield findings;
   }
+}
+
+/** What cannot be read to its end, or not by itself, is not considered clean. */
+export function unreadable(excerpt: string, end: number, place: Place): Finding {
+  return { code: "hidden_text", severity: "medium", start: 0, end, excerpt, score: 5, rules: ["unreadable"], place };
 }
 
 function severityOf(score: number): Severity | undefined {
@@ -157,7 +173,7 @@ function encodedMatches(text: string, turned: TurnedWords, depth: number): Sign[
     if (score < LOW) continue;
     for (const match of matches) {
       const { start, end } = spanOf(match);
-      for (let at = Math.max(0, upTo(starts, start + 1) - 1); at < parts.length && (starts[at] ?? 0) < end; at += 1) {
+      for (let at = Math.max(0, lastAtOrBefore(starts, start)); at < parts.length && (starts[at] ?? 0) < end; at += 1) {
         const part = parts[at];
         if (part !== undefined) found.set(part, Math.max(found.get(part) ?? 0, score));
       }
@@ -286,6 +302,7 @@ class Reading {
   /** Where the first match lies that there was no room for. */
   #fullAt = Infinity;
   #hidden: readonly Span[] | undefined;
+  #hiddenStarts: readonly number[] | undefined;
   #fences: readonly number[] | undefined;
 
   constructor(text: string) {
@@ -293,7 +310,7 @@ class Reading {
   }
 
   matches(): Sign[] {
-    const isPlain = !NOT_PLAIN.test(this.#text);
+    const isPlain = isPlainAscii(this.#text);
     const isUnusual = !isPlain && UNUSUAL.test(this.#text);
     this.#findWords(this.#text, isPlain, undefined);
     // Letters of other alphabets that fold into several units, or into pairs of them.
@@ -442,7 +459,11 @@ class Reading {
     if (quoted !== undefined && FIXED_TEXT.test(this.#text.slice(end, end + 24))) {
       return this.#add({ rule: id, kind, weight: quoted, start, end });
     }
-    const { weak } = rule;
+    const { weak, opens, label } = rule;
+    if (label !== undefined && /^["'*_)\]\s]{0,2}[:：]/.test(this.#text.slice(end, end + 3)))
+      return this.#add({ rule: id, kind, weight: label, start, end });
+    if (opens !== undefined && beginsText(this.#text, start))
+      return this.#add({ rule: id, kind, weight: opens, start, end });
     const isJudged = verb === true || pattern.includes(" ");
     const weight = isJudged ? rule.weight * moodOf(this.#text, start, end, rule) : rule.weight;
     if (weight < 1) return undefined;
@@ -493,7 +514,7 @@ class Reading {
 
   /** Quotation, code and talk about attacks make a phrase harmless more often than not. */
   #contextOf({ start, end }: Sign): number {
-    if (this.#isHidden(start)) return 1;
+    if (this.#hiddenAt(start) !== undefined) return 1;
     const topics = countBetween(this.#topics, start - 600, end + 400);
     let share = 1 / (1 + 0.2 * Math.min(5, topics));
     const quotation = quotationAt(this.#text, start, end);
@@ -504,13 +525,10 @@ class Reading {
     return share;
   }
 
-  #isHidden(offset: number): boolean {
-    return this.#hiddenAt(offset) !== undefined;
-  }
-
   #hiddenAt(offset: number): Span | undefined {
     this.#hidden ??= hiddenSpans(this.#text);
-    const before = lastStart(this.#hidden, offset);
+    this.#hiddenStarts ??= this.#hidden.map(({ start }) => start);
+    const before = this.#hidden[lastAtOrBefore(this.#hiddenStarts, offset)];
     return before !== undefined && offset < before.end ? before : undefined;
   }
 
@@ -531,31 +549,18 @@ function fencesOf(text: string): number[] {
   return fences;
 }
 
-function lastStart(spans: readonly Span[], offset: number): Span | undefined {
-  let low = 0;
-  let high = spans.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((spans[middle]?.start ?? 0) <= offset) low = middle + 1;
-    else high = middle;
-  }
-  return spans[low - 1];
-}
-
 /** Of rising values, how many lie there. */
 function countBetween(values: readonly number[], from: number, to: number): number {
-  return upTo(values, to) - upTo(values, from);
+  return lastAtOrBefore(values, to - 1) - lastAtOrBefore(values, from - 1);
 }
 
-function upTo(values: readonly number[], limit: number): number {
-  let low = 0;
-  let high = values.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((values[middle] ?? 0) < limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+const MAX_OPENING = 48;
+/** Before the first order of a text: signs, a greeting, a name for the model. */
+const OPENING =
+  /^[^\p{L}]{0,12}(?:(?:hey|hi|hello|dear|please|ok|okay|well|now|so|yes|great|thanks|there|bro|buddy|friend|ai|gpt|chatgpt|chat|assistant|bot|sir|can you|could you|would you|will you|i want you to|i need you to|i'd like you to|let's|let us)[^\p{L}]{1,3}){0,4}$/iu;
+
+function beginsText(text: string, at: number): boolean {
+  return at < MAX_OPENING && OPENING.test(text.slice(0, at));
 }
 
 const FIXED_TEXT = /^[\s:,]{0,4}(?:\w{1,10}\s){0,1}(?:["'“‘«`「『][^\s"'`]|[A-Z][A-Z0-9_]{4,})/;

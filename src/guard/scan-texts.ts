@@ -3,9 +3,11 @@ import { availableParallelism } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { lastAtOrBefore } from "../base/sorted.ts";
+import { ThreadCalls } from "../base/thread-calls.ts";
 import { excerptOf } from "../base/visible-text.ts";
+import { ToolcribError } from "../model/errors.ts";
 import type { Finding } from "../model/finding.ts";
-import { type ScanOptions, scanSlices, scanText } from "./scan-text.ts";
+import { type ScanOptions, scanSlices, scanText, unreadable } from "./scan-text.ts";
 
 /** Findings by text; texts without findings are left out. */
 export type TextFindings = ReadonlyMap<string, readonly Finding[]>;
@@ -43,7 +45,7 @@ export async function scanLargeTexts(
   for (const { length } of all) units += length;
   if (units <= MAX_UNITS_HERE) return scanTexts(all, options);
   try {
-    return await threads.run({ texts: all, options });
+    return await threads.run(all, options);
   } catch {
     const steps = scanInSteps(all, options);
     let next = steps.next();
@@ -80,7 +82,12 @@ function* scanInSteps(texts: readonly string[], options: ScanOptions): Generator
   const readBatch = (): void => {
     for (const text of suspects(batch, options)) {
       secondReadings -= 1;
-      keep(text, secondReadings >= 0 ? scanText(text, options) : [unread(text, options)]);
+      keep(
+        text,
+        secondReadings >= 0
+          ? scanText(text, options)
+          : [unreadable(excerptOf(text, 0, text.length), text.length, options.place ?? "result")],
+      );
     }
     batch = [];
     length = 0;
@@ -113,13 +120,6 @@ function* scanInSteps(texts: readonly string[], options: ScanOptions): Generator
   return found;
 }
 
-/** A text that could not be looked at by itself is not considered clean. */
-function unread(text: string, { place = "result" }: ScanOptions): Finding {
-  const [start, end] = [0, text.length];
-  const excerpt = excerptOf(text, start, end);
-  return { code: "hidden_text", severity: "medium", start, end, excerpt, score: 5, rules: ["unreadable"], place };
-}
-
 /** The texts of a batch that findings of the whole touch. */
 function suspects(batch: readonly string[], options: ScanOptions): Set<string> {
   const touched = new Set<string>();
@@ -141,15 +141,9 @@ function suspects(batch: readonly string[], options: ScanOptions): Set<string> {
 
 // Threads.
 
-export interface ScanJob {
-  readonly texts: readonly string[];
-  readonly options: ScanOptions;
-}
-
-interface WaitingJob {
-  readonly job: ScanJob;
-  resolve(found: TextFindings): void;
-  reject(error: Error): void;
+interface ScanThread {
+  readonly worker: Worker;
+  readonly calls: ThreadCalls;
 }
 
 /** One thread for a machine of two cores: the other core answers calls. */
@@ -161,45 +155,34 @@ const IDLE_MS = 30_000;
 const YOUNG_MB = 8;
 
 class ScanThreads {
-  readonly #waiting: WaitingJob[] = [];
-  readonly #idle: Worker[] = [];
-  readonly #running = new Map<Worker, WaitingJob>();
+  readonly #running = new Set<ScanThread>();
   #timer: NodeJS.Timeout | undefined;
 
-  run(job: ScanJob): Promise<TextFindings> {
-    if (this.#waiting.length >= MAX_WAITING_JOBS) return Promise.reject(new Error("All threads are busy."));
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ job, resolve, reject });
-      this.#next();
-    });
-  }
-
-  #next(): void {
+  async run(texts: readonly string[], options: ScanOptions): Promise<TextFindings> {
+    let waiting = 0;
+    let free: ScanThread | undefined;
+    for (const thread of this.#running) {
+      waiting += thread.calls.size;
+      if (free === undefined || thread.calls.size < free.calls.size) free = thread;
+    }
+    if (waiting >= MAX_WAITING_JOBS) throw new ToolcribError("internal", "All threads are busy.");
+    const isBusy = free === undefined || free.calls.size > 0;
+    const thread = free === undefined || (isBusy && this.#running.size < MAX_THREADS) ? this.#start() : free;
     clearTimeout(this.#timer);
-    if (this.#waiting.length === 0) {
-      this.#timer = setTimeout(() => this.#endIdle(), IDLE_MS).unref();
-      return;
-    }
-    if (this.#idle.length === 0 && this.#running.size >= MAX_THREADS) return;
-    const waiting = this.#waiting.shift();
-    if (waiting === undefined) return;
+    thread.worker.ref();
     try {
-      const thread = this.#idle.pop() ?? this.#start();
-      thread.ref();
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-      thread.postMessage(waiting.job);
-      this.#running.set(thread, waiting);
-    } catch (error) {
-      waiting.reject(error instanceof Error ? error : new Error(String(error)));
-      // The others wait for the same: each is read by who sent it.
-      this.#next();
+      return await thread.calls.call<TextFindings>("scan", texts, options);
+    } finally {
+      if (thread.calls.size === 0) thread.worker.unref();
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#endIdle(), IDLE_MS).unref();
     }
   }
 
-  #start(): Worker {
+  #start(): ScanThread {
     const { Worker } = process.getBuiltinModule("node:worker_threads");
     // The bundler knows this line by its words.
-    const thread = new Worker(new URL("./scan-worker.ts", import.meta.url), {
+    const worker = new Worker(new URL("./scan-worker.ts", import.meta.url), {
       name: "toolcrib guard",
       // Nothing of the hub's is for a thread that works on what strangers wrote.
       env: {},
@@ -207,31 +190,19 @@ class ScanThreads {
       execArgv: [],
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
-    thread.unref();
-    thread.on("message", (found: TextFindings) => {
-      const waiting = this.#running.get(thread);
+    const thread: ScanThread = { worker, calls: new ThreadCalls(worker, {}) };
+    const lose = (): void => {
       this.#running.delete(thread);
-      thread.unref();
-      this.#idle.push(thread);
-      waiting?.resolve(found);
-      this.#next();
-    });
-    thread.on("error", (error) => this.#lose(thread, error));
-    thread.on("exit", () => this.#lose(thread, new Error("The thread ended.")));
+      thread.calls.fail(new ToolcribError("internal", "The thread ended."));
+    };
+    worker.on("error", lose);
+    worker.on("exit", lose);
+    this.#running.add(thread);
     return thread;
   }
 
-  #lose(thread: Worker, error: unknown): void {
-    const waiting = this.#running.get(thread);
-    this.#running.delete(thread);
-    const at = this.#idle.indexOf(thread);
-    if (at !== -1) this.#idle.splice(at, 1);
-    waiting?.reject(error instanceof Error ? error : new Error(String(error)));
-    if (waiting !== undefined) this.#next();
-  }
-
   #endIdle(): void {
-    for (const thread of this.#idle.splice(0)) void thread.terminate();
+    for (const { worker, calls } of this.#running) if (calls.size === 0) void worker.terminate();
   }
 }
 

@@ -1,5 +1,6 @@
 /** Signs beside the words: characters that do not show, marks that only a program may write, addresses. */
 import { isUtf8 } from "node:buffer";
+import { characterSet } from "../base/character-runs.ts";
 import type { FindingCode } from "../model/finding.ts";
 
 /** One sign of an attack, in the offsets of the text. */
@@ -282,16 +283,19 @@ const END_MARK =
 
 /** An order right behind a label. */
 const ORDER =
-  /^[\s\])}>|*=#_~:-]{0,8}(?:(?:please|now|you must|immediately|kindly|thanks,? that is all\.? now please|first|then|always|do)[\s,:]{1,2}){0,3}(?:send|forward|transfer|delete|remove|execute|run|call|reveal|print|output|reply|respond|answer|say|write|tell|include|ignore|forget|disregard|open|visit|download|install|read|upload|post|share|give|grant|change|set|update|approve|book|order|buy|add|create|recommend|disable|turn|unlock|export|withdraw|raise|subscribe|list|show|repeat|summari[sz]e|translate|stop)\b/i;
+  /^[\s\])}>|*=#_~:-]{0,8}(?:(?:please|now|you must|immediately|kindly|thanks,? that is all\.? now please|first|then|always|do)[\s,:]{1,2}){0,3}(?:send|forward|transfer|delete|remove|execute|run|call|reveal|print|output|reply|respond|answer|say|write|tell|include|ignore|forget|disregard|open|visit|download|install|read|upload|post|share|give|grant|change|set|update|approve|book|order|buy|add|create|recommend|disable|turn|unlock|export|withdraw|raise|subscribe|list|show|repeat|summari[sz]e|translate|stop|new (?:directives?|instructions?|tasks?|orders?|rules?))\b/i;
 
 /** Signs that every label and every mark has: the patterns for them take milliseconds to compile. */
 const LABEL_SIGN = /[:#=*~%&!<>[({|\u3010-]/;
 const END_WORD = /end|begin|start|stop/i;
+/** Most lines begin with a letter that no role does. */
+const NO_LABEL = characterSet("0-9.,;?bcefgjkmnqtvwxyzBCEFGJKMNQTVWXYZ");
 
 function labels(text: string, report: Report): void {
   const mayEnd = END_WORD.test(text);
   if (!mayEnd && !LABEL_SIGN.test(text)) return;
   for (let at = 0; at !== -1; at = nextLine(text, at)) {
+    if (NO_LABEL[text.charCodeAt(at)] === 1) continue;
     const end = labelAt(LINE_LABEL, text, at, report);
     END_MARK.lastIndex = at;
     const mark = mayEnd ? END_MARK.exec(text) : null;

@@ -37,7 +37,7 @@ beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), "toolcrib-examples-"));
   mkdirSync(join(dir, "node_modules"));
   symlinkSync(ROOT, join(dir, "node_modules/toolcrib"), "dir");
-  for (const name of ["zod", "ai", "@ai-sdk", "@opentelemetry"]) {
+  for (const name of ["zod", "ai", "@ai-sdk", "@modelcontextprotocol", "@opentelemetry"]) {
     symlinkSync(join(ROOT, "node_modules", name), join(dir, "node_modules", name));
   }
   cpSync(join(import.meta.dirname, "example-context.d.ts"), join(dir, "context.d.ts"));

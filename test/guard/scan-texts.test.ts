@@ -62,6 +62,7 @@ describe("large texts", () => {
       Array.from({ length: 8 }, (_, index) => fresh([`${index} ${PROSE.repeat(1_000)}${ATTACK}`], options)),
     );
     expect(all.map(({ size }) => size)).toEqual(Array.from({ length: 8 }, () => 1));
+    expect((await fresh([`${PROSE.repeat(1_000)}${ATTACK}`], options)).size).toBe(1);
     expect(started).toBeGreaterThan(1);
   });
 });

@@ -1,9 +1,9 @@
 /** A source's result on its way out: public URIs, the guard, hooks, taint, large results, and the Outcome; errors and progress too. */
 import { randomUUID } from "node:crypto";
 import type { CatalogReader } from "../../catalog/catalog.ts";
-import { inspectResult, redact, type UntrustedOrigin } from "../../guard/inspect-result.ts";
-import { resultBytes } from "../../guard/result-size.ts";
-import { rewriteTexts, textsOf } from "../../guard/result-texts.ts";
+import { inspectResult, redact, type UntrustedOrigin } from "./inspect-result.ts";
+import { resultBytes } from "../../base/json-bytes.ts";
+import { rewriteTexts, textsOf } from "./result-texts.ts";
 import { scanTexts, type TextFindings } from "../../guard/scan-texts.ts";
 import {
   neutralize,
@@ -257,7 +257,9 @@ function withLoginLink({ path, session, client, name, input }: CallContext, outc
   const wasAsked = Object.values(input?.responses ?? {}).some((answer) => isJsonObject(answer));
   if (!isJsonObject(elicitation) || elicitation["url"] === undefined || wasAsked) return { ...outcome, error };
   const ask = `Log in to ${path.displayName(server)} in the browser, so that ${name} can be used.`;
-  const elicitations = [{ mode: "url", elicitationId: randomUUID(), url, message: ask }];
+  const elicitationId = randomUUID();
+  path.loginAsked(elicitationId, session, server);
+  const elicitations = [{ mode: "url", elicitationId, url, message: ask }];
   const rpc = {
     code: URL_ELICITATION_REQUIRED,
     message: `${message} Log in at ${url} and call again.`,
