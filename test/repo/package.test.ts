@@ -1,7 +1,7 @@
 /** The package as its users get it: packed, installed into an empty folder, run and imported from there. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BUNDLED } from "../../scripts/bootstrap/build.mjs";
 import { npmProgram } from "../../scripts/bootstrap/npm.mjs";
@@ -59,9 +59,23 @@ describe("the files", () => {
       expect(files).toContain(name);
     }
     const allowed =
-      /^(?:bin|dist)(?:\/|$)|^(?:package\.json|(?:skill\.)?schema\.json|npm-shrinkwrap\.json|sbom\.cdx\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+      /^(?:bin|dist|docs|deploy|examples)(?:\/|$)|^(?:package\.json|(?:skill\.)?schema\.json|npm-shrinkwrap\.json|sbom\.cdx\.json|(?:README|CHANGELOG|ARCHITECTURE|CONTRIBUTING)\.md|LICENSE)$/;
     expect(files.filter((name) => !allowed.test(name))).toEqual([]);
     expect(files.filter((name) => /\.test\.|(?<!\.d)\.ts$|\.map$/.test(name))).toEqual([]);
+  });
+
+  it("[joy-16e] has everything that its documents link to", () => {
+    const documents = shipped().filter((name) => name.endsWith(".md") && !/^(?:dist|examples)\//.test(name));
+    expect(documents.length).toBeGreaterThan(30);
+    const links = documents.flatMap((name) =>
+      [...readFileSync(join(installed, name), "utf8").matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g)].map(
+        ([, target = ""]) => ({ name, target }),
+      ),
+    );
+    expect(links.length).toBeGreaterThan(100);
+    const isBroken = ({ name, target }: (typeof links)[number]): boolean =>
+      !existsSync(join(installed, dirname(name), target));
+    expect(links.filter(isBroken)).toEqual([]);
   });
 
   it("[trust-19a] [trust-19b] brings the versions of the lock file and the bill of materials, and leaves none in the repository", () => {
