@@ -2,12 +2,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import Sqlite from "better-sqlite3";
 import { RANGE_NAMES } from "../src/contract/stats-schemas.ts";
 import { statsOf } from "../src/hub/audit/stats.ts";
-import { appendedLine } from "../src/hub/audit/stored-line.ts";
-import { databaseFile, openStore } from "../src/store/open-store.ts";
-import type { AppendedAuditLine, Store } from "../src/store/store.ts";
+import { figuresOf, storedLine } from "../src/hub/audit/stored-line.ts";
+import { openStore } from "../src/store/open-store.ts";
+import type { Store } from "../src/store/store.ts";
+import { parseLine } from "../src/telemetry/audit/line.ts";
 import { cpuInTurns, type Report, rowOf } from "./bench.ts";
 
 export interface OverviewBenchOptions {
@@ -32,7 +32,7 @@ export async function measureOverview({ records, rounds }: OverviewBenchOptions)
   if (store === undefined) throw new Error("no store");
   try {
     const now = Date.now();
-    await fill(store, home, records, now);
+    await fill(store, records, now);
     const cases = {
       log: () => readLog(store),
       ...Object.fromEntries(
@@ -58,15 +58,11 @@ export async function measureOverview({ records, rounds }: OverviewBenchOptions)
 /** The least that figures without sums would need. */
 async function readLog(store: Store): Promise<void> {
   for (const { file } of await store.audit.files()) {
-    for (const [seq, line] of (await store.audit.linesOf(file)).entries()) read(file, seq, line);
+    for (const line of await store.audit.linesOf(file)) figuresOf(parseLine(line));
   }
 }
 
-function read(name: string, seq: number, line: string): AppendedAuditLine {
-  return appendedLine({ name, chain: "bench", start: 0 }, seq, line);
-}
-
-async function fill(store: Store, home: string, records: number, now: number): Promise<void> {
+async function fill(store: Store, records: number, now: number): Promise<void> {
   let seed = 1;
   const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
   const pick = (count: number): number => Math.floor(random() ** 2 * count);
@@ -89,13 +85,9 @@ async function fill(store: Store, home: string, records: number, now: number): P
         ...{ durationMs: Math.round(Math.exp(random() * 8)), resultBytes: Math.round(Math.exp(random() * 12)) },
         ...{ findings: [], seq: done, prev: "", hash: "" },
       };
-      // Counted below, as an older log is: a hub takes in what just happened, and not a month at once.
-      lines.push({ ...appendedLine(file, done % LINES_PER_FILE, JSON.stringify(line)), call: undefined });
+      lines.push(storedLine(file, done % LINES_PER_FILE, JSON.stringify(line)));
     }
     await store.audit.append(lines);
   }
-  const database = new Sqlite(databaseFile(home));
-  database.exec("update audit_files set summed = 0");
-  database.close();
-  while (await store.audit.sumUpSome(read, now));
+  while (await store.audit.sumUpSome((line) => figuresOf(parseLine(line)), now));
 }

@@ -15,6 +15,9 @@ import { installSystemPackages, needsSystemPackages } from "./bootstrap/system-p
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const say = (/** @type {string} */ line) => void process.stderr.write(`[toolcrib] ${line}\n`);
 
+/** Tests that make pictures: of every view, and those of the tutorial. */
+const PICTURED = [join("test", "browser", "looks.test.ts"), join("test", "docs", "tutorial.test.ts")];
+
 /**
  * @typedef {import("./bootstrap/node.mjs").NodeBinary} NodeBinary
  * @type {Readonly<Record<string, (node: NodeBinary, args: readonly string[]) => Promise<number>>>}
@@ -25,7 +28,7 @@ const TASKS = {
   test: (node, args) => built(node, () => test(node, args)),
   "test:cluster": (node, args) => built(node, () => testCluster(node, args)),
   "test:clients": (node, args) => built(node, () => run(node, [join("test", "real-clients", "run.ts"), ...args])),
-  screenshots: (node) => built(node, () => test(node, [join("test", "browser", "looks.test.ts")])),
+  screenshots: (node) => built(node, () => test(node, PICTURED, { DOCS_IMAGES: "write" })),
   check: (node) => built(node, () => check({ root, nodePath: node.path })),
   build: (node) => built(node, async () => 0),
   format: (node) => run(node, [join("node_modules", "oxfmt", "bin", "oxfmt"), ...codeFolders(root)]),
@@ -36,15 +39,15 @@ const TASKS = {
   generate: (node) => run(node, [join("scripts", "generate.ts")]),
 };
 
-/** @param {NodeBinary} node @param {readonly string[]} args */
-function run(node, args) {
-  return runNode(node.path, args, { cwd: root });
+/** @param {NodeBinary} node @param {readonly string[]} args @param {NodeJS.ProcessEnv} [env] */
+function run(node, args, env) {
+  return runNode(node.path, args, { cwd: root, env });
 }
 
-/** @param {NodeBinary} node @param {readonly string[]} args */
-function test(node, args) {
+/** @param {NodeBinary} node @param {readonly string[]} args @param {NodeJS.ProcessEnv} [env] */
+function test(node, args, env) {
   if (needsSystemPackages(args)) installSystemPackages({ say });
-  return run(node, [join("node_modules", "vitest", "vitest.mjs"), "run", ...args]);
+  return run(node, [join("node_modules", "vitest", "vitest.mjs"), "run", ...args], env);
 }
 
 /** The cluster with the long runs of random faults, which plain `test` leaves out. @param {NodeBinary} node @param {readonly string[]} args */

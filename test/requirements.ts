@@ -542,6 +542,8 @@ export const REQUIREMENTS = {
     "What a call's record tells is written before it happens: the begin before anything is sent, the end before the answer.",
   "speed-02b": "The audit log is taken into the store, searched and verified by a thread of its own.",
   "speed-03a": "Records of sessions are written in batches, away from the event loop.",
+  "speed-03c":
+    "Approvals that are asked or answered at once are written in few transactions, and all of them are kept.",
   "house-12a": "ARCHITECTURE.md is one page and lists every folder.",
   "house-12b": "Files that a document names exist.",
   "house-12c": "Commands that CONTRIBUTING.md names exist.",
@@ -728,6 +730,7 @@ export const REQUIREMENTS = {
   "joy-06b":
     "A tool shows its use over time, its callers, typical size and duration, last errors and estimated tokens.",
   "joy-06c": "A server's log has times and levels, is followed, searched and downloaded, and stays bounded.",
+  "joy-06e": "The list of servers shows the calls of each in the last day, from one request for all.",
   "joy-06d": "Estimated tokens of the catalog for each client, and what search mode would save.",
   "joy-03a":
     "Changes of rules, roles, servers and tokens are shown first: the diff, and what each connected client and role loses or gains.",
@@ -773,10 +776,30 @@ export const REQUIREMENTS = {
     "A login from the page belongs to who began it and ends once; another's code, state, authorization server or address does not pass.",
   "joy-02c":
     "A client whose call needs a login is asked to open the page where it can ask, and gets its address otherwise.",
+  "sound-01a":
+    "A login from the page comes back to `http.publicUrl`, or to a loopback or configured name at the hub's own port; the Host header alone makes no other address.",
+  "sound-02a":
+    "A code of one authorization server is never sent to another: by `iss`, by an address for each, or by refusing the login.",
+  "sound-03a":
+    "What is kept of stderr, and of progress, is masked before it is cut: no part of a secret is left at the cut.",
+  "sound-04a": "Strangers at the same address cannot use up the requests of an approval link.",
+  "sound-04b":
+    "`X-Forwarded-For` counts only from proxies that `http.trustedProxies` names: behind them each client has its own limit, and no one forges another's.",
+  "sound-05a":
+    "Detectors that are elsewhere get no secrets of a session in definitions and instructions of its servers.",
+  "sound-07a": "Chats make no link of an address that a caller or server says in a notice.",
+  "sound-08a": "A client that was asked to have its user log in is told when the login was made.",
+  "sound-08b": "In a cluster a login may come back to any node: the one where it began ends it, once.",
+  "sound-09a": "`toolcrib guard test` asks the detectors of the config, and has a line for the verdict of each.",
+  "sound-10a": "A generated client shows what it does: hidden characters of a server are escaped in it.",
+  "sound-06a": "Texts that a detector hangs on do not use up the time of the others: each has its share.",
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
+  "joy-09h": "Times, durations, sizes and numbers are written as the page's language writes them.",
+  "joy-09i": "Every view fits a phone in German and Japanese as well.",
+  "joy-09f": "The page has one scale of type and of space; no view and no style uses a size outside it.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":
     "The start ends with what to open; the page then leads through a tool to run as it stands, a client, a server and skills. What is done goes, and all of it can be hidden.",
@@ -802,16 +825,25 @@ export const REQUIREMENTS = {
   "joy-18b":
     "Metrics count calls by tool and by client with a bounded number of names; the dashboard uses metrics and labels that exist.",
   "joy-18c": "docs/deploy.md leads from useradd to TLS; its config loads without a warning.",
+  "joy-18e":
+    "The commands of docs/deploy.md lead, as root of a scratch machine, from useradd to a call through nginx and TLS; what a test cannot run is named in the document.",
+  "joy-18d":
+    "Spans and durations of calls go to an OTLP endpoint by the OTEL_* variables, named by the conventions for MCP, with an optional package and nothing loaded otherwise.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-14d": "`add` starts the server once and says whether it works and what is next; --no-test leaves that out.",
   "joy-14e":
     "At a terminal with colours, the Markdown of an answer is rendered as it arrives; a pipe gets it as it is.",
   "joy-15a": "`toolcrib test` checks a server before something depends on it, with exit codes.",
+  "joy-17c":
+    "The steps of docs/tutorial.md can be done as they are written, from the start to the record of an approved call.",
   "joy-17b": "README.md is at most 8 kB, and docs/README.md leads to every page.",
   "joy-15b": "`toolcrib generate` writes a typed client that compiles under strict settings and calls a real hub.",
   "joy-16a":
     "Every JavaScript and TypeScript example in the documents compiles under strict with nodenext and bundler resolution.",
-  "joy-16b": "The package loads in CommonJS, and in Bun and Deno where they are installed.",
+  "joy-16b": "The package loads in CommonJS, and a tool is called from Bun and Deno where the registry has them.",
+  "joy-16c":
+    "Every JavaScript and TypeScript example in the documents runs, against real servers and models that speak the protocols of providers.",
+  "joy-16d": "The examples with the SDKs of OpenAI and Anthropic compile against the types of those SDKs, and run with them.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
   "whole-23a":
     "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",
@@ -824,6 +856,17 @@ export const REQUIREMENTS = {
   "whole-24b": "A task is under its tool's rules, the guard reads its result when it comes, and each use is recorded.",
   "whole-24c": "A task outlives the hub where its server has it.",
   "whole-24d": "The tasks extension of 2026 passes, gated by the client's declaration.",
+  "whole-24e":
+    "A client of 2025-11-25 begins, reads, answers, waits for and cancels tasks of a server of the 2026 extension.",
+  "whole-24f":
+    "A client of the 2026 extension is given tasks of a server of 2025-11-25, with their questions and results, over a restart.",
+  "whole-24g":
+    "Reports on a task reach the stream of 2026-07-28 that asked for them, through the guard, and no other caller.",
+  "whole-24h": "The id of a task is good at every node of a cluster, wherever its server runs.",
+  "whole-24i":
+    "A tool that runs only as a task is waited for where the caller knows no tasks, and cancelled where it gives up.",
+  "whole-24j":
+    "The official suite's scenarios about tasks pass through the gateway, in front of servers of both generations.",
   "whole-25a": "prompts/get without arguments reaches the server without.",
   "whole-25b":
     "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",

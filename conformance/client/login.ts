@@ -19,6 +19,7 @@ export async function logIn({ server, url, settings, home }: Account): Promise<v
   await login({
     key: { server, url, user: undefined },
     settings,
+    sharedWith: [],
     store: new GrantStore(join(home, "auth")),
     clock: systemClock,
     redactor: new Redactor(),

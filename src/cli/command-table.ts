@@ -544,7 +544,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "guard",
     group: "Guard",
-    summary: "show how the guard judges a text, and which rules match",
+    summary: "show how the guard and its detectors judge a text, and which rules match",
     arguments: [
       { syntax: "<action>", summary: "test", values: ["test"] },
       { syntax: "<file>", summary: "a text file, or - for standard input" },

@@ -34,6 +34,8 @@ export interface Cluster {
   /** Subjects and buckets of one cluster begin with it. */
   readonly name: string;
   readonly isUp: boolean;
+  /** A key that all nodes have and no one else, for one purpose. */
+  keyFor(purpose: string): Buffer;
   on<Name extends keyof ClusterEvents>(name: Name, listener: (event: ClusterEvents[Name]) => void): () => void;
   /** Those that are alive, this one included, in the order of their ids. */
   nodes(): readonly ClusterNode[];

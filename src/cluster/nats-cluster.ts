@@ -1,5 +1,5 @@
 /** A node's view of its cluster, put together. */
-import { randomBytes } from "node:crypto";
+import { hkdfSync, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Clock } from "../base/clock.ts";
 import { Emitter } from "../base/emitter.ts";
@@ -35,6 +35,7 @@ interface NatsClusterParts {
   readonly clock: Clock;
   readonly leaseMs: number;
   readonly copies: number;
+  readonly secret: Uint8Array;
   warn(message: string): void;
 }
 
@@ -89,6 +90,10 @@ export class NatsCluster implements Cluster {
 
   on<Name extends keyof ClusterEvents>(name: Name, listener: (event: ClusterEvents[Name]) => void): () => void {
     return this.#events.on(name, listener);
+  }
+
+  keyFor(purpose: string): Buffer {
+    return Buffer.from(hkdfSync("sha256", this.#parts.secret, "", `toolcrib ${purpose}`, 32));
   }
 
   nodes(): readonly ClusterNode[] {
@@ -231,7 +236,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<Cluster>
   const shared = { link, clock, warn, leaseMs: config.leaseMs, copies: config.copies ?? 1 };
   const nodes = new NodeList({ ...shared, bucketName: `toolcrib_${config.name}_nodes`, self });
   const leases = new BucketLeases({ ...shared, bucketName: `toolcrib_${config.name}_leases`, nodeId: self.id });
-  const cluster = new NatsCluster({ ...shared, name: config.name, nodes, leases });
+  const cluster = new NatsCluster({ ...shared, name: config.name, nodes, leases, secret: options.secret });
   try {
     await nodes.open();
     const other = nodes.withOtherLease();

@@ -196,8 +196,9 @@ export class HubInternals {
     return this.#deps.current.run(session, { kind: "tool", name, arguments: {}, task }, options);
   }
 
-  /** Signs the ids of tasks, so that a caller can use its own after a restart, and no one else's. */
+  /** Signs the ids of tasks, so that a caller can use its own after a restart and at any node, and no one else's. */
   taskKey(): Buffer {
+    this.#taskKey ??= this.cluster?.keyFor("tasks");
     const file = join(this.#deps.home, "task-key");
     if (this.#taskKey === undefined) {
       try {

@@ -17,6 +17,8 @@ export const SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId";
 export const SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo";
 
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+/** In `_meta` of what belongs to a task of 2025-11-25. */
+export const RELATED_TASK = "io.modelcontextprotocol/related-task";
 
 /** Legacy: `initialize` and sessions. Modern: stateless, version and capabilities in each request's `_meta`. */
 export type Era = "legacy" | "modern";
@@ -158,6 +160,7 @@ export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
 export const METHOD_NOT_FOUND = -32601;
 export const INVALID_PARAMS = -32602;
+export const INTERNAL_ERROR = -32603;
 /** Legacy only: the modern era says INVALID_PARAMS. */
 export const RESOURCE_NOT_FOUND = -32002;
 export const HEADER_MISMATCH = -32020;

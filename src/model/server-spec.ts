@@ -195,6 +195,12 @@ const OAuthSchema = z.strictObject({
     .optional()
     .describe("https address of a client metadata document, used as the client id where that is supported."),
   redirectPort: z.int().min(1).max(65_535).optional().describe("Port of the loopback redirect; a free one if absent."),
+  ownRedirect: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether the redirect address of a manually registered client ends in the server's id: `/oauth/callback/<id>` on the page, `/callback/<id>` at a terminal. Needed where several such clients are at authorization servers that do not send `iss`.",
+    ),
   issuer: Issuer.optional(),
 });
 

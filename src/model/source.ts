@@ -1,9 +1,12 @@
 import type { AskCallback } from "./decision.ts";
 import type { JsonObject } from "./json.ts";
+import type { TransportKind } from "./server-state.ts";
 import type {
+  Era,
   Progress,
   PromptDefinition,
   ResourceDefinition,
+  RequestId,
   ResourceTemplateDefinition,
   Result,
   ToolDefinition,
@@ -42,9 +45,23 @@ export type Use =
   | { readonly kind: "unsubscribe"; readonly uri: string };
 
 export interface TaskRequest {
-  readonly method: "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update";
+  /** Those of the caller's generation; `follow` asks for reports on it for as long as the session lasts. */
+  readonly method: "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" | "follow";
   /** In the server's own ids. */
   readonly params: JsonObject;
+}
+
+const FOLLOWED_TASK = "mcp-task:";
+
+/** A task is followed as a resource is, under an address that no resource has. */
+export function followedTask(uri: string): string | undefined {
+  return uri.startsWith(FOLLOWED_TASK) ? uri.slice(FOLLOWED_TASK.length) : undefined;
+}
+
+/** The use that a Source sees. */
+export function asSourceUse(use: Use): Use {
+  if (use.kind !== "tool" || use.task?.method !== "follow") return use;
+  return { kind: "subscribe", uri: `${FOLLOWED_TASK}${String(use.task.params["taskId"])}` };
 }
 
 /** The input of a retried request of the modern era; passed on unchanged. */
@@ -74,12 +91,29 @@ export interface UseOptions {
    * retry. Without it the client is asked and the source continues by itself.
    */
   readonly input?: InputRound;
+  /**
+   * The generation of tasks that the caller understands; `none` for a client that could have declared them and did not. Without it the
+   * result that a task ends with is waited for.
+   */
+  readonly tasks?: Era | "none";
   /** Keeps a result above `limits.resultBytes` for the session, and returns a short one that says where it can be read. */
   readonly keepLarge?: boolean;
   /** Answers if the call needs approval; the session's own callback, or the hub's, if absent. */
   readonly onAsk?: AskCallback;
   /** The reader of the result: an agent's model gets untrusted text between boundary markers. */
   readonly audience?: "agent";
+  /** Of the caller's JSON-RPC request, where there is one, for its trace. */
+  readonly requestId?: RequestId;
+  readonly protocolVersion?: string;
+}
+
+/** A request as it went to a server. */
+export interface SentRequest {
+  readonly id: RequestId;
+  readonly protocolVersion: string;
+  readonly transport: TransportKind;
+  /** Of a remote server, as its entry has it. */
+  readonly url: string | undefined;
 }
 
 /** A use as its source sees it. */
@@ -90,6 +124,8 @@ export interface UseContext extends UseOptions {
   readonly client: ClientSide;
   /** For a source that had to be started first, which may list other things now: rejects if this may no longer run. */
   readonly confirm?: () => Promise<void>;
+  /** Is told each request that is sent for it. */
+  readonly onSent?: (request: SentRequest) => void;
 }
 
 /** Anything that lists and runs capabilities: a Connection, the in-process registry, the skills. */

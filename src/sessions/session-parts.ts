@@ -42,6 +42,8 @@ export interface SessionPartEvents {
   change: Readonly<Record<string, never>>;
   /** A resource that the session follows at one of its servers was updated. */
   resource: { readonly uri: string };
+  /** The user has done what the client was asked to have them do at an address. */
+  elicited: { readonly elicitationId: string };
 }
 
 export interface MountOptions {
@@ -152,6 +154,8 @@ export interface SessionSource {
   readonly rules?: ToolRules | undefined;
   /** Not of in-process tools. */
   readonly connection?: ServerConnection | undefined;
+  /** Hides the session's secrets, and the hub's. */
+  readonly mask: (text: string) => string;
   isOwnerOnly(toolName: string): boolean;
 }
 

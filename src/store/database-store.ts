@@ -168,6 +168,8 @@ function serverOfRow({ id, entry, source, createdAt, updatedAt, revision }: Serv
 /** All skills have one stamp. */
 const ALL = "";
 
+const MANIFESTS_AT_ONCE = 50;
+
 function storedSkills({ db }: DatabaseEngine, outbox: Outbox): StoredSkills {
   return {
     async list() {
@@ -179,8 +181,11 @@ function storedSkills({ db }: DatabaseEngine, outbox: Outbox): StoredSkills {
       if (put.length === 0 && remove.length === 0) return;
       await outbox.write("skills", async (trx) => {
         for (const ids of chunks(remove)) await trx.deleteFrom("skills").where("id", "in", ids).execute();
-        const rows = put.map(({ id, manifest }) => ({ id, manifest: JSON.stringify(manifest) }));
-        await upsert(trx, "skills", ["id"], rows);
+        // Thousands of manifests as text take more memory than all the rest.
+        for (const some of chunks(put, MANIFESTS_AT_ONCE)) {
+          const rows = some.map(({ id, manifest }) => ({ id, manifest: JSON.stringify(manifest) }));
+          await upsert(trx, "skills", ["id"], rows);
+        }
         const subjects = [...new Set([...remove, ...put.map(({ id }) => id)])];
         return { result: undefined, subjects, stamp: ALL };
       });
@@ -352,10 +357,11 @@ function sessionOfRow({ owner, taint, client, ...rest }: Tables["sessions"]): St
 
 function storedApprovals({ db }: DatabaseEngine, outbox: Outbox): StoredApprovals {
   return {
-    put: (approval) =>
+    put: (...approvals) =>
       outbox.write("approvals", async (trx) => {
-        await upsert(trx, "approvals", ["id"], [{ ...approval, request: JSON.stringify(approval.request) }]);
-        return { result: undefined, subjects: [approval.id] };
+        const last = new Map(approvals.map((each) => [each.id, { ...each, request: JSON.stringify(each.request) }]));
+        await upsert(trx, "approvals", ["id"], [...last.values()]);
+        return { result: undefined, subjects: [...last.keys()] };
       }),
     async get(id) {
       const row = await db.selectFrom("approvals").selectAll().where("id", "=", id).executeTakeFirst();

@@ -194,6 +194,15 @@ const addCallSums: Migration = {
   },
 };
 
+/** `summed` was -1 of files whose lines were counted as they came. */
+const countLater: Migration = {
+  version: 9,
+  name: "calls are counted later",
+  async up(db) {
+    await sql`update audit_files set summed = last_seq + 1 where summed < 0`.execute(db);
+  },
+};
+
 /** In their order. A list and no folder listing, because the package is one bundle. */
 const MIGRATIONS: readonly Migration[] = [
   createFirstTables,
@@ -204,6 +213,7 @@ const MIGRATIONS: readonly Migration[] = [
   addServerLists,
   addTaints,
   addCallSums,
+  countLater,
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;

@@ -121,7 +121,8 @@ export interface PageOptions {
 }
 
 export interface StoredApprovals {
-  put(approval: StoredApproval): Promise<void>;
+  /** In one transaction. Of several with one id the last counts. */
+  put(...approvals: readonly StoredApproval[]): Promise<void>;
   get(id: string): Promise<StoredApproval | undefined>;
   list(options: PageOptions & { readonly status?: ApprovalStatus }): Promise<Page<StoredApproval>>;
   /** Marks as expired what hubs that are gone left pending. */
@@ -225,10 +226,9 @@ export interface CallFigures {
   readonly findings: readonly string[];
 }
 
-export interface AppendedAuditLine extends StoredAuditLine {
-  /** Of a line that is the end of a call. */
-  readonly call?: CallFigures | undefined;
-}
+/** A call that ended, as it is counted. */
+export type CountedCall = CallFigures &
+  Pick<StoredAuditLine, "time" | "callId" | "server" | "name" | "client" | "role" | "outcome">;
 
 /** Counts of calls; every call is in `calls`, and in one of the others unless it went well. */
 export interface CallSum {
@@ -261,16 +261,16 @@ export interface CallSumsQuery {
 }
 
 export interface StoredAudit {
-  /** In one transaction, with the sums over calls. Lines that are there are left as they are. */
-  append(lines: readonly AppendedAuditLine[]): Promise<void>;
+  /** In one transaction. Lines that are there are left as they are. */
+  append(lines: readonly StoredAuditLine[]): Promise<void>;
+  /**
+   * Adds some of the calls that were appended since to the sums, each once, whoever does it; `read` gives what the line of one
+   * says. Resolves with false if none is left.
+   */
+  sumUpSome(read: (line: string) => CallFigures | undefined, now: number): Promise<boolean>;
   sums(query: CallSumsQuery): Promise<CallSumRow[]>;
   /** Forgets sums that no range reaches any more, and those older than `maxDays`. */
   pruneSums(now: number, maxDays?: number): Promise<void>;
-  /**
-   * Adds some lines to the sums that an older version took in without; `read` gives what they say. Resolves with false if there
-   * are none left.
-   */
-  sumUpSome(read: (file: string, seq: number, line: string) => AppendedAuditLine, now: number): Promise<boolean>;
   query(query: AuditQuery): Promise<Omit<Page<StoredAuditLine>, "total">>;
   /** Oldest first. */
   files(): Promise<StoredAuditFile[]>;

@@ -84,7 +84,7 @@ export function isUnreachable(error: unknown): boolean {
 
 /** Whether a use may be run twice without harm, according to the server. */
 function isRepeatable(use: Use, tool: ToolDefinition | undefined): boolean {
-  if (use.kind !== "tool") return true;
+  if (use.kind !== "tool" || use.task !== undefined) return true;
   const hints = tool?.annotations;
   return hints?.readOnlyHint === true || hints?.idempotentHint === true;
 }

@@ -6,7 +6,14 @@ import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { LogMessage, Result } from "../model/protocol.ts";
 import { idleMsOf, isLazy, serverDisplayName, type ServerSpec } from "../model/server-spec.ts";
 import type { AuthInfo, ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
-import type { Definitions, SessionContext, Source, Use, UseContext } from "../model/source.ts";
+import {
+  type Definitions,
+  followedTask,
+  type SessionContext,
+  type Source,
+  type Use,
+  type UseContext,
+} from "../model/source.ts";
 import { isLoginNeeded, loginNeededError } from "../secrets/oauth/login-errors.ts";
 import { cancelledByCaller, maxCallMs, runOnLink } from "./link-calls.ts";
 import type { ConnectionDeps, ConnectionEvents } from "./connection-deps.ts";
@@ -28,6 +35,7 @@ import { firstTransport, type Link, openLink } from "./link.ts";
 import { LIST_KINDS, LiveLists, type SkillOffer, skillOffer } from "./live-lists.ts";
 import type { IncomingContext, RequestOptions } from "./peer.ts";
 import { answerServer, capabilitiesFor, clientFor, withOfferedRoots } from "./server-requests.ts";
+import { TaskMemory } from "./task-forms.ts";
 
 const MAX_MISSED_PINGS = 2;
 /** Of those that `info()` shows. */
@@ -51,6 +59,7 @@ export class Connection implements Source {
   readonly #grace: GracePeriod;
   readonly #restarts: Restarts;
   readonly #subscriptions = new ResourceSubscriptions();
+  readonly #tasks: TaskMemory;
   readonly #closingLinks = new ClosingLinks();
   readonly #memory: ListMemory | undefined;
   #warnings: readonly string[] = [];
@@ -78,6 +87,7 @@ export class Connection implements Source {
     this.#spec = spec;
     this.#deps = deps;
     this.#memory = memory;
+    this.#tasks = new TaskMemory(deps.clock);
     this.#state = spec.enabled ? { kind: "idle" } : { kind: "disabled" };
     this.#transport = firstTransport(spec);
     this.#restarts = new Restarts(() => this.#spec.restart, deps.clock);
@@ -415,8 +425,10 @@ export class Connection implements Source {
     this.#stopIdleTimer();
     const ms = idleMsOf(this.#spec);
     if (ms === undefined || !this.#isUnused()) return;
-    this.#stopIdleTimer = this.#deps.clock.after(ms, () => {
-      if (this.#isUnused()) void this.#sleep();
+    // A task that goes on in it would end with it.
+    this.#stopIdleTimer = this.#deps.clock.after(Math.max(ms, this.#tasks.busyMs), () => {
+      if (this.#tasks.busyMs > 0) this.#awaitIdle();
+      else if (this.#isUnused()) void this.#sleep();
     });
   }
 
@@ -428,7 +440,7 @@ export class Connection implements Source {
 
   /** Ends a link that is not in use, whatever its spec says; what is listed stays, and the next use starts it again. */
   sleep(): void {
-    if (this.#isUnused()) void this.#sleep();
+    if (this.#isUnused() && this.#tasks.busyMs === 0) void this.#sleep();
   }
 
   async #sleep(): Promise<void> {
@@ -535,10 +547,13 @@ export class Connection implements Source {
   }
 
   #runOn(link: Link, use: Use, context: UseContext): Promise<JsonObject> {
-    const settings = { spec: this.#spec, deps: this.#deps, lists: this.#lists };
+    const settings = { spec: this.#spec, deps: this.#deps, lists: this.#lists, tasks: this.#tasks };
     if (use.kind !== "subscribe" && use.kind !== "unsubscribe") return runOnLink(link, use, context, settings);
     return this.#subscriptions.change(use, context.session.id, async (uris) => {
-      if (link.agreement.era === "legacy") return runOnLink(link, use, context, settings);
+      // A legacy server reports on its tasks by itself.
+      if (link.agreement.era === "legacy") {
+        return followedTask(use.uri) === undefined ? runOnLink(link, use, context, settings) : {};
+      }
       await this.#maintenance?.follow(uris);
       return {};
     });

@@ -2,9 +2,9 @@
 import { randomUUID } from "node:crypto";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { CLIENT_CAPABILITIES_KEY, HEADER_MISMATCH, LOG_LEVEL_KEY } from "../model/protocol.ts";
+import { CLIENT_CAPABILITIES_KEY, HEADER_MISMATCH, LOG_LEVEL_KEY, type ToolDefinition } from "../model/protocol.ts";
 import { serverDisplayName, type ServerSpec } from "../model/server-spec.ts";
-import type { ClientSide, InputRound, Use, UseContext } from "../model/source.ts";
+import type { ClientSide, InputRound, TaskRequest, Use, UseContext } from "../model/source.ts";
 import { foldKey } from "../policy/argument-values.ts";
 import type { ConnectionDeps } from "./connection-deps.ts";
 import { paramHeaders } from "./http/mcp-headers.ts";
@@ -13,6 +13,7 @@ import type { LiveLists } from "./live-lists.ts";
 import type { RequestOptions } from "./peer.ts";
 import { rpcOf } from "./rpc-error.ts";
 import { answerServer, modernCapabilities, withOfferedAnswers, withOfferedRoots } from "./server-requests.ts";
+import { callWithTasks, requestAboutTask, type TaskMemory, tasksOf, withoutTasks, withTasks } from "./task-forms.ts";
 
 /** Progress restarts a call's timeout, up to this many times the timeout in all. */
 const MAX_PROGRESS_FACTOR = 10;
@@ -24,19 +25,48 @@ export function maxCallMs({ toolTimeout }: ServerSpec): number {
 
 interface CallSettings {
   readonly spec: ServerSpec;
-  readonly deps: Pick<ConnectionDeps, "workspaceRoots" | "env">;
+  readonly deps: Pick<ConnectionDeps, "workspaceRoots" | "env" | "clock">;
   readonly lists: Pick<LiveLists, "findTool" | "readNow">;
+  readonly tasks: TaskMemory;
 }
 
 export function runOnLink(link: Link, use: Use, context: UseContext, setting: CallSettings): Promise<JsonObject> {
+  const server = use.kind === "tool" ? tasksOf(link.agreement) : undefined;
+  if (use.kind !== "tool" || server === undefined) return sendUse(link, use, context, setting, undefined);
+  const { signal, extra, client, tasks: caller } = context;
+  const answering = withOfferedRoots(client, setting.spec, setting.deps);
+  const wish = extra?.["task"];
+  const run = {
+    ...{ server, caller, client, signal, memory: setting.tasks, clock: setting.deps.clock },
+    wish: isJsonObject(wish) ? wish : undefined,
+    support: taskSupportOf(setting.lists.findTool(use.name)),
+    maxMs: maxCallMs(setting.spec),
+    call: async (task: JsonObject | undefined) => setting.tasks.note(await sendUse(link, use, context, setting, task)),
+    request: async (task: TaskRequest, over: Partial<UseContext> = {}) =>
+      setting.tasks.note(await sendUse(link, { ...use, task }, { ...context, ...over, input: undefined }, setting, {})),
+    answer: (method: string, params: JsonObject) =>
+      answerServer(serverDisplayName(setting.spec), answering, method, withElicitationId(method, params), signal),
+  };
+  return use.task === undefined ? callWithTasks(run) : requestAboutTask(run, use.task);
+}
+
+/** @param task Asks a legacy server for a task with these wishes, and tells a modern one that it may begin one. */
+function sendUse(
+  link: Link,
+  use: Use,
+  context: UseContext,
+  setting: CallSettings,
+  task: JsonObject | undefined,
+): Promise<JsonObject> {
   const { spec } = setting;
-  const { callId, signal, onNotice, input } = context;
+  const { callId, signal, onNotice, input, onSent } = context;
   const client = withOfferedRoots(context.client, spec, setting.deps);
   const { method, params: known } = requestFor(use);
   // Known parameters are never overwritten by unknown ones.
   const params: JsonObject = context.extra === undefined ? known : { ...withoutTwins(context.extra), ...known };
-  // Whoever does not know tasks is called as if none was asked for; in the modern era the server decides.
-  if (params["task"] !== undefined && !takesTasks(link)) delete params["task"];
+  delete params["task"];
+  const isLegacy = link.agreement.era === "legacy";
+  if (isLegacy && task !== undefined && method === "tools/call") params["task"] = task;
   if (context.meta !== undefined) params["_meta"] = context.meta;
   const options: RequestOptions = {
     callId,
@@ -47,9 +77,12 @@ export function runOnLink(link: Link, use: Use, context: UseContext, setting: Ca
     maxTotalMs: maxCallMs(spec),
     onProgress: context.onProgress ?? (use.kind === "tool" ? ignoreProgress : undefined),
     onNotice,
+    onSent:
+      onSent &&
+      ((id) => onSent({ id, protocolVersion: link.agreement.version, transport: link.wire.transport, url: spec.url })),
   };
-  if (link.agreement.era === "legacy") return link.peer.request(method, params, options);
-  const modernOptions = { ...options, envelope: callerEnvelope(client, context.logLevel) };
+  if (isLegacy) return link.peer.request(method, params, options);
+  const modernOptions = { ...options, envelope: callerEnvelope(client, context.logLevel, task !== undefined) };
   const send = (extra: JsonObject): Promise<JsonObject> => {
     const headers = mirrorsParamsInHeaders(link) ? headersOf(use, setting) : undefined;
     return link.peer
@@ -74,9 +107,10 @@ export function runOnLink(link: Link, use: Use, context: UseContext, setting: Ca
 }
 
 /** A modern server learns with each request what the client behind it can do. */
-function callerEnvelope(client: ClientSide, logLevel: string | undefined): JsonObject {
+function callerEnvelope(client: ClientSide, logLevel: string | undefined, hasTasks: boolean): JsonObject {
+  const capabilities = modernCapabilities(client.capabilities);
   return {
-    [CLIENT_CAPABILITIES_KEY]: modernCapabilities(client.capabilities),
+    [CLIENT_CAPABILITIES_KEY]: hasTasks ? withTasks(capabilities) : withoutTasks(capabilities),
     // A key without a value would take away the connection's own level.
     ...(logLevel === undefined ? {} : { [LOG_LEVEL_KEY]: logLevel }),
   };
@@ -93,11 +127,9 @@ function suppliedInput(
   };
 }
 
-function takesTasks({ agreement }: Link): boolean {
-  const { tasks } = agreement.capabilities;
-  const requests = isJsonObject(tasks) ? tasks["requests"] : undefined;
-  const tools = isJsonObject(requests) ? requests["tools"] : undefined;
-  return agreement.era === "legacy" && isJsonObject(tools) && isJsonObject(tools["call"]);
+function taskSupportOf(tool: ToolDefinition | undefined): unknown {
+  const execution = tool?.["execution"];
+  return isJsonObject(execution) ? execution["taskSupport"] : undefined;
 }
 
 /** Progress of a tool is always requested: it restarts the timeout even if no caller listens to it. */

@@ -2,11 +2,13 @@
 import type { Clock } from "../base/clock.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { LOG_LEVEL_KEY, METHOD_NOT_FOUND } from "../model/protocol.ts";
+import { CLIENT_CAPABILITIES_KEY, LOG_LEVEL_KEY, METHOD_NOT_FOUND } from "../model/protocol.ts";
+import { followedTask } from "../model/source.ts";
 import type { Link } from "./link.ts";
 import { LIST_KINDS } from "./live-lists.ts";
 import { LISTEN_METHOD, type Peer, type RequestOptions } from "./peer.ts";
 import { rpcOf } from "./rpc-error.ts";
+import { withTasks } from "./task-forms.ts";
 
 interface LinkMaintenanceOptions {
   readonly clock: Clock;
@@ -36,7 +38,10 @@ export class LinkMaintenance {
   /** Asks for changes of the lists and of these resources. Never rejects. */
   async listen(uris: readonly string[]): Promise<void> {
     if (this.#stream !== undefined) return this.#stream.start(uris);
-    await Promise.all([...uris.map((uri) => this.#ask("resources/subscribe", { uri })), this.logLevelChanged()]);
+    await Promise.all([
+      ...ofResources(uris).map((uri) => this.#ask("resources/subscribe", { uri })),
+      this.logLevelChanged(),
+    ]);
   }
 
   /** Sends the wanted log level. Never rejects. */
@@ -60,13 +65,13 @@ export class LinkMaintenance {
   /** Subscribes to `news` for sessions that were subscribed before. Never rejects. */
   async followAgain(news: readonly string[], all: readonly string[]): Promise<void> {
     if (this.#stream !== undefined) return this.#stream.start(all);
-    await Promise.all(news.map((uri) => this.#ask("resources/subscribe", { uri })));
+    await Promise.all(ofResources(news).map((uri) => this.#ask("resources/subscribe", { uri })));
   }
 
   /** Ends the subscriptions `gone`; `left` are those that remain. Never rejects. */
   async unfollow(gone: readonly string[], left: readonly string[]): Promise<void> {
-    if (this.#stream === undefined) await Promise.all(gone.map((uri) => this.#ask("resources/unsubscribe", { uri })));
-    else await this.#stream.follow(left).catch(() => {});
+    if (this.#stream !== undefined) await this.#stream.follow(left).catch(() => {});
+    else await Promise.all(ofResources(gone).map((uri) => this.#ask("resources/unsubscribe", { uri })));
   }
 
   /** From now on the link is pinged when it is idle. */
@@ -105,6 +110,11 @@ interface Followed {
 }
 
 type Tell = (uris: string[]) => Promise<JsonObject>;
+
+/** Without tasks, on which a legacy server reports by itself. */
+function ofResources(uris: readonly string[]): string[] {
+  return uris.filter((uri) => followedTask(uri) === undefined);
+}
 
 /** Changes that no caller waits for: neither rejects. */
 interface SubscriptionSender {
@@ -230,8 +240,12 @@ class ChangeStream {
     this.#uris = uris;
     try {
       const agreed = await this.#replace();
-      const heard = agreed["resourceSubscriptions"];
-      const missing = uris.filter((uri) => !before.includes(uri) && !(Array.isArray(heard) && heard.includes(uri)));
+      const isHeard = (uri: string): boolean => {
+        const task = followedTask(uri);
+        const heard = agreed[task === undefined ? "resourceSubscriptions" : "taskIds"];
+        return Array.isArray(heard) && heard.includes(task ?? uri);
+      };
+      const missing = uris.filter((uri) => !before.includes(uri) && !isHeard(uri));
       if (missing.length === 0) return;
       throw new ToolcribError("not_found", `The server does not report changes of ${missing.join(", ")}.`);
     } catch (error) {
@@ -280,7 +294,12 @@ class ChangeStream {
     const controller = new AbortController();
     const stream: Stream = {
       controller,
-      request: { signal: controller.signal, background: true },
+      request: {
+        signal: controller.signal,
+        background: true,
+        // Only who declares the extension hears of tasks.
+        ...(filter["taskIds"] === undefined ? {} : { envelope: { [CLIENT_CAPABILITIES_KEY]: withTasks({}) } }),
+      },
       acknowledged: Promise.withResolvers<JsonObject>(),
       stopWaiting: () => {},
     };
@@ -333,7 +352,10 @@ class ChangeStream {
       const capability = this.#link.agreement.capabilities[kind];
       if (isJsonObject(capability) && capability["listChanged"] === true) filter[`${kind}ListChanged`] = true;
     }
-    if (this.#uris.length > 0) filter["resourceSubscriptions"] = [...this.#uris];
+    const resources = ofResources(this.#uris);
+    if (resources.length > 0) filter["resourceSubscriptions"] = resources;
+    const taskIds = this.#uris.flatMap((uri) => followedTask(uri) ?? []);
+    if (taskIds.length > 0) filter["taskIds"] = taskIds;
     return filter;
   }
 }

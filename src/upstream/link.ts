@@ -235,6 +235,7 @@ export const openWire: OpenWire = (kind, spec, resolved, deps, credentials): Wir
   return new StdioWire({
     serverId: spec.id,
     onStderr: (chunk) => deps.stderr?.push(spec.id, chunk),
+    mask: deps.redactor.mask,
     command,
     args,
     env: run === undefined ? env : runnerEnvironment(run, env),
@@ -317,6 +318,7 @@ function containerWire(spec: ServerSpec, resolved: ResolvedSpec, deps: Connectio
     pids: deps.pids,
     clock: deps.clock,
     onOutput: (chunk) => deps.stderr?.push(serverId, chunk),
+    mask: deps.redactor.mask,
     get closeGraceMs() {
       return deps.closeGraceMs?.();
     },

@@ -122,14 +122,16 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
     await bench.api("POST", "/skills/import", { path: skills, only: [join(skills, "release-notes")] });
   };
 
+  const addressOf = (path: string): string =>
+    path.replace("STAGE", encodeURIComponent(stage.dir)).replace("RECORDED", recorded);
+
   it.each(PLACES)("[oper-08b] [oper-08c] %s", async (name, path, content) => {
     const { page } = opened;
     await page.setViewportSize(WIDE);
     await use(page, "light");
-    await opened.open(path.replace("STAGE", encodeURIComponent(stage.dir)).replace("RECORDED", recorded));
+    await opened.open(addressOf(path));
     await page.getByText(content).first().waitFor();
-    await page.evaluate("document.fonts.ready.then(() => true)");
-    await expect.poll(() => page.locator("[role=status] .animate-pulse").count()).toBe(0);
+    await isLoaded(page);
     await picture(page, `${name}-light`);
     expect(await serious(new AxeBuilder({ page }))).toEqual([]);
     await use(page, "dark");
@@ -143,6 +145,26 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
     await picture(page, `${name}-phone-light`);
     await page.setViewportSize({ ...PHONE, width: NARROWEST });
     expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(NARROWEST);
+  });
+
+  it.each(PLACES)("[joy-09i] %s fits a phone in German and Japanese", async (name, path) => {
+    const { page } = opened;
+    for (const language of ["de", "ja"]) {
+      await page.setViewportSize(WIDE);
+      await use(page, "light");
+      await page.evaluate(`localStorage.setItem("toolcrib.language", "${language}")`);
+      await opened.open(addressOf(path));
+      await page.waitForLoadState("networkidle");
+      await isLoaded(page);
+      expect(await page.locator("html").getAttribute("lang")).toBe(language);
+      await picture(page, `${name}-${language}-light`);
+      await use(page, "dark");
+      await page.setViewportSize(PHONE);
+      await picture(page, `${name}-${language}-phone-dark`);
+      await page.setViewportSize({ ...PHONE, width: NARROWEST });
+      expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(NARROWEST);
+    }
+    await page.evaluate('localStorage.removeItem("toolcrib.language")');
   });
 
   it("[oper-08b] [oper-08c] the login", async () => {
@@ -167,6 +189,12 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
 /** Same as the system says it. */
 async function use(page: Page, colorScheme: "light" | "dark"): Promise<void> {
   await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+}
+
+/** It has its content and its fonts. */
+async function isLoaded(page: Page): Promise<void> {
+  await page.evaluate("document.fonts.ready.then(() => true)");
+  await expect.poll(() => page.locator("[role=status] .animate-pulse").count()).toBe(0);
 }
 
 function picture(page: Page, name: string): Promise<unknown> {

@@ -12,6 +12,12 @@ export function missingBrowser(): string | undefined {
   return PROGRAMS.some((path) => existsSync(path)) ? undefined : `none of ${PROGRAMS.join(", ")}`;
 }
 
+export function launchBrowser(): Promise<Browser> {
+  const executablePath = PROGRAMS.find((path) => existsSync(path)) ?? "";
+  // Containers forbid the namespaces of its sandbox.
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+}
+
 /** What must never happen on the page, as it happened. */
 export interface Misdeeds {
   /** Addresses outside the hub that something was asked of. */
@@ -78,12 +84,7 @@ export class BrowserBench {
   /** @param env Further variables of the hub's environment. */
   static async start(config: object, env: NodeJS.ProcessEnv = {}): Promise<BrowserBench> {
     if (!existsSync(BUILT)) throw new Error("The page is not built: run `node scripts/dev.mjs build` first.");
-    const executablePath = PROGRAMS.find((path) => existsSync(path)) ?? "";
-    const [hub, browser] = await Promise.all([
-      ServedHub.start(config, env),
-      // Containers forbid the namespaces of its sandbox.
-      chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage"] }),
-    ]);
+    const [hub, browser] = await Promise.all([ServedHub.start(config, env), launchBrowser()]);
     return new BrowserBench(hub, browser);
   }
 

@@ -78,6 +78,19 @@ describe.skipIf(missing !== undefined)("resources, prompts and questions in a br
     await expect.poll(() => details.getByRole("group", { name: "Content" }).innerText()).toMatch(/^# /m);
   });
 
+  it.each([
+    ["/resources?uri=demo%3A%2F%2Fresource%2Fstatic%2Fdocument%2Ffeatures.md", "Resources"],
+    ["/prompts?prompt=everything__simple-prompt", "Prompts"],
+  ])("[joy-08b] closes the details of %s by Escape, back at its line", async (path, list) => {
+    const { page, details } = await detail(path);
+    await details.getByRole("heading").first().waitFor();
+    const lines = page.getByRole("list", { name: list });
+    await lines.locator("[aria-current]").waitFor();
+    await page.keyboard.press("Escape");
+    await details.waitFor({ state: "hidden" });
+    await expect.poll(() => lines.locator("a:focus").count()).toBe(1);
+  });
+
   it("[joy-01d] previews JSON, pictures, sounds, PDFs and other files, and runs none of them", async () => {
     const { details: json } = await resource("shelf:///data.json");
     await json.getByText("Aare").waitFor();

@@ -50,6 +50,28 @@ describe.skipIf(missing !== undefined)("servers in a browser", () => {
       .waitFor();
   });
 
+  it("[joy-06e] shows the calls of each server in the list, asked for once for all", async () => {
+    await bench.api("POST", "/mcp/tools/memory__read_graph/call", {});
+    const asked: string[] = [];
+    const note = (request: { url(): string }): void => {
+      if (request.url().includes("/stats")) asked.push(request.url());
+    };
+    await expect
+      .poll(async () => JSON.stringify((await bench.api("GET", "/stats")).body["servers"]))
+      .toContain('"memory"');
+    opened.page.on("request", note);
+    const page = await opened.open("/servers");
+    const list = page.getByRole("list", { name: "Servers" });
+    const line = (name: string) => list.getByRole("listitem").filter({ hasText: name });
+    await line("memory").getByText("1 call in the last 24 hours").waitFor();
+    await line("files").getByText("0 calls in the last 24 hours").waitFor();
+    expect(await line("memory").locator("svg[aria-hidden=true]").count()).toBeGreaterThan(0);
+    // It may ask again, such as when its connection for events is there, but never for one server.
+    expect(asked).not.toEqual([]);
+    expect(asked.map((url) => [...new URL(url).searchParams.keys()]).flat()).not.toContain("server");
+    opened.page.off("request", note);
+  });
+
   it("[oper-09b] refuses a plain secret in words, and keeps the other variables when one is changed", async () => {
     const page = await opened.open("/servers?server=files");
     await page.getByRole("button", { name: "Edit" }).click();

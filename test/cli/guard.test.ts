@@ -21,6 +21,38 @@ describe("[detect-04a] guard test", () => {
     });
   });
 
+  it("[sound-09a] asks the detectors of the config, with a line for each verdict", async () => {
+    const place = workspace();
+    writeFileSync(join(place.dir, "page.txt"), "The zebra crosses at noon, as the tall giraffes like it.");
+    const code = "export default async (texts) => texts.map((text) => (text.includes('zebra') ? 0.97 : 0.02));";
+    writeFileSync(join(place.dir, "zebra.mjs"), code);
+    writeFileSync(join(place.dir, "broken.mjs"), "export default async () => { throw new Error('no brain'); };");
+    const module = (name: string, more: object = {}): object => ({
+      type: "module",
+      name,
+      path: `./${name}.mjs`,
+      ...more,
+    });
+    const detectors = [module("zebra"), module("broken"), { ...module("zebra"), name: "logs", places: ["log"] }];
+    const config = join(place.dir, "toolcrib.json");
+    writeFileSync(config, JSON.stringify({ guard: { detectors } }));
+    const { stdout, stderr } = await place.run(["guard", "test", "page.txt", "--config", config]);
+    expect(stdout).toContain("high, score 9.7 of 10");
+    expect(stdout).toContain("detector zebra: high, score 9.7");
+    expect(stdout).toContain("detector broken: failed");
+    expect(stdout).toContain("detector logs: does not read texts of this place");
+    expect(stderr).toContain("no brain");
+    const json = await place.run(["guard", "test", "page.txt", "--json", "--config", config]);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      verdict: "high",
+      detectors: [
+        { name: "zebra", state: "answered", verdict: "high", score: 9.7 },
+        { name: "broken", state: "failed", verdict: "none" },
+        { name: "logs", state: "not asked" },
+      ],
+    });
+  });
+
   it("says what is wrong with a file, a place or an action", async () => {
     const place = workspace();
     writeFileSync(join(place.dir, "page.txt"), "Opening hours: 9 to 5.");

@@ -119,7 +119,7 @@ describe("a client that brings", () => {
     let wires = 0;
     const entry = new WireEntry("tunnel", () => {
       wires += 1;
-      return new StdioWire({ serverId: "tunnel", command, args, env: {}, pids });
+      return new StdioWire({ serverId: "tunnel", command, args, env: {}, pids, mask: (text) => text });
     });
     const session = await open({ ...guest, servers: [entry] });
     expect(await textOf(hub, session, "tunnel__echo", { text: "through" })).toContain("through");

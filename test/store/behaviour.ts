@@ -229,27 +229,37 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
   });
 
   describe("audit", () => {
-    it("[joy-05c] sums up calls in the transaction that adds them, each once, whoever adds them", async () => {
-      const call = { kind: "tool", durationMs: 100, resultBytes: 10, isWaiting: false, findings: [] };
-      const lines = Array.from({ length: 900 }, (_, seq) => ({
-        ...auditLine("sums.jsonl", seq, { type: "call", time: "2026-01-01T00:00:00.000Z", name: `files__${seq % 3}` }),
-        call,
-      }));
+    it("[joy-05c] sums up calls, each once, whoever adds and counts them", async () => {
+      const figures = { kind: "tool", durationMs: 100, resultBytes: 10, isWaiting: false, findings: [] };
+      const time = "2026-01-01T00:00:00.000Z";
+      const lines = Array.from({ length: 2900 }, (_, seq) =>
+        auditLine("sums.jsonl", seq, { type: "call", time, name: `files__${seq % 2}` }),
+      );
       const other = await open();
+      const count = async ({ audit }: Store): Promise<void> => {
+        while (await audit.sumUpSome(() => figures, Date.parse(time)));
+      };
       await Promise.all([
-        store.audit.append(lines.slice(0, 600)),
+        store.audit.append(lines.slice(0, 2600)),
         other.audit.append(lines.slice(300)),
         store.audit.append(lines.slice(300)),
       ]);
+      await Promise.all([count(store), count(other)]);
+      const more = [
+        auditLine("sums.jsonl", 2900, { type: "call", time }),
+        auditLine("sums.jsonl", 2901, { type: "start" }),
+      ];
+      await Promise.all([store.audit.append(more), count(other), count(store)]);
+      await count(other);
       const named = { prefix: '["tool",', name: "files__1" };
       const query = { step: 60, since: 0, subjects: [{ prefix: '["all"]' }, named] };
       const found = await other.audit.sums(query);
       expect(found.map(({ subject, sum }) => [JSON.parse(subject)[0], sum.calls]).toSorted()).toEqual([
-        ["all", 900],
-        ["tool", 300],
+        ["all", 2901],
+        ["tool", 1450],
       ]);
       expect(await store.audit.sums({ ...query, since: 2_000_000_000 })).toEqual([]);
-      expect(await store.audit.sumUpSome(() => lines[0] ?? expect.fail(), 0)).toBe(false);
+      expect(await store.audit.sumUpSome(() => expect.fail(), 0)).toBe(false);
       await store.audit.pruneSums(Date.parse("2026-03-01T00:00:00.000Z"));
       expect(await store.audit.sums(query)).toEqual([]);
       await store.audit.removeFiles(["sums.jsonl"]);

@@ -1,4 +1,7 @@
 /** Any thrown value as what the page shows of an error. */
+import { components } from "./messages/components.ts";
+import { t } from "./messages/messages.ts";
+
 export interface Failure {
   readonly code: string;
   readonly message: string;
@@ -14,13 +17,13 @@ export function failureOf(thrown: unknown): Failure {
   if (thrown instanceof TypeError && code === undefined)
     return {
       code: "server_unavailable",
-      message: "The hub is not responding.",
-      hint: "Check that `toolcrib serve` is still running on its machine.",
+      message: t(components.noAnswer),
+      hint: t(components.noAnswerHow),
       details: undefined,
     };
   return {
     code: typeof code === "string" ? code : "internal",
-    message: typeof message === "string" ? message : "Something went wrong.",
+    message: typeof message === "string" ? message : t(components.wentWrong),
     hint: typeof hint === "string" ? hint : undefined,
     details: typeof details === "object" && details !== null ? { ...details } : undefined,
   };

@@ -5,7 +5,7 @@ import { systemClock } from "../../base/clock.ts";
 import { configFiles, toolcribHome } from "../../config/find-config.ts";
 import { OPERATIONS } from "../../contract/operations.ts";
 import { findHub } from "../../hub/activity/hub-records.ts";
-import { type LoginTarget, loginTarget } from "../../hub/servers/server-logins.ts";
+import { type LoginTarget, loginTarget, sharedRedirects } from "../../hub/servers/server-logins.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { AuthInfo, ServerInfo } from "../../model/server-state.ts";
@@ -46,7 +46,9 @@ async function logIn(invocation: Invocation, id: string): Promise<number> {
     say(`To log in to ${id}, open this URL in a browser on this machine:\n\n  ${url.href}\n`);
     if (flags.has("browser")) openBrowser(url, env);
   };
-  const grant = await login({ key, settings, store, clock: systemClock, redactor: logins.redactor, onAuthorize });
+  const sharedWith = sharedRedirects(config.servers, id);
+  const { redactor } = logins;
+  const grant = await login({ key, settings, sharedWith, store, clock: systemClock, redactor, onAuthorize });
   const connected = user === undefined ? await connectAtHub(invocation, id) : undefined;
   if (connected !== undefined) {
     reportLogin(invocation, grant, connected);

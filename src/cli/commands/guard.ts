@@ -1,9 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { systemClock } from "../../base/clock.ts";
 import { excerptOf } from "../../base/visible-text.ts";
+import { toolcribHome } from "../../config/find-config.ts";
 import { passagesOf, scanText, SENSITIVITIES, type Sensitivity } from "../../guard/scan-text.ts";
+import { Detectors, type DetectorVerdict } from "../../hub/detect/detectors.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { type Place, PLACES, SEVERITIES } from "../../model/finding.ts";
+import { type Finding, type Place, PLACES, SEVERITIES } from "../../model/finding.ts";
+import { Secrets } from "../../secrets/secrets.ts";
+import { loadCommandConfigQuietly } from "../command-config.ts";
 import { type Invocation, unknownAction } from "../command.ts";
 import type { Column } from "../table.ts";
 
@@ -37,17 +42,22 @@ export async function run(invocation: Invocation): Promise<number> {
   const place = chosen<Place>(flags.text("place") ?? "result", PLACES, "--place");
   const sensitivity = chosen<Sensitivity>(flags.text("sensitivity") ?? "normal", SENSITIVITIES, "--sensitivity");
   const text = await readText(invocation, file);
-  const findings = scanText(text, { place, sensitivity });
-  const verdict = SEVERITIES.findLast((level) => findings.some(({ severity }) => severity === level)) ?? "none";
-  const score = findings.reduce((most, finding) => Math.max(most, finding.score), 0);
+  const detected = await detectorVerdicts(invocation, text, { place, sensitivity });
+  const findings = [...scanText(text, { place, sensitivity }), ...detected.flatMap(({ findings: found }) => found)];
+  const { verdict, score } = worstOf(findings);
   const matches = matchesIn(text);
+  const detectors = detected.map(({ name, state, findings: found }) => ({ name, state, ...worstOf(found) }));
   if (out.json) {
-    out.value({ place, sensitivity, verdict, score, findings, matches });
+    out.value({ place, sensitivity, verdict, score, findings, matches, detectors });
     return 0;
   }
   const codes = [...new Set(findings.map(({ code }) => code))].join(", ");
   out.line(`${out.paint("bold", verdict)}, score ${score.toFixed(1)} of 10, as ${place} at ${sensitivity} sensitivity`);
   if (codes !== "") out.line(codes);
+  for (const each of detectors) {
+    const said = each.state === "answered" ? `${each.verdict}, score ${each.score.toFixed(1)}` : STATES[each.state];
+    out.line(`detector ${each.name}: ${said}`);
+  }
   if (matches.length === 0) {
     out.line("No rule matched.");
     return 0;
@@ -55,6 +65,40 @@ export async function run(invocation: Invocation): Promise<number> {
   out.line("");
   out.table(COLUMNS, matches);
   return 0;
+}
+
+const STATES = { failed: "failed", "not asked": "does not read texts of this place" } as const;
+
+function worstOf(findings: readonly Finding[]): { readonly verdict: string; readonly score: number } {
+  return {
+    verdict: SEVERITIES.findLast((level) => findings.some(({ severity }) => severity === level)) ?? "none",
+    score: findings.reduce((most, finding) => Math.max(most, finding.score), 0),
+  };
+}
+
+/** Of the detectors of the config, as a hub would ask them. */
+async function detectorVerdicts(
+  invocation: Invocation,
+  text: string,
+  options: { readonly place: Place; readonly sensitivity: Sensitivity },
+): Promise<DetectorVerdict[]> {
+  const { env, out } = invocation;
+  const config = await loadCommandConfigQuietly(invocation);
+  if (config.config.guard.detectors.length === 0) return [];
+  const { redactor } = out;
+  const secrets = new Secrets({ env, home: toolcribHome(env), redactor, exec: config.config.secrets.exec });
+  const detectors = new Detectors({
+    clock: systemClock,
+    resolve: async (reference, baseDir) => (await secrets.resolve(reference, { baseDir })).value,
+    mask: redactor.maskContent,
+    warn: (message) => out.warn(message),
+  });
+  try {
+    await detectors.prepare(config);
+    return await detectors.verdictsOn(text, config, options);
+  } finally {
+    detectors.close();
+  }
 }
 
 function matchesIn(text: string): MatchRow[] {

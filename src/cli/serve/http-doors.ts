@@ -144,6 +144,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     throw error;
   }
   const opened = listener;
+  if (ids !== undefined) hub.internals.logins.newState = () => ids.issue("login");
   hub.internals.logins.pageUrl = http().publicUrl?.replace(/\/$/, "") ?? opened.url;
   let limits = mcpLimits(http());
   return {

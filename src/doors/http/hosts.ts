@@ -45,6 +45,27 @@ export function hostRules(http: HttpConfig): HostRules {
   };
 }
 
+/** The hub's URL as this client knows it. The Host header was checked before. */
+export function baseOf(http: HttpConfig, request: IncomingMessage): string {
+  return http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`;
+}
+
+/**
+ * The same, if browsers may bring a code there: the header is the caller's own word, who may have someone else open the link. Undefined
+ * for another port, which is another program's, and for names that are not in the config.
+ */
+export function redirectBaseOf(http: HttpConfig, request: IncomingMessage): string | undefined {
+  const base = baseOf(http, request);
+  if (http.publicUrl !== undefined) return base;
+  const [, name = "", port = "80"] = HOST_HEADER.exec(request.headers.host ?? "") ?? [];
+  const names = [
+    ...LOOPBACK_NAMES,
+    ...http.allowedHosts.map(normal),
+    ...(isWildcard(http.host) ? [] : [hostInUrl(http.host)]),
+  ];
+  return names.includes(normal(name)) && Number(port) === request.socket.localPort ? base : undefined;
+}
+
 /** Whether the page comes from where the request goes to. Another port, or another name of this machine, is another program's. */
 function isAt(page: URL, host: string): boolean {
   const [, name = "", port = ""] = HOST_HEADER.exec(host) ?? [];

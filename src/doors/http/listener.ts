@@ -15,13 +15,13 @@ import type { HttpConfig } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import { RequestForwarder, serveForwarded } from "./forward-request.ts";
-import { hostInUrl, isWildcard } from "./hosts.ts";
+import { baseOf, hostInUrl, isWildcard } from "./hosts.ts";
 import { createHttpAccess, type HttpAccess, type HttpAccessOptions, unknownToken } from "./http-access.ts";
 import { PendingResponses, refuseBadRequests, Upgrades } from "./http-connections.ts";
 import { type HttpRoute, parseTarget, RouteTable, withoutBase } from "./http-exchange.ts";
 import { type LoginEvent, loginLink, loginRoutes } from "./login-routes.ts";
 import { type LoginStore, PageLogins } from "./page-logins.ts";
-import { baseOf, RequestPipeline } from "./request-pipeline.ts";
+import { RequestPipeline } from "./request-pipeline.ts";
 import { type DependencyHealth, readinessOf, statusRoutes } from "./status-routes.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well, 12 MB of it.
@@ -134,7 +134,7 @@ export class HttpListener {
         http: () => this.#httpAccess().http,
         cookieScope: () => node?.cluster.name ?? this.#port,
         identify: (token) => this.#identifyToken(token),
-        baseOf: ({ request }) => baseOf(this.#httpAccess(), request),
+        baseOf: ({ request }) => baseOf(this.#httpAccess().http, request),
         onLogin: options.onLogin,
       }),
       ...options.routes,

@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Caller, Scope } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { METADATA_PATH, scopeNames } from "./access-tokens.ts";
-import { admitOrRefuse, answerOptions } from "./hosts.ts";
+import { admitOrRefuse, answerOptions, baseOf, redirectBaseOf } from "./hosts.ts";
 import { type HttpAccess, tooManyRequests } from "./http-access.ts";
 import type { UpgradedConnection } from "./http-connections.ts";
 import {
@@ -21,7 +21,7 @@ import {
 } from "./http-exchange.ts";
 import { type ErrorResponseOptions, sendError } from "./http-responses.ts";
 import { offeredProtocol, pageKeys, PageLogins, type PageSession } from "./page-logins.ts";
-import { addressKey, RateLimit } from "./rate-limit.ts";
+import { addressKey, clientAddress, RateLimit } from "./rate-limit.ts";
 
 /** The caller of a public route, which is not identified. */
 const ANONYMOUS: Caller = { key: "anonymous", owner: false, scopes: new Set() };
@@ -111,7 +111,8 @@ export class RequestPipeline {
   #identify(routed: RoutedRequest): void {
     const { request, response, route } = routed;
     if (route.access === "public") {
-      if (!this.#refuseTooMany(routed, addressRateKey(request))) this.#dispatch(routed, ANONYMOUS);
+      if (route.countsItself !== true && this.#refuseTooMany(routed, addressRateKey(routed))) return;
+      this.#dispatch(routed, ANONYMOUS);
       return;
     }
     let found: Identified;
@@ -195,7 +196,7 @@ export class RequestPipeline {
       this.#respondError(request, response, thrown);
       return;
     }
-    if (this.#refuseTooMany(routed, addressRateKey(request))) return;
+    if (this.#refuseTooMany(routed, addressRateKey(routed))) return;
     const shown = request.headers.authorization !== undefined;
     const wanted: Scope[] = route.access === "admin" ? ["admin"] : ["read", "call"];
     sendError(response, thrown, {
@@ -236,8 +237,9 @@ export class RequestPipeline {
       response,
       target,
       caller,
-      bodyBytes: httpAccess.http.limits.bodyBytes,
+      bodyBytes: Math.min(route.bodyBytes ?? Infinity, httpAccess.http.limits.bodyBytes),
       refuseScope: (scope) => this.#refuse(routed, caller, scope),
+      refuseTooMany: (bucket = addressRateKey(routed)) => this.#refuseTooMany(routed, bucket),
       forwardTo: this.#options.forwardTo,
     });
     if (route.access !== "public") this.#callers.set(response, { caller, session: routed.session });
@@ -258,7 +260,8 @@ export class RequestPipeline {
       head,
       query: new URLSearchParams(target.search),
       caller,
-      base: baseOf(httpAccess, request),
+      base: baseOf(httpAccess.http, request),
+      redirectBase: redirectBaseOf(httpAccess.http, request),
       stillAdmitted: () => this.#admits({ caller, session }),
     });
   }
@@ -316,17 +319,12 @@ function oauthChallenge({ request, httpAccess, target }: RoutedRequest, scopes: 
   if (settings === undefined) return {};
   return {
     scopes: scopeNames(settings, scopes),
-    metadata: encodeURI(baseOf(httpAccess, request) + METADATA_PATH + target.path),
+    metadata: encodeURI(baseOf(httpAccess.http, request) + METADATA_PATH + target.path),
   };
 }
 
-/** The hub's URL as this client knows it. The Host header was checked before. */
-export function baseOf({ http }: HttpAccess, request: IncomingMessage): string {
-  return http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`;
-}
-
-function addressRateKey(request: IncomingMessage): string {
-  return `address ${addressKey(request.socket.remoteAddress)}`;
+function addressRateKey({ request, httpAccess }: RoutedRequest): string {
+  return `address ${addressKey(clientAddress(request, httpAccess.proxies))}`;
 }
 
 /** `WWW-Authenticate` as RFC 6750 and RFC 9728 want it. */

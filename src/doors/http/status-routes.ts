@@ -5,7 +5,7 @@ import { METADATA_PATH, resourceMetadata } from "./access-tokens.ts";
 import type { HttpAccess } from "./http-access.ts";
 import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
 import { notFoundAt, readOnlyRoute, refuseUnlessRead, sendJson, sendText } from "./http-responses.ts";
-import { baseOf } from "./request-pipeline.ts";
+import { baseOf } from "./hosts.ts";
 
 interface StatusRoutesOptions {
   readonly readiness: () => Readiness;
@@ -29,7 +29,7 @@ export function statusRoutes({ readiness, index, httpAccess, isGuarded }: Status
     const settings = httpAccess().http.auth?.oauth;
     const resource = path.slice(METADATA_PATH.length);
     if (settings === undefined || (resource !== "" && !isGuarded(resource))) throw notFoundAt(path);
-    sendJson(response, 200, resourceMetadata(baseOf(httpAccess(), request), resource, settings));
+    sendJson(response, 200, resourceMetadata(baseOf(httpAccess().http, request), resource, settings));
   }
 }
 

@@ -5,7 +5,7 @@ import { type Addressed, isAddressedTo, reportUpdate, type ResourceFollower } fr
 import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { isTaskReport, KnownTasks } from "./tasks.ts";
+import { isTaskReport, KnownTasks, LEGACY_REPORT } from "./tasks.ts";
 
 /** Resources and their templates change together. */
 export type ListKind = "tools" | "resources" | "prompts";
@@ -53,6 +53,7 @@ export class ChangeListeners {
     const stops = [
       ownEvents.on("change", () => this.#compare([listener])),
       ownEvents.on("resource", ({ uri }) => listener.followed.has(uri) && listener.resourceUpdated({ uri })),
+      ownEvents.on("elicited", (params) => listener.notice?.("notifications/elicitation/complete", params)),
     ];
     return () => {
       for (const stop of stops) stop();
@@ -103,10 +104,10 @@ export class ChangeListeners {
     const kind = LIST_KINDS.find((each) => event.method === `notifications/${each}/list_changed`);
     if (isTaskReport(event.method)) {
       for (const listener of this.#listeners.keys()) {
-        const params = this.tasks.reportFor(listener.session, event.server, event.params);
-        if (params !== undefined) listener.notice?.(event.method, params);
+        const params = this.tasks.reportFor(listener.session, event.server, event.method, event.params);
+        if (params !== undefined) listener.notice?.(LEGACY_REPORT, params);
       }
-      return;
+      return this.tasks.reported(event.server, event.params);
     }
     if (kind !== undefined) return this.#tellViewers(event, (listener) => listener.listAnnounced?.(kind));
     this.#tellViewers(event, (listener) => listener.notice?.(event.method, event.params));

@@ -10,6 +10,7 @@ import {
   MODERN_VERSION,
   type RpcError,
   type RpcRequest,
+  TASKS_EXTENSION,
   UNSUPPORTED_VERSION,
   VERSION_KEY,
 } from "../../model/protocol.ts";
@@ -17,11 +18,12 @@ import { VERSION } from "../../model/version.ts";
 import type { Session } from "../../sessions/session.ts";
 import { metaOf } from "./rpc-messages.ts";
 import { SKILLS_CAPABILITY, SKILLS_EXTENSION } from "./shared-requests.ts";
+import { haveTasks } from "./tasks.ts";
 
 export const SERVER_INFO: JsonObject = { name: "toolcrib", title: "Toolcrib", version: VERSION };
 export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS];
 
-/** As of 2025-11-25; the extension of 2026 is among the extensions that servers declare. */
+/** As of 2025-11-25. */
 const TASKS: JsonObject = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 
 export function negotiateVersion(wanted: unknown): string {
@@ -32,17 +34,25 @@ export function negotiateVersion(wanted: unknown): string {
 export function serverCapabilities(hub: Hub, session: Session, era: Era): JsonObject {
   const view = hub.view(session);
   const visible = new Set([...view.tools, ...view.resources, ...view.prompts].map(({ origin }) => origin.source));
-  const declared = hub.servers.list().flatMap(({ id, capabilities }) => (visible.has(id) ? [capabilities] : []));
+  const servers = hub.servers.list().filter(({ id }) => visible.has(id));
+  const declared = servers.map(({ capabilities }) => capabilities);
+  const { [TASKS_EXTENSION]: _tasks, ...extensions } = mergeDeclared("extensions", declared)["extensions"] ?? {};
+  const hasTasks = haveTasks(servers);
   return {
     tools: { listChanged: true },
     resources: { subscribe: true, listChanged: true },
     prompts: { listChanged: true },
     completions: {},
     logging: {},
-    ...(era === "legacy" && declared.some(({ tasks }) => isJsonObject(tasks)) ? { tasks: TASKS } : {}),
+    // Of either generation: what the other side has is translated.
+    ...(era === "legacy" && hasTasks ? { tasks: TASKS } : {}),
     ...mergeDeclared("experimental", declared),
     // In the place of what servers declare: their skills are offered as the hub's.
-    extensions: { ...mergeDeclared("extensions", declared)["extensions"], [SKILLS_EXTENSION]: SKILLS_CAPABILITY },
+    extensions: {
+      ...extensions,
+      ...(era === "modern" && hasTasks ? { [TASKS_EXTENSION]: {} } : {}),
+      [SKILLS_EXTENSION]: SKILLS_CAPABILITY,
+    },
   };
 }
 

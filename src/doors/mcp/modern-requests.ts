@@ -9,6 +9,7 @@ import {
   CLIENT_INFO_KEY,
   LOG_LEVEL_KEY,
   METHOD_NOT_FOUND,
+  MODERN_VERSION,
   type RequestId,
   type RpcRequest,
   SERVER_INFO_KEY,
@@ -16,6 +17,7 @@ import {
 } from "../../model/protocol.ts";
 import type { ClientSide } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
+import { TASKS_NEEDED } from "../../upstream/task-forms.ts";
 import { approvalCallback } from "./approval-form.ts";
 import type { ListKind } from "./change-listeners.ts";
 import { type DoorContext, isAtLeastLevel, type LogLevel, parseLogLevel } from "./door-context.ts";
@@ -44,6 +46,7 @@ import {
   withRequestId,
 } from "./rpc-messages.ts";
 import { type IncomingRequest, sharedMethod } from "./shared-requests.ts";
+import { hasTasksExtension, MODERN_REPORT, ownTask, toolOfTask } from "./tasks.ts";
 import { clientOf, type RequestOrigin } from "./view-scope.ts";
 
 /** The requests that a server may answer with questions. */
@@ -194,6 +197,7 @@ function toIncomingRequest(door: DoorContext, call: ModernCall, client: ClientSi
   return {
     ...{ id, method, params, meta, clientInfo, session, sink, signal },
     era: "modern",
+    protocolVersion: MODERN_VERSION,
     client,
     onAsk: approvalCallback(client, session),
     logLevel: level,
@@ -247,6 +251,9 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
     sink.send(encodeNotification(method, { ...told, _meta: { ...metaIn(told), [SUBSCRIPTION_KEY]: id } }));
   };
 
+  const taskIds = stringsIn(wanted["taskIds"]);
+  const capabilities = forwardedCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
+  if (taskIds.length > 0 && !hasTasksExtension(capabilities)) return encodeError(id, TASKS_NEEDED);
   const kinds = (Object.keys(LIST_FILTERS) as ListKind[]).filter((kind) => wanted[LIST_FILTERS[kind]] === true);
   const followed = new Set<string>();
   // The acknowledgement has to be the first message, and comes when every server has answered.
@@ -267,16 +274,21 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
     resourceUpdated: (updated) => inTime(() => tell("notifications/resources/updated", updated)),
   });
   // This client cannot be asked, but is the same as that of the caller's other requests.
-  const client = { key: listening.principal, waiting: true, capabilities: {} };
+  const client = { key: listening.principal, waiting: true, capabilities };
+  const tasks = new FollowedTasks(door, session, { signal, client, tasks: "modern" }, (task) =>
+    inTime(() => tell(MODERN_REPORT, task)),
+  );
   try {
-    await Promise.all(
-      urisIn(wanted).map(async (uri) => {
+    await Promise.all([
+      ...stringsIn(wanted["resourceSubscriptions"]).map(async (uri) => {
         const outcome = await door.hub.internals.subscribe(session, { uri, signal, client });
         if (outcome.ok) followed.add(uri);
       }),
-    );
+      ...taskIds.map((taskId) => tasks.add(taskId)),
+    ]);
     const honoured: JsonObject = Object.fromEntries(kinds.map((kind) => [LIST_FILTERS[kind], true]));
     if (followed.size > 0) honoured["resourceSubscriptions"] = [...followed];
+    if (tasks.ids.length > 0) honoured["taskIds"] = tasks.ids;
     tell("notifications/subscriptions/acknowledged", { notifications: honoured });
     const waiting = early;
     early = undefined;
@@ -284,6 +296,7 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
     if (Object.keys(honoured).length > 0) await firstAbort([signal, closing, session.closing]);
   } finally {
     stop();
+    tasks.stop();
   }
   return encodeResult(id, {
     resultType: "complete",
@@ -291,9 +304,66 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
   });
 }
 
-function urisIn(wanted: JsonObject): string[] {
-  const uris = wanted["resourceSubscriptions"];
-  return Array.isArray(uris) ? uris.filter((uri) => typeof uri === "string") : [];
+type TaskOptions = Parameters<DoorContext["hub"]["internals"]["task"]>[3];
+
+/** The tasks that one stream reports on. A server's report is the reason to look: what is told has come the way of every call. */
+class FollowedTasks {
+  readonly #door: DoorContext;
+  readonly #session: Session;
+  readonly #options: TaskOptions;
+  readonly #tell: (task: JsonObject) => void;
+  readonly #stops = new Map<string, () => void>();
+
+  constructor(door: DoorContext, session: Session, options: TaskOptions, tell: (task: JsonObject) => void) {
+    this.#door = door;
+    this.#session = session;
+    this.#options = options;
+    this.#tell = tell;
+  }
+
+  /** Those that their servers report on. */
+  get ids(): string[] {
+    return [...this.#stops.keys()];
+  }
+
+  /** Never rejects: an id that is not this caller's is not among those that are honoured. */
+  async add(taskId: string): Promise<void> {
+    const { hub, listeners } = this.#door;
+    try {
+      const own = ownTask(hub, this.#session, taskId);
+      const tool = toolOfTask(hub, this.#session, own);
+      const params = { taskId: own.id };
+      const run = (method: "follow" | "tasks/get") =>
+        hub.internals.task(this.#session, tool.name, { method, params }, this.#options);
+      // One look at a time, and one more for all reports that came meanwhile.
+      let looking: Promise<void> | undefined;
+      let isStale = false;
+      const look = async (): Promise<void> => {
+        do {
+          isStale = false;
+          const outcome = await run("tasks/get");
+          if (outcome.ok) this.#tell(listeners.tasks.inResult(hub, this.#session, tool, outcome.result));
+        } while (isStale);
+      };
+      const stop = listeners.tasks.follow(hub, this.#session, own, () => {
+        isStale = true;
+        looking ??= look().finally(() => (looking = undefined));
+      });
+      const outcome = await run("follow");
+      if (outcome.ok) this.#stops.set(taskId, stop);
+      else stop();
+    } catch {
+      // Not a task of this caller.
+    }
+  }
+
+  stop(): void {
+    for (const stop of this.#stops.values()) stop();
+  }
+}
+
+function stringsIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
 }
 
 function metaIn(params: JsonObject): JsonObject {

@@ -12,18 +12,20 @@ import type { Era, RequestId, RpcError } from "../../model/protocol.ts";
 import type { ClientSide, InputRound, TaskRequest } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import { withoutEmptyMark } from "../../guard/wrap-untrusted.ts";
+import { TASKS_NEEDED } from "../../upstream/task-forms.ts";
 import { appToolName, fromPageUri, notePage, withPublicLinks } from "./apps.ts";
 import { asListed, publicName } from "./client-names.ts";
 import {
+  askingForTask,
   beginsTask,
-  hasTasksExtension,
   isTaskReport,
   type KnownTasks,
+  LEGACY_REPORT,
   ownTask,
-  TASKS_NEEDED,
+  tasksOfClient,
   toolOfTask,
   unknownTask,
-  withoutTasks,
+  withTaskSupport,
 } from "./tasks.ts";
 import {
   type Encoded,
@@ -87,7 +89,8 @@ const METHODS: ReadonlyMap<string, RequestHandler> = new Map<string, RequestHand
         // A host that shows pages keeps their tools from its model itself.
         const apps = hasUiExtension(client.capabilities);
         const tools = withPublicLinks(hub, session, hub.internals.offered(session, { apps }));
-        return asListed(hub, incoming, tools, hub.view(session).tools);
+        const listed = asListed(hub, incoming, tools, hub.view(session).tools);
+        return incoming.era === "legacy" ? withTaskSupport(hub, listed) : listed;
       }),
   ],
   ["resources/list", (hub, incoming) => answerList(incoming, "resources", () => hub.view(incoming.session).resources)],
@@ -136,8 +139,9 @@ async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const args = objectParam(params, "arguments", method) ?? {};
   const extra = otherParams(params, ["name", "arguments"]);
   const options = callOptions(incoming, extra);
-  const client = name.startsWith("toolcrib_") ? withoutTasks(incoming.client) : incoming.client;
-  const outcome = await hub.call({ session, name, arguments: args, keepLarge: true, ...options, client });
+  // A tool that runs tools hands on no task: its id would name the wrong tool.
+  const tasks = name.startsWith("toolcrib_") ? undefined : options.tasks;
+  const outcome = await hub.call({ session, name, arguments: args, keepLarge: true, ...options, tasks });
   if (!outcome.ok || !beginsTask(outcome.result)) return encodeOutcome(incoming, outcome);
   const tool = hub.view(session).tools.find((each) => each.name === name);
   if (tool === undefined) throw unknownTask();
@@ -148,7 +152,7 @@ async function runTaskMethod(hub: Hub, incoming: IncomingRequest): Promise<Encod
   const { id, method, params, session, era, client } = incoming;
   const isOfEra = era === "modern" ? method !== "tasks/result" : method !== "tasks/update";
   if (!isTaskMethod(method) || !isOfEra) return encodeError(id, methodNotFound(method));
-  if (era === "modern" && !hasTasksExtension(client.capabilities)) return encodeError(id, TASKS_NEEDED);
+  if (tasksOfClient(era, client) === "none") return encodeError(id, TASKS_NEEDED);
   const { outcome, tool } = await aboutTask(hub, incoming, method, stringParam(params, "taskId", method));
   if (outcome.result === undefined) return encodeOutcome(incoming, outcome);
   const result = incoming.tasks.inResult(hub, session, tool, outcome.result);
@@ -156,13 +160,14 @@ async function runTaskMethod(hub: Hub, incoming: IncomingRequest): Promise<Encod
 }
 
 async function aboutTask(hub: Hub, incoming: IncomingRequest, method: TaskRequest["method"], taskId: string) {
-  const { params, session } = incoming;
+  const { params, session, era, client } = incoming;
   const own = ownTask(hub, session, taskId);
   const tool = toolOfTask(hub, session, own);
   const extra = otherParams({ ...params, inputResponses: undefined }, ["taskId"]);
   const { inputResponses } = params;
   const request = { taskId: own.id, ...(inputResponses === undefined ? {} : { inputResponses }) };
-  const options = { ...callOptions(incoming, extra), input: undefined };
+  const asked = era === "legacy" ? askingForTask(client, taskId) : client;
+  const options = { ...callOptions(incoming, extra), client: asked, input: undefined };
   return { outcome: await hub.internals.task(session, tool.name, { method, params: request }, options), tool };
 }
 
@@ -257,17 +262,22 @@ function otherParams(params: JsonObject, known: readonly string[]): JsonObject |
 type Options = Omit<Parameters<Hub["read"]>[0], "uri" | "session">;
 
 function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): Options {
-  const { meta, sink, signal, client, clientInfo, onAsk, onNotice, logLevel, input, roundToken } = incoming;
+  const { meta, sink, signal, client, clientInfo, onAsk, onNotice, logLevel, input, roundToken, era } = incoming;
   const token = progressTokenOf(meta);
   return {
+    requestId: incoming.id,
+    protocolVersion: incoming.protocolVersion,
     signal,
     client,
     clientInfo,
     onAsk,
     onNotice: (name, params) => {
-      const told = isTaskReport(name) ? incoming.tasks.reportOnCall(incoming.session, params) : params;
-      if (told !== undefined) onNotice(name, told);
+      if (!isTaskReport(name)) return onNotice(name, params);
+      const report = incoming.tasks.reportOnCall(incoming.session, name, params);
+      // In the modern era only the stream that asked for reports has them.
+      if (report !== undefined && era === "legacy") onNotice(LEGACY_REPORT, report);
     },
+    tasks: tasksOfClient(era, client),
     logLevel,
     input,
     extra,
@@ -351,6 +361,7 @@ export interface IncomingRequest {
   /** Its `_meta`. */
   readonly meta: JsonObject;
   readonly era: Era;
+  readonly protocolVersion: string | undefined;
   readonly session: Session;
   readonly client: ClientSide;
   /** The program that asks, if it is not that of the session. */

@@ -1,18 +1,20 @@
 /**
  * Tasks of servers, in both generations: those of 2025-11-25, which a client asks for, and the extension of 2026, in which the server
  * decides. A client knows a task by an id that names its server and its tool, and that no other caller can use. Every request about a
- * task is a use of that tool on the one call path: its rules decide, the guard reads what comes, and the audit log has it.
+ * task is a use of that tool on the one call path: its rules decide, the guard reads what comes, and the audit log has it. Where client
+ * and server are of different generations, src/upstream/task-forms.ts translates.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Hub } from "../../hub/hub.ts";
 import type { ToolCapability } from "../../model/capability.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import { MISSING_CAPABILITY, TASKS_EXTENSION } from "../../model/protocol.ts";
-import type { ClientSide } from "../../model/source.ts";
+import { type Era, RELATED_TASK, TASKS_EXTENSION } from "../../model/protocol.ts";
+import type { ServerInfo } from "../../model/server-state.ts";
+import type { ClientSide, ServerRequestContext } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
+import { tasksOf, toLegacy } from "../../upstream/task-forms.ts";
 import { invalidParams } from "./rpc-messages.ts";
 
-const RELATED_TASK = "io.modelcontextprotocol/related-task";
 const MAC_LENGTH = 32;
 /** Of one door; the oldest are forgotten, which ends their status notifications and their place in `tasks/list`. */
 const MAX_TASKS = 10_000;
@@ -69,6 +71,8 @@ export class KnownTasks {
     string,
     { readonly server: string; readonly owner: string; readonly publicId: string }
   >();
+  /** By public id; called when a server has reported on the task. */
+  readonly #followers = new Map<string, Set<() => void>>();
 
   /** The tasks of this caller, newest last. */
   of(session: Session): string[] {
@@ -93,16 +97,41 @@ export class KnownTasks {
     };
   }
 
-  /** A server's report on a task, for the caller that it belongs to; undefined for others. */
-  reportFor(session: Session, server: string, params: JsonObject): JsonObject | undefined {
-    const task = this.#byServer.get(keyOf(server, String(params["taskId"])));
-    return task?.owner === ownerOf(session) ? { ...params, taskId: task.publicId } : undefined;
+  /** Reports on this task from now on, until the returned function is called. */
+  follow(hub: Hub, session: Session, task: OwnTask, reported: () => void): () => void {
+    const publicId = this.#add(hub, session, task);
+    const followers = this.#followers.get(publicId) ?? new Set();
+    this.#followers.set(publicId, followers.add(reported));
+    return () => {
+      followers.delete(reported);
+      if (followers.size === 0) this.#followers.delete(publicId);
+    };
   }
 
-  /** The same for a report on the stream of a call, whose server is not told. */
-  reportOnCall(session: Session, params: JsonObject): JsonObject | undefined {
+  /** A server has reported on a task. */
+  reported(server: string, { taskId }: JsonObject): void {
+    const task = this.#byServer.get(keyOf(server, String(taskId)));
+    for (const reported of this.#followers.get(task?.publicId ?? "") ?? []) reported();
+  }
+
+  /** The report for a client of 2025-11-25 that the task belongs to; undefined for others. */
+  reportFor(session: Session, server: string, method: string, params: JsonObject): JsonObject | undefined {
+    const task = this.#byServer.get(keyOf(server, String(params["taskId"])));
+    if (task?.owner !== ownerOf(session)) return undefined;
+    // One of the extension may have the result, which only the call path may bring.
+    return { ...(method === MODERN_REPORT ? toLegacy(params) : params), taskId: task.publicId };
+  }
+
+  /** The same for a report on the stream of a call, whose server is not told. Those who follow the task hear of it. */
+  reportOnCall(session: Session, method: string, params: JsonObject): JsonObject | undefined {
     const servers = new Set([...this.#byServer.values()].map(({ server }) => server));
-    return [...servers].map((server) => this.reportFor(session, server, params)).find((report) => report !== undefined);
+    for (const server of servers) {
+      const report = this.reportFor(session, server, method, params);
+      if (report === undefined) continue;
+      this.reported(server, params);
+      return report;
+    }
+    return undefined;
   }
 
   #add(hub: Hub, session: Session, task: OwnTask): string {
@@ -120,8 +149,11 @@ function keyOf(server: string, id: string): string {
   return JSON.stringify([server, id]);
 }
 
+export const LEGACY_REPORT = "notifications/tasks/status";
+export const MODERN_REPORT = "notifications/tasks";
+
 export function isTaskReport(method: string): boolean {
-  return method === "notifications/tasks/status" || method === "notifications/tasks";
+  return method === LEGACY_REPORT || method === MODERN_REPORT;
 }
 
 /** Whether what a call returned is a task that goes on. */
@@ -133,20 +165,55 @@ export function hasTasksExtension({ extensions }: Readonly<JsonObject>): boolean
   return isJsonObject(extensions) && isJsonObject(extensions[TASKS_EXTENSION]);
 }
 
-/** A tool that runs tools hands on no task: its id would name the wrong tool. */
-export function withoutTasks(client: ClientSide): ClientSide {
-  const { extensions } = client.capabilities;
-  if (!isJsonObject(extensions)) return client;
-  const { [TASKS_EXTENSION]: _tasks, ...others } = extensions;
-  // Its other members may be getters.
-  return Object.create(client, {
-    capabilities: { value: { ...client.capabilities, extensions: others } },
-  }) as ClientSide;
+/** The generation of tasks that a client understands. */
+export function tasksOfClient(era: Era, { capabilities }: ClientSide): Era | "none" {
+  return era === "legacy" || hasTasksExtension(capabilities) ? era : "none";
 }
 
-/** For a client of the modern era that did not declare the extension. */
-export const TASKS_NEEDED = {
-  code: MISSING_CAPABILITY,
-  message: `The client must declare the extension ${TASKS_EXTENSION} for this.`,
-  data: { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
-};
+/** Whether any of these servers has tasks, of whatever generation. */
+export function haveTasks(servers: readonly ServerInfo[]): boolean {
+  return servers.some((server) => tasksOfServer(server) !== undefined);
+}
+
+function tasksOfServer({ era, capabilities }: ServerInfo): Era | undefined {
+  return era === null ? undefined : tasksOf({ era, capabilities });
+}
+
+const withSupport = new WeakMap<readonly ToolCapability[], Map<string, readonly ToolCapability[]>>();
+
+/** A client of 2025-11-25 begins tasks of those tools only that say so, and those of servers of the extension do not. */
+export function withTaskSupport(hub: Hub, tools: readonly ToolCapability[]): readonly ToolCapability[] {
+  const servers = hub.servers.list().filter((server) => tasksOfServer(server) === "modern");
+  if (servers.length === 0) return tools;
+  const ids = new Set(servers.map(({ id }) => id));
+  const key = JSON.stringify([...ids]);
+  // The same list as long as nothing changes: lists are encoded once.
+  const made = withSupport.get(tools) ?? new Map<string, readonly ToolCapability[]>();
+  withSupport.set(tools, made);
+  let list = made.get(key);
+  if (list === undefined) {
+    list = tools.map((tool) => {
+      if (!ids.has(tool.origin.source)) return tool;
+      return { ...tool, definition: { ...tool.definition, execution: { taskSupport: "optional" } } };
+    });
+    made.set(key, list);
+  }
+  return list;
+}
+
+/** The client with the task named in each question about it, as 2025-11-25 wants it. */
+export function askingForTask(client: ClientSide, taskId: string): ClientSide {
+  const { sample, elicit } = client;
+  type Ask = (params: JsonObject, context: ServerRequestContext) => Promise<JsonObject>;
+  const related = (ask: Ask | undefined): Ask | undefined =>
+    ask &&
+    ((params, context) => {
+      const meta = isJsonObject(params["_meta"]) ? params["_meta"] : {};
+      return ask({ ...params, _meta: { ...meta, [RELATED_TASK]: { taskId } } }, context);
+    });
+  // Its other members may be getters.
+  return Object.create(client, {
+    sample: { value: related(sample) },
+    elicit: { value: related(elicit) },
+  }) as ClientSide;
+}

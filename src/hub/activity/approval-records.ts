@@ -1,5 +1,6 @@
 /** Records of calls that needed approval. Those that wait in this hub are taken from the hub; the others are stored. */
 import { createHmac, randomBytes } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { endsWithin } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { LruMap } from "../../base/maps.ts";
@@ -48,6 +49,8 @@ export class ApprovalRecords {
   readonly #askedAt = new Map<string, string>();
   readonly #seenAt = new LruMap<string, { readonly at: string }>(1000);
   readonly #answerers = new Map<string, AnswerInProgress>();
+  /** For the write that is next. */
+  readonly #waiting: StoredApproval[] = [];
   #writing: Promise<void> = Promise.resolve();
   readonly #groupKey = randomBytes(32);
 
@@ -179,10 +182,20 @@ export class ApprovalRecords {
     return { id: request.id, hub, status: "pending", request: kept, ...UNANSWERED, ...state };
   }
 
-  /** One at a time, so that an answer is never stored before its question. Never rejects. */
+  /**
+   * What is asked and answered in one turn of the event loop, or while others are written, is written together: every write is a
+   * commit, for which the event loop waits. Never rejects.
+   */
   #put(approval: StoredApproval): Promise<void> {
     const { stored, onProblem } = this.#options;
-    return (this.#writing = this.#writing.then(() => stored.put(approval)).catch(onProblem));
+    this.#waiting.push(approval);
+    if (this.#waiting.length === 1) {
+      this.#writing = this.#writing
+        .then(() => nextTurn())
+        .then(() => stored.put(...this.#waiting.splice(0)))
+        .catch(onProblem);
+    }
+    return this.#writing;
   }
 
   #now(): string {

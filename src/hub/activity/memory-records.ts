@@ -38,8 +38,8 @@ export function memorySessions(): StoredSessions {
 export function memoryApprovals(): StoredApprovals {
   const approvals = new Map<string, StoredApproval>();
   return {
-    async put(approval) {
-      approvals.set(approval.id, approval);
+    async put(...some) {
+      for (const approval of some) approvals.set(approval.id, approval);
       evict(approvals, ({ status }) => status !== "pending");
     },
     get: async (id) => approvals.get(id),

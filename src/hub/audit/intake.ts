@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { systemErrorCode, ToolcribError } from "../../model/errors.ts";
-import type { AppendedAuditLine, StoredAudit } from "../../store/store.ts";
+import type { StoredAudit } from "../../store/store.ts";
 import {
   type AuditFile,
   endsLine,
@@ -18,23 +18,22 @@ import {
   type LogFile,
   MAX_FILES,
   mayGrow,
-  parseFileName,
   readLines,
   seenFile,
   Surplus,
 } from "../../telemetry/audit/files.ts";
 import { parseLine } from "../../telemetry/audit/line.ts";
 import type { SeenFile } from "../../telemetry/audit/record.ts";
-import { appendedLine } from "./stored-line.ts";
+import { figuresOf, storedLine } from "./stored-line.ts";
 
-/** Of one transaction: some hundred lines. */
-const BYTES_AT_ONCE = 512 * 1024;
+/** Of one transaction: some thousand lines. */
+const BYTES_AT_ONCE = 1024 * 1024;
 /** How often files of other processes are looked at while there are any, and how long to wait after a failure. */
 const AGAIN_MS = 5000;
 /** Files that go by age go while nothing is written too. */
 const RETENTION_MS = 60 * 60 * 1000;
-/** Between files that an older version took in and that are still to be summed up. */
-const SUM_MS = 50;
+const SUM_FOR_MS = 500;
+const SUM_PAUSE_MS = 50;
 /** Those who follow the log look into the folder several times a second; nothing may come and go in between. */
 const REST_MS = 5000;
 /** With one file something may be wrong; with several it is the database. */
@@ -152,6 +151,8 @@ export class AuditIntake {
       if (isAll && !this.#isClosing) failures.push(...(await this.#runOthers()));
       if (failures.length > 0) throw failures[0];
       this.#isFailing = false;
+      // Calls are counted with the next run over all files.
+      if (!isAll) this.#again(AGAIN_MS);
     } catch (error) {
       this.#fail(error);
       // The folder must not grow without end either. Whatever is wrong here too, the first failure is the one to report.
@@ -210,7 +211,7 @@ export class AuditIntake {
       const { bytes, lines } = this.#progress.get(file.name) ?? NOTHING;
       const read = bytes < file.size ? readLines(file.path, bytes, BYTES_AT_ONCE) : undefined;
       if (read === undefined || read.bytes === 0) return;
-      await store.append(read.lines.map((line, index) => appendedLine(file, lines + index, line)));
+      await store.append(read.lines.map((line, index) => storedLine(file, lines + index, line)));
       this.#progress.set(file.name, { bytes: bytes + read.bytes, lines: lines + read.lines.length });
       this.#bytes += read.bytes;
     }
@@ -235,10 +236,18 @@ export class AuditIntake {
       this.#retainedAt = clock.now();
       await store.pruneSums(now, maxDays);
     }
-    const hasMore = !this.#isClosing && (await store.sumUpSome(readStored, now));
+    await this.#sumUp();
     const current = files.findLast((file) => file.chain === journal.chain);
-    if (hasMore) this.#again(SUM_MS);
     this.#again(left.every((file) => ended.includes(file) || file === current) ? RETENTION_MS : AGAIN_MS);
+  }
+
+  /** For as long as whoever asks may wait; the lines of a large log that an older version took in are counted in several goes. */
+  async #sumUp(): Promise<void> {
+    const { store } = this.#options;
+    const end = performance.now() + SUM_FOR_MS;
+    while (!this.#isClosing && (await store.sumUpSome((line) => figuresOf(parseLine(line)), Date.now()))) {
+      if (performance.now() > end) return this.#again(SUM_PAUSE_MS);
+    }
   }
 
   #stays(file: AuditFile): boolean {
@@ -311,10 +320,6 @@ export class AuditIntake {
       throw error;
     }
   }
-}
-
-function readStored(name: string, seq: number, line: string): AppendedAuditLine {
-  return appendedLine({ name, ...(parseFileName(name) ?? { chain: "", start: 0 }) }, seq, line);
 }
 
 /** Whether these lines, and nothing else, are what the file holds; true of one that is not there any more. */

@@ -19,9 +19,9 @@ import {
   subjectPrefix,
   sumsOf,
 } from "../../store/parts/call-sums.ts";
-import type { AppendedAuditLine, CallSum, CallSumRow, CallSumsQuery } from "../../store/store.ts";
+import type { CallSum, CallSumRow, CallSumsQuery, CountedCall } from "../../store/store.ts";
 import { readAudit } from "../../telemetry/audit/read.ts";
-import { appendedRecord } from "./stored-line.ts";
+import { countedCall } from "./stored-line.ts";
 
 export type StatsQuery = CheckedInput<"getStats"> & { readonly now: number };
 
@@ -186,11 +186,12 @@ function percentiles(sum: CallSum) {
 
 /** For a hub without a store; reads all files, as its other queries do. */
 export async function sumsOfFiles(dir: string, { step, since, subjects }: CallSumsQuery): Promise<CallSumRow[]> {
-  const lines: AppendedAuditLine[] = [];
-  for await (const { chain, record } of readAudit(dir, { since: since * 1000 })) {
-    if (record.type === "call") lines.push(appendedRecord(chain, record));
+  const calls: CountedCall[] = [];
+  for await (const { record } of readAudit(dir, { since: since * 1000 })) {
+    const call = countedCall(record);
+    if (call !== undefined) calls.push(call);
   }
-  const found = [...sumsOf(lines).values()].filter((each) => each.step === step && each.at >= since);
+  const found = [...sumsOf(calls).values()].filter((each) => each.step === step && each.at >= since);
   return found.flatMap(({ at, sums }) =>
     [...sums].flatMap(([subject, sum]) =>
       subjects.some(({ prefix }) => subject.startsWith(prefix)) ? [{ at, subject, sum }] : [],

@@ -1,5 +1,5 @@
 /** A line of the journal as the store keeps it: the exact text, and beside it what can be asked for. */
-import type { AppendedAuditLine, CallFigures, StoredAuditLine } from "../../store/store.ts";
+import type { CallFigures, CountedCall, StoredAuditLine } from "../../store/store.ts";
 import { type AuditFile, parseFileName } from "../../telemetry/audit/files.ts";
 import { parseLine } from "../../telemetry/audit/line.ts";
 import { type AnyRecord, isStored, type StoredRecord } from "../../telemetry/audit/record.ts";
@@ -31,48 +31,7 @@ export function storedLine(
   number: number,
   line: string,
 ): StoredAuditLine {
-  return columnsOf(file, number, line, parseLine(line));
-}
-
-/** With what is counted of a call. */
-export function appendedLine(
-  file: Pick<AuditFile, "name" | "chain" | "start">,
-  number: number,
-  line: string,
-): AppendedAuditLine {
   const record = parseLine(line);
-  const columns = columnsOf(file, number, line, record);
-  return record !== undefined && isStored(record) ? { ...columns, call: figuresOf(record) } : columns;
-}
-
-/** The same of a record that was read from a file and is in no store. */
-export function appendedRecord(chain: string, record: StoredRecord): AppendedAuditLine {
-  const columns = columnsOf({ name: "", chain, start: 0 }, record.seq, "", record);
-  return { ...columns, call: figuresOf(record) };
-}
-
-function figuresOf(record: StoredRecord): CallFigures | undefined {
-  if (record.type !== "call") return undefined;
-  const { kind, durationMs, waitedMs, resultBytes, findings, isHeld } = record;
-  return {
-    kind: text(kind) ?? "",
-    durationMs: Math.max(0, amount(durationMs) - amount(waitedMs)),
-    resultBytes: amount(resultBytes),
-    isWaiting: isHeld === true,
-    findings: Array.isArray(findings) ? findings.flatMap(({ code }) => text(code) ?? []) : [],
-  };
-}
-
-function amount(value: unknown): number {
-  return typeof value === "number" && value > 0 ? value : 0;
-}
-
-function columnsOf(
-  file: Pick<AuditFile, "name" | "chain" | "start">,
-  number: number,
-  line: string,
-  record: AnyRecord | undefined,
-): StoredAuditLine {
   const place = { file: file.name, chain: file.chain, seq: number, line };
   if (record === undefined) {
     return { ...place, type: DAMAGED, time: new Date(file.start).toISOString(), ...NOTHING };
@@ -80,11 +39,11 @@ function columnsOf(
   const { type } = record;
   const time = record.time.slice(0, MAX_KEY_LENGTH);
   if (!isStored(record)) return { ...place, type, time, ...NOTHING };
-  const { callId, session, user, client, role, door, name, origin, outcome, event } = record;
+  return { ...place, type, time, ...columnsOf(record) };
+}
+
+function columnsOf({ callId, session, user, client, role, door, name, origin, outcome, event }: StoredRecord) {
   return {
-    ...place,
-    type,
-    time,
     callId: text(callId)?.slice(0, MAX_KEY_LENGTH) ?? null,
     session: text(session)?.slice(0, MAX_KEY_LENGTH) ?? null,
     user: text(user),
@@ -96,6 +55,29 @@ function columnsOf(
     outcome: text(outcome),
     event: text(event),
   };
+}
+
+/** A call that ended, as it is counted; undefined for any other record. */
+export function countedCall(record: StoredRecord): CountedCall | undefined {
+  const figures = figuresOf(record);
+  return figures === undefined ? undefined : { time: record.time, ...columnsOf(record), ...figures };
+}
+
+/** What is counted of a call; undefined for a line that is not the end of one. */
+export function figuresOf(record: AnyRecord | undefined): CallFigures | undefined {
+  if (record?.type !== "call") return undefined;
+  const { kind, durationMs, waitedMs, resultBytes, findings, isHeld } = record;
+  return {
+    kind: text(kind) ?? "",
+    durationMs: Math.max(0, amount(durationMs) - amount(waitedMs)),
+    resultBytes: amount(resultBytes),
+    isWaiting: isHeld === true,
+    findings: Array.isArray(findings) ? findings.flatMap((each) => text(each?.code) ?? []) : [],
+  };
+}
+
+function amount(value: unknown): number {
+  return typeof value === "number" && value > 0 ? value : 0;
 }
 
 /** Whether what can be asked for is still what the line says: otherwise a record could be hidden without touching it. */

@@ -65,6 +65,8 @@ export interface CallPath {
   readonly displayName: (source: string) => string;
   /** Where the person behind a session can log in at a server; undefined if they cannot. */
   readonly loginLink: (session: Session, server: string) => string | undefined;
+  /** The client was asked to open it, with a question of this id. */
+  readonly loginAsked: (elicitationId: string, session: Session, server: string) => void;
   /** The text of a fixed argument with its references resolved. `server`: the one whose entry it is in, if it is in one. */
   readonly resolve: (
     text: string,

@@ -257,7 +257,9 @@ function withLoginLink({ path, session, client, name, input }: CallContext, outc
   const wasAsked = Object.values(input?.responses ?? {}).some((answer) => isJsonObject(answer));
   if (!isJsonObject(elicitation) || elicitation["url"] === undefined || wasAsked) return { ...outcome, error };
   const ask = `Log in to ${path.displayName(server)} in the browser, so that ${name} can be used.`;
-  const elicitations = [{ mode: "url", elicitationId: randomUUID(), url, message: ask }];
+  const elicitationId = randomUUID();
+  path.loginAsked(elicitationId, session, server);
+  const elicitations = [{ mode: "url", elicitationId, url, message: ask }];
   const rpc = {
     code: URL_ELICITATION_REQUIRED,
     message: `${message} Log in at ${url} and call again.`,

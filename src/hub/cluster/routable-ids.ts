@@ -11,8 +11,11 @@ import { isJsonObject } from "../../model/json.ts";
 import type { SealedSecrets, SealedText } from "../../secrets/sealed-secrets.ts";
 import type { Settings, Store } from "../../store/store.ts";
 
-/** `mcp` and `sse`: old-era sessions; `rest`: opened by REST; `result`: kept results; `round`: calls that wait for input. */
-export type IdKind = "mcp" | "sse" | "rest" | "result" | "round";
+/**
+ * `mcp` and `sse`: old-era sessions; `rest`: opened by REST; `result`: kept results; `round`: calls that wait for input; `login`: the
+ * states of logins at remote servers.
+ */
+export type IdKind = "mcp" | "sse" | "rest" | "result" | "round" | "login";
 
 const ALGORITHM = "aes-256-gcm";
 const KEY_ID_LENGTH = 4;

@@ -188,6 +188,7 @@ export function wireHub(parts: HubParts, config: LoadedConfig): Wiring {
     isTrusted,
     displayName: (source) => source,
     loginLink: (session, server) => parts.logins.link(session, server),
+    loginAsked: (id, session, server) => parts.logins.asked(id, session, server),
     resolve: async (text, { user, server }) => {
       const baseDir = config.servers.find(({ id }) => id === server)?.baseDir ?? config.baseDir;
       return (await parts.secrets.resolve(text, { baseDir, user })).value;

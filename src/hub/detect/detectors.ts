@@ -85,6 +85,21 @@ export class Detectors {
     };
   }
 
+  /** What each detector of this config, which was prepared, says of a text. */
+  verdictsOn(text: string, { config, baseDir }: DetectorConfig, options: ContentOptions): Promise<DetectorVerdict[]> {
+    const place = options.place ?? "result";
+    const used = config.guard.detectors.flatMap((entry) => this.#find(entry, baseDir) ?? []);
+    return Promise.all(
+      used.map(async (detector) => {
+        if (!detector.reads(place)) return { name: detector.name, state: "not asked", findings: [] };
+        let state: DetectorVerdict["state"] = text.length > detector.entry.maxCharacters ? "failed" : "answered";
+        const onUnread = (): void => void (state = "failed");
+        const found = await detector.scan([text], { ...options, onUnread });
+        return { name: detector.name, state, findings: found.map(([, finding]) => finding) };
+      }),
+    );
+  }
+
   close(): void {
     for (const detector of this.#open) detector.close();
     this.#open = [];
@@ -93,6 +108,14 @@ export class Detectors {
   #find(entry: DetectorEntry, baseDir: string): Detector | undefined {
     return this.#open.find((each) => each.baseDir === baseDir && isDeepStrictEqual(each.entry, entry));
   }
+}
+
+export interface DetectorVerdict {
+  readonly name: string;
+  /** `not asked`: it does not read texts of this place. */
+  readonly state: "answered" | "failed" | "not asked";
+  /** Those of `onFailure`, if it failed. */
+  readonly findings: readonly Finding[];
 }
 
 type Verdicts = readonly Verdict[] | undefined;
@@ -107,7 +130,7 @@ interface Piece {
 class Detector {
   readonly entry: DetectorEntry;
   readonly baseDir: string;
-  readonly #name: string;
+  readonly name: string;
   readonly #classifier: Classifier;
   readonly #options: DetectorsOptions;
   readonly #places: ReadonlySet<Place> | undefined;
@@ -115,7 +138,7 @@ class Detector {
   #warnedAt = -Infinity;
 
   constructor(name: string, entry: DetectorEntry, baseDir: string, classifier: Classifier, options: DetectorsOptions) {
-    this.#name = name;
+    this.name = name;
     this.entry = entry;
     this.baseDir = baseDir;
     this.#classifier = classifier;
@@ -190,26 +213,30 @@ class Detector {
         throw new Error(`it answered ${given.length} texts, and was given ${indexes.length}`);
       for (const [at, index] of indexes.entries()) verdicts[index] = given[at];
     };
+    const { timeoutMs } = this.entry;
     const { atOnce } = this.#classifier;
     if (atOnce === undefined) {
-      const isDone = await this.#inTime((signal) => read(all, signal));
+      const isDone = await this.#inTime(timeoutMs, (signal) => read(all, signal));
       if (isDone || all.length === 1) return verdicts;
     }
-    await this.#inTime(async (signal) => {
-      const failures: unknown[] = [];
-      await mapLimit(all, atOnce ?? MAX_ALONE, async (index) => {
-        if (!signal.aborted) await read([index], signal).catch((error: unknown) => failures.push(error));
-      });
-      if (failures.length > 0) throw failures[0];
+    // Each gets its share of the time that is left, the shortest first: those that it hangs on do not use up that of the others.
+    const { clock } = this.#options;
+    const until = clock.now() + timeoutMs;
+    const slots = atOnce ?? MAX_ALONE;
+    let left = all.length;
+    const shortestFirst = all.toSorted((a, b) => (texts[a]?.length ?? 0) - (texts[b]?.length ?? 0));
+    await mapLimit(shortestFirst, slots, async (index) => {
+      const share = Math.max(1, until - clock.now()) / Math.ceil(left / slots);
+      left -= 1;
+      await this.#inTime(share, (signal) => read([index], signal));
     });
     return verdicts;
   }
 
   /** False if it failed or took too long, of which a warning tells. */
-  async #inTime(work: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
-    const { timeoutMs: ms } = this.entry;
+  async #inTime(ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
     const ending = new AbortController();
-    const late = (): Error => new Error(`it took longer than ${ms} ms`);
+    const late = (): Error => new Error(`it took longer than ${Math.round(ms)} ms`);
     try {
       await withTimeout(work(ending.signal), { ms, late, clock: this.#options.clock });
       return true;
@@ -229,7 +256,7 @@ class Detector {
         const start = isWhole ? 0 : Math.max(0, Math.min(from, each.length));
         const end = isWhole ? each.length : Math.max(start, Math.min(to, each.length));
         const severity = score >= (1 + threshold) / 2 ? "high" : "medium";
-        const rules = [`detector:${this.#name}`];
+        const rules = [`detector:${this.name}`];
         const scored = Math.round(Math.min(1, score) * 100) / 10;
         return [
           each,
@@ -247,7 +274,7 @@ class Detector {
       this.entry.onFailure === "open"
         ? "What it did not read is judged by the other detectors alone."
         : "What it did not read counts as suspicious.";
-    this.#options.warn(`The detector ${this.#name} of guard.detectors failed: ${reason}. ${effect}`);
+    this.#options.warn(`The detector ${this.name} of guard.detectors failed: ${reason}. ${effect}`);
   }
 }
 

@@ -6,9 +6,9 @@ import { hash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
-import type { ServerSpec } from "../../model/server-spec.ts";
+import type { OAuthSettings, ServerSpec } from "../../model/server-spec.ts";
 import type { AuthInfo } from "../../model/server-state.ts";
-import { beginLogin, type BegunLogin } from "../../secrets/oauth/browser-login.ts";
+import { beginLogin, type BegunLogin, hasSharedRedirect } from "../../secrets/oauth/browser-login.ts";
 import type { GrantKey } from "../../secrets/oauth/grants.ts";
 import { authInfo, type AuthSettings, DEFAULT_OAUTH_SETTINGS, type OAuth } from "../../secrets/oauth/oauth.ts";
 import { logout } from "../../secrets/oauth/token-requests.ts";
@@ -25,6 +25,7 @@ const LOGINS_PATH = "/logins";
 const MAX_LOGIN_MS = 10 * 60_000;
 const MAX_PENDING = 1000;
 const MAX_PENDING_PER_CALLER = 8;
+const MAX_ASKED = 1000;
 
 export interface LoginTarget {
   readonly key: GrantKey;
@@ -53,6 +54,13 @@ export async function loginTarget(spec: ServerSpec, secrets: Secrets, user: stri
   checkRemoteAddress(url);
   const settings = auth?.type === "oauth" || auth?.type === "client-credentials" ? auth : DEFAULT_OAUTH_SETTINGS;
   return { key: { server: id, url, user }, settings };
+}
+
+/** The settings of other servers whose clients have the redirect address that a manually registered client of this one has. */
+export function sharedRedirects(servers: readonly ServerSpec[], id: string): OAuthSettings[] {
+  return servers.flatMap((spec) =>
+    spec.id !== id && spec.auth?.type === "oauth" && hasSharedRedirect(spec.auth) ? [spec.auth] : [],
+  );
 }
 
 interface ServerLoginsOptions {
@@ -84,12 +92,20 @@ interface PendingLogin extends Pick<Beginning, "server" | "user" | "by"> {
   readonly until: number;
 }
 
+interface AskedClient extends Pick<Beginning, "server" | "user"> {
+  readonly session: WeakRef<Session>;
+}
+
 export class ServerLogins {
   /** Where the page is, once it is served. */
   pageUrl: string | undefined;
+  /** In a cluster, a state that tells every node where its login began. */
+  newState: (() => string) | undefined;
   readonly #options: ServerLoginsOptions;
   /** By digest of their state, the oldest first. */
   readonly #pending = new Map<string, PendingLogin>();
+  /** Clients that were asked to have their user log in, by the id of the question, the oldest first. */
+  readonly #asked = new Map<string, AskedClient>();
 
   constructor(options: ServerLoginsOptions) {
     this.#options = options;
@@ -103,13 +119,11 @@ export class ServerLogins {
       const message = `"${server}" uses client credentials: the hub logs in by itself when it connects.`;
       throw new ToolcribError("invalid_arguments", message);
     }
-    const login = await beginLogin({ key, settings, store: oauth.store, clock, redactor }, ({ issuer }) => {
-      // A client that registers itself has an address for each authorization server: an answer of one cannot pass for that of another,
-      // also where it does not say who it is from (RFC 9207).
-      const isRegistered = settings.clientId === undefined && settings.clientMetadataUrl === undefined;
-      const own = isRegistered ? `/${hash("sha256", issuer, "base64url").slice(0, 16)}` : "";
-      return `${base}${OAUTH_CALLBACK_PATH}${own}`;
-    });
+    const sharedWith = sharedRedirects(this.#options.config().servers, server);
+    const login = await beginLogin(
+      { key, settings, sharedWith, state: this.newState?.(), store: oauth.store, clock, redactor },
+      ({ ownPath }) => `${base}${OAUTH_CALLBACK_PATH}${ownPath}`,
+    );
     const until = clock.now() + MAX_LOGIN_MS;
     this.#makeRoom(by);
     this.#pending.set(digestOf(login.state), { server, user, by, login, until });
@@ -139,7 +153,31 @@ export class ServerLogins {
       });
     }
     await pending.login.finish(params);
+    this.#tellAsked(pending.server, pending.user);
     return pending;
+  }
+
+  /** The client of this session was asked to open the page for a login, and is told when it is made. */
+  asked(elicitationId: string, session: Session, server: string): void {
+    for (const id of this.#asked.keys()) {
+      if (this.#asked.size < MAX_ASKED) break;
+      this.#asked.delete(id);
+    }
+    this.#asked.set(elicitationId, { session: new WeakRef(session), server, user: this.#userOf(session, server) });
+  }
+
+  #tellAsked(server: string, user: string | undefined): void {
+    for (const [elicitationId, asked] of this.#asked) {
+      if (asked.server !== server || asked.user !== user) continue;
+      this.#asked.delete(elicitationId);
+      const session = asked.session.deref();
+      if (session?.closed === false) session.ownEvents.emit("elicited", { elicitationId });
+    }
+  }
+
+  #userOf(session: Session, server: string): string | undefined {
+    const spec = this.#options.config().servers.find(({ id }) => id === server);
+    return spec?.isolation === "user" ? session.user : undefined;
   }
 
   async end(server: string, user: string | undefined): ReturnType<typeof logout> {

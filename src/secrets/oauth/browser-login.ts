@@ -1,5 +1,5 @@
 /** The authorization code flow with PKCE: a person logs in with a browser, and the tokens are kept. */
-import { randomBytes, timingSafeEqual } from "node:crypto";
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -26,6 +26,10 @@ export interface LoginRequest {
   readonly store: GrantStore;
   readonly clock: Clock;
   readonly redactor: Redactor;
+  /** The settings of other servers whose clients have the same redirect address: `sharedRedirects`. */
+  readonly sharedWith: readonly OAuthSettings[];
+  /** That cannot be guessed and was not used before; a random one if absent. */
+  readonly state?: string | undefined;
   /** Gets the person to this address, which is https or on this machine. */
   readonly onAuthorize: (url: URL) => void;
   readonly signal?: AbortSignal;
@@ -37,8 +41,8 @@ export async function login(request: LoginRequest): Promise<Grant> {
   const { settings, signal, timeoutMs = MAX_LOGIN_MS } = request;
   let redirect: LoopbackRedirect | undefined;
   try {
-    const begun = await beginLogin(request, async ({ known }) => {
-      redirect = await openRedirect(settings.redirectPort, known);
+    const begun = await beginLogin(request, async ({ known, ownPath }) => {
+      redirect = await openRedirect(settings.redirectPort, ownPath, known);
       return redirect.uri;
     });
     const waiting = redirect?.wait({ state: begun.state, timeoutMs, signal });
@@ -63,7 +67,13 @@ export interface BegunLogin {
 interface RedirectRequest {
   /** The client of the last login at the same issuer. */
   readonly known: GrantClient | undefined;
-  readonly issuer: string;
+  /** The end of the address: an answer of another authorization server comes to another address. */
+  readonly ownPath: string;
+}
+
+/** Whether the redirect address of its client has nothing that tells it from those of other servers. */
+export function hasSharedRedirect({ clientId, clientMetadataUrl, ownRedirect }: OAuthSettings): boolean {
+  return (clientId !== undefined || clientMetadataUrl !== undefined) && ownRedirect !== true;
 }
 
 /** @param redirectTo The address to which the browser comes back. */
@@ -71,7 +81,7 @@ export async function beginLogin(
   request: Omit<LoginRequest, "onAuthorize" | "timeoutMs">,
   redirectTo: (request: RedirectRequest) => string | Promise<string>,
 ): Promise<BegunLogin> {
-  const { key, settings, store, signal, redactor, clock } = request;
+  const { key, settings, sharedWith, store, signal, redactor, clock } = request;
   const sdk = await loadOAuthSdk();
   const reach = new LoginAddressPolicy(new URL(key.url), { named: settings });
   const fetchFn = oauthFetch(reach, signal);
@@ -83,12 +93,20 @@ export async function beginLogin(
   if (before !== undefined && known === undefined && settings.clientId !== undefined && settings.issuer === undefined) {
     throw unexpectedIssuerError(at.issuer, before.issuer, "the last login was at");
   }
-  const redirectUri = await redirectTo({ known: known?.client, issuer: at.issuer });
+  const announcesIssuer = at.metadata?.authorization_response_iss_parameter_supported === true;
+  const isShared = hasSharedRedirect(settings);
+  // A code of one of the others would be sent to this one, which could use it (RFC 9700, 4.4: mix-up).
+  if (isShared && !announcesIssuer && sharedWith.some(({ issuer = "" }) => !isSameIssuer(issuer, at.issuer))) {
+    throw sharedRedirectError(key.server, at.issuer);
+  }
+  const isManual = settings.clientId !== undefined || settings.clientMetadataUrl !== undefined;
+  const own = isManual ? encodeURIComponent(key.server) : hash("sha256", at.issuer, "base64url").slice(0, 16);
+  const redirectUri = await redirectTo({ known: known?.client, ownPath: isShared ? "" : `/${own}` });
   const scope = scopesToAsk({ configured: settings.scopes, challenged: challenge?.scope, missed: known?.missed, at });
   const client = await clientFor({ sdk, at, settings, fetchFn, scope, redirectUri, known: known?.client });
   const metadata = at.metadata === undefined ? {} : { metadata: at.metadata };
   const clientInfo = clientInformation(client, settings.clientSecret);
-  const state = randomBytes(32).toString("base64url");
+  const { state = randomBytes(32).toString("base64url") } = request;
   let started: Awaited<ReturnType<OAuthSdk["startAuthorization"]>>;
   try {
     started = await sdk.startAuthorization(at.issuer, {
@@ -109,8 +127,8 @@ export async function beginLogin(
     const iss = params.get("iss") ?? undefined;
     sdk.validateAuthorizationResponseIssuer({
       iss,
-      expectedIssuer: at.metadata?.issuer,
-      issParameterSupported: at.metadata?.authorization_response_iss_parameter_supported === true,
+      expectedIssuer: at.metadata?.issuer ?? at.issuer,
+      issParameterSupported: announcesIssuer,
     });
     const code = params.get("code");
     if (code === null) throw loginRefused(params.get("error"));
@@ -154,10 +172,22 @@ export async function beginLogin(
 }
 
 /** The same port as last time if it is free, so that the registration of last time remains valid. */
-async function openRedirect(port: number | undefined, known: GrantClient | undefined): Promise<LoopbackRedirect> {
+async function openRedirect(
+  port: number | undefined,
+  ownPath: string,
+  known: GrantClient | undefined,
+): Promise<LoopbackRedirect> {
+  const path = CALLBACK_PATH + ownPath;
   const last = known?.redirectUri === undefined ? undefined : LOOPBACK.exec(known.redirectUri)?.[1];
-  if (port !== undefined || last === undefined) return LoopbackRedirect.open(port);
-  return LoopbackRedirect.open(Number(last)).catch(() => LoopbackRedirect.open(undefined));
+  if (port !== undefined || last === undefined) return LoopbackRedirect.open(port, path);
+  return LoopbackRedirect.open(Number(last), path).catch(() => LoopbackRedirect.open(undefined, path));
+}
+
+function sharedRedirectError(server: string, issuer: string): ToolcribError {
+  const message = `${new URL(issuer).host} does not say in its answers that they are its own (\`iss\`), and another server's client has the same redirect address.`;
+  return new ToolcribError("invalid_config", message, {
+    hint: `Set \`auth.ownRedirect\` of "${server}" to true, and add /${encodeURIComponent(server)} to the redirect address that is registered for its client.`,
+  });
 }
 
 /** A request that changes nothing, to learn which login is needed. Servers without the header are found otherwise. */
@@ -183,7 +213,7 @@ const { createServer } = process.getBuiltinModule("node:http");
 
 const CALLBACK_PATH = "/callback";
 /** Not that of a hub's page, whose port is the hub's. */
-const LOOPBACK = /^http:\/\/127\.0\.0\.1:(\d+)\/callback$/;
+const LOOPBACK = /^http:\/\/127\.0\.0\.1:(\d+)\/callback(?:\/|$)/;
 
 interface WaitOptions {
   /** The state that was sent; anything that comes with another one is turned away and forgotten. */
@@ -198,14 +228,14 @@ class LoopbackRedirect {
   readonly #server: Server;
   #onCallback: (params: URLSearchParams) => boolean = () => false;
 
-  private constructor(server: Server, port: number) {
+  private constructor(server: Server, port: number, path: string) {
     this.#server = server;
-    this.uri = `http://127.0.0.1:${port}${CALLBACK_PATH}`;
+    this.uri = `http://127.0.0.1:${port}${path}`;
     server.on("request", (request: IncomingMessage, response: ServerResponse) => this.#answer(request, response));
   }
 
   /** On `port`, which must be free; on any free one if undefined. */
-  static async open(port: number | undefined): Promise<LoopbackRedirect> {
+  static async open(port: number | undefined, path: string): Promise<LoopbackRedirect> {
     const server = createServer();
     await new Promise<void>((resolve, reject) => {
       server.once("error", (error) => {
@@ -218,7 +248,7 @@ class LoopbackRedirect {
     const address = server.address();
     if (address === null || typeof address === "string")
       throw new ToolcribError("internal", "a TCP server has no port");
-    return new LoopbackRedirect(server, address.port);
+    return new LoopbackRedirect(server, address.port, path);
   }
 
   /** Resolves with the parameters of the first callback that carries the right state. */
@@ -257,7 +287,8 @@ class LoopbackRedirect {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? "/", this.uri);
     // Another name for this machine in Host is a web page that talks to us through its own domain.
-    if (request.method !== "GET" || url.pathname !== CALLBACK_PATH || request.headers.host !== new URL(this.uri).host) {
+    const own = new URL(this.uri);
+    if (request.method !== "GET" || url.pathname !== own.pathname || request.headers.host !== own.host) {
       return sendPage(response, 404, "Nothing here", "This address only takes the end of a login.");
     }
     if (!this.#onCallback(url.searchParams)) {

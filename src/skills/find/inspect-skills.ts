@@ -100,9 +100,9 @@ const SKILLS_PER_MESSAGE = 8;
 /** Reading and scanning keep the processor busy, and what is in progress at once is in memory at once. */
 const CONCURRENCY_HERE = 2;
 /** Memory of a thread for short-lived objects; by default it is several times as much. */
-const YOUNG_MB = 8;
+const YOUNG_MB = 4;
 /** Several times what a large skill takes. One that needs more is read here. */
-const OLD_MB = 96;
+const OLD_MB = 64;
 
 async function readAll(dirs: readonly string[], onProgress: (done: number) => void): Promise<Looked[]> {
   let done = 0;

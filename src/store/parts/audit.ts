@@ -3,11 +3,13 @@ import { CompiledQuery, type Kysely, sql } from "kysely";
 import { chunks, type DatabaseEngine, type Tables } from "../database.ts";
 import type { Trx } from "../outbox.ts";
 import { makeCursor, readCursor } from "../page-cursor.ts";
-import type { AppendedAuditLine, AuditQuery, StoredAudit, StoredAuditFile, StoredAuditLine } from "../store.ts";
+import type { AuditQuery, CountedCall, StoredAudit, StoredAuditFile, StoredAuditLine } from "../store.ts";
 import { CallCounters } from "./call-sums.ts";
 
 /** Of one statement. A file may have tens of thousands of lines, and SQLite blocks its thread as long as a statement takes. */
 const LINES_AT_ONCE = 1000;
+/** Added to the sums together: each sum is written once for all of them. */
+const CALLS_AT_ONCE = 10_000;
 
 const COLUMNS = {
   file: "file",
@@ -30,8 +32,6 @@ const COLUMNS = {
 // The keys of an object literal are known, which `Object.keys` does not say.
 const KEYS = Object.keys(COLUMNS) as (keyof StoredAuditLine)[];
 
-/** Of files whose lines are counted as they come; of others, from which line on they are still to be counted. */
-const ALL_SUMMED = -1;
 const FILE_COLUMNS = ["file", "chain", "bytes", "lines", "lastSeq", "firstTime", "lastTime"] as const;
 
 export function storedAudit(engine: DatabaseEngine): StoredAudit {
@@ -46,43 +46,60 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
       .orderBy("seq")
       .limit(LINES_AT_ONCE)
       .execute();
+  const someCalls = (file: string, from: number, to: number) =>
+    db
+      .selectFrom("audit")
+      .select(["seq", "line", "time", "callId", "server", "name", "client", "role", "outcome"])
+      .where("file", "=", file)
+      .where("seq", ">=", from)
+      .where("seq", "<=", to)
+      .where("type", "=", "call")
+      .orderBy("seq")
+      .limit(LINES_AT_ONCE)
+      .execute();
   return {
     async append(lines) {
       if (lines.length === 0) return;
       await db.transaction().execute(async (trx) => {
-        const added: AppendedAuditLine[] = [];
+        const added: StoredAuditLine[] = [];
         for (const some of chunks(lines)) added.push(...(await insert(engine, trx, some)));
-        const summed = new Set<string>();
-        for (const file of sums(added)) if (await addTo(trx, file)) summed.add(file.file);
-        const counted = added.filter(({ file }) => summed.has(file));
-        await callSums.add(trx, counted);
+        for (const file of sums(added)) await addTo(trx, file);
       });
     },
-    sums: (query) => callSums.query(query),
-    pruneSums: (now, maxDays) => callSums.prune(now, maxDays),
     async sumUpSome(read, now) {
-      const left = db.selectFrom("auditFiles").select(["file", "lines", "summed"]).where("summed", ">=", 0);
+      const uncounted = db.selectFrom("auditFiles").select(["file", "lastSeq", "summed"]);
       // The newest is what people look at first.
-      const next = await left.orderBy("lastTime", "desc").limit(1).executeTakeFirst();
+      const newest = uncounted.whereRef("summed", "<=", "lastSeq").orderBy("lastTime", "desc").limit(1);
+      const next = await newest.executeTakeFirst();
       if (next === undefined) return false;
-      const { file, summed } = next;
-      // Read before the transaction, which blocks others: it changes nothing if the file grew meanwhile, and this runs again.
-      const lines = await someLines(file, summed);
-      const last = lines.length < LINES_AT_ONCE ? undefined : lines.at(-1);
+      const { file, summed, lastSeq } = next;
+      // Read before the transaction, which blocks others.
+      const calls: CountedCall[] = [];
+      let [from, rows] = [summed, await someCalls(file, summed, lastSeq)];
+      while (rows.length > 0) {
+        for (const { seq, line, ...columns } of rows) {
+          const figures = read(line);
+          if (figures !== undefined) calls.push({ ...columns, ...figures });
+          from = seq + 1;
+        }
+        rows = calls.length < CALLS_AT_ONCE ? await someCalls(file, from, lastSeq) : [];
+      }
+      if (calls.length < CALLS_AT_ONCE) from = lastSeq + 1;
       await db.transaction().execute(async (trx) => {
         const marked = await trx
           .updateTable("auditFiles")
-          .set({ summed: last === undefined ? ALL_SUMMED : last.seq + 1 })
+          .set({ summed: from })
           .where("file", "=", file)
+          // Unless somebody else has counted them meanwhile.
           .where("summed", "=", summed)
-          .where("lines", "=", next.lines)
           .returning("file")
           .execute();
-        const counted = marked.length === 0 ? [] : lines.map(({ seq, line }) => read(file, seq, line));
-        await callSums.add(trx, counted, now);
+        if (marked.length > 0) await callSums.add(trx, calls, now);
       });
       return true;
     },
+    sums: (query) => callSums.query(query),
+    pruneSums: (now, maxDays) => callSums.prune(now, maxDays),
     query: (query) => queryAudit(engine, query),
     files: () => db.selectFrom("auditFiles").select(FILE_COLUMNS).orderBy("firstTime").orderBy("file").execute(),
     async linesOf(file) {
@@ -121,8 +138,8 @@ const INSERT_ONE = insertOf(`(${KEYS.map(() => "?").join(",")})`);
 async function insert(
   engine: DatabaseEngine,
   trx: Trx,
-  lines: readonly AppendedAuditLine[],
-): Promise<readonly AppendedAuditLine[]> {
+  lines: readonly StoredAuditLine[],
+): Promise<readonly StoredAuditLine[]> {
   if (engine.runForEach !== undefined) {
     const values = lines.map((line) => KEYS.map((key) => line[key]));
     const isNew = engine.runForEach(INSERT_ONE, values);
@@ -153,13 +170,11 @@ function sums(added: readonly StoredAuditLine[]): StoredAuditFile[] {
   return [...files.values()];
 }
 
-/**
- * Read and written inside the transaction that added the lines; those who append to the same file wait for it. False if the
- * lines of the file are still to be summed up as a whole.
- */
-async function addTo(trx: Kysely<Tables>, more: StoredAuditFile): Promise<boolean> {
-  const insertion = trx.insertInto("auditFiles").values({ ...more, summed: ALL_SUMMED });
-  const { summed } = await insertion
+/** Read and written inside the transaction that added the lines; those who append to the same file wait for it. */
+async function addTo(trx: Kysely<Tables>, more: StoredAuditFile): Promise<void> {
+  await trx
+    .insertInto("auditFiles")
+    .values({ ...more, summed: 0 })
     .onConflict((conflict) =>
       conflict.column("file").doUpdateSet({
         bytes: sql`audit_files.bytes + excluded.bytes`,
@@ -169,9 +184,7 @@ async function addTo(trx: Kysely<Tables>, more: StoredAuditFile): Promise<boolea
         lastTime: sql`case when audit_files.last_time > excluded.last_time then audit_files.last_time else excluded.last_time end`,
       }),
     )
-    .returning("summed")
-    .executeTakeFirstOrThrow();
-  return summed === ALL_SUMMED;
+    .execute();
 }
 
 const EQUAL = ["server", "session", "user", "client", "door", "callId"] as const;

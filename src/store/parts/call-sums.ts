@@ -7,9 +7,12 @@ import { sql } from "kysely";
 import { STATS_RANGES } from "../../contract/stats-schemas.ts";
 import { chunks, type DatabaseEngine, upsert } from "../database.ts";
 import type { Trx } from "../outbox.ts";
-import type { AppendedAuditLine, CallFigures, CallSum, CallSumRow, CallSumsQuery } from "../store.ts";
+import type { CallSum, CallSumRow, CallSumsQuery, CountedCall } from "../store.ts";
 
 const STEPS: readonly { readonly seconds: number; readonly steps: number }[] = Object.values(STATS_RANGES);
+
+/** Every longer one is a multiple of it. */
+const MIN_STEP = STATS_RANGES["1h"].seconds;
 
 /** Pairs of tools and clients are many, and few people ask for them: they are counted for the longest range only. */
 export const CALLER_STEP = STATS_RANGES["30d"].seconds;
@@ -41,13 +44,12 @@ export function parseSubject(key: string): Subject {
 
 const REFUSED: ReadonlySet<string> = new Set(["denied", "blocked", "rate_limited", "unauthorized"]);
 
-type EndLine = AppendedAuditLine & { readonly call: CallFigures };
 type Counted = "ok" | "failed" | "refused" | "waiting" | "cancelled";
 
-function countedAs(outcome: string, isWaiting: boolean): Counted {
+function countedAs({ outcome, isWaiting }: CountedCall): Counted {
   if (isWaiting) return "waiting";
   if (outcome === "ok" || outcome === "cancelled") return outcome;
-  return REFUSED.has(outcome) ? "refused" : "failed";
+  return outcome !== null && REFUSED.has(outcome) ? "refused" : "failed";
 }
 
 /** Each bucket is so much wider than the one before. */
@@ -106,61 +108,71 @@ export function emptySum(): CallSum {
   return { ...nothing, durations: [], sizes: [], slowest: null, last: null };
 }
 
-/** The same for one call, which is added to many sums. */
-function callAdder({ time, callId, outcome, call }: EndLine): (sum: CallSum) => void {
-  const counted = countedAs(outcome ?? "", call.isWaiting);
-  const last = { at: time, callId: callId ?? "" };
-  const hasRun = counted === "ok" || counted === "failed";
-  const slowest = { ms: call.durationMs, callId: callId ?? "" };
-  const [duration, size] = [bucketOf(call.durationMs, DURATION_GROWTH), bucketOf(call.resultBytes, SIZE_GROWTH)];
-  return (sum) => {
-    sum.calls += 1;
-    if (counted !== "ok") sum[counted] += 1;
-    if (sum.last === null || time >= sum.last.at) sum.last = last;
-    if (!hasRun) return;
-    count(sum.durations, duration, 1);
-    count(sum.sizes, size, 1);
-    if (sum.slowest === null || slowest.ms > sum.slowest.ms) sum.slowest = slowest;
-  };
-}
-
 /** The subjects that a call counts for. Resources are too many to count one by one. */
-function subjectsOf({ outcome, call, ...line }: EndLine): Subject[] {
+function subjectsOf(call: CountedCall): Subject[] {
   const cut = (text: string | null): string => (text ?? "").slice(0, MAX_NAME_LENGTH).toWellFormed();
-  const [server, name, client, role] = [cut(line.server), cut(line.name), cut(line.client), cut(line.role)];
+  const [server, name, client, role] = [cut(call.server), cut(call.name), cut(call.client), cut(call.role)];
   const subjects: Subject[] = [["all"], ["client", client], ["role", role]];
-  const counted = countedAs(outcome ?? "", call.isWaiting);
+  const counted = countedAs(call);
   if (server !== "") {
     subjects.push(["server", server]);
     if (call.kind === "tool") subjects.push(["tool", server, name], ["caller", server, name, client]);
   }
-  if (counted === "failed" || counted === "refused") subjects.push(["failure", server, name, cut(outcome)]);
+  if (counted === "failed" || counted === "refused") subjects.push(["failure", server, name, cut(call.outcome)]);
   for (const code of new Set(call.findings)) subjects.push(["finding", server, name, cut(code)]);
   return subjects;
+}
+
+function addCall(sum: CallSum, call: CountedCall): void {
+  const { time, durationMs, resultBytes } = call;
+  const [counted, callId] = [countedAs(call), call.callId ?? ""];
+  sum.calls += 1;
+  if (counted !== "ok") sum[counted] += 1;
+  if (sum.last === null || time >= sum.last.at) sum.last = { at: time, callId };
+  if (counted !== "ok" && counted !== "failed") return;
+  count(sum.durations, bucketOf(durationMs, DURATION_GROWTH), 1);
+  count(sum.sizes, bucketOf(resultBytes, SIZE_GROWTH), 1);
+  if (sum.slowest === null || durationMs > sum.slowest.ms) sum.slowest = { ms: durationMs, callId };
+}
+
+interface LikeCalls {
+  readonly at: number;
+  readonly first: CountedCall;
+  readonly sum: CallSum;
+}
+
+/** Together, calls that count for the same subjects in the same step of the shortest range, and so of every longer one. */
+function likeCalls(calls: Iterable<CountedCall>): Iterable<LikeCalls> {
+  const found = new Map<string, LikeCalls>();
+  for (const call of calls) {
+    const time = Date.parse(call.time);
+    if (Number.isNaN(time)) continue;
+    const at = Math.floor(time / 1000 / MIN_STEP) * MIN_STEP;
+    const { server, name, client, role, outcome, kind, isWaiting, findings } = call;
+    const key = JSON.stringify([at, server, name, client, role, outcome, kind, isWaiting, findings]);
+    let like = found.get(key);
+    if (like === undefined) found.set(key, (like = { at, first: call, sum: emptySum() }));
+    addCall(like.sum, call);
+  }
+  return found.values();
 }
 
 type Steps = Map<string, { readonly step: number; readonly at: number; readonly sums: Map<string, CallSum> }>;
 
 /** By step and subject, without steps that no range reaches at `now` any more. */
-export function sumsOf(lines: Iterable<AppendedAuditLine>, now = Number.NEGATIVE_INFINITY): Steps {
+export function sumsOf(calls: Iterable<CountedCall>, now = Number.NEGATIVE_INFINITY): Steps {
   const found: Steps = new Map();
-  for (const { call, ...line } of lines) {
-    const time = Date.parse(line.time);
-    if (call === undefined || Number.isNaN(time)) continue;
-    const counted = { ...line, call };
-    const add = callAdder(counted);
-    const subjects = subjectsOf(counted).map((subject) => [subject[0], subjectKey(subject)] as const);
+  for (const { at: time, first, sum } of likeCalls(calls)) {
+    const subjects = subjectsOf(first).map((subject) => [subject[0], subjectKey(subject)] as const);
     for (const { seconds, steps } of STEPS) {
-      const at = Math.floor(time / 1000 / seconds) * seconds;
+      const at = Math.floor(time / seconds) * seconds;
       if (at <= now / 1000 - seconds * steps) continue;
       const key = `${seconds} ${at}`;
       let step = found.get(key);
       if (step === undefined) found.set(key, (step = { step: seconds, at, sums: new Map() }));
       for (const [kind, subject] of subjects) {
         if (kind === "caller" && seconds !== CALLER_STEP) continue;
-        let sum = step.sums.get(subject);
-        if (sum === undefined) step.sums.set(subject, (sum = emptySum()));
-        add(sum);
+        step.sums.set(subject, addSum(step.sums.get(subject) ?? emptySum(), sum));
       }
     }
   }
@@ -181,9 +193,9 @@ export class CallCounters {
     this.#engine = engine;
   }
 
-  /** In the transaction that adds the lines. */
-  async add(trx: Trx, lines: readonly AppendedAuditLine[], now?: number): Promise<void> {
-    const steps = sumsOf(lines, now);
+  /** In the transaction that marks them as counted. */
+  async add(trx: Trx, calls: readonly CountedCall[], now: number): Promise<void> {
+    const steps = sumsOf(calls, now);
     if (steps.size === 0) return;
     // Sums are read, added to and written back; others wait.
     await this.#engine.lock(trx, "call sums");

@@ -2,6 +2,7 @@
 import { decodeError, encodeError, type IncomingCall } from "../../cluster/cluster.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { Era } from "../../model/protocol.ts";
 import type { ServerInfo, ServerState } from "../../model/server-state.ts";
 import type { ClientSide, Definitions, InputRound, SessionContext, Use, UseContext } from "../../model/source.ts";
 import { answerServer } from "../server-requests.ts";
@@ -59,6 +60,7 @@ export interface ForwardedUse {
   readonly meta?: JsonObject;
   readonly extra?: JsonObject;
   readonly logLevel?: string;
+  readonly tasks?: Era | "none";
   readonly input?: InputRound;
   readonly wantsProgress: boolean;
   readonly wantsNotices: boolean;
@@ -82,9 +84,9 @@ export function forwardedClient(client: ClientSide): ForwardedClient {
 }
 
 export function forwardedUse(use: Use, context: UseContext, hubSession: SessionContext): ForwardedUse {
-  const { callId, meta, extra, logLevel, input } = context;
+  const { callId, meta, extra, logLevel, tasks, input } = context;
   return {
-    ...{ use, callId, meta, extra, logLevel, input },
+    ...{ use, callId, meta, extra, logLevel, tasks, input },
     session: forwardedSession(context.session, hubSession),
     client: forwardedClient(context.client),
     wantsProgress: context.onProgress !== undefined,

@@ -212,7 +212,7 @@ export class ReplicaHost {
     const { spec } = this.server.connection;
     const isKept = spec.isolation !== "shared" || sent.use.kind === "subscribe";
     const session = { ...this.#sessions[isKept ? "take" : "see"](sent.session, call.from), client };
-    const { callId, meta, extra, logLevel, input } = sent;
+    const { callId, meta, extra, logLevel, tasks, input } = sent;
     const context: UseContext = {
       callId,
       session,
@@ -220,7 +220,7 @@ export class ReplicaHost {
       signal: call.signal,
       onProgress: sent.wantsProgress ? (progress) => emit({ kind: "progress" }, progress) : undefined,
       onNotice: sent.wantsNotices ? (method, params) => emit({ kind: "notice", method }, params) : undefined,
-      ...{ meta, extra, logLevel, input },
+      ...{ meta, extra, logLevel, tasks, input },
     };
     return this.#reply(async () => {
       const result = await this.run(sent.use, context);

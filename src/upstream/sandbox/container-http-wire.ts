@@ -24,6 +24,8 @@ interface ContainerHttpOptions {
   readonly clock: Clock;
   /** Gets what the container writes. */
   readonly onOutput: (chunk: Buffer) => void;
+  /** Hides secrets in what errors repeat of it. */
+  readonly mask: (text: string) => string;
   /** From `close()` to SIGKILL; default 5 s. */
   readonly closeGraceMs?: number | undefined;
 }
@@ -95,10 +97,10 @@ export class ContainerHttpWire implements Wire {
   }
 
   async #start(launch: ContainerLaunch): Promise<ContainerProcess> {
-    const { program, pids, onOutput } = this.#options;
+    const { program, pids, onOutput, mask } = this.#options;
     const onWarning = (text: string): void => this.#emit("warning", text);
     try {
-      return new ContainerProcess({ serverId: program.serverId, launch, pids, onOutput, onWarning });
+      return new ContainerProcess({ serverId: program.serverId, launch, pids, onOutput, mask, onWarning });
     } catch (error) {
       await launch.cleanUp();
       // Never as it is: it may show what a variable or an argument holds.
@@ -201,6 +203,7 @@ interface ContainerProcessOptions {
   readonly launch: ContainerLaunch;
   readonly pids: PidRecords;
   readonly onOutput: (chunk: Buffer) => void;
+  readonly mask: (text: string) => string;
   readonly onWarning: (text: string) => void;
 }
 
@@ -210,7 +213,7 @@ const MAX_REASON_LINES = 8;
 class ContainerProcess {
   readonly #options: ContainerProcessOptions;
   readonly #child: ChildProcess;
-  readonly #output = new StderrTail();
+  readonly #output: StderrTail;
   readonly #tracked: TrackedChild;
   /** Resolves when the container has ended by itself or was ended. */
   readonly ended: Promise<RunEnd>;
@@ -218,6 +221,7 @@ class ContainerProcess {
 
   constructor(options: ContainerProcessOptions) {
     this.#options = options;
+    this.#output = new StderrTail(options.mask);
     const { launch, serverId, pids } = options;
     const { command, args, env, cwd, fds = [] } = launch;
     const pipes = fds.map(() => "pipe" as const);

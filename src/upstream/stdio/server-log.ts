@@ -155,7 +155,9 @@ function shownText(line: string): string {
   return stripVTControlCharacters(line).replace(CONTROL, "").trimEnd();
 }
 
-const MAX_BYTES = 8 * 1024;
+const MAX_CHARACTERS = 8 * 1024;
+/** Twice that, so that a secret which is cut was read whole. */
+const MAX_BYTES = 2 * MAX_CHARACTERS;
 const MAX_LINES = 20;
 // oxlint-disable-next-line no-control-regex -- control characters are what it is there to remove
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
@@ -164,13 +166,13 @@ const ERROR = /^(?:Uncaught )?[\w.]*(?:Error|Exception)\b.*:/;
 
 /** The end of what a child wrote to stderr, however much that was: it is what explains an exit to a person. */
 export class StderrTail {
-  readonly #maxLines: number;
+  readonly #mask: (text: string) => string;
   #parts: Buffer[] = [];
   #bytes = 0;
   #cut = false;
 
-  constructor(maxLines: number = MAX_LINES) {
-    this.#maxLines = maxLines;
+  constructor(mask: (text: string) => string) {
+    this.#mask = mask;
   }
 
   push(chunk: Buffer): void {
@@ -182,16 +184,16 @@ export class StderrTail {
     if (this.#bytes > 2 * MAX_BYTES || this.#parts.length > 256) this.#compact();
   }
 
-  /** Free of terminal control sequences: it is shown to people. */
-  text(maxLines: number = this.#maxLines): string {
+  /** Free of terminal control sequences, because it is shown to people, and of secrets: half of one would not be recognised. */
+  text(maxLines: number = MAX_LINES): string {
     this.#compact();
-    const lines = (this.#parts[0] ?? Buffer.alloc(0)).toString("utf8").split(/\r?\n/);
+    const shown = (this.#parts[0] ?? Buffer.alloc(0)).toString("utf8").split(/\r?\n/).map(shownText).join("\n");
+    const surplus = shown.length - MAX_CHARACTERS;
+    const masked = new MaskedText(shown, this.#mask);
+    const lines = masked.slice(Math.max(0, surplus), shown.length, { withCut: true }).split("\n");
     // The first line has lost its beginning.
-    if (this.#cut && lines.length > 1) lines.shift();
-    const kept = lines
-      .map(shownText)
-      .filter((line) => line !== "")
-      .slice(-this.#maxLines);
+    if ((this.#cut || surplus > 0) && lines.length > 1) lines.shift();
+    const kept = lines.filter((line) => line !== "").slice(-MAX_LINES);
     const last = kept.slice(-maxLines);
     // Before its stack a program says what went wrong; without that line the stack explains little.
     const error = kept.slice(0, kept.length - last.length).findLast((line) => ERROR.test(line));

@@ -51,6 +51,8 @@ export interface StdioOptions {
   readonly clock?: Clock;
   /** Gets what the child writes to stderr, besides the tail that is kept here. */
   readonly onStderr?: (chunk: Buffer) => void;
+  /** Hides secrets in what errors repeat of it. */
+  readonly mask: (text: string) => string;
 }
 
 interface StdioSandbox {
@@ -76,7 +78,7 @@ export class StdioWire implements Wire {
   readonly transport = "stdio";
   readonly #options: StdioOptions;
   readonly #events = new Emitter<WireEvents>();
-  readonly #stderr = new StderrTail();
+  readonly #stderr: StderrTail;
   readonly #malformed: ThrottledWarnings;
   readonly #sandbox: Sandbox | undefined;
   /** The program itself, or the launcher of its sandbox. */
@@ -95,6 +97,7 @@ export class StdioWire implements Wire {
   constructor(options: StdioOptions) {
     this.#options = options;
     this.#launch = options;
+    this.#stderr = new StderrTail(options.mask);
     this.#sandbox = options.sandbox?.open((text) => this.#warn(text));
     this.#malformed = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#warn(text));
   }

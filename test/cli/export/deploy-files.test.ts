@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { loadConfig } from "../../../src/config/load-config.ts";
+import { findNginx } from "../../support/nginx.ts";
+import { isMissing } from "../../support/skips.ts";
 import { examplesIn } from "../../docs/markdown-examples.ts";
 
 const root = join(import.meta.dirname, "../../..");
@@ -66,7 +68,9 @@ it("[joy-18c] the config of docs/deploy.md loads without a warning, and both for
 });
 
 it.each(["deploy/nginx.conf", "deploy/nginx-path.conf"])("[joy-18a] nginx accepts %s", (conf) => {
-  if (!has("nginx", "-v") || !has("openssl", "version")) return;
+  const nginx = findNginx();
+  if (isMissing("deploy files with nginx", "missing" in nginx ? nginx.missing : undefined)) return;
+  if (!("path" in nginx) || !has("openssl", "version")) return;
   const dir = folder();
   const [key, certificate] = [join(dir, "key.pem"), join(dir, "cert.pem")];
   const subject = ["-subj", "/CN=tools.example.com", "-days", "1", "-keyout", key, "-out", certificate];
@@ -80,7 +84,7 @@ it.each(["deploy/nginx.conf", "deploy/nginx-path.conf"])("[joy-18a] nginx accept
   const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${dir}/${name};`);
   const http = ["access_log off;", ...paths, site].join("\n");
   writeFileSync(file, `pid ${dir}/pid;\nerror_log stderr;\nevents {}\nhttp {\n${http}\n}\n`);
-  const { status, stderr } = spawnSync("nginx", ["-t", "-p", dir, "-c", file], { encoding: "utf8" });
+  const { status, stderr } = spawnSync(nginx.path, ["-t", "-p", dir, "-c", file], { encoding: "utf8" });
   expect(stderr).toContain("syntax is ok");
   expect([status, stderr]).toEqual([0, expect.stringContaining("test is successful")]);
 });

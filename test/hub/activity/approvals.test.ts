@@ -223,6 +223,29 @@ describe("approvals", () => {
     expect(await next.internals.activity.approval(id)).toMatchObject({ status: "pending" });
   });
 
+  it("[speed-03c] are written together when many are asked or answered at once", async () => {
+    const here = await place();
+    const amounts: number[] = [];
+    const put: typeof here.store.approvals.put = (...approvals) => {
+      amounts.push(approvals.length);
+      return here.store.approvals.put(...approvals);
+    };
+    const hub = await makeAsking(here, { store: { ...here.store, approvals: { ...here.store.approvals, put } } });
+    const session = holding(hub);
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => hub.call({ session, name: "pay", arguments: { to: `bob ${n}` } })),
+    );
+    const asked = hub.approvals.pending().map(({ id }) => id);
+    expect(asked).toHaveLength(20);
+    expect((await hub.internals.activity.approvals(ALL)).total).toBe(20);
+    expect(amounts.length).toBeLessThan(10);
+    amounts.length = 0;
+    await Promise.all(asked.map((id) => hub.internals.activity.answer(id, "no", "the boss")));
+    expect(amounts.length).toBeLessThan(10);
+    const stored = await Promise.all(asked.map((id) => here.store.approvals.get(id)));
+    expect(stored).toEqual(asked.map((id) => expect.objectContaining({ id, answer: "no", answeredBy: "the boss" })));
+  });
+
   it("can be listed and answered although the store fails", async () => {
     const here = await place();
     const fail = (): Promise<never> => Promise.reject(new Error("disk full"));

@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { type InputOf, OPERATIONS } from "../../../src/contract/operations.ts";
 import type { Stats } from "../../../src/contract/stats-schemas.ts";
 import type { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
+import { figuresOf } from "../../../src/hub/audit/stored-line.ts";
+import { parseLine } from "../../../src/telemetry/audit/line.ts";
 import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { callRecord } from "../../support/call-record.ts";
 import { JournalPlace } from "./journal-place.ts";
@@ -149,6 +151,7 @@ describe("figures in the store", () => {
     for (const record of CALLS) void log.write(record);
     log.flush();
     await place.intake(log).takeIn("own");
+    while (await place.store.audit.sumUpSome((line) => figuresOf(parseLine(line)), 0));
     const rows = (step: number) => place.store.audit.sums({ step, since: 0, subjects: [{ prefix: '["all"]' }] });
     const hasOld = async (): Promise<boolean> =>
       (await rows(21_600)).some(({ at }) => at * 1000 < NOW - 8 * 24 * 60 * MINUTE);

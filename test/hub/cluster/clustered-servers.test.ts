@@ -1,14 +1,18 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { McpDoor } from "../../../src/doors/mcp/mcp-door.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
+import type { JsonObject } from "../../../src/model/json.ts";
+import { guest, LegacyClient, ModernClient } from "../../doors/mcp/door-bench.ts";
 import { everything } from "../../support/servers.ts";
 import { cluster, type Ground, LEASE_MS, missing, type Nodes, serverOf, startGround, textOf, wayTo } from "./nodes.ts";
 import { isMissing } from "../../support/skips.ts";
 
 isMissing("servers of a cluster", missing);
 
+const taskServer = resolve(import.meta.dirname, "../../fixtures/task-server.mjs");
 const followingServer = resolve(import.meta.dirname, "../../fixtures/following-server.mjs");
 const WITHIN = { timeout: 15_000, interval: 30 };
 
@@ -35,6 +39,55 @@ describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000
   };
   const starts = (id: string): number => nodes.lives(id).filter(([what]) => what === "start").length;
   const overlaps = (id: string): string[][] => nodes.lives(id).filter(([what]) => what === "overlap");
+
+  it("[whole-24h] a task that was begun at one node is read, reported, answered and ended at another, and outlives its node", async () => {
+    const file = join(ground.dir, "tasks.json");
+    nodes = await cluster(ground, { s: { args: [taskServer, file, "--modern"] } });
+    const hubs = await Promise.all(["a", "b"].map((name) => nodes.start(name)));
+    const [owner, other] = await split("s", ...hubs);
+    const [first, second] = [new McpDoor({ hub: owner }), new McpDoor({ hub: other })];
+    onTestFinished(() => [first, second].forEach((door) => door.close()));
+    const capabilities = { extensions: { "io.modelcontextprotocol/tasks": {} } };
+    const ask = async (client: ModernClient, method: string, params: JsonObject) =>
+      (await client.request(method, params, { capabilities }))?.result;
+    for (const [from, to] of [[second, first] as const, [first, second] as const]) {
+      const begun = await ask(new ModernClient(from), "tools/call", { name: "s__slow", arguments: { say: "far" } });
+      expect(begun).toMatchObject({ resultType: "task", status: "working" });
+      const taskId = begun?.["taskId"];
+      const there = new ModernClient(to);
+      expect(await ask(there, "tasks/get", { taskId })).toMatchObject({ taskId, status: "input_required" });
+      const eve = new ModernClient(to, { caller: guest("eve") });
+      expect((await eve.request("tasks/get", { taskId }, { capabilities }))?.error?.code).toBe(-32602);
+      const ending = new AbortController();
+      const notifications = { taskIds: [taskId] };
+      const stream = there.request("subscriptions/listen", { notifications }, { capabilities, signal: ending.signal });
+      await vi.waitFor(() => expect(there.noticed("notifications/subscriptions/acknowledged")).toHaveLength(1), WITHIN);
+      expect(there.noticed("notifications/subscriptions/acknowledged")).toMatchObject([{ notifications }]);
+      expect(await ask(there, "tasks/update", { taskId, inputResponses: { ok: { action: "accept" } } })).toEqual({
+        resultType: "complete",
+      });
+      writeFileSync(`${file}.go`, "");
+      await vi.waitFor(
+        () =>
+          expect(there.noticed("notifications/tasks")).toContainEqual(
+            expect.objectContaining({ taskId, status: "completed" }),
+          ),
+        WITHIN,
+      );
+      ending.abort();
+      await stream;
+      rmSync(`${file}.go`);
+    }
+    const kept = await ask(new ModernClient(first), "tools/call", { name: "s__must", arguments: { say: "kept" } });
+    const taskId = kept?.["taskId"];
+    first.close();
+    await owner.close();
+    writeFileSync(`${file}.go`, "");
+    const survivor = new LegacyClient(second);
+    await survivor.initialize();
+    const { result } = await survivor.request("tasks/result", { taskId });
+    expect(result).toMatchObject({ content: [{ text: "kept" }] });
+  });
 
   it("[scale-05a] [scale-06a] [scale-06c] one catalog on all nodes, and one process of each server", async () => {
     nodes = await cluster(ground, { one: {}, two: {}, many: { replicas: 2 } });

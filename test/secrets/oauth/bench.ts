@@ -52,6 +52,7 @@ export async function oauthBench(): Promise<OAuthBench> {
       login({
         key,
         settings: { type: "oauth" },
+        sharedWith: [],
         store: oauth.store,
         clock,
         redactor,

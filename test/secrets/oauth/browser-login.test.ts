@@ -25,7 +25,7 @@ describe("logging in", () => {
     expect(shown?.searchParams.get("code_challenge_method")).toBe("S256");
     expect(shown?.searchParams.get("resource")).toBe(server.url);
     expect(shown?.searchParams.get("scope")).toBe("tools offline_access");
-    expect(shown?.searchParams.get("redirect_uri")).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback$/);
+    expect(shown?.searchParams.get("redirect_uri")).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback\/[\w-]{16}$/);
     expect(authorization.tokenRequests[0]).toMatchObject({ grant_type: "authorization_code", resource: server.url });
     expect(authorization.check(grant.tokens?.access ?? "")?.user).toBe("alice");
     expect(grant).toMatchObject({ issuer: authorization.url, resource: server.url, client: { origin: "registered" } });
@@ -64,6 +64,31 @@ describe("logging in", () => {
     });
     expect(grant.client).toMatchObject({ id: "mine", origin: "configured" });
     expect(JSON.stringify(grant)).not.toContain("configured-secret");
+  });
+
+  it("[sound-02a] has another address for each authorization server, or none where two could be mixed up", async () => {
+    const { authorization, login } = await oauthBench();
+    authorization.addClient("mine", undefined, []);
+    const shown: string[] = [];
+    const onAuthorize = (url: URL): void => {
+      shown.push(new URL(url.searchParams.get("redirect_uri") ?? "").pathname);
+      throw new Error("seen");
+    };
+    const sharedWith = [{ ...SETTINGS, clientId: "other" }];
+    const settings = { ...SETTINGS, clientId: "mine" };
+    // Its answers say whose they are.
+    await expect(login({ settings, sharedWith, onAuthorize })).rejects.toThrow("seen");
+    authorization.promisesIss = false;
+    await expect(login({ settings, sharedWith, onAuthorize })).rejects.toMatchObject({ code: "invalid_config" });
+    await expect(login({ settings, sharedWith: [], onAuthorize })).rejects.toThrow("seen");
+    const issuer = `${authorization.url}/`;
+    await expect(
+      login({ settings, sharedWith: [{ ...SETTINGS, clientId: "other", issuer }], onAuthorize }),
+    ).rejects.toThrow("seen");
+    await expect(login({ settings: { ...settings, ownRedirect: true }, sharedWith, onAuthorize })).rejects.toThrow(
+      "seen",
+    );
+    expect(shown).toEqual(["/callback", "/callback", "/callback", "/callback/srv"]);
   });
 
   it("[guard-11a] uses a client metadata document where that is supported", async () => {

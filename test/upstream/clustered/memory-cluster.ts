@@ -65,6 +65,10 @@ export class MemoryCluster implements Cluster {
     return this.events.on(name, listener);
   }
 
+  keyFor(purpose: string): Buffer {
+    return Buffer.from(purpose);
+  }
+
   nodes(): ClusterNode[] {
     return [...this.#net.nodes.values()].map(({ node }) => node);
   }

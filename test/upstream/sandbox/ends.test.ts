@@ -60,6 +60,7 @@ function wireOf(
   const settings = readSandbox({ read: [SERVER], ...sandbox }, dir, env);
   const deps = { home: join(dir, "home"), env, containers: {} };
   const wire = new StdioWire({
+    mask: (text) => text,
     serverId: "caged",
     command: process.execPath,
     args: [SERVER, ...args, marker],
@@ -152,6 +153,7 @@ describe.skipIf(missing !== undefined)("the end of a caged server", () => {
 
   it("[cage-01b] before it began says what the cage lacks", async () => {
     const broken = new StdioWire({
+      mask: (text) => text,
       serverId: "broken",
       command: process.execPath,
       args: [join(dir, "not-named.mjs")],

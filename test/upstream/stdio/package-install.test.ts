@@ -120,7 +120,9 @@ describe.skipIf(noNpx)("the first run of a package", () => {
       { args: ["-y", NAME, "never-answers"], timeout: 3000 },
     );
     expect(info()).toMatchObject({ state: "failed" });
-    expect(info().lastError).toMatch(/^The server did not answer: initialize got no answer within (?:2\.9|[34](?:\.\d)?) s\.$/);
+    expect(info().lastError).toMatch(
+      /^The server did not answer: initialize got no answer within (?:2\.9|[34](?:\.\d)?) s\.$/,
+    );
     expect(ms).toBeLessThan(25_000);
   });
 

@@ -2,9 +2,27 @@ import { describe, expect, it } from "vitest";
 import { Redactor } from "../../../src/secrets/redactor.ts";
 import { ServerLog, StderrTail } from "../../../src/upstream/stdio/server-log.ts";
 
+const same = (text: string): string => text;
+
 describe("StderrTail", () => {
+  it("[sound-03a] masks before it cuts, by length and by lines: half a secret is not recognised", () => {
+    const redactor = new Redactor();
+    const token = "tok-4f9a7c21e8b35d60";
+    const key = Array.from({ length: 27 }, (_, line) => `${line}KeyLineOf27${"a".repeat(20)}${line}`).join("\n");
+    for (const secret of [token, key]) redactor.addCredential(secret);
+    for (let kept = 1; kept < token.length; kept += 1) {
+      const tail = new StderrTail(redactor.mask);
+      tail.push(Buffer.from(`${"x ".repeat(100_000)}${token}${"-y".repeat(4096).slice(0, 8192 - kept)}`));
+      for (let at = 0; at + 8 <= token.length; at += 1) expect(tail.text()).not.toContain(token.slice(at, at + 8));
+    }
+    const tail = new StderrTail(redactor.mask);
+    tail.push(Buffer.from(`it begins\n${key}\nand ends`));
+    expect(tail.text(3)).not.toContain("KeyLine");
+    expect(tail.text(3)).toContain("and ends");
+  });
+
   it("keeps the last twenty lines of a flood", () => {
-    const tail = new StderrTail();
+    const tail = new StderrTail(same);
     for (let n = 0; n < 100_000; n++) tail.push(Buffer.from(`line ${n}\n`));
     const lines = tail.text().split("\n");
     expect(lines).toHaveLength(20);
@@ -14,7 +32,7 @@ describe("StderrTail", () => {
   });
 
   it("keeps at most 8 KiB of one endless line and drops a line that lost its beginning", () => {
-    const tail = new StderrTail();
+    const tail = new StderrTail(same);
     tail.push(Buffer.from("x".repeat(1_000_000)));
     expect(tail.text()).toHaveLength(8 * 1024);
     tail.push(Buffer.from("\nlast words"));
@@ -22,15 +40,13 @@ describe("StderrTail", () => {
   });
 
   it("joins a character that two writes cut in half, and removes what would act on a terminal", () => {
-    const tail = new StderrTail();
+    const tail = new StderrTail(same);
     const bytes = Buffer.from("é \u001b[31mred\u001b[0m \u001b]0;title\u0007 bell\u0007\r\n\n");
     tail.push(bytes.subarray(0, 1));
     tail.push(bytes.subarray(1));
     expect(tail.text()).toBe("é red  bell");
   });
 });
-
-const same = (text: string): string => text;
 
 describe("ServerLog", () => {
   it("[joy-06c] has the time and level of each line, over chunks that cut lines anywhere", () => {

@@ -10,6 +10,7 @@ const [runDir = "", way = "close", mode = "grandchild"] = process.argv.slice(2);
 const server = new URL("../../fixtures/misbehaving-server.mjs", import.meta.url).pathname;
 const pids = new PidRecords(runDir);
 const wire = new StdioWire({
+  mask: (text) => text,
   serverId: "small",
   command: process.execPath,
   args: [server, mode],

@@ -34,6 +34,7 @@ afterEach(async () => {
 
 export function wireOn(options: Partial<StdioOptions> = {}): StdioBench {
   const wire = new StdioWire({
+    mask: (text) => text,
     serverId: "test",
     command: process.execPath,
     args: [SERVER, "ok"],

@@ -59,7 +59,7 @@ describe("a schema as a table", () => {
       ["filter.tags", "string[]", 1, false],
       ["mode", "one of", 0, false],
     ]);
-    expect(rows[1]?.limits).toEqual(["at least 1 entries"]);
+    expect(rows[1]?.limits).toEqual(["at least 1 entry"]);
     expect(rows[2]).toMatchObject({ defaultText: '"a"', values: ['"a"', '"b"'], description: "How." });
   });
 

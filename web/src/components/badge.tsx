@@ -23,7 +23,7 @@ export function Badge({
   return (
     <span
       title={title}
-      className={`inline-flex max-w-full items-center gap-1 rounded border px-1.5 text-xs leading-5 font-medium whitespace-nowrap ${TONES[tone]}`}
+      className={`inline-flex max-w-full items-center gap-1 rounded-sm border px-1.5 text-xs leading-normal font-medium whitespace-nowrap ${TONES[tone]}`}
     >
       {children}
     </span>

@@ -15,3 +15,12 @@ export function roundTop(value: number | null): number {
   const unit = 10 ** Math.floor(Math.log10(most));
   return unit * ([1, 2, 5].find((each) => each * unit > most) ?? 10);
 }
+
+/** Neighbours added up, so that there are at most so many. The last sum ends with the last value. */
+export function summedTo(values: readonly number[], most: number): number[] {
+  const width = Math.max(1, Math.ceil(values.length / most));
+  const sums: number[] = [];
+  for (let end = values.length; end > 0; end -= width)
+    sums.unshift(values.slice(Math.max(0, end - width), end).reduce((sum, value) => sum + value, 0));
+  return sums;
+}

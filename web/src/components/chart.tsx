@@ -6,6 +6,7 @@ import { currentLanguage, t } from "../messages/messages.ts";
 import { useTheme } from "../shell/theme.ts";
 import { Button } from "./button.tsx";
 import { type ChartColour, type ChartSeries, roundTop } from "./chart-series.ts";
+import { Cell, RowHead, Table } from "./table.tsx";
 
 interface TimeChartProps {
   /** The content in a sentence. */
@@ -139,49 +140,29 @@ function ChartTable({
     <details className="mt-1 text-sm" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="w-fit text-soft">{t(charts.asTable)}</summary>
       {isOpen && (
-        <div
-          tabIndex={0}
-          role="region"
-          aria-label={summary}
-          className="mt-1 max-h-60 overflow-auto rounded-md border border-line"
+        <Table
+          label={summary}
+          className="mt-1 max-h-60 rounded-md border border-line"
+          heads={[t(charts.time), ...series.map(({ label }) => ({ number: label }))]}
         >
-          <table className="w-full">
-            <caption className="sr-only">{summary}</caption>
-            <thead className="sticky top-0 bg-panel text-left text-faint">
-              <tr>
-                <th scope="col" className="px-2 py-1 font-medium">
-                  {t(charts.time)}
-                </th>
-                {series.map(({ label }) => (
-                  <th key={label} scope="col" className="px-2 py-1 text-right font-medium">
-                    {label}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody className="divide-y divide-line">
-              {shown.map(({ at, values }) => (
-                <tr key={at}>
-                  <th scope="row" className="px-2 py-1 text-left font-normal whitespace-nowrap">
-                    {timeText(at)}
-                  </th>
-                  {values.map((value, index) => (
-                    <td key={series[index]?.label} className="px-2 py-1 text-right">
-                      {value === null ? "–" : format(value)}
-                    </td>
-                  ))}
-                </tr>
+          {shown.map(({ at, values }) => (
+            <tr key={at}>
+              <RowHead>{timeText(at)}</RowHead>
+              {values.map((value, index) => (
+                <Cell key={series[index]?.label} number>
+                  {value === null ? "–" : format(value)}
+                </Cell>
               ))}
-              {shown.length === 0 && (
-                <tr>
-                  <td colSpan={series.length + 1} className="px-2 py-1 text-soft">
-                    {t(charts.nothing)}
-                  </td>
-                </tr>
-              )}
-            </tbody>
-          </table>
-        </div>
+            </tr>
+          ))}
+          {shown.length === 0 && (
+            <tr>
+              <td colSpan={series.length + 1} className="px-3 py-1.5 text-soft">
+                {t(charts.nothing)}
+              </td>
+            </tr>
+          )}
+        </Table>
       )}
     </details>
   );

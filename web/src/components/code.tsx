@@ -1,8 +1,10 @@
 import { useState } from "react";
+import { components } from "../messages/components.ts";
+import { t } from "../messages/messages.ts";
 import { Button } from "./button.tsx";
 import { toastError } from "./toast.tsx";
 
-export function CopyButton({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
+export function CopyButton({ text, label = t(components.copy) }: { readonly text: string; readonly label?: string }) {
   const [done, setDone] = useState(false);
   const copy = async (): Promise<void> => {
     try {
@@ -11,16 +13,12 @@ export function CopyButton({ text, label = "Copy" }: { readonly text: string; re
       setTimeout(() => setDone(false), 1500);
     } catch {
       // Only a page over https or on loopback may write to the clipboard.
-      toastError({
-        code: "denied",
-        message: "The browser did not allow copying.",
-        hint: "Select the text and copy it.",
-      });
+      toastError({ code: "denied", message: t(components.copyRefused), hint: t(components.copyByHand) });
     }
   };
   return (
     <Button size="sm" variant="ghost" icon={done ? "check" : "copy"} onClick={() => void copy()}>
-      {done ? "Copied" : label}
+      {done ? t(components.copied) : label}
     </Button>
   );
 }

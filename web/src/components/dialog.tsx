@@ -1,5 +1,7 @@
 import { AlertDialog, Dialog as RadixDialog } from "radix-ui";
 import { type ReactNode, useState } from "react";
+import { components } from "../messages/components.ts";
+import { t } from "../messages/messages.ts";
 import { Button, IconButton } from "./button.tsx";
 import { FailureBox } from "./states.tsx";
 
@@ -60,7 +62,7 @@ export function Dialog({ open, onOpenChange, title, description, footer, wide = 
               )}
             </div>
             <RadixDialog.Close asChild>
-              <IconButton label="Close" icon="close" />
+              <IconButton label={t(components.close)} icon="close" />
             </RadixDialog.Close>
           </div>
           <div className="min-h-0 flex-1 overflow-y-auto p-4">{children}</div>
@@ -103,7 +105,7 @@ export function ConfirmDialog(props: ConfirmProps) {
           {error !== undefined && error !== null && <FailureBox error={error} />}
           <div className="mt-1 flex flex-wrap justify-end gap-2">
             <AlertDialog.Cancel asChild>
-              <Button>Cancel</Button>
+              <Button>{t(components.cancel)}</Button>
             </AlertDialog.Cancel>
             <Button variant={danger ? "danger" : "primary"} busy={busy} onClick={onConfirm}>
               {action}

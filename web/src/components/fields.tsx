@@ -1,6 +1,8 @@
 /** Inputs with their labels, hints and errors joined to them. */
 import { Switch as RadixSwitch } from "radix-ui";
 import { type ComponentProps, type ReactNode, useEffect, useId, useState } from "react";
+import { components } from "../messages/components.ts";
+import { t } from "../messages/messages.ts";
 import { Icon } from "./icon.tsx";
 
 interface FieldProps {
@@ -30,7 +32,7 @@ export function Field({ label, hint, error, required = false, quiet = false, cla
       <div className={quiet ? "sr-only" : "font-medium"}>
         <label htmlFor={id}>{label}</label>
         {required && (
-          <span className="text-bad" title="required" aria-hidden="true">
+          <span className="text-bad" title={t(components.required)} aria-hidden="true">
             {" *"}
           </span>
         )}
@@ -117,6 +119,15 @@ export function Checkbox({
   return (
     <label className={`inline-flex items-center gap-2 ${className}`}>
       <input type="checkbox" {...rest} className="size-4 accent-accent" />
+      <span>{label}</span>
+    </label>
+  );
+}
+
+export function Radio({ label, ...rest }: Omit<ComponentProps<"input">, "type"> & { readonly label: ReactNode }) {
+  return (
+    <label className="inline-flex items-center gap-2">
+      <input type="radio" {...rest} className="size-4 shrink-0 accent-accent" />
       <span>{label}</span>
     </label>
   );

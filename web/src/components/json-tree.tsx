@@ -1,5 +1,7 @@
 /** A JSON value as a tree that folds. Long lists and texts show their beginning first. */
 import { useState } from "react";
+import { components } from "../messages/components.ts";
+import { t } from "../messages/messages.ts";
 import { Icon } from "./icon.tsx";
 
 const SHOWN_ENTRIES = 100;
@@ -38,7 +40,7 @@ function below(marks: readonly Mark[], key: string): readonly Mark[] {
 export function JsonTree({ value, label, depth = 2, keysOnly = false, marks = [] }: JsonTreeProps) {
   const isObject = typeof value === "object" && value !== null;
   return (
-    <div role="group" aria-label={label} className="overflow-x-auto font-mono text-sm leading-6">
+    <div role="group" aria-label={label} className="overflow-x-auto font-mono text-sm leading-loose">
       {keysOnly && isObject ? (
         <Entries value={value} depth={depth} marks={marks} />
       ) : (
@@ -59,7 +61,7 @@ function Entries({ value, depth, marks }: Marked & { readonly value: object; rea
       ))}
       {shown.length < entries.length && (
         <button type="button" className="text-accent underline" onClick={() => setAll(true)}>
-          Show {entries.length - shown.length} more
+          {t(components.showMore, { count: entries.length - shown.length })}
         </button>
       )}
     </>
@@ -88,7 +90,7 @@ function Value({
   return <Branch name={name} value={value} depth={depth} marks={marks} mark={whole} />;
 }
 
-const MARK = "rounded bg-warn-wash px-0.5 text-warn underline decoration-dotted underline-offset-2";
+const MARK = "rounded-sm bg-warn-wash px-0.5 text-warn underline decoration-dotted underline-offset-2";
 
 function Name({ name, mark }: { readonly name: string; readonly mark: Mark | undefined }) {
   if (mark === undefined) return <span className="text-accent">{name}: </span>;
@@ -119,9 +121,7 @@ function Branch({
   const [open, setOpen] = useState(depth > 0);
   const list = Array.isArray(value);
   const entries = Object.entries(value);
-  const size = list
-    ? `${entries.length} ${entries.length === 1 ? "entry" : "entries"}`
-    : `${entries.length} ${entries.length === 1 ? "key" : "keys"}`;
+  const size = t(list ? components.entries : components.keys, { count: entries.length });
   if (entries.length === 0)
     return (
       <div>
@@ -135,7 +135,7 @@ function Branch({
         type="button"
         aria-expanded={open}
         onClick={() => setOpen(!open)}
-        className="inline-flex items-center gap-1 rounded hover:bg-hover"
+        className="inline-flex items-center gap-1 rounded-sm hover:bg-hover"
       >
         <Icon name={open ? "down" : "right"} className="size-3 text-faint" />
         {name !== undefined && <Name name={name} mark={mark} />}
@@ -187,7 +187,7 @@ function Scalar({ value, marks }: Marked & { readonly value: unknown }) {
         </span>
         {cut && (
           <button type="button" className="ml-1 text-accent underline" onClick={() => setAll(true)}>
-            Show all {value.length.toLocaleString("en")} characters
+            {t(components.showAllText, { count: value.length })}
           </button>
         )}
       </>

@@ -4,6 +4,8 @@
  */
 import { lexer, type MarkedToken, type Token } from "marked";
 import { createContext, memo, type ReactNode, useContext } from "react";
+import { components } from "../messages/components.ts";
+import { t } from "../messages/messages.ts";
 import { safeLink } from "./safe-link.ts";
 
 /** Texts above this are shown as they are: a deeply nested one could freeze the page. */
@@ -94,7 +96,7 @@ function Node({ token }: { readonly token: MarkedToken }): ReactNode {
     case "link":
       return <Link href={token.href}>{nodes(token.tokens)}</Link>;
     case "image":
-      return <Link href={token.href}>{`[image: ${token.text === "" ? "without a name" : plain(token.text)}]`}</Link>;
+      return <Link href={token.href}>{imageText(plain(token.text))}</Link>;
     case "table":
       return (
         <div className="overflow-x-auto">
@@ -123,9 +125,13 @@ function Node({ token }: { readonly token: MarkedToken }): ReactNode {
   }
 }
 
+function imageText(name: string): string {
+  return t(components.image, { name: name === "" ? t(components.nameless) : name });
+}
+
 const OWN_HEADINGS = [
   ["h2", "text-xl font-semibold"],
-  ["h3", "mt-7! text-lg"],
+  ["h3", "mt-8! text-lg"],
   ["h4", ""],
 ] as const;
 

@@ -2,9 +2,11 @@
 import { useEffect, useState } from "react";
 import type { InputOf, OutputOf } from "../../../src/contract/operations.ts";
 import { failureOf } from "../failure.ts";
+import { components } from "../messages/components.ts";
 import { t } from "../messages/messages.ts";
 import { rules } from "../messages/rules.ts";
 import { useChange } from "../state/queries.ts";
+import { numberText } from "../text.ts";
 import { Badge } from "./badge.tsx";
 import { Button } from "./button.tsx";
 import { Code } from "./code.tsx";
@@ -12,6 +14,7 @@ import { Dialog } from "./dialog.tsx";
 import { DiffLines } from "./diff.tsx";
 import { Icon } from "./icon.tsx";
 import { FailureBox, Skeleton } from "./states.tsx";
+import { Cell, RowHead, Table } from "./table.tsx";
 import { toast } from "./toast.tsx";
 
 export type ConfigChange = InputOf<"changeConfig">["changes"][number];
@@ -56,7 +59,7 @@ export function ReviewChange({ title, changes, onClose, onWritten }: ReviewChang
         description={t(rules.tokenOnce)}
         footer={
           <Button variant="primary" onClick={onClose}>
-            {t(rules.close)}
+            {t(components.close)}
           </Button>
         }
       >
@@ -72,7 +75,7 @@ export function ReviewChange({ title, changes, onClose, onWritten }: ReviewChang
       title={title}
       footer={
         <>
-          <Button onClick={onClose}>{t(rules.cancel)}</Button>
+          <Button onClick={onClose}>{t(components.cancel)}</Button>
           <Button
             variant="primary"
             busy={write.isPending}
@@ -114,7 +117,7 @@ function Plan({ planned }: { readonly planned: Planned }) {
       {unmet.length > 0 && (
         <div className="rounded-md bg-warn-wash px-3 py-2 text-warn">
           <p className="font-medium">{t(rules.unmet)}</p>
-          <ul className="list-disc pl-5 text-sm">
+          <ul className="list-disc pl-6 text-sm">
             {unmet.map(({ name, verdict, rule }) => (
               <li key={name} className="break-words">
                 <span className="font-mono">{name}</span> <VerdictBadge verdict={verdict} />{" "}
@@ -157,37 +160,21 @@ function Effect({ effect }: { readonly effect: Planned["effect"] }) {
       {lines.length === 0 ? (
         <p className="text-soft">{t(rules.noEffect)}</p>
       ) : (
-        <div
-          tabIndex={0}
-          role="group"
-          aria-label={t(rules.effect)}
-          className="overflow-x-auto rounded-md border border-line"
+        <Table
+          label={t(rules.effect)}
+          className="rounded-md border border-line"
+          heads={[t(rules.who), t(rules.loses), t(rules.gains), t(rules.asks), t(rules.frees)]}
         >
-          <table className="w-full text-left text-sm">
-            <thead>
-              <tr className="border-b border-line text-faint">
-                {[rules.who, rules.loses, rules.gains, rules.asks, rules.frees].map((message) => (
-                  <th key={message.en} scope="col" className="px-3 py-1.5 font-medium">
-                    {t(message)}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody className="divide-y divide-line">
-              {lines.map((line) => (
-                <tr key={line.key}>
-                  <th scope="row" className="px-3 py-1.5 font-medium break-words">
-                    {line.who}
-                  </th>
-                  <Count line={line} kind="loses" tone="bad" />
-                  <Count line={line} kind="gains" tone="ok" />
-                  <Count line={line} kind="asks" tone="warn" />
-                  <Count line={line} kind="frees" tone="info" />
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+          {lines.map((line) => (
+            <tr key={line.key}>
+              <RowHead>{line.who}</RowHead>
+              <Count line={line} kind="loses" tone="bad" />
+              <Count line={line} kind="gains" tone="ok" />
+              <Count line={line} kind="asks" tone="warn" />
+              <Count line={line} kind="frees" tone="info" />
+            </tr>
+          ))}
+        </Table>
       )}
       {lines.length > 0 && <ChangedTools lines={lines} />}
     </section>
@@ -202,15 +189,15 @@ interface CountProps {
 
 function Count({ line, kind, tone }: CountProps) {
   return (
-    <td className="px-3 py-1.5 tabular-nums">
+    <Cell>
       {line.counts[kind] === 0 ? (
         <span className="text-faint">0</span>
       ) : (
         <Badge tone={tone} title={line[kind].join("\n")}>
-          {line.counts[kind]}
+          {numberText(line.counts[kind])}
         </Badge>
       )}
-    </td>
+    </Cell>
   );
 }
 

@@ -12,7 +12,7 @@ export function RichText({ message, values = {} }: RichTextProps) {
     "text" in part ? (
       part.text
     ) : "code" in part ? (
-      <code key={index} className="rounded bg-sunken px-1 font-mono text-ink">
+      <code key={index} className="rounded-sm bg-sunken px-1 font-mono text-ink">
         {part.code}
       </code>
     ) : (

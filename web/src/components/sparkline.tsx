@@ -1,4 +1,9 @@
 /** The shape of a row of counts. What it means stands beside it in words. */
+import { summedTo } from "./chart-series.ts";
+
+/** So narrow a picture has no room for more. */
+const MAX_BARS = 48;
+
 export function Sparkline({
   values,
   className = "h-6 w-24",
@@ -6,9 +11,10 @@ export function Sparkline({
   readonly values: readonly number[];
   readonly className?: string;
 }) {
-  const most = Math.max(1, ...values);
-  const step = 100 / Math.max(1, values.length);
-  const path = values
+  const bars = summedTo(values, MAX_BARS);
+  const most = Math.max(1, ...bars);
+  const step = 100 / Math.max(1, bars.length);
+  const path = bars
     .map((value, index) =>
       value === 0 ? "" : `M${((index + 0.5) * step).toFixed(2)} 24V${(24 - (value / most) * 23).toFixed(2)}`,
     )

@@ -1,5 +1,7 @@
 /** A list with the chosen entry beside it; where there is little room, one of the two. */
 import { type ReactNode, useEffect, useEffectEvent, useRef } from "react";
+import { components } from "../messages/components.ts";
+import { t } from "../messages/messages.ts";
 import { isTyping } from "./roving.ts";
 
 interface SplitProps {
@@ -15,7 +17,7 @@ interface SplitProps {
 /** They take Escape for themselves. */
 const OVER = "[role=dialog], [role=alertdialog], [role=menu]";
 
-export function Split({ list, detail, detailLabel = "Details", onClose }: SplitProps) {
+export function Split({ list, detail, detailLabel = t(components.details), onClose }: SplitProps) {
   const chosen = detail !== undefined;
   const box = useRef<HTMLDivElement>(null);
   const close = useEffectEvent((event: KeyboardEvent) => {

@@ -1,18 +1,20 @@
 /** The state of a server as colour, shape and word. */
 import type { ServerDetail } from "../../../src/contract/server-schemas.ts";
+import { components } from "../messages/components.ts";
+import { type Message, t } from "../messages/messages.ts";
 
 export type ServerState = ServerDetail["state"];
 
 /** States that need attention come first. */
-export const STATE_WORDS: Readonly<Record<ServerState, string>> = {
-  failed: "Failed",
-  restarting: "Restarting",
-  degraded: "Degraded",
-  connecting: "Connecting",
-  ready: "Ready",
-  idle: "Idle",
-  closed: "Closed",
-  disabled: "Disabled",
+export const STATE_WORDS: Readonly<Record<ServerState, Message>> = {
+  failed: components.failed,
+  restarting: components.restarting,
+  degraded: components.degraded,
+  connecting: components.connecting,
+  ready: components.ready,
+  idle: components.idle,
+  closed: components.closed,
+  disabled: components.disabled,
 };
 
 interface StateDotProps {
@@ -51,8 +53,8 @@ function Shape({ state, sleeping }: Pick<StateDotProps, "state" | "sleeping">) {
 
 export function StateDot({ state, sleeping, bare = false }: StateDotProps) {
   const moving = state === "connecting" || state === "restarting";
-  const word = sleeping === true ? "Asleep" : STATE_WORDS[state];
-  const title = sleeping === true ? "Asleep: its next use starts it" : word;
+  const word = t(sleeping === true ? components.asleep : STATE_WORDS[state]);
+  const title = sleeping === true ? t(components.asleepHow) : word;
   return (
     <span className="inline-flex items-center gap-1.5 whitespace-nowrap" title={title}>
       <svg aria-hidden="true" viewBox="0 0 12 12" className={`size-3 shrink-0 ${moving ? "animate-spin" : ""}`}>

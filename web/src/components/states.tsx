@@ -2,6 +2,8 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { failureOf } from "../failure.ts";
+import { components } from "../messages/components.ts";
+import { t } from "../messages/messages.ts";
 import { Button } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 
@@ -12,10 +14,12 @@ interface EmptyProps {
   readonly action?: ReactNode;
 }
 
-export function Empty({ title, icon, children, action }: EmptyProps) {
+export function Empty({ title, icon = "search", children, action }: EmptyProps) {
   return (
     <div className="flex flex-col items-center gap-2 px-4 py-10 text-center">
-      {icon !== undefined && <Icon name={icon} className="size-7 text-faint" />}
+      <span aria-hidden="true" className="mb-1 flex size-12 items-center justify-center rounded-full bg-sunken">
+        <Icon name={icon} className="size-6 text-faint" />
+      </span>
       <p className="font-medium">{title}</p>
       {children !== undefined && <div className="max-w-md text-soft">{children}</div>}
       {action !== undefined && <div className="mt-2">{action}</div>}
@@ -24,14 +28,20 @@ export function Empty({ title, icon, children, action }: EmptyProps) {
 }
 
 /** Grey bars where lines will be. */
-export function Skeleton({ lines = 4, label = "Loading" }: { readonly lines?: number; readonly label?: string }) {
+export function Skeleton({
+  lines = 4,
+  label = t(components.loading),
+}: {
+  readonly lines?: number;
+  readonly label?: string;
+}) {
   return (
     <div role="status" aria-label={label} className="flex flex-col gap-3 p-4">
       {Array.from({ length: lines }, (_, index) => (
         <div
           key={index}
           aria-hidden="true"
-          className={`h-4 animate-pulse rounded bg-hover ${["w-11/12", "w-4/5", "w-2/3"][index % 3] ?? ""}`}
+          className={`h-4 animate-pulse rounded-sm bg-hover ${["w-11/12", "w-4/5", "w-2/3"][index % 3] ?? ""}`}
         />
       ))}
     </div>
@@ -58,7 +68,7 @@ export function FailureBox({ error, onRetry }: { readonly error: unknown; readon
       </div>
       {onRetry !== undefined && (
         <Button size="sm" icon="refresh" onClick={onRetry}>
-          Retry
+          {t(components.retry)}
         </Button>
       )}
     </div>

@@ -1,5 +1,6 @@
 import { Tabs as RadixTabs } from "radix-ui";
 import type { ReactNode } from "react";
+import { numberText } from "../text.ts";
 
 export interface Tab {
   readonly id: string;
@@ -23,15 +24,15 @@ export function Tabs({ label, tabs, value, onChange }: TabsProps) {
       {...(value === undefined ? { defaultValue: tabs[0]?.id ?? "" } : { value })}
       {...(onChange === undefined ? {} : { onValueChange: onChange })}
     >
-      <RadixTabs.List aria-label={label} className="flex gap-1 overflow-x-auto border-b border-line px-2">
+      <RadixTabs.List aria-label={label} className="flex gap-0.5 overflow-x-auto border-b border-line px-2">
         {tabs.map((tab) => (
           <RadixTabs.Trigger
             key={tab.id}
             value={tab.id}
-            className="-mb-px flex min-h-9 shrink-0 items-center gap-1.5 border-b-2 border-transparent px-2.5 text-soft -outline-offset-2 hover:text-ink data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-ink"
+            className="-mb-px flex min-h-9 shrink-0 items-center gap-1.5 border-b-2 border-transparent px-2 text-soft -outline-offset-2 hover:text-ink data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-ink"
           >
             {tab.label}
-            {tab.count !== undefined && <span className="text-xs text-faint">{tab.count}</span>}
+            {tab.count !== undefined && <span className="text-xs text-faint">{numberText(tab.count)}</span>}
           </RadixTabs.Trigger>
         ))}
       </RadixTabs.List>

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { clockText, sinceText } from "../text.ts";
+import { clockText, momentText, sinceText } from "../text.ts";
 
 /** The current time, updated every `everyMs`. */
 export function useNow(everyMs: number): number {
@@ -16,7 +16,7 @@ export function Time({ at, clock = false }: { readonly at: string; readonly cloc
   const now = useNow(15_000);
   const date = new Date(at);
   return (
-    <time dateTime={at} title={date.toLocaleString()} className="whitespace-nowrap">
+    <time dateTime={at} title={momentText(date)} className="whitespace-nowrap">
       {clock ? clockText(date) : sinceText(date, now)}
     </time>
   );

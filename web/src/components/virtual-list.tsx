@@ -3,6 +3,10 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
 import { useRoving } from "./roving.ts";
 
+/** Pixels of a line with one row of text, and of one with two: the classes `h-line` and `h-line-2`. */
+export const LINE_HEIGHT = 36;
+export const LINE_2_HEIGHT = 56;
+
 interface VirtualListProps {
   /** For screen readers. */
   readonly label: string;

@@ -34,14 +34,14 @@ export const activity = {
     zh: "{count} 个进程",
     ja: "{count} プロセス",
   },
-  uptime: { en: "Runs since", de: "Läuft seit", zh: "运行自", ja: "起動" },
+  uptime: { en: "Started", de: "Gestartet", zh: "启动于", ja: "起動" },
   restarts: { en: "Restarts", de: "Neustarts", zh: "重启次数", ja: "再起動" },
   connected: { en: "Connected", de: "Verbunden", zh: "已连接", ja: "接続" },
   notRunning: { en: "not running", de: "läuft nicht", zh: "未运行", ja: "停止中" },
   noProcess: {
     en: "The hub does not see its process: it is remote, runs elsewhere, or the system does not show it.",
     de: "Der Hub sieht seinen Prozess nicht: Er ist entfernt, läuft woanders, oder das System zeigt ihn nicht.",
-    zh: "集线器看不到其进程：它在远程、在别处运行，或系统不显示。",
+    zh: "Hub 看不到其进程：它在远程、在别处运行，或系统不显示。",
     ja: "ハブからはプロセスが見えません。リモートか、別の場所で動作しているか、システムが表示しません。",
   },
   callers: {

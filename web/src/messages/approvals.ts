@@ -30,6 +30,12 @@ export const approvals = {
     ja: "設定の `tools.ask` にあるツールの呼び出しは自動的にここに表示されます。`guard.pins` が `ask` の場合は、変更されたツールの呼び出しも表示されます。",
   },
   noAnswers: { en: "No answers yet", de: "Noch keine Antworten", zh: "尚无答复", ja: "回答はまだありません" },
+  noAnswersHow: {
+    en: "Who answered what is listed here, and what was not answered in time.",
+    de: "Hier steht, wer was beantwortet hat und was nicht rechtzeitig beantwortet wurde.",
+    zh: "这里会列出谁作了哪些答复，以及未及时答复的调用。",
+    ja: "誰が何に回答したか、時間内に回答されなかったものがここに表示されます。",
+  },
   once: { en: "Allowed once", de: "Einmal erlaubt", zh: "已允许一次", ja: "一度だけ許可" },
   session: {
     en: "Allowed for the session",

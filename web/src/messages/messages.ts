@@ -70,6 +70,7 @@ export function partsOf<Value>(message: Message, values: Readonly<Record<string,
           .map((piece, at) => (at % 2 === 0 ? { text: piece } : { code: piece }))
           .filter((piece) => !("text" in piece) || piece.text !== "");
       const value = values[part];
+      if (typeof value === "number") return [{ text: valueText(value) }];
       return value === undefined ? [] : [{ value }];
     });
 }

@@ -11,13 +11,13 @@ export const overview = {
   },
   aboutStored: {
     en: "Version {version}, started {started}. Figures come from the audit log in {store}.",
-    de: "Version {version}, gestartet {started}. Die Zahlen stammen aus dem Protokoll in {store}.",
+    de: "Version {version} (gestartet {started}). Die Zahlen stammen aus dem Protokoll in {store}.",
     zh: "版本 {version}，启动于 {started}。数据来自 {store} 中的审计日志。",
     ja: "バージョン {version}、起動 {started}。数値は {store} の監査ログによるものです。",
   },
   aboutFiles: {
     en: "Version {version}, started {started}. Figures come from the files of the audit log; nothing else is stored.",
-    de: "Version {version}, gestartet {started}. Die Zahlen stammen aus den Dateien des Protokolls; sonst wird nichts gespeichert.",
+    de: "Version {version} (gestartet {started}). Die Zahlen stammen aus den Dateien des Protokolls; sonst wird nichts gespeichert.",
     zh: "版本 {version}，启动于 {started}。数据来自审计日志文件；其他内容均不保存。",
     ja: "バージョン {version}、起動 {started}。数値は監査ログのファイルによるもので、ほかには何も保存されません。",
   },
@@ -126,6 +126,24 @@ export const overview = {
     ja: "失敗した内容と理由",
   },
   noFailures: { en: "Nothing failed", de: "Nichts ist fehlgeschlagen", zh: "没有失败", ja: "失敗はありません" },
+  noFailuresHow: {
+    en: "Calls that fail are listed here with the reason, and lead to their records.",
+    de: "Fehlgeschlagene Aufrufe stehen hier mit dem Grund und führen zu ihren Einträgen.",
+    zh: "失败的调用会连同原因列在这里，并可打开其记录。",
+    ja: "失敗した呼び出しが理由とともにここに表示され、記録を開けます。",
+  },
+  noFindingsHow: {
+    en: "What servers define and return is scanned. What looks like an attack on your agents is listed here.",
+    de: "Was Server definieren und zurückgeben, wird geprüft. Was nach einem Angriff auf Ihre Agenten aussieht, steht hier.",
+    zh: "服务器的定义和返回内容都会被扫描。疑似针对代理的攻击会列在这里。",
+    ja: "サーバーの定義と結果はスキャンされます。エージェントへの攻撃と思われるものがここに表示されます。",
+  },
+  noClientsHow: {
+    en: "Once a client is connected, this is what its tools take of a model's context.",
+    de: "Sobald ein Client verbunden ist, steht hier, wie viel Kontext seine Werkzeuge ein Modell kosten.",
+    zh: "客户端连接后，这里会显示其工具占用模型上下文的多少。",
+    ja: "クライアントが接続されると、そのツールがモデルのコンテキストをどれだけ使うかがここに表示されます。",
+  },
   times: { en: "{count} time | {count} times", de: "{count}-mal", zh: "{count} 次", ja: "{count} 回" },
   lastOne: { en: "last", de: "zuletzt", zh: "最近一次", ja: "直近" },
   failedServers: {

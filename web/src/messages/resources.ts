@@ -16,14 +16,12 @@ export const resources = {
     zh: "{count} 个提示",
     ja: "プロンプト {count} 件",
   },
-  filters: { en: "Filters", de: "Filter", zh: "筛选", ja: "絞り込み" },
   findResource: { en: "Find a resource", de: "Ressource suchen", zh: "查找资源", ja: "リソースを検索" },
   findPrompt: { en: "Find a prompt", de: "Prompt suchen", zh: "查找提示", ja: "プロンプトを検索" },
   server: { en: "Server", de: "Server", zh: "服务器", ja: "サーバー" },
   allServers: { en: "All servers", de: "Alle Server", zh: "所有服务器", ja: "すべてのサーバー" },
   loading: { en: "Loading the list", de: "Liste wird geladen", zh: "正在加载列表", ja: "一覧を読み込んでいます" },
   nothingFits: { en: "Nothing matches", de: "Nichts passt", zh: "没有匹配项", ja: "一致するものはありません" },
-  clearFilters: { en: "Clear the filters", de: "Filter zurücksetzen", zh: "清除筛选", ja: "絞り込みを解除" },
   noResources: {
     en: "No resources yet",
     de: "Noch keine Ressourcen",
@@ -47,7 +45,6 @@ export const resources = {
   noDescription: { en: "No description", de: "Keine Beschreibung", zh: "无描述", ja: "説明なし" },
   template: { en: "template", de: "Vorlage", zh: "模板", ja: "テンプレート" },
   details: { en: "Details", de: "Details", zh: "详情", ja: "詳細" },
-  closeDetails: { en: "Close the details", de: "Details schließen", zh: "关闭详情", ja: "詳細を閉じる" },
   back: { en: "Back to the list", de: "Zurück zur Liste", zh: "返回列表", ja: "一覧に戻る" },
   gone: { en: "This does not exist", de: "Das gibt es nicht", zh: "该项不存在", ja: "存在しません" },
   goneWhy: {

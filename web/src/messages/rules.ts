@@ -3,8 +3,6 @@ import type { Catalog } from "./messages.ts";
 export const rules = {
   review: { en: "Review the change", de: "Änderung prüfen", zh: "检查更改", ja: "変更を確認" },
   write: { en: "Write it", de: "Schreiben", zh: "写入", ja: "書き込む" },
-  cancel: { en: "Cancel", de: "Abbrechen", zh: "取消", ja: "キャンセル" },
-  close: { en: "Close", de: "Schließen", zh: "关闭", ja: "閉じる" },
   working: {
     en: "Working out the change",
     de: "Die Änderung wird berechnet",

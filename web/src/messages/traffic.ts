@@ -8,7 +8,6 @@ export const traffic = {
     zh: "实时显示调用，最新的在最前面。",
     ja: "呼び出しをリアルタイムに新しい順で表示します。",
   },
-  filters: { en: "Filters", de: "Filter", zh: "筛选", ja: "絞り込み" },
   find: {
     en: "Find a tool or call id",
     de: "Werkzeug oder Aufruf-ID suchen",

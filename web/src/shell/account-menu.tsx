@@ -75,8 +75,8 @@ export function AccountMenu({ me, onShortcuts }: AccountMenuProps) {
           {[...name][0]}
         </span>
         <span className="min-w-0 flex-1 max-md:sr-only">
-          <span className="block truncate leading-4.5">{name}</span>
-          <span className="flex items-center gap-1.5 text-xs leading-4 text-faint">
+          <span className="block truncate leading-tight">{name}</span>
+          <span className="flex items-center gap-1.5 text-xs leading-tight text-faint">
             <span
               aria-hidden="true"
               className={`size-1.5 rounded-full ${status === "open" ? "bg-ok" : "border border-warn"}`}
@@ -125,12 +125,12 @@ export function AccountMenu({ me, onShortcuts }: AccountMenuProps) {
               to="/settings"
               search={{ tab: "about" }}
               onClick={() => setOpen(false)}
-              className="flex min-h-9 items-center gap-2.5 rounded-md px-2 text-soft hover:bg-hover hover:text-ink"
+              className="flex min-h-9 items-center gap-2 rounded-md px-2 text-soft hover:bg-hover hover:text-ink"
             >
               <Icon name="settings" />
               {t(shell.settings)}
             </Link>
-            <MenuButton icon="lock" onClick={() => void leave()}>
+            <MenuButton icon="lock" onClick={() => void logOut()}>
               {t(shell.logOut)}
             </MenuButton>
           </div>
@@ -140,7 +140,7 @@ export function AccountMenu({ me, onShortcuts }: AccountMenuProps) {
   );
 }
 
-async function leave(): Promise<void> {
+export async function logOut(): Promise<void> {
   try {
     await logout();
     // Nothing that was read as an operator stays in the page.
@@ -161,7 +161,7 @@ function MenuButton({ icon, onClick, children }: MenuButtonProps) {
     <button
       type="button"
       onClick={onClick}
-      className="flex min-h-9 items-center gap-2.5 rounded-md px-2 text-left text-soft hover:bg-hover hover:text-ink"
+      className="flex min-h-9 items-center gap-2 rounded-md px-2 text-left text-soft hover:bg-hover hover:text-ink"
     >
       <Icon name={icon} />
       {children}
@@ -169,18 +169,19 @@ function MenuButton({ icon, onClick, children }: MenuButtonProps) {
   );
 }
 
-function ThemeChoice() {
+export function ThemeChoice() {
+  const name = useId();
   const [choice, choose] = useThemeChoice();
   return (
     <div role="radiogroup" aria-label={t(shell.theme)} className="grid grid-cols-3 gap-1 rounded-md bg-sunken p-1">
       {THEMES.map(([value, label]) => (
         <label
           key={value}
-          className="flex min-h-7 cursor-pointer items-center justify-center rounded text-sm text-soft has-checked:bg-panel has-checked:font-medium has-checked:text-ink has-checked:shadow-sm has-focus-visible:outline-2 has-focus-visible:outline-accent"
+          className="flex min-h-7 cursor-pointer items-center justify-center rounded-sm text-sm text-soft has-checked:bg-panel has-checked:font-medium has-checked:text-ink has-checked:shadow-sm has-focus-visible:outline-2 has-focus-visible:outline-accent"
         >
           <input
             type="radio"
-            name="shell-theme"
+            name={name}
             checked={choice === value}
             onChange={() => choose(value)}
             className="sr-only"

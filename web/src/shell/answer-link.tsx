@@ -15,7 +15,7 @@ export function AnswerLink({ token }: { readonly token: string }) {
   const change = useMutation({ mutationFn: () => answerByLink(token) });
   return (
     <main className="mx-auto flex min-h-dvh w-full max-w-2xl flex-col gap-4 p-4">
-      <div className="flex items-center gap-2.5 pt-2">
+      <div className="flex items-center gap-2 pt-2">
         <img src={`${BASE}/icon.svg`} alt="" width="26" height="26" />
         <h1 className="text-xl font-semibold">{t(approvals.linkTitle)}</h1>
       </div>

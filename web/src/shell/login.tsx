@@ -40,8 +40,8 @@ export function Login({ reason, ended, onDone }: LoginProps) {
     }
   };
   return (
-    <main className="mx-auto flex min-h-dvh w-full max-w-md flex-col justify-center gap-5 p-4">
-      <div className="flex items-center gap-2.5">
+    <main className="mx-auto flex min-h-dvh w-full max-w-md flex-col justify-center gap-6 p-4">
+      <div className="flex items-center gap-2">
         <img src={`${BASE}/icon.svg`} alt="" width="30" height="30" />
         <h1 className="text-xl font-semibold">{t(shell.logInTitle)}</h1>
       </div>

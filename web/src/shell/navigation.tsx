@@ -18,7 +18,7 @@ function usePending(): number {
 function Count({ count }: { readonly count: number }) {
   if (count === 0) return null;
   return (
-    <span className="rounded-full bg-warn px-1.5 text-xs leading-5 font-semibold text-panel">
+    <span className="rounded-full bg-warn px-1.5 text-xs leading-normal font-semibold text-panel">
       {count > 99 ? "99+" : count}
       <span className="sr-only"> {t(shell.waiting)}</span>
     </span>
@@ -26,7 +26,7 @@ function Count({ count }: { readonly count: number }) {
 }
 
 const ENTRY =
-  "flex min-h-8.5 items-center gap-2.5 rounded-md px-2.5 text-soft -outline-offset-2 hover:bg-hover hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent";
+  "flex min-h-8.5 items-center gap-2 rounded-md px-3 text-soft -outline-offset-2 hover:bg-hover hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent";
 
 function Entries({ onChoose }: { readonly onChoose?: () => void }) {
   const pending = usePending();

@@ -80,7 +80,7 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
           className="fixed inset-x-2 top-2 z-50 flex max-h-[min(34rem,calc(100dvh-1rem))] flex-col overflow-hidden rounded-xl border border-line bg-panel shadow-float sm:inset-x-auto sm:top-[12dvh] sm:left-1/2 sm:w-[min(40rem,94vw)] sm:-translate-x-1/2"
         >
           <Dialog.Title className="sr-only">{t(palette.title)}</Dialog.Title>
-          <div className="flex items-center gap-2.5 border-b border-line px-4">
+          <div className="flex items-center gap-2 border-b border-line px-4">
             <Icon name="search" className="size-4.5 text-faint" />
             <input
               type="text"
@@ -158,7 +158,7 @@ function Option({ id, entry, isActive, onPoint, onRun }: OptionProps) {
       aria-selected={isActive}
       onPointerMove={isActive ? undefined : onPoint}
       onClick={onRun}
-      className={`flex min-h-9 cursor-pointer items-center gap-2.5 rounded-md px-2 ${isActive ? "bg-accent-wash text-accent" : ""}`}
+      className={`flex min-h-9 cursor-pointer items-center gap-2 rounded-md px-2 ${isActive ? "bg-accent-wash text-accent" : ""}`}
     >
       <Icon name={entry.icon} className={`size-4 ${isActive ? "" : "text-faint"}`} />
       <span className="max-w-[60%] shrink-0 truncate">{entry.text}</span>

@@ -46,7 +46,7 @@ export function Shell({ me }: { readonly me: Me }) {
         <button
           type="button"
           onClick={() => setOver("palette")}
-          className="hidden min-h-9 items-center gap-2 rounded-md border border-line bg-sunken px-2.5 text-left text-faint hover:border-line-strong md:flex"
+          className="hidden min-h-9 items-center gap-2 rounded-md border border-line bg-sunken px-3 text-left text-faint hover:border-line-strong md:flex"
         >
           <Icon name="search" />
           <span className="flex-1 truncate">{t(palette.find)}</span>

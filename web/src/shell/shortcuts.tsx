@@ -70,8 +70,8 @@ export function ShortcutsDialog({
 }) {
   return (
     <Dialog open={open} onOpenChange={onOpenChange} title={t(palette.shortcuts)}>
-      <div className="grid gap-x-8 gap-y-5 sm:grid-cols-2">
-        <div className="flex flex-col gap-5">
+      <div className="grid gap-x-8 gap-y-6 sm:grid-cols-2">
+        <div className="flex flex-col gap-6">
           <Keys title={palette.everywhere} rows={EVERYWHERE} />
           <Keys title={palette.inLists} rows={IN_LISTS} />
         </div>
@@ -119,7 +119,7 @@ function Keys({ title, rows }: { readonly title: Message; readonly rows: readonl
 
 export function Key({ text }: { readonly text: string }) {
   return (
-    <kbd className="inline-flex min-w-5.5 items-center justify-center rounded border border-line bg-sunken px-1.5 font-sans text-xs leading-5 text-soft">
+    <kbd className="inline-flex min-w-5.5 items-center justify-center rounded-sm border border-line bg-sunken px-1.5 font-sans text-xs leading-normal text-soft">
       {text}
     </kbd>
   );

@@ -24,9 +24,22 @@ export const loginHandlers = handlersOf({
 
   async beginLogin({ serverId }, context, parts) {
     const spec = ownSpec(serverId, context, parts);
-    const { caller, baseUrl } = context;
-    const begun = { server: serverId, user: userOf(spec, context), by: identityOf(caller), base: baseUrl };
-    return parts.hub.internals.logins.begin(begun);
+    const { caller, baseUrl, redirectBase: base } = context;
+    if (base === undefined) {
+      throw new ToolcribError(
+        "invalid_config",
+        `A login cannot come back to ${baseUrl}: the config does not have this address.`,
+        {
+          hint: "Set `http.publicUrl` to the address at which browsers reach the hub.",
+        },
+      );
+    }
+    return parts.hub.internals.logins.begin({
+      server: serverId,
+      user: userOf(spec, context),
+      by: identityOf(caller),
+      base,
+    });
   },
 
   async finishLogin({ path, query }, { caller }, { hub }) {

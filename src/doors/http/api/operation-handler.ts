@@ -47,6 +47,8 @@ export interface OperationContext extends Requester {
   readonly tell?: <Name extends EventName>(type: Name, fields: DeepReadonly<FieldsOf<Name>>) => void;
   /** Address of the hub as the caller reaches it, without a slash at the end. */
   readonly baseUrl: string;
+  /** The same, if browsers may bring a code there: `redirectBaseOf`. */
+  readonly redirectBase: string | undefined;
 }
 
 export type Handler<Name extends OperationName> = (

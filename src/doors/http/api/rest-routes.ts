@@ -17,6 +17,7 @@ import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { matchesEtag } from "../../../hub/servers/server-entry.ts";
 import { asToolcribError, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
+import { baseOf, redirectBaseOf } from "../hosts.ts";
 import type { HttpExchange, HttpRoute } from "../http-exchange.ts";
 import {
   notFoundAt,
@@ -29,7 +30,7 @@ import {
 import type { CallerSessions } from "./caller-sessions.ts";
 import { type ApiParts, checkInput, invalidInput } from "./operation-handler.ts";
 import type { Operations } from "./run-operation.ts";
-import { withClusterIds, toLocalSession } from "./session-ids.ts";
+import { withClusterIds, toOwner } from "./session-ids.ts";
 
 export interface RestParts extends ApiParts {
   readonly operations: Operations;
@@ -64,7 +65,7 @@ async function respond(exchange: HttpExchange, parts: RestParts): Promise<void> 
     return sendError(response, error, { status: 415 });
   }
   const given = await readInput(exchange, route, params);
-  const input = parts.ids === undefined ? given : await toLocalSession(parts.ids, exchange, route.operation, given);
+  const input = parts.ids === undefined ? given : await toOwner(parts.ids, exchange, route.operation, given);
   if (input === undefined) return;
   const { serverId } = params;
   if (serverId !== undefined && (route.method === "PATCH" || route.method === "DELETE")) {
@@ -103,7 +104,8 @@ function runOperation(exchange: HttpExchange, parts: RestParts, route: RestRoute
     session: sessions.of(caller, request),
     clientInfo: httpClientInfo(request, caller),
     signal: abortOnClose(response),
-    baseUrl: hub.config.config.http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`,
+    baseUrl: baseOf(hub.config.config.http, request),
+    redirectBase: redirectBaseOf(hub.config.config.http, request),
   });
 }
 

@@ -11,8 +11,22 @@ interface SessionReference {
   readonly key: "session" | "sessionId" | "parent";
 }
 
+/** Lets the node answer at which the named session or login is; undefined if it has. */
+export async function toOwner(
+  ids: RoutableIds | undefined,
+  exchange: HttpExchange,
+  operation: OperationName,
+  input: JsonObject,
+): Promise<JsonObject | undefined> {
+  if (operation !== "finishLogin") return toLocalSession(ids, exchange, operation, input);
+  const state = new URLSearchParams(String(input["query"] ?? "")).get("state") ?? "";
+  const place = await ids?.find("login", state);
+  if (place === undefined || "here" in place) return input;
+  return (await forwarded(exchange, place.node, "login")) ? undefined : input;
+}
+
 /** The input with the session's local id; undefined if another node has answered. */
-export async function toLocalSession(
+async function toLocalSession(
   ids: RoutableIds | undefined,
   exchange: HttpExchange,
   operation: OperationName,
@@ -24,21 +38,26 @@ export async function toLocalSession(
   // An unknown id is looked up as it is; listings show the hub's own ids.
   if (place === undefined) return input;
   if ("here" in place) return { ...input, [named.key]: place.here };
-  switch (await exchange.forwardTo?.(place.node)) {
+  return (await forwarded(exchange, place.node, "session")) ? undefined : input;
+}
+
+/** False if the node has ended, and what it had with it. */
+async function forwarded(exchange: HttpExchange, node: string, what: "session" | "login"): Promise<boolean> {
+  switch (await exchange.forwardTo?.(node)) {
     case "answered":
-      return undefined;
+      return true;
     case "away":
-      throw new ToolcribError("server_unavailable", "The node that has this session cannot be reached at the moment.", {
+      throw new ToolcribError("server_unavailable", `The node that has this ${what} cannot be reached at the moment.`, {
         hint: "Try again soon.",
       });
     case "lost":
       throw new ToolcribError(
         "server_unavailable",
-        `The node that has this session stopped before it had answered. ${OUTCOME_UNKNOWN}`,
+        `The node that has this ${what} stopped before it had answered. ${OUTCOME_UNKNOWN}`,
         { hint: CHECK_BEFORE_RETRY, details: { outcome: "unknown" } },
       );
     default:
-      return input;
+      return false;
   }
 }
 

@@ -375,9 +375,9 @@ class NumberedEvent {
   readonly #redactor: Masker;
   #event: FeedEvent;
   #encoded: Frame | undefined;
-  readonly #parts = new Map<string, Frame>();
-  /** By view, which sessions that see the same share. */
-  readonly #byView = new WeakMap<View, Frame>();
+  #parts: Map<string, Frame> | undefined;
+  /** By view, which sessions that see the same share. Few kinds of events need it, and thousands of events are kept. */
+  #byView: WeakMap<View, Frame> | undefined;
 
   constructor(seq: number, event: FeedEvent, redactor: Masker) {
     this.seq = seq;
@@ -436,13 +436,13 @@ class NumberedEvent {
   }
 
   #ofTools(fields: Fields<"mcp.tools.discovered">, view: View): Frame {
-    let frame = this.#byView.get(view);
+    let frame = this.#byView?.get(view);
     if (frame === undefined) {
       const visible = toolNamesIn(view);
       const tools = fields.tools.filter(({ name }) => visible.has(name));
       frame =
         tools.length === fields.tools.length ? this.#whole : Frame.numbered(this.seq, this.type, { ...fields, tools });
-      this.#byView.set(view, frame);
+      (this.#byView ??= new WeakMap()).set(view, frame);
     }
     return frame;
   }
@@ -453,10 +453,11 @@ class NumberedEvent {
     const imported = skills.length;
     if (imported === 0) return undefined;
     const key = JSON.stringify(skills.map(({ skillId }) => skillId));
-    let frame = this.#parts.get(key);
+    let frame = this.#parts?.get(key);
     if (frame === undefined) {
       const shown = { imported, failed: 0, totalScanned: imported, skills, failures: [] };
-      this.#parts.set(key, (frame = Frame.numbered(this.seq, this.type, shown)));
+      frame = Frame.numbered(this.seq, this.type, shown);
+      (this.#parts ??= new Map()).set(key, frame);
     }
     return frame;
   }
@@ -467,7 +468,8 @@ function jsonSize(value: unknown): number {
   if (typeof value === "string") return value.length + 3;
   if (typeof value !== "object" || value === null) return 5;
   let size = 2;
-  for (const [key, member] of Object.entries(value)) size += key.length + 3 + jsonSize(member);
+  // Twice per call, so without `Object.entries`. An object that is not null may be asked for any of its keys.
+  for (const key of Object.keys(value)) size += key.length + 3 + jsonSize((value as JsonObject)[key]);
   return size;
 }
 

@@ -277,14 +277,14 @@ class LiveSocket {
 
   constructor(parts: LiveSocketParts, { socket, upgrade, session, wants, from }: Connection) {
     const { sessionOf, operations, feed, clock } = parts;
-    const { caller, base: baseUrl } = upgrade;
+    const { caller, base: baseUrl, redirectBase } = upgrade;
     this.#parts = parts;
     this.#socket = socket;
     this.#upgrade = upgrade;
     this.#receiver = { caller, session, wants, send: (frame: Frame) => this.#write(frame.bytes) };
     this.#commands = new SocketCommands({
       operations,
-      context: { caller, session, baseUrl, tell: (type, fields) => this.#send({ type, ...fields }) },
+      context: { caller, session, baseUrl, redirectBase, tell: (type, fields) => this.#send({ type, ...fields }) },
       send: (frame) => this.#send(frame),
       fail: (id, thrown) => this.#fail(id, thrown),
     });

@@ -7,6 +7,7 @@ import { systemClock } from "../../../../src/base/clock.ts";
 import { AuthorizationServer } from "../../../doubles/authorization-server.ts";
 import { ProtectedServer } from "../../../doubles/protected-server.ts";
 import { ServedHub } from "../../../load/served-hub.ts";
+import { ask } from "../support.ts";
 
 const ALICE = "alice-0123456789abcdef";
 const MALLORY = "mallory-0123456789abcdef";
@@ -29,6 +30,10 @@ beforeAll(async () => {
       shared: { url: server.url },
       personal: { url: server.url, isolation: "user", auth: { type: "oauth" } },
       evil: { url: evilServer.url, isolation: "user", auth: { type: "oauth" } },
+      // Two that an operator has registered by hand, at different authorization servers.
+      bank: { url: server.url, isolation: "user", auth: { type: "oauth", clientId: "bank-client" } },
+      game: { url: evilServer.url, isolation: "user", auth: { type: "oauth", clientId: "game-client" } },
+      own: { url: server.url, isolation: "user", auth: { type: "oauth", clientId: "own-client", ownRedirect: true } },
     },
     http: {
       auth: {
@@ -188,6 +193,58 @@ describe("[joy-02b] attackers", () => {
     }
   });
 
+  it("[sound-02a] cannot mix up clients that were registered by hand: without `iss` they share no address", async () => {
+    for (const each of [authorization, evil]) {
+      each.iss = undefined;
+      each.promisesIss = false;
+    }
+    try {
+      authorization.addClient("bank-client", undefined, [`${hub.url}/oauth/callback`]);
+      const refused = await api(ALICE, "POST", "/mcp/logins/game");
+      expect(refused).toMatchObject({ body: { error: { code: "invalid_config" } } });
+      expect(JSON.stringify(refused.body)).toContain("auth.ownRedirect");
+      // One with its own address works, and a code of another client at its own address does not pass for this one's.
+      authorization.addClient("own-client", undefined, [`${hub.url}/oauth/callback/own`]);
+      const back = await agree(await begin(ALICE, "own"));
+      expect(back.pathname).toBe("/oauth/callback/own");
+      expect(await finish(ALICE, back)).toMatchObject({ status: 200 });
+    } finally {
+      for (const each of [authorization, evil]) {
+        each.iss = each.url;
+        each.promisesIss = true;
+      }
+    }
+    // The evil one announces `iss` to be let in, and sends the browser on: the honest one's answer says whose it is, or lacks it.
+    authorization.iss = undefined;
+    try {
+      const sent = evil.tokenRequests.length;
+      const toEvil = await begin(ALICE, "game");
+      const mixed = new URL(`${authorization.url}/authorize?${toEvil.searchParams}`);
+      mixed.searchParams.set("client_id", "bank-client");
+      const back = await agree(mixed);
+      expect(back.searchParams.get("code")).not.toBeNull();
+      expect((await finish(ALICE, back)).status).not.toBe(200);
+      expect(evil.tokenRequests).toHaveLength(sent);
+    } finally {
+      authorization.iss = authorization.url;
+    }
+  });
+
+  it("[sound-01a] cannot have a code brought to another program: the Host header names no address of its own", async () => {
+    const { port } = new URL(hub.url);
+    const beginAt = (host: string): ReturnType<typeof ask> =>
+      ask(`${hub.url}/api/v1/mcp/logins/personal`, { method: "POST", token: MALLORY, headers: { host } });
+    for (const host of ["localhost:9", "127.0.0.1", `[::1]:${Number(port) + 1}`]) {
+      const refused = await beginAt(host);
+      expect(refused.json().error).toMatchObject({ code: "invalid_config" });
+      expect(refused.json().error.hint).toContain("http.publicUrl");
+    }
+    for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) {
+      const { url } = (await beginAt(host)).json<{ url: string }>();
+      expect(new URL(url).searchParams.get("redirect_uri")).toContain(`http://${host}/oauth/callback/`);
+    }
+  });
+
   it("cannot lead a browser elsewhere: an address for a login is https or as local as its server", async () => {
     const { body } = await api(ALICE, "POST", "/mcp/logins/personal");
     expect(new URL(String(body["url"])).host).toBe(new URL(authorization.url).host);
@@ -244,5 +301,26 @@ describe("[joy-02c] a client whose call needs a login", () => {
     expect(failed).toMatchObject({ message: expect.stringContaining(`${hub.url}/logins?server=personal`) as string });
     expect(failed).not.toMatchObject({ code: -32042 });
     await client.close();
+  });
+
+  it("[sound-08a] is told when the login was made that it was asked for, and others are not", async () => {
+    const told: Record<string, unknown[]> = { asked: [], other: [] };
+    const [client, other] = await Promise.all(
+      Object.values(told).map(async (seen) => {
+        const each = await connect({ elicitation: { form: {}, url: {} } });
+        each.setNotificationHandler("notifications/elicitation/complete", ({ params }) => void seen.push(params));
+        return each;
+      }),
+    );
+    const failed = await client?.callTool({ name: "personal__whoami", arguments: {} }).catch((error: unknown) => error);
+    const { elicitationId } = (failed as { data: { elicitations: { elicitationId: string }[] } }).data
+      .elicitations[0] ?? { elicitationId: "" };
+    // The login of someone else is not the one.
+    expect(await finish(ALICE, await agree(await begin(ALICE, "personal")))).toMatchObject({ status: 200 });
+    expect(await finish(MALLORY, await agree(await begin(MALLORY, "personal")))).toMatchObject({ status: 200 });
+    await expect.poll(() => told["asked"], { timeout: 10_000 }).toEqual([{ elicitationId }]);
+    expect(told["other"]).toEqual([]);
+    expect(JSON.stringify(await client?.callTool({ name: "personal__whoami", arguments: {} }))).toContain("at-remote");
+    for (const each of [client, other]) await each?.close();
   });
 });

@@ -5,6 +5,7 @@ import { type HttpDoors, openHttpDoors } from "../../../../src/cli/serve/http-do
 import { createHub } from "../../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../../src/hub/hub.ts";
 import { HttpSchema } from "../../../../src/model/config.ts";
+import type { ServerEntryInput } from "../../../../src/model/server-spec.ts";
 import type { Tool } from "../../../../src/model/tool.ts";
 import { Redactor } from "../../../../src/secrets/redactor.ts";
 import { ToolRegistry } from "../../../../src/tools/tool-registry.ts";
@@ -35,7 +36,10 @@ export interface Scene {
 
 let scenes = 0;
 
-export async function openScene(ground: Ground): Promise<Scene> {
+export async function openScene(
+  ground: Ground,
+  servers: Readonly<Record<string, ServerEntryInput>> = {},
+): Promise<Scene> {
   const cluster = `doors${++scenes}`;
   const store = await ground.postgres.freshUrl();
   const open = new Set<SceneNode>();
@@ -47,7 +51,7 @@ export async function openScene(ground: Ground): Promise<Scene> {
       const config = {
         store,
         cluster: { url: ground.nats.url, name: cluster, node: name, leaseMs: LEASE_MS },
-        mcpServers: { e: everything() },
+        mcpServers: { e: everything(), ...servers },
         limits: { callsPerMinute: 100_000, resultBytes: 100_000 },
         http: {
           port: 0,

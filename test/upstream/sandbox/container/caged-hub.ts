@@ -11,6 +11,7 @@ import { StdioWire } from "../../../../src/upstream/stdio/stdio-wire.ts";
 const [home = "", containers = "{}", image = "", server = "", way = "wait"] = process.argv.slice(2);
 const settings = readSandbox({ image, read: [server], network: "none" }, "/", process.env);
 const wire = new StdioWire({
+  mask: (text) => text,
   serverId: "left over",
   command: "node",
   // It goes on when its input ends.

@@ -76,7 +76,12 @@ function Attention() {
 }
 
 function Past({ answered }: { readonly answered: readonly Approval[] }) {
-  if (answered.length === 0) return <Empty title={t(approvals.noAnswers)} />;
+  if (answered.length === 0)
+    return (
+      <Empty title={t(approvals.noAnswers)} icon="approvals">
+        {t(approvals.noAnswersHow)}
+      </Empty>
+    );
   return (
     <ul className="divide-y divide-line">
       {answered.map((approval) => (

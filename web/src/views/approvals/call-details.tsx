@@ -151,7 +151,7 @@ function OneSide({ title, side, tone, Mark }: SideProps) {
         <p className="max-h-72 overflow-y-auto font-mono text-sm break-words whitespace-pre-wrap" tabIndex={0}>
           {side.map(({ text, changed }, index) =>
             changed ? (
-              <Mark key={index} className={`rounded px-0.5 ${tone}`}>
+              <Mark key={index} className={`rounded-sm px-0.5 ${tone}`}>
                 {text}
               </Mark>
             ) : (

@@ -1,5 +1,8 @@
 /** The filters of the audit log, as they stand in the address and as the hub takes them. */
 import type { InputOf } from "../../../../src/contract/operations.ts";
+import { audit } from "../../messages/audit.ts";
+import type { Message } from "../../messages/messages.ts";
+import { traffic } from "../../messages/traffic.ts";
 
 export const FILTER_KEYS = [
   "q",
@@ -26,34 +29,34 @@ export const NO_FILTER: AuditFilter = Object.fromEntries(FILTER_KEYS.map((key) =
 const FURTHER: readonly FilterKey[] = ["server", "name", "user", "client", "door", "until"];
 
 export const TYPES = [
-  ["call", "Calls"],
-  ["start", "Unfinished calls"],
-  ["decision", "Decisions"],
-  ["event", "Events"],
+  ["call", traffic.calls],
+  ["start", audit.unfinished],
+  ["decision", audit.decisions],
+  ["event", audit.events],
 ] as const;
 
-export const OUTCOMES: readonly (readonly [value: string, word: string])[] = [
-  ["ok", "ok"],
-  ["failed", "Any failure"],
-  ["denied", "denied"],
-  ["blocked", "blocked"],
-  ["tool_error", "tool_error"],
-  ["timeout", "timeout"],
-  ["cancelled", "cancelled"],
-  ["rate_limited", "rate_limited"],
-  ["server_unavailable", "server_unavailable"],
-  ["invalid_arguments", "invalid_arguments"],
-  ["not_found", "not_found"],
-  ["too_large", "too_large"],
-  ["internal", "internal"],
-];
+/** As the hub writes them. */
+export const OUTCOMES = [
+  "ok",
+  "denied",
+  "blocked",
+  "tool_error",
+  "timeout",
+  "cancelled",
+  "rate_limited",
+  "server_unavailable",
+  "invalid_arguments",
+  "not_found",
+  "too_large",
+  "internal",
+] as const;
 
-export const SPANS: readonly (readonly [value: string, word: string])[] = [
-  ["15m", "Last 15 minutes"],
-  ["1h", "Last hour"],
-  ["24h", "Last 24 hours"],
-  ["7d", "Last 7 days"],
-  ["30d", "Last 30 days"],
+export const SPANS: readonly (readonly [value: string, word: Message])[] = [
+  ["15m", audit.last15Minutes],
+  ["1h", audit.lastHour],
+  ["24h", audit.lastDay],
+  ["7d", audit.lastWeek],
+  ["30d", audit.lastMonth],
 ];
 
 /** In the choice of times: the exact ones further down hold. */

@@ -3,8 +3,9 @@ import { Button } from "../../components/button.tsx";
 import { Field, SearchBox, Select, TextInput } from "../../components/fields.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Toolbar } from "../../components/page.tsx";
+import { components } from "../../messages/components.ts";
 import { audit } from "../../messages/audit.ts";
-import { t } from "../../messages/messages.ts";
+import { type Message, t } from "../../messages/messages.ts";
 import { traffic } from "../../messages/traffic.ts";
 import { useOperation } from "../../state/queries.ts";
 import { doorOptions } from "../sessions/session-words.ts";
@@ -42,7 +43,7 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
   const span = spanOf(filter);
   return (
     <div className="flex flex-col gap-2">
-      <Toolbar label={t(traffic.filters)}>
+      <Toolbar label={t(components.filters)}>
         <SearchBox
           label={t(audit.findInLog)}
           placeholder={t(audit.findWhat)}
@@ -54,21 +55,27 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
           aria-label={t(audit.type)}
           className={IN_PAIRS}
           value={filter.type ?? ""}
-          options={[["", t(audit.allTypes)], ...TYPES]}
+          options={[["", t(audit.allTypes)], ...worded(TYPES)]}
           onChange={(type) => onChange({ type: orNone(type) })}
         />
         <Select
           aria-label={t(traffic.outcome)}
           className={IN_PAIRS}
           value={filter.outcome ?? ""}
-          options={[["", t(traffic.anyOutcome)], ...withAsked(OUTCOMES, filter.outcome)]}
+          options={[
+            ["", t(traffic.anyOutcome)],
+            ...withAsked(
+              [["failed", t(traffic.anyFailure)], ...OUTCOMES.map((code) => [code, code] as const)],
+              filter.outcome,
+            ),
+          ]}
           onChange={(outcome) => onChange({ outcome: orNone(outcome) })}
         />
         <Select
           aria-label={t(traffic.time)}
           className={IN_PAIRS}
           value={span}
-          options={[["", t(audit.anyTime)], ...SPANS, [EXACT, t(audit.exactTimes)]]}
+          options={[["", t(audit.anyTime)], ...worded(SPANS), [EXACT, t(audit.exactTimes)]]}
           onChange={(value) => {
             if (value === EXACT) setOpen(true);
             else onChange({ since: orNone(value) });
@@ -87,6 +94,10 @@ export function AuditFilters({ filter, onChange }: FiltersProps) {
       <Chips filter={filter} onChange={onChange} />
     </div>
   );
+}
+
+function worded(options: readonly (readonly [value: string, word: Message])[]): readonly (readonly [string, string])[] {
+  return options.map(([value, word]) => [value, t(word)] as const);
 }
 
 function withAsked(

@@ -4,7 +4,7 @@ import { Badge } from "../../components/badge.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { t } from "../../messages/messages.ts";
 import { traffic } from "../../messages/traffic.ts";
-import { millisecondsText } from "../../text.ts";
+import { millisecondsText, momentText } from "../../text.ts";
 import { doorWord } from "../sessions/session-words.ts";
 import { aboutOf, findingsOf, stampText, titleOf, verdictOf, whoOf } from "./audit-words.ts";
 import { keyOf } from "./newest-records.ts";
@@ -27,7 +27,7 @@ export function AuditLine({ entry, chosen, isWide, now }: AuditLineProps) {
     </span>
   );
   const stamp = (
-    <time dateTime={entry.time} title={new Date(entry.time).toLocaleString()} className="whitespace-nowrap text-soft">
+    <time dateTime={entry.time} title={momentText(new Date(entry.time))} className="whitespace-nowrap text-soft">
       {stampText(entry.time, now)}
     </time>
   );
@@ -53,8 +53,8 @@ export function AuditLine({ entry, chosen, isWide, now }: AuditLineProps) {
       aria-current={chosen ? "true" : undefined}
       className={
         isWide
-          ? `grid h-[38px] grid-cols-[8.5rem_9rem_minmax(0,1fr)_7rem_10rem_6rem_5rem] items-center gap-3 text-sm ${shared}`
-          : `flex h-[56px] flex-col justify-center gap-0.5 ${shared}`
+          ? `grid h-line grid-cols-[8.5rem_9rem_minmax(0,1fr)_7rem_10rem_6rem_5rem] items-center gap-3 text-sm ${shared}`
+          : `flex h-line-2 flex-col justify-center gap-0.5 ${shared}`
       }
     >
       {isWide ? (

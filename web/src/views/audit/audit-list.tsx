@@ -3,7 +3,7 @@ import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import type { AuditEntry } from "../../../../src/contract/activity-schemas.ts";
 import { Button } from "../../components/button.tsx";
 import { useNow } from "../../components/time.tsx";
-import { VirtualList } from "../../components/virtual-list.tsx";
+import { LINE_2_HEIGHT, LINE_HEIGHT, VirtualList } from "../../components/virtual-list.tsx";
 import { AuditLine } from "./audit-line.tsx";
 import { keyOf } from "./newest-records.ts";
 import { useWide } from "../../components/use-wide.ts";
@@ -21,7 +21,7 @@ interface AuditListProps {
 
 export function AuditList({ entries, chosen, onTop, onEnd, foot }: AuditListProps) {
   const isWide = useWide() && chosen === undefined;
-  const height = isWide ? 38 : 56;
+  const height = isWide ? LINE_HEIGHT : LINE_2_HEIGHT;
   const now = useNow(60_000);
   const box = useRef<HTMLDivElement>(null);
   const first = useRef<string>(undefined);

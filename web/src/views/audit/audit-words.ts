@@ -1,6 +1,8 @@
 /** Records of the audit log in the words of the page. */
 import type { AuditEntry } from "../../../../src/contract/activity-schemas.ts";
-import { clockText } from "../../text.ts";
+import { audit } from "../../messages/audit.ts";
+import { t } from "../../messages/messages.ts";
+import { clockText, dayText } from "../../text.ts";
 
 type Tone = "neutral" | "accent" | "ok" | "warn" | "bad" | "info";
 
@@ -17,20 +19,20 @@ export function aboutOf({ event, name, origin }: AuditEntry): string {
 export function verdictOf(entry: AuditEntry): { readonly word: string; readonly tone: Tone } {
   switch (entry.type) {
     case "start":
-      return { word: "no end yet", tone: "info" };
+      return { word: t(audit.noEndYet), tone: "info" };
     case "event":
-      return { word: "event", tone: "neutral" };
+      return { word: t(audit.event), tone: "neutral" };
     case "decision": {
       const answer = entry["answer"];
-      if (answer === "withdrawn") return { word: "withdrawn", tone: "neutral" };
+      if (answer === "withdrawn") return { word: t(audit.withdrawn), tone: "neutral" };
       if (typeof answer === "string")
-        return { word: `answer: ${answer}`, tone: answer === "no" || answer === "timeout" ? "bad" : "ok" };
-      return { word: entry.decision ?? "decision", tone: decisionTone(entry.decision) };
+        return { word: t(audit.answer, { answer }), tone: answer === "no" || answer === "timeout" ? "bad" : "ok" };
+      return { word: entry.decision ?? t(audit.decision), tone: decisionTone(entry.decision) };
     }
     case "call":
       if (entry.outcome === "ok") return { word: "ok", tone: "ok" };
       if (entry.outcome === "cancelled") return { word: "cancelled", tone: "neutral" };
-      return { word: entry.outcome ?? "unknown", tone: "bad" };
+      return { word: entry.outcome ?? t(audit.unknown), tone: "bad" };
   }
 }
 
@@ -42,8 +44,8 @@ function decisionTone(decision: string | undefined): Tone {
 export function whoOf({ user, role, client }: AuditEntry): string {
   const name = user ?? client?.name;
   const part = role ?? undefined;
-  if (name === undefined) return part === undefined ? "" : `as ${part}`;
-  return part === undefined ? name : `${name} as ${part}`;
+  if (name === undefined) return part === undefined ? "" : t(audit.asRole, { role: part });
+  return part === undefined ? name : t(audit.userAsRole, { user: name, role: part });
 }
 
 /** The time of day, with the day in front if it is another than today. */
@@ -52,7 +54,7 @@ export function stampText(time: string, now: number): string {
   if (Number.isNaN(date.getTime())) return time;
   const clock = clockText(date);
   if (date.toDateString() === new Date(now).toDateString()) return clock;
-  return `${date.toLocaleDateString("en", { month: "short", day: "numeric" })} ${clock}`;
+  return `${dayText(date)} ${clock}`;
 }
 
 /** Codes of what the guard found in the result. */

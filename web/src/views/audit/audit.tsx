@@ -5,6 +5,7 @@ import { Switch } from "../../components/fields.tsx";
 import { Page } from "../../components/page.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { components } from "../../messages/components.ts";
 import { audit } from "../../messages/audit.ts";
 import { t } from "../../messages/messages.ts";
 import { shell } from "../../messages/shell.ts";
@@ -58,7 +59,7 @@ export function AuditView() {
         detail={
           search.entry === undefined ? undefined : chosen === undefined ? (
             <Empty
-              title={t(query.isPending ? audit.loading : audit.notListed)}
+              title={t(query.isPending ? components.loading : audit.notListed)}
               action={<Button onClick={close}>{t(audit.back)}</Button>}
             >
               {!query.isPending && t(audit.notListedWhy)}
@@ -76,7 +77,7 @@ export function AuditView() {
                     <Empty
                       title={t(audit.noMatch)}
                       icon="search"
-                      action={<Button onClick={() => change(NO_FILTER)}>{t(audit.clearFilters)}</Button>}
+                      action={<Button onClick={() => change(NO_FILTER)}>{t(components.clearFilters)}</Button>}
                     />
                   ) : (
                     <Empty title={t(audit.nothingYet)} icon="audit">

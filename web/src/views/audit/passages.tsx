@@ -7,6 +7,7 @@ import { FailureBox, Skeleton } from "../../components/states.tsx";
 import { audit } from "../../messages/audit.ts";
 import { t } from "../../messages/messages.ts";
 import { useOperation } from "../../state/queries.ts";
+import { numberText } from "../../text.ts";
 
 type Passage = OutputOf<"listPassages">["passages"][number];
 
@@ -49,7 +50,7 @@ function PassageItem({ passage }: { readonly passage: Passage }) {
     <li className="flex flex-col gap-1.5">
       <div className="flex flex-wrap items-center gap-1.5 text-sm text-soft">
         <Badge tone={severity === "high" ? "bad" : "warn"}>{code}</Badge>
-        <span>{t(audit.passage, { place, score: score.toFixed(1), rules: rules.join(", ") })}</span>
+        <span>{t(audit.passage, { place, score: numberText(score, 1), rules: rules.join(", ") })}</span>
       </div>
       <pre
         tabIndex={0}

@@ -11,7 +11,7 @@ import { audit } from "../../messages/audit.ts";
 import { t } from "../../messages/messages.ts";
 import { traffic } from "../../messages/traffic.ts";
 import { shell } from "../../messages/shell.ts";
-import { bytesText, millisecondsText } from "../../text.ts";
+import { bytesText, millisecondsText, momentText } from "../../text.ts";
 import { CallContent } from "../traffic/call-content.tsx";
 import { doorWord } from "../sessions/session-words.ts";
 import { Passages } from "./passages.tsx";
@@ -32,7 +32,7 @@ export function RecordDetail({ entry, onClose }: RecordProps) {
           <div className="mt-0.5 flex flex-wrap items-center gap-2 text-sm text-soft">
             <Badge tone={tone}>{word}</Badge>
             <Badge>{entry.type}</Badge>
-            <time dateTime={entry.time}>{new Date(entry.time).toLocaleString()}</time>
+            <time dateTime={entry.time}>{momentText(new Date(entry.time))}</time>
           </div>
         </div>
         <IconButton label={t(shell.close)} icon="close" onClick={onClose} />

@@ -52,9 +52,9 @@ function Verdict({ verdict }: { readonly verdict: AuditVerdict }) {
         <Icon name={verdict.ok ? "check" : "warning"} className={`size-5 ${verdict.ok ? "text-ok" : "text-bad"}`} />
         {verdict.ok ? t(audit.intact) : t(audit.problems, { count: verdict.problems.length })}
       </p>
-      <p className="mt-0.5 pl-7 text-soft">{t(audit.checked, { records: verdict.records, count: verdict.chains })}</p>
+      <p className="mt-0.5 pl-8 text-soft">{t(audit.checked, { records: verdict.records, count: verdict.chains })}</p>
       {verdict.problems.length > 0 && (
-        <ul className="mt-2 list-disc pl-11">
+        <ul className="mt-2 list-disc pl-12">
           {verdict.problems.map((problem, index) => (
             <li key={index} className="break-words">
               {problem}

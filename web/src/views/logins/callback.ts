@@ -5,7 +5,7 @@ export interface LoginCallback {
   readonly query: string;
 }
 
-const CALLBACK = /\/oauth\/callback(?:\/[\w-]+)?$/;
+const CALLBACK = /\/oauth\/callback(?:\/[^/]+)?$/;
 
 let waiting: LoginCallback | undefined;
 

@@ -1,7 +1,8 @@
 /** Calls and latency of a selection over time, for the overview and for the details of servers and tools. */
 import type { Stats } from "../../../../src/contract/stats-schemas.ts";
 import { TimeChart } from "../../components/chart.tsx";
-import { callSeries, callsText, durationText, latencySeries, latencyText, numberText, timesOf } from "./series.ts";
+import { numberText } from "../../text.ts";
+import { callSeries, callsText, durationText, latencySeries, latencyText, timesOf } from "./series.ts";
 
 interface ChartProps {
   readonly stats: Stats;

@@ -5,12 +5,14 @@ import { Badge } from "../../components/badge.tsx";
 import { Section } from "../../components/page.tsx";
 import { Sparkline } from "../../components/sparkline.tsx";
 import { Empty } from "../../components/states.tsx";
+import { Cell, RowHead, Table } from "../../components/table.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";
+import { numberText, shareText } from "../../text.ts";
 import type { Dimension } from "./overview.tsx";
-import { durationText, numberText, shareText } from "./series.ts";
+import { durationText } from "./series.ts";
 
 interface CallGroupsProps {
   readonly stats: Stats;
@@ -50,83 +52,59 @@ interface GroupTableProps extends Pick<CallGroupsProps, "onShow"> {
 
 function GroupTable({ by, label, groups, onShow }: GroupTableProps) {
   return (
-    <div tabIndex={0} role="region" aria-label={label} className="max-h-96 overflow-auto">
-      <table className="w-full text-sm">
-        <thead className="sticky top-0 bg-panel text-left text-faint">
-          <tr className="border-b border-line">
-            <th scope="col" className="px-4 py-1.5 font-medium">
-              {t(overview.name)}
-            </th>
-            <th scope="col" className="px-2 py-1.5 font-medium">
-              {t(overview.trend)}
-            </th>
-            <NumberHead text={t(overview.calls)} />
-            <NumberHead text={t(overview.errorRate)} />
-            <NumberHead text={t(overview.refused)} />
-            <NumberHead text="p50" />
-            <NumberHead text="p95" />
-            <NumberHead text="p99" />
-            <NumberHead text={t(overview.lastCall)} />
+    <Table
+      label={label}
+      heads={[
+        t(overview.name),
+        t(overview.trend),
+        { number: t(overview.calls) },
+        { number: t(overview.errorRate) },
+        { number: t(overview.refused) },
+        { number: "p50" },
+        { number: "p95" },
+        { number: "p99" },
+        { number: t(overview.lastCall) },
+      ]}
+    >
+      {groups.map((group) => {
+        const value = group[by] ?? "";
+        const name = value === "" ? t(overview.nameless) : value;
+        return (
+          <tr key={`${group.server ?? ""} ${value}`}>
+            <RowHead>
+              <button
+                type="button"
+                title={t(overview.onlyThis, { name })}
+                onClick={() => onShow(by, value)}
+                className={`text-left font-normal break-all text-accent hover:underline ${by === "tool" ? "font-mono" : ""}`}
+              >
+                {name}
+              </button>
+            </RowHead>
+            <Cell>
+              <Sparkline values={group.series} />
+            </Cell>
+            <Cell number>{numberText(group.calls)}</Cell>
+            <Cell number className={group.failed > 0 ? "text-bad" : ""}>
+              {shareText(group.failed, group.calls)}
+            </Cell>
+            <Cell number>{numberText(group.refused)}</Cell>
+            <Cell number>{durationText(group.p50)}</Cell>
+            <Cell number>{durationText(group.p95)}</Cell>
+            <Cell number>{durationText(group.p99)}</Cell>
+            <Cell number>{group.last === null ? t(overview.never) : <Time at={group.last.at} />}</Cell>
           </tr>
-        </thead>
-        <tbody className="divide-y divide-line">
-          {groups.map((group) => {
-            const value = group[by] ?? "";
-            const name = value === "" ? t(overview.nameless) : value;
-            return (
-              <tr key={`${group.server ?? ""} ${value}`}>
-                <th scope="row" className="px-4 py-1.5 text-left font-normal">
-                  <button
-                    type="button"
-                    title={t(overview.onlyThis, { name })}
-                    onClick={() => onShow(by, value)}
-                    className={`text-left break-all text-accent hover:underline ${by === "tool" ? "font-mono" : ""}`}
-                  >
-                    {name}
-                  </button>
-                </th>
-                <td className="px-2 py-1">
-                  <Sparkline values={group.series} />
-                </td>
-                <Cell>{numberText(group.calls)}</Cell>
-                <Cell className={group.failed > 0 ? "text-bad" : ""}>{shareText(group.failed, group.calls)}</Cell>
-                <Cell>{numberText(group.refused)}</Cell>
-                <Cell>{durationText(group.p50)}</Cell>
-                <Cell>{durationText(group.p95)}</Cell>
-                <Cell>{durationText(group.p99)}</Cell>
-                <Cell>{group.last === null ? t(overview.never) : <Time at={group.last.at} />}</Cell>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+        );
+      })}
+    </Table>
   );
-}
-
-export function NumberHead({ text }: { readonly text: string }) {
-  return (
-    <th scope="col" className="px-2 py-1.5 text-right font-medium whitespace-nowrap">
-      {text}
-    </th>
-  );
-}
-
-export function Cell({
-  className = "",
-  children,
-}: {
-  readonly className?: string;
-  readonly children: React.ReactNode;
-}) {
-  return <td className={`px-2 py-1.5 text-right whitespace-nowrap ${className}`}>{children}</td>;
 }
 
 export function Slowest({ stats }: { readonly stats: Stats }) {
   return (
     <Section title={t(overview.slowest)} flush>
       {stats.slowest.length === 0 ? (
-        <Empty title={t(overview.noLatency)} />
+        <Empty title={t(overview.noLatency)} icon="traffic" />
       ) : (
         <ul className="divide-y divide-line">
           {stats.slowest.map(({ server, tool = "", p95, slowest }) => (
@@ -158,6 +136,7 @@ export function Slowest({ stats }: { readonly stats: Stats }) {
 interface ProblemsProps {
   readonly title: string;
   readonly none: string;
+  readonly noneHow?: string;
   readonly problems: readonly StatsProblem[];
   /** Beginning of the range. */
   readonly since: string;
@@ -166,11 +145,13 @@ interface ProblemsProps {
 const SHOWN = 12;
 
 /** Each leads to the records that it counts, and to the last of them. */
-export function Problems({ title, none, problems, since }: ProblemsProps) {
+export function Problems({ title, none, noneHow, problems, since }: ProblemsProps) {
   return (
     <Section title={title} flush>
       {problems.length === 0 ? (
-        <Empty title={none} />
+        <Empty title={none} icon="check">
+          {noneHow}
+        </Empty>
       ) : (
         <ul className="divide-y divide-line">
           {problems.slice(0, SHOWN).map(({ name, server, code, count, last }) => (

@@ -148,7 +148,7 @@ function Step({ number, title, isDone, isOpen, onOpen, children }: StepProps) {
           <Icon name="down" className={`ml-auto size-4 text-faint ${isOpen ? "rotate-180" : ""}`} />
         </button>
       </h3>
-      {isOpen && <div className="px-4 pb-4 sm:pl-12.5">{children}</div>}
+      {isOpen && <div className="px-4 pb-4 sm:pl-12">{children}</div>}
     </li>
   );
 }

@@ -14,11 +14,12 @@ import { Time } from "../../components/time.tsx";
 import { t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";
 import { useOperation } from "../../state/queries.ts";
+import { numberText, shareText } from "../../text.ts";
 import { sessionText } from "../approvals/answer-words.ts";
 import { CallGroups, Problems, Slowest } from "./call-lists.tsx";
 import { FirstSteps } from "./first-steps.tsx";
 import { RangeChoice } from "./range-choice.tsx";
-import { durationText, isRange, numberText, shareText } from "./series.ts";
+import { durationText, isRange } from "./series.ts";
 import { TokenCosts } from "./token-costs.tsx";
 
 /** The library of the charts comes behind the rest of the view. */
@@ -98,6 +99,7 @@ export function OverviewView() {
                   <Problems
                     title={t(overview.failures)}
                     none={t(overview.noFailures)}
+                    noneHow={t(overview.noFailuresHow)}
                     problems={figures.failures}
                     since={figures.since}
                   />
@@ -171,7 +173,7 @@ function Figure({ label, value, more, title }: FigureProps) {
     <div title={title} className="min-w-0 rounded-lg border border-line bg-panel px-4 py-3">
       <div className="text-soft">{label}</div>
       <div className="text-xl font-semibold">{value}</div>
-      <div className="min-h-[1.45em] text-sm text-faint">{more}</div>
+      <div className="min-h-[1lh] text-sm text-faint">{more}</div>
     </div>
   );
 }
@@ -317,7 +319,9 @@ function Findings({ found, inResults }: FindingsProps) {
   return (
     <Section title={t(overview.findings)} flush>
       {count === 0 ? (
-        <Empty title={t(overview.noFindings)} />
+        <Empty title={t(overview.noFindings)} icon="check">
+          {t(overview.noFindingsHow)}
+        </Empty>
       ) : (
         <ul className="max-h-80 divide-y divide-line overflow-y-auto" tabIndex={0} aria-label={t(overview.findings)}>
           {[...Map.groupBy(found, ({ server, kind, name }) => JSON.stringify([server, kind, name])).values()].map(

@@ -22,7 +22,7 @@ export function RangeChoice({ value, onChange }: RangeChoiceProps) {
           type="button"
           aria-pressed={range === value}
           onClick={() => onChange(range)}
-          className="min-h-7 rounded px-2.5 text-sm text-soft hover:text-ink aria-pressed:bg-accent-wash aria-pressed:font-medium aria-pressed:text-ink"
+          className="min-h-7 rounded-sm px-3 text-sm text-soft hover:text-ink aria-pressed:bg-accent-wash aria-pressed:font-medium aria-pressed:text-ink"
         >
           {t(label)}
         </button>

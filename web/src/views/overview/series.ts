@@ -1,7 +1,7 @@
 /** Figures of calls as the series of charts, and in words. */
 import type { Stats, StatsFigures, StatsRange } from "../../../../src/contract/stats-schemas.ts";
 import type { ChartSeries } from "../../components/chart-series.ts";
-import { currentLanguage, type Message, t } from "../../messages/messages.ts";
+import { type Message, t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";
 import { millisecondsText } from "../../text.ts";
 
@@ -50,16 +50,6 @@ export function latencyText({ p50, p95, p99 }: StatsFigures): string {
   if (p50 === null || p95 === null || p99 === null) return t(overview.noLatency);
   const [half, most, almost] = [p50, p95, p99].map(millisecondsText);
   return t(overview.latencySummary, { p50: half ?? "", p95: most ?? "", p99: almost ?? "" });
-}
-
-export function shareText(part: number, whole: number): string {
-  const share = whole === 0 ? 0 : part / whole;
-  const format = new Intl.NumberFormat(currentLanguage(), { style: "percent", maximumFractionDigits: 1 });
-  return format.format(share);
-}
-
-export function numberText(value: number): string {
-  return new Intl.NumberFormat(currentLanguage()).format(value);
 }
 
 export function durationText(value: number | null): string {

@@ -1,12 +1,14 @@
 /** The cost of tool definitions for a model, for each connected client, and the savings of search mode. */
+import { Link } from "@tanstack/react-router";
 import { Badge } from "../../components/badge.tsx";
 import { Section } from "../../components/page.tsx";
 import { Empty, Loaded } from "../../components/states.tsx";
+import { Cell, RowHead, Table } from "../../components/table.tsx";
+import { firstSteps } from "../../messages/first-steps.ts";
 import { t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";
 import { useOperation } from "../../state/queries.ts";
-import { Cell, NumberHead } from "./call-lists.tsx";
-import { numberText, shareText } from "./series.ts";
+import { numberText, shareText } from "../../text.ts";
 
 /** As `api.ts` names it. */
 const PAGE_CLIENT = "toolcrib-page";
@@ -20,39 +22,44 @@ export function TokenCosts() {
           // This page is no model.
           const clients = all.filter(({ client }) => client !== PAGE_CLIENT);
           return clients.length === 0 ? (
-            <Empty title={t(overview.noClients)} />
+            <Empty
+              title={t(overview.noClients)}
+              icon="plug"
+              action={
+                <Link to="/settings" search={{ tab: "clients" }} className="text-accent underline">
+                  {t(firstSteps.connectClient)}
+                </Link>
+              }
+            >
+              {t(overview.noClientsHow)}
+            </Empty>
           ) : (
-            <div tabIndex={0} role="region" aria-label={t(overview.tokens)} className="max-h-80 overflow-auto">
-              <table className="w-full text-sm">
-                <thead className="sticky top-0 bg-panel text-left text-faint">
-                  <tr className="border-b border-line">
-                    <th scope="col" className="px-4 py-1.5 font-medium">
-                      {t(overview.client)}
-                    </th>
-                    <NumberHead text={t(overview.offered)} />
-                    <NumberHead text={t(overview.whole)} />
-                    <NumberHead text={t(overview.withSearch)} />
-                    <NumberHead text={t(overview.saves)} />
-                  </tr>
-                </thead>
-                <tbody className="divide-y divide-line">
-                  {clients.map(({ client, role, sessions, isSearch, offered, whole, search }) => (
-                    <tr key={`${client} ${role ?? ""} ${isSearch} ${offered.tokens}`}>
-                      <th scope="row" className="px-4 py-1.5 text-left font-normal break-words">
-                        {client}
-                        {role !== null && <span className="text-soft"> · {role}</span>}
-                        {sessions > 1 && <span className="text-faint"> × {sessions}</span>}{" "}
-                        {isSearch && <Badge>{t(overview.searchHere)}</Badge>}
-                      </th>
-                      <Cell>{numberText(offered.tokens)}</Cell>
-                      <Cell>{numberText(whole.tokens)}</Cell>
-                      <Cell>{numberText(search.tokens)}</Cell>
-                      <Cell>{shareText(Math.max(0, whole.tokens - search.tokens), whole.tokens)}</Cell>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              label={t(overview.tokens)}
+              className="max-h-80"
+              heads={[
+                t(overview.client),
+                { number: t(overview.offered) },
+                { number: t(overview.whole) },
+                { number: t(overview.withSearch) },
+                { number: t(overview.saves) },
+              ]}
+            >
+              {clients.map(({ client, role, sessions, isSearch, offered, whole, search }) => (
+                <tr key={`${client} ${role ?? ""} ${isSearch} ${offered.tokens}`}>
+                  <RowHead>
+                    {client}
+                    {role !== null && <span className="text-soft"> · {role}</span>}
+                    {sessions > 1 && <span className="text-faint"> × {sessions}</span>}{" "}
+                    {isSearch && <Badge>{t(overview.searchHere)}</Badge>}
+                  </RowHead>
+                  <Cell number>{numberText(offered.tokens)}</Cell>
+                  <Cell number>{numberText(whole.tokens)}</Cell>
+                  <Cell number>{numberText(search.tokens)}</Cell>
+                  <Cell number>{shareText(Math.max(0, whole.tokens - search.tokens), whole.tokens)}</Cell>
+                </tr>
+              ))}
+            </Table>
           );
         }}
       </Loaded>

@@ -1,9 +1,8 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { PromptInfo } from "../../../../src/contract/catalog-schemas.ts";
-import { Loaded, Skeleton } from "../../components/states.tsx";
 import { t } from "../../messages/messages.ts";
 import { resources } from "../../messages/resources.ts";
-import { nextPageOf, usePages } from "../../state/queries.ts";
+import { usePages } from "../../state/queries.ts";
 import { CatalogPage, lineClass } from "../resources/catalog-page.tsx";
 import { PromptDetail } from "./prompt-detail.tsx";
 
@@ -14,7 +13,7 @@ export function PromptsView() {
   const { q, server, prompt } = route.useSearch();
   const navigate = route.useNavigate();
   const query = usePages("listPrompts", { limit: PAGE, q, serverId: server }, { keep: true });
-  const found = query.data?.pages.flatMap((page) => page.prompts);
+  const close = (): void => void navigate({ search: (old) => ({ ...old, prompt: undefined }) });
   return (
     <CatalogPage
       title={resources.prompts}
@@ -25,33 +24,12 @@ export function PromptsView() {
       noneHow={resources.noPromptsHow}
       filters={{ q, server }}
       onFilter={(filters) => void navigate({ search: (old) => ({ ...old, ...filters }), replace: true })}
-      total={query.data?.pages[0]?.total}
-      busy={query.isFetching && query.data !== undefined}
-      onEnd={nextPageOf(query)}
-      instead={
-        <Loaded query={query} skeleton={<Skeleton lines={10} label={t(resources.loading)} />}>
-          {() => null}
-        </Loaded>
-      }
-      list={
-        found && {
-          count: found.length,
-          key: (index) => found[index]?.name ?? String(index),
-          line: (index) => {
-            const each = found[index];
-            return each === undefined ? null : <Line prompt={each} chosen={each.name === prompt} />;
-          },
-        }
-      }
-      detail={
-        prompt === undefined ? undefined : (
-          <PromptDetail
-            key={prompt}
-            name={prompt}
-            onClose={() => void navigate({ search: (old) => ({ ...old, prompt: undefined }) })}
-          />
-        )
-      }
+      query={query}
+      entries={query.data?.pages.flatMap((page) => page.prompts) ?? []}
+      keyOf={(each) => each.name}
+      line={(each) => <Line prompt={each} chosen={each.name === prompt} />}
+      onClose={close}
+      detail={prompt === undefined ? undefined : <PromptDetail key={prompt} name={prompt} onClose={close} />}
     />
   );
 }

@@ -1,4 +1,5 @@
 /** The frame of the lists of resources and prompts: filters, lines, and the chosen one beside them. */
+import type { InfiniteData } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { Button, IconButton, Spinner } from "../../components/button.tsx";
@@ -7,20 +8,19 @@ import type { IconName } from "../../components/icon.tsx";
 import { Page, Toolbar } from "../../components/page.tsx";
 import { RichText } from "../../components/rich-text.tsx";
 import { Split } from "../../components/split.tsx";
-import { Empty } from "../../components/states.tsx";
-import { VirtualList } from "../../components/virtual-list.tsx";
+import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { LINE_2_HEIGHT, VirtualList } from "../../components/virtual-list.tsx";
+import { components } from "../../messages/components.ts";
 import { type Message, t } from "../../messages/messages.ts";
 import { resources } from "../../messages/resources.ts";
-import { useOperation } from "../../state/queries.ts";
-
-const LINE_HEIGHT = 54;
+import { nextPageOf, useOperation } from "../../state/queries.ts";
 
 interface Filters {
   readonly q: string | undefined;
   readonly server: string | undefined;
 }
 
-interface CatalogPageProps {
+interface CatalogPageProps<Entry> {
   readonly title: Message;
   readonly count: Message;
   readonly find: Message;
@@ -29,77 +29,83 @@ interface CatalogPageProps {
   readonly noneHow: Message;
   readonly filters: Filters;
   readonly onFilter: (filters: Partial<Filters>) => void;
-  readonly total: number | undefined;
-  readonly busy: boolean;
+  readonly query: Parameters<typeof Loaded<InfiniteData<{ readonly total: number }>>>[0]["query"] &
+    Parameters<typeof nextPageOf>[0];
+  /** Of all pages of the query. */
+  readonly entries: readonly Entry[];
+  readonly keyOf: (entry: Entry) => string;
+  readonly line: (entry: Entry) => ReactNode;
   readonly detail: ReactNode | undefined;
-  /** Undefined while nothing is known. */
-  readonly list:
-    | { readonly count: number; readonly key: (index: number) => string; readonly line: (index: number) => ReactNode }
-    | undefined;
-  readonly onEnd: (() => void) | undefined;
-  /** In place of the list: it loads, or failed to. */
-  readonly instead: ReactNode;
+  readonly onClose: () => void;
 }
 
-export function CatalogPage(props: CatalogPageProps) {
-  const { title, count, find, filters, onFilter, total, detail, list } = props;
+export function CatalogPage<Entry>(props: CatalogPageProps<Entry>) {
+  const { title, count, find, filters, onFilter, query, entries, keyOf, line, detail, onClose } = props;
+  const total = query.data?.pages[0]?.total;
   const isFiltered = filters.q !== undefined || filters.server !== undefined;
   return (
     <Page title={t(title)} {...(total === undefined ? {} : { description: t(count, { count: total }) })}>
       <Split
         detailLabel={t(resources.details)}
         detail={detail}
+        onClose={onClose}
         list={
           <div className="flex flex-col gap-3">
-            <Toolbar label={t(resources.filters)}>
+            <Toolbar label={t(components.filters)}>
               <SearchBox
                 label={t(find)}
                 value={filters.q ?? ""}
                 onChange={(q) => onFilter({ q: q === "" ? undefined : q })}
               />
               <ServerFilter value={filters.server} onChange={(server) => onFilter({ server })} />
-              {props.busy && <Spinner />}
+              {query.isFetching && query.data !== undefined && <Spinner />}
             </Toolbar>
-            {list === undefined ? (
-              props.instead
-            ) : (
-              <div className="overflow-hidden rounded-lg border border-line bg-panel">
-                {list.count > 0 ? (
-                  <VirtualList
-                    label={t(title)}
-                    count={list.count}
-                    lineHeight={LINE_HEIGHT}
-                    fixed
-                    lineKey={list.key}
-                    onEnd={props.onEnd}
-                    className="max-h-[calc(100dvh-13rem)]"
-                    line={list.line}
-                  />
-                ) : isFiltered ? (
-                  <Empty
-                    title={t(resources.nothingFits)}
-                    icon="search"
-                    action={
-                      <Button onClick={() => onFilter({ q: undefined, server: undefined })}>
-                        {t(resources.clearFilters)}
-                      </Button>
-                    }
-                  />
-                ) : (
-                  <Empty
-                    title={t(props.none)}
-                    icon={props.icon}
-                    action={
-                      <Link to="/servers" search={{ add: "1" }} className="text-accent underline">
-                        {t(resources.addServer)}
-                      </Link>
-                    }
-                  >
-                    {t(props.noneHow)}
-                  </Empty>
-                )}
-              </div>
-            )}
+            <Loaded query={query} skeleton={<Skeleton lines={10} label={t(resources.loading)} />}>
+              {() => (
+                <div className="overflow-hidden rounded-lg border border-line bg-panel">
+                  {entries.length > 0 ? (
+                    <VirtualList
+                      label={t(title)}
+                      count={entries.length}
+                      lineHeight={LINE_2_HEIGHT}
+                      fixed
+                      lineKey={(index) => {
+                        const entry = entries[index];
+                        return entry === undefined ? String(index) : keyOf(entry);
+                      }}
+                      onEnd={nextPageOf(query)}
+                      className="max-h-[calc(100dvh-13rem)]"
+                      line={(index) => {
+                        const entry = entries[index];
+                        return entry === undefined ? null : line(entry);
+                      }}
+                    />
+                  ) : isFiltered ? (
+                    <Empty
+                      title={t(resources.nothingFits)}
+                      icon="search"
+                      action={
+                        <Button onClick={() => onFilter({ q: undefined, server: undefined })}>
+                          {t(components.clearFilters)}
+                        </Button>
+                      }
+                    />
+                  ) : (
+                    <Empty
+                      title={t(props.none)}
+                      icon={props.icon}
+                      action={
+                        <Link to="/servers" search={{ add: "1" }} className="text-accent underline">
+                          {t(resources.addServer)}
+                        </Link>
+                      }
+                    >
+                      {t(props.noneHow)}
+                    </Empty>
+                  )}
+                </div>
+              )}
+            </Loaded>
           </div>
         }
       />
@@ -129,7 +135,7 @@ function ServerFilter({
 }
 
 export function lineClass(chosen: boolean): string {
-  return `flex h-[54px] flex-col justify-center border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`;
+  return `flex h-line-2 flex-col justify-center border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`;
 }
 
 interface DetailHeadProps {
@@ -158,7 +164,7 @@ export function DetailHead({ name, title, serverId, badges, onClose }: DetailHea
           {badges}
         </div>
       </div>
-      <IconButton label={t(resources.closeDetails)} icon="close" onClick={onClose} />
+      <IconButton label={t(components.closeDetails)} icon="close" onClick={onClose} />
     </div>
   );
 }

@@ -43,7 +43,7 @@ export function ContentPreview({ previewed }: { readonly previewed: Previewed })
         <img
           src={preview.source}
           alt={t(resources.image, { uri })}
-          className="max-h-[60dvh] max-w-full self-start rounded border border-line bg-sunken"
+          className="max-h-[60dvh] max-w-full self-start rounded-sm border border-line bg-sunken"
         />
       );
     case "audio":

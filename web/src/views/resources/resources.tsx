@@ -1,10 +1,9 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ResourceInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
-import { Loaded, Skeleton } from "../../components/states.tsx";
 import { t } from "../../messages/messages.ts";
 import { resources } from "../../messages/resources.ts";
-import { nextPageOf, usePages } from "../../state/queries.ts";
+import { usePages } from "../../state/queries.ts";
 import { CatalogPage, lineClass } from "./catalog-page.tsx";
 import { ResourceDetail } from "./resource-detail.tsx";
 
@@ -15,7 +14,7 @@ export function ResourcesView() {
   const { q, server, uri } = route.useSearch();
   const navigate = route.useNavigate();
   const query = usePages("listResources", { limit: PAGE, q, serverId: server }, { keep: true });
-  const found = query.data?.pages.flatMap((page) => page.resources);
+  const close = (): void => void navigate({ search: (old) => ({ ...old, uri: undefined }) });
   return (
     <CatalogPage
       title={resources.resources}
@@ -26,33 +25,12 @@ export function ResourcesView() {
       noneHow={resources.noResourcesHow}
       filters={{ q, server }}
       onFilter={(filters) => void navigate({ search: (old) => ({ ...old, ...filters }), replace: true })}
-      total={query.data?.pages[0]?.total}
-      busy={query.isFetching && query.data !== undefined}
-      onEnd={nextPageOf(query)}
-      instead={
-        <Loaded query={query} skeleton={<Skeleton lines={10} label={t(resources.loading)} />}>
-          {() => null}
-        </Loaded>
-      }
-      list={
-        found && {
-          count: found.length,
-          key: (index) => found[index]?.uri ?? String(index),
-          line: (index) => {
-            const resource = found[index];
-            return resource === undefined ? null : <Line resource={resource} chosen={resource.uri === uri} />;
-          },
-        }
-      }
-      detail={
-        uri === undefined ? undefined : (
-          <ResourceDetail
-            key={uri}
-            uri={uri}
-            onClose={() => void navigate({ search: (old) => ({ ...old, uri: undefined }) })}
-          />
-        )
-      }
+      query={query}
+      entries={query.data?.pages.flatMap((page) => page.resources) ?? []}
+      keyOf={(each) => each.uri}
+      line={(each) => <Line resource={each} chosen={each.uri === uri} />}
+      onClose={close}
+      detail={uri === undefined ? undefined : <ResourceDetail key={uri} uri={uri} onClose={close} />}
     />
   );
 }

@@ -6,6 +6,7 @@ import { toast, toastError } from "../../components/toast.tsx";
 import { failureOf } from "../../failure.ts";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
+import { serverWords } from "../../messages/server-words.ts";
 import { shell } from "../../messages/shell.ts";
 import { useChange } from "../../state/queries.ts";
 import { canConnect, canDisconnect } from "./server-words.ts";
@@ -26,17 +27,18 @@ export function ConnectButton({ server }: ConnectButtonProps) {
   const disconnect = useChange("disconnectServer", { outdates });
   const [running, setRunning] = useState<number>();
   const given = { serverId: server.id };
-  const verb = server.sleeping === true ? "Wake" : "Connect";
+  const [verb, named] =
+    server.sleeping === true ? [serverWords.wake, serverWords.wakeServer] : [rules.connect, serverWords.connectServer];
   if (canConnect(server.state))
     return (
       <Button
         size="sm"
         icon="plug"
         busy={connect.isPending}
-        aria-label={`${verb} ${server.name}`}
+        aria-label={t(named, { server: server.name })}
         onClick={() => connect.mutate(given, { onError: toastError })}
       >
-        {verb}
+        {t(verb)}
       </Button>
     );
   if (!canDisconnect(server.state)) return null;
@@ -52,10 +54,10 @@ export function ConnectButton({ server }: ConnectButtonProps) {
       <Button
         size="sm"
         busy={disconnect.isPending}
-        aria-label={`Disconnect ${server.name}`}
+        aria-label={t(serverWords.disconnectServer, { server: server.name })}
         onClick={() => disconnect.mutate({ ...given, ifIdle: true }, { onError: refused, onSuccess: offerUndo })}
       >
-        Disconnect
+        {t(rules.disconnect)}
       </Button>
       <ConfirmDialog
         open={running !== undefined}

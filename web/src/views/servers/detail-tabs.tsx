@@ -5,6 +5,8 @@ import { KeyValues } from "../../components/page.tsx";
 import { StateDot } from "../../components/state-dot.tsx";
 import { Empty } from "../../components/states.tsx";
 import { Time } from "../../components/time.tsx";
+import { type Message, t } from "../../messages/messages.ts";
+import { serverWords } from "../../messages/server-words.ts";
 import { FROM_WORDS } from "./server-words.ts";
 
 interface TabProps {
@@ -12,9 +14,9 @@ interface TabProps {
 }
 
 export function HistoryTab({ server }: TabProps) {
-  if (server.history.length === 0) return <Empty title="Nothing has happened yet" />;
+  if (server.history.length === 0) return <Empty title={t(serverWords.nothingYet)} />;
   return (
-    <ol aria-label="Changes of state, the newest first" className="max-h-[55dvh] divide-y divide-line overflow-y-auto">
+    <ol aria-label={t(serverWords.historyLabel)} className="max-h-[60dvh] divide-y divide-line overflow-y-auto">
       {server.history.toReversed().map((event, index) => (
         <li key={`${event.at} ${index}`} className="flex flex-wrap items-baseline gap-x-4 px-4 py-2 text-sm">
           <span className="w-26">
@@ -30,9 +32,9 @@ export function HistoryTab({ server }: TabProps) {
   );
 }
 
-function connectsWhen({ autoConnect, start }: ServerDetail): string {
-  if (start === "lazy") return "when it is first used";
-  return autoConnect ? "when the hub starts" : "on request";
+function connectsWhen({ autoConnect, start }: ServerDetail): Message {
+  if (start === "lazy") return serverWords.whenUsed;
+  return autoConnect ? serverWords.whenHubStarts : serverWords.onRequest;
 }
 
 export function ConfigTab({ server }: TabProps) {
@@ -40,17 +42,22 @@ export function ConfigTab({ server }: TabProps) {
     <div className="flex flex-col gap-4 p-4">
       <KeyValues
         rows={[
-          ["Written in", `${FROM_WORDS[server.from]} (${server.from === "store" ? "store" : server.origin.file})`],
-          ["Dialect", server.origin.dialect],
-          ["Connects", connectsWhen(server)],
           [
-            "Protocol",
-            server.protocolVersion === null ? "not known yet" : `${server.protocolVersion} (${server.era ?? "?"})`,
+            t(serverWords.writtenIn),
+            `${t(FROM_WORDS[server.from])} (${server.from === "store" ? t(serverWords.store) : server.origin.file})`,
           ],
-          ["Capabilities", Object.keys(server.capabilities).join(", ") || "none known"],
+          [t(serverWords.dialect), server.origin.dialect],
+          [t(serverWords.connects), t(connectsWhen(server))],
+          [
+            t(serverWords.protocol),
+            server.protocolVersion === null
+              ? t(serverWords.notKnown)
+              : `${server.protocolVersion} (${server.era ?? "?"})`,
+          ],
+          [t(serverWords.capabilities), Object.keys(server.capabilities).join(", ") || t(serverWords.noneKnown)],
         ]}
       />
-      <Code text={JSON.stringify(server.config, undefined, 2)} label="Entry of the server" copy />
+      <Code text={JSON.stringify(server.config, undefined, 2)} label={t(serverWords.entry)} copy />
     </div>
   );
 }

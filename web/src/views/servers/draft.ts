@@ -1,4 +1,6 @@
 /** A server's entry as the form edits it, and back. */
+import { t } from "../../messages/messages.ts";
+import { serverWords } from "../../messages/server-words.ts";
 
 export interface Row {
   readonly name: string;
@@ -84,8 +86,7 @@ function recordOf(rows: readonly Row[]): Record<string, string> {
 function otherOf(json: string): Config {
   if (json.trim() === "") return {};
   const value: unknown = JSON.parse(json);
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new SyntaxError("Other settings must be a JSON object.");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new SyntaxError("Not a JSON object.");
   return { ...value };
 }
 
@@ -128,9 +129,7 @@ export const MASK = "[redacted]";
 /** Where a mask would be sent as if it were the value, such as under a new name; undefined if nowhere. */
 export function maskProblem(before: Config, after: Config): string | undefined {
   const masked = Object.entries(updatesOf(before, after)).find(([, value]) => JSON.stringify(value)?.includes(MASK));
-  return (
-    masked && `A secret in ${masked[0]} is hidden here, and the form does not know it. Enter it or a reference again.`
-  );
+  return masked && t(serverWords.hiddenSecret, { key: masked[0] });
 }
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._@ -]{0,63}$/;
@@ -138,15 +137,14 @@ const ID = /^[A-Za-z0-9][A-Za-z0-9._@ -]{0,63}$/;
 /** Problems that prevent the draft from being sent, by field. */
 export function draftProblems(draft: Draft): Readonly<Partial<Record<keyof Draft, string>>> {
   const problems: Partial<Record<keyof Draft, string>> = {};
-  if (!ID.test(draft.id)) problems.id = "A letter or digit, then up to 63 letters, digits, spaces or any of . _ @ -";
-  else if (draft.id === "local") problems.id = "“local” is reserved for tools that run in the hub itself.";
-  if (draft.kind === "command" && draft.command.trim() === "") problems.command = "Enter the program to start.";
-  if (draft.kind === "url" && !/^https?:\/\/\S+$/.test(draft.url.trim()))
-    problems.url = "An address that begins with https:// (or http:// on this machine).";
+  if (!ID.test(draft.id)) problems.id = t(serverWords.badId);
+  else if (draft.id === "local") problems.id = t(serverWords.localReserved);
+  if (draft.kind === "command" && draft.command.trim() === "") problems.command = t(serverWords.noCommand);
+  if (draft.kind === "url" && !/^https?:\/\/\S+$/.test(draft.url.trim())) problems.url = t(serverWords.badUrl);
   try {
     otherOf(draft.other);
   } catch {
-    problems.other = "This is not a JSON object.";
+    problems.other = t(serverWords.notObject);
   }
   return problems;
 }

@@ -6,6 +6,7 @@ import { Switch } from "../../components/fields.tsx";
 import { type ConfigChange, ReviewChange } from "../../components/review-change.tsx";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
+import { serverWords } from "../../messages/server-words.ts";
 import { configOf, draftOf, maskProblem, updatesOf } from "./draft.ts";
 import { ServerDialog } from "./server-dialog.tsx";
 import { fileName } from "./server-words.ts";
@@ -44,7 +45,7 @@ export function FileServerActions({ server, onRemoved }: FileServerProps) {
       </span>
       {isEditing && change === undefined && (
         <ServerDialog
-          title={t(rules.editRole, { role: server.name })}
+          title={t(serverWords.edit, { server: server.name })}
           start={draftOf(server.id, server.config)}
           fixedId
           warnings={[]}

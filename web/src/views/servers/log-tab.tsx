@@ -9,7 +9,7 @@ import { Empty, Loaded } from "../../components/states.tsx";
 import { activity } from "../../messages/activity.ts";
 import { type Message, t } from "../../messages/messages.ts";
 import { useOperation } from "../../state/queries.ts";
-import { clockText } from "../../text.ts";
+import { clockText, momentText } from "../../text.ts";
 
 type Line = OutputOf<"getServerLog">["lines"][number];
 
@@ -83,11 +83,11 @@ function Lines({ lines, follows }: { readonly lines: readonly Line[]; readonly f
         ref={list}
         tabIndex={0}
         aria-label={t(activity.log)}
-        className="max-h-[55dvh] overflow-y-auto rounded-md border border-line bg-sunken py-1 font-mono text-sm"
+        className="max-h-[60dvh] overflow-y-auto rounded-md border border-line bg-sunken py-1 font-mono text-sm"
       >
         {lines.map(({ seq, at, level, text }) => (
           <li key={seq} className="flex gap-x-2 px-3 py-0.5">
-            <time dateTime={at} title={new Date(at).toLocaleString()} className="shrink-0 text-faint">
+            <time dateTime={at} title={momentText(new Date(at))} className="shrink-0 text-faint">
               {clockText(new Date(at))}
             </time>
             <span className="min-w-0 break-words whitespace-pre-wrap">

@@ -2,6 +2,8 @@ import { type FormEvent, useState } from "react";
 import { Button } from "../../components/button.tsx";
 import { Field, TextArea } from "../../components/fields.tsx";
 import { FailureBox } from "../../components/states.tsx";
+import { t } from "../../messages/messages.ts";
+import { serverWords } from "../../messages/server-words.ts";
 import { useChange } from "../../state/queries.ts";
 import type { ParsedServer } from "./server-dialog.tsx";
 
@@ -12,17 +14,14 @@ https://example.com/mcp
 /** Reads what was pasted. With no servers the form begins empty. */
 export function PasteStep({ onRead }: { readonly onRead: (servers: readonly ParsedServer[]) => void }) {
   const [text, setText] = useState("");
-  const parse = useChange("parseServers", { onSuccess: ({ servers }) => onRead(servers) });
+  const parse = useChange("parseServers", { onSuccess: (parsed) => onRead(parsed.servers) });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     if (text.trim() !== "") parse.mutate({ text });
   };
   return (
     <form className="flex flex-col gap-3" onSubmit={submit}>
-      <Field
-        label="A command, an address or a snippet"
-        hint="Snippets of Claude Desktop, Cursor, VS Code, Codex and other clients are recognized, in JSON, YAML or TOML."
-      >
+      <Field label={t(serverWords.pasteLabel)} hint={t(serverWords.pasteHint)}>
         {(attributes) => (
           <TextArea
             {...attributes}
@@ -41,10 +40,10 @@ export function PasteStep({ onRead }: { readonly onRead: (servers: readonly Pars
       {parse.error !== null && <FailureBox error={parse.error} />}
       <div className="flex flex-wrap justify-end gap-2">
         <Button variant="ghost" onClick={() => onRead([])}>
-          Fill in by hand
+          {t(serverWords.byHand)}
         </Button>
         <Button type="submit" variant="primary" busy={parse.isPending} disabled={text.trim() === ""}>
-          Continue
+          {t(serverWords.continue)}
         </Button>
       </div>
     </form>

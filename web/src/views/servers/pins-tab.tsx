@@ -6,9 +6,20 @@ import { Button } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/dialog.tsx";
 import { Empty, Loaded } from "../../components/states.tsx";
 import { toast } from "../../components/toast.tsx";
+import { type Message, t } from "../../messages/messages.ts";
+import { serverWords } from "../../messages/server-words.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
 import { PinBadge } from "../tools/pin-badge.tsx";
 import { Diff } from "../tools/pin-tab.tsx";
+
+const KIND_WORDS: Readonly<Record<PinInfo["kind"], Message>> = {
+  tool: serverWords.pinTool,
+  prompt: serverWords.pinPrompt,
+  resource: serverWords.pinResource,
+  template: serverWords.template,
+  instructions: serverWords.pinInstructions,
+};
 
 export function PinsTab({ serverId }: { readonly serverId: string }) {
   const [asked, setAsked] = useState<PinInfo>();
@@ -17,7 +28,7 @@ export function PinsTab({ serverId }: { readonly serverId: string }) {
     outdates: ["listPins", "listTools"],
     onSuccess: () => {
       setAsked(undefined);
-      toast("The current definition is pinned.");
+      toast(t(serverWords.nowPinned));
     },
   });
   return (
@@ -27,23 +38,23 @@ export function PinsTab({ serverId }: { readonly serverId: string }) {
           const open = pins.filter(({ state }) => state === "changed" || state === "new");
           if (open.length === 0) {
             return (
-              <Empty title="Nothing to approve">
-                {pins.length === 0 ? "Nothing is pinned for this server." : `All ${pins.length} pins are unchanged.`}
+              <Empty title={t(serverWords.nothingToApprove)}>
+                {pins.length === 0 ? t(serverWords.nothingPinned) : t(serverWords.allUnchanged, { count: pins.length })}
               </Empty>
             );
           }
           return (
-            <ul aria-label="Changed or new" className="max-h-[60dvh] divide-y divide-line overflow-y-auto">
+            <ul aria-label={t(serverWords.changedOrNew)} className="max-h-[60dvh] divide-y divide-line overflow-y-auto">
               {open.map((pin) => (
                 <li key={`${pin.kind} ${pin.tool}`} className="flex flex-col gap-2 px-4 py-3">
                   <div className="flex flex-wrap items-center gap-2">
-                    <Badge>{pin.kind}</Badge>
+                    <Badge>{t(KIND_WORDS[pin.kind])}</Badge>
                     {pin.kind !== "instructions" && (
                       <span className="min-w-0 font-mono text-sm break-all">{pin.tool}</span>
                     )}
                     <PinBadge pin={pin.state} />
                     <Button size="sm" onClick={() => setAsked(pin)}>
-                      Approve
+                      {t(toolWords.approve)}
                     </Button>
                   </div>
                   {pin.diff !== undefined && pin.diff.length > 0 && <Diff lines={pin.diff} />}
@@ -56,8 +67,8 @@ export function PinsTab({ serverId }: { readonly serverId: string }) {
       <ConfirmDialog
         open={asked !== undefined}
         onOpenChange={(open) => !open && setAsked(undefined)}
-        title="Approve this definition?"
-        action="Approve"
+        title={t(toolWords.approveAsk)}
+        action={t(toolWords.approve)}
         busy={approve.isPending}
         error={approve.error}
         onConfirm={() => {
@@ -65,7 +76,7 @@ export function PinsTab({ serverId }: { readonly serverId: string }) {
           approve.mutate({ action: "approve", serverId, kind: asked.kind, tool: asked.tool });
         }}
       >
-        Agents then get the current definition of the server. Read the changes first: the server wrote them.
+        {t(serverWords.approveHow)}
       </ConfirmDialog>
     </>
   );

@@ -5,6 +5,7 @@ import { Badge } from "../../components/badge.tsx";
 import { Button, IconButton } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/dialog.tsx";
 import { Switch } from "../../components/fields.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { StateDot } from "../../components/state-dot.tsx";
 import { Empty, FailureBox, Loaded, Skeleton } from "../../components/states.tsx";
 import { Tabs } from "../../components/tabs.tsx";
@@ -13,6 +14,9 @@ import { toast, toastError } from "../../components/toast.tsx";
 import { failureOf } from "../../failure.ts";
 import { activity } from "../../messages/activity.ts";
 import { t } from "../../messages/messages.ts";
+import { rules } from "../../messages/rules.ts";
+import { serverWords } from "../../messages/server-words.ts";
+import { shell } from "../../messages/shell.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
 import { LoginButton } from "../logins/login-button.tsx";
 import { ConnectButton } from "./connect-button.tsx";
@@ -46,8 +50,8 @@ export function ServerDetailPanel({ serverId, tab, onTab, onClose }: DetailProps
   const query = useOperation("getServer", { serverId });
   if (query.data === undefined && query.error !== null && failureOf(query.error).code === "not_found")
     return (
-      <Empty title="This server does not exist" action={<Button onClick={onClose}>Back to the servers</Button>}>
-        It may have been removed.
+      <Empty title={t(serverWords.missing)} action={<Button onClick={onClose}>{t(serverWords.back)}</Button>}>
+        {t(serverWords.missingHow)}
       </Empty>
     );
   return (
@@ -56,28 +60,33 @@ export function ServerDetailPanel({ serverId, tab, onTab, onClose }: DetailProps
         <>
           <DetailHeader server={server} onClose={onClose} />
           <Tabs
-            label="About this server"
+            label={t(serverWords.about)}
             value={tab ?? "tools"}
             onChange={onTab}
             tabs={[
-              { id: "tools", label: "Tools", count: server.toolCount, content: <ToolsTab serverId={server.id} /> },
+              {
+                id: "tools",
+                label: t(shell.tools),
+                count: server.toolCount,
+                content: <ToolsTab serverId={server.id} />,
+              },
               {
                 id: "resources",
-                label: "Resources",
+                label: t(serverWords.resources),
                 count: server.resourceCount,
                 content: <ResourcesTab serverId={server.id} />,
               },
               {
                 id: "prompts",
-                label: "Prompts",
+                label: t(serverWords.prompts),
                 count: server.promptCount,
                 content: <PromptsTab serverId={server.id} />,
               },
-              { id: "pins", label: "Pins", content: <PinsTab serverId={server.id} /> },
+              { id: "pins", label: t(serverWords.pins), content: <PinsTab serverId={server.id} /> },
               { id: "activity", label: t(activity.activity), content: <Activity serverId={server.id} /> },
               { id: "log", label: t(activity.log), content: <LogTab serverId={server.id} /> },
-              { id: "history", label: "History", content: <HistoryTab server={server} /> },
-              { id: "config", label: "Config", content: <ConfigTab server={server} /> },
+              { id: "history", label: t(serverWords.history), content: <HistoryTab server={server} /> },
+              { id: "config", label: t(serverWords.config), content: <ConfigTab server={server} /> },
             ]}
           />
         </>
@@ -92,7 +101,7 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
   const remove = useChange("removeServer", {
     outdates: ["listServers", "overview"],
     onSuccess: () => {
-      toast(`${server.name} was removed.`);
+      toast(t(serverWords.removed, { server: server.name }));
       onClose();
     },
   });
@@ -105,16 +114,19 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
             <StateDot state={server.state} sleeping={server.sleeping} />
             {server.name !== server.id && <span className="font-mono">{server.id}</span>}
             <Badge>{TRANSPORT_WORDS[server.transport]}</Badge>
-            {server.node !== undefined && <span>on {server.node}</span>}
-            {server.serverVersion !== null && <span>version {server.serverVersion}</span>}
+            {server.node !== undefined && <span>{t(serverWords.onNode, { node: server.node })}</span>}
+            {server.serverVersion !== null && <span>{t(serverWords.version, { version: server.serverVersion })}</span>}
             {server.connectedAt !== null && (
               <span>
-                connected <Time at={server.connectedAt} />
+                <RichText message={serverWords.connectedSince} values={{ when: <Time at={server.connectedAt} /> }} />
               </span>
             )}
             {server.restart !== undefined && (
               <span>
-                try {server.restart.attempt} <Time at={server.restart.nextAt} />
+                <RichText
+                  message={serverWords.nextTry}
+                  values={{ attempt: server.restart.attempt, when: <Time at={server.restart.nextAt} /> }}
+                />
               </span>
             )}
             {server.tags.map((tag) => (
@@ -124,7 +136,7 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
             ))}
           </div>
         </div>
-        <IconButton label="Close the details" icon="close" onClick={onClose} />
+        <IconButton label={t(serverWords.closeDetails)} icon="close" onClick={onClose} />
       </div>
       <div className="flex flex-wrap items-center gap-2">
         {server.auth?.type === "oauth" && (
@@ -135,13 +147,13 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
         {server.editable && (
           <>
             <Button size="sm" icon="edit" onClick={() => setOpen("edit")}>
-              Edit
+              {t(rules.edit)}
             </Button>
             <Button size="sm" variant="danger" icon="trash" onClick={() => setOpen("remove")}>
-              Remove
+              {t(rules.remove)}
             </Button>
             <Switch
-              label="Enabled"
+              label={t(rules.enabled)}
               checked={server.enabled}
               disabled={enable.isPending}
               onChange={(enabled) =>
@@ -156,11 +168,17 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
       </div>
       {!server.editable && server.from !== "file" && (
         <p className="text-sm text-soft">
-          {FROM_WORDS[server.from]}: it is changed in{" "}
-          <code className="font-mono break-all" title={server.origin.file}>
-            {fileName(server.origin.file)}
-          </code>
-          , not here.
+          <RichText
+            message={serverWords.changedElsewhere}
+            values={{
+              from: t(FROM_WORDS[server.from]),
+              file: (
+                <code className="font-mono break-all" title={server.origin.file}>
+                  {fileName(server.origin.file)}
+                </code>
+              ),
+            }}
+          />
         </p>
       )}
       {server.progress !== undefined && (
@@ -178,14 +196,14 @@ function DetailHeader({ server, onClose }: { readonly server: ServerDetail; read
       <ConfirmDialog
         open={open === "remove"}
         onOpenChange={(shown) => setOpen(shown ? "remove" : undefined)}
-        title={`Remove ${server.name}?`}
-        action="Remove"
+        title={t(serverWords.removeAsk, { server: server.name })}
+        action={t(rules.remove)}
         danger
         busy={remove.isPending}
         error={remove.error}
         onConfirm={() => remove.mutate({ serverId: server.id, ifMatch: server.etag })}
       >
-        All agents lose its tools immediately, and its entry is deleted from the hub’s store.
+        {t(serverWords.removeHow)}
       </ConfirmDialog>
     </div>
   );

@@ -5,9 +5,12 @@ import type { ServerDetail } from "../../../../src/contract/server-schemas.ts";
 import { run } from "../../api.ts";
 import { Button } from "../../components/button.tsx";
 import { Dialog } from "../../components/dialog.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { FailureBox } from "../../components/states.tsx";
 import { toast, toastError } from "../../components/toast.tsx";
 import { failureOf } from "../../failure.ts";
+import { t } from "../../messages/messages.ts";
+import { serverWords } from "../../messages/server-words.ts";
 import { useChange } from "../../state/queries.ts";
 import { configOf, type Draft, draftOf, draftProblems, EMPTY_DRAFT, maskProblem, updatesOf } from "./draft.ts";
 import { PasteStep } from "./paste-step.tsx";
@@ -26,8 +29,8 @@ export function AddServer({ onClose, onAdded }: AddServerProps) {
   // A snippet may hold several servers; they are saved one after the other.
   const [waiting, setWaiting] = useState<readonly ParsedServer[]>([]);
   const [warnings, setWarnings] = useState<readonly string[]>([]);
-  const take = (servers: readonly ParsedServer[]): void => {
-    const [first, ...rest] = servers;
+  const take = (parsed: readonly ParsedServer[]): void => {
+    const [first, ...rest] = parsed;
     setDraft(first === undefined ? EMPTY_DRAFT : draftOf(first.serverId, first.config));
     setWarnings(first?.warnings ?? []);
     setWaiting(rest);
@@ -35,27 +38,27 @@ export function AddServer({ onClose, onAdded }: AddServerProps) {
   const add = useChange("addServer", {
     outdates: ["listServers", "overview"],
     onSuccess: ({ server }) => {
-      toast(`${server.name} was added.`);
+      toast(t(serverWords.added, { server: server.name }));
       if (waiting.length > 0) take(waiting);
       else onAdded(server.id);
     },
   });
   if (draft === undefined)
     return (
-      <Dialog open onOpenChange={onClose} title="Add a server" description="Paste what you have to fill in the form.">
+      <Dialog open onOpenChange={onClose} title={t(serverWords.add)} description={t(serverWords.pasteHow)}>
         <PasteStep onRead={take} />
       </Dialog>
     );
   return (
     <ServerDialog
       key={`${draft.id} ${waiting.length}`}
-      title={waiting.length === 0 ? "Add a server" : `Add a server (${waiting.length} more after this one)`}
+      title={waiting.length === 0 ? t(serverWords.add) : t(serverWords.addMore, { count: waiting.length })}
       start={draft}
       fixedId={false}
       warnings={warnings}
       saving={add.isPending}
       error={add.error}
-      saveLabel={waiting.length === 0 ? "Save" : "Save and continue"}
+      saveLabel={t(waiting.length === 0 ? serverWords.save : serverWords.saveAndContinue)}
       onClose={onClose}
       {...(waiting.length === 0 ? {} : { onSkip: () => take(waiting) })}
       onBack={() => setDraft(undefined)}
@@ -76,7 +79,7 @@ export function EditServer({ server, onClose }: EditServerProps) {
   const update = useChange("updateServer", {
     outdates: ["listServers", "getServer"],
     onSuccess: ({ server: saved }) => {
-      toast(`${saved.name} was saved.`);
+      toast(t(serverWords.saved, { server: saved.name }));
       onClose();
     },
   });
@@ -101,13 +104,13 @@ export function EditServer({ server, onClose }: EditServerProps) {
   return (
     <ServerDialog
       key={base.etag}
-      title={`Edit ${server.name}`}
+      title={t(serverWords.edit, { server: server.name })}
       start={draftOf(base.id, base.config)}
       fixedId
       warnings={[]}
       saving={update.isPending}
       error={hidden === undefined ? update.error : { code: "invalid_arguments", message: hidden }}
-      saveLabel="Save"
+      saveLabel={t(serverWords.save)}
       onClose={onClose}
       onSave={(next) => save(next, base.etag)}
       {...(conflict
@@ -160,16 +163,16 @@ export function ServerDialog(props: ServerDialogProps) {
         <>
           {onBack !== undefined && (
             <Button variant="ghost" className="mr-auto" onClick={onBack}>
-              Back
+              {t(serverWords.goBack)}
             </Button>
           )}
-          {onSkip !== undefined && <Button onClick={onSkip}>Skip</Button>}
+          {onSkip !== undefined && <Button onClick={onSkip}>{t(serverWords.skip)}</Button>}
           <Button
             icon="plug"
             busy={test.isPending}
             onClick={() => whenWhole(() => test.mutate({ serverId: draft.id, config: configOf(draft) }))}
           >
-            Test
+            {t(serverWords.test)}
           </Button>
           <Button variant="primary" busy={saving} onClick={() => whenWhole(() => onSave(draft))}>
             {saveLabel}
@@ -184,7 +187,7 @@ export function ServerDialog(props: ServerDialogProps) {
           </p>
         ))}
         <ServerForm draft={draft} problems={tried ? problems : {}} fixedId={fixedId} onChange={change} />
-        {test.isPending && <p role="status">Connecting once to see what it offers…</p>}
+        {test.isPending && <p role="status">{t(serverWords.testing)}</p>}
         {test.data !== undefined && (
           <div ref={show}>
             <TestResult result={test.data} />
@@ -199,10 +202,10 @@ export function ServerDialog(props: ServerDialogProps) {
         {props.onOverwrite !== undefined && (
           <div className="flex flex-wrap gap-2">
             <Button size="sm" onClick={props.onReload}>
-              Load the current entry
+              {t(serverWords.loadCurrent)}
             </Button>
             <Button size="sm" variant="danger" onClick={() => props.onOverwrite?.(draft)}>
-              Save mine anyway
+              {t(serverWords.saveMine)}
             </Button>
           </div>
         )}
@@ -224,12 +227,16 @@ function SaveFailure({ error }: { readonly error: unknown }) {
       <FailureBox error={error} />
       {places.length > 0 && (
         <p className="text-sm">
-          Refused:{" "}
-          {places.map((place) => (
-            <code key={place} className="mr-2 font-mono text-bad">
-              {place}
-            </code>
-          ))}
+          <RichText
+            message={serverWords.refused}
+            values={{
+              places: places.map((place) => (
+                <code key={place} className="mr-2 font-mono text-bad">
+                  {place}
+                </code>
+              )),
+            }}
+          />
         </p>
       )}
     </div>

@@ -1,7 +1,17 @@
 /** The fields of a server's entry. */
 import { Checkbox, Field, Select, TextArea, TextInput } from "../../components/fields.tsx";
+import { t } from "../../messages/messages.ts";
+import { serverWords } from "../../messages/server-words.ts";
 import type { Draft } from "./draft.ts";
-import { RowsEditor } from "./rows-editor.tsx";
+import { HEADER_WORDS, RowsEditor, VARIABLE_WORDS } from "./rows-editor.tsx";
+
+const OTHER_EXAMPLE = '{ "tags": ["work"] }';
+const COMMAND_EXAMPLE = "npx";
+const URL_EXAMPLE = "https://example.com/mcp";
+const TRANSPORTS = [
+  ["http", "Streamable HTTP"],
+  ["sse", "SSE"],
+] as const;
 
 interface ServerFormProps {
   readonly draft: Draft;
@@ -16,7 +26,7 @@ export function ServerForm({ draft, problems, fixedId, onChange }: ServerFormPro
   return (
     <div className="flex flex-col gap-4">
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field label="Id" required error={problems.id} hint="Part of the names of its tools.">
+        <Field label={t(serverWords.id)} required error={problems.id} hint={t(serverWords.idHint)}>
           {(attributes) => (
             <TextInput
               {...attributes}
@@ -27,18 +37,18 @@ export function ServerForm({ draft, problems, fixedId, onChange }: ServerFormPro
             />
           )}
         </Field>
-        <Field label="Name" hint="Display name; the id if empty.">
+        <Field label={t(serverWords.name)} hint={t(serverWords.nameHint)}>
           {(attributes) => (
             <TextInput {...attributes} value={draft.name} onChange={(event) => set({ name: event.target.value })} />
           )}
         </Field>
       </div>
       <fieldset className="flex flex-wrap gap-4">
-        <legend className="mb-1 font-medium">Type</legend>
+        <legend className="mb-1 font-medium">{t(serverWords.type)}</legend>
         {(
           [
-            ["command", "A program that the hub starts"],
-            ["url", "A server at an address"],
+            ["command", t(serverWords.program)],
+            ["url", t(serverWords.atAddress)],
           ] as const
         ).map(([kind, label]) => (
           <label key={kind} className="inline-flex items-center gap-2">
@@ -59,24 +69,20 @@ export function ServerForm({ draft, problems, fixedId, onChange }: ServerFormPro
         <UrlFields draft={draft} problems={problems} set={set} />
       )}
       <Checkbox
-        label="Connect when the hub starts"
+        label={t(serverWords.connectAtStart)}
         checked={draft.autoConnect}
         onChange={(event) => set({ autoConnect: event.target.checked })}
       />
       <details open={draft.other !== "" || problems.other !== undefined}>
-        <summary className="text-soft">Other settings</summary>
+        <summary className="text-soft">{t(serverWords.other)}</summary>
         <div className="mt-2">
-          <Field
-            label="As JSON"
-            error={problems.other}
-            hint="Such as timeout, toolTimeout, tools, tags, restart or auth, as in the config file."
-          >
+          <Field label={t(serverWords.asJson)} error={problems.other} hint={t(serverWords.otherHint)}>
             {(attributes) => (
               <TextArea
                 {...attributes}
                 mono
                 value={draft.other}
-                placeholder={'{ "tags": ["work"] }'}
+                placeholder={OTHER_EXAMPLE}
                 onChange={(event) => set({ other: event.target.value })}
               />
             )}
@@ -95,24 +101,24 @@ function CommandFields({ draft, problems, set }: PartProps) {
   return (
     <>
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field label="Command" required error={problems.command}>
+        <Field label={t(serverWords.command)} required error={problems.command}>
           {(attributes) => (
             <TextInput
               {...attributes}
               mono
-              placeholder="npx"
+              placeholder={COMMAND_EXAMPLE}
               value={draft.command}
               onChange={(event) => set({ command: event.target.value })}
             />
           )}
         </Field>
-        <Field label="Working directory">
+        <Field label={t(serverWords.cwd)}>
           {(attributes) => (
             <TextInput {...attributes} mono value={draft.cwd} onChange={(event) => set({ cwd: event.target.value })} />
           )}
         </Field>
       </div>
-      <Field label="Arguments" hint="One per line. Other users of the machine can see them: do not enter secrets here.">
+      <Field label={t(serverWords.arguments)} hint={t(serverWords.argumentsHint)}>
         {(attributes) => (
           <TextArea
             {...attributes}
@@ -123,7 +129,7 @@ function CommandFields({ draft, problems, set }: PartProps) {
           />
         )}
       </Field>
-      <RowsEditor label="Environment" noun="variable" rows={draft.env} onChange={(env) => set({ env })} />
+      <RowsEditor words={VARIABLE_WORDS} rows={draft.env} onChange={(env) => set({ env })} />
     </>
   );
 }
@@ -132,35 +138,31 @@ function UrlFields({ draft, problems, set }: PartProps) {
   return (
     <>
       <div className="grid gap-4 sm:grid-cols-[minmax(0,1fr)_auto]">
-        <Field label="Address" required error={problems.url}>
+        <Field label={t(serverWords.address)} required error={problems.url}>
           {(attributes) => (
             <TextInput
               {...attributes}
               mono
               type="url"
-              placeholder="https://example.com/mcp"
+              placeholder={URL_EXAMPLE}
               value={draft.url}
               onChange={(event) => set({ url: event.target.value })}
             />
           )}
         </Field>
-        <Field label="Transport">
+        <Field label={t(serverWords.transport)}>
           {(attributes) => (
             <Select
               {...attributes}
               value={draft.transport}
-              options={[
-                ["", "Find out"],
-                ["http", "Streamable HTTP"],
-                ["sse", "SSE"],
-              ]}
+              options={[["", t(serverWords.findOut)], ...TRANSPORTS]}
               // The options are the ones above.
               onChange={(value) => set({ transport: value as Draft["transport"] })}
             />
           )}
         </Field>
       </div>
-      <RowsEditor label="Headers" noun="header" rows={draft.headers} onChange={(headers) => set({ headers })} />
+      <RowsEditor words={HEADER_WORDS} rows={draft.headers} onChange={(headers) => set({ headers })} />
     </>
   );
 }

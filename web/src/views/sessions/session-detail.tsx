@@ -7,11 +7,15 @@ import { Button, IconButton } from "../../components/button.tsx";
 import { ConfirmDialog } from "../../components/dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { KeyValues } from "../../components/page.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { Time } from "../../components/time.tsx";
 import { toast } from "../../components/toast.tsx";
 import { failureOf } from "../../failure.ts";
+import { t } from "../../messages/messages.ts";
+import { sessionWords } from "../../messages/session-words.ts";
+import { shell } from "../../messages/shell.ts";
 import { useChange, useOperation } from "../../state/queries.ts";
 import { SkillsTab, ToolsTab } from "./session-tabs.tsx";
 import { clientText, doorWord, taintText, whoText } from "./session-words.ts";
@@ -27,24 +31,29 @@ export function SessionDetailPanel({ sessionId, tab, onTab, onClose }: DetailPro
   const query = useOperation("getSession", { sessionId });
   if (query.data === undefined && query.error !== null && failureOf(query.error).code === "not_found")
     return (
-      <Empty title="This session does not exist" action={<Button onClick={onClose}>Back to the sessions</Button>}>
-        It has ended and is no longer stored.
+      <Empty title={t(sessionWords.missing)} action={<Button onClick={onClose}>{t(sessionWords.back)}</Button>}>
+        {t(sessionWords.missingHow)}
       </Empty>
     );
   return (
-    <Loaded query={query} skeleton={<Skeleton lines={8} label="Loading the session" />}>
+    <Loaded query={query} skeleton={<Skeleton lines={8} label={t(sessionWords.loadingOne)} />}>
       {({ session }) => (
         <>
           <DetailHeader session={session} onClose={onClose} />
           <Tabs
-            label="Contents of this session"
+            label={t(sessionWords.contents)}
             value={tab ?? "tools"}
             onChange={onTab}
             tabs={[
-              { id: "tools", label: "Tools", count: session.tools.length, content: <ToolsTab session={session} /> },
+              {
+                id: "tools",
+                label: t(shell.tools),
+                count: session.tools.length,
+                content: <ToolsTab session={session} />,
+              },
               {
                 id: "skills",
-                label: "Active skills",
+                label: t(sessionWords.activeSkills),
                 count: session.activeSkills.length,
                 content: <SkillsTab session={session} />,
               },
@@ -65,7 +74,7 @@ interface TaintNoteProps {
 function TaintNote({ sessionId, taint, isOpen }: TaintNoteProps) {
   const clear = useChange("clearTaint", {
     outdates: ["listSessions", "getSession", "listTaint"],
-    onSuccess: () => toast("Only what is read from now on counts."),
+    onSuccess: () => toast(t(sessionWords.taintCleared)),
   });
   const config = useOperation("getConfig", {});
   const mode = config.data?.values.find(({ key }) => key === "guard.taint")?.value;
@@ -76,12 +85,13 @@ function TaintNote({ sessionId, taint, isOpen }: TaintNoteProps) {
         <ul className="flex flex-col gap-1">
           {taint.origins.map(({ server, name, read, callId, at, via }) => (
             <li key={server}>
-              <span className="font-mono text-sm break-all">{name}</span> brought in content that anyone may have
-              written
-              {via !== undefined && <> kept in {via}</>} (<Time at={at} />)
-              {read.length > 0 && <span className="break-all">: {read.join(", ")}</span>}{" "}
+              <RichText
+                message={via === undefined ? sessionWords.taintedBy : sessionWords.taintedThrough}
+                values={{ name: <span className="font-mono text-sm break-all">{name}</span>, via }}
+              />{" "}
+              (<Time at={at} />){read.length > 0 && <span className="break-all">: {read.join(", ")}</span>}{" "}
               <Link to="/audit" search={{ callId }} className="text-accent underline">
-                The call in the audit log
+                {t(sessionWords.taintCall)}
               </Link>
             </li>
           ))}
@@ -94,7 +104,7 @@ function TaintNote({ sessionId, taint, isOpen }: TaintNoteProps) {
             disabled={clear.isPending}
             onClick={() => clear.mutate({ sessionId })}
           >
-            I have read it
+            {t(sessionWords.haveRead)}
           </Button>
         )}
       </div>
@@ -108,7 +118,7 @@ function DetailHeader({ session, onClose }: { readonly session: SessionDetail; r
     outdates: ["listSessions", "getSession", "overview"],
     onSuccess: () => {
       setAsking(false);
-      toast("The session was ended.");
+      toast(t(sessionWords.endDone));
     },
   });
   const isOpen = session.closedAt === null;
@@ -118,59 +128,58 @@ function DetailHeader({ session, onClose }: { readonly session: SessionDetail; r
         <div className="min-w-0 flex-1">
           <h2 className="text-lg font-semibold break-words">{whoText(session)}</h2>
           <div className="mt-0.5 flex flex-wrap items-center gap-2 text-sm text-soft">
-            <Badge tone={isOpen ? "ok" : "neutral"}>{isOpen ? "Open" : "Closed"}</Badge>
+            <Badge tone={isOpen ? "ok" : "neutral"}>{t(isOpen ? sessionWords.open : sessionWords.closed)}</Badge>
             <Badge>{doorWord(session.door)}</Badge>
-            {session.running > 0 && <Badge tone="accent">{session.running} running</Badge>}
-            {session.taint !== null && <Badge tone="warn">Tainted</Badge>}
+            {session.running > 0 && <Badge tone="accent">{t(sessionWords.running, { count: session.running })}</Badge>}
+            {session.taint !== null && <Badge tone="warn">{t(sessionWords.tainted)}</Badge>}
           </div>
         </div>
-        <IconButton label="Close the details" icon="close" onClick={onClose} />
+        <IconButton label={t(sessionWords.closeDetails)} icon="close" onClick={onClose} />
       </div>
       {session.taint !== null && <TaintNote sessionId={session.id} taint={session.taint} isOpen={isOpen} />}
       <KeyValues
         rows={[
-          ["Session", <span className="font-mono text-sm break-all">{session.id}</span>],
-          ["User", session.user ?? "unknown"],
-          ...(session.client === null ? [] : [["Client", clientText(session.client)] as const]),
-          ["Role", session.role ?? "none"],
-          ["Owner", session.owner ? "yes, it has all rights of its user" : "no"],
-          ["Opened", <Time at={session.openedAt} />],
-          ...(session.closedAt === null ? [] : [["Closed", <Time at={session.closedAt} />] as const]),
+          [t(sessionWords.session), <span className="font-mono text-sm break-all">{session.id}</span>],
+          [t(sessionWords.user), session.user ?? t(sessionWords.unknown)],
+          ...(session.client === null ? [] : [[t(sessionWords.client), clientText(session.client)] as const]),
+          [t(sessionWords.role), session.role ?? t(sessionWords.noRole)],
+          [t(sessionWords.owner), t(session.owner ? sessionWords.isOwner : sessionWords.notOwner)],
+          [t(sessionWords.openedAt), <Time at={session.openedAt} />],
+          ...(session.closedAt === null ? [] : [[t(sessionWords.closed), <Time at={session.closedAt} />] as const]),
           [
-            "Calls",
-            <>
-              {session.calls}
-              {session.lastCallAt !== null && (
-                <>
-                  , the last <Time at={session.lastCallAt} />
-                </>
-              )}
-            </>,
+            t(sessionWords.callCount),
+            session.lastCallAt === null ? (
+              t(sessionWords.noCalls)
+            ) : (
+              <RichText
+                message={sessionWords.calls}
+                values={{ count: session.calls, when: <Time at={session.lastCallAt} /> }}
+              />
+            ),
           ],
         ]}
       />
       <div className="flex flex-wrap items-center gap-3">
         <Link to="/audit" search={{ session: session.id }} className="text-accent underline">
-          Its records in the audit log
+          {t(sessionWords.records)}
         </Link>
         {isOpen && (
           <Button size="sm" variant="danger" icon="stop" className="ml-auto" onClick={() => setAsking(true)}>
-            End the session
+            {t(sessionWords.end)}
           </Button>
         )}
       </div>
       <ConfirmDialog
         open={asking}
         onOpenChange={setAsking}
-        title="End this session?"
-        action="End the session"
+        title={t(sessionWords.endAsk)}
+        action={t(sessionWords.end)}
         danger
         busy={end.isPending}
         error={end.error}
         onConfirm={() => end.mutate({ sessionId: session.id })}
       >
-        Its calls in progress are cancelled, and its client is disconnected. The client can reconnect: to prevent that,
-        remove its token from the config.
+        {t(sessionWords.endHow)}
       </ConfirmDialog>
     </div>
   );

@@ -1,17 +1,13 @@
 /** Sessions in the words of the page. */
 import type { SessionInfo } from "../../../../src/contract/activity-schemas.ts";
+import { t } from "../../messages/messages.ts";
+import { sessionWords } from "../../messages/session-words.ts";
 
-const DOOR_WORDS: Readonly<Record<string, string>> = {
-  mcp: "MCP",
-  acp: "ACP",
-  rest: "REST",
-  websocket: "WebSocket",
-  cli: "Command line",
-  hub: "Hub",
-};
+const DOOR_NAMES: Readonly<Record<string, string>> = { mcp: "MCP", acp: "ACP", rest: "REST", websocket: "WebSocket" };
 
 export function doorWord(door: string): string {
-  return DOOR_WORDS[door] ?? door;
+  if (door === "cli") return t(sessionWords.commandLine);
+  return door === "hub" ? t(sessionWords.hub) : (DOOR_NAMES[door] ?? door);
 }
 
 /** Who is behind a session, as far as that is known. */
@@ -20,21 +16,21 @@ type Named = Pick<SessionInfo, "user" | "role" | "owner"> & Partial<Pick<Session
 export function whoText({ user, role, owner, client = null }: Named): string {
   if (user !== null) return user;
   if (client !== null) return client.title ?? client.name;
-  if (role !== null) return `Unknown user as ${role}`;
-  return owner ? "The hub's user" : "Unknown user";
+  if (role !== null) return t(sessionWords.unknownAs, { role });
+  return t(owner ? sessionWords.hubUser : sessionWords.unknownUser);
 }
 
 /** The consequence of a taint, by `guard.taint`; empty while that is unknown. */
 export function taintText(mode: unknown): string {
-  if (mode === "off") return "It is only recorded: guard.taint is off.";
-  if (mode === "ask") return "From then on, tools that destroy or send out data need approval.";
-  return mode === "deny" ? "From then on, tools that destroy or send out data are refused." : "";
+  if (mode === "off") return t(sessionWords.taintOff);
+  if (mode === "ask") return t(sessionWords.taintAsk);
+  return mode === "deny" ? t(sessionWords.taintDeny) : "";
 }
 
 export const STATES = [
-  ["open", "Open"],
-  ["closed", "Closed"],
-  ["all", "Open and closed"],
+  ["open", sessionWords.open],
+  ["closed", sessionWords.closed],
+  ["all", sessionWords.openAndClosed],
 ] as const;
 
 export type SessionState = (typeof STATES)[number][0];
@@ -46,18 +42,24 @@ export function stateOf(text: string | undefined): SessionState {
 
 /** Doors to choose from: the usual ones, those in sight, and the one of the address. */
 export function doorOptions(
-  sessions: readonly Pick<SessionInfo, "door">[],
+  present: readonly Pick<SessionInfo, "door">[],
   asked: string | undefined,
 ): readonly (readonly [door: string, word: string])[] {
-  const doors = new Set(["mcp", "rest", "websocket", ...sessions.map(({ door }) => door)]);
+  const doors = new Set(["mcp", "rest", "websocket", ...present.map(({ door }) => door)]);
   if (asked !== undefined) doors.add(asked);
   return [...doors].map((door) => [door, doorWord(door)] as const);
 }
 
 /** Name and version are the client's own words. */
 export function clientText({ name, version, transport, program, pid }: NonNullable<SessionInfo["client"]>): string {
-  const process = pid === undefined ? undefined : `process ${pid}${program === undefined ? "" : ` of ${program}`}`;
-  const facts = [transport, process].filter((fact) => fact !== undefined).join(", ");
+  const facts = [transport, processText(pid, program)].filter((fact) => fact !== undefined).join(", ");
   const said = [name, version].filter((word) => word !== undefined).join(" ");
-  return facts === "" ? `calls itself ${said}` : `calls itself ${said} (${facts})`;
+  return t(facts === "" ? sessionWords.calledItself : sessionWords.calledItselfWith, { name: said, facts });
+}
+
+function processText(pid: number | undefined, program: string | undefined): string | undefined {
+  if (pid === undefined) return undefined;
+  return program === undefined
+    ? t(sessionWords.process, { pid: String(pid) })
+    : t(sessionWords.processOf, { pid: String(pid), program });
 }

@@ -5,14 +5,21 @@ import { Select } from "../../components/fields.tsx";
 import { Page, Toolbar } from "../../components/page.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { type Message, t } from "../../messages/messages.ts";
+import { sessionWords } from "../../messages/session-words.ts";
+import { shell } from "../../messages/shell.ts";
 import { nextPageOf, usePages } from "../../state/queries.ts";
-import { countText } from "../../text.ts";
 import { SessionDetailPanel } from "./session-detail.tsx";
 import { SessionList } from "./session-list.tsx";
-import { doorOptions, stateOf, STATES } from "./session-words.ts";
+import { doorOptions, type SessionState, stateOf, STATES } from "./session-words.ts";
 
 const route = getRouteApi("/sessions");
 const PAGE = 200;
+const COUNTS: Readonly<Record<SessionState, Message>> = {
+  open: sessionWords.countOpen,
+  closed: sessionWords.countClosed,
+  all: sessionWords.count,
+};
 
 export function SessionsView() {
   const search = route.useSearch();
@@ -25,14 +32,12 @@ export function SessionsView() {
   const total = query.data?.pages[0]?.total;
   return (
     <Page
-      title="Sessions"
-      {...(total === undefined
-        ? {}
-        : { description: `${countText(total, "session")}${state === "all" ? "" : ` ${state}`}` })}
+      title={t(shell.sessions)}
+      {...(total === undefined ? {} : { description: t(COUNTS[state], { count: total }) })}
     >
       <Split
         onClose={() => void navigate({ search: (old) => ({ ...old, session: undefined, tab: undefined }) })}
-        detailLabel="Details of the session"
+        detailLabel={t(sessionWords.details)}
         detail={
           search.session === undefined ? undefined : (
             <SessionDetailPanel
@@ -46,37 +51,37 @@ export function SessionsView() {
         }
         list={
           <div className="flex flex-col gap-3">
-            <Toolbar label="Filters">
+            <Toolbar label={t(sessionWords.filters)}>
               <Select
-                aria-label="State"
+                aria-label={t(sessionWords.state)}
                 value={state}
-                options={STATES}
+                options={STATES.map(([each, word]) => [each, t(word)] as const)}
                 onChange={(value) => change({ state: value === "open" ? undefined : value })}
               />
               <Select
-                aria-label="Door"
+                aria-label={t(sessionWords.door)}
                 value={search.door ?? ""}
-                options={[["", "All doors"], ...doorOptions(sessions, search.door)]}
+                options={[["", t(sessionWords.allDoors)], ...doorOptions(sessions, search.door)]}
                 onChange={(door) => change({ door: door === "" ? undefined : door })}
               />
               {query.isFetching && query.data !== undefined && <Spinner />}
             </Toolbar>
-            <Loaded query={query} skeleton={<Skeleton lines={8} label="Loading the sessions" />}>
+            <Loaded query={query} skeleton={<Skeleton lines={8} label={t(sessionWords.loading)} />}>
               {() =>
                 sessions.length === 0 ? (
                   <div className="rounded-lg border border-line bg-panel">
                     <Empty
-                      title={
-                        search.door === undefined && state === "open" ? "No one is connected" : "No matching sessions"
-                      }
+                      title={t(
+                        search.door === undefined && state === "open" ? sessionWords.noOne : sessionWords.noMatch,
+                      )}
                       icon="sessions"
                       action={
                         search.door === undefined ? undefined : (
-                          <Button onClick={() => change({ door: undefined })}>All doors</Button>
+                          <Button onClick={() => change({ door: undefined })}>{t(sessionWords.allDoors)}</Button>
                         )
                       }
                     >
-                      Agents and programs appear here as they connect. Settings has snippets for agent clients.
+                      {t(sessionWords.noOneHow)}
                     </Empty>
                   </div>
                 ) : (

@@ -3,7 +3,11 @@ import type { ReactNode } from "react";
 import type { ClientSnippet } from "../../../../src/contract/settings-schemas.ts";
 import { Code } from "../../components/code.tsx";
 import { Field, Select } from "../../components/fields.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { firstSteps } from "../../messages/first-steps.ts";
+import { t } from "../../messages/messages.ts";
+import { settings } from "../../messages/settings.ts";
 import { ConnectClientButton } from "./connect-client.tsx";
 import { useOperation } from "../../state/queries.ts";
 
@@ -15,17 +19,17 @@ interface ClientsTabProps {
 export function ClientsTab({ client, onClient }: ClientsTabProps) {
   const query = useOperation("clientSnippets", {});
   return (
-    <Loaded query={query} skeleton={<Skeleton lines={6} label="Loading the clients" />}>
+    <Loaded query={query} skeleton={<Skeleton lines={6} label={t(settings.loadingClients)} />}>
       {({ clients }) => {
         const shown = clients.find(({ id }) => id === client) ?? clients[0];
-        if (shown === undefined) return <Empty title="No client is known" icon="plug" />;
+        if (shown === undefined) return <Empty title={t(settings.noClients)} icon="plug" />;
         return (
           <div className="flex max-w-3xl flex-col gap-4 p-4">
             <div>
-              <h2 className="font-semibold">Connect a client</h2>
-              <p className="text-soft">Agents in these programs then get every tool and skill of this hub.</p>
+              <h2 className="font-semibold">{t(firstSteps.connectClient)}</h2>
+              <p className="text-soft">{t(settings.clientsHow)}</p>
             </div>
-            <Field label="Client">
+            <Field label={t(settings.client)}>
               {(attributes) => (
                 <Select
                   {...attributes}
@@ -46,27 +50,28 @@ export function ClientsTab({ client, onClient }: ClientsTabProps) {
 function Snippet({ client }: { readonly client: ClientSnippet }) {
   return (
     <>
-      <Step title="By itself">
-        <p className="mb-2 text-soft">On the machine of the client. Other entries of its file stay as they are.</p>
+      <Step title={t(settings.byItself)}>
+        <p className="mb-2 text-soft">{t(settings.byItselfHow)}</p>
         {client.file !== null && (
           <div className="mb-3">
             <ConnectClientButton client={client} />
           </div>
         )}
-        <Code text={client.command} label={`Command for ${client.title}`} copy wrap />
+        <Code text={client.command} label={t(firstSteps.command, { client: client.title })} copy wrap />
       </Step>
-      <Step title="By hand">
+      <Step title={t(settings.byHand)}>
         <p className="mb-2 text-soft">
           {client.file === null ? (
-            "Put this into its config file."
+            t(settings.byHandHow)
           ) : (
-            <>
-              Put this into <code className="font-mono text-sm break-all">{client.file}</code>.
-            </>
-          )}
-          {client.snippet.includes("<token>") && " Write a token of the config in place of <token>."}
+            <RichText
+              message={settings.byHandFile}
+              values={{ file: <code className="font-mono text-sm break-all">{client.file}</code> }}
+            />
+          )}{" "}
+          {client.snippet.includes("<token>") && <RichText message={settings.byHandToken} />}
         </p>
-        <Code text={client.snippet.trimEnd()} label={`Entry for ${client.title}`} copy />
+        <Code text={client.snippet.trimEnd()} label={t(settings.entry, { client: client.title })} copy />
       </Step>
     </>
   );

@@ -1,17 +1,19 @@
 /** The values of the config in sections, as they are searched and shown. */
 import type { ConfigView } from "../../../../src/contract/settings-schemas.ts";
+import { type Message, t } from "../../messages/messages.ts";
+import { settings } from "../../messages/settings.ts";
 
 export type ConfigValue = ConfigView["values"][number];
 type Origin = ConfigValue["origin"];
 type Tone = "neutral" | "accent" | "ok" | "warn" | "bad" | "info";
 
-export const ORIGIN_WORDS: Readonly<Record<Origin, { readonly word: string; readonly tone: Tone }>> = {
-  default: { word: "Default", tone: "neutral" },
-  file: { word: "File", tone: "accent" },
-  environment: { word: "Environment", tone: "info" },
-  store: { word: "Store", tone: "ok" },
-  "command line": { word: "Command line", tone: "info" },
-  code: { word: "Code", tone: "accent" },
+export const ORIGIN_WORDS: Readonly<Record<Origin, { readonly word: Message; readonly tone: Tone }>> = {
+  default: { word: settings.fromDefault, tone: "neutral" },
+  file: { word: settings.fromFile, tone: "accent" },
+  environment: { word: settings.fromEnvironment, tone: "info" },
+  store: { word: settings.fromStore, tone: "ok" },
+  "command line": { word: settings.fromCommandLine, tone: "info" },
+  code: { word: settings.fromCode, tone: "accent" },
 };
 
 export interface ConfigSection {
@@ -55,6 +57,6 @@ export function originOptions(
   // Keys of ORIGIN_WORDS.
   return (Object.keys(ORIGIN_WORDS) as Origin[]).flatMap((origin) => {
     const count = values.filter((value) => value.origin === origin).length;
-    return count === 0 && origin !== asked ? [] : [[origin, `${ORIGIN_WORDS[origin].word} (${count})`] as const];
+    return count === 0 && origin !== asked ? [] : [[origin, `${t(ORIGIN_WORDS[origin].word)} (${count})`] as const];
   });
 }

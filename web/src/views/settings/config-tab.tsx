@@ -6,7 +6,11 @@ import { SearchBox, Select } from "../../components/fields.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { JsonTree } from "../../components/json-tree.tsx";
 import { Toolbar } from "../../components/page.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { Empty } from "../../components/states.tsx";
+import { components } from "../../messages/components.ts";
+import { t } from "../../messages/messages.ts";
+import { settings } from "../../messages/settings.ts";
 import {
   type ConfigSection,
   type ConfigValue,
@@ -36,38 +40,44 @@ export function ConfigTab({ config, q, origin, onChange }: ConfigTabProps) {
       ))}
       <p className="text-soft">
         {config.files.length === 0 ? (
-          "It was given in code: there is no file."
+          t(settings.givenInCode)
         ) : (
-          <>
-            Read from{" "}
-            {config.files.map((file, index) => (
-              <span key={file}>
-                {index > 0 && ", "}
-                <code className="font-mono text-sm break-all">{file}</code>
-              </span>
-            ))}
-            .
-          </>
+          <RichText
+            message={settings.readFrom}
+            values={{
+              files: config.files.map((file, index) => (
+                <span key={file}>
+                  {index > 0 && ", "}
+                  <code className="font-mono text-sm break-all">{file}</code>
+                </span>
+              )),
+            }}
+          />
         )}
       </p>
-      <Toolbar label="Filters">
+      <Toolbar label={t(components.filters)}>
         <SearchBox
-          label="Find a setting"
+          label={t(settings.find)}
           value={q ?? ""}
           onChange={(text) => onChange({ q: text === "" ? undefined : text })}
         />
         <Select
-          aria-label="Origin"
+          aria-label={t(settings.origin)}
           value={origin ?? ""}
-          options={[["", `All origins (${config.values.length})`], ...originOptions(config.values, origin)]}
+          options={[
+            ["", t(settings.allOrigins, { count: config.values.length })],
+            ...originOptions(config.values, origin),
+          ]}
           onChange={(value) => onChange({ origin: value === "" ? undefined : value })}
         />
       </Toolbar>
       {sections.length === 0 ? (
         <Empty
-          title="No matching settings"
+          title={t(settings.noneFit)}
           icon="search"
-          action={<Button onClick={() => onChange({ q: undefined, origin: undefined })}>Clear the filters</Button>}
+          action={
+            <Button onClick={() => onChange({ q: undefined, origin: undefined })}>{t(components.clearFilters)}</Button>
+          }
         />
       ) : (
         sections.map((section) => <SectionValues key={section.name} section={section} />)
@@ -102,7 +112,7 @@ function ValueLine({ value: { key, value, origin, where } }: { readonly value: C
               type="button"
               aria-expanded={open}
               onClick={() => setOpen(!open)}
-              className="flex max-w-full items-center gap-1 rounded text-left hover:bg-hover"
+              className="flex max-w-full items-center gap-1 rounded-sm text-left hover:bg-hover"
             >
               <Icon name={open ? "down" : "right"} className="size-3 text-faint" />
               <span className="truncate font-mono text-sm text-soft">{valueText(value)}</span>
@@ -111,12 +121,12 @@ function ValueLine({ value: { key, value, origin, where } }: { readonly value: C
           </>
         ) : (
           <span className="font-mono text-sm break-words">
-            {value === "" ? <span className="text-faint">empty</span> : valueText(value)}
+            {value === "" ? <span className="text-faint">{t(settings.emptyText)}</span> : valueText(value)}
           </span>
         )}
       </div>
       <div className="flex min-w-0 flex-wrap items-center gap-x-2">
-        <Badge tone={ORIGIN_WORDS[origin].tone}>{ORIGIN_WORDS[origin].word}</Badge>
+        <Badge tone={ORIGIN_WORDS[origin].tone}>{t(ORIGIN_WORDS[origin].word)}</Badge>
         {where !== undefined && (
           <span className="min-w-0 truncate text-sm text-soft" title={where}>
             {lastPart(where)}

@@ -5,8 +5,16 @@ import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Field, Select, TextInput } from "../../components/fields.tsx";
 import { KeyValues } from "../../components/page.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { Empty, FailureBox, Skeleton } from "../../components/states.tsx";
+import { firstSteps } from "../../messages/first-steps.ts";
+import { t } from "../../messages/messages.ts";
+import { rules } from "../../messages/rules.ts";
+import { settings } from "../../messages/settings.ts";
 import { useOperation } from "../../state/queries.ts";
+
+const TOOL_EXAMPLE = "files__read_text_file";
+const ARGUMENTS_EXAMPLE = '{"branch":"main"}';
 
 interface PolicyTabProps {
   readonly name: string | undefined;
@@ -22,12 +30,12 @@ export function PolicyTab({ name, role, roles, onChange }: PolicyTabProps) {
     event.preventDefault();
     onChange({ name: text.trim() === "" ? undefined : text.trim() });
   };
-  const options = [["", "No role"] as const, ...roleOptions(roles, role)];
+  const options = [["", t(settings.withoutRole)] as const, ...roleOptions(roles, role)];
   return (
     <div className="flex flex-col gap-4 p-4">
       <div>
-        <h2 className="font-semibold">May this be used?</h2>
-        <p className="text-soft">Enter a tool, a prompt or a resource to see which rule applies to it.</p>
+        <h2 className="font-semibold">{t(settings.mayBeUsed)}</h2>
+        <p className="text-soft">{t(settings.mayBeUsedHow)}</p>
       </div>
       <form onSubmit={submit} className="flex flex-wrap items-end gap-3">
         <NameField
@@ -38,7 +46,7 @@ export function PolicyTab({ name, role, roles, onChange }: PolicyTabProps) {
             onChange({ name: picked });
           }}
         />
-        <Field label="Role">
+        <Field label={t(rules.role)}>
           {(attributes) => (
             <Select
               {...attributes}
@@ -49,12 +57,12 @@ export function PolicyTab({ name, role, roles, onChange }: PolicyTabProps) {
           )}
         </Field>
         <Button type="submit" variant="primary" disabled={text.trim() === ""}>
-          Explain
+          {t(settings.explain)}
         </Button>
       </form>
       {name === undefined ? (
-        <Empty title="Nothing asked yet" icon="approvals">
-          The names are those of the view Tools, such as <code className="font-mono">files__read_text_file</code>.
+        <Empty title={t(settings.notAsked)} icon="approvals">
+          <RichText message={settings.notAskedHow} />
         </Empty>
       ) : (
         <Answer key={name} name={name} role={role} />
@@ -83,7 +91,7 @@ function NameField({ text, onText, onPicked }: NameFieldProps) {
   );
   const names = query.data?.tools.map((tool) => tool.name) ?? [];
   return (
-    <Field label="Name" className="min-w-0 flex-1 basis-64">
+    <Field label={t(rules.tokenName)} className="min-w-0 flex-1 basis-64">
       {(attributes) => (
         <>
           <TextInput
@@ -91,7 +99,7 @@ function NameField({ text, onText, onPicked }: NameFieldProps) {
             mono
             list={list}
             value={text}
-            placeholder="files__read_text_file"
+            placeholder={TOOL_EXAMPLE}
             onChange={(event) => {
               onText(event.target.value);
               // A browser tells typing and picking apart by this alone.
@@ -112,9 +120,9 @@ function NameField({ text, onText, onPicked }: NameFieldProps) {
 }
 
 const VERDICTS = {
-  allow: { word: "Allowed", tone: "ok" },
-  ask: { word: "Needs approval", tone: "warn" },
-  deny: { word: "Denied", tone: "bad" },
+  allow: { word: settings.allowed, tone: "ok" },
+  ask: { word: settings.needsApproval, tone: "warn" },
+  deny: { word: settings.denied, tone: "bad" },
 } as const;
 
 function Answer({ name, role }: { readonly name: string; readonly role: string | undefined }) {
@@ -131,22 +139,22 @@ function Answer({ name, role }: { readonly name: string; readonly role: string |
     <>
       <form onSubmit={submit} className="flex flex-wrap items-end gap-3">
         <Field
-          label="Arguments (JSON)"
+          label={t(settings.argumentsJson)}
           className="min-w-0 flex-1 basis-64"
-          error={text.trim() !== "" && parsed === undefined ? "This is not a JSON object." : undefined}
+          error={text.trim() !== "" && parsed === undefined ? t(firstSteps.notJson) : undefined}
         >
           {(attributes) => (
             <TextInput
               {...attributes}
               mono
               value={text}
-              placeholder='{"branch":"main"}'
+              placeholder={ARGUMENTS_EXAMPLE}
               onChange={(event) => setText(event.target.value)}
             />
           )}
         </Field>
         <Button type="submit" disabled={text.trim() !== "" && parsed === undefined}>
-          Explain with these arguments
+          {t(settings.explainWith)}
         </Button>
       </form>
       <Shown query={args === undefined ? query : call} role={role} />
@@ -170,7 +178,7 @@ interface ShownProps {
 
 function Shown({ query, role }: ShownProps) {
   if (query.error !== null) return <FailureBox error={query.error} onRetry={() => void query.refetch()} />;
-  if (query.data === undefined) return <Skeleton lines={3} label="Checking the rules" />;
+  if (query.data === undefined) return <Skeleton lines={3} label={t(settings.checkingRules)} />;
   return <Verdict explanation={query.data} role={role} />;
 }
 
@@ -180,14 +188,16 @@ function Verdict({ explanation, role }: { readonly explanation: Explanation; rea
   return (
     <div role="status" className="flex flex-col gap-3 rounded-md border border-line bg-sunken p-4">
       <div className="flex flex-wrap items-center gap-2">
-        <Badge tone={tone}>{word}</Badge>
+        <Badge tone={tone}>{t(word)}</Badge>
         <span className="font-mono text-sm break-all">{explanation.name}</span>
-        <span className="text-soft">{role === undefined ? "without a role" : `as ${role}`}</span>
-        <Badge tone={explanation.visible ? "neutral" : "warn"}>{explanation.visible ? "Visible" : "Not visible"}</Badge>
+        <span className="text-soft">{role === undefined ? t(settings.forNoRole) : t(settings.forRole, { role })}</span>
+        <Badge tone={explanation.visible ? "neutral" : "warn"}>
+          {t(explanation.visible ? settings.visible : settings.notVisible)}
+        </Badge>
       </div>
       {deciding !== undefined && <p className="font-medium break-words">{deciding}</p>}
       {others.length > 0 && (
-        <ul className="list-disc pl-5 text-soft">
+        <ul className="list-disc pl-6 text-soft">
           {others.map((reason, index) => (
             <li key={index} className="break-words">
               {reason}
@@ -214,12 +224,19 @@ function Nearest({ nearest }: { readonly nearest: NonNullable<Explanation["neare
   const { list, pattern, level } = nearest.rule;
   return (
     <p className="break-words text-soft">
-      The nearest rule to another decision ({VERDICTS[nearest.verdict].word.toLowerCase()}):{" "}
-      <code className="font-mono">
-        {String(list)}: {String(pattern)}
-      </code>{" "}
-      of the {String(level)},{" "}
-      {nearest.unmet.length === 0 ? "which is overruled." : `which would need ${nearest.unmet.join(" and ")}.`}
+      <RichText
+        message={nearest.unmet.length === 0 ? settings.nearestOverruled : settings.nearestUnmet}
+        values={{
+          verdict: t(VERDICTS[nearest.verdict].word),
+          rule: (
+            <code className="font-mono">
+              {String(list)}: {String(pattern)}
+            </code>
+          ),
+          level: String(level),
+          unmet: nearest.unmet.join(", "),
+        }}
+      />
     </p>
   );
 }

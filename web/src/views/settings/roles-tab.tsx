@@ -8,6 +8,7 @@ import { Checkbox, Field, TextArea, TextInput } from "../../components/fields.ts
 import { type ConfigChange, ReviewChange } from "../../components/review-change.tsx";
 import { RichText } from "../../components/rich-text.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
 import { useOperation } from "../../state/queries.ts";
@@ -137,7 +138,7 @@ function RoleDialog({ role, onClose, onReview }: RoleDialogProps) {
       description={t(rules.shownFirst)}
       footer={
         <>
-          <Button onClick={onClose}>{t(rules.cancel)}</Button>
+          <Button onClick={onClose}>{t(components.cancel)}</Button>
           <Button
             variant="primary"
             disabled={name.trim() === ""}

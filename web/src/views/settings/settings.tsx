@@ -4,6 +4,8 @@ import { Loaded, Skeleton } from "../../components/states.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
+import { settings } from "../../messages/settings.ts";
+import { shell } from "../../messages/shell.ts";
 import { useOperation } from "../../state/queries.ts";
 import { ClientsTab } from "./clients-tab.tsx";
 import { ConfigTab } from "./config-tab.tsx";
@@ -21,25 +23,25 @@ export function SettingsView() {
   const change = (next: Partial<typeof search>): void =>
     void navigate({ search: (old) => ({ ...old, ...next }), replace: true });
   return (
-    <Page title="Settings" description="The current config of the hub. Changes of its file are applied automatically.">
+    <Page title={t(shell.settings)} description={t(settings.about)}>
       <div className="rounded-lg border border-line bg-panel">
         <Tabs
-          label="Settings"
+          label={t(shell.settings)}
           value={search.tab ?? "config"}
           onChange={(tab) => void navigate({ search: { tab } })}
           tabs={[
             {
               id: "config",
-              label: "Config",
+              label: t(settings.config),
               content: (
-                <Loaded query={query} skeleton={<Skeleton lines={10} label="Loading the config" />}>
+                <Loaded query={query} skeleton={<Skeleton lines={10} label={t(settings.loadingConfig)} />}>
                   {(config) => <ConfigTab config={config} q={search.q} origin={search.origin} onChange={change} />}
                 </Loaded>
               ),
             },
             {
               id: "policy",
-              label: "Policy",
+              label: t(settings.policy),
               content: (
                 <PolicyTab name={search.name} role={search.role} roles={query.data?.roles ?? []} onChange={change} />
               ),
@@ -48,10 +50,10 @@ export function SettingsView() {
             { id: "tokens", label: t(rules.tokens), count: query.data?.tokens.length, content: <TokensTab /> },
             {
               id: "clients",
-              label: "Clients",
+              label: t(settings.clients),
               content: <ClientsTab client={search.client} onClient={(client) => change({ client })} />,
             },
-            { id: "about", label: "About", content: <AboutTab /> },
+            { id: "about", label: t(settings.aboutTab), content: <AboutTab /> },
           ]}
         />
       </div>

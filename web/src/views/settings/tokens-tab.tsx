@@ -3,11 +3,13 @@ import { useState } from "react";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { Field, Select, TextInput } from "../../components/fields.tsx";
+import { Field, Radio, Select, TextInput } from "../../components/fields.tsx";
 import { type ConfigChange, ReviewChange } from "../../components/review-change.tsx";
 import { RichText } from "../../components/rich-text.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { Cell, RowHead, Table } from "../../components/table.tsx";
 import { Time } from "../../components/time.tsx";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
 import { useOperation } from "../../state/queries.ts";
@@ -38,71 +40,56 @@ export function TokensTab() {
                 </div>
                 {add}
               </div>
-              <div
-                tabIndex={0}
-                role="group"
-                aria-label={t(rules.tokens)}
-                className="overflow-x-auto rounded-md border border-line"
+              <Table
+                label={t(rules.tokens)}
+                className="rounded-md border border-line"
+                heads={[
+                  t(rules.tokenName),
+                  t(rules.user),
+                  t(rules.role),
+                  t(rules.may),
+                  t(rules.made),
+                  t(rules.lastUsed),
+                  "",
+                ]}
               >
-                <table className="w-full text-left">
-                  <thead>
-                    <tr className="border-b border-line text-sm text-faint">
-                      {[rules.tokenName, rules.user, rules.role, rules.may, rules.made, rules.lastUsed].map(
-                        (message) => (
-                          <th key={message.en} scope="col" className="px-3 py-1.5 font-medium whitespace-nowrap">
-                            {t(message)}
-                          </th>
-                        ),
+                {tokens.map(({ name, user, role, scopes, created, lastUsed }, index) => (
+                  <tr key={name ?? index}>
+                    <RowHead>{name ?? <span className="font-normal text-faint">{t(rules.unnamed)}</span>}</RowHead>
+                    <Cell className="break-all">{user ?? <span className="text-faint">{t(rules.noUser)}</span>}</Cell>
+                    <Cell className="break-all">{role ?? <span className="text-faint">{t(rules.anyRole)}</span>}</Cell>
+                    <Cell>
+                      <span className="flex flex-wrap gap-1">
+                        {scopes.map((scope) => (
+                          <Badge key={scope} tone={scope === "admin" ? "warn" : "neutral"}>
+                            {scope}
+                          </Badge>
+                        ))}
+                      </span>
+                    </Cell>
+                    <Cell className="whitespace-nowrap">{created}</Cell>
+                    <Cell className="whitespace-nowrap">
+                      {lastUsed === null ? (
+                        <span className="text-faint">{t(rules.never)}</span>
+                      ) : (
+                        <Time at={lastUsed} />
                       )}
-                      <td />
-                    </tr>
-                  </thead>
-                  <tbody className="divide-y divide-line">
-                    {tokens.map(({ name, user, role, scopes, created, lastUsed }, index) => (
-                      <tr key={name ?? index}>
-                        <th scope="row" className="px-3 py-1.5 font-medium break-all">
-                          {name ?? <span className="font-normal text-faint">{t(rules.unnamed)}</span>}
-                        </th>
-                        <td className="px-3 py-1.5 break-all">
-                          {user ?? <span className="text-faint">{t(rules.noUser)}</span>}
-                        </td>
-                        <td className="px-3 py-1.5 break-all">
-                          {role ?? <span className="text-faint">{t(rules.anyRole)}</span>}
-                        </td>
-                        <td className="px-3 py-1.5">
-                          <span className="flex flex-wrap gap-1">
-                            {scopes.map((scope) => (
-                              <Badge key={scope} tone={scope === "admin" ? "warn" : "neutral"}>
-                                {scope}
-                              </Badge>
-                            ))}
-                          </span>
-                        </td>
-                        <td className="px-3 py-1.5 whitespace-nowrap">{created ?? ""}</td>
-                        <td className="px-3 py-1.5 whitespace-nowrap">
-                          {lastUsed === null ? (
-                            <span className="text-faint">{t(rules.never)}</span>
-                          ) : (
-                            <Time at={lastUsed} />
-                          )}
-                        </td>
-                        <td className="px-3 py-1.5 text-right">
-                          {name !== null && (
-                            <Button
-                              size="sm"
-                              variant="danger"
-                              aria-label={t(rules.revokeToken, { name })}
-                              onClick={() => setChanges([{ kind: "revokeToken", name }])}
-                            >
-                              {t(rules.revoke)}
-                            </Button>
-                          )}
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+                    </Cell>
+                    <Cell number>
+                      {name !== null && (
+                        <Button
+                          size="sm"
+                          variant="danger"
+                          aria-label={t(rules.revokeToken, { name })}
+                          onClick={() => setChanges([{ kind: "revokeToken", name }])}
+                        >
+                          {t(rules.revoke)}
+                        </Button>
+                      )}
+                    </Cell>
+                  </tr>
+                ))}
+              </Table>
             </div>
           )
         }
@@ -153,7 +140,7 @@ function NewToken({ onClose, onReview }: NewTokenProps) {
       description={t(rules.shownFirst)}
       footer={
         <>
-          <Button onClick={onClose}>{t(rules.cancel)}</Button>
+          <Button onClick={onClose}>{t(components.cancel)}</Button>
           <Button
             variant="primary"
             onClick={() => {
@@ -198,16 +185,17 @@ function NewToken({ onClose, onReview }: NewTokenProps) {
         <fieldset className="flex flex-col gap-1">
           <legend className="font-medium">{t(rules.may)}</legend>
           {RIGHTS.map(([scope, message]) => (
-            <label key={scope} className="inline-flex items-center gap-2">
-              <input
-                type="radio"
-                name="right"
-                checked={right === scope}
-                onChange={() => setRight(scope)}
-                className="size-4 accent-accent"
-              />
-              <code className="font-mono text-sm">{scope}</code> {t(message)}
-            </label>
+            <Radio
+              key={scope}
+              name="right"
+              checked={right === scope}
+              onChange={() => setRight(scope)}
+              label={
+                <>
+                  <code className="font-mono text-sm">{scope}</code> {t(message)}
+                </>
+              }
+            />
           ))}
         </fieldset>
       </div>

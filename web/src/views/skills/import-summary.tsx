@@ -3,7 +3,8 @@ import type { SkillFailure } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Icon } from "../../components/icon.tsx";
-import { countText } from "../../text.ts";
+import { t } from "../../messages/messages.ts";
+import { skillWords } from "../../messages/skill-words.ts";
 import type { ImportResult } from "./scan-choice.ts";
 
 export function ImportSummary({ result, onDone }: { readonly result: ImportResult; readonly onDone: () => void }) {
@@ -12,29 +13,32 @@ export function ImportSummary({ result, onDone }: { readonly result: ImportResul
   const good = failed.length === 0;
   return (
     <section
-      aria-label="Result of the import"
+      aria-label={t(skillWords.importResult)}
       role="status"
       className={`flex flex-col gap-2 rounded-lg border p-4 ${good ? "border-ok bg-ok-wash" : "border-warn bg-warn-wash"}`}
     >
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
         <Icon name={good ? "check" : "warning"} className={`size-5 ${good ? "text-ok" : "text-warn"}`} />
         <p className="min-w-0 flex-1 basis-52 font-medium">
-          {countText(imported.length, "skill")} imported
-          {unchanged.length > 0 && `, ${unchanged.length} unchanged`}
-          {failed.length > 0 && `, ${failed.length} not imported`}.
+          {[
+            t(skillWords.importedCount, { count: imported.length }),
+            ...(unchanged.length > 0 ? [t(skillWords.unchangedCount, { count: unchanged.length })] : []),
+            ...(failed.length > 0 ? [t(skillWords.failedCount, { count: failed.length })] : []),
+          ].join(" · ")}
         </p>
         <Button size="sm" onClick={onDone}>
-          Show the skills
+          {t(skillWords.showSkills)}
         </Button>
       </div>
       {lacking.length > 0 && (
         <p className="text-sm break-words text-ink">
-          {countText(lacking.length, "of them lacks", "of them lack")} requirements:{" "}
-          {lacking
-            .slice(0, 8)
-            .map((skill) => skill.name)
-            .join(", ")}
-          {lacking.length > 8 && " …"}
+          {t(skillWords.lacking, {
+            count: lacking.length,
+            names: `${lacking
+              .slice(0, 8)
+              .map((skill) => skill.name)
+              .join(", ")}${lacking.length > 8 ? " …" : ""}`,
+          })}
         </p>
       )}
       {failed.length > 0 && <FailedSkills failed={failed} />}
@@ -45,7 +49,7 @@ export function ImportSummary({ result, onDone }: { readonly result: ImportResul
 export function FailedSkills({ failed }: { readonly failed: readonly SkillFailure[] }) {
   return (
     <ul
-      aria-label="Skills that failed"
+      aria-label={t(skillWords.failedSkills)}
       tabIndex={0}
       className="flex max-h-72 flex-col gap-2 overflow-y-auto -outline-offset-2"
     >

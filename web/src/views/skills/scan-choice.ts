@@ -1,6 +1,8 @@
 /** Which of the found skills are chosen for the import, and what is sent for them. */
 import type { InputOf, OutputOf } from "../../../../src/contract/operations.ts";
 import type { ScannedSkill, SkillPlace } from "../../../../src/contract/skill-schemas.ts";
+import type { Message } from "../../messages/messages.ts";
+import { skillWords } from "../../messages/skill-words.ts";
 
 type ImportInput = InputOf<"importSkills">;
 export type ImportResult = OutputOf<"importSkills">;
@@ -54,15 +56,15 @@ export function joinResults(results: readonly ImportResult[]): ImportResult {
 }
 
 export const SHOWN = {
-  all: { word: "All", fits: () => true },
-  suggested: { word: "Ready to import", fits: isSuggested },
-  missing: { word: "Requirements missing", fits: (skill) => !skill.dependenciesMet },
-  findings: { word: "With findings", fits: (skill) => skill.findings.length > 0 },
-  otherOs: { word: "For another system", fits: (skill) => skill.otherOs },
-  refused: { word: "Refused or name taken", fits: needsForce },
-  unchanged: { word: "Unchanged", fits: (skill) => skill.status === "unchanged" },
+  all: { word: skillWords.showAll, fits: () => true },
+  suggested: { word: skillWords.showSuggested, fits: isSuggested },
+  missing: { word: skillWords.showMissing, fits: (skill) => !skill.dependenciesMet },
+  findings: { word: skillWords.showFindings, fits: (skill) => skill.findings.length > 0 },
+  otherOs: { word: skillWords.showOtherOs, fits: (skill) => skill.otherOs },
+  refused: { word: skillWords.showRefused, fits: needsForce },
+  unchanged: { word: skillWords.unchanged, fits: (skill) => skill.status === "unchanged" },
 } as const satisfies Readonly<
-  Record<string, { readonly word: string; readonly fits: (skill: ScannedSkill) => boolean }>
+  Record<string, { readonly word: Message; readonly fits: (skill: ScannedSkill) => boolean }>
 >;
 
 export type Shown = keyof typeof SHOWN;

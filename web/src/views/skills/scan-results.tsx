@@ -9,8 +9,10 @@ import { Checkbox, SearchBox, Select } from "../../components/fields.tsx";
 import { Section, Toolbar } from "../../components/page.tsx";
 import { Empty, FailureBox } from "../../components/states.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
+import { components } from "../../messages/components.ts";
+import { t } from "../../messages/messages.ts";
+import { skillWords } from "../../messages/skill-words.ts";
 import { queryClient } from "../../state/queries.ts";
-import { countText } from "../../text.ts";
 import { FailedSkills, ImportSummary } from "./import-summary.tsx";
 import {
   canChoose,
@@ -73,45 +75,42 @@ export function ScanResults({ path, found, onDone }: ScanResultsProps) {
     <>
       {importing.data !== undefined && <ImportSummary result={importing.data} onDone={onDone} />}
       {importing.error !== null && <FailureBox error={importing.error} />}
-      <Section title={`${countText(totalScanned, "skill")} found`} flush>
+      <Section title={t(skillWords.foundCount, { count: totalScanned })} flush>
         <div className="flex flex-col gap-2 border-b border-line px-4 py-3">
-          <Toolbar label="Filters">
+          <Toolbar label={t(components.filters)}>
             <SearchBox
-              label="Find among these"
+              label={t(skillWords.findAmong)}
               value={text}
               onChange={setText}
               className="min-w-44 flex-1 basis-full sm:max-w-80 sm:basis-auto"
             />
             <Select
-              aria-label="Show"
+              aria-label={t(skillWords.show)}
               className="max-sm:min-w-0 max-sm:flex-1"
               value={which}
               options={shownOptions(skills)}
               // The options are the keys of SHOWN.
               onChange={(value) => setWhich(value as Shown)}
             />
-            <Button onClick={() => setTicks(tickAll(ticks, shown, true, force))}>Select all</Button>
-            <Button onClick={() => setTicks(tickAll(ticks, shown, false, force))}>Select none</Button>
+            <Button onClick={() => setTicks(tickAll(ticks, shown, true, force))}>{t(skillWords.selectAll)}</Button>
+            <Button onClick={() => setTicks(tickAll(ticks, shown, false, force))}>{t(skillWords.selectNone)}</Button>
           </Toolbar>
           {blocked > 0 && (
             <div className="rounded-md border border-line bg-sunken px-3 py-2">
               <Checkbox
-                label={`Let me choose refused skills and taken names (${blocked})`}
+                label={t(skillWords.letMeChoose, { count: blocked })}
                 checked={force}
                 onChange={(event) => setForce(event.target.checked)}
               />
-              <p className="mt-0.5 pl-6 text-sm text-soft">
-                A refused skill contains patterns of attacks, such as a download that is run unseen. A skill whose name
-                is taken would replace one of another source. Choose one only after reading its files.
-              </p>
+              <p className="mt-0.5 pl-6 text-sm text-soft">{t(skillWords.letMeChooseHow)}</p>
             </div>
           )}
         </div>
         {shown.length === 0 ? (
-          <Empty title="No matching skills" icon="search" />
+          <Empty title={t(skillWords.noneFit)} icon="search" />
         ) : (
           <VirtualList
-            label="Found skills"
+            label={t(skillWords.foundSkills)}
             count={shown.length}
             lineHeight={88}
             className="max-h-[60dvh]"
@@ -134,14 +133,14 @@ export function ScanResults({ path, found, onDone }: ScanResultsProps) {
         )}
         <div className="sticky bottom-14 flex flex-wrap items-center justify-end gap-2 rounded-b-lg border-t border-line bg-panel px-4 py-3 md:bottom-0">
           <span aria-live="polite" className="mr-auto text-sm text-soft max-sm:sr-only">
-            {countText(chosen.length, "skill")} selected
+            {t(skillWords.selectedCount, { count: chosen.length })}
           </span>
           <Button
             busy={importing.isPending}
-            title="All skills that are not refused, including those for other systems"
+            title={t(skillWords.importAllHow)}
             onClick={() => importing.mutate([{ path }])}
           >
-            Import all
+            {t(skillWords.importAll)}
           </Button>
           <Button
             variant="primary"
@@ -149,26 +148,26 @@ export function ScanResults({ path, found, onDone }: ScanResultsProps) {
             disabled={chosen.length === 0}
             onClick={() => (forced.length > 0 ? setAsking(true) : importChosen())}
           >
-            Import {chosen.length.toLocaleString("en")} selected
+            {t(skillWords.importSelected, { count: chosen.length })}
           </Button>
         </div>
       </Section>
       {failed.length > 0 && (
-        <Section title={`${countText(failed.length, "skill")} could not be read`}>
+        <Section title={t(skillWords.unreadable, { count: failed.length })}>
           <FailedSkills failed={failed} />
         </Section>
       )}
       <ConfirmDialog
         open={asking}
         onOpenChange={setAsking}
-        title={`Import ${countText(forced.length, "skill")} against the scan?`}
-        action="Import anyway"
+        title={t(skillWords.forceAsk, { count: forced.length })}
+        action={t(skillWords.importAnyway)}
         danger
         busy={importing.isPending}
         onConfirm={importChosen}
       >
-        <p>Agents will follow these instructions on the machines that they work on:</p>
-        <ul className="mt-1 max-h-40 list-disc overflow-y-auto pl-5">
+        <p>{t(skillWords.forceHow)}</p>
+        <ul className="mt-1 max-h-40 list-disc overflow-y-auto pl-6">
           {forced.map((skill) => (
             <li key={skill.path} className="break-all">
               {skill.name}
@@ -184,6 +183,6 @@ function shownOptions(skills: OutputOf<"scanSkills">["skills"]): readonly (reado
   // Keys of SHOWN.
   return (Object.keys(SHOWN) as Shown[]).flatMap((key) => {
     const count = skills.filter((skill) => SHOWN[key].fits(skill)).length;
-    return count === 0 && key !== "all" ? [] : [[key, `${SHOWN[key].word} (${count})`] as const];
+    return count === 0 && key !== "all" ? [] : [[key, `${t(SHOWN[key].word)} (${count})`] as const];
   });
 }

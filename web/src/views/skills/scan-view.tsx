@@ -4,10 +4,15 @@ import { Button } from "../../components/button.tsx";
 import { Field, TextInput } from "../../components/fields.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Page, Section } from "../../components/page.tsx";
+import { RichText } from "../../components/rich-text.tsx";
 import { Empty, FailureBox, Skeleton } from "../../components/states.tsx";
+import { t } from "../../messages/messages.ts";
+import { skillWords } from "../../messages/skill-words.ts";
 import { useOperation } from "../../state/queries.ts";
 import { orderPlaces } from "./scan-choice.ts";
 import { ScanResults } from "./scan-results.tsx";
+
+const FOLDER_EXAMPLE = "~/.openclaw/workspace/skills";
 
 interface ScanViewProps {
   /** The folder that is looked into. */
@@ -30,24 +35,24 @@ export function ScanView({ path, onPath, onDone }: ScanViewProps) {
   };
   return (
     <Page
-      title="Import skills"
-      description="A scan reads every skill in a folder and its subfolders. It changes nothing."
+      title={t(skillWords.importTitle)}
+      description={t(skillWords.importHow)}
       actions={
         <Button icon="back" onClick={onDone}>
-          All skills
+          {t(skillWords.all)}
         </Button>
       }
     >
-      <Section title="Scan a folder">
+      <Section title={t(skillWords.scanFolder)}>
         <form onSubmit={submit}>
-          <Field label="Folder" hint="On the hub's machine; ~ is the home of its user.">
+          <Field label={t(skillWords.folder)} hint={t(skillWords.folderHow)}>
             {(attributes) => (
               <div className="flex gap-2">
                 <TextInput
                   {...attributes}
                   mono
                   value={text}
-                  placeholder="~/.openclaw/workspace/skills"
+                  placeholder={FOLDER_EXAMPLE}
                   onChange={(event) => setText(event.target.value)}
                 />
                 <Button
@@ -57,7 +62,7 @@ export function ScanView({ path, onPath, onDone }: ScanViewProps) {
                   busy={query.isFetching}
                   disabled={text.trim() === ""}
                 >
-                  Scan
+                  {t(skillWords.scan)}
                 </Button>
               </div>
             )}
@@ -68,17 +73,19 @@ export function ScanView({ path, onPath, onDone }: ScanViewProps) {
       {path !== undefined &&
         (query.data === undefined ? (
           query.error === null ? (
-            <Section title="Looking…">
-              <Skeleton lines={8} label="Scanning the folder" />
+            <Section title={t(skillWords.scanning)}>
+              <Skeleton lines={8} label={t(skillWords.scanning)} />
             </Section>
           ) : (
             <FailureBox error={query.error} onRetry={() => void query.refetch()} />
           )
         ) : query.data.totalScanned === 0 ? (
-          <Section title="Nothing found">
-            <Empty title="No skills in this folder" icon="search">
-              A skill is a folder with a file SKILL.md. Nothing below{" "}
-              <code className="font-mono break-all">{path}</code> is one.
+          <Section title={t(skillWords.nothingFound)}>
+            <Empty title={t(skillWords.noSkillsHere)} icon="search">
+              <RichText
+                message={skillWords.noSkillsHereHow}
+                values={{ path: <code className="font-mono break-all">{path}</code> }}
+              />
             </Empty>
           </Section>
         ) : (
@@ -103,19 +110,19 @@ function Places({ folded, onChoose }: PlacesProps) {
   if (folded && !wanted)
     return (
       <Button size="sm" variant="ghost" icon="right" className="mt-1.5" onClick={() => setWanted(true)}>
-        Usual places
+        {t(skillWords.usualPlaces)}
       </Button>
     );
   return (
     <div className="mt-4">
-      <h3 className="mb-1.5 text-sm font-medium text-soft">Usual places</h3>
-      <ul aria-label="Usual places" className="grid gap-2 sm:grid-cols-2 xl:grid-cols-3">
+      <h3 className="mb-1.5 text-sm font-medium text-soft">{t(skillWords.usualPlaces)}</h3>
+      <ul aria-label={t(skillWords.usualPlaces)} className="grid gap-2 sm:grid-cols-2 xl:grid-cols-3">
         {shown.map((place) => (
           <li key={place.path}>
             <button
               type="button"
               onClick={() => onChoose(place.path)}
-              className="flex h-full w-full items-center gap-2.5 rounded-md border border-line px-3 py-1.5 text-left hover:bg-hover"
+              className="flex h-full w-full items-center gap-2 rounded-md border border-line px-3 py-1.5 text-left hover:bg-hover"
             >
               <Icon
                 name={place.exists ? "check" : "close"}
@@ -124,7 +131,7 @@ function Places({ folded, onChoose }: PlacesProps) {
               <span className="min-w-0">
                 <span className="block">
                   {place.label}
-                  {!place.exists && <span className="text-sm text-faint"> · does not exist</span>}
+                  {!place.exists && <span className="text-sm text-faint"> · {t(skillWords.doesNotExist)}</span>}
                 </span>
                 <span className="block font-mono text-sm break-all text-soft">{place.path}</span>
               </span>
@@ -134,7 +141,7 @@ function Places({ folded, onChoose }: PlacesProps) {
       </ul>
       {more.length > 0 && (
         <Button size="sm" variant="ghost" className="mt-1.5" aria-expanded={all} onClick={() => setAll(!all)}>
-          {all ? "Show fewer places" : `Show ${more.length} more places`}
+          {all ? t(skillWords.fewerPlaces) : t(skillWords.morePlaces, { count: more.length })}
         </Button>
       )}
     </div>

@@ -2,7 +2,8 @@ import { useId } from "react";
 import type { ScannedSkill } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Icon } from "../../components/icon.tsx";
-import { countText } from "../../text.ts";
+import { t } from "../../messages/messages.ts";
+import { skillWords } from "../../messages/skill-words.ts";
 import { FindingsList, WarningsList } from "./findings-list.tsx";
 import { NeedsList } from "./needs-list.tsx";
 import { findingsText, needsOf, osText, SEVERITY_WORDS, sourceWord, STATUS_WORDS, worst } from "./skill-words.ts";
@@ -24,7 +25,7 @@ export function ScannedLine({ skill, chosen, disabled, open, onToggle, onChoose 
   const remarks = skill.findings.length + skill.warnings.length;
   const severity = worst(skill.findings);
   return (
-    <div className="flex gap-3 border-b border-line px-4 py-2.5">
+    <div className="flex gap-3 border-b border-line px-4 py-2">
       <input
         type="checkbox"
         aria-labelledby={`${id}-name`}
@@ -39,12 +40,12 @@ export function ScannedLine({ skill, chosen, disabled, open, onToggle, onChoose 
           <span id={`${id}-name`} className="min-w-0 font-medium break-all">
             {skill.name}
           </span>
-          <Badge tone={status.tone} title={status.meaning}>
-            {status.word}
+          <Badge tone={status.tone} title={t(status.meaning)}>
+            {t(status.word)}
           </Badge>
           {skill.otherOs && (
-            <Badge tone="warn" title="It is for a different operating system than the hub's.">
-              For {osText(skill.requires.os)}
+            <Badge tone="warn" title={t(skillWords.forSystemHow)}>
+              {t(skillWords.forSystem, { system: osText(skill.requires.os) })}
             </Badge>
           )}
           <Badge>{sourceWord(skill.source)}</Badge>
@@ -54,13 +55,15 @@ export function ScannedLine({ skill, chosen, disabled, open, onToggle, onChoose 
               aria-expanded={open}
               aria-controls={`${id}-found`}
               onClick={onToggle}
-              className="inline-flex items-center gap-1 rounded hover:bg-hover"
+              className="inline-flex items-center gap-1 rounded-sm hover:bg-hover"
             >
               <Badge tone={severity === undefined ? "neutral" : SEVERITY_WORDS[severity].tone}>
-                {severity === undefined ? countText(skill.warnings.length, "warning") : findingsText(skill.findings)}
+                {severity === undefined
+                  ? t(skillWords.warningsCount, { count: skill.warnings.length })
+                  : findingsText(skill.findings)}
                 <Icon name={open ? "down" : "right"} className="size-3" />
               </Badge>
-              <span className="sr-only">of {skill.name}</span>
+              <span className="sr-only">{t(skillWords.of, { name: skill.name })}</span>
             </button>
           )}
         </div>

@@ -1,7 +1,10 @@
 import { Link } from "@tanstack/react-router";
 import type { SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
-import { VirtualList } from "../../components/virtual-list.tsx";
+import { LINE_2_HEIGHT, VirtualList } from "../../components/virtual-list.tsx";
+import { t } from "../../messages/messages.ts";
+import { shell } from "../../messages/shell.ts";
+import { skillWords } from "../../messages/skill-words.ts";
 import {
   sourceWord,
   findingsText,
@@ -22,9 +25,9 @@ export function SkillList({ skills, chosen }: SkillListProps) {
   return (
     <div className="overflow-hidden rounded-lg border border-line bg-panel">
       <VirtualList
-        label="Skills"
+        label={t(shell.skills)}
         count={skills.length}
-        lineHeight={58}
+        lineHeight={LINE_2_HEIGHT}
         fixed
         lineKey={(index) => skills[index]?.id ?? String(index)}
         className="max-h-[calc(100dvh-13rem)]"
@@ -46,14 +49,14 @@ function SkillLine({ skill, chosen }: { readonly skill: SkillInfo; readonly chos
       to="/skills"
       search={(old) => ({ ...old, skill: skill.id, tab: undefined })}
       aria-current={chosen ? "true" : undefined}
-      className={`flex h-[58px] flex-col justify-center border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
+      className={`flex h-line-2 flex-col justify-center border-b border-line px-4 -outline-offset-2 hover:bg-hover ${chosen ? "bg-accent-wash" : ""}`}
     >
       <span className="flex items-center gap-2">
         <span className="truncate font-medium">{skill.name}</span>
-        {skill.status === "broken" && <Badge tone="bad">Broken</Badge>}
+        {skill.status === "broken" && <Badge tone="bad">{t(skillWords.broken)}</Badge>}
         {skill.status === "needs_setup" && (
           <Badge tone="warn" title={skill.setup}>
-            Needs setup
+            {t(skillWords.needsSetup)}
           </Badge>
         )}
         {missing !== undefined && <Badge tone="warn">{missing}</Badge>}
@@ -62,8 +65,8 @@ function SkillLine({ skill, chosen }: { readonly skill: SkillInfo; readonly chos
           <span className="hidden sm:inline">
             <Badge>{sourceWord(skill.source)}</Badge>
           </span>
-          <Badge tone="accent" title={KIND_TITLES[skill.kind]}>
-            {KIND_WORDS[skill.kind]}
+          <Badge tone="accent" title={t(KIND_TITLES[skill.kind])}>
+            {t(KIND_WORDS[skill.kind])}
           </Badge>
         </span>
       </span>

@@ -1,21 +1,22 @@
 /** Names for the parts of a skill on the page. */
 import type { ScannedSkill, SkillInfo } from "../../../../src/contract/skill-schemas.ts";
-import { countText } from "../../text.ts";
+import { type Message, t } from "../../messages/messages.ts";
+import { skillWords } from "../../messages/skill-words.ts";
 
 type Tone = "neutral" | "accent" | "ok" | "warn" | "bad" | "info";
 export type Needs = SkillInfo["requires"];
 export type Finding = SkillInfo["findings"][number];
 
-export const KIND_WORDS: Readonly<Record<SkillInfo["kind"], string>> = {
-  imported: "Imported",
-  folder: "Folder",
-  server: "Server",
+export const KIND_WORDS: Readonly<Record<SkillInfo["kind"], Message>> = {
+  imported: skillWords.imported,
+  folder: skillWords.folder,
+  server: skillWords.server,
 };
 
-export const KIND_TITLES: Readonly<Record<SkillInfo["kind"], string>> = {
-  imported: "Copied into the hub",
-  folder: "Offered from a folder of the config",
-  server: "Offered by a server",
+export const KIND_TITLES: Readonly<Record<SkillInfo["kind"], Message>> = {
+  imported: skillWords.importedMeaning,
+  folder: skillWords.folderMeaning,
+  server: skillWords.serverMeaning,
 };
 
 const SOURCE_WORDS: Readonly<Record<string, string>> = {
@@ -29,19 +30,19 @@ export function sourceWord(source: string): string {
 }
 
 export const STATUS_WORDS: Readonly<
-  Record<ScannedSkill["status"], { readonly word: string; readonly tone: Tone; readonly meaning: string }>
+  Record<ScannedSkill["status"], { readonly word: Message; readonly tone: Tone; readonly meaning: Message }>
 > = {
-  new: { word: "New", tone: "ok", meaning: "It is not imported yet." },
-  updated: { word: "Update", tone: "info", meaning: "Its files differ from the imported ones." },
-  unchanged: { word: "Unchanged", tone: "neutral", meaning: "It is imported and unchanged." },
-  refused: { word: "Refused", tone: "bad", meaning: "The scan found signs of an attack." },
-  conflict: { word: "Name taken", tone: "warn", meaning: "A skill of another source has this name." },
+  new: { word: skillWords.statusNew, tone: "ok", meaning: skillWords.statusNewMeaning },
+  updated: { word: skillWords.statusUpdated, tone: "info", meaning: skillWords.statusUpdatedMeaning },
+  unchanged: { word: skillWords.unchanged, tone: "neutral", meaning: skillWords.unchangedMeaning },
+  refused: { word: skillWords.severityRefuse, tone: "bad", meaning: skillWords.statusRefusedMeaning },
+  conflict: { word: skillWords.nameTaken, tone: "warn", meaning: skillWords.nameTakenMeaning },
 };
 
-export const SEVERITY_WORDS: Readonly<Record<Finding["severity"], { readonly word: string; readonly tone: Tone }>> = {
-  refuse: { word: "Refused", tone: "bad" },
-  warn: { word: "Warning", tone: "warn" },
-  note: { word: "Note", tone: "neutral" },
+export const SEVERITY_WORDS: Readonly<Record<Finding["severity"], { readonly word: Message; readonly tone: Tone }>> = {
+  refuse: { word: skillWords.severityRefuse, tone: "bad" },
+  warn: { word: skillWords.severityWarn, tone: "warn" },
+  note: { word: skillWords.severityNote, tone: "neutral" },
 };
 
 const SEVERITIES = ["refuse", "warn", "note"] as const;
@@ -72,23 +73,27 @@ export function needsOf(requires: Needs, missing: Needs): readonly Need[] {
   const each = (kind: string, names: readonly string[], lacking: readonly string[]): Need[] =>
     names.map((name) => ({ kind, name, found: !lacking.includes(name) }));
   return [
-    ...each("program", requires.bins, missing.bins),
+    ...each(t(skillWords.program), requires.bins, missing.bins),
     ...(requires.anyBins.length === 0
       ? []
-      : [{ kind: "program", name: requires.anyBins.join(" or "), found: missing.anyBins.length === 0 }]),
-    ...each("variable", requires.env, missing.env),
-    ...each("setting", requires.config, missing.config),
+      : [{ kind: t(skillWords.program), name: anyOf(requires.anyBins), found: missing.anyBins.length === 0 }]),
+    ...each(t(skillWords.variable), requires.env, missing.env),
+    ...each(t(skillWords.setting), requires.config, missing.config),
     ...(requires.os.length === 0
       ? []
-      : [{ kind: "system", name: osText(requires.os), found: missing.os.length === 0 }]),
+      : [{ kind: t(skillWords.system), name: osText(requires.os), found: missing.os.length === 0 }]),
   ];
+}
+
+function anyOf(names: readonly string[]): string {
+  return names.reduce((one, other) => t(skillWords.or, { one, other }));
 }
 
 export function missingText(needs: readonly Need[]): string | undefined {
   const missing = needs.filter((need) => !need.found);
-  return missing.length === 0 ? undefined : `${missing.length} missing`;
+  return missing.length === 0 ? undefined : t(skillWords.missingCount, { count: missing.length });
 }
 
 export function findingsText(findings: readonly Finding[]): string {
-  return countText(findings.length, "finding");
+  return t(skillWords.findingsCount, { count: findings.length });
 }

@@ -1,18 +1,22 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { useEffect, useMemo } from "react";
+import { lazy, Suspense, useEffect, useMemo } from "react";
 import type { SkillInfo } from "../../../../src/contract/skill-schemas.ts";
 import { Button } from "../../components/button.tsx";
 import { SearchBox, Select } from "../../components/fields.tsx";
 import { Page, Toolbar } from "../../components/page.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { components } from "../../messages/components.ts";
+import { t } from "../../messages/messages.ts";
+import { shell } from "../../messages/shell.ts";
+import { skillWords } from "../../messages/skill-words.ts";
 import { usePages } from "../../state/queries.ts";
-import { countText } from "../../text.ts";
-import { ScanView } from "./scan-view.tsx";
-import { SkillDetailPanel } from "./skill-detail.tsx";
 import { choices, filterSkills, placeOf, shortPath, type SkillFilter } from "./skill-filter.ts";
 import { SkillList } from "./skill-list.tsx";
 import { KIND_WORDS, sourceWord } from "./skill-words.ts";
+
+const ScanView = lazy(async () => ({ default: (await import("./scan-view.tsx")).ScanView }));
+const SkillDetailPanel = lazy(async () => ({ default: (await import("./skill-detail.tsx")).SkillDetailPanel }));
 
 const route = getRouteApi("/skills");
 /** In the address: the panel is open and no folder was named yet. */
@@ -23,11 +27,13 @@ export function SkillsView() {
   const navigate = route.useNavigate();
   if (scan === undefined) return <Skills onScan={() => void navigate({ search: { scan: NO_FOLDER } })} />;
   return (
-    <ScanView
-      path={scan === NO_FOLDER ? undefined : scan}
-      onPath={(path) => void navigate({ search: { scan: path } })}
-      onDone={() => void navigate({ search: {} })}
-    />
+    <Suspense fallback={<Skeleton lines={8} />}>
+      <ScanView
+        path={scan === NO_FOLDER ? undefined : scan}
+        onPath={(path) => void navigate({ search: { scan: path } })}
+        onDone={() => void navigate({ search: {} })}
+      />
+    </Suspense>
   );
 }
 
@@ -41,46 +47,47 @@ function Skills({ onScan }: { readonly onScan: () => void }) {
   const total = query.data?.pages[0]?.total;
   const scan = (
     <Button variant="primary" icon="plus" onClick={onScan}>
-      Scan a folder
+      {t(skillWords.scanFolder)}
     </Button>
   );
   const skills = useMemo(() => query.data?.pages.flatMap((page) => page.skills) ?? [], [query.data]);
   const shown = useMemo(() => filterSkills(skills, search), [skills, search]);
   return (
     <Page
-      title="Skills"
+      title={t(shell.skills)}
       actions={scan}
       {...(total === undefined
         ? {}
         : {
             description:
               shown.length < skills.length
-                ? `${shown.length} of ${countText(total, "skill")}`
-                : countText(total, "skill"),
+                ? t(skillWords.countShown, { shown: shown.length, count: total })
+                : t(skillWords.count, { count: total }),
           })}
     >
       <Split
         onClose={() => void navigate({ search: (old) => ({ ...old, skill: undefined, tab: undefined }) })}
-        detailLabel="Details of the skill"
+        detailLabel={t(skillWords.details)}
         detail={
           search.skill === undefined ? undefined : (
-            <SkillDetailPanel
-              key={search.skill}
-              skillId={search.skill}
-              tab={search.tab}
-              onTab={(tab) => change({ tab })}
-              onClose={() => void navigate({ search: (old) => ({ ...old, skill: undefined, tab: undefined }) })}
-            />
+            <Suspense fallback={<Skeleton lines={8} label={t(skillWords.loadingOne)} />}>
+              <SkillDetailPanel
+                key={search.skill}
+                skillId={search.skill}
+                tab={search.tab}
+                onTab={(tab) => change({ tab })}
+                onClose={() => void navigate({ search: (old) => ({ ...old, skill: undefined, tab: undefined }) })}
+              />
+            </Suspense>
           )
         }
         list={
-          <Loaded query={query} skeleton={<Skeleton lines={8} label="Loading the skills" />}>
+          <Loaded query={query} skeleton={<Skeleton lines={8} label={t(skillWords.loading)} />}>
             {() =>
               skills.length === 0 ? (
                 <div className="rounded-lg border border-line bg-panel">
-                  <Empty title="No skills yet" icon="skills" action={scan}>
-                    Skills tell agents how to do something. Scan a folder, look at the skills in it, and import those
-                    you want.
+                  <Empty title={t(skillWords.none)} icon="skills" action={scan}>
+                    {t(skillWords.noneHow)}
                   </Empty>
                 </div>
               ) : (
@@ -89,9 +96,9 @@ function Skills({ onScan }: { readonly onScan: () => void }) {
                   {shown.length === 0 ? (
                     <div className="rounded-lg border border-line bg-panel">
                       <Empty
-                        title="No matching skills"
+                        title={t(skillWords.noneFit)}
                         icon="search"
-                        action={<Button onClick={clear}>Clear the filters</Button>}
+                        action={<Button onClick={clear}>{t(components.clearFilters)}</Button>}
                       />
                     </div>
                   ) : (
@@ -135,25 +142,25 @@ function SkillFilters({ skills, filter, onChange }: FiltersProps) {
     filter.source,
   );
   return (
-    <Toolbar label="Filters">
-      <SearchBox label="Find a skill" value={filter.q ?? ""} onChange={(q) => onChange({ q: chosen(q) })} />
+    <Toolbar label={t(components.filters)}>
+      <SearchBox label={t(skillWords.find)} value={filter.q ?? ""} onChange={(q) => onChange({ q: chosen(q) })} />
       {kinds.length > 1 && (
         <Select
-          aria-label="Kind"
+          aria-label={t(skillWords.kind)}
           value={filter.kind ?? ""}
           options={[
-            ["", "All kinds"],
-            ...kinds.map(([kind, count]) => [kind, `${isKind(kind) ? KIND_WORDS[kind] : kind} (${count})`] as const),
+            ["", t(skillWords.allKinds)],
+            ...kinds.map(([kind, count]) => [kind, `${isKind(kind) ? t(KIND_WORDS[kind]) : kind} (${count})`] as const),
           ]}
           onChange={(kind) => onChange({ kind: chosen(kind) })}
         />
       )}
       {sources.length > 1 && (
         <Select
-          aria-label="Source"
+          aria-label={t(skillWords.source)}
           value={filter.source ?? ""}
           options={[
-            ["", "All sources"],
+            ["", t(skillWords.allSources)],
             ...sources.map(([source, count]) => [source, `${sourceWord(source)} (${count})`] as const),
           ]}
           onChange={(source) => onChange({ source: chosen(source) })}
@@ -161,10 +168,10 @@ function SkillFilters({ skills, filter, onChange }: FiltersProps) {
       )}
       {places.length > 1 && (
         <Select
-          aria-label="Place"
+          aria-label={t(skillWords.place)}
           value={filter.from ?? ""}
           options={[
-            ["", "All places"],
+            ["", t(skillWords.allPlaces)],
             ...places.map(([place, count]) => [place, `${shortPath(place)} (${count})`] as const),
           ]}
           onChange={(from) => onChange({ from: chosen(from) })}

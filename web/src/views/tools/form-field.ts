@@ -1,4 +1,6 @@
 /** The kind of input for a part of a schema. */
+import { t } from "../../messages/messages.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 import { choicesOf, isObject, merged, propertiesOf, requiredOf, type Schema, textOf, typesOf } from "./schema.ts";
 
 interface Common {
@@ -149,5 +151,5 @@ function choiceLabel(choice: Schema, index: number): string {
   const [type] = typesOf(choice);
   const keys = requiredOf(choice);
   if (type === "object" && keys.length > 0) return keys.join(", ");
-  return type ?? `choice ${index + 1}`;
+  return type ?? t(toolWords.choiceNumber, { number: index + 1 });
 }

@@ -152,14 +152,14 @@ function Preview({ found }: { readonly found: Overridden }) {
       <Code
         text={JSON.stringify({ name: effective.name, description, input_schema: inputSchema }, undefined, 2)}
         label={t(toolWords.modelDefinition)}
-        className="max-h-[50dvh]"
+        className="max-h-[60dvh]"
       />
       <details>
         <summary className="cursor-pointer text-accent">{t(toolWords.serverDefinition)}</summary>
         <Code
           text={JSON.stringify(original.definition, undefined, 2)}
           label={t(toolWords.serverDefinition)}
-          className="mt-2 max-h-[50dvh]"
+          className="mt-2 max-h-[60dvh]"
         />
       </details>
     </>

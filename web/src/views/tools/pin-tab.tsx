@@ -90,11 +90,11 @@ function Words({ line }: { readonly line: string }) {
     index % 2 === 0 ? (
       part
     ) : part.startsWith("[") ? (
-      <del key={index} className="rounded bg-bad-wash px-0.5 text-bad">
+      <del key={index} className="rounded-sm bg-bad-wash px-0.5 text-bad">
         {part.slice(2, -2)}
       </del>
     ) : (
-      <ins key={index} className="rounded bg-ok-wash px-0.5 text-ok">
+      <ins key={index} className="rounded-sm bg-ok-wash px-0.5 text-ok">
         {part.slice(2, -2)}
       </ins>
     ),

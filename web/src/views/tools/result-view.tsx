@@ -64,7 +64,7 @@ function Block({ shown }: { readonly shown: Shown }) {
         <img
           src={shown.source}
           alt={t(toolWords.resultOfTool, { label: shown.label })}
-          className="max-h-96 max-w-full self-start rounded border border-line bg-sunken"
+          className="max-h-96 max-w-full self-start rounded-sm border border-line bg-sunken"
         />
       );
     case "audio":
@@ -118,7 +118,7 @@ function TextBlock({ text, json }: { readonly text: string; readonly json: unkno
         </div>
       )}
       {raw ? (
-        <Code text={text} label={t(toolWords.resultText)} wrap copy className="max-h-[32rem]" />
+        <Code text={text} label={t(toolWords.resultText)} wrap copy className="max-h-[60dvh]" />
       ) : (
         <JsonTree value={json} label={t(toolWords.resultTextJson)} keysOnly />
       )}

@@ -1,4 +1,6 @@
 /** A schema as the lines of a table. */
+import { type Message, t } from "../../messages/messages.ts";
+import { toolWords } from "../../messages/tool-words.ts";
 import { choicesOf, isObject, merged, propertiesOf, requiredOf, type Schema, textOf, typesOf } from "./schema.ts";
 
 export interface SchemaRow {
@@ -68,7 +70,7 @@ function addRow(rows: SchemaRow[], { schema, root, path, name, depth, required }
   choicesOf(schema)?.forEach((choice, index) => {
     const option = merged(choice, root);
     if (Object.keys(propertiesOf(option)).length === 0 || depth >= DEEPEST) return;
-    const label = textOf(option, "title") ?? `choice ${index + 1}`;
+    const label = textOf(option, "title") ?? t(toolWords.choiceNumber, { number: index + 1 });
     addRow(rows, {
       schema: { ...option, title: undefined },
       root,
@@ -86,36 +88,42 @@ export function typeText(schema: Schema, root: Schema, depth = 0): string {
   const choices = choicesOf(schema);
   if (choices !== undefined && depth < DEEPEST) {
     const words = choices.map((choice) => typeText(merged(choice, root), root, depth + 1));
-    return [...new Set(words)].join(" or ");
+    return [...new Set(words)].join(t(toolWords.typeOr));
   }
   const types = typesOf(schema).map((type) => {
-    if (type !== "array") return Array.isArray(schema["enum"]) ? `${type} (one of)` : type;
+    if (type !== "array") return Array.isArray(schema["enum"]) ? `${type} (${t(toolWords.typeOneOf)})` : type;
     const items = schema["items"];
-    const inner = isObject(items) && depth < DEEPEST ? typeText(merged(items, root), root, depth + 1) : "any";
+    const inner =
+      isObject(items) && depth < DEEPEST ? typeText(merged(items, root), root, depth + 1) : t(toolWords.typeAny);
     return inner.includes(" ") ? `(${inner})[]` : `${inner}[]`;
   });
   const nullable = schema["type"] === "null" || (Array.isArray(schema["type"]) && schema["type"].includes("null"));
   const words = nullable ? [...types, "null"] : types;
-  return words.length === 0 ? (Array.isArray(schema["enum"]) ? "one of" : "any") : words.join(" or ");
+  return words.length === 0
+    ? Array.isArray(schema["enum"])
+      ? t(toolWords.typeOneOf)
+      : t(toolWords.typeAny)
+    : words.join(t(toolWords.typeOr));
 }
 
-const LIMITS: Readonly<Record<string, (value: string) => string>> = {
-  format: (value) => value,
-  minimum: (value) => `at least ${value}`,
-  exclusiveMinimum: (value) => `more than ${value}`,
-  maximum: (value) => `at most ${value}`,
-  exclusiveMaximum: (value) => `less than ${value}`,
-  multipleOf: (value) => `a multiple of ${value}`,
-  minLength: (value) => `at least ${value} characters`,
-  maxLength: (value) => `at most ${value} characters`,
-  pattern: (value) => `matches ${value}`,
-  minItems: (value) => `at least ${value} entries`,
-  maxItems: (value) => `at most ${value} entries`,
+const LIMITS: Readonly<Record<string, Message | undefined>> = {
+  format: undefined,
+  minimum: toolWords.limitAtLeast,
+  exclusiveMinimum: toolWords.limitMore,
+  maximum: toolWords.limitAtMost,
+  exclusiveMaximum: toolWords.limitLess,
+  multipleOf: toolWords.limitMultiple,
+  minLength: toolWords.limitMinCharacters,
+  maxLength: toolWords.limitMaxCharacters,
+  pattern: toolWords.limitPattern,
+  minItems: toolWords.limitMinEntries,
+  maxItems: toolWords.limitMaxEntries,
 };
 
 function limitsOf(schema: Schema): string[] {
-  return Object.entries(LIMITS).flatMap(([key, words]) => {
+  return Object.entries(LIMITS).flatMap(([key, message]) => {
     const value = schema[key];
-    return typeof value === "string" || typeof value === "number" ? [words(String(value))] : [];
+    if (typeof value !== "string" && typeof value !== "number") return [];
+    return [message === undefined ? String(value) : t(message, { value, count: value })];
   });
 }

@@ -22,7 +22,7 @@ export function SchemaTable({ schema, label }: { readonly schema: Schema; readon
 }
 
 // Written out, because the stylesheet holds only classes that it finds in the sources.
-const INDENT = ["pl-3", "pl-8", "pl-13", "pl-18", "pl-20", "pl-22", "pl-24"];
+const INDENT = ["pl-3", "pl-8", "pl-12", "pl-16", "pl-20", "pl-24"];
 
 function Row({ row }: { readonly row: SchemaRow }) {
   return (

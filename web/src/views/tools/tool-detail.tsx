@@ -11,6 +11,7 @@ import { RichText } from "../../components/rich-text.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { activity } from "../../messages/activity.ts";
+import { components } from "../../messages/components.ts";
 import { type Message, t } from "../../messages/messages.ts";
 import { toolWords } from "../../messages/tool-words.ts";
 import { useOperation } from "../../state/queries.ts";
@@ -105,7 +106,7 @@ function Known({ tool, role, onClose, onRename }: Omit<ToolDetailProps, "name"> 
             {t(toolWords.tryIt)}
           </Button>
         )}
-        <IconButton label={t(toolWords.closeDetails)} icon="close" onClick={onClose} />
+        <IconButton label={t(components.closeDetails)} icon="close" onClick={onClose} />
       </div>
       <Tabs
         label={t(toolWords.about)}

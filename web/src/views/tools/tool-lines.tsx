@@ -5,14 +5,13 @@ import type { ToolInfo } from "../../../../src/contract/catalog-schemas.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { VerdictBadge, ruleText } from "../../components/review-change.tsx";
-import { VirtualList } from "../../components/virtual-list.tsx";
+import { LINE_HEIGHT, VirtualList } from "../../components/virtual-list.tsx";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
 import { toolWords } from "../../messages/tool-words.ts";
+import { numberText } from "../../text.ts";
 import { effectOf } from "./effect.ts";
 import { PinBadge } from "./pin-badge.tsx";
-
-const LINE_HEIGHT = 36;
 
 interface ToolLinesProps {
   readonly tools: readonly ToolInfo[];
@@ -94,7 +93,7 @@ function ServerLine({ line: { server, tools }, selected, onSelect, onRules }: Se
   const names = tools.filter(({ quarantined }) => quarantined === undefined).map(({ name }) => name);
   const count = names.filter((name) => selected.has(name)).length;
   return (
-    <div className="flex h-[36px] items-center gap-2 border-b border-line bg-sunken px-3">
+    <div className="flex h-line items-center gap-2 border-b border-line bg-sunken px-3">
       <input
         type="checkbox"
         aria-label={t(toolWords.selectAllOf, { server })}
@@ -106,7 +105,7 @@ function ServerLine({ line: { server, tools }, selected, onSelect, onRules }: Se
         className="size-4 accent-accent"
       />
       <span className="truncate text-sm font-semibold">{server}</span>
-      <span className="text-sm text-soft tabular-nums">{tools.length}</span>
+      <span className="text-sm text-soft tabular-nums">{numberText(tools.length)}</span>
       <Button
         size="sm"
         variant="ghost"
@@ -134,7 +133,7 @@ function ToolLine({ tool, isChosen, isSelected, showsServer, onSelect }: ToolLin
   const rule = access?.rule ?? undefined;
   return (
     <div
-      className={`flex h-[36px] items-center gap-2 border-b border-line px-3 ${isChosen ? "bg-accent-wash" : isSelected ? "bg-hover" : "hover:bg-hover"}`}
+      className={`flex h-line items-center gap-2 border-b border-line px-3 ${isChosen ? "bg-accent-wash" : isSelected ? "bg-hover" : "hover:bg-hover"}`}
     >
       <input
         type="checkbox"

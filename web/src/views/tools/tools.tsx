@@ -6,6 +6,7 @@ import { SearchBox, Select } from "../../components/fields.tsx";
 import { Page, Toolbar } from "../../components/page.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
 import { rules } from "../../messages/rules.ts";
 import { toolWords } from "../../messages/tool-words.ts";
@@ -72,7 +73,7 @@ export function ToolsView() {
         }
         list={
           <div className="flex flex-col gap-3">
-            <Toolbar label={t(toolWords.filters)}>
+            <Toolbar label={t(components.filters)}>
               <SearchBox
                 label={t(toolWords.find)}
                 value={search.q ?? ""}
@@ -119,7 +120,7 @@ export function ToolsView() {
                         icon="search"
                         action={
                           <Button onClick={() => change({ q: undefined, server: undefined, pin: undefined })}>
-                            {t(toolWords.clearFilters)}
+                            {t(components.clearFilters)}
                           </Button>
                         }
                       />

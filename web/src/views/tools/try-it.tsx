@@ -8,6 +8,7 @@ import { Icon } from "../../components/icon.tsx";
 import { RichText } from "../../components/rich-text.tsx";
 import { FailureBox } from "../../components/states.tsx";
 import { failureOf } from "../../failure.ts";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
 import { toolWords } from "../../messages/tool-words.ts";
 import { useOperation } from "../../state/queries.ts";
@@ -91,7 +92,7 @@ export function TryIt({ tool }: { readonly tool: ToolInfo }) {
           </Button>
           {run.state === "running" && (
             <Button icon="stop" disabled={run.cancelling} onClick={stop}>
-              {t(toolWords.cancel)}
+              {t(components.cancel)}
             </Button>
           )}
           <Button variant="ghost" onClick={toggle} disabled={json !== undefined && jsonProblem !== undefined}>

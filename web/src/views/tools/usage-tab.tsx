@@ -8,11 +8,11 @@ import { Time } from "../../components/time.tsx";
 import { activity } from "../../messages/activity.ts";
 import { t } from "../../messages/messages.ts";
 import { useOperation } from "../../state/queries.ts";
-import { bytesText } from "../../text.ts";
+import { bytesText, numberText, shareText } from "../../text.ts";
 import { CallsChart, LatencyChart } from "../overview/call-charts.tsx";
 import { Problems } from "../overview/call-lists.tsx";
 import { RangeChoice } from "../overview/range-choice.tsx";
-import { durationText, numberText, shareText } from "../overview/series.ts";
+import { durationText } from "../overview/series.ts";
 
 export function UsageTab({ name }: { readonly name: string }) {
   const [range, setRange] = useState<StatsRange>("24h");

@@ -8,7 +8,7 @@ import { t } from "../../messages/messages.ts";
 import { shell } from "../../messages/shell.ts";
 import { traffic } from "../../messages/traffic.ts";
 import { useOperation } from "../../state/queries.ts";
-import { bytesText, millisecondsText } from "../../text.ts";
+import { bytesText, millisecondsText, momentText } from "../../text.ts";
 import { ruleText } from "../audit/audit-words.ts";
 import { doorWord } from "../sessions/session-words.ts";
 import { CallContent } from "./call-content.tsx";
@@ -31,7 +31,7 @@ export function CallDetail({ line, onClose }: { readonly line: TrafficLine; read
           <div className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
             <OutcomeBadge outcome={outcome} />
             <time dateTime={line.time} className="text-soft">
-              {new Date(line.time).toLocaleString()}
+              {momentText(new Date(line.time))}
             </time>
             {outcome === WAITING && (
               <Link to="/approvals" className={LINK}>

@@ -8,11 +8,12 @@ import { Page, Toolbar } from "../../components/page.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, FailureBox, Skeleton } from "../../components/states.tsx";
 import { useWide } from "../../components/use-wide.ts";
-import { VirtualList } from "../../components/virtual-list.tsx";
+import { LINE_2_HEIGHT, LINE_HEIGHT, VirtualList } from "../../components/virtual-list.tsx";
+import { components } from "../../messages/components.ts";
 import { t } from "../../messages/messages.ts";
 import { shell } from "../../messages/shell.ts";
 import { traffic } from "../../messages/traffic.ts";
-import { clockText, millisecondsText } from "../../text.ts";
+import { clockText, millisecondsText, momentText } from "../../text.ts";
 import { CallDetail } from "./call-detail.tsx";
 import { OutcomeBadge, outcomeWord } from "./outcome-badge.tsx";
 import { RecordingButton } from "./recording.tsx";
@@ -120,7 +121,7 @@ function Filters({ lines, filter, onChange }: FiltersProps) {
   const outcomes = choices(lines, ({ outcome }) => outcome, filter.outcome).filter((each) => each !== FAILED);
   const roles = choices(lines, ({ role }) => role, filter.role);
   return (
-    <Toolbar label={t(traffic.filters)}>
+    <Toolbar label={t(components.filters)}>
       <SearchBox label={t(traffic.find)} value={filter.q ?? ""} onChange={(q) => onChange({ q: orNone(q) })} />
       <Select
         aria-label={t(traffic.server)}
@@ -191,7 +192,7 @@ interface CallsProps {
 
 function Calls({ lines, total, chosen }: CallsProps) {
   const isWide = useWide() && chosen === undefined;
-  const height = isWide ? 34 : 54;
+  const height = isWide ? LINE_HEIGHT : LINE_2_HEIGHT;
   return (
     <>
       {isWide && (
@@ -235,7 +236,7 @@ interface LineProps {
 function Line({ line, isWide, isChosen }: LineProps) {
   const { callId, name, serverId, role, durationMs, findings } = line;
   const time = (
-    <time dateTime={line.time} title={new Date(line.time).toLocaleString()} className="whitespace-nowrap text-soft">
+    <time dateTime={line.time} title={momentText(new Date(line.time))} className="whitespace-nowrap text-soft">
       {clockText(new Date(line.time))}
     </time>
   );
@@ -262,8 +263,8 @@ function Line({ line, isWide, isChosen }: LineProps) {
       aria-current={isChosen ? "true" : undefined}
       className={
         isWide
-          ? `${COLUMNS} h-[34px] items-center text-sm ${look}`
-          : `flex h-[54px] flex-col justify-center gap-0.5 ${look}`
+          ? `${COLUMNS} h-line items-center text-sm ${look}`
+          : `flex h-line-2 flex-col justify-center gap-0.5 ${look}`
       }
     >
       {isWide ? (
