@@ -608,6 +608,8 @@ export const REQUIREMENTS = {
   "detect-01b": "Weak rules count only in company.",
   "detect-01c": "Orders in markup that nobody sees are found; honest comments are not.",
   "detect-01d": "What defenders write about injection counts less.",
+  "detect-01e": "What a text begins with, or has a colon behind it, counts more where it would be an order.",
+  "detect-01f": "Frames that are to excuse a request, and plain requests for crimes, are found; talk of either is not.",
   "detect-02a": "The place of a text and guard.sensitivity shift the threshold.",
   "detect-02b": "A score says what was found, whatever the place.",
   "detect-02c": "Log messages of a call are read, and redacted or blocked like results.",
