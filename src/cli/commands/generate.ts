@@ -8,7 +8,14 @@ import type { ToolCapability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import { compileGlob } from "../../policy/glob.ts";
-import { docComment, pascalCase, propertyName, quoted, typeScriptType, uniqueName } from "../../schemas/typescript-types.ts";
+import {
+  docComment,
+  pascalCase,
+  propertyName,
+  quoted,
+  typeScriptType,
+  uniqueName,
+} from "../../schemas/typescript-types.ts";
 import type { Invocation } from "../command.ts";
 import { showAnswers, withHub } from "../running-hub.ts";
 import { counted } from "../table.ts";

@@ -85,7 +85,7 @@ export class Detectors {
     };
   }
 
-  /** What each detector of this config, which was prepared, says of a text. */
+  /** The verdicts of the detectors of this config, which was prepared, on one text. */
   verdictsOn(text: string, { config, baseDir }: DetectorConfig, options: ContentOptions): Promise<DetectorVerdict[]> {
     const place = options.place ?? "result";
     const used = config.guard.detectors.flatMap((entry) => this.#find(entry, baseDir) ?? []);

@@ -19,7 +19,8 @@ export async function toOwner(
   input: JsonObject,
 ): Promise<JsonObject | undefined> {
   if (operation !== "finishLogin") return toLocalSession(ids, exchange, operation, input);
-  const state = new URLSearchParams(String(input["query"] ?? "")).get("state") ?? "";
+  const { query } = input;
+  const state = new URLSearchParams(typeof query === "string" ? query : "").get("state") ?? "";
   const place = await ids?.find("login", state);
   if (place === undefined || "here" in place) return input;
   return (await forwarded(exchange, place.node, "login")) ? undefined : input;

@@ -219,7 +219,7 @@ describe("[joy-02b] attackers", () => {
     try {
       const sent = evil.tokenRequests.length;
       const toEvil = await begin(ALICE, "game");
-      const mixed = new URL(`${authorization.url}/authorize?${toEvil.searchParams}`);
+      const mixed = new URL(`${authorization.url}/authorize${toEvil.search}`);
       mixed.searchParams.set("client_id", "bank-client");
       const back = await agree(mixed);
       expect(back.searchParams.get("code")).not.toBeNull();
