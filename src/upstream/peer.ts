@@ -43,7 +43,7 @@ interface Pending {
   readonly stream: CancelController | undefined;
   readonly onAbort: () => void;
   stopTimer: (() => void) | undefined;
-  /** What the server asks people or models because of it, and the time that their answers took. */
+  /** Open questions of the server to people or models because of it, and the time that answers took. */
   questions: { open: number; readonly pauses: Pauses } | undefined;
   /** Set when the pipe broke before the request was out, until the wire says what became of the process. */
   unsent: ToolcribError | undefined;
