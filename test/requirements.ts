@@ -780,6 +780,14 @@ export const REQUIREMENTS = {
     "A code of one authorization server is never sent to another: by `iss`, by an address for each, or by refusing the login.",
   "sound-03a":
     "What is kept of stderr, and of progress, is masked before it is cut: no part of a secret is left at the cut.",
+  "sound-04a": "Strangers at the same address cannot use up the requests of an approval link.",
+  "sound-04b":
+    "`X-Forwarded-For` counts only from proxies that `http.trustedProxies` names: behind them each client has its own limit, and no one forges another's.",
+  "sound-05a":
+    "Detectors that are elsewhere get no secrets of a session in definitions and instructions of its servers.",
+  "sound-07a": "Chats make no link of an address that a caller or server says in a notice.",
+  "sound-10a": "A generated client shows what it does: hidden characters of a server are escaped in it.",
+  "sound-06a": "Texts that a detector hangs on do not use up the time of the others: each has its share.",
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
@@ -812,6 +820,8 @@ export const REQUIREMENTS = {
   "joy-18b":
     "Metrics count calls by tool and by client with a bounded number of names; the dashboard uses metrics and labels that exist.",
   "joy-18c": "docs/deploy.md leads from useradd to TLS; its config loads without a warning.",
+  "joy-18d":
+    "Spans and durations of calls go to an OTLP endpoint by the OTEL_* variables, named by the conventions for MCP, with an optional package and nothing loaded otherwise.",
   "joy-14c": "Tables fit the terminal: columns that say nothing or matter least are left out before names are cut.",
   "joy-14d": "`add` starts the server once and says whether it works and what is next; --no-test leaves that out.",
   "joy-14e":
@@ -845,6 +855,8 @@ export const REQUIREMENTS = {
   "whole-24h": "The id of a task is good at every node of a cluster, wherever its server runs.",
   "whole-24i":
     "A tool that runs only as a task is waited for where the caller knows no tasks, and cancelled where it gives up.",
+  "whole-24j":
+    "The official suite's scenarios about tasks pass through the gateway, in front of servers of both generations.",
   "whole-25a": "prompts/get without arguments reaches the server without.",
   "whole-25b":
     "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",

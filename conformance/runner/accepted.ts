@@ -50,16 +50,16 @@ const TASK_METHODS: readonly AcceptedDifference[] = [
     as: "SUCCESS",
     reason: "Toolcrib has the methods of the tasks extension, the fixture does not.",
     quote:
-      "the server MUST reject tasks/get, tasks/update, and tasks/cancel with a MissingRequiredClientCapability error",
-    from: "SEP-2663, as the suite words it",
+      "Servers MUST return this error for non-declaring clients issuing tasks/get, tasks/update, and tasks/cancel requests.",
+    from: "tasks extension 2026-07-28, Protocol Errors, Missing required client capabilities",
   },
   {
     scenario: "tasks-dispatch-and-envelope",
     check: "sep-2663-tasks-get-invalid-task-id-32602",
     as: "SUCCESS",
     reason: "Toolcrib has the methods of the tasks extension, the fixture does not.",
-    quote: "tasks/get for a taskId the server doesn't recognize MUST return JSON-RPC -32602 (InvalidParams)",
-    from: "SEP-2663, as the suite words it",
+    quote: "Invalid or nonexistent taskId: -32602 (Invalid params). Servers MUST return this error for tasks/get.",
+    from: "tasks extension 2026-07-28, Protocol Errors",
   },
 ];
 

@@ -2,7 +2,7 @@
  * Tools as the config shapes them. An override changes the definition that callers see; what callers send is mapped back to the
  * arguments that the server would have got from a caller who filled in the original definition.
  */
-import { fingerprint } from "../guard/fingerprint.ts";
+import { fingerprint } from "../base/fingerprint.ts";
 import type { ShapeLayer, ToolCapability } from "../model/capability.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";

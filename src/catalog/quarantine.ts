@@ -1,5 +1,5 @@
 /** Checks of definitions, cheap and structural: a bad one is set aside with a reason and sinks nothing else. */
-import { fingerprint } from "../guard/fingerprint.ts";
+import { fingerprint } from "../base/fingerprint.ts";
 import type { Capability } from "../model/capability.ts";
 import { formatBytes } from "../model/content.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";

@@ -220,6 +220,7 @@ export async function withHub(
       door: "cli",
       env: invocation.env,
       redactor: invocation.out.redactor,
+      otelExport: true,
       role,
       onAsk,
     });

@@ -62,6 +62,8 @@ export type WrittenServer =
       readonly cwd?: string;
       /** Variables of the user that it needs, for clients that pass on only a part of their environment. */
       readonly envNames?: readonly string[];
+      /** It is Toolcrib, which may have to start the hub first: a client that begins without slow servers is to wait for it. */
+      readonly startsHub?: boolean;
     }
   | {
       readonly url: string;

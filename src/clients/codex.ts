@@ -30,8 +30,13 @@ export const codex: AgentClient = {
   read: (document) => readMapAt(document, ["mcp_servers"], { adapt }),
   write(_serverId, server) {
     if (isCommand(server)) {
-      const { envNames = [] } = server;
-      return { ...commandEntryWithCwd(server), ...(envNames.length === 0 ? {} : { env_vars: [...envNames] }) };
+      const { envNames = [], startsHub = false } = server;
+      return {
+        ...commandEntryWithCwd(server),
+        ...(envNames.length === 0 ? {} : { env_vars: [...envNames] }),
+        // Codex waits a second for others, and then begins without their tools.
+        ...(startsHub ? { required: true } : {}),
+      };
     }
     if (server.transport === "sse") return undefined;
     return { url: server.url, ...someOf("http_headers", server.headers) };

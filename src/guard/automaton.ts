@@ -2,7 +2,7 @@
  * One pass over a text that finds all words of all concepts: an Aho-Corasick automaton over classes of characters, so that
  * case, accents, look-alikes, invisible characters and the kind of white space make no difference and offsets stay exact.
  */
-import { normalise } from "./normalise.ts";
+import { normalise } from "../base/normalise.ts";
 
 /** Classes that every automaton has. */
 const OTHER = 0;
@@ -117,6 +117,8 @@ class Automaton {
   readonly #concept: Uint16Array;
   readonly #length: Uint16Array;
   readonly #needs: Uint8Array;
+  /** Per state: whether one of its words, or of its suffixes, may go on. */
+  readonly #isOpen: Uint8Array;
   /** Where the first state leads by each class. */
   readonly #first: Uint32Array;
   /** The classes of the letters of `\n`, `\r` and `\t`. */
@@ -129,9 +131,8 @@ class Automaton {
    */
   readonly #table: Uint16Array | undefined;
   #firstEnd = 0;
-  /** By ASCII character: its class, and whether the rest of a word that begins none of ours goes on with it. */
+  /** By ASCII character: its class. */
   #ascii: Uint8Array | undefined;
-  #inWord: Uint8Array | undefined;
   #states = new Uint16Array(0);
 
   constructor(words: readonly Word[]) {
@@ -198,6 +199,7 @@ class Automaton {
     this.#word = first.slice(0, count);
     this.#suffix = new Uint32Array(count);
     this.#shorter = new Uint32Array(count);
+    this.#isOpen = new Uint8Array(count);
     this.#first = new Uint32Array(this.#width);
     for (let to = child[0] ?? 0; to !== 0; to = sibling[to] ?? 0) this.#first[steps[to] ?? 0] = to;
     this.#edges = edges;
@@ -218,6 +220,10 @@ class Automaton {
         const back = state === 0 ? 0 : this.#edge(this.#suffix[state] ?? 0, this.#step[to] ?? 0);
         this.#suffix[to] = back;
         this.#shorter[to] = this.#word[back] === 0 ? (this.#shorter[back] ?? 0) : back;
+        let isOpen = this.#isOpen[back] ?? 0;
+        for (let word = this.#word[to] ?? 0; word !== 0; word = this.#nextWord[word] ?? 0)
+          if (((this.#needs[word] ?? 0) & NEEDS_END) === 0) isOpen = 1;
+        this.#isOpen[to] = isOpen;
         order[count] = to;
         count += 1;
       }
@@ -328,18 +334,12 @@ class Automaton {
     const classes = (this.#ascii ??= Uint8Array.from({ length: 128 }, (_, unit) => this.#learn(unit)));
     const width = this.#width;
     const firstEnd = this.#firstEnd;
-    const inWord = firstEnd - 2;
-    const goesOn = (this.#inWord ??= Uint8Array.from(classes, (step) =>
-      table[inWord * width + step] === inWord ? 1 : 0,
-    ));
     const bytes: Uint8Array = asciiBytes;
     for (let from = 0, state = 0; from < text.length; from += PIECE) {
       const count = unitBytes.write(text.slice(from, from + PIECE), "latin1");
       for (let at = 0; at < count; at += 1) {
         state = table[state * width + (classes[bytes[at] ?? 0] ?? 0)] ?? 0;
-        if (state < inWord) continue;
-        if (state === inWord) while (at + 1 < count && goesOn[bytes[at + 1] ?? 0] === 1) at += 1;
-        else if (state >= firstEnd && this.#report(text, this.#states[state] ?? 0, from + at + 1, visit)) return;
+        if (state >= firstEnd && this.#report(text, this.#states[state] ?? 0, from + at + 1, visit)) return;
       }
     }
   }
@@ -355,6 +355,8 @@ class Automaton {
 
   #report(text: string, state: number, end: number, visit: VisitWord): boolean {
     const isEnd = end >= text.length || !isLetter(text.charCodeAt(end));
+    // In the middle of a word, as most are.
+    if (!isEnd && this.#isOpen[state] === 0) return false;
     for (let of = state; of !== 0; of = this.#shorter[of] ?? 0)
       for (let word = this.#word[of] ?? 0; word !== 0; word = this.#nextWord[word] ?? 0) {
         const needs = this.#needs[word] ?? 0;

@@ -1,4 +1,5 @@
 /** Encodings that hide words from a reader but not from a model that can decode them. */
+import { type CharacterSet, characterSet, isIn, runEnd, runsAround, runsOf } from "../base/character-runs.ts";
 
 export interface Encoded {
   readonly start: number;
@@ -15,13 +16,10 @@ interface Form {
   readonly unit?: number;
   /** One of these stands in every match. */
   readonly signs?: readonly string[];
-  /** Found in every match, and cheaper to look for. */
-  readonly needs?: RegExp;
-  /** The encoded parts of a run; the whole of it without one. */
-  readonly pattern?: RegExp;
   /** Belongs to the match although it is before it. */
   readonly lead?: RegExp;
-  decode(found: string): string | undefined;
+  /** The encoded parts of a run, or the whole of it, and how it is decoded. */
+  readonly patterns: readonly (readonly [part: RegExp | undefined, decode: (found: string) => string | undefined])[];
 }
 
 const BASE64 = characterSet("A-Za-z0-9+/_-");
@@ -30,104 +28,93 @@ const BASE64_LINE = 20;
 const MAX_ENCODED_LENGTH = 256 * 1024;
 
 const FORMS: readonly Form[] = [
-  { characters: BASE64, shortest: BASE64_LINE, unit: 4, decode: fromBase64 },
-  { characters: characterSet("0-9A-Fa-f"), shortest: 32, unit: 2, decode: (found) => fromHex(found) },
-  {
-    characters: characterSet("0-9A-Fa-f :,-"),
-    shortest: 47,
-    needs: /[ :,-]/,
-    pattern: /(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[ :,-]){15,}[0-9A-Fa-f]{2}/g,
-    decode: fromHex,
-  },
+  { characters: BASE64, shortest: BASE64_LINE, unit: 4, patterns: [[undefined, fromBase64]] },
+  { characters: characterSet("0-9A-Fa-f"), shortest: 32, unit: 2, patterns: [[undefined, fromHex]] },
   {
     characters: characterSet("\\\\x0-9A-Fa-f ,"),
     shortest: 48,
     signs: ["\\x", "0x"],
-    pattern: /(?:(?:\\x|0x)[0-9A-Fa-f]{2}[ ,]{0,2}){12,}/g,
-    decode: (found) => fromHex(found.replace(/\\x|0x/g, "")),
+    patterns: [[/(?:(?:\\x|0x)[0-9A-Fa-f]{2}[ ,]{0,2}){12,}/g, (found) => fromHex(found.replace(/\\x|0x/g, ""))]],
   },
   {
     characters: characterSet("\\\\u0-9A-Fa-f"),
     shortest: 72,
     signs: ["\\u"],
-    pattern: /(?:\\u[0-9A-Fa-f]{4}){12,}/g,
-    decode: fromUnicodeEscapes,
+    patterns: [[/(?:\\u[0-9A-Fa-f]{4}){12,}/g, fromUnicodeEscapes]],
   },
   {
     // From the first percent sign on; the word that stands before it is looked at backwards, which is cheaper.
     characters: characterSet("%\\w.~!*'()-"),
     shortest: 9,
     signs: ["%"],
-    pattern: /%[0-9A-Fa-f]{2}(?:[\w.~!*'()-]{0,40}%[0-9A-Fa-f]{2}){2,}[\w.~!*'()-]{0,40}/g,
     lead: /[\w.~!*'()-]{0,40}$/,
-    decode: fromPercent,
+    patterns: [[/%[0-9A-Fa-f]{2}(?:[\w.~!*'()-]{0,40}%[0-9A-Fa-f]{2}){2,}[\w.~!*'()-]{0,40}/g, fromPercent]],
   },
   {
     characters: characterSet("&#x0-9A-Fa-f; "),
     shortest: 40,
     signs: ["&#"],
-    pattern: /(?:&#(?:x[0-9A-Fa-f]{1,6}|\d{1,7});[ ]{0,1}){10,}/g,
-    decode: fromEntities,
+    patterns: [[/(?:&#(?:x[0-9A-Fa-f]{1,6}|\d{1,7});[ ]{0,1}){10,}/g, fromEntities]],
   },
+  // Numbers with something between them: all are looked for in the same runs.
   {
-    characters: characterSet("01 "),
-    shortest: 107,
-    needs: / /,
-    pattern: /(?:[01]{8}[ ]){11,}[01]{8}/g,
-    decode: fromBinary,
-  },
-  {
-    characters: characterSet("0-9 ,"),
+    characters: characterSet("0-9A-Fa-f :,-"),
     shortest: 47,
-    needs: /[ ,]/,
-    pattern: /(?:\d{2,3}[ ,]{1,2}){15,}\d{2,3}/g,
-    decode: fromDecimal,
+    patterns: [
+      [/(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[ :,-]){15,}[0-9A-Fa-f]{2}/g, fromHex],
+      [/(?:[01]{8}[ ]){11,}[01]{8}/g, fromBinary],
+      [/(?:\d{2,3}[ ,]{1,2}){15,}\d{2,3}/g, fromDecimal],
+    ],
   },
 ];
 
 /** The encoded parts of a text that decode to text. */
 export function* encodedParts(text: string): Generator<Encoded> {
   for (const form of FORMS) {
-    const { characters, shortest, signs, pattern } = form;
-    if (signs !== undefined && pattern !== undefined) {
-      for (const run of runsAround(text, signs, characters, shortest)) yield* partsOf(text, form, pattern, run);
+    const { characters, shortest, signs } = form;
+    const runs =
+      signs === undefined ? runsOf(text, characters, shortest) : runsAround(text, signs, characters, shortest);
+    let done = 0;
+    for (const { start, end } of runs) {
+      if (start < done) continue;
+      done = characters === BASE64 ? base64End(text, end) : end;
+      yield* partsOf(text, form, start, done);
+    }
+  }
+}
+
+function* partsOf(text: string, { patterns, lead, unit = 1 }: Form, start: number, end: number): Generator<Encoded> {
+  for (const [pattern, decode] of patterns) {
+    if (pattern === undefined) {
+      // A run that begins with the text may be the rest of one that was cut, wherever.
+      for (let skip = 0; skip < (start === 0 ? unit : 1); skip += 1) {
+        const part = decoded(text, decode, start + skip, end);
+        if (part === undefined) continue;
+        yield part;
+        break;
+      }
       continue;
     }
-    let run = nextRun(text, characters, shortest, 0);
-    while (run !== undefined) {
-      const { start } = run;
-      let { end } = run;
-      if (pattern === undefined) {
-        end = characters === BASE64 ? base64End(text, end) : end - ((end - start) % 2);
-        let part = decoded(text, form, start, end);
-        // A run that begins with the text may be the rest of one that was cut, wherever.
-        for (let skip = 1; skip < (start === 0 ? (form.unit ?? 1) : 1) && part === undefined; skip += 1)
-          part = decoded(text, form, start + skip, end);
-        if (part !== undefined) yield part;
-      } else {
-        yield* partsOf(text, form, pattern, run);
-      }
-      run = nextRun(text, characters, shortest, Math.max(end, run.end));
+    const run = text.slice(start, end);
+    for (let at = 0; ;) {
+      // Set each time: what a part decodes to is searched with the same patterns.
+      pattern.lastIndex = at;
+      const found = pattern.exec(run);
+      if (found === null) break;
+      at = found.index + found[0].length;
+      const part = decoded(text, decode, start + found.index, start + at, lead);
+      if (part !== undefined) yield part;
     }
   }
 }
 
-function* partsOf(text: string, form: Form, pattern: RegExp, { start, end }: Run): Generator<Encoded> {
-  const run = text.slice(start, end);
-  if (form.needs?.test(run) === false) return;
-  let at = 0;
-  for (;;) {
-    // Set each time: what a part decodes to is searched with the same patterns.
-    pattern.lastIndex = at;
-    const found = pattern.exec(run);
-    if (found === null) return;
-    at = found.index + found[0].length;
-    const part = decoded(text, form, start + found.index, start + at);
-    if (part !== undefined) yield part;
-  }
-}
-
-function decoded(text: string, { lead, decode }: Form, start: number, end: number): Encoded | undefined {
+function decoded(
+  text: string,
+  decode: (found: string) => string | undefined,
+  start: number,
+  end: number,
+  lead?: RegExp,
+): Encoded | undefined {
   const before = lead?.exec(text.slice(Math.max(0, start - 40), start))?.[0] ?? "";
   const encoded = before + text.slice(start, Math.min(end, start + MAX_ENCODED_LENGTH));
   if (encoded.length > 2 * ENOUGH) {
@@ -293,102 +280,4 @@ function rotate(line: string): string {
     const first = letter < "a" ? 65 : 97;
     return String.fromCharCode(((letter.charCodeAt(0) - first + 13) % 26) + first);
   });
-}
-
-// Long runs of certain characters, found by looking at one character of many.
-
-/** One entry for each ASCII character. */
-type CharacterSet = Uint8Array;
-
-interface Run {
-  readonly start: number;
-  readonly end: number;
-}
-
-/** `characters` is the inside of a class of a regular expression. */
-export function characterSet(characters: string): CharacterSet {
-  const pattern = new RegExp(`[${characters}]`);
-  return Uint8Array.from({ length: 128 }, (_, unit) => (pattern.test(String.fromCharCode(unit)) ? 1 : 0));
-}
-
-function isIn(set: CharacterSet, unit: number): boolean {
-  return unit < 128 && set[unit] === 1;
-}
-
-/** The first of the longest runs of at least `shortest` characters that starts at `from` or later. */
-export function nextRun(text: string, set: CharacterSet, shortest: number, from: number): Run | undefined {
-  // A run that long covers one of the places that are this far apart.
-  for (let at = from + shortest - 1; at < text.length; at += shortest) {
-    if (!isIn(set, text.charCodeAt(at))) continue;
-    const start = runStart(text, set, at, from);
-    const end = runEnd(text, set, at);
-    if (end - start >= shortest) return { start, end };
-    at = end;
-  }
-  return undefined;
-}
-
-/** All runs of at least `shortest` characters that hold one of the signs, which are made of such characters. */
-function* runsAround(
-  text: string,
-  signs: readonly string[],
-  set: CharacterSet,
-  shortest: number,
-): Generator<Run, void> {
-  let from = 0;
-  // The next place of each; one that is not found is not looked for again.
-  const places = signs.map((sign) => text.indexOf(sign));
-  for (;;) {
-    let at = -1;
-    for (const [index, sign] of signs.entries()) {
-      let place = places[index] ?? -1;
-      if (place !== -1 && place < from) place = places[index] = text.indexOf(sign, from);
-      if (place !== -1 && (at === -1 || place < at)) at = place;
-    }
-    if (at === -1) return;
-    const start = runStart(text, set, at, from);
-    from = runEnd(text, set, at);
-    if (from - start >= shortest) yield { start, end: from };
-  }
-}
-
-function runStart(text: string, set: CharacterSet, at: number, limit: number): number {
-  let start = at;
-  while (start > limit && isIn(set, text.charCodeAt(start - 1))) start -= 1;
-  return start;
-}
-
-/** Runs of words end soon. One that does not is copied out in pieces: a list of bytes is walked many times as fast. */
-const SOON = 256;
-const PIECE = 8_192;
-/** With some room, so that a character of several bytes shows by the length of the piece. */
-const bytes = Buffer.alloc(PIECE + 8);
-
-export function runEnd(text: string, set: CharacterSet, from: number): number {
-  const soon = Math.min(text.length, from + SOON);
-  let end = from;
-  while (end < soon && isIn(set, text.charCodeAt(end))) end += 1;
-  if (end < soon) return end;
-  while (end < text.length) {
-    const piece = text.slice(end, end + PIECE);
-    // What is no ASCII ends the run, and is in this piece.
-    if (bytes.write(piece, "utf8") !== piece.length) break;
-    const inside = prefixLength(bytes, set, piece.length);
-    end += inside;
-    if (inside < piece.length) return end;
-  }
-  while (end < text.length && isIn(set, text.charCodeAt(end))) end += 1;
-  return end;
-}
-
-/** How many bytes of the list, which are all ASCII, are in the set. All as parameters: that makes the tightest loop. */
-function prefixLength(bytes: Uint8Array, set: CharacterSet, length: number): number {
-  let at = 0;
-  for (; at + 4 <= length; at += 4) {
-    const first = (set[bytes[at] ?? 0] ?? 0) & (set[bytes[at + 1] ?? 0] ?? 0);
-    const second = (set[bytes[at + 2] ?? 0] ?? 0) & (set[bytes[at + 3] ?? 0] ?? 0);
-    if ((first & second) === 0) break;
-  }
-  while (at < length && set[bytes[at] ?? 0] === 1) at += 1;
-  return at;
 }

@@ -17,6 +17,10 @@ export interface Rule {
   readonly pattern: string;
   /** The weight where a text to repeat follows, in quotation marks or capitals. It is not weak then. */
   readonly quoted?: number;
+  /** The weight where a colon follows. It is not weak then. */
+  readonly label?: number;
+  /** The weight where a text begins with it. It is not weak then. */
+  readonly opens?: number;
   /** Its concepts may be in different sentences. */
   readonly across?: true;
   /** Common in honest text: it counts only together with another kind, or in a suspicious place. */
@@ -49,7 +53,7 @@ export const RULES: readonly Rule[] = [
   { id: "safety-lifted", kind: OVERRIDE, weight: 5, pattern: "safety 30 lifted" },
   { id: "lift-safety", kind: OVERRIDE, weight: 5, pattern: "lifted 14 safety", verb: true },
 
-  { id: "new-task", kind: "task_switch", weight: 3, pattern: "newTask", weak: true },
+  { id: "new-task", kind: "task_switch", weight: 3, pattern: "newTask", weak: true, label: 5 },
   { id: "your-new-task", kind: "task_switch", weight: 4.5, pattern: "yourNewTask" },
   { id: "new-task-orders", kind: "task_switch", weight: 5, pattern: "newTask 60 youMust", across: true },
   { id: "urgent-new-task", kind: "task_switch", weight: 5.5, pattern: "urgent 60 newTask", across: true },
@@ -152,7 +156,6 @@ export const RULES: readonly Rule[] = [
   { id: "new-task-urgent", kind: "task_switch", weight: 5.5, pattern: "newTask 60 urgent", across: true },
   { id: "new-task-harm", kind: "task_switch", weight: 5.5, pattern: "newTask 14 harm" },
   { id: "new-task-send", kind: "task_switch", weight: 5.5, pattern: "newTask 14 send" },
-  { id: "new-task-colon", kind: "task_switch", weight: 5, pattern: "newTask 2 colon" },
   { id: "act-as", kind: "task_switch", weight: 4.5, pattern: "actAs" },
   { id: "and-harm", kind: LETTER, weight: 1.5, pattern: "andHarm", weak: true },
   { id: "hostile-output", kind: LETTER, weight: 4.5, pattern: "hostile 12 output" },
@@ -175,6 +178,40 @@ export const RULES: readonly Rule[] = [
   { id: "what-is-part", kind: "prompt_theft", weight: 4.5, pattern: "whatAre 24 secretPart 16 theSecret" },
   { id: "unbound-model", kind: "task_switch", weight: 4.2, pattern: "unbound 120 & aiName" },
   { id: "two-no-refusals", kind: "task_switch", weight: 4, pattern: "noRefusal 200 noRefusal", across: true },
+  { id: "open-persona", kind: "task_switch", weight: 2.5, pattern: "openPersona", weak: true, opens: 4.2 },
+  { id: "persona-pretext", kind: "task_switch", weight: 4.4, pattern: "asPersona 1200 & pretext" },
+  { id: "persona-crime", kind: "task_switch", weight: 4.2, pattern: "asPersona 400 & crime" },
+  { id: "pretext-crime", kind: "authority_claim", weight: 4.2, pattern: "pretext 600 & crime" },
+  { id: "ask-crime", kind: LETTER, weight: 4, pattern: "askFor 40 crime", opens: 4.6 },
+  { id: "crime", kind: LETTER, weight: 1, pattern: "crime", weak: true },
+  { id: "ask-confidential", kind: "credential_request", weight: 4.2, pattern: "tellMe 30 confidential" },
+  {
+    id: "lift-defence",
+    kind: OVERRIDE,
+    weight: 3,
+    pattern: "getAround 20 defence",
+    weak: true,
+    opens: 4.2,
+    verb: true,
+  },
+  { id: "misuse", kind: LETTER, weight: 2.5, pattern: "misuse 24 asset", weak: true, verb: true, opens: 4.2 },
+  {
+    id: "misuse-purpose",
+    kind: LETTER,
+    weight: 3,
+    pattern: "misuse 80 wrongPurpose",
+    weak: true,
+    verb: true,
+    opens: 4.2,
+  },
+  { id: "disclaimer", kind: "authority_claim", weight: 3, pattern: "disclaimer", weak: true },
+  { id: "persona-disclaimer", kind: "task_switch", weight: 4.4, pattern: "youAreA 2000 & disclaimer" },
+  { id: "ask-disclaimer", kind: LETTER, weight: 4.2, pattern: "askFor 600 & disclaimer" },
+  { id: "reveal-access", kind: "credential_request", weight: 4.2, pattern: "reveal 30 accessCode", verb: true },
+  { id: "access-accepted", kind: "authority_claim", weight: 4.2, pattern: "accessCode 16 accepted" },
+  { id: "treat-prompt", kind: "prompt_theft", weight: 4.2, pattern: "treat 12 yourPrompt", verb: true },
+  { id: "output-script", kind: LETTER, weight: 4.5, pattern: "onlyOutput 80 script", across: true },
+  { id: "no-refusal-words", kind: "task_switch", weight: 4.2, pattern: "notSay 24 refusal" },
   { id: "wallet", kind: "credential_request", weight: 4.5, pattern: "enter 12 walletSecret" },
 ];
 

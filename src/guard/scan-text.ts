@@ -4,7 +4,7 @@ import { excerptOf } from "../base/visible-text.ts";
 import type { Finding, FindingCode, Place, Severity } from "../model/finding.ts";
 import { WordTable } from "./automaton.ts";
 import { type Encoded, encodedParts, respelled, type TurnedWords } from "./decode.ts";
-import { composed, normalise, type NormalText } from "./normalise.ts";
+import { composed, normalise, type NormalText } from "../base/normalise.ts";
 import { type Rule, RULES, TYPO_WORDS } from "./rules.ts";
 import { findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
 import { CONCEPTS } from "./words.ts";
@@ -442,7 +442,11 @@ class Reading {
     if (quoted !== undefined && FIXED_TEXT.test(this.#text.slice(end, end + 24))) {
       return this.#add({ rule: id, kind, weight: quoted, start, end });
     }
-    const { weak } = rule;
+    const { weak, opens, label } = rule;
+    if (label !== undefined && /^["'*_)\]\s]{0,2}[:：]/.test(this.#text.slice(end, end + 3)))
+      return this.#add({ rule: id, kind, weight: label, start, end });
+    if (opens !== undefined && beginsText(this.#text, start))
+      return this.#add({ rule: id, kind, weight: opens, start, end });
     const isJudged = verb === true || pattern.includes(" ");
     const weight = isJudged ? rule.weight * moodOf(this.#text, start, end, rule) : rule.weight;
     if (weight < 1) return undefined;
@@ -556,6 +560,15 @@ function upTo(values: readonly number[], limit: number): number {
     else high = middle;
   }
   return low;
+}
+
+const MAX_OPENING = 48;
+/** Before the first order of a text: signs, a greeting, a name for the model. */
+const OPENING =
+  /^[^\p{L}]{0,12}(?:(?:hey|hi|hello|dear|please|ok|okay|well|now|so|yes|great|thanks|there|bro|buddy|friend|ai|gpt|chatgpt|chat|assistant|bot|sir|can you|could you|would you|will you|i want you to|i need you to|i'd like you to|let's|let us)[^\p{L}]{1,3}){0,4}$/iu;
+
+function beginsText(text: string, at: number): boolean {
+  return at < MAX_OPENING && OPENING.test(text.slice(0, at));
 }
 
 const FIXED_TEXT = /^[\s:,]{0,4}(?:\w{1,10}\s){0,1}(?:["'“‘«`「『][^\s"'`]|[A-Z][A-Z0-9_]{4,})/;

@@ -7,7 +7,7 @@ import { type Finding, FINDING_CODES, SEVERITIES } from "../model/finding.ts";
 import { isJsonObject } from "../model/json.ts";
 import { ownMeta, ownMetaOf } from "../model/own-meta.ts";
 import type { CallToolResult, ContentBlock, Result } from "../model/protocol.ts";
-import { normalise, type NormalText } from "./normalise.ts";
+import { normalise, type NormalText } from "../base/normalise.ts";
 
 export const MARKER = "UNTRUSTED_TOOL_RESULT";
 

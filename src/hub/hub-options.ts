@@ -45,6 +45,11 @@ export interface HubOptions {
   readonly store?: Store | "existing" | false;
   /** Makes it a node of the cluster that the config names; without it the hub works by itself, and says so. */
   readonly cluster?: boolean;
+  /**
+   * Sends traces and metrics to the endpoint of the process's `OTEL_*` variables, with the package @opentelemetry/sdk-node.
+   * A program that registers an OpenTelemetry SDK itself needs no option.
+   */
+  readonly otelExport?: boolean;
   readonly clock?: Clock;
   readonly env?: NodeJS.ProcessEnv;
   /** Learns the hub's secrets, for a program that masks its own output too. */

@@ -221,6 +221,12 @@ export const HttpSchema = z.strictObject({
     .regex(/^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/, "a path such as /toolcrib, without a slash at its end")
     .optional()
     .describe("The path before all others in requests, where the reverse proxy does not take it off."),
+  trustedProxies: z
+    .array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()]))
+    .prefault([])
+    .describe(
+      "Addresses or networks of reverse proxies, such as `127.0.0.1` or `10.0.0.0/8`, whose `X-Forwarded-For` says where a request comes from. Without it all who come through a proxy share one limit of requests without a token.",
+    ),
   allowedHosts: z
     .array(z.string().regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)$/, "a host name without port"))
     .prefault([])
@@ -434,7 +440,9 @@ const detectorKeys = {
     .lte(1)
     .default(0.8)
     .describe("From this score on, of 1, a text is suspicious; from halfway between it and 1, surely hostile."),
-  timeoutMs: Count.default(2000).describe("How long it may take for the texts of one result."),
+  timeoutMs: Count.default(2000).describe(
+    "How long it may take for the texts of one result. Those that it fails on together are read again one by one, each with its share of this time.",
+  ),
   maxCharacters: Count.default(50_000).describe("The longest text it reads. It fails on a longer one."),
   onFailure: z
     .enum(["open", "closed"])

@@ -1,10 +1,12 @@
 import type { AskCallback } from "./decision.ts";
 import type { JsonObject } from "./json.ts";
+import type { TransportKind } from "./server-state.ts";
 import type {
   Era,
   Progress,
   PromptDefinition,
   ResourceDefinition,
+  RequestId,
   ResourceTemplateDefinition,
   Result,
   ToolDefinition,
@@ -89,14 +91,29 @@ export interface UseOptions {
    * retry. Without it the client is asked and the source continues by itself.
    */
   readonly input?: InputRound;
-  /** The generation of tasks that the caller understands. Without one, the result that a task ends with is waited for. */
-  readonly tasks?: Era;
+  /**
+   * The generation of tasks that the caller understands; `none` for a client that could have declared them and did not. Without it the
+   * result that a task ends with is waited for.
+   */
+  readonly tasks?: Era | "none";
   /** Keeps a result above `limits.resultBytes` for the session, and returns a short one that says where it can be read. */
   readonly keepLarge?: boolean;
   /** Answers if the call needs approval; the session's own callback, or the hub's, if absent. */
   readonly onAsk?: AskCallback;
   /** The reader of the result: an agent's model gets untrusted text between boundary markers. */
   readonly audience?: "agent";
+  /** Of the caller's JSON-RPC request, where there is one, for its trace. */
+  readonly requestId?: RequestId;
+  readonly protocolVersion?: string;
+}
+
+/** A request as it went to a server. */
+export interface SentRequest {
+  readonly id: RequestId;
+  readonly protocolVersion: string;
+  readonly transport: TransportKind;
+  /** Of a remote server, as its entry has it. */
+  readonly url: string | undefined;
 }
 
 /** A use as its source sees it. */
@@ -107,6 +124,8 @@ export interface UseContext extends UseOptions {
   readonly client: ClientSide;
   /** For a source that had to be started first, which may list other things now: rejects if this may no longer run. */
   readonly confirm?: () => Promise<void>;
+  /** Is told each request that is sent for it. */
+  readonly onSent?: (request: SentRequest) => void;
 }
 
 /** Anything that lists and runs capabilities: a Connection, the in-process registry, the skills. */

@@ -1,4 +1,5 @@
 /** TypeScript types for the JSON Schema of a tool. What the language cannot say is left wider, never narrower. */
+import { escapeJson, showHidden } from "../base/visible-text.ts";
 import { isJsonObject } from "../model/json.ts";
 
 /** A schema may nest without end. */
@@ -129,7 +130,7 @@ function decodeStep(step: string): string {
 
 function literal(value: unknown): string {
   if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
-    return JSON.stringify(value);
+    return quoted(value);
   }
   return "unknown";
 }
@@ -150,8 +151,15 @@ function grouped(type: string): string {
   return /[|&]/.test(type) ? `(${type})` : type;
 }
 
+/** Hidden characters are escaped: in an editor they could show another program than the one that runs. */
+export function quoted(value: string | number | boolean | null): string {
+  return escapeJson(JSON.stringify(value));
+}
+
 export function propertyName(key: string): string {
-  return IDENTIFIER.test(key) ? key : JSON.stringify(key);
+  // As a plain name it would set the prototype.
+  if (key === "__proto__") return '["__proto__"]';
+  return IDENTIFIER.test(key) ? key : quoted(key);
 }
 
 /** `get-structured content` becomes `GetStructuredContent`; never empty, and never with a digit first. */
@@ -168,6 +176,6 @@ export function uniqueName(wanted: string, taken: ReadonlySet<string>): string {
 
 /** One line, which the text cannot end. */
 export function docComment(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim().replaceAll("*/", "*\u2215");
+  const line = showHidden(text).replace(/\s+/g, " ").trim().replaceAll("*/", "*\u2215");
   return `/** ${line.length > 300 ? `${line.slice(0, 299)}…` : line} */`;
 }

@@ -4,7 +4,6 @@ import { isLoopback } from "../base/network-address.ts";
 import { runProgram } from "../base/programs.ts";
 import { parseJsonObject } from "../model/json.ts";
 import type { SecretReference } from "./secret-references.ts";
-import { systemErrorCode } from "../model/errors.ts";
 
 export interface SecretProvider {
   readonly name: string;
@@ -184,16 +183,4 @@ export function checkAddress(text: string, what: string): URL {
   throw new SecretFailure(`cannot be looked up: ${what} is plain http, to ${url.host}`, {
     hint: "Use https. Plain http is allowed on loopback only.",
   });
-}
-
-/** An optional package, or undefined if it is not installed; any other failure to load it is thrown. */
-export async function loadOptional<Module>(name: string, load: () => Promise<Module>): Promise<Module | undefined> {
-  try {
-    return await load();
-  } catch (error) {
-    const isNotFound = /^(?:ERR_)?MODULE_NOT_FOUND$/.test(systemErrorCode(error) ?? "");
-    // A package that is there and lacks one of its own parts is broken, not missing.
-    if (isNotFound && String(error).includes(`'${name}'`)) return undefined;
-    throw error;
-  }
 }

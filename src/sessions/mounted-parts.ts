@@ -211,7 +211,8 @@ export class MountedParts implements SessionParts {
     for (const server of added) {
       const { name, connection, id } = server;
       const where = `the session's entry of "${name}"`;
-      sources.add(id, { name, where, rules: connection.spec.tools, connection, isOwnerOnly: () => false });
+      const { maskContent: mask } = this.redactor;
+      sources.add(id, { name, where, rules: connection.spec.tools, connection, mask, isOwnerOnly: () => false });
       own.addSource(server.source);
       server.start(after);
     }
@@ -230,7 +231,12 @@ export class MountedParts implements SessionParts {
   #offerTools(): void {
     const id = this.#localId;
     const isOwnerOnly = (name: string): boolean => this.#tools.getLocal(name)?.ownerOnly === true;
-    this.#host.sources.add(id, { name: "session", where: "the session's tools", isOwnerOnly });
+    this.#host.sources.add(id, {
+      name: "session",
+      where: "the session's tools",
+      mask: this.redactor.maskContent,
+      isOwnerOnly,
+    });
     this.#lay().own.addSource(new LocalToolSource(this.#tools, id));
   }
 

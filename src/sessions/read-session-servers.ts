@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { type ServerDefaults, withServerDefaults } from "../config/server-defaults.ts";
 import { readServerEntry } from "../config/server-entry.ts";
-import { fingerprint } from "../guard/fingerprint.ts";
+import { fingerprint } from "../base/fingerprint.ts";
 import { asToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { ServerEntrySchema, type ServerSpec, SESSION_ORIGIN } from "../model/server-spec.ts";

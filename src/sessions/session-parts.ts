@@ -152,6 +152,8 @@ export interface SessionSource {
   readonly rules?: ToolRules | undefined;
   /** Not of in-process tools. */
   readonly connection?: ServerConnection | undefined;
+  /** Hides the session's secrets, and the hub's. */
+  readonly mask: (text: string) => string;
   isOwnerOnly(toolName: string): boolean;
 }
 

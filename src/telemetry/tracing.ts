@@ -1,23 +1,30 @@
 /**
- * Spans for calls, where the operator has set up an OpenTelemetry SDK. Nothing is loaded until then: the API keeps what is
- * registered in one global place, and a look there is all that a call pays.
+ * Spans and durations of calls, where an OpenTelemetry SDK is registered: by the operator, or by `otel-export.ts`. Nothing is
+ * loaded until then: the API keeps what is registered in one global place, and a look there is all that a call pays.
  */
-import { clientLabel, type ClientName } from "../model/client-info.ts";
+import { clientLabel, type ClientInfo } from "../model/client-info.ts";
 import type * as Otel from "@opentelemetry/api";
 import type { Context, PropagationAPI, TextMapGetter, TextMapSetter } from "@opentelemetry/api";
-import { asToolcribError } from "../model/errors.ts";
+import { asToolcribError, ERROR_TABLE, type ErrorObject, type Outcome } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { Result } from "../model/protocol.ts";
-import type { Source, Use } from "../model/source.ts";
+import type { RequestId, Result } from "../model/protocol.ts";
+import type { SentRequest, Source, Use } from "../model/source.ts";
 import { VERSION } from "../model/version.ts";
 
 /** Shared by all versions of the API with the same first number. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 
+/** Whether a program has registered one, for traces or metrics. */
+export function isSdkRegistered(): boolean {
+  const api: unknown = Reflect.get(globalThis, REGISTERED);
+  return api !== undefined && isJsonObject(api) && (api["trace"] !== undefined || api["metrics"] !== undefined);
+}
+
 export class Tracing {
   readonly #mask: (text: string) => string;
   #otel: typeof Otel | undefined;
   #loading: Promise<void> | undefined;
+  #instruments: Instruments | undefined;
 
   constructor(mask: (text: string) => string) {
     this.#mask = mask;
@@ -25,12 +32,12 @@ export class Tracing {
 
   /** Loads the API if an SDK is registered. */
   async ready(): Promise<void> {
-    if (isWanted()) await this.#load();
+    if (isSdkRegistered()) await this.#load();
   }
 
   /** Undefined without an SDK. One that is registered later is noticed, from its second call on at the latest. */
-  begin(call: () => TracedCall): CallSpan | undefined {
-    if (!isWanted()) return undefined;
+  begin(call: TracedCall): CallSpan | undefined {
+    if (!isSdkRegistered()) return undefined;
     if (this.#otel === undefined) {
       void this.#load();
       return undefined;
@@ -38,11 +45,29 @@ export class Tracing {
     try {
       // Asked for each time: a program may replace its SDK.
       const tracer = this.#otel.trace.getTracer("toolcrib", VERSION);
-      return new CallSpan(this.#otel, tracer, this.#mask, call());
+      return new CallSpan(this.#otel, tracer, this.#durations(this.#otel), this.#mask, call);
     } catch {
       // A failure of the SDK must not fail the call.
       return undefined;
     }
+  }
+
+  #durations({ metrics }: typeof Otel): Instruments {
+    const provider = metrics.getMeterProvider();
+    if (this.#instruments?.provider === provider) return this.#instruments;
+    const meter = provider.getMeter("toolcrib", VERSION);
+    const histogram = (name: string, description: string): Otel.Histogram =>
+      meter.createHistogram(name, {
+        description,
+        unit: "s",
+        advice: { explicitBucketBoundaries: [...DURATION_BOUNDS] },
+      });
+    this.#instruments = {
+      provider,
+      server: histogram("mcp.server.operation.duration", "How long requests of clients took."),
+      client: histogram("mcp.client.operation.duration", "How long requests to MCP servers took."),
+    };
+    return this.#instruments;
   }
 
   #load(): Promise<void> {
@@ -58,20 +83,25 @@ export class Tracing {
   }
 }
 
-function isWanted(): boolean {
-  const api: unknown = Reflect.get(globalThis, REGISTERED);
-  return api !== undefined && isJsonObject(api) && api["trace"] !== undefined;
+interface Instruments {
+  readonly provider: Otel.MeterProvider;
+  readonly server: Otel.Histogram;
+  readonly client: Otel.Histogram;
 }
+
+/** In seconds, as OpenTelemetry's conventions for MCP have them. */
+const DURATION_BOUNDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300] as const;
 
 interface TracedCall {
   readonly callId: string;
-  readonly session: string;
-  readonly door: string;
-  readonly client: ClientName | undefined;
+  readonly session: { readonly id: string; readonly door: string };
+  readonly clientInfo: ClientInfo | undefined;
   /** In public names. */
   readonly use: Use;
   /** Holds the caller's trace context, if it sent one. */
-  readonly meta: JsonObject | undefined;
+  readonly meta?: JsonObject | undefined;
+  readonly requestId?: RequestId | undefined;
+  readonly protocolVersion?: string | undefined;
 }
 
 /** The end of a call. */
@@ -79,7 +109,7 @@ interface TracedEnd {
   /** Null if the call got nowhere. */
   readonly server: string | null;
   readonly decision: string;
-  readonly outcome: string;
+  readonly outcome: Outcome;
 }
 
 const METHODS: Readonly<Record<Use["kind"], string>> = {
@@ -94,6 +124,12 @@ const METHODS: Readonly<Record<Use["kind"], string>> = {
 /** Doors through which nothing comes from outside the process. */
 const LOCAL_DOORS = new Set(["library", "cli"]);
 
+/** Failure of a request: the class of the error, and the code of the JSON-RPC response if that was the answer. */
+interface Failure {
+  readonly type: string;
+  readonly rpcCode?: number | undefined;
+}
+
 /**
  * The spans of one call: one for the hub's whole part in it, and within that one for the request to a server. Names and
  * attributes follow OpenTelemetry's conventions for MCP.
@@ -101,30 +137,42 @@ const LOCAL_DOORS = new Set(["library", "cli"]);
 export class CallSpan {
   readonly #otel: typeof Otel;
   readonly #tracer: Otel.Tracer;
+  readonly #durations: Instruments;
   readonly #mask: (text: string) => string;
-  readonly #use: Use;
+  readonly #call: TracedCall;
   readonly #span: Otel.Span;
   readonly #context: Otel.Context;
+  readonly #startedAt = performance.now();
 
-  constructor(otel: typeof Otel, tracer: Otel.Tracer, mask: (text: string) => string, call: TracedCall) {
-    const { callId, session, door, client, use, meta } = call;
+  constructor(
+    otel: typeof Otel,
+    tracer: Otel.Tracer,
+    durations: Instruments,
+    mask: (text: string) => string,
+    call: TracedCall,
+  ) {
+    const { callId, session, clientInfo, use, meta, requestId } = call;
     this.#otel = otel;
     this.#tracer = tracer;
+    this.#durations = durations;
     this.#mask = mask;
-    this.#use = use;
+    this.#call = call;
     const active = otel.context.active();
     const parent = extractContext(otel.propagation, active, meta);
     this.#span = tracer.startSpan(
       // The name of a tool comes when it is known to exist: callers can make up any number of names.
-      METHODS[use.kind],
+      methodOf(use),
       {
-        kind: LOCAL_DOORS.has(door) ? otel.SpanKind.INTERNAL : otel.SpanKind.SERVER,
+        kind: this.#isLocal ? otel.SpanKind.INTERNAL : otel.SpanKind.SERVER,
         attributes: {
-          ...this.#attributes(use),
-          "mcp.session.id": session,
+          ...this.#targetOf(use),
+          ...this.#uriOf(use),
+          ...callerNetwork(call),
+          "mcp.session.id": session.id,
           "toolcrib.call_id": callId,
-          "toolcrib.door": door,
-          ...(client === undefined ? {} : { "toolcrib.client": this.#mask(clientLabel(client)) }),
+          "toolcrib.door": session.door,
+          ...(requestId === undefined ? {} : { "jsonrpc.request.id": this.#mask(String(requestId)) }),
+          ...(clientInfo === undefined ? {} : { "toolcrib.client": this.#mask(clientLabel(clientInfo)) }),
         },
         links: this.#links(active, parent),
       },
@@ -133,29 +181,45 @@ export class CallSpan {
     this.#context = otel.trace.setSpan(parent, this.#span);
   }
 
-  /** Runs `send` with the `_meta` that continues the trace, and a span around it if it goes to a server. */
+  /**
+   * Runs `send` with the `_meta` that continues the trace, and a span around it if it goes to a server. `send` reports what it
+   * sends.
+   */
   async run(
     source: Pick<Source, "id" | "kind">,
     use: Use,
     meta: JsonObject | undefined,
-    send: (meta: JsonObject | undefined) => Promise<Result>,
+    send: (meta: JsonObject | undefined, onSent?: (request: SentRequest) => void) => Promise<Result>,
   ): Promise<Result> {
     const { context, propagation, trace, SpanKind } = this.#otel;
     if (source.kind !== "server") {
       return context.with(this.#context, () => send(injectContext(propagation, this.#context, meta)));
     }
-    const attributes = { ...this.#attributes(use), "toolcrib.server": source.id };
-    const span = this.#tracer.startSpan(spanNameOf(use), { kind: SpanKind.CLIENT, attributes }, this.#context);
+    const attributes = { ...this.#targetOf(use), "toolcrib.server": source.id };
+    const span = this.#tracer.startSpan(
+      spanNameOf(use),
+      { kind: SpanKind.CLIENT, attributes: { ...attributes, ...this.#uriOf(use) } },
+      this.#context,
+    );
     const inner = trace.setSpan(this.#context, span);
+    const startedAt = performance.now();
+    let network: Otel.Attributes = {};
+    let failure: Failure | undefined;
+    const onSent = (request: SentRequest): void => {
+      network = serverNetwork(request);
+      span.setAttributes(network).setAttribute("jsonrpc.request.id", String(request.id));
+    };
     try {
-      const result = await context.with(inner, () => send(injectContext(propagation, inner, meta)));
-      if (result["isError"] === true) this.#fail(span, "tool_error");
+      const result = await context.with(inner, () => send(injectContext(propagation, inner, meta), onSent));
+      if (result["isError"] === true) failure = { type: "tool_error" };
       return result;
     } catch (error) {
-      this.#fail(span, asToolcribError(error).code);
+      failure = failureOf(asToolcribError(error));
       throw error;
     } finally {
+      this.#fail(span, failure);
       span.end();
+      this.#record("client", startedAt, { ...attributes, ...network, ...failureAttributes(failure) });
     }
   }
 
@@ -170,31 +234,58 @@ export class CallSpan {
 
   #end({ server, decision, outcome }: TracedEnd): void {
     const span = this.#span;
-    if (server !== null) span.updateName(spanNameOf(this.#use)).setAttribute("toolcrib.server", server);
-    span.setAttributes({ "toolcrib.decision": decision, "toolcrib.outcome": outcome });
-    if (outcome !== "ok") this.#fail(span, outcome);
+    const { use } = this.#call;
+    const name = outcome.ok ? "ok" : outcome.error.code;
+    const own = { "toolcrib.decision": decision, "toolcrib.outcome": name };
+    if (server !== null) span.updateName(spanNameOf(use)).setAttribute("toolcrib.server", server);
+    span.setAttributes(own);
+    const failure = outcome.ok ? undefined : this.#failureOf(outcome.error, outcome.result);
+    this.#fail(span, failure);
     span.end();
+    if (this.#isLocal) return;
+    this.#record("server", this.#startedAt, {
+      ...(server === null ? { "mcp.method.name": methodOf(use) } : this.#targetOf(use)),
+      ...callerNetwork(this.#call),
+      ...failureAttributes(failure),
+      "toolcrib.outcome": name,
+    });
+  }
+
+  get #isLocal(): boolean {
+    return LOCAL_DOORS.has(this.#call.session.door);
+  }
+
+  #record(side: "server" | "client", startedAt: number, attributes: Otel.Attributes): void {
+    this.#durations[side].record((performance.now() - startedAt) / 1000, attributes, this.#context);
+  }
+
+  /** A caller that speaks JSON-RPC gets an error with a code; the eras have their own for a resource that is not there. */
+  #failureOf(error: ErrorObject, result: Result | undefined): Failure {
+    const { requestId, use } = this.#call;
+    if (requestId === undefined || result !== undefined) return { type: error.code };
+    const answered = failureOf(error);
+    if (answered.rpcCode !== undefined) return answered;
+    if (error.code === "not_found" && use.kind !== "tool" && use.kind !== "prompt") return { type: error.code };
+    return rpcFailure(ERROR_TABLE[error.code].rpc);
   }
 
   /** Without a message: servers word most of them, and a trace goes to others than the caller. */
-  #fail(span: Otel.Span, code: string): void {
-    span.setAttribute("error.type", code).setStatus({ code: this.#otel.SpanStatusCode.ERROR });
+  #fail(span: Otel.Span, failure: Failure | undefined): void {
+    if (failure === undefined) return;
+    span.setAttributes(failureAttributes(failure)).setStatus({ code: this.#otel.SpanStatusCode.ERROR });
   }
 
-  #attributes(use: Use): Otel.Attributes {
-    const method = { "mcp.method.name": METHODS[use.kind] };
-    switch (use.kind) {
-      case "tool":
-        return { ...method, "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": this.#mask(use.name) };
-      case "prompt":
-        return { ...method, "gen_ai.prompt.name": this.#mask(use.name) };
-      case "resource":
-      case "subscribe":
-      case "unsubscribe":
-        return { ...method, "mcp.resource.uri": this.#mask(use.uri) };
-      case "completion":
-        return method;
-    }
+  #targetOf(use: Use): Otel.Attributes {
+    const method = { "mcp.method.name": methodOf(use) };
+    if (use.kind === "prompt") return { ...method, "gen_ai.prompt.name": this.#mask(use.name) };
+    if (use.kind !== "tool") return method;
+    const operation = use.task === undefined ? { "gen_ai.operation.name": "execute_tool" } : {};
+    return { ...method, ...operation, "gen_ai.tool.name": this.#mask(use.name) };
+  }
+
+  /** Not for metrics: there are any number of them. */
+  #uriOf(use: Use): Otel.Attributes {
+    return "uri" in use ? { "mcp.resource.uri": this.#mask(use.uri) } : {};
   }
 
   /** Where the caller's context came in `_meta`, what carried the message, such as an HTTP request, is only linked. */
@@ -206,9 +297,54 @@ export class CallSpan {
   }
 }
 
+function methodOf(use: Use): string {
+  return use.kind === "tool" && use.task !== undefined ? use.task.method : METHODS[use.kind];
+}
+
 function spanNameOf(use: Use): string {
-  const method = METHODS[use.kind];
+  const method = methodOf(use);
   return use.kind === "tool" || use.kind === "prompt" ? `${method} ${use.name}` : method;
+}
+
+function failureOf({ code, details }: Pick<ErrorObject, "code" | "details">): Failure {
+  const rpc = details?.["rpc"];
+  return isJsonObject(rpc) && typeof rpc["code"] === "number" ? rpcFailure(rpc["code"]) : { type: code };
+}
+
+function rpcFailure(rpcCode: number): Failure {
+  return { type: String(rpcCode), rpcCode };
+}
+
+function failureAttributes(failure: Failure | undefined): Otel.Attributes {
+  if (failure === undefined) return {};
+  const { type, rpcCode } = failure;
+  return {
+    "error.type": type,
+    ...(rpcCode === undefined ? {} : { "rpc.response.status_code": String(rpcCode) }),
+  };
+}
+
+function callerNetwork({ clientInfo, protocolVersion }: TracedCall): Otel.Attributes {
+  return {
+    ...networkOf(clientInfo?.transport),
+    ...(protocolVersion === undefined ? {} : { "mcp.protocol.version": protocolVersion }),
+  };
+}
+
+function serverNetwork({ transport, protocolVersion, url }: SentRequest): Otel.Attributes {
+  // A host that is a reference cannot be parsed, and stays out.
+  const parsed = url === undefined ? null : URL.parse(url);
+  const port = parsed?.port === "" ? (parsed.protocol === "https:" ? 443 : 80) : Number(parsed?.port);
+  return {
+    ...networkOf(transport),
+    "mcp.protocol.version": protocolVersion,
+    ...(parsed === null ? {} : { "server.address": parsed.hostname, "server.port": port }),
+  };
+}
+
+function networkOf(transport: string | undefined): Otel.Attributes {
+  if (transport === "stdio") return { "network.transport": "pipe" };
+  return transport === undefined ? {} : { "network.transport": "tcp", "network.protocol.name": "http" };
 }
 
 /** Trace context in `_meta`, where MCP has it: `traceparent`, `tracestate` and `baggage`, without a prefix. */

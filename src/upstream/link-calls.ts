@@ -59,7 +59,7 @@ function sendUse(
   task: JsonObject | undefined,
 ): Promise<JsonObject> {
   const { spec } = setting;
-  const { callId, signal, onNotice, input } = context;
+  const { callId, signal, onNotice, input, onSent } = context;
   const client = withOfferedRoots(context.client, spec, setting.deps);
   const { method, params: known } = requestFor(use);
   // Known parameters are never overwritten by unknown ones.
@@ -77,6 +77,9 @@ function sendUse(
     maxTotalMs: maxCallMs(spec),
     onProgress: context.onProgress ?? (use.kind === "tool" ? ignoreProgress : undefined),
     onNotice,
+    onSent:
+      onSent &&
+      ((id) => onSent({ id, protocolVersion: link.agreement.version, transport: link.wire.transport, url: spec.url })),
   };
   if (isLegacy) return link.peer.request(method, params, options);
   const modernOptions = { ...options, envelope: callerEnvelope(client, context.logLevel, task !== undefined) };

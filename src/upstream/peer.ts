@@ -120,6 +120,7 @@ export class Peer {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     if (options.signal?.aborted === true) return Promise.reject(cancelled(method, false));
     const id = this.#nextId++;
+    options.onSent?.(id);
     return new Promise((resolve, reject) => {
       const pending: Pending = {
         method,
@@ -373,6 +374,8 @@ export interface RequestOptions {
   readonly callId?: string | undefined;
   /** A request of our own that stays open, and does not make the connection busy. */
   readonly background?: boolean | undefined;
+  /** Gets the id of the request, when it is sent. */
+  readonly onSent?: ((id: RequestId) => void) | undefined;
   /** `initialize` must not be cancelled by a notification. */
   readonly uncancellable?: boolean | undefined;
 }

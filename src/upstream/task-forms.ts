@@ -18,7 +18,7 @@ import {
   type RpcError,
   TASKS_EXTENSION,
 } from "../model/protocol.ts";
-import type { ClientSide, ServerRequestContext, TaskRequest } from "../model/source.ts";
+import type { ClientSide, ServerRequestContext, TaskRequest, UseOptions } from "../model/source.ts";
 import { errorFromRpc, rpcOf, rpcRefusal } from "./rpc-error.ts";
 
 const DEFAULT_POLL_MS = 1000;
@@ -60,8 +60,7 @@ export function withoutTasks(capabilities: JsonObject): JsonObject {
 /** One use of a tool on a server that has tasks. */
 export interface TaskRun {
   readonly server: Era;
-  /** The form that the caller understands, if it does any. */
-  readonly caller: Era | undefined;
+  readonly caller: UseOptions["tasks"];
   /** `task` of a legacy caller: it wants one. */
   readonly wish: JsonObject | undefined;
   /** The tool's `execution.taskSupport`. */
@@ -87,6 +86,7 @@ export async function callWithTasks(run: TaskRun): Promise<JsonObject> {
   if (server === "legacy") {
     const isWanted = support === "required" || (caller === "modern" && support === "optional");
     if (!isWanted) return run.call(undefined);
+    if (caller === "none") throw tasksNeeded();
     const begun = await run.call({});
     const { task, ...others } = begun;
     if (!isJsonObject(task)) return begun;
@@ -100,10 +100,21 @@ export async function callWithTasks(run: TaskRun): Promise<JsonObject> {
   try {
     return await run.call(undefined);
   } catch (error) {
-    if (!needsTasks(error)) throw error;
+    if (caller === "none" || !needsTasks(error)) throw error;
     const begun = await run.call({});
     return begun["resultType"] === "task" ? endOf(run, begun) : begun;
   }
+}
+
+/** The error for a client of the modern era that did not declare the extension. */
+export const TASKS_NEEDED = {
+  code: MISSING_CAPABILITY,
+  message: `The client must declare the extension ${TASKS_EXTENSION} for this.`,
+  data: { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
+} as const satisfies RpcError;
+
+function tasksNeeded(): ToolcribError {
+  return new ToolcribError("denied", TASKS_NEEDED.message, { details: { rpc: TASKS_NEEDED } });
 }
 
 /** The server refused to run it for a caller that did not declare the extension. */

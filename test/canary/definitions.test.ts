@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { describe, expect, it, vi } from "vitest";
-import { fingerprint } from "../../src/guard/fingerprint.ts";
+import { fingerprint } from "../../src/base/fingerprint.ts";
 import type { StoredRecord } from "../../src/telemetry/audit/record.ts";
 import { type Workspace, workspace } from "../cli/run-cli.ts";
 import { OfferingServer } from "../support/offering-server.ts";

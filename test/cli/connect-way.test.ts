@@ -298,6 +298,9 @@ describe("[whole-29a] clients that start servers with a part of their environmen
       expect((await place.run(["connect", client], { env })).code).toBe(0);
     }
     expect(textOf(codex)).toContain('env_vars = ["GITHUB_TOKEN", "LINEAR_TOKEN"]');
+    // Codex would begin without a hub that is still starting.
+    expect(textOf(codex)).toContain("required = true");
+    for (const path of [openclaw, cursor]) expect(textOf(path)).not.toContain("required");
     // A reference to a variable that is not set would be passed on as text.
     expect(textOf(openclaw)).toMatch(/GITHUB_TOKEN"?: ["']\$\{GITHUB_TOKEN\}["']/);
     expect(textOf(openclaw)).not.toContain("LINEAR_TOKEN");

@@ -106,14 +106,6 @@ describe.skipIf(!built)("[joy-15b] toolcrib generate", () => {
     const place = workspace();
     project(place);
     const node = { type: "object", properties: { next: { $ref: "#/$defs/a~1b" }, "*/ x": { enum: ["*/", 1, null] } } };
-    const tool = (source: string, name: string, inputSchema: object, more: object = {}): ToolCapability =>
-      // The parts that are looked at.
-      ({
-        kind: "tool",
-        name: `${source}__${name}`,
-        origin: { source, name },
-        definition: { name, inputSchema, ...more },
-      }) as unknown as ToolCapability;
     const tools = [
       tool("constructor", "__proto__", { type: "object", properties: { "a-b": { type: ["string", "null"] } } }),
       tool("s", "get-it", { type: "object", $defs: { "a/b": node }, properties: { tree: { $ref: "#/$defs/a~1b" } } }),
@@ -144,6 +136,33 @@ describe.skipIf(!built)("[joy-15b] toolcrib generate", () => {
     for (const how of ["nodenext", "bundler"]) expect(await compile(place, how)).toBe("");
   });
 });
+
+it("[sound-10a] has no hidden characters of a server in its text, and no name that sets a prototype", () => {
+  const hidden = "\u202eevil\u2066\u200b\u2028";
+  const text = clientFor([
+    tool(
+      "__proto__",
+      `get${hidden}`,
+      {
+        type: "object",
+        properties: { [`a${hidden}`]: { type: "string", description: `b${hidden}` }, b: { enum: [`c${hidden}`] } },
+      },
+      { description: `d${hidden}` },
+    ),
+  ]);
+  expect(text).not.toMatch(/[\u200b\u2028\u202e\u2066]/);
+  expect(text).toContain('"c\\u202eevil');
+  expect(text).toContain('["__proto__"]: {');
+});
+
+const tool = (source: string, name: string, inputSchema: object, more: object = {}): ToolCapability =>
+  // The parts that are looked at.
+  ({
+    kind: "tool",
+    name: `${source}__${name}`,
+    origin: { source, name },
+    definition: { name, inputSchema, ...more },
+  }) as unknown as ToolCapability;
 
 describe("[joy-15b] types", () => {
   it.each<[unknown, string]>([

@@ -25,10 +25,10 @@ beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), "toolcrib-examples-"));
   mkdirSync(join(dir, "node_modules"));
   symlinkSync(ROOT, join(dir, "node_modules/toolcrib"), "dir");
-  for (const name of ["zod", "ai", "@modelcontextprotocol"])
+  for (const name of ["zod", "ai", "@modelcontextprotocol", "@opentelemetry"]) {
     symlinkSync(join(ROOT, "node_modules", name), join(dir, "node_modules", name));
+  }
   cpSync(join(import.meta.dirname, "example-context.d.ts"), join(dir, "context.d.ts"));
-  writeFileSync(join(dir, "sdk.d.ts"), SDK);
   writeFileSync(join(dir, "tools.ts"), clientFor([READ_GRAPH]));
   for (const [name, text] of examples()) writeFileSync(join(dir, name), `${text}\nexport {};\n`);
 });
@@ -47,11 +47,6 @@ function examples(): [string, string][] {
       }),
     );
 }
-
-/** The package is optional, and not installed here. */
-const SDK = `declare module "@opentelemetry/sdk-node" {
-  export class NodeSDK { constructor(options: { serviceName: string }); start(): void; }
-}`;
 
 // The parts that are looked at.
 const READ_GRAPH = {

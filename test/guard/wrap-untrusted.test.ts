@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Finding } from "../../src/model/finding.ts";
-import { normalise } from "../../src/guard/normalise.ts";
+import { normalise } from "../../src/base/normalise.ts";
 import {
   isWrappedWith,
   MARKER,
@@ -10,7 +10,7 @@ import {
   unwrapUntrusted,
   wrapUntrusted,
 } from "../../src/guard/wrap-untrusted.ts";
-import { redact } from "../../src/guard/inspect-result.ts";
+import { redact } from "../../src/hub/call/inspect-result.ts";
 
 const ID = "k3v9x2m7qa";
 const options = { id: ID, server: "weather", tool: "today" };

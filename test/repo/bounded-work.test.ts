@@ -1,7 +1,7 @@
 /** What strangers write decides how much there is to do; none of it may grow faster than its size. Ratios of one run only. */
 import { describe, expect, it } from "vitest";
 import { UriTemplate } from "../../src/catalog/uri-template.ts";
-import { findShadowing, listedTool } from "../../src/guard/shadowing.ts";
+import { findShadowing, listedTool } from "../../src/hub/pins/shadowing.ts";
 import { changesBetween } from "../../src/hub/pins/definition-diff.ts";
 import type { ToolCapability } from "../../src/model/capability.ts";
 import type { ToolDefinition } from "../../src/model/protocol.ts";

@@ -8,7 +8,7 @@ import { CLIENTS } from "../../clients/clients.ts";
 import { openClientFile } from "../../config/client-servers.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { toolcribHome } from "../../config/find-config.ts";
-import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../guard/shadowing.ts";
+import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../hub/pins/shadowing.ts";
 import { neededVariables } from "../../hub/clients/gateway-command.ts";
 import { resolveCluster } from "../../hub/cluster/hub-cluster.ts";
 import type { Hub } from "../../hub/hub.ts";

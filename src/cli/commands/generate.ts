@@ -3,13 +3,12 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { nearMatches } from "../../base/near-matches.ts";
-import { showHidden } from "../../base/visible-text.ts";
 import { writeAtomic } from "../../files/write-atomic.ts";
 import type { ToolCapability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import { compileGlob } from "../../policy/glob.ts";
-import { docComment, pascalCase, propertyName, typeScriptType, uniqueName } from "../../schemas/typescript-types.ts";
+import { docComment, pascalCase, propertyName, quoted, typeScriptType, uniqueName } from "../../schemas/typescript-types.ts";
 import type { Invocation } from "../command.ts";
 import { showAnswers, withHub } from "../running-hub.ts";
 import { counted } from "../table.ts";
@@ -93,9 +92,9 @@ export function clientFor(tools: readonly ToolCapability[]): string {
       const needsArguments = Array.isArray(required) && required.length > 0;
       const given = needsArguments ? `args: ${input}` : `args: ${input} = {}`;
       return [
-        `      ${docComment(showHidden(definition.description ?? definition.title ?? name))}`,
+        `      ${docComment(definition.description ?? definition.title ?? name)}`,
         `      ${propertyName(method)}: (${given}, options?: CallOptions): Promise<Called<${output}>> =>`,
-        `        call(caller, ${JSON.stringify(name)}, args, options),`,
+        `        call(caller, ${quoted(name)}, args, options),`,
       ].join("\n");
     });
     return `    ${propertyName(source)}: {\n${lines.join("\n")}\n    },`;

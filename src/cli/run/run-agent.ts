@@ -174,6 +174,7 @@ export async function openAgentHub(invocation: Invocation, config: LoadedConfig)
     door: "cli",
     env,
     redactor: out.redactor,
+    otelExport: true,
     role,
   });
   const tell = ({ server, message }: HubEvents["warning"]): void =>

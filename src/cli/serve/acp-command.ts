@@ -89,7 +89,14 @@ async function prepare(invocation: Invocation): Promise<PreparedAgent> {
   const given = flags.text("model");
   // Without a model it starts anyway: the client gets the error when it authenticates or sends a prompt.
   const model = given === undefined ? undefined : chosenModel(config.config.agent, given);
-  const hub = await createHub(config, { wait: false, rootsOnRequest: true, door: "acp", env, redactor: out.redactor });
+  const hub = await createHub(config, {
+    wait: false,
+    rootsOnRequest: true,
+    door: "acp",
+    env,
+    redactor: out.redactor,
+    otelExport: true,
+  });
   logWarnings(hub, log);
   logHubEvents(hub, log);
   void logStart(hub, log);

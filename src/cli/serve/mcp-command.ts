@@ -29,6 +29,7 @@ export async function run(invocation: Invocation): Promise<number> {
     ...(isReadOnly ? { store: false as const } : {}),
     env,
     redactor: out.redactor,
+    otelExport: true,
     connect: server === undefined ? undefined : [server],
   });
   if (server !== undefined && !hub.servers.list().some(({ id }) => id === server)) {

@@ -53,7 +53,7 @@ export async function run(invocation: Invocation): Promise<number> {
   // Its clients connect again, to this one.
   if (!background) await stopBackgroundHub(home, files);
   const { redactor } = out;
-  const hub = await createHub(config, { wait: false, door: "hub", cluster: true, env, redactor });
+  const hub = await createHub(config, { wait: false, door: "hub", cluster: true, env, redactor, otelExport: true });
   logWarnings(hub, log);
   let doors: HttpDoors | undefined;
   const urlOf = (): string | undefined => doors?.listener.url;

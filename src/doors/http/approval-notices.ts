@@ -37,6 +37,9 @@ const MAX_DELIVERIES = 20;
 const LINKS_PATH = `${API_PATH}/approval-links`;
 const ANSWER_PATH = `${LINKS_PATH}/answer`;
 
+/** Strangers who share an address with the owner use up the requests of the address, not those of a link. */
+const LINK_ROUTE = { access: "public", countsItself: true, bodyBytes: 16 * 1024 } as const;
+
 /** The answers of links: one that lasts is given on the page. */
 export type LinkAnswer = "once" | "no";
 
@@ -71,8 +74,8 @@ export class ApprovalNotices {
 
   get routes(): HttpRoute[] {
     return [
-      { path: LINKS_PATH, access: "public", handle: (exchange) => this.#show(exchange) },
-      { path: ANSWER_PATH, access: "public", handle: (exchange) => this.#answer(exchange) },
+      { ...LINK_ROUTE, path: LINKS_PATH, handle: (exchange) => this.#show(exchange) },
+      { ...LINK_ROUTE, path: ANSWER_PATH, handle: (exchange) => this.#answer(exchange) },
     ];
   }
 
@@ -196,10 +199,14 @@ export class ApprovalNotices {
 
   /** Undefined where the request has been answered already. */
   async #linked(exchange: HttpExchange, path: string): Promise<SignedAnswer | undefined> {
+    const isAnswer = exchange.path === path && exchange.request.method === "POST";
+    const body = isAnswer ? await exchange.readBody().catch(asToolcribError) : undefined;
+    const { token } = (Buffer.isBuffer(body) && parseJsonObject(body.toString("utf8"))) || {};
+    const link = typeof token === "string" ? this.#links.read(token) : undefined;
+    if (exchange.refuseTooMany(link && `link ${link.approval}`)) return undefined;
     if (exchange.path !== path) throw notFoundAt(exchange.path);
     if (refuseMethodUnless(exchange, ["POST"])) return undefined;
-    const { token } = parseJsonObject((await exchange.readBody()).toString("utf8")) ?? {};
-    const link = typeof token === "string" ? this.#links.read(token) : undefined;
+    if (body instanceof ToolcribError) throw body;
     // A notice that was taken out of the config answers no more.
     const isKnown = link && this.#options.hub.config.config.approvals.notify[link.notice]?.answers === true;
     if (link !== undefined && isKnown === true) return link;
@@ -325,7 +332,7 @@ const FORMS: Readonly<Record<NoticeSettings["type"], (facts: Facts, url: URL) =>
       ...(style === undefined ? {} : { style }),
     }));
     const blocks = [
-      { type: "section", text: { type: "mrkdwn", text } },
+      { type: "section", text: { type: "mrkdwn", text, verbatim: true } },
       { type: "actions", elements: buttons },
     ];
     return { url, body: { text: slackText(titleOf(facts)), blocks, unfurl_links: false, unfurl_media: false } };
@@ -388,7 +395,9 @@ const RISK_WORDS: Readonly<Record<NonNullable<Approval["risks"]>[number]["risk"]
 
 function cut(text: string): string {
   const shown = showHidden(text).replaceAll(/[\r\n]+/g, " ");
-  return shown.length > MAX_LINE_LENGTH ? `${shown.slice(0, MAX_LINE_LENGTH).toWellFormed()}…` : shown;
+  const line = shown.length > MAX_LINE_LENGTH ? `${shown.slice(0, MAX_LINE_LENGTH).toWellFormed()}…` : shown;
+  // Chats make links of addresses, also of bare names and mailboxes: only the hub's own links are to be followed.
+  return line.replaceAll(/(?<=\S)(?:[.。．｡@](?=\S)|:(?=\S))/g, "\u200b$&\u200b");
 }
 
 function slackText(text: string): string {

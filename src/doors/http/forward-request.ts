@@ -359,6 +359,8 @@ function routeForwarded(
       caller,
       bodyBytes: bodyBytes(),
       refuseScope: (scope) => void response.writeHead(403, { [REFUSED_SCOPE]: scope }).end(),
+      // The node that forwarded it has counted it.
+      refuseTooMany: () => false,
     });
     const handled = found.handle(exchange);
     if (handled instanceof Promise) handled.catch(fail);

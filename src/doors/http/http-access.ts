@@ -1,4 +1,5 @@
 /** Access control of the listener, made from the config: hosts, tokens and limits. A changed config makes a new one. */
+import type { BlockList } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
@@ -6,6 +7,7 @@ import { ToolcribError } from "../../model/errors.ts";
 import { DEFAULT_CALLS_PER_MINUTE } from "../../policy/call-limits.ts";
 import { AccessTokens, isAudience } from "./access-tokens.ts";
 import { type BearerTokens, loadTokens, LOCAL_SCOPES } from "./bearer-tokens.ts";
+import { addressList } from "./rate-limit.ts";
 import { hostInUrl, type HostRules, hostRules, isLoopbackHost, isWildcard } from "./hosts.ts";
 
 export interface HttpAccess {
@@ -13,6 +15,8 @@ export interface HttpAccess {
   readonly hosts: HostRules;
   readonly authenticator: Authenticator;
   readonly requestsPerMinute: number;
+  /** Those whose `X-Forwarded-For` is believed. */
+  readonly proxies: BlockList;
 }
 
 export interface HttpAccessOptions {
@@ -76,6 +80,7 @@ export async function createHttpAccess(
       open: http.auth === undefined,
     }),
     requestsPerMinute: requestsPerMinute(http, callsPerMinute),
+    proxies: addressList(http.trustedProxies),
   };
 }
 

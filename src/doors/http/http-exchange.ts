@@ -13,6 +13,8 @@ export interface HttpExchange {
   readonly caller: Caller;
   /** Rejects with ToolcribError: `too_large`, or `cancelled` if the client went away. */
   readBody(): Promise<Buffer>;
+  /** Of a route that counts for itself: answers 429 and is true if this bucket is used up, or that of the address without a name. */
+  refuseTooMany(bucket?: string): boolean;
   /** Answers 403 with the `WWW-Authenticate` that belongs to a missing scope. */
   refuseScope(scope: Scope): void;
   /**
@@ -60,6 +62,10 @@ export interface HttpRoute {
   readonly access: Scope | "any" | "public";
   /** An error that it throws is sent, if no response has begun. */
   handle(exchange: HttpExchange): void | Promise<void>;
+  /** Of a public one: its handler calls `refuseTooMany`, because something in the body says whose request it is. */
+  readonly countsItself?: boolean;
+  /** Bytes of a body, below `http.limits.bodyBytes`. */
+  readonly bodyBytes?: number;
   /** Takes the connection over. Without it such requests are refused. */
   upgrade?(upgrade: HttpUpgrade): void;
   /** The other protocol; `websocket` if absent. */
@@ -73,6 +79,7 @@ export interface ExchangeParts {
   readonly caller: Caller;
   readonly bodyBytes: number;
   readonly refuseScope: (scope: Scope) => void;
+  readonly refuseTooMany: (bucket?: string) => boolean;
   readonly forwardTo?:
     | ((exchange: HttpExchange, node: string, lastWords: string | undefined) => Promise<ForwardResult>)
     | undefined;
@@ -87,18 +94,20 @@ export class Exchange implements HttpExchange {
   readonly path: string;
   readonly caller: Caller;
   readonly refuseScope: (scope: Scope) => void;
+  readonly refuseTooMany: (bucket?: string) => boolean;
   readonly forwardTo: HttpExchange["forwardTo"];
   readonly #search: string;
   readonly #bodyBytes: number;
   #query: URLSearchParams | undefined;
   #body: Promise<Buffer> | undefined;
 
-  constructor({ request, response, target, caller, bodyBytes, refuseScope, forwardTo }: ExchangeParts) {
+  constructor({ request, response, target, caller, bodyBytes, refuseScope, refuseTooMany, forwardTo }: ExchangeParts) {
     this.request = request;
     this.response = response;
     this.path = target.path;
     this.caller = caller;
     this.refuseScope = refuseScope;
+    this.refuseTooMany = refuseTooMany;
     this.forwardTo = forwardTo && ((node, lastWords) => forwardTo(this, node, lastWords));
     this.#search = target.search;
     this.#bodyBytes = bodyBytes;

@@ -1,5 +1,6 @@
 /** Requests per minute, for each of many keys, at one number per key. */
-import { isIPv6 } from "node:net";
+import type { IncomingMessage } from "node:http";
+import { BlockList, isIP, isIPv6 } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 
 const MINUTE_MS = 60_000;
@@ -53,6 +54,41 @@ export class RateLimit {
       this.#fullAt.delete(key);
     }
   }
+}
+
+/** Addresses and networks as in `10.0.0.0/8`, which the schema has checked. */
+export function addressList(ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", prefix] = range.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    list.addSubnet(address, prefix === undefined ? (family === "ipv6" ? 128 : 32) : Number(prefix), family);
+  }
+  return list;
+}
+
+/** Of a chain of proxies this many are looked through. */
+const MAX_PROXIES = 16;
+
+/**
+ * Where a request comes from: behind a proxy of the config, what that proxy says in `X-Forwarded-For`, whose last entry it wrote itself.
+ * What stands before the first stranger is that stranger's own word.
+ */
+export function clientAddress({ socket, headers }: IncomingMessage, proxies: BlockList): string | undefined {
+  let address = socket.remoteAddress;
+  const forwarded = [headers["x-forwarded-for"] ?? []].flat().join(",");
+  for (const said of forwarded.split(",").slice(-MAX_PROXIES).toReversed()) {
+    if (address === undefined || !isIn(proxies, address)) return address;
+    const next = said.trim().replace(/^\[|\]$/g, "");
+    if (isIP(next) === 0) return address;
+    address = next;
+  }
+  return address;
+}
+
+function isIn(list: BlockList, address: string): boolean {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "");
+  return isIP(plain) !== 0 && list.check(plain, isIPv6(plain) ? "ipv6" : "ipv4");
 }
 
 /** One client address: for IPv6 the first half, because clients get whole networks. */

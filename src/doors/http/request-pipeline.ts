@@ -21,7 +21,7 @@ import {
 } from "./http-exchange.ts";
 import { type ErrorResponseOptions, sendError } from "./http-responses.ts";
 import { offeredProtocol, pageKeys, PageLogins, type PageSession } from "./page-logins.ts";
-import { addressKey, RateLimit } from "./rate-limit.ts";
+import { addressKey, clientAddress, RateLimit } from "./rate-limit.ts";
 
 /** The caller of a public route, which is not identified. */
 const ANONYMOUS: Caller = { key: "anonymous", owner: false, scopes: new Set() };
@@ -111,7 +111,8 @@ export class RequestPipeline {
   #identify(routed: RoutedRequest): void {
     const { request, response, route } = routed;
     if (route.access === "public") {
-      if (!this.#refuseTooMany(routed, addressRateKey(request))) this.#dispatch(routed, ANONYMOUS);
+      if (route.countsItself !== true && this.#refuseTooMany(routed, addressRateKey(routed))) return;
+      this.#dispatch(routed, ANONYMOUS);
       return;
     }
     let found: Identified;
@@ -195,7 +196,7 @@ export class RequestPipeline {
       this.#respondError(request, response, thrown);
       return;
     }
-    if (this.#refuseTooMany(routed, addressRateKey(request))) return;
+    if (this.#refuseTooMany(routed, addressRateKey(routed))) return;
     const shown = request.headers.authorization !== undefined;
     const wanted: Scope[] = route.access === "admin" ? ["admin"] : ["read", "call"];
     sendError(response, thrown, {
@@ -236,8 +237,9 @@ export class RequestPipeline {
       response,
       target,
       caller,
-      bodyBytes: httpAccess.http.limits.bodyBytes,
+      bodyBytes: Math.min(route.bodyBytes ?? Infinity, httpAccess.http.limits.bodyBytes),
       refuseScope: (scope) => this.#refuse(routed, caller, scope),
+      refuseTooMany: (bucket = addressRateKey(routed)) => this.#refuseTooMany(routed, bucket),
       forwardTo: this.#options.forwardTo,
     });
     if (route.access !== "public") this.#callers.set(response, { caller, session: routed.session });
@@ -321,8 +323,8 @@ function oauthChallenge({ request, httpAccess, target }: RoutedRequest, scopes: 
   };
 }
 
-function addressRateKey(request: IncomingMessage): string {
-  return `address ${addressKey(request.socket.remoteAddress)}`;
+function addressRateKey({ request, httpAccess }: RoutedRequest): string {
+  return `address ${addressKey(clientAddress(request, httpAccess.proxies))}`;
 }
 
 /** `WWW-Authenticate` as RFC 6750 and RFC 9728 want it. */

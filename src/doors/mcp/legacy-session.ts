@@ -224,6 +224,7 @@ export class LegacySession {
       params,
       meta: metaOf(params),
       era: "legacy",
+      protocolVersion: this.version,
       session,
       client,
       onAsk: this.#answers.elicitation ? approvalCallback(client, session) : undefined,

@@ -9,6 +9,7 @@ import {
   CLIENT_INFO_KEY,
   LOG_LEVEL_KEY,
   METHOD_NOT_FOUND,
+  MODERN_VERSION,
   type RequestId,
   type RpcRequest,
   SERVER_INFO_KEY,
@@ -16,6 +17,7 @@ import {
 } from "../../model/protocol.ts";
 import type { ClientSide } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
+import { TASKS_NEEDED } from "../../upstream/task-forms.ts";
 import { approvalCallback } from "./approval-form.ts";
 import type { ListKind } from "./change-listeners.ts";
 import { type DoorContext, isAtLeastLevel, type LogLevel, parseLogLevel } from "./door-context.ts";
@@ -44,7 +46,7 @@ import {
   withRequestId,
 } from "./rpc-messages.ts";
 import { type IncomingRequest, sharedMethod } from "./shared-requests.ts";
-import { hasTasksExtension, MODERN_REPORT, ownTask, TASKS_NEEDED, toolOfTask } from "./tasks.ts";
+import { hasTasksExtension, MODERN_REPORT, ownTask, toolOfTask } from "./tasks.ts";
 import { clientOf, type RequestOrigin } from "./view-scope.ts";
 
 /** The requests that a server may answer with questions. */
@@ -195,6 +197,7 @@ function toIncomingRequest(door: DoorContext, call: ModernCall, client: ClientSi
   return {
     ...{ id, method, params, meta, clientInfo, session, sink, signal },
     era: "modern",
+    protocolVersion: MODERN_VERSION,
     client,
     onAsk: approvalCallback(client, session),
     logLevel: level,

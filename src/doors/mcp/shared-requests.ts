@@ -12,6 +12,7 @@ import type { Era, RequestId, RpcError } from "../../model/protocol.ts";
 import type { ClientSide, InputRound, TaskRequest } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import { withoutEmptyMark } from "../../guard/wrap-untrusted.ts";
+import { TASKS_NEEDED } from "../../upstream/task-forms.ts";
 import { appToolName, fromPageUri, notePage, withPublicLinks } from "./apps.ts";
 import { asListed, publicName } from "./client-names.ts";
 import {
@@ -21,7 +22,6 @@ import {
   type KnownTasks,
   LEGACY_REPORT,
   ownTask,
-  TASKS_NEEDED,
   tasksOfClient,
   toolOfTask,
   unknownTask,
@@ -152,7 +152,7 @@ async function runTaskMethod(hub: Hub, incoming: IncomingRequest): Promise<Encod
   const { id, method, params, session, era, client } = incoming;
   const isOfEra = era === "modern" ? method !== "tasks/result" : method !== "tasks/update";
   if (!isTaskMethod(method) || !isOfEra) return encodeError(id, methodNotFound(method));
-  if (tasksOfClient(era, client) === undefined) return encodeError(id, TASKS_NEEDED);
+  if (tasksOfClient(era, client) === "none") return encodeError(id, TASKS_NEEDED);
   const { outcome, tool } = await aboutTask(hub, incoming, method, stringParam(params, "taskId", method));
   if (outcome.result === undefined) return encodeOutcome(incoming, outcome);
   const result = incoming.tasks.inResult(hub, session, tool, outcome.result);
@@ -265,6 +265,8 @@ function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): 
   const { meta, sink, signal, client, clientInfo, onAsk, onNotice, logLevel, input, roundToken, era } = incoming;
   const token = progressTokenOf(meta);
   return {
+    requestId: incoming.id,
+    protocolVersion: incoming.protocolVersion,
     signal,
     client,
     clientInfo,
@@ -359,6 +361,7 @@ export interface IncomingRequest {
   /** Its `_meta`. */
   readonly meta: JsonObject;
   readonly era: Era;
+  readonly protocolVersion: string | undefined;
   readonly session: Session;
   readonly client: ClientSide;
   /** The program that asks, if it is not that of the session. */

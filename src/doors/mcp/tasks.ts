@@ -8,7 +8,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Hub } from "../../hub/hub.ts";
 import type { ToolCapability } from "../../model/capability.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import { type Era, MISSING_CAPABILITY, RELATED_TASK, TASKS_EXTENSION } from "../../model/protocol.ts";
+import { type Era, RELATED_TASK, TASKS_EXTENSION } from "../../model/protocol.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { ClientSide, ServerRequestContext } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -166,8 +166,8 @@ export function hasTasksExtension({ extensions }: Readonly<JsonObject>): boolean
 }
 
 /** The generation of tasks that a client understands. */
-export function tasksOfClient(era: Era, { capabilities }: ClientSide): Era | undefined {
-  return era === "legacy" || hasTasksExtension(capabilities) ? era : undefined;
+export function tasksOfClient(era: Era, { capabilities }: ClientSide): Era | "none" {
+  return era === "legacy" || hasTasksExtension(capabilities) ? era : "none";
 }
 
 /** Whether any of these servers has tasks, of whatever generation. */
@@ -217,10 +217,3 @@ export function askingForTask(client: ClientSide, taskId: string): ClientSide {
     elicit: { value: related(elicit) },
   }) as ClientSide;
 }
-
-/** For a client of the modern era that did not declare the extension. */
-export const TASKS_NEEDED = {
-  code: MISSING_CAPABILITY,
-  message: `The client must declare the extension ${TASKS_EXTENSION} for this.`,
-  data: { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
-};

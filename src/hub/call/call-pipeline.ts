@@ -39,14 +39,7 @@ import { locate, locateUnavailable, notFoundError, type Target } from "./locate.
 export async function runCall(path: CallPath, session: Session, use: Use, options: CallOptions): Promise<Outcome> {
   const { signal, dispose } = callSignal(options.signal, session);
   const call = callContext(path, session, use, options, signal);
-  const span = path.tracing?.begin(() => ({
-    callId: call.callId,
-    session: session.id,
-    door: session.door,
-    client: call.clientInfo,
-    use,
-    meta: call.meta,
-  }));
+  const span = path.tracing?.begin(call);
 
   let outcome: Outcome;
   try {
@@ -89,7 +82,7 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
   span?.end({
     server: call.target?.capability.origin.source ?? null,
     decision: call.decision?.verdict ?? "none",
-    outcome: outcome.ok ? "ok" : outcome.error.code,
+    outcome,
   });
 
   const record = path.hooks.persist(callRecord(call, outcome));
@@ -174,7 +167,7 @@ function withOriginalArguments(call: CallContext, target: Target): Target | Prom
 function runTraced(call: CallContext, source: Source, use: Use, span: CallSpan | undefined): Promise<Result> {
   const asked = asSourceUse(use);
   if (span === undefined) return source.run(asked, call);
-  return span.run(source, use, call.meta, (meta) => source.run(asked, { ...call, meta }));
+  return span.run(source, use, call.meta, (meta, onSent) => source.run(asked, { ...call, meta, onSent }));
 }
 
 /** For a server that was started for the call, and may list other things than those that were known of it. */

@@ -1,9 +1,9 @@
 /** A source's result on its way out: public URIs, the guard, hooks, taint, large results, and the Outcome; errors and progress too. */
 import { randomUUID } from "node:crypto";
 import type { CatalogReader } from "../../catalog/catalog.ts";
-import { inspectResult, redact, type UntrustedOrigin } from "../../guard/inspect-result.ts";
-import { resultBytes } from "../../guard/result-size.ts";
-import { rewriteTexts, textsOf } from "../../guard/result-texts.ts";
+import { inspectResult, redact, type UntrustedOrigin } from "./inspect-result.ts";
+import { resultBytes } from "../../base/json-bytes.ts";
+import { rewriteTexts, textsOf } from "./result-texts.ts";
 import { scanTexts, type TextFindings } from "../../guard/scan-texts.ts";
 import {
   neutralize,

@@ -24,6 +24,7 @@ export interface GatewayCommand {
   readonly command: string;
   readonly args: string[];
   readonly env?: Readonly<Record<string, string>>;
+  readonly startsHub: true;
 }
 
 /** A token of `http.auth` that a client may use. */
@@ -86,6 +87,7 @@ export function gatewayCommand(options: GatewayOptions = {}): GatewayCommand {
   return {
     ...(isOnSystemPath(bin, env) ? { command: "toolcrib", args } : { command: process.execPath, args: [bin, ...args] }),
     ...(isDefaultHome ? {} : { env: { TOOLCRIB_HOME: home } }),
+    startsHub: true,
   };
 }
 

@@ -85,6 +85,7 @@ export async function buildServers(
     mask: redactor.maskContent,
     readers: () => current.wiring.path,
     isMounted: (source) => sessionSources.get(source) !== undefined,
+    maskOf: (source) => sessionSources.get(source)?.mask,
     onVisibilityChange: () => {
       current.wiring.views.forget();
       events.emit("visibility", {});

@@ -41,6 +41,7 @@ export async function createHub(source?: ConfigSource, options: HubOptions = {})
     await base.shared?.close();
     await base.cluster?.close();
     await base.opened.close();
+    await base.otelExport?.close();
     throw error;
   }
 }
@@ -142,6 +143,7 @@ async function startHub(
       events,
     }),
     async release() {
+      const exported = base.otelExport?.close();
       for (const stop of stops) stop();
       serverRegistry.close();
       reloader.unloadPlugins();
@@ -155,6 +157,7 @@ async function startHub(
       await activity.close();
       await importedSkills.close();
       await opened.close();
+      await exported;
     },
   });
   activity.begin();

@@ -9,6 +9,7 @@ import { assertSafeHome } from "../../files/path-safety.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import { thisMachine } from "../../skills/needs.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
+import { type OtelExport, startOtelExport } from "../../telemetry/otel-export.ts";
 import { loadPlugins, type PluginHandle } from "../../tools/plugins.ts";
 import { ToolRegistry } from "../../tools/tool-registry.ts";
 import { type HubAudit, lookUpAuditKeys, openAudit } from "../audit/hub-audit.ts";
@@ -43,6 +44,7 @@ export interface HubBase {
   /** Undefined for a hub that is not a node of one. */
   readonly cluster: Cluster | undefined;
   readonly shared: SharedState | undefined;
+  readonly otelExport: OtelExport | undefined;
   /** As the files and the cluster have it. */
   readonly loaded: LoadedConfig;
 }
@@ -64,7 +66,12 @@ export async function openBase(source: ConfigSource | undefined, options: HubOpt
   const { store } = opened;
   let cluster: Cluster | undefined;
   let shared: SharedState | undefined;
+  let otelExport: OtelExport | undefined;
   try {
+    if (options.otelExport === true) {
+      const addSecret = (value: string): void => redactor.addCredential(value);
+      otelExport = await startOtelExport({ env, clock, warn, mask: redactor.mask, addSecret });
+    }
     const joins = options.cluster === true;
     cluster = await openHubCluster(loaded, { ...opened, joins, redactor, clock, warn });
     shared = await openSharedState({ cluster, store, place: location, clock, redactor, events, warn });
@@ -72,12 +79,14 @@ export async function openBase(source: ConfigSource | undefined, options: HubOpt
     const sessions: HubSessions = new HubSessions(events, taints);
     return {
       ...{ env, clock, home, location, redactor, events, warnings, warn, current, sessions, opened, cluster, shared },
+      otelExport,
       loaded: (await shared?.begin(loaded)) ?? loaded,
     };
   } catch (error) {
     await shared?.close();
     await cluster?.close();
     await opened.close();
+    await otelExport?.close();
     throw error;
   }
 }

@@ -12,7 +12,7 @@ import type { DetectorEntry } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { FINDING_CODES, type FindingCode, type Place } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../model/json.ts";
-import { loadOptional } from "../../secrets/provider.ts";
+import { loadOptional } from "../../base/optional-package.ts";
 import { checkRemoteAddress } from "../../upstream/http/address-policy.ts";
 import { HttpClient } from "../../upstream/http/http-client.ts";
 import { isSuccess, readText, responseError } from "../../upstream/http/response-body.ts";

@@ -190,26 +190,30 @@ class Detector {
         throw new Error(`it answered ${given.length} texts, and was given ${indexes.length}`);
       for (const [at, index] of indexes.entries()) verdicts[index] = given[at];
     };
+    const { timeoutMs } = this.entry;
     const { atOnce } = this.#classifier;
     if (atOnce === undefined) {
-      const isDone = await this.#inTime((signal) => read(all, signal));
+      const isDone = await this.#inTime(timeoutMs, (signal) => read(all, signal));
       if (isDone || all.length === 1) return verdicts;
     }
-    await this.#inTime(async (signal) => {
-      const failures: unknown[] = [];
-      await mapLimit(all, atOnce ?? MAX_ALONE, async (index) => {
-        if (!signal.aborted) await read([index], signal).catch((error: unknown) => failures.push(error));
-      });
-      if (failures.length > 0) throw failures[0];
+    // Each gets its share of the time that is left, the shortest first: those that it hangs on do not use up that of the others.
+    const { clock } = this.#options;
+    const until = clock.now() + timeoutMs;
+    const slots = atOnce ?? MAX_ALONE;
+    let left = all.length;
+    const shortestFirst = all.toSorted((a, b) => (texts[a]?.length ?? 0) - (texts[b]?.length ?? 0));
+    await mapLimit(shortestFirst, slots, async (index) => {
+      const share = Math.max(1, until - clock.now()) / Math.ceil(left / slots);
+      left -= 1;
+      await this.#inTime(share, (signal) => read([index], signal));
     });
     return verdicts;
   }
 
   /** False if it failed or took too long, of which a warning tells. */
-  async #inTime(work: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
-    const { timeoutMs: ms } = this.entry;
+  async #inTime(ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
     const ending = new AbortController();
-    const late = (): Error => new Error(`it took longer than ${ms} ms`);
+    const late = (): Error => new Error(`it took longer than ${Math.round(ms)} ms`);
     try {
       await withTimeout(work(ending.signal), { ms, late, clock: this.#options.clock });
       return true;

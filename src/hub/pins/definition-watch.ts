@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { hidingLayerOf, misfitOf } from "../../catalog/overrides.ts";
-import { fingerprint } from "../../guard/fingerprint.ts";
+import { fingerprint } from "../../base/fingerprint.ts";
 import {
   type DefinitionFinding,
   detectInDefinition,
@@ -13,7 +13,7 @@ import {
   scanInstructions,
   SCANNER,
 } from "../../guard/scan-definition.ts";
-import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../guard/shadowing.ts";
+import { describeShadowing, findShadowing, listedTools, type Shadowing } from "./shadowing.ts";
 import { type Capability, originalOf, type ToolCapability } from "../../model/capability.ts";
 import type { GuardRules } from "../../model/config.ts";
 import type { Decision } from "../../model/decision.ts";
@@ -54,6 +54,8 @@ interface DefinitionWatchOptions {
   readonly readers: () => Pick<CallPath, "scan" | "detects">;
   /** Whether a session brought it: what comes and goes with a session is not pinned. */
   readonly isMounted: (source: string) => boolean;
+  /** Hides the secrets of the session that brought it from detectors that are elsewhere. */
+  readonly maskOf: (source: string) => ((text: string) => string) | undefined;
   /** Visibility changed although the catalog did not. */
   readonly onVisibilityChange: () => void;
 }
@@ -101,6 +103,7 @@ export class DefinitionWatch {
       clean,
       guard: () => this.#config.config.guard,
       readers: options.readers,
+      maskOf: options.maskOf,
       onDetected: () => {
         this.look();
         options.onVisibilityChange();
@@ -273,14 +276,14 @@ export class DefinitionWatch {
   }
 
   async #detectInstructions(server: string, text: string, known: readonly Finding[]): Promise<void> {
-    const { readers, onVisibilityChange, clock } = this.#options;
+    const { readers, maskOf, onVisibilityChange, clock } = this.#options;
     const { guard } = this.#config.config;
     // What was passed once is not withheld while it is read again.
     if (!this.#failedTexts.delete(text)) this.#readTexts.add(text);
     try {
       const { sensitivity } = guard;
       const onUnread = (): void => void this.#failedTexts.set(text, clock.now() + RETRY_MS);
-      const found = await detectInInstructions(readers().scan, text, { sensitivity, onUnread });
+      const found = await detectInInstructions(readers().scan, text, { sensitivity, onUnread, mask: maskOf(server) });
       // Other rules may apply by now.
       if (guard !== this.#config.config.guard) return;
       this.#scannedTexts.set(text, found.filter(isSerious));
@@ -450,6 +453,7 @@ function isSerious({ severity }: Finding): boolean {
 interface ScannedDefinitionsOptions {
   readonly clock: Clock;
   readonly readers?: DefinitionWatchOptions["readers"];
+  readonly maskOf?: DefinitionWatchOptions["maskOf"];
   /** Detectors have read definitions, and found something or quarantine ends. */
   readonly onDetected?: () => void;
   readonly clean?: Pick<ScannedTexts, "findingsOf">;
@@ -557,7 +561,7 @@ export class ScannedDefinitions {
   }
 
   /** The serious findings only: definitions speak to models by their nature. */
-  #scan({ definition, fingerprint: id }: Capability): readonly DefinitionFinding[] {
+  #scan({ definition, fingerprint: id, origin: { source } }: Capability): readonly DefinitionFinding[] {
     let findings = this.#scanned.get(definition);
     if (findings === undefined) {
       const { clean, guard, readers } = this.#options;
@@ -565,16 +569,16 @@ export class ScannedDefinitions {
         scanDefinition(definition, guard().sensitivity).filter(({ finding }) => isSerious(finding));
       const detects = readers?.().detects("definition") === true;
       findings = clean === undefined || id === "" || detects ? scan() : clean.findingsOf(id, scan);
-      if (detects) this.#detect(definition, findings.length).catch(() => {});
+      if (detects) this.#detect(source, definition, findings.length).catch(() => {});
       this.#scanned.set(definition, findings);
     } else if ((this.#failed.get(definition) ?? Infinity) <= this.#options.clock.now()) {
-      this.#detect(definition, findings.length).catch(() => {});
+      this.#detect(source, definition, findings.length).catch(() => {});
     }
     return findings;
   }
 
-  async #detect(definition: JsonObject, known: number): Promise<void> {
-    const { readers, guard, onDetected, clock } = this.#options;
+  async #detect(source: string, definition: JsonObject, known: number): Promise<void> {
+    const { readers, maskOf, guard, onDetected, clock } = this.#options;
     const scan = readers?.().scan;
     if (scan === undefined) return;
     const [scanned, failed] = [this.#scanned, this.#failed];
@@ -584,7 +588,7 @@ export class ScannedDefinitions {
     try {
       const { sensitivity } = guard();
       const onUnread = (): void => void failed.set(definition, clock.now() + RETRY_MS);
-      const found = await detectInDefinition(scan, definition, { sensitivity, onUnread });
+      const found = await detectInDefinition(scan, definition, { sensitivity, onUnread, mask: maskOf?.(source) });
       const serious = found.filter(({ finding }) => isSerious(finding));
       count = serious.length;
       scanned.set(definition, serious);

@@ -1,5 +1,5 @@
 /** Compares what a server offers with its pins, and turns the result into a verdict for policy. */
-import { fingerprint } from "../../guard/fingerprint.ts";
+import { fingerprint } from "../../base/fingerprint.ts";
 import type { Capability } from "../../model/capability.ts";
 import type { Rule } from "../../model/decision.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";

@@ -8,7 +8,7 @@ import { terminalJson } from "../../base/visible-text.ts";
 import { withLock } from "../../files/lock-file.ts";
 import { assertSafeFile } from "../../files/path-safety.ts";
 import { realTarget, writeAtomic } from "../../files/write-atomic.ts";
-import { fingerprint } from "../../guard/fingerprint.ts";
+import { fingerprint } from "../../base/fingerprint.ts";
 import { INSTRUCTIONS, type Pin, pinKey, type PinKind, type ServerPins } from "./pin-comparison.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";

@@ -1,6 +1,6 @@
 /** The pins of a hub: what everything that a server offers was when it was first seen or last approved. */
 import { isDeepStrictEqual } from "node:util";
-import { fingerprint } from "../../guard/fingerprint.ts";
+import { fingerprint } from "../../base/fingerprint.ts";
 import {
   changedVerdict,
   comparePins,

@@ -2,7 +2,7 @@
 import { LruMap } from "../../base/maps.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Snapshot } from "../../catalog/snapshot.ts";
-import { fingerprint } from "../../guard/fingerprint.ts";
+import { fingerprint } from "../../base/fingerprint.ts";
 import {
   type Capability,
   LOCAL_SOURCE,

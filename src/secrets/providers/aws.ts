@@ -1,10 +1,10 @@
 /** AWS Secrets Manager: `secret://aws/name#jsonkey`, by the AWS SDK if it is installed, else by the `aws` program. */
+import { loadOptional } from "../../base/optional-package.ts";
 import { isJsonObject, parseJsonObject } from "../../model/json.ts";
 import {
   checkAddress,
   decodeSecret,
   jsonField,
-  loadOptional,
   type ProviderContext,
   SecretFailure,
   type SecretProvider,

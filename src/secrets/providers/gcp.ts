@@ -1,8 +1,8 @@
 /** Google Secret Manager: `secret://gcp/[project/]name[#version]`, by Google's library if it is installed, else by `gcloud`. */
+import { loadOptional } from "../../base/optional-package.ts";
 import {
   checkAddress,
   decodeSecret,
-  loadOptional,
   MAX_SECRET_BYTES,
   type ProviderContext,
   SecretFailure,

@@ -1,6 +1,6 @@
 /** A file of a skill as the rules read it: logical lines in normalised spelling, each with its context. */
 import { lastAtOrBefore } from "../../base/sorted.ts";
-import { normalise } from "../../guard/normalise.ts";
+import { normalise } from "../../base/normalise.ts";
 
 export interface ScannedLine extends LineContext {
   /** In the file, from 1. */

@@ -60,7 +60,7 @@ export interface ForwardedUse {
   readonly meta?: JsonObject;
   readonly extra?: JsonObject;
   readonly logLevel?: string;
-  readonly tasks?: Era;
+  readonly tasks?: Era | "none";
   readonly input?: InputRound;
   readonly wantsProgress: boolean;
   readonly wantsNotices: boolean;

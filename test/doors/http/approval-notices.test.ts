@@ -47,6 +47,7 @@ interface SceneOptions {
   readonly answer?: () => DoubleAnswer;
   readonly pausesMs?: readonly number[];
   readonly askTimeout?: number;
+  readonly http?: Record<string, unknown>;
 }
 
 const webhook = (url: string): JsonObject => ({
@@ -85,7 +86,7 @@ async function scene(options: SceneOptions = {}): Promise<Scene> {
     pausesMs,
   });
   onTestFinished(() => notices.close());
-  const opened = await place({}, { routes: notices.routes, redactor });
+  const opened = await place(options.http ?? {}, { routes: notices.routes, redactor });
   base = `${opened.url}/crib`;
   const session = hub.openSession({
     door: "mcp",
@@ -226,6 +227,30 @@ describe("[joy-04d] a link", () => {
     await waitFor(async () => expect((await all.post("/answer", token)).status).toBe(401));
   });
 
+  it("[sound-04a] is not locked out by strangers at the same address, who have a limit of their own", async () => {
+    const all = await scene({ http: { limits: { requestsPerMinute: 5 } } });
+    const done = all.call();
+    const { links } = await firstBody(all);
+    const tried = await Promise.all(Array.from({ length: 12 }, (_, at) => all.post("/answer", `forged.${at}`)));
+    expect(tried.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(6);
+    expect((await all.post("", tokenOf(links.allowOnce))).status).toBe(200);
+    expect((await all.post("/answer", tokenOf(links.allowOnce))).status).toBe(200);
+    expect(await done).toContain("sent");
+    // A link has a limit, too, and a body that is no link is not read to its end.
+    const again = await Promise.all(Array.from({ length: 8 }, () => all.post("", tokenOf(links.allowOnce))));
+    expect(again.map(({ status }) => status)).toContain(429);
+    const other = await scene({ http: { limits: { requestsPerMinute: 5 } } });
+    const odd = [
+      await other.post("/answer", "a".repeat(20_000)),
+      await other.ask("/api/v1/approval-links/answer"),
+      await other.ask("/api/v1/approval-links/none"),
+      await other.post("/answer", "x"),
+      await other.post("", "x"),
+      await other.ask("/api/v1/approval-links/answer"),
+    ];
+    expect(odd.map(({ status }) => status)).toEqual([413, 405, 404, 401, 401, 429]);
+  });
+
   it("works no more when its notice is taken out of the config", async () => {
     const all = await scene();
     void all.call();
@@ -326,6 +351,17 @@ describe("[joy-04f] the forms of chats", () => {
     // ntfy shows plain text.
     if (form !== "ntfy") expect(text).not.toMatch(/<!channel>|[^\u200b\\]`/);
     if (form === "discord") expect(text).not.toContain("[x](");
+  });
+
+  it.each(forms)("[sound-07a] %s makes no link of an address that a caller or server says", async (_form, notify) => {
+    const all = await scene({ notify });
+    const said =
+      "http://evil.example/a www.evil.example bob@evil.example discord.gg/abc mailto:bob tel:+491 evil。example";
+    void all.call({ text: said, "evil.example": "javascript:alert" });
+    await waitFor(() => expect(all.receiver.asked).toHaveLength(1));
+    const text = (all.receiver.asked[0]?.body ?? "").replaceAll(/http:\/\/127[^">)]*/g, "");
+    expect(text).toContain("evil");
+    expect(text).not.toMatch(/evil[.。]|http:|@evil|discord\.|mailto:b|tel:\+|javascript:a/);
   });
 
   it("go to where each service takes them", async () => {

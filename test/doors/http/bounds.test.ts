@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http";
 import { describe, expect, it } from "vitest";
 import type { HttpRoute } from "../../../src/doors/http/http-exchange.ts";
 import { requestsPerMinute } from "../../../src/doors/http/http-access.ts";
-import { addressKey, RateLimit } from "../../../src/doors/http/rate-limit.ts";
+import { addressKey, addressList, clientAddress, RateLimit } from "../../../src/doors/http/rate-limit.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { config, echo, place } from "./support.ts";
 
@@ -107,6 +107,39 @@ describe("[gate-08e] requests per minute", () => {
     expect(guesses).toEqual([401, 401, 401, 429, 429]);
     expect((await ask("/healthz")).status).toBe(429);
     expect((await ask("/mcp", { token: "one-token-0123456789" })).status).toBe(200);
+  });
+
+  it("[sound-04b] behind a proxy of the config each client has its own limit, and forges no other's", async () => {
+    const clock = new FakeClock();
+    const tokens = [{ token: "one-token-0123456789" }];
+    const http = { auth: { tokens }, limits: { requestsPerMinute: 3 }, trustedProxies: ["127.0.0.1", "10.0.0.0/8"] };
+    const { ask } = await place(http, { clock });
+    const from = async (forwarded: string): Promise<number> =>
+      (await ask("/mcp", { headers: { "x-forwarded-for": forwarded } })).status;
+    // A stranger says to be many others, and to come through a proxy of ours.
+    const tried = [];
+    for (let count = 0; count < 5; count++) tried.push(await from(`198.51.100.${count}, 203.0.113.9, 10.1.2.3`));
+    expect(tried).toEqual([401, 401, 401, 429, 429]);
+    expect(await from("198.51.100.0")).toBe(401);
+    const { ask: plain } = await place({ auth: { tokens }, limits: { requestsPerMinute: 3 } }, { clock });
+    const direct = [];
+    for (let count = 0; count < 5; count++)
+      direct.push((await plain("/mcp", { headers: { "x-forwarded-for": `198.51.100.${count}` } })).status);
+    expect(direct).toEqual([401, 401, 401, 429, 429]);
+  });
+
+  it("[sound-04b] the address of a client is the last that a proxy of the config did not add itself", () => {
+    const proxies = addressList(["127.0.0.1", "10.0.0.0/8", "fd00::/8"]);
+    const address = (remoteAddress: string, forwarded?: string): string | undefined =>
+      // Nothing else of a request is read.
+      clientAddress({ socket: { remoteAddress }, headers: { "x-forwarded-for": forwarded } } as never, proxies);
+    expect(address("203.0.113.9", "198.51.100.1")).toBe("203.0.113.9");
+    expect(address("127.0.0.1")).toBe("127.0.0.1");
+    expect(address("::ffff:127.0.0.1", "198.51.100.1")).toBe("198.51.100.1");
+    expect(address("127.0.0.1", "evil, 198.51.100.1, fd00::7,10.0.0.1")).toBe("198.51.100.1");
+    expect(address("127.0.0.1", "198.51.100.1, nonsense")).toBe("127.0.0.1");
+    expect(address("127.0.0.1", `198.51.100.1${", 10.0.0.1".repeat(100_000)}`)).toBe("10.0.0.1");
+    expect(address("127.0.0.1", "[2001:db8::1]")).toBe("2001:db8::1");
   });
 
   it("is 60 times the calls per minute unless it is set", async () => {

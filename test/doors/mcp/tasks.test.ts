@@ -440,7 +440,8 @@ describe("[whole-24i] a tool that only runs as a task", () => {
       finish();
       const call = { name: "s__must", arguments: { say: "whole" } };
       expect(await hub.call(call)).toMatchObject({ ok: true, result: { content: [{ text: "whole" }] } });
-      expect((await client.request("tools/call", call))?.result).toMatchObject({ content: [{ text: "whole" }] });
+      const refused = await client.request("tools/call", call);
+      expect(refused?.error).toMatchObject({ code: -32021, data: { requiredCapabilities: capabilities } });
     },
   );
 });

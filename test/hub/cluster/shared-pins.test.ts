@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../../../src/config/load-config.ts";
-import { fingerprint } from "../../../src/guard/fingerprint.ts";
+import { fingerprint } from "../../../src/base/fingerprint.ts";
 import { offeredOf } from "../../../src/hub/pins/pin-comparison.ts";
 import { openPins, pinLocation } from "../../../src/hub/pins/open-pins.ts";
 import type { PinEvent } from "../../../src/hub/pins/pin-reports.ts";

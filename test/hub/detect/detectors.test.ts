@@ -231,6 +231,20 @@ describe("[detect-06b] a classifier service", () => {
     }
   });
 
+  it("[sound-06a] that hangs on many texts is heard about the others", async () => {
+    const hanging = Array.from({ length: 12 }, (_, index) => `Lorem ipsum ${index}`);
+    const many = { content: [PAYLOAD, ...hanging].map((text) => ({ type: "text", text })) };
+    const never = new Promise<never>(() => {});
+    for (const format of ["toolcrib", "huggingface"] as const) {
+      const { url } = await startService((body) => {
+        if (JSON.stringify(body).includes("Lorem")) return never;
+        return format === "toolcrib" ? zebraService(body) : zebraLabels(body);
+      });
+      const hub = await start({ results: { many } }, [{ type: "http", url, format, timeoutMs: 3000 }]);
+      expect(await call(hub, "many"), format).toBe("blocked");
+    }
+  });
+
   it("with labels reads a long text in parts to its end, in smaller ones where it must", async () => {
     const filler = "The tall giraffes like the shade. ".repeat(400);
     const { url, requests } = await startService((body) =>

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fingerprint } from "../../../src/guard/fingerprint.ts";
+import { fingerprint } from "../../../src/base/fingerprint.ts";
 import {
   changedVerdict,
   comparePins,

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { fingerprint } from "../../../src/guard/fingerprint.ts";
+import { fingerprint } from "../../../src/base/fingerprint.ts";
 import { offeredOf, type PinMode } from "../../../src/hub/pins/pin-comparison.ts";
 import { pinFileFor, pinsInFile } from "../../../src/hub/pins/pin-file.ts";
 import type { PinEvent } from "../../../src/hub/pins/pin-reports.ts";

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
-import type { Shadowing } from "../../../src/guard/shadowing.ts";
+import type { Shadowing } from "../../../src/hub/pins/shadowing.ts";
 import { ScannedDefinitions } from "../../../src/hub/pins/definition-watch.ts";
 import type { ToolCapability } from "../../../src/model/capability.ts";
+import { Redactor } from "../../../src/secrets/redactor.ts";
 import { FakeClock, settle } from "../../support/fake-clock.ts";
 
 function tool(source: string, name: string): ToolCapability {
@@ -60,4 +61,36 @@ it("[detect-06a] a definition that a detector failed on is read again, and is no
   await settle();
   await clock.advance(600_000);
   expect([scanned.objectionTo(listed), readings]).toEqual([undefined, 2]);
+});
+
+it("[sound-05a] a detector gets no secret of the session that brought the definition, also one that came after it", async () => {
+  const redactor = new Redactor();
+  const sent: string[] = [];
+  const listed = tool("near@1", "open_the_vault_with_5f1c9a7b3d20");
+  const scanned = new ScannedDefinitions({
+    clock: new FakeClock(),
+    guard: () => ({ definitions: "warn", sensitivity: "normal" }),
+    isTrusted: () => false,
+    onSuspicious: () => {},
+    onShadowing: () => {},
+    maskOf: (source) => (source === "near@1" ? new Redactor(redactor).maskContent : undefined),
+    readers: () => ({
+      detects: () => true,
+      scan: (texts, { mask = (text) => text }) => {
+        sent.push(...[...texts].map(mask));
+        return Promise.resolve(new Map());
+      },
+    }),
+  });
+  redactor.addCredential("5f1c9a7b3d20");
+  scanned.check([
+    listed,
+    { ...listed, origin: { ...listed.origin, source: "files" }, definition: { ...listed.definition } },
+  ]);
+  await settle();
+  expect(sent.filter((text) => /vault/.test(text))).toEqual([
+    expect.not.stringContaining("5f1c9a7b3d20"),
+    expect.stringContaining("5f1c9a7b3d20"),
+  ]);
+  scanned.close();
 });

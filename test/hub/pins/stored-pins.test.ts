@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { fingerprint } from "../../../src/guard/fingerprint.ts";
+import { fingerprint } from "../../../src/base/fingerprint.ts";
 import { offeredOf } from "../../../src/hub/pins/pin-comparison.ts";
 import type { PinEvent } from "../../../src/hub/pins/pin-reports.ts";
 import { openPins, pinLocation } from "../../../src/hub/pins/open-pins.ts";

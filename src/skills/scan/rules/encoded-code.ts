@@ -1,5 +1,6 @@
 /** Encoded and obfuscated code. */
-import { characterSet, encodedParts, nextRun } from "../../../guard/decode.ts";
+import { characterSet, nextRun } from "../../../base/character-runs.ts";
+import { encodedParts } from "../../../guard/decode.ts";
 import { excerptOf } from "../../../base/visible-text.ts";
 import { dataFlows } from "../data-flows.ts";
 import { type Rule, type Sign, signsOf } from "../rule.ts";

@@ -70,6 +70,7 @@ export class Bench {
       query: url.searchParams,
       caller,
       readBody: body,
+      refuseTooMany: () => false,
       refuseScope: (scope: Scope) => {
         response.writeHead(403, { "www-authenticate": `Bearer scope="${scope}"` });
         response.end();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeShadowing, findShadowing, listedTool, type ListedTool } from "../../src/guard/shadowing.ts";
+import { describeShadowing, findShadowing, listedTool, type ListedTool } from "../../../src/hub/pins/shadowing.ts";
 
 const tool = (server: string, name: string, description = ""): ListedTool => ({ server, name, description });
 

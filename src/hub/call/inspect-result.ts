@@ -1,13 +1,13 @@
 /** Inspects a result on its way out: size, detectors, redaction, marks, wrapping. */
-import type { GuardRules } from "../model/config.ts";
-import { formatBytes } from "../model/content.ts";
-import { type Finding, isAtLeast, type Place } from "../model/finding.ts";
-import type { Result } from "../model/protocol.ts";
-import { resultBytes } from "./result-size.ts";
+import type { GuardRules } from "../../model/config.ts";
+import { formatBytes } from "../../model/content.ts";
+import { type Finding, isAtLeast, type Place } from "../../model/finding.ts";
+import type { Result } from "../../model/protocol.ts";
+import { resultBytes } from "../../base/json-bytes.ts";
 import { mapTexts, type ResultTexts, rewriteTexts, textsOf } from "./result-texts.ts";
-import type { Sensitivity } from "./scan-text.ts";
-import type { ScanContent, TextFindings } from "./scan-texts.ts";
-import { findingKinds, forgedMarkersIn, withUntrustedMark, wrapUntrusted } from "./wrap-untrusted.ts";
+import type { Sensitivity } from "../../guard/scan-text.ts";
+import type { ScanContent, TextFindings } from "../../guard/scan-texts.ts";
+import { findingKinds, forgedMarkersIn, withUntrustedMark, wrapUntrusted } from "../../guard/wrap-untrusted.ts";
 
 /** The verdict of the guard on a result. */
 type Inspection = Found &

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { showHidden } from "../../src/base/visible-text.ts";
-import { normalise } from "../../src/guard/normalise.ts";
+import { normalise } from "../../src/base/normalise.ts";
 
 describe("normalise", () => {
   it.each([

@@ -1,8 +1,8 @@
 /** Tools of one server that reach for those of another: by speaking of them, or by looking like them. */
-import { isOneEditAway } from "../base/near-matches.ts";
-import type { ToolCapability } from "../model/capability.ts";
-import type { Severity } from "../model/finding.ts";
-import { normalise } from "./normalise.ts";
+import { isOneEditAway } from "../../base/near-matches.ts";
+import type { ToolCapability } from "../../model/capability.ts";
+import type { Severity } from "../../model/finding.ts";
+import { normalise } from "../../base/normalise.ts";
 
 /** A tool as the search for shadowing sees it: its names, and everything in its definition that a model reads. */
 export interface ListedTool {

@@ -1,5 +1,5 @@
 /** One plain spelling of a text, with the way back to the original. */
-import { lastAtOrBefore } from "../base/sorted.ts";
+import { lastAtOrBefore } from "./sorted.ts";
 
 export interface NormalText {
   readonly text: string;

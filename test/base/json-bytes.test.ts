@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { resultBytes } from "../../src/guard/result-size.ts";
+import { resultBytes } from "../../src/base/json-bytes.ts";
 
 const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { canonicalJson } from "../../src/model/json.ts";
-import { fingerprint } from "../../src/guard/fingerprint.ts";
+import { fingerprint } from "../../src/base/fingerprint.ts";
 
 describe("canonicalJson", () => {
   it("sorts keys at every depth and drops what JSON drops", () => {

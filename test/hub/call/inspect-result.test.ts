@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inspectResult, type UntrustedOrigin } from "../../src/guard/inspect-result.ts";
-import { resultBytes } from "../../src/guard/result-size.ts";
-import { scanLargeTexts } from "../../src/guard/scan-texts.ts";
-import { untrustedMarkOf } from "../../src/guard/wrap-untrusted.ts";
-import type { JsonObject } from "../../src/model/json.ts";
+import { inspectResult, type UntrustedOrigin } from "../../../src/hub/call/inspect-result.ts";
+import { resultBytes } from "../../../src/base/json-bytes.ts";
+import { scanLargeTexts } from "../../../src/guard/scan-texts.ts";
+import { untrustedMarkOf } from "../../../src/guard/wrap-untrusted.ts";
+import type { JsonObject } from "../../../src/model/json.ts";
 
 const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "null");
 

@@ -1,9 +1,9 @@
 /** The texts of a result, wherever its kind keeps them, and the result with texts replaced. */
 import { isUtf8 } from "node:buffer";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { Result } from "../model/protocol.ts";
-import { characterSet, runEnd } from "./decode.ts";
-import { isOwnMetaKey, withoutOwnMeta } from "../model/own-meta.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { Result } from "../../model/protocol.ts";
+import { characterSet, runEnd } from "../../base/character-runs.ts";
+import { isOwnMetaKey, withoutOwnMeta } from "../../model/own-meta.ts";
 
 /** Given a text, its replacement; the same text leaves it as it is. */
 type TextChange = (text: string) => string;
