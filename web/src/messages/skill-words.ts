@@ -130,7 +130,7 @@ export const skillWords = {
     ja: "スキルの frontmatter に書かれたプログラム、環境変数、設定、サーバーが確認され、ここに表示されます。",
   },
   noInstructionsHow: {
-    en: "Below the frontmatter of its SKILL.md is no text.",
+    en: "Its SKILL.md ends with the frontmatter.",
     de: "Unter dem Frontmatter seiner SKILL.md steht kein Text.",
     zh: "其 SKILL.md 的 frontmatter 之后没有文本。",
     ja: "SKILL.md の frontmatter の後に本文がありません。",
