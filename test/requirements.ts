@@ -843,7 +843,8 @@ export const REQUIREMENTS = {
   "joy-16b": "The package loads in CommonJS, and a tool is called from Bun and Deno where the registry has them.",
   "joy-16c":
     "Every JavaScript and TypeScript example in the documents runs, against real servers and models that speak the protocols of providers.",
-  "joy-16d": "The examples with the SDKs of OpenAI and Anthropic compile against the types of those SDKs, and run with them.",
+  "joy-16d":
+    "The examples with the SDKs of OpenAI and Anthropic compile against the types of those SDKs, and run with them.",
   "joy-17a": "The configs of docs/recipes.md load without a warning and decide as the text says.",
   "whole-23a":
     "Tools that are only for a page (MCP Apps) are listed for hosts with pages alone, and never for models or search.",
