@@ -108,7 +108,7 @@ export function* scanSlices(text: string, options: ScanOptions = {}): Generator<
   }
 }
 
-/** What cannot be read to its end, or not by itself, is not considered clean. */
+/** A text that cannot be read to its end, or not by itself, is not considered clean. */
 export function unreadable(excerpt: string, end: number, place: Place): Finding {
   return { code: "hidden_text", severity: "medium", start: 0, end, excerpt, score: 5, rules: ["unreadable"], place };
 }
