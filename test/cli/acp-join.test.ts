@@ -173,11 +173,11 @@ describe("[whole-13g] a session that an editor has open", () => {
       await client.callTool({ name: "notes__add", arguments: { note: String(index) } });
     }
     expect(notes).toEqual(["0", "1"]);
-    const ended = new Promise<void>((resolve) => (stdio.onclose = resolve));
+    const ended = new Promise<void>((resolve) => Object.assign(stdio, { onclose: resolve }));
 
     await editor.close(sessionId);
     await ended;
-    await expect(http.listTools()).rejects.toThrow();
+    await expect(http.listTools()).rejects.toBeInstanceOf(Error);
     const rest = new ToolcribClient({ url: record.url, token: record.token });
     await expect(rest.listTools({ session: sessionId })).rejects.toMatchObject({ code: "not_found" });
     const called = await place.run(["call", "notes__list", "--session", sessionId]);
@@ -245,7 +245,7 @@ describe("[whole-13h] who joins an editor's session", () => {
     const hub = await place.run(["hub"]);
     expect([hub.code, hub.stdout]).toEqual([0, expect.stringContaining("No hub runs")]);
     expect((await place.run(["list", "--session", sessionId])).code).toBe(1);
-    await expect(fetch(record.url)).rejects.toThrow();
+    await expect(fetch(record.url)).rejects.toBeInstanceOf(TypeError);
     await place.run(["list"]);
     await eventually(() => !isAlive(server));
   });
