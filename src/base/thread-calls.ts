@@ -36,8 +36,8 @@ export class ThreadCalls {
   call<Result>(name: string, ...args: readonly unknown[]): Promise<Result> {
     const id = (this.#lastId += 1);
     const answer = Promise.withResolvers<unknown>();
-    this.#waiting.set(id, answer);
     this.#send({ id, name, args });
+    this.#waiting.set(id, answer);
     return answer.promise as Promise<Result>;
   }
 

@@ -202,7 +202,12 @@ class ScanThreads {
   }
 
   #endIdle(): void {
-    for (const { worker, calls } of this.#running) if (calls.size === 0) void worker.terminate();
+    for (const thread of this.#running) {
+      if (thread.calls.size > 0) continue;
+      // What comes now is not for one that ends.
+      this.#running.delete(thread);
+      void thread.worker.terminate();
+    }
   }
 }
 

@@ -206,6 +206,8 @@ const HttpLimitsSchema = z.strictObject({
   ),
 });
 
+const Network = z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()]);
+
 export const HttpSchema = z.strictObject({
   host: Text.default("127.0.0.1").describe("Address to listen on. Any address other than loopback needs `auth`."),
   port: z.int().min(0).max(65_535).default(4700).describe("Port to listen on; 0 takes any free port."),
@@ -222,7 +224,10 @@ export const HttpSchema = z.strictObject({
     .optional()
     .describe("The path before all others in requests, where the reverse proxy does not take it off."),
   trustedProxies: z
-    .array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()]))
+    // The formats of zod for networks are unknown to editors that read the JSON Schema.
+    .array(
+      z.string().refine((text) => Network.safeParse(text).success, "an IP address, or a network such as 10.0.0.0/8"),
+    )
     .prefault([])
     .describe(
       "Addresses or networks of reverse proxies, such as `127.0.0.1` or `10.0.0.0/8`, whose `X-Forwarded-For` says where a request comes from. Without it all who come through a proxy share one limit of requests without a token.",

@@ -217,9 +217,12 @@ export class CallSpan {
       failure = failureOf(asToolcribError(error));
       throw error;
     } finally {
-      this.#fail(span, failure);
-      span.end();
-      this.#record("client", startedAt, { ...attributes, ...network, ...failureAttributes(failure) });
+      // The call has run: a fault of the SDK must not replace its result.
+      try {
+        this.#fail(span, failure);
+        span.end();
+        this.#record("client", startedAt, { ...attributes, ...network, ...failureAttributes(failure) });
+      } catch {}
     }
   }
 

@@ -42,8 +42,10 @@ export function runOnLink(link: Link, use: Use, context: UseContext, setting: Ca
     support: taskSupportOf(setting.lists.findTool(use.name)),
     maxMs: maxCallMs(setting.spec),
     call: async (task: JsonObject | undefined) => setting.tasks.note(await sendUse(link, use, context, setting, task)),
-    request: async (task: TaskRequest, over: Partial<UseContext> = {}) =>
-      setting.tasks.note(await sendUse(link, { ...use, task }, { ...context, ...over, input: undefined }, setting, {})),
+    request: async (task: TaskRequest, over: Partial<UseContext> = {}) => {
+      const answer = await sendUse(link, { ...use, task }, { ...context, ...over, input: undefined }, setting, {});
+      return setting.tasks.note(answer, task);
+    },
     answer: (method: string, params: JsonObject) =>
       answerServer(serverDisplayName(setting.spec), answering, method, withElicitationId(method, params), signal),
   };

@@ -340,8 +340,11 @@ export class TaskMemory {
     return Math.max(0, ...[...this.#running.values()].map((until) => until - now));
   }
 
-  /** Takes note of a task in an answer of the server. */
-  note(answer: JsonObject): JsonObject {
+  /** Takes note of a task in an answer of the server; the end of one may be in the answer to what was asked about it. */
+  note(answer: JsonObject, about?: TaskRequest): JsonObject {
+    if (about?.method === "tasks/result" || about?.method === "tasks/cancel") {
+      this.#running.delete(String(about.params["taskId"]));
+    }
     const task = isJsonObject(answer["task"]) ? answer["task"] : answer;
     const { taskId, status, ttl, ttlMs = ttl } = task;
     if (typeof taskId !== "string" || typeof status !== "string") return answer;
@@ -385,7 +388,9 @@ export class TaskMemory {
       const [oldest] = this.#asking;
       if (oldest !== undefined && this.#asking.size > MAX_KEPT) oldest[1].end();
       // It asks on the stream of this request, which outlives the one that found out.
-      const { client, signal } = asking;
+      const { client } = asking;
+      // Nobody may ever answer.
+      const signal = AbortSignal.any([asking.signal, AbortSignal.timeout(MAX_TTL_MS)]);
       const gone = (): void => void this.#asking.delete(taskId);
       void run.request({ method: "tasks/result", params: { taskId } }, { client, signal }).then(gone, gone);
     }

@@ -75,7 +75,7 @@ async function assertNoHub(home: string): Promise<void> {
   const [running] = readHubRecords(home);
   if (running === undefined) return;
   throw new ToolcribError("conflict", `A hub is running on ${home}: process ${running.pid} at ${running.url}.`, {
-    hint: "Stop it first, and any client that started `toolcrib mcp` on this home.",
+    hint: "Stop it first, and any client that started `toolcrib mcp` or `toolcrib acp` on this home.",
   });
 }
 

@@ -259,7 +259,7 @@ export class AcpDoor {
       if (cancelled.aborted) throw notOpened();
       await Promise.all([this.#mount(session, servers, cancelled), session.hubListed()]);
       await session.remember();
-      if (cancelled.aborted || this.#closed) throw notOpened();
+      if (cancelled.aborted || this.#closed || session.closing.aborted) throw notOpened();
     } catch (error) {
       await session.close();
       throw cancelled.aborted ? notOpened() : error;

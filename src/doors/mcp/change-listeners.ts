@@ -103,11 +103,15 @@ export class ChangeListeners {
   #noticed(event: HubEvents["notice"]): void {
     const kind = LIST_KINDS.find((each) => event.method === `notifications/${each}/list_changed`);
     if (isTaskReport(event.method)) {
+      const followers = new Set<() => void>();
       for (const listener of this.#listeners.keys()) {
-        const params = this.tasks.reportFor(listener.session, event.server, event.method, event.params);
-        if (params !== undefined) listener.notice?.(LEGACY_REPORT, params);
+        const { session } = listener;
+        for (const follower of this.tasks.followersOf(session, event.server, event.params)) followers.add(follower);
+        const params = this.tasks.reportFor(session, event.server, event.method, event.params);
+        if (params !== undefined && isAddressedTo(listener, event)) listener.notice?.(LEGACY_REPORT, params);
       }
-      return this.tasks.reported(event.server, event.params);
+      for (const reported of followers) reported();
+      return;
     }
     if (kind !== undefined) return this.#tellViewers(event, (listener) => listener.listAnnounced?.(kind));
     this.#tellViewers(event, (listener) => listener.notice?.(event.method, event.params));

@@ -1,4 +1,5 @@
 /** Requests of the modern era: each is independent and declares its client's capabilities. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientInfo } from "../../model/client-info.ts";
 import type { Clock } from "../../base/clock.ts";
 import { identityOf } from "../../model/caller.ts";
@@ -245,13 +246,15 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
   const { id, params, origin, sink, signal, closing } = listening;
   const wanted = params["notifications"];
   if (!isJsonObject(wanted)) throw invalidParams("subscriptions/listen needs `notifications`, an object.");
-  // A session of its own, so that subscriptions end with the stream and only with it.
-  using session = door.hub.openSession({ ...door.sessionOptions(origin), links: listening.principal.links });
+  // A session of its own, so that subscriptions end with the stream and only with it. What tasks bring is read by the same caller.
+  const { links, sharedKey } = listening.principal;
+  using session = door.hub.openSession({ ...door.sessionOptions(origin), links, sharedKey });
   const tell = (method: string, told: JsonObject = {}): void => {
     sink.send(encodeNotification(method, { ...told, _meta: { ...metaIn(told), [SUBSCRIPTION_KEY]: id } }));
   };
 
-  const taskIds = stringsIn(wanted["taskIds"]);
+  const taskIds = namesIn(wanted, "taskIds");
+  const uris = namesIn(wanted, "resourceSubscriptions");
   const capabilities = forwardedCapabilities(metaOf(params)[CLIENT_CAPABILITIES_KEY]);
   if (taskIds.length > 0 && !hasTasksExtension(capabilities)) return encodeError(id, TASKS_NEEDED);
   const kinds = (Object.keys(LIST_FILTERS) as ListKind[]).filter((kind) => wanted[LIST_FILTERS[kind]] === true);
@@ -280,7 +283,7 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
   );
   try {
     await Promise.all([
-      ...stringsIn(wanted["resourceSubscriptions"]).map(async (uri) => {
+      ...uris.map(async (uri) => {
         const outcome = await door.hub.internals.subscribe(session, { uri, signal, client });
         if (outcome.ok) followed.add(uri);
       }),
@@ -303,6 +306,9 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
     _meta: { [SUBSCRIPTION_KEY]: id, [SERVER_INFO_KEY]: SERVER_INFO },
   });
 }
+
+/** Between two looks at a task. */
+const LOOK_MS = 100;
 
 type TaskOptions = Parameters<DoorContext["hub"]["internals"]["task"]>[3];
 
@@ -342,12 +348,17 @@ class FollowedTasks {
         do {
           isStale = false;
           const outcome = await run("tasks/get");
-          if (outcome.ok) this.#tell(listeners.tasks.inResult(hub, this.#session, tool, outcome.result));
-        } while (isStale);
+          if (!outcome.ok) return;
+          this.#tell(listeners.tasks.inResult(hub, this.#session, tool, outcome.result));
+          // A server may report whenever it is asked.
+          await sleep(LOOK_MS, undefined, { ref: false });
+        } while (isStale && !this.#session.closing.aborted);
       };
       const stop = listeners.tasks.follow(hub, this.#session, own, () => {
         isStale = true;
-        looking ??= look().finally(() => (looking = undefined));
+        looking ??= look()
+          .catch(() => {})
+          .finally(() => (looking = undefined));
       });
       const outcome = await run("follow");
       if (outcome.ok) this.#stops.set(taskId, stop);
@@ -362,8 +373,15 @@ class FollowedTasks {
   }
 }
 
-function stringsIn(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+/** Of one stream: each is a request to a server, and a record. */
+const MAX_FOLLOWED = 1000;
+
+/** Each once. */
+function namesIn(wanted: JsonObject, key: string): string[] {
+  const value = wanted[key];
+  const names = new Set<string>(Array.isArray(value) ? value.filter((each) => typeof each === "string") : []);
+  if (names.size > MAX_FOLLOWED) throw invalidParams(`\`${key}\` may name ${MAX_FOLLOWED} at most.`);
+  return [...names];
 }
 
 function metaIn(params: JsonObject): JsonObject {

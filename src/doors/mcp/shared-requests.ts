@@ -138,12 +138,13 @@ async function callTool(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const name = appToolName(hub, session, incoming.client, given);
   const args = objectParam(params, "arguments", method) ?? {};
   const extra = otherParams(params, ["name", "arguments"]);
-  const options = callOptions(incoming, extra);
+  const find = () => hub.view(session).tools.find((each) => each.name === name);
+  const options = callOptions(incoming, extra, () => find()?.origin.source);
   // A tool that runs tools hands on no task: its id would name the wrong tool.
   const tasks = name.startsWith("toolcrib_") ? undefined : options.tasks;
   const outcome = await hub.call({ session, name, arguments: args, keepLarge: true, ...options, tasks });
   if (!outcome.ok || !beginsTask(outcome.result)) return encodeOutcome(incoming, outcome);
-  const tool = hub.view(session).tools.find((each) => each.name === name);
+  const tool = find();
   if (tool === undefined) throw unknownTask();
   return encodeOutcome(incoming, { ...outcome, result: incoming.tasks.inResult(hub, session, tool, outcome.result) });
 }
@@ -167,7 +168,7 @@ async function aboutTask(hub: Hub, incoming: IncomingRequest, method: TaskReques
   const { inputResponses } = params;
   const request = { taskId: own.id, ...(inputResponses === undefined ? {} : { inputResponses }) };
   const asked = era === "legacy" ? askingForTask(client, taskId) : client;
-  const options = { ...callOptions(incoming, extra), client: asked, input: undefined };
+  const options = { ...callOptions(incoming, extra, () => own.server), client: asked, input: undefined };
   return { outcome: await hub.internals.task(session, tool.name, { method, params: request }, options), tool };
 }
 
@@ -261,7 +262,12 @@ function otherParams(params: JsonObject, known: readonly string[]): JsonObject |
 
 type Options = Omit<Parameters<Hub["read"]>[0], "uri" | "session">;
 
-function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): Options {
+/** @param server Of the tool that is called: it reports on its own tasks only. */
+function callOptions(
+  incoming: IncomingRequest,
+  extra: JsonObject | undefined,
+  server: () => string | undefined = () => undefined,
+): Options {
   const { meta, sink, signal, client, clientInfo, onAsk, onNotice, logLevel, input, roundToken, era } = incoming;
   const token = progressTokenOf(meta);
   return {
@@ -273,7 +279,10 @@ function callOptions(incoming: IncomingRequest, extra: JsonObject | undefined): 
     onAsk,
     onNotice: (name, params) => {
       if (!isTaskReport(name)) return onNotice(name, params);
-      const report = incoming.tasks.reportOnCall(incoming.session, name, params);
+      const { tasks, session } = incoming;
+      const source = server() ?? "";
+      for (const reported of tasks.followersOf(session, source, params)) reported();
+      const report = tasks.reportFor(session, source, name, params);
       // In the modern era only the stream that asked for reports has them.
       if (report !== undefined && era === "legacy") onNotice(LEGACY_REPORT, report);
     },

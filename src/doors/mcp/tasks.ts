@@ -67,10 +67,8 @@ export function toolOfTask(hub: Hub, session: Session, { server, tool }: OwnTask
 
 /** The tasks of a door's clients, for those that a server reports by itself. */
 export class KnownTasks {
-  readonly #byServer = new Map<
-    string,
-    { readonly server: string; readonly owner: string; readonly publicId: string }
-  >();
+  /** By server, its own id and the caller: each user may have a process of the server, and processes number their tasks. */
+  readonly #byServer = new Map<string, { readonly owner: string; readonly publicId: string }>();
   /** By public id; called when a server has reported on the task. */
   readonly #followers = new Map<string, Set<() => void>>();
 
@@ -108,46 +106,38 @@ export class KnownTasks {
     };
   }
 
-  /** A server has reported on a task. */
-  reported(server: string, { taskId }: JsonObject): void {
-    const task = this.#byServer.get(keyOf(server, String(taskId)));
-    for (const reported of this.#followers.get(task?.publicId ?? "") ?? []) reported();
+  /** Who is to be called when a server has reported on a task of this caller. */
+  followersOf(session: Session, server: string, { taskId }: JsonObject): Iterable<() => void> {
+    const task = this.#byServer.get(keyOf(session, server, String(taskId)));
+    return this.#followers.get(task?.publicId ?? "") ?? [];
   }
 
   /** The report for a client of 2025-11-25 that the task belongs to; undefined for others. */
   reportFor(session: Session, server: string, method: string, params: JsonObject): JsonObject | undefined {
-    const task = this.#byServer.get(keyOf(server, String(params["taskId"])));
-    if (task?.owner !== ownerOf(session)) return undefined;
-    // One of the extension may have the result, which only the call path may bring.
-    return { ...(method === MODERN_REPORT ? toLegacy(params) : params), taskId: task.publicId };
-  }
-
-  /** The same for a report on the stream of a call, whose server is not told. Those who follow the task hear of it. */
-  reportOnCall(session: Session, method: string, params: JsonObject): JsonObject | undefined {
-    const servers = new Set([...this.#byServer.values()].map(({ server }) => server));
-    for (const server of servers) {
-      const report = this.reportFor(session, server, method, params);
-      if (report === undefined) continue;
-      this.reported(server, params);
-      return report;
-    }
-    return undefined;
+    const task = this.#byServer.get(keyOf(session, server, String(params["taskId"])));
+    if (task === undefined) return undefined;
+    // Only the call path, on which the guard reads, may bring a result or words of the server: `tasks/get` has them.
+    const report = method === MODERN_REPORT ? toLegacy(params) : params;
+    const kept = REPORTED.flatMap((key) => (report[key] === undefined ? [] : [[key, report[key]] as const]));
+    return { ...Object.fromEntries(kept), taskId: task.publicId };
   }
 
   #add(hub: Hub, session: Session, task: OwnTask): string {
-    const key = keyOf(task.server, task.id);
+    const key = keyOf(session, task.server, task.id);
     const publicId = publicTaskId(hub, session, task);
     const [oldest] = this.#byServer.keys();
     if (oldest !== undefined && this.#byServer.size >= MAX_TASKS && !this.#byServer.has(key))
       this.#byServer.delete(oldest);
-    this.#byServer.set(key, { server: task.server, owner: ownerOf(session), publicId });
+    this.#byServer.set(key, { owner: ownerOf(session), publicId });
     return publicId;
   }
 }
 
-function keyOf(server: string, id: string): string {
-  return JSON.stringify([server, id]);
+function keyOf(session: Session, server: string, id: string): string {
+  return JSON.stringify([server, id, ownerOf(session)]);
 }
+
+const REPORTED = ["status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"];
 
 export const LEGACY_REPORT = "notifications/tasks/status";
 export const MODERN_REPORT = "notifications/tasks";

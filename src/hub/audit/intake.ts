@@ -93,6 +93,7 @@ export class AuditIntake {
   #bytes = Number.POSITIVE_INFINITY;
   #retainedAt = Number.NEGATIVE_INFINITY;
   #isFailing = false;
+  #isMiscounting = false;
   #isClosing = false;
 
   constructor(options: IntakeOptions) {
@@ -175,8 +176,11 @@ export class AuditIntake {
       if (!this.#isClosing && failed.length < MAX_FAILURES) await this.#tidy(files);
       return failed;
     });
-    if (failures === undefined) this.#again(AGAIN_MS);
-    return failures ?? [];
+    if (failures !== undefined) return failures;
+    // Another process has the lock. It counts too, but whoever asks here wants the calls of this one.
+    if (!this.#isClosing) await this.#sumUp();
+    this.#again(AGAIN_MS);
+    return [];
   }
 
   /** Other processes may have taken in files of theirs, or of ours if this one comes after a crash. */
@@ -230,23 +234,32 @@ export class AuditIntake {
     const left = files.filter((file) => !this.#stays(file));
     const ended = left.filter((file) => now - file.modified > restMs && !isInUse(file, now));
     for (const file of ended) if (!this.#isClosing) await this.#remove(file);
+    // Before files go with calls that are not counted yet.
+    await this.#sumUp();
     const isDue = this.#bytes + journal.fileBytes > maxBytes || clock.now() - this.#retainedAt > RETENTION_MS;
     if (isDue && !this.#isClosing) {
       this.#bytes = await this.#retain(await listLog(dir, store));
       this.#retainedAt = clock.now();
       await store.pruneSums(now, maxDays);
     }
-    await this.#sumUp();
     const current = files.findLast((file) => file.chain === journal.chain);
     this.#again(left.every((file) => ended.includes(file) || file === current) ? RETENTION_MS : AGAIN_MS);
   }
 
   /** For as long as whoever asks may wait; the lines of a large log that an older version took in are counted in several goes. */
   async #sumUp(): Promise<void> {
-    const { store } = this.#options;
+    const { store, warn } = this.#options;
     const end = performance.now() + SUM_FOR_MS;
-    while (!this.#isClosing && (await store.sumUpSome((line) => figuresOf(parseLine(line)), Date.now()))) {
-      if (performance.now() > end) return this.#again(SUM_PAUSE_MS);
+    try {
+      while (!this.#isClosing && (await store.sumUpSome((line) => figuresOf(parseLine(line)), Date.now()))) {
+        if (performance.now() > end) return this.#again(SUM_PAUSE_MS);
+      }
+      this.#isMiscounting = false;
+    } catch (error) {
+      // The records themselves are in the store.
+      const reason = error instanceof Error ? error.message : String(error);
+      if (!this.#isMiscounting) warn(`Calls could not be counted for the overview: ${reason}. It is tried again.`);
+      this.#isMiscounting = true;
     }
   }
 

@@ -7,7 +7,7 @@ import { type ResourceRoute, unlistedRoute } from "../../catalog/snapshot.ts";
 import type { Capability, ToolCapability } from "../../model/capability.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
-import { NO_DEFINITIONS, type Source, type Use } from "../../model/source.ts";
+import { followedTask, NO_DEFINITIONS, type Source, type Use } from "../../model/source.ts";
 import type { Policy } from "../../policy/decide.ts";
 import { loginNeededError } from "../../secrets/oauth/login-errors.ts";
 import { KeptResults, RESULTS_SOURCE } from "../../sessions/kept-results.ts";
@@ -75,7 +75,9 @@ function find(
     case "unsubscribe": {
       const found = catalog.findResource(use.uri) ?? unlisted.find(session, use.uri);
       if (found?.capability.origin.source !== SKILLS_SOURCE && isOfOwnSkill(use.uri)) return undefined;
-      return found && { capability: found.capability, use: { ...use, uri: found.uri } };
+      // The address by which a task is followed, which only its owner may do.
+      if (found === undefined || followedTask(found.uri) !== undefined) return undefined;
+      return { capability: found.capability, use: { ...use, uri: found.uri } };
     }
     case "completion": {
       const { ref } = use;

@@ -393,7 +393,7 @@ describe("[whole-24g] reports on tasks of 2026", () => {
       const listen = (who: ModernClient) =>
         who.request(
           "subscriptions/listen",
-          { notifications: { taskIds: [taskId, "t1"], toolsListChanged: true } },
+          { notifications: { taskIds: [taskId, taskId, "t1"], toolsListChanged: true } },
           { capabilities, signal: ending.signal },
         );
       const streams = [listen(client), listen(eve)];
@@ -421,6 +421,19 @@ describe("[whole-24g] reports on tasks of 2026", () => {
       expect(hub.servers.list()).toMatchObject([{ id: "s", state: "ready" }]);
     },
   );
+
+  it("are not to be had by the address of a resource", async () => {
+    const { door } = await place("--modern").open();
+    const client = new ModernClient(door);
+    await client.request("tools/call", { name: "s__must", arguments: { say: "x" } }, { capabilities });
+    const resourceSubscriptions = ["mcp-task:t1", "toolcrib://servers/s/mcp-task:t1"];
+    await client.request("subscriptions/listen", { notifications: { resourceSubscriptions } }, { capabilities });
+    expect(client.noticed("notifications/subscriptions/acknowledged")).toMatchObject([{ notifications: {} }]);
+    expect(JSON.stringify(client.noticed("notifications/subscriptions/acknowledged"))).not.toContain("t1");
+    const many = { notifications: { taskIds: Array.from({ length: 1001 }, (_, n) => `t${n}`) } };
+    const refused = await client.request("subscriptions/listen", many, { capabilities });
+    expect(refused).toMatchObject({ error: { code: -32602, message: expect.stringContaining("1000") } });
+  });
 });
 
 describe("[whole-24i] a tool that only runs as a task", () => {

@@ -7,6 +7,7 @@ import type { HttpRoute } from "../../../../src/doors/http/http-exchange.ts";
 import { HubActivity, type ActivitySource } from "../../../../src/hub/activity/hub-activity.ts";
 import type { Hub } from "../../../../src/hub/hub.ts";
 import type { HubEvents } from "../../../../src/hub/hub-events.ts";
+import { HttpSchema } from "../../../../src/model/config.ts";
 import type { AskAnswer, AskRequest } from "../../../../src/model/decision.ts";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { Emitter } from "../../../../src/base/emitter.ts";
@@ -44,7 +45,7 @@ export function approvalRoutes(waiting: AskRequest[], redactor: Redactor): Askin
   for (const request of waiting) events.emit("ask", request);
   const operatorHub = {
     internals: { activity },
-    config: { config: { http: {} } },
+    config: { config: { http: HttpSchema.parse({}) } },
     on: events.on.bind(events),
     openSession: () => new Session(),
   } as unknown as Hub;
