@@ -26,7 +26,8 @@ const atHub: readonly OptionEntry[] = [
   { flags: "--hub <url>", summary: "URL of another hub to use (default: the hub that serves this config)" },
   { flags: "--token <token>", summary: "token for that hub; prefer $TOOLCRIB_TOKEN" },
 ];
-const session: OptionEntry = {
+/** Of `audit` the same flag is a filter. */
+export const session: OptionEntry = {
   flags: "--session <id>",
   summary: "join this session of an editor, as toolcrib hub lists it; a prefix of its id is enough",
 };

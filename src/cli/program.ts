@@ -12,7 +12,7 @@ import {
   type OptionEntry,
   type Terminal,
 } from "./command.ts";
-import { COMMANDS } from "./command-table.ts";
+import { COMMANDS, session } from "./command-table.ts";
 import { Output, type Sink } from "./output.ts";
 
 function isJsonLog(word: string, next: string | undefined): boolean {
@@ -55,7 +55,8 @@ export async function runCommandLine(typed: readonly string[], terminal: Termina
     if (attached !== undefined) assertMayRun(entry, scope, attached, flags);
     else if (scope !== undefined) {
       const { runAtHub } = await import("./hub/run-at-hub.ts");
-      const done = await runAtHub({ argv, args, flags, scope }, terminal);
+      const joined = entry.options?.includes(session) === true ? flags.text("session") : undefined;
+      const done = await runAtHub({ argv, args, flags, scope, joined }, terminal);
       if (done !== undefined) {
         exitCode = done;
         return;

@@ -389,7 +389,7 @@ export class TaskMemory {
       if (oldest !== undefined && this.#asking.size > MAX_KEPT) oldest[1].end();
       // It asks on the stream of this request, which outlives the one that found out.
       const { client } = asking;
-      // Nobody may ever answer.
+      // The client may never answer.
       const signal = AbortSignal.any([asking.signal, AbortSignal.timeout(MAX_TTL_MS)]);
       const gone = (): void => void this.#asking.delete(taskId);
       void run.request({ method: "tasks/result", params: { taskId } }, { client, signal }).then(gone, gone);

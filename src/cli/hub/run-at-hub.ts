@@ -35,17 +35,18 @@ export interface HubCommand {
   readonly args: readonly string[];
   readonly flags: Flags;
   readonly scope: Scope;
+  /** The session of an editor that it is to join. */
+  readonly joined: string | undefined;
 }
 
 /** The exit code; undefined if the command has to work alone. */
 export async function runAtHub(command: HubCommand, terminal: Terminal): Promise<number | undefined> {
-  const { flags } = command;
+  const { flags, joined } = command;
   const { env, cwd } = terminal;
   const [wanted, token] = [flags.text("hub"), flags.text("token")];
   if (wanted !== undefined && (flags.has("standalone") || flags.text("config") !== undefined)) {
     throw new ToolcribError("invalid_arguments", "--hub cannot be combined with --standalone or --config.");
   }
-  const joined = flags.text("session");
   if (joined !== undefined && flags.has("standalone")) {
     throw new ToolcribError("invalid_arguments", "--session cannot be combined with --standalone.");
   }
