@@ -51,7 +51,7 @@ const TASK_METHODS: readonly AcceptedDifference[] = [
     reason: "Toolcrib has the methods of the tasks extension, the fixture does not.",
     quote:
       "Servers MUST return this error for non-declaring clients issuing tasks/get, tasks/update, and tasks/cancel requests.",
-    from: "tasks extension 2026-07-28, Protocol Errors, Missing required client capabilities",
+    from: "specification of the tasks extension (SEP-2663) 2026-07-28, Protocol Errors, Missing required client capabilities",
   },
   {
     scenario: "tasks-dispatch-and-envelope",
@@ -59,7 +59,7 @@ const TASK_METHODS: readonly AcceptedDifference[] = [
     as: "SUCCESS",
     reason: "Toolcrib has the methods of the tasks extension, the fixture does not.",
     quote: "Invalid or nonexistent taskId: -32602 (Invalid params). Servers MUST return this error for tasks/get.",
-    from: "tasks extension 2026-07-28, Protocol Errors",
+    from: "specification of the tasks extension (SEP-2663) 2026-07-28, Protocol Errors",
   },
 ];
 

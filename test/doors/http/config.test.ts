@@ -23,6 +23,7 @@ describe("[gate-08a] the http key of the config", () => {
     expect(config.http).toEqual({
       host: "127.0.0.1",
       port: 4700,
+      trustedProxies: [],
       allowedHosts: [],
       allowedOrigins: [],
       cors: [],
@@ -53,6 +54,7 @@ describe("[gate-08a] the http key of the config", () => {
     [{ port: 70_000 }, /http\.port/],
     [{ publicUrl: "tools.example.com" }, /http\.publicUrl: .*an http or https address/],
     [{ publicUrl: "https://a@tools.example.com" }, /http\.publicUrl/],
+    [{ trustedProxies: ["10.0.0.0/40"] }, /http\.trustedProxies\[0\]: .*network such as/],
     [{ allowedHosts: ["a:80"] }, /http\.allowedHosts\[0\]: .*without port/],
     [{ cors: ["*"] }, /http\.cors\[0\]: .*an origin/],
     [{ cors: ["http://*:3000"] }, /http\.cors\[0\]: .*an origin/],
