@@ -803,7 +803,7 @@ export const REQUIREMENTS = {
   "joy-09b": "Text of the page is in the message catalog, and every message there is used.",
   "joy-09c": "Tools are lines of 36 px below their server, with badges for reading, writing and destroying.",
   "joy-09h": "Times, durations, sizes and numbers are written as the page's language writes them.",
-  "joy-09i": "Every view fits a phone in German and Japanese as well.",
+  "joy-09i": "Every view fits a phone in German as well, which has the longest words.",
   "joy-09f": "The page has one scale of type and of space; no view and no style uses a size outside it.",
   "joy-09e": "Theme, language and login are in one menu, and what can be undone is undone from its message.",
   "joy-11a":

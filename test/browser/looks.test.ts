@@ -18,6 +18,9 @@ const WIDE = { width: 1280, height: 860 };
 const PHONE = { width: 390, height: 844 };
 const NARROWEST = 360;
 
+/** `npm run screenshots` wants them; otherwise they would be a third of the time. */
+const ARE_PICTURED = process.env["DOCS_IMAGES"] === "write";
+
 /** Name of the picture, address, and what is there once the view has its content. */
 const PLACES: readonly (readonly [name: string, path: string, content: string | RegExp])[] = [
   ["overview", "/?range=1h", "What failed, and why"],
@@ -147,9 +150,10 @@ describe.skipIf(missing !== undefined)("looks in a browser", () => {
     expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(NARROWEST);
   });
 
-  it.each(PLACES)("[joy-09i] %s fits a phone in German and Japanese", async (name, path) => {
+  it.each(PLACES)("[joy-09i] %s fits a phone in German, which has the longest words", async (name, path) => {
     const { page } = opened;
-    for (const language of ["de", "ja"]) {
+    // Japanese is for the eye: few machines that run this have its letters.
+    for (const language of ARE_PICTURED ? ["de", "ja"] : ["de"]) {
       await page.setViewportSize(WIDE);
       await use(page, "light");
       await page.evaluate(`localStorage.setItem("toolcrib.language", "${language}")`);
@@ -197,8 +201,8 @@ async function isLoaded(page: Page): Promise<void> {
   await expect.poll(() => page.locator("[role=status] .animate-pulse").count()).toBe(0);
 }
 
-function picture(page: Page, name: string): Promise<unknown> {
-  return page.screenshot({ path: join(ARTIFACTS, `${name}.png`), animations: "disabled" });
+async function picture(page: Page, name: string): Promise<void> {
+  if (ARE_PICTURED) await page.screenshot({ path: join(ARTIFACTS, `${name}.png`), animations: "disabled" });
 }
 
 async function serious(axe: AxeBuilder): Promise<string[]> {
