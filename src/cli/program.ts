@@ -55,7 +55,7 @@ export async function runCommandLine(typed: readonly string[], terminal: Termina
     if (attached !== undefined) assertMayRun(entry, scope, attached, flags);
     else if (scope !== undefined) {
       const { runAtHub } = await import("./hub/run-at-hub.ts");
-      const joined = entry.options?.includes(session) === true ? flags.text("session") : undefined;
+      const joined = entry.options.includes(session) ? flags.text("session") : undefined;
       const done = await runAtHub({ argv, args, flags, scope, joined }, terminal);
       if (done !== undefined) {
         exitCode = done;

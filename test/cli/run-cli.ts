@@ -130,7 +130,8 @@ export class Workspace {
     for (const child of this.#children) if (child.exitCode === null) child.kill("SIGKILL");
     // A client that was connected has started it.
     for (const { pid, background } of readHubRecords(this.home)) if (background === true) process.kill(pid, "SIGKILL");
-    rmSync(this.dir, { recursive: true, force: true });
+    // What was killed may have written a file meanwhile.
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
 }
 
