@@ -5,10 +5,6 @@ export interface NormalText {
   readonly text: string;
   /** The index in the original of an index in `text`; `text.length` maps to the end of the original. */
   originalAt(index: number): number;
-  /** The original had characters that were folded or removed (not counting upper case). */
-  readonly folded: boolean;
-  /** Some of them have no trace in `text`: what is invisible, and what a terminal acts on. */
-  readonly removed: boolean;
 }
 
 // oxlint-disable-next-line no-control-regex -- tab and newlines are the controls that need no folding
@@ -25,8 +21,6 @@ const STRIDE = 4_096;
 
 /** A text of printable ASCII, tabs and line breaks. Made small when it is asked for: few are. */
 class PlainText implements NormalText {
-  readonly folded = false;
-  readonly removed = false;
   readonly #original: string;
   #text: string | undefined;
 
@@ -86,7 +80,6 @@ class Folding {
   /** Units in the parts. */
   #flushed = 0;
   #at = 0;
-  #removed = false;
 
   constructor(text: string) {
     this.#text = text;
@@ -118,8 +111,6 @@ class Folding {
     return {
       text: this.#parts.join(""),
       originalAt: (index) => (index >= count ? end : offsets.at(index)),
-      folded: true,
-      removed: this.#removed,
     };
   }
 
@@ -145,7 +136,6 @@ class Folding {
     let plain = "";
     if (codePoint === ESCAPE || codePoint === 0x9b) next = afterEscape(this.#text, at);
     else plain = foldedText(codePoint);
-    if (plain === "") this.#removed = true;
     for (let index = 0; index < plain.length; index += 1) {
       this.#offsets.note(this.#flushed + this.#filled, at);
       const unit = plain.charCodeAt(index);

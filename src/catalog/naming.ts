@@ -282,6 +282,13 @@ const NAME_LEAD = "t-";
 
 const RESERVED = /^(?:skill__|toolcrib_)/;
 
+export const PLAN_TOOL = "toolcrib_plan";
+export const SKILL_TOOL = "toolcrib_skill";
+export const READ_TOOL = "toolcrib_read";
+
+/** They serve the agent's own run: others who use its session do without them. */
+export const AGENT_TOOLS: readonly string[] = [PLAN_TOOL, SKILL_TOOL, READ_TOOL];
+
 /** Names that only Toolcrib itself uses. */
 export function isReservedName(name: string): boolean {
   return RESERVED.test(name);

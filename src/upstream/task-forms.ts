@@ -299,7 +299,7 @@ function pollMs({ pollIntervalMs }: JsonObject): number {
 }
 
 /** The state of a task of 2025-11-25 in the words of the extension. */
-export function toModern({ ttl, pollInterval, ...task }: JsonObject): JsonObject {
+function toModern({ ttl, pollInterval, ...task }: JsonObject): JsonObject {
   return { ...task, ttlMs: ttl ?? null, ...(pollInterval === undefined ? {} : { pollIntervalMs: pollInterval }) };
 }
 

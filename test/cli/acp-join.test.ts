@@ -192,6 +192,10 @@ describe("[whole-13g] a session that an editor has open", () => {
     expect((await place.run(["call", "notes__list", "--session", sessionId])).code).toBe(0);
     const listed = await place.run(["list", "--session", sessionId, "--json"]);
     expect(listed.stdout).toContain("notes__list");
+    const unknown = await place.run(["read", "note://none", "--session", sessionId]);
+    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("note://none")]);
+    expect(await place.run(["prompt", "none", "--session", sessionId])).toMatchObject({ code: 1 });
+    expect(await place.run(["status", "--session", sessionId])).toMatchObject({ code: 0 });
     expect((await place.run(["list", "--json"])).stdout).not.toContain("notes__list");
     const rest = new ToolcribClient({ url: record.url, token: record.token });
     expect(await rest.getSession({ sessionId })).toMatchObject({

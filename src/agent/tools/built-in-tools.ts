@@ -1,5 +1,6 @@
 /** The agent's own tools. They belong to its session, and what they do for the model goes through the hub like every call. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { PLAN_TOOL, READ_TOOL, SKILL_TOOL } from "../../catalog/naming.ts";
 import { unwrapUntrusted, wrappedModelContent, wrapUntrusted } from "../../guard/wrap-untrusted.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { SkillInfo } from "../../hub/skills/hub-skills.ts";
@@ -56,8 +57,6 @@ function createBuiltInTools(hub: Hub, session: Session, options: BuiltInOptions)
   return made;
 }
 
-export const PLAN_TOOL = "toolcrib_plan";
-
 const PRIORITIES = ["high", "medium", "low"] as const;
 const STATUSES = ["pending", "in_progress", "completed"] as const;
 
@@ -103,8 +102,6 @@ function planTool(onPlan: (entries: readonly PlanEntry[]) => void): Tool {
     },
   };
 }
-
-export const SKILL_TOOL = "toolcrib_skill";
 
 /** Skills by the name that a model uses: the skill's name, or its id if another skill has the same name. */
 function invocableSkills(hub: Hub, session: Session): ReadonlyMap<string, SkillInfo> {
@@ -184,11 +181,6 @@ function activationNote(skill: SkillInfo, notice: SessionNotice | undefined): Co
 function textResult(text: string): ToolResult {
   return { content: [textBlock(text)] };
 }
-
-export const READ_TOOL = "toolcrib_read";
-
-/** They serve the agent's own run: others who use its session do without them. */
-export const AGENT_TOOLS: readonly string[] = [PLAN_TOOL, SKILL_TOOL, READ_TOOL];
 
 /** Left for the boundary and the note around a piece. */
 const FRAME_BYTES = 1024;

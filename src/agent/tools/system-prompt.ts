@@ -7,7 +7,7 @@ import { CALL_TOOL, SEARCH_TOOL } from "../../hub/view/search-definitions.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { AgentMode } from "../agent-options.ts";
-import { PLAN_TOOL, READ_TOOL, SKILL_TOOL } from "./built-in-tools.ts";
+import { PLAN_TOOL, READ_TOOL, SKILL_TOOL } from "../../catalog/naming.ts";
 import { noToolsLeftNotice } from "./session-rules.ts";
 import { oneLine } from "./tool-facts.ts";
 

@@ -1,4 +1,5 @@
 /** One session of a client: the hub session with the client's servers, the agent, and the updates that report both. */
+import { PLAN_TOOL } from "../../catalog/naming.ts";
 import { lateMs } from "../../model/config.ts";
 import type { ClientInfo } from "../../model/client-info.ts";
 import type {
@@ -381,8 +382,6 @@ const WINDOWS: readonly (readonly [pattern: RegExp, tokens: number])[] = [
   [/gpt-5/, 400_000],
   [/gpt-4o/, 128_000],
 ];
-
-const PLAN_TOOL = "toolcrib_plan";
 
 interface ReplayContext {
   readonly hub: Hub;

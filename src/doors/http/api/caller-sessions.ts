@@ -1,7 +1,7 @@
 /** The hub sessions of callers of REST and the WebSocket: limits, grants, taint and kept results belong to a session. */
 import type { IncomingMessage } from "node:http";
-import { AGENT_TOOLS } from "../../../agent/tools/built-in-tools.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { AGENT_TOOLS } from "../../../catalog/naming.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { SessionRules } from "../../../model/tool-rules.ts";
