@@ -2,12 +2,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { RANGE_NAMES } from "../src/contract/stats-schemas.ts";
-import { statsOf } from "../src/hub/audit/stats.ts";
-import { figuresOf, storedLine } from "../src/hub/audit/stored-line.ts";
+import { RANGE_NAMES } from "../src/contract/stats-ranges.ts";
+import { callOfLine, statsOf } from "../src/hub/audit/stats.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
-import { parseLine } from "../src/telemetry/audit/line.ts";
+import { blockOf, linesOf } from "../src/telemetry/audit/files.ts";
 import { cpuInTurns, type Report, rowOf } from "./bench.ts";
 
 export interface OverviewBenchOptions {
@@ -58,7 +57,7 @@ export async function measureOverview({ records, rounds }: OverviewBenchOptions)
 /** The least that figures without sums would need. */
 async function readLog(store: Store): Promise<void> {
   for (const { file } of await store.audit.files()) {
-    for (const line of await store.audit.linesOf(file)) figuresOf(parseLine(line));
+    for (const line of linesOf(await store.audit.textOf(file))) callOfLine(line);
   }
 }
 
@@ -67,8 +66,8 @@ async function fill(store: Store, records: number, now: number): Promise<void> {
   const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
   const pick = (count: number): number => Math.floor(random() ** 2 * count);
   for (let done = 0; done < records;) {
-    const file = { name: `bench-${Math.floor(done / LINES_PER_FILE)}`, chain: "bench", start: 0 };
-    const lines = [];
+    const file = { name: `bench-${Math.floor(done / LINES_PER_FILE)}`, chain: "bench" };
+    const [lines, firstLine]: [string[], number] = [[], done % LINES_PER_FILE];
     for (; lines.length < LINES_AT_ONCE && done < records; done += 1) {
       const [server, tool] = [pick(8), pick(20)];
       const line = {
@@ -85,9 +84,9 @@ async function fill(store: Store, records: number, now: number): Promise<void> {
         ...{ durationMs: Math.round(Math.exp(random() * 8)), resultBytes: Math.round(Math.exp(random() * 12)) },
         ...{ findings: [], seq: done, prev: "", hash: "" },
       };
-      lines.push(storedLine(file, done % LINES_PER_FILE, JSON.stringify(line)));
+      lines.push(`${JSON.stringify(line)}\n`);
     }
-    await store.audit.append(lines);
+    await store.audit.append(blockOf(file, firstLine, lines.join("")));
   }
-  while (await store.audit.sumUpSome((line) => figuresOf(parseLine(line)), now));
+  while (await store.audit.sumUpSome(callOfLine, now));
 }

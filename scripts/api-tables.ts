@@ -1,5 +1,6 @@
 /** The tables of docs/api.md, made from the contract. They stand between `<!-- table: … -->` and `<!-- end of table -->`. */
 import { z } from "zod";
+import { EVENT_SCOPES, type EventName } from "../src/contract/event-scopes.ts";
 import { COMMANDS, EVENTS, EXTRA_TOOL_COMMANDS, type SocketCommand } from "../src/contract/websocket.ts";
 import { OPERATIONS } from "../src/contract/operations.ts";
 import { REST_ROUTES, type RestRoute } from "../src/contract/rest.ts";
@@ -46,9 +47,11 @@ function commands(): string[] {
 function events(): string[] {
   return [
     ...head("event", "fields", "scope", "when"),
-    ...Object.entries(EVENTS).map(([name, { fields, scope, summary }]) =>
-      row(code(name), membersOf(fields, "output").map(code).join(" "), code(scope), summary),
-    ),
+    // The keys of the table are the names.
+    ...(Object.keys(EVENTS) as EventName[]).map((name) => {
+      const { fields, summary } = EVENTS[name];
+      return row(code(name), membersOf(fields, "output").map(code).join(" "), code(EVENT_SCOPES[name]), summary);
+    }),
   ];
 }
 

@@ -610,6 +610,8 @@ export const REQUIREMENTS = {
   "detect-01d": "What defenders write about injection counts less.",
   "detect-01e": "What a text begins with, or has a colon behind it, counts more where it would be an order.",
   "detect-01f": "Frames that are to excuse a request, and plain requests for crimes, are found; talk of either is not.",
+  "detect-01g":
+    "An order is found by what it means in English and other languages; the same words in honest use are not.",
   "detect-02a": "The place of a text and guard.sensitivity shift the threshold.",
   "detect-02b": "A score says what was found, whatever the place.",
   "detect-02c": "Log messages of a call are read, and redacted or blocked like results.",
@@ -648,6 +650,7 @@ export const REQUIREMENTS = {
   "speed-05c": "A definition that the same rules have found clean is not scanned again at the next start.",
   "speed-07a": "With several calls in flight, the messages of one turn to a child process are one write.",
   "speed-07b": "An answer over HTTP is one write: headers and body together.",
+  "speed-07c": "What a call has allocated is garbage for a young collection of the heap as soon as it has ended.",
   "speed-10a": "The bench measures the hop from node to node beside a direct call and one node alone.",
   "whole-36c": "That a session's server is on this machine is a message in the hub's log, not text for the client.",
   "whole-01a": "Snippets as the documentation of servers prints them for other clients are valid in toolcrib.json.",
@@ -782,7 +785,7 @@ export const REQUIREMENTS = {
   "joy-02c":
     "A client whose call needs a login is asked to open the page where it can ask, and gets its address otherwise.",
   "sound-01a":
-    "A login from the page comes back to `http.publicUrl`, or to a loopback or configured name at the hub's own port; the Host header alone makes no other address.",
+    "A login from the page comes back to `http.publicUrl`, or to a configured name at the hub's own port, or a loopback name if the caller is on this machine; the Host header alone makes no other address.",
   "sound-02a":
     "A code of one authorization server is never sent to another: by `iss`, by an address for each, or by refusing the login.",
   "sound-03a":
@@ -889,9 +892,12 @@ export const REQUIREMENTS = {
   "whole-28b": "One that comes late is announced by list_changed.",
   "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",
   "whole-28d": "A stuck server, of the hub or of the session, keeps an ACP session from no other tool.",
-  "whole-28e": "The tools of a server that is ready are kept from an ACP session's first turn for 0.2 s at most.",
+  "whole-28e":
+    "The tools of a server that is ready are kept from an ACP session's first turn for 0.07 s at most, and the session itself opens at once.",
   "whole-28f":
-    "A stuck server that is the hub's only one keeps no tools of the session's own from the first turn; one that is the session's only one keeps those of the hub for 2 s.",
+    "A stuck server that is the hub's only one keeps no tools of the session's own from the first turn; one that is the session's only one keeps those of the hub for 0.75 s.",
+  "whole-28g":
+    "The tools of a server that comes late in an ACP session are offered at the next step of the same turn, and the user is told.",
   "shape-05a":
     "An override replaces texts and hints of a definition; fixed parameters are not in it, those with a default are optional.",
   "shape-05b": "The server gets what is fixed and what has a default; a caller cannot set what is fixed.",

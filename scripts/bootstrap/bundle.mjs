@@ -6,6 +6,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants } from "node:zlib";
 import { rolldown } from "rolldown";
 import { parseSync } from "rolldown/utils";
 import { BUNDLED } from "./build.mjs";
@@ -13,6 +14,7 @@ import { BUNDLED } from "./build.mjs";
 /** @import { InputOptions, OutputChunk, OutputOptions, Plugin } from "rolldown" */
 
 const SCHEMA_NODES = join("src", "config", "schema-nodes.ts");
+const WORD_TABLE = join("src", "guard", "word-table.ts");
 const PACKAGE_FOLDER = /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/;
 
 /** @param {{ root: string, out: string }} options */
@@ -29,7 +31,7 @@ export async function bundle({ root, out }) {
       "api-client/index": "src/api-client/index.ts",
       "testing/index": "src/testing/index.ts",
     },
-    plugins: [await computedSchema(options), workerFiles()],
+    plugins: [await computedSchema(options), await computedWords(options), workerFiles()],
     preserveEntrySignatures: "allow-extension",
   });
   const generate = async (/** @type {OutputOptions["codeSplitting"]} */ codeSplitting) => {
@@ -43,7 +45,7 @@ export async function bundle({ root, out }) {
     return output.filter((item) => item.type === "chunk");
   };
   const apart = await generate(true);
-  const groups = [...smallChunks(apart, root)].map(([name, ids]) => ({
+  const groups = [...startedTogether(apart, root)].map(([name, ids]) => ({
     name,
     test: (/** @type {string} */ id) => ids.has(id),
   }));
@@ -65,54 +67,45 @@ function assertSameExports(before, after) {
   }
 }
 
-/** Every file costs Node about half a millisecond, whatever its size. */
-const SMALL = 16 * 1024;
-/** What `serve` loads on its way to the first answer, beside what it imports. */
-const STARTED = [
-  "cli/serve/serve-command",
-  "hub/create/create-hub",
-  "store/sqlite-engine",
-  "store/migrations",
-  "store/database-store",
-];
+/** What opens the store, besides what it imports. */
+const STORE = ["store/open-store", "store/sqlite-engine", "store/migrations", "store/database-store"];
+/** Programs, threads and steps of a start, each with the modules that it begins with. @type {Readonly<Record<string, readonly string[]>>} */
+const STARTS = {
+  base: ["cli/main"],
+  attach: ["config/find-config", "files/path-safety", "cli/hub/run-at-hub"],
+  audit: ["hub/audit/audit-worker", ...STORE],
+  scan: ["guard/scan-worker"],
+  config: ["cli/command-config"],
+  hub: ["hub/create/create-hub"],
+  serve: ["cli/serve/serve-command", ...STORE],
+};
+/** So small that all of it may be loaded where some of it is needed. */
+const SMALL_STARTS = ["base", "attach"];
 
 /**
- * The modules of small files, to be put together: of those that every command loads, and of those that `serve` loads.
+ * Every file costs Node about half a millisecond, whatever its size, so modules that are needed by the same starts become one
+ * file. What they import is needed by the same starts at least, so that no two of these files import each other.
  * @param {readonly OutputChunk[]} chunks As the bundler splits them by itself. @param {string} root
- * @returns {Map<string, Set<string>>} By the name of the new file.
+ * @returns {Map<string, Set<string>>} The modules of each new file, by its name.
  */
-function smallChunks(chunks, root) {
+function startedTogether(chunks, root) {
   const byFile = new Map(chunks.map((chunk) => [chunk.fileName, chunk]));
-  /** @param {readonly string[]} files @returns {Set<string>} The files and all that they import. */
-  const closure = (files) => {
-    const found = new Set(files);
-    for (const file of found) for (const next of byFile.get(file)?.imports ?? []) if (byFile.has(next)) found.add(next);
-    return found;
-  };
-  const starts = new Set(STARTED.map((name) => join(root, "src", `${name}.ts`)));
-  const main = closure(["cli/main.js"]);
-  const serve = closure(
-    chunks.flatMap(({ fileName, moduleIds }) => (moduleIds.some((id) => starts.has(id)) ? fileName : [])),
-  );
-  const ofServe = new Set([...serve].filter((file) => !main.has(file)));
+  /** @type {Map<string, string[]>} */
+  const needs = new Map();
+  for (const [start, modules] of Object.entries(STARTS)) {
+    const ids = new Set(modules.map((module) => join(root, "src", `${module}.ts`)));
+    const begin = chunks.filter(({ moduleIds }) => moduleIds.some((id) => ids.has(id)));
+    const files = new Set(begin.map(({ fileName }) => fileName));
+    for (const file of files) for (const next of byFile.get(file)?.imports ?? []) if (byFile.has(next)) files.add(next);
+    for (const file of files) needs.set(file, [...(needs.get(file) ?? []), start]);
+  }
   /** @type {Map<string, Set<string>>} */
   const groups = new Map();
-  for (const [name, files] of Object.entries({ base: main, shared: ofServe })) {
-    const isSmall = (/** @type {OutputChunk} */ { code, isEntry, isDynamicEntry }) =>
-      code.length < SMALL && !isEntry && !isDynamicEntry;
-    const small = new Set(
-      chunks.filter((chunk) => files.has(chunk.fileName) && isSmall(chunk)).map(({ fileName }) => fileName),
-    );
-    // One that imports a file which imports another of them would make a circle.
-    const others = chunks.map(({ fileName }) => fileName);
-    for (let before = -1; before !== small.size;) {
-      before = small.size;
-      const importers = new Set(
-        others.filter((file) => !small.has(file) && [...closure([file])].some((one) => small.has(one))),
-      );
-      for (const file of small) if ([...closure([file])].some((one) => importers.has(one))) small.delete(file);
-    }
-    groups.set(name, new Set([...small].flatMap((file) => byFile.get(file)?.moduleIds ?? [])));
+  for (const { fileName, isEntry, moduleIds } of chunks) {
+    const starts = needs.get(fileName);
+    if (starts === undefined || isEntry) continue;
+    const name = starts.find((start) => SMALL_STARTS.includes(start)) ?? starts.join("-");
+    groups.set(name, new Set([...(groups.get(name) ?? []), ...moduleIds]));
   }
   return groups;
 }
@@ -185,16 +178,43 @@ function inputOptions(root) {
 
 /** Puts what `schemaNodes()` returns in the place of its module. @param {InputOptions} options @returns {Promise<Plugin>} */
 async function computedSchema(options) {
-  const build = await rolldown({ ...options, input: SCHEMA_NODES });
+  const { schemaNodes } = await importSource(options, SCHEMA_NODES);
+  const json = JSON.stringify(JSON.stringify(schemaNodes()));
+  return inPlaceOf(options, SCHEMA_NODES, `export const schemaNodes = () => JSON.parse(${json})`);
+}
+
+/** Puts what `wordTable()` returns in the place of its module. @param {InputOptions} options @returns {Promise<Plugin>} */
+async function computedWords(options) {
+  const { CONCEPT_NAMES, wordTable } = await importSource(options, WORD_TABLE);
+  const { buffer } = wordTable().pack();
+  // A larger window would take memory wherever it is unpacked, and saves nothing.
+  const params = { [constants.BROTLI_PARAM_LGWIN]: 18 };
+  const packed = brotliCompressSync(buffer, { params }).toString("base64");
+  return inPlaceOf(
+    options,
+    WORD_TABLE,
+    `import { brotliDecompressSync } from "node:zlib";
+     import { WordTable } from "./automaton.ts";
+     export const CONCEPT_NAMES = ${JSON.stringify(CONCEPT_NAMES)};
+     export function wordTable() {
+       const { buffer, byteOffset, length } = brotliDecompressSync(Buffer.from("${packed}", "base64"));
+       return WordTable.unpack(new Uint16Array(buffer, byteOffset, length / 2));
+     }`,
+  );
+}
+
+/** @param {InputOptions} options @param {string} file @returns {Promise<any>} Its exports. */
+async function importSource(options, file) {
+  const build = await rolldown({ ...options, input: file });
   const { output } = await build.generate({ format: "esm" });
   await build.close();
-  const { schemaNodes } = await import(`data:text/javascript,${encodeURIComponent(output[0].code)}`);
-  const json = JSON.stringify(JSON.stringify(schemaNodes()));
-  return {
-    name: "computed-schema",
-    load: (id) =>
-      id === resolve(String(options.cwd), SCHEMA_NODES) ? `export const schemaNodes = () => JSON.parse(${json})` : null,
-  };
+  return import(`data:text/javascript,${encodeURIComponent(output[0].code)}`);
+}
+
+/** @param {InputOptions} options @param {string} file @param {string} code @returns {Plugin} */
+function inPlaceOf(options, file, code) {
+  const replaced = resolve(String(options.cwd), file);
+  return { name: `computed ${file}`, load: (id) => (id === replaced ? code : null) };
 }
 
 /** A thread is started from a file of its own: `new Worker(new URL("./x.ts", import.meta.url), …)`. @returns {Plugin} */

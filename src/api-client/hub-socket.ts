@@ -1,5 +1,5 @@
 /** The WebSocket to the hub: its address, its protocols, and the delay before a reconnect. */
-import type { SOCKET_PATH } from "../contract/websocket.ts";
+import { SOCKET_PATH } from "../contract/rest.ts";
 
 export interface Socket {
   send(text: string): void;
@@ -11,14 +11,12 @@ export interface Socket {
 
 export type SocketMaker = new (address: string, protocols: string[]) => Socket;
 
-/** Only the type is imported: the value would bring in the schemas of all events. */
-const PATH: typeof SOCKET_PATH = "/ws";
 const PROTOCOL = "toolcrib.v1";
 /** The characters of a protocol name. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 export function socketAddress(url: string, query: string): string {
-  return `${url.replace(/^http/, "ws")}${PATH}${query}`;
+  return `${url.replace(/^http/, "ws")}${SOCKET_PATH}${query}`;
 }
 
 /** Browsers cannot set headers of a WebSocket, so the token or the page's key is sent as the name of a second protocol. */

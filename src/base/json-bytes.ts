@@ -32,9 +32,9 @@ export function resultBytes(result: unknown, limit: number = Number.MAX_SAFE_INT
   return bytes;
 }
 
-/** For most keys and ids this is faster than any other way. */
-const SHORT_AND_PLAIN = /^[\w .:/-]{0,40}$/;
 const LONG = 256;
+/** For most keys, ids and short sentences this is faster than any other way. */
+const SHORT_AND_PLAIN = /^[\w .,:;!?'()/-]*$/;
 const PIECE = 16_384;
 /** A text that is all ASCII, two bytes at a time; with some room, so that a longer character shows by its length. */
 const pairs = new Uint16Array(PIECE / 2 + 4);

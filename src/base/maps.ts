@@ -3,6 +3,7 @@ export class LruMap<Key, Value extends object> {
   readonly #most: number;
   /** In the order of their last use. */
   readonly #entries = new Map<Key, Value>();
+  #newest: Key | undefined;
 
   constructor(most: number) {
     this.#most = most;
@@ -14,15 +15,18 @@ export class LruMap<Key, Value extends object> {
 
   get(key: Key): Value | undefined {
     const value = this.#entries.get(key);
-    if (value !== undefined) {
+    // Moving the newest to the end would change nothing but make V8 allocate a table every few times.
+    if (value !== undefined && key !== this.#newest) {
       this.#entries.delete(key);
       this.#entries.set(key, value);
+      this.#newest = key;
     }
     return value;
   }
 
   set(key: Key, value: Value): void {
     this.#entries.delete(key);
+    this.#newest = key;
     for (const oldest of this.#entries.keys()) {
       if (this.#entries.size < this.#most) break;
       this.#entries.delete(oldest);
@@ -95,6 +99,10 @@ export class ChurnSet<Item> {
 
   get size(): number {
     return this.#items.size;
+  }
+
+  has(item: Item): boolean {
+    return this.#items.has(item);
   }
 
   add(item: Item): void {

@@ -285,7 +285,7 @@ const LOOKALIKES: Readonly<Record<string, string>> = {
   p: "рρϱᴘⲣ",
   q: "ԛգ",
   r: "гʀɾꮁ",
-  s: "ѕꜱʂꮪ",
+  s: "ѕꜱʂꮪß",
   t: "тτᴛŧ",
   u: "цυʋᴜս",
   v: "ѵνᴠⅴⱱ",

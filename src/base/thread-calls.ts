@@ -1,4 +1,5 @@
-/** Calls between two threads: each side offers functions by name, and calls those of the other. */
+/** Calls between two threads: each side offers functions by name, and calls those of the other. And a pool of threads for one kind of work. */
+import type { Worker } from "node:worker_threads";
 import { asToolcribError, type ErrorObject, ToolcribError } from "../model/errors.ts";
 
 /** A Worker, or the port of one to its parent. */
@@ -70,5 +71,69 @@ export class ThreadCalls {
       const { code, message: text, ...rest } = message.error;
       waiting?.reject(new ToolcribError(code, text, rest));
     } else waiting?.resolve(message.result);
+  }
+}
+
+/** More calls than this are not kept waiting: they are refused, so that who makes them does the work and slows down. */
+const MAX_WAITING = 64;
+const IDLE_MS = 30_000;
+
+interface ThreadPoolOptions {
+  readonly most: number;
+  start(): Worker;
+}
+
+/** Threads for work that comes now and then: started when it comes, ended when none does. They keep no process alive. */
+export class ThreadPool {
+  readonly #options: ThreadPoolOptions;
+  readonly #running = new Map<ThreadCalls, Worker>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: ThreadPoolOptions) {
+    this.#options = options;
+  }
+
+  async call<Result>(name: string, ...args: readonly unknown[]): Promise<Result> {
+    let waiting = 0;
+    let thread: ThreadCalls | undefined;
+    for (const each of this.#running.keys()) {
+      waiting += each.size;
+      if (thread === undefined || each.size < thread.size) thread = each;
+    }
+    if (waiting >= MAX_WAITING) throw new ToolcribError("internal", "All threads are busy.");
+    const mayStart = this.#running.size < this.#options.most;
+    if (thread === undefined || (thread.size > 0 && mayStart)) thread = this.#start();
+    const worker = this.#running.get(thread);
+    clearTimeout(this.#timer);
+    worker?.ref();
+    try {
+      return await thread.call<Result>(name, ...args);
+    } finally {
+      if (thread.size === 0) worker?.unref();
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#endIdle(), IDLE_MS).unref();
+    }
+  }
+
+  #start(): ThreadCalls {
+    const worker = this.#options.start();
+    const thread = new ThreadCalls(worker, {});
+    const lose = (): void => {
+      this.#running.delete(thread);
+      thread.fail(new ToolcribError("internal", "The thread ended."));
+    };
+    worker.on("error", lose);
+    worker.on("exit", lose);
+    this.#running.set(thread, worker);
+    return thread;
+  }
+
+  #endIdle(): void {
+    for (const [thread, worker] of this.#running) {
+      if (thread.size > 0) continue;
+      // What comes now is not for one that ends.
+      this.#running.delete(thread);
+      void worker.terminate();
+    }
   }
 }

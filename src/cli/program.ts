@@ -42,7 +42,10 @@ export async function runCommandLine(typed: readonly string[], terminal: Termina
     redactor: terminal.redactor,
   });
   let exitCode = 0;
-  const program = buildProgram(terminal.stdout, async (entry, args, options) => {
+  // All of them are for help and for names that are none: making them takes longer than most commands need to parse.
+  const named = COMMANDS.filter(({ name }) => name === argv[0]);
+  const commands = named.length > 0 ? named : COMMANDS;
+  const program = buildProgram(terminal.stdout, commands, async (entry, args, options) => {
     const { env, cwd, stdin, attached } = terminal;
     const flags = new Flags(options);
     // Loaded here, because help needs no home.
@@ -111,7 +114,7 @@ function notAtHub(command: string): ToolcribError {
 
 type Start = (entry: CommandEntry, args: string[], options: Record<string, unknown>) => Promise<void>;
 
-function buildProgram(stdout: Sink, start: Start): Command {
+function buildProgram(stdout: Sink, commands: readonly CommandEntry[], start: Start): Command {
   const program = new Command("toolcrib")
     .description("One guarded counter where any agent checks out any tool.")
     .usage("<command> [options]")
@@ -126,7 +129,7 @@ function buildProgram(stdout: Sink, start: Start): Command {
     .exitOverride();
   for (const group of COMMAND_GROUPS) {
     program.commandsGroup(`${group}:`);
-    for (const entry of COMMANDS.filter((each) => each.group === group)) addCommand(program, entry, start);
+    for (const entry of commands.filter((each) => each.group === group)) addCommand(program, entry, start);
   }
   return program;
 }

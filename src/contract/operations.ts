@@ -663,7 +663,7 @@ export const OPERATIONS = {
       until: z.string().optional(),
       type: z.enum(["start", "call", "decision", "event"]).optional(),
       server: z.string().optional(),
-      name: z.string().optional().describe("Public name; `*` matches anything."),
+      name: z.string().optional().describe("Public name; `*` matches anything, `?` one character."),
       session: z.string().optional(),
       user: z.string().optional(),
       client: z.string().optional().describe("Name of the program that called."),

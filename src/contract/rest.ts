@@ -6,6 +6,12 @@ export const CLIENT_HEADER = "x-toolcrib-client";
 /** The same in the query of a WebSocket, where browsers can set no header. */
 export const CLIENT_PARAM = "client";
 export const API_PATH = "/api/v1";
+/** The description of the API, for programs and for people. */
+export const API_DOCUMENT_PATH = `${API_PATH}/openapi.json`;
+export const API_DOCS_PATH = "/api/docs";
+/** The events of the WebSocket, as server-sent events. */
+export const EVENTS_PATH = `${API_PATH}/events`;
+export const SOCKET_PATH = "/ws";
 /** Below `API_PATH`: the records of `listAudit` as lines. It takes the same inputs, except those of one page. */
 export const AUDIT_EXPORT_PATH = "/audit/export";
 export const EXCLUDED_EXPORT_INPUTS: readonly string[] = ["limit", "cursor", "order"];

@@ -1,16 +1,6 @@
 /** Figures of calls over time, processes and logs of servers, and the cost of definitions, as the HTTP contract shows them. */
 import { z } from "zod";
-
-/** How long each range is: steps of so many seconds. */
-export const STATS_RANGES = {
-  "1h": { seconds: 60, steps: 60 },
-  "24h": { seconds: 600, steps: 144 },
-  "7d": { seconds: 3600, steps: 168 },
-  "30d": { seconds: 21_600, steps: 120 },
-} as const;
-export type StatsRange = keyof typeof STATS_RANGES;
-// The table's keys, of which there is at least one.
-export const RANGE_NAMES = Object.keys(STATS_RANGES) as [StatsRange, ...StatsRange[]];
+import { RANGE_NAMES } from "./stats-ranges.ts";
 
 const Counts = {
   calls: z.int().describe("All that ended, whatever their outcome."),

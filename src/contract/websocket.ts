@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { ErrorObject } from "../model/errors.ts";
 import { ApprovalSchema, QUESTION_ACTIONS, QuestionSchema, SessionNoticeSchema } from "./activity-schemas.ts";
 import { ToolInfoSchema } from "./catalog-schemas.ts";
+import type { EventName } from "./event-scopes.ts";
 import type { InputOf, Operation, OperationName, OutputOf } from "./operations.ts";
 import { ServerInfoSchema } from "./server-schemas.ts";
 import { ImportedSkillSchema, SkillFailureSchema, SkillInfoSchema } from "./skill-schemas.ts";
@@ -99,8 +100,6 @@ const ExtraToolCancelSchema = z.object({
 export type ExtraToolCommand = keyof typeof EXTRA_TOOL_COMMANDS;
 export type ExtraToolDefinition = z.input<typeof ExtraToolSchema>;
 
-export const SOCKET_PATH = "/ws";
-
 export interface SocketCommand {
   readonly operation: OperationName;
   /** Fields of the command that are inputs of another name. */
@@ -177,43 +176,32 @@ const ListedSkill = SkillInfoSchema.extend({ skillId: z.string().describe("The s
 const ImportList = z.object({ imports: z.array(ListedSkill), ...Page });
 const ImportRemoved = z.object({ skillId: z.string(), name: z.string() });
 
-/**
- * Who gets an event: `read` events only about what the receiver may see, `admin` ones go to operators alone, `approve` ones
- * also to those who may answer.
- */
 interface EventKind<Fields extends z.ZodType = z.ZodType> {
-  readonly scope: EventScope;
   readonly summary: string;
   readonly fields: Fields;
 }
 
-type EventScope = "read" | "approve" | "admin";
-
-function event<Fields extends z.ZodType>(scope: EventScope, summary: string, fields: Fields): EventKind<Fields> {
-  return { scope, summary, fields };
+function event<Fields extends z.ZodType>(summary: string, fields: Fields): EventKind<Fields> {
+  return { summary, fields };
 }
 
 export const EVENTS = {
-  "mcp.server.added": event("read", "A server was added.", z.object({ server: ServerInfoSchema })),
-  "mcp.server.removed": event("read", "A server was removed.", z.object({ serverId: z.string() })),
+  "mcp.server.added": event("A server was added.", z.object({ server: ServerInfoSchema })),
+  "mcp.server.removed": event("A server was removed.", z.object({ serverId: z.string() })),
   "mcp.server.changed": event(
-    "read",
     "A server's entry or state has changed.",
     ServerChange.extend({ state: ServerInfoSchema.shape.state }),
   ),
-  "mcp.server.connected": event("read", "A server is connected.", ServerChange),
+  "mcp.server.connected": event("A server is connected.", ServerChange),
   "mcp.server.disconnected": event(
-    "read",
     "A server is no longer connected.",
     z.object({ serverId: z.string(), reason: z.string().nullable() }),
   ),
   "mcp.server.error": event(
-    "read",
     "A server could not be connected.",
     z.object({ serverId: z.string(), error: z.string(), hint: z.string().optional() }),
   ),
   "mcp.tools.discovered": event(
-    "read",
     "The tools of a server are known, or changed.",
     z.object({
       serverId: z.string(),
@@ -222,46 +210,36 @@ export const EVENTS = {
     }),
   ),
   "mcp.catalog.changed": event(
-    "read",
     "Tools, resources or prompts have changed, or their visibility has.",
     z.object({ kinds: z.array(z.string()).describe("Empty if rules or pins changed and not the catalog.") }),
   ),
   "mcp.servers.list": event(
-    "read",
     "The servers, sent to the client that asked.",
     z.object({ servers: z.array(ServerInfoSchema), ...Page }),
   ),
   "mcp.tools.list": event(
-    "read",
     "The tools, sent to the client that asked.",
     z.object({ tools: z.array(ToolInfoSchema), ...Page }),
   ),
-  "openclaw.skill.imported": event("read", "A skill was imported as one of OpenClaw.", SkillImported),
+  "openclaw.skill.imported": event("A skill was imported as one of OpenClaw.", SkillImported),
   "openclaw.batch.imported": event(
-    "read",
     "Skills of a folder were imported. An event for each comes before it.",
     BatchImported,
   ),
-  "openclaw.import.list": event("read", "The skills, sent to the client that asked.", ImportList),
-  "openclaw.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
-  "skills.skill.imported": event("read", "A skill was imported.", SkillImported),
-  "skills.batch.imported": event(
-    "read",
-    "Skills of a folder were imported. An event for each comes before it.",
-    BatchImported,
-  ),
-  "skills.import.list": event("read", "The skills, sent to the client that asked.", ImportList),
-  "skills.import.removed": event("read", "An imported skill was removed.", ImportRemoved),
-  "skills.changed": event("read", "The offered skills have changed.", z.object({})),
-  "approval.requested": event("approve", "A call waits for approval.", z.object({ approval: ApprovalSchema })),
+  "openclaw.import.list": event("The skills, sent to the client that asked.", ImportList),
+  "openclaw.import.removed": event("An imported skill was removed.", ImportRemoved),
+  "skills.skill.imported": event("A skill was imported.", SkillImported),
+  "skills.batch.imported": event("Skills of a folder were imported. An event for each comes before it.", BatchImported),
+  "skills.import.list": event("The skills, sent to the client that asked.", ImportList),
+  "skills.import.removed": event("An imported skill was removed.", ImportRemoved),
+  "skills.changed": event("The offered skills have changed.", z.object({})),
+  "approval.requested": event("A call waits for approval.", z.object({ approval: ApprovalSchema })),
   "approval.answered": event(
-    "approve",
     "A waiting call was answered, timed out, or was withdrawn by its caller.",
     z.object({ id: z.string(), callId: z.string(), answer: z.string() }),
   ),
-  "call.started": event("admin", "A call began.", CallStarted),
+  "call.started": event("A call began.", CallStarted),
   "call.finished": event(
-    "admin",
     "A call ended.",
     CallStarted.extend({
       decision: z.string(),
@@ -271,13 +249,8 @@ export const EVENTS = {
       findings: z.array(z.string()),
     }),
   ),
-  "recording.changed": event(
-    "admin",
-    "Recording of arguments and results was switched on or off, or has ended.",
-    z.object({}),
-  ),
+  "recording.changed": event("Recording of arguments and results was switched on or off, or has ended.", z.object({})),
   "guard.suspicious": event(
-    "admin",
     "The result of a call has suspicious content, or forged boundary markers that were replaced.",
     z.object({
       callId: z.string(),
@@ -292,55 +265,44 @@ export const EVENTS = {
       blocked: z.boolean(),
     }),
   ),
-  "session.opened": event("admin", "A session was opened.", SessionOfDoor),
-  "session.closed": event("admin", "A session was closed.", SessionOfDoor),
+  "session.opened": event("A session was opened.", SessionOfDoor),
+  "session.closed": event("A session was closed.", SessionOfDoor),
   "session.notice": event(
-    "read",
     "A notice about a session that this connection opened, such as a failed server.",
     z.object({ session: z.string(), notice: SessionNoticeSchema }),
   ),
   "session.server": event(
-    "read",
     "A session's own server changed its state; this connection opened the session.",
     z.object({ session: z.string(), server: ServerInfoSchema }),
   ),
   "resource.updated": event(
-    "read",
     "A resource that a session of this connection follows has changed.",
     z.object({ uri: z.string(), session: z.string() }),
   ),
   "question.asked": event(
-    "read",
     "A server asks something in a call of this connection with `questions`: answer with `answerQuestion`.",
     z.object({ question: QuestionSchema }),
   ),
   "question.closed": event(
-    "read",
     "A question was answered, or its call ended.",
     z.object({ id: z.string(), action: z.enum(QUESTION_ACTIONS).nullable() }),
   ),
   "extraTool.call": event(
-    "read",
     "A tool that this connection gave a session is called: answer with `extraTool.result`.",
     ExtraToolCallSchema,
   ),
-  "extraTool.cancel": event("read", "The call was cancelled or timed out.", ExtraToolCancelSchema),
-  "pins.changed": event("admin", "Pins or definitions have changed.", z.object({})),
-  "config.reloaded": event("admin", "The config was reloaded.", z.object({})),
-  warning: event(
-    "admin",
-    "A problem that did no harm.",
-    z.object({ server: z.string().optional(), message: z.string() }),
-  ),
+  "extraTool.cancel": event("The call was cancelled or timed out.", ExtraToolCancelSchema),
+  "pins.changed": event("Pins or definitions have changed.", z.object({})),
+  "config.reloaded": event("The config was reloaded.", z.object({})),
+  warning: event("A problem that did no harm.", z.object({ server: z.string().optional(), message: z.string() })),
   "events.lost": event(
-    "read",
     "Events between the asked-for number and this one are no longer kept: read the lists again.",
     z.object({ from: z.int(), to: z.int() }),
   ),
-} as const satisfies Readonly<Record<string, EventKind>>;
+} as const satisfies Readonly<Record<EventName, EventKind>>;
 
+export type { EventName } from "./event-scopes.ts";
 export type CommandName = keyof typeof COMMANDS;
-export type EventName = keyof typeof EVENTS;
 export type FieldsOf<Name extends EventName> = z.output<(typeof EVENTS)[Name]["fields"]>;
 /** Events that belong to no asker have a number; what is for one connection alone has none. */
 export type HubEvent<Name extends EventName = EventName> = {

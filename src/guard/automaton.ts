@@ -3,6 +3,7 @@
  * case, accents, look-alikes, invisible characters and the kind of white space make no difference and offsets stay exact.
  */
 import { normalise } from "../base/normalise.ts";
+import { packLists, unpackLists } from "../base/packed-lists.ts";
 
 /** Classes that every automaton has. */
 const OTHER = 0;
@@ -35,64 +36,21 @@ function foldUnit(unit: number): string | undefined {
 /** Shared by all automata: what each unit folds into, found out as units are met. */
 const folded = new Map<number, string | undefined>();
 
-const PIECE = 16_384;
-/** Numbers of words that are kept until the words of other scripts are known; more than any text of words has. */
-const MAX_KEPT = 3_000_000;
-const units = new Uint16Array(PIECE);
-const unitBytes = Buffer.from(units.buffer);
-const asciiBytes = new Uint8Array(units.buffer);
+/** For the units of a text: a list of numbers is walked several times as fast as a text. A long text gets its own. */
+const sharedUnits = new Uint16Array(32 * 1024);
 
 /** True to stop: the rest of the text is of no interest. */
 export type VisitWord = (concept: number, start: number, end: number) => boolean;
 
-/** Conditions on the text around a word, and whether it was written as a stem. */
+/** Conditions on the text around a word. */
 const NEEDS_START = 1;
 const NEEDS_END = 2;
-const IS_STEM = 4;
-/** Above this many classes, most of a table of all steps would be empty. */
-const MAX_TABLE_WIDTH = 128;
 
-/** Edges of a tree of states: a hash table with open addressing. */
-class Edges {
-  readonly #keys: Uint32Array;
-  readonly #targets: Uint32Array;
-  readonly #shift: number;
-  readonly #width: number;
-
-  constructor(most: number, width: number) {
-    const bits = Math.ceil(Math.log2(most)) + 1;
-    this.#shift = 32 - bits;
-    this.#keys = new Uint32Array(1 << bits);
-    this.#targets = new Uint32Array(1 << bits);
-    this.#width = width;
-  }
-
-  /** 0 if there is none: no edge leads to the first state. */
-  get(state: number, step: number): number {
-    return this.#targets[this.#placeOf(state, step)] ?? 0;
-  }
-
-  set(state: number, step: number, to: number): void {
-    const at = this.#placeOf(state, step);
-    this.#keys[at] = state * this.#width + step + 1;
-    this.#targets[at] = to;
-  }
-
-  /** Where the edge is, or would be. */
-  #placeOf(state: number, step: number): number {
-    const keys = this.#keys;
-    const key = state * this.#width + step + 1;
-    let at = Math.imul(key, 0x9e3779b1) >>> this.#shift;
-    while (keys[at] !== 0 && keys[at] !== key) at = (at + 1) & (keys.length - 1);
-    return at;
-  }
-}
-
-/** Per state: its first child, and the next child of its parent. */
-interface Tree {
-  readonly child: Uint32Array;
-  readonly sibling: Uint32Array;
-}
+/** The same words over and over, close together; from so many on they are visited as one, which begins at `start`. */
+type Run = { of: Automaton; state: number; count: number; start: number; end: number };
+const MAX_RUN = 8;
+/** From end to end: further apart, one may be quoted and the next an order. */
+const RUN_REACH = 32;
 
 interface Word {
   readonly text: string;
@@ -104,8 +62,9 @@ class Automaton {
   readonly #classes = new Uint16Array(0x10000).fill(UNKNOWN);
   readonly #classOf = new Map<string, number>();
   readonly #width: number;
-  /** Not kept beside a table. */
-  #edges: Edges | undefined;
+  /** Per state: its first child, and the next child of its parent. Not kept beside a table. */
+  #child: Uint32Array;
+  #sibling: Uint32Array;
   /** Per state: the step that leads to it, and its longest proper suffix. */
   readonly #step: Uint16Array;
   readonly #suffix: Uint32Array;
@@ -121,21 +80,30 @@ class Automaton {
   readonly #isOpen: Uint8Array;
   /** Where the first state leads by each class. */
   readonly #first: Uint32Array;
-  /** The classes of the letters of `\n`, `\r` and `\t`. */
-  get #escapes(): number[] {
-    return ["n", "r", "t"].flatMap((letter) => this.#classOf.get(letter) ?? []);
-  }
   /**
    * Where a state leads by each class. In the table states have numbers of their own, those in which a word ends last, so that one
    * comparison tells; two bytes are enough for all of them.
    */
   readonly #table: Uint16Array | undefined;
   #firstEnd = 0;
-  /** By ASCII character: its class. */
-  #ascii: Uint8Array | undefined;
-  #states = new Uint16Array(0);
+  #states: Uint16Array = new Uint16Array(0);
 
-  constructor(words: readonly Word[]) {
+  /** @param given Words, or what `lists` returned for them. */
+  constructor(given: readonly Word[] | { readonly lists: readonly Uint16Array[] }, hasTable: boolean) {
+    if ("lists" in given) {
+      const none = new Uint16Array(0);
+      const list = (at: number): Uint16Array => given.lists[at] ?? none;
+      [this.#width, this.#firstEnd] = [list(0)[0] ?? 0, list(0)[1] ?? 0];
+      for (const unit of list(1)) this.#classOf.set(String.fromCharCode(unit), FIRST_FREE + this.#classOf.size);
+      [this.#table, this.#states, this.#word, this.#nextWord] = [list(2), list(3), list(4), list(5)];
+      [this.#concept, this.#length, this.#shorter] = [list(6), list(7), Uint32Array.from(list(8))];
+      [this.#needs, this.#isOpen] = [Uint8Array.from(list(9)), Uint8Array.from(list(10))];
+      // What only an automaton without a table needs.
+      this.#step = none;
+      this.#child = this.#sibling = this.#suffix = this.#first = new Uint32Array(0);
+      return;
+    }
+    const words = given;
     let most = 1;
     this.#classOf.set(BACKSLASH, FIRST_FREE);
     for (const { text } of words) {
@@ -144,10 +112,10 @@ class Automaton {
         if (unit !== " " && !this.#classOf.has(unit)) this.#classOf.set(unit, FIRST_FREE + this.#classOf.size);
     }
     this.#width = FIRST_FREE + this.#classOf.size;
-    const edges = new Edges(most, this.#width);
-    const child = new Uint32Array(most);
-    const sibling = new Uint32Array(most);
+    const child = (this.#child = new Uint32Array(most));
+    const sibling = (this.#sibling = new Uint32Array(most));
     const steps = new Uint16Array(most);
+    this.#first = new Uint32Array(this.#width);
     const parents = new Uint32Array(most);
     const first = new Uint16Array(most);
     this.#nextWord = new Uint16Array(words.length + 1);
@@ -163,7 +131,8 @@ class Automaton {
       let length = 0;
       for (const unit of plain) {
         const step = unit === " " ? SPACE : (this.#classOf.get(unit) ?? OTHER);
-        let to = edges.get(state, step);
+        let to = (state === 0 ? this.#first[step] : child[state]) ?? 0;
+        while (to !== 0 && steps[to] !== step) to = sibling[to] ?? 0;
         if (to === 0) {
           to = count;
           count += 1;
@@ -171,14 +140,13 @@ class Automaton {
           parents[to] = state;
           sibling[to] = child[state] ?? 0;
           child[state] = to;
-          edges.set(state, step, to);
+          if (state === 0) this.#first[step] = to;
         }
         state = to;
         length += 1;
       }
       const isBounded = !UNBOUNDED.test(plain);
       const needs =
-        (isStem ? IS_STEM : 0) |
         (isBounded && WORD_UNIT.test(plain[0] ?? "") ? NEEDS_START : 0) |
         (isBounded && !isStem && WORD_UNIT.test(plain.at(-1) ?? "") ? NEEDS_END : 0);
       let last = 0;
@@ -200,18 +168,22 @@ class Automaton {
     this.#suffix = new Uint32Array(count);
     this.#shorter = new Uint32Array(count);
     this.#isOpen = new Uint8Array(count);
-    this.#first = new Uint32Array(this.#width);
-    for (let to = child[0] ?? 0; to !== 0; to = sibling[to] ?? 0) this.#first[steps[to] ?? 0] = to;
-    this.#edges = edges;
-    const tree: Tree = { child, sibling };
-    const order = this.#connect(tree);
-    if (this.#width > MAX_TABLE_WIDTH || count + 2 > 0xffff) return;
-    this.#table = this.#tableOf(order, tree, parents);
-    this.#edges = undefined;
+    const order = this.#connect();
+    if (!hasTable) return;
+    this.#table = this.#tableOf(order, parents);
+    this.#child = this.#sibling = new Uint32Array(0);
+  }
+
+  /** All that a scan with a table needs. */
+  lists(): ArrayLike<number>[] {
+    const units = Array.from(this.#classOf.keys(), (unit) => unit.charCodeAt(0));
+    const words = [this.#word, this.#nextWord, this.#concept, this.#length, this.#shorter, this.#needs, this.#isOpen];
+    return [[this.#width, this.#firstEnd], units, this.#table ?? [], this.#states, ...words];
   }
 
   /** Breadth first: a state without an edge goes where its longest proper suffix goes. Returns the states in this order. */
-  #connect({ child, sibling }: Tree): Uint32Array {
+  #connect(): Uint32Array {
+    const [child, sibling] = [this.#child, this.#sibling];
     const order = new Uint32Array(this.#step.length);
     let count = 1;
     for (let at = 0; at < count; at += 1) {
@@ -234,15 +206,10 @@ class Automaton {
   /** Where a state leads, by its own edges or by those of its suffixes. */
   #edge(from: number, step: number): number {
     for (let state = from; state !== 0; state = this.#suffix[state] ?? 0) {
-      const to = this.#edges?.get(state, step) ?? 0;
-      if (to !== 0) return to;
+      for (let to = this.#child[state] ?? 0; to !== 0; to = this.#sibling[to] ?? 0)
+        if (this.#step[to] === step) return to;
     }
     return this.#first[step] ?? 0;
-  }
-
-  /** The same, with any amount of white space as one space. */
-  #follow(state: number, step: number): number {
-    return step === SPACE && state !== 0 && this.#step[state] === SPACE ? state : this.#edge(state, step);
   }
 
   #endsWord(state: number): boolean {
@@ -253,7 +220,10 @@ class Automaton {
    * All words of the table begin where no letter is before them. So a state goes on with those of its suffixes alone that begin
    * there, and the rest of a word that begins none of ours is passed over in one state.
    */
-  #tableOf(order: Uint32Array, { child, sibling }: Tree, parents: Uint32Array): Uint16Array {
+  #tableOf(order: Uint32Array, parents: Uint32Array): Uint16Array {
+    if (order.length + 2 > 0xffff) throw new RangeError("The words have more states than two bytes can number.");
+    const [child, sibling] = [this.#child, this.#sibling];
+    const escapes = ["n", "r", "t"].map((letter) => this.#classOf.get(letter));
     const width = this.#width;
     const isLetterStep = new Uint8Array(width);
     for (const [unit, step] of this.#classOf) isLetterStep[step] = WORD_UNIT.test(unit) ? 1 : 0;
@@ -273,7 +243,7 @@ class Automaton {
       table[step] = to === 0 ? (isLetterOf ? inWord : 0) : (numbers[to] ?? 0);
       table[inWord * width + step] = isLetterOf ? inWord : (table[step] ?? 0);
       // The `n` of `\n` in the source of a JSON text is not a letter of the word behind it.
-      table[escaped * width + step] = this.#escapes.includes(step) ? 0 : (table[step] ?? 0);
+      table[escaped * width + step] = escapes.includes(step) ? 0 : (table[step] ?? 0);
     }
     for (const row of [0, inWord, escaped]) table[row * width + FIRST_FREE] = escaped;
     for (const state of order) {
@@ -301,47 +271,42 @@ class Automaton {
     return isLetterStep[this.#step[at] ?? 0] === 0 || isLetterStep[this.#step[parents[at] ?? 0] ?? 0] === 0;
   }
 
-  scan(text: string, visit: VisitWord, begin = 0, stop = text.length): void {
-    const table = this.#table;
+  /** Words in the order of their ends. Others are those of an automaton without a table. */
+  scan(text: string, others: Automaton | undefined, visit: VisitWord): void {
+    const table = this.#table ?? new Uint16Array(0);
     const classes = this.#classes;
     const width = this.#width;
     const firstEnd = this.#firstEnd;
+    const { length } = text;
+    const units = length <= sharedUnits.length ? sharedUnits : new Uint16Array(length);
+    Buffer.from(units.buffer).write(text, "utf16le");
+    const run: Run = { of: this, state: 0, count: 0, start: 0, end: 0 };
     let state = 0;
-    for (let from = begin; from < stop; from += PIECE) {
-      const count = unitBytes.write(text.slice(from, Math.min(stop, from + PIECE)), "utf16le") >>> 1;
-      for (let at = 0; at < count; at += 1) {
-        const unit = units[at] ?? 0;
-        let step = classes[unit] ?? 0;
-        if (step >= SKIP) {
-          if (step === UNKNOWN) step = this.#learn(unit);
-          if (step === SKIP) continue;
-        }
-        if (table === undefined) {
-          state = step === OTHER ? 0 : this.#follow(state, step);
-          if (this.#endsWord(state) && this.#report(text, state, from + at + 1, visit)) return;
-          continue;
-        }
-        state = table[state * width + step] ?? 0;
-        if (state >= firstEnd && this.#report(text, this.#states[state] ?? 0, from + at + 1, visit)) return;
+    let other = 0;
+    for (let at = 0; at < length; at += 1) {
+      const unit = units[at] ?? 0;
+      let step = classes[unit] ?? 0;
+      if (step >= SKIP) {
+        if (step === UNKNOWN) step = this.#learn(unit);
+        if (step === SKIP) continue;
       }
+      state = table[state * width + step] ?? 0;
+      if (state >= firstEnd && this.#report(units, length, this.#states[state] ?? 0, at + 1, run, visit)) return;
+      if (others === undefined) continue;
+      const own = others.#classes[unit] ?? 0;
+      // Most units begin nothing.
+      other = other === 0 && own < SKIP ? (others.#first[own] ?? 0) : others.#next(other, unit);
+      if (other !== 0 && others.#endsWord(other) && others.#report(units, length, other, at + 1, run, visit)) return;
     }
+    run.of.#endRun(run, units, length, visit);
   }
 
-  /** The same for a text of ASCII characters, none of which is skipped. */
-  scanAscii(text: string, visit: VisitWord): void {
-    const table = this.#table;
-    if (table === undefined) return this.scan(text, visit);
-    const classes = (this.#ascii ??= Uint8Array.from({ length: 128 }, (_, unit) => this.#learn(unit)));
-    const width = this.#width;
-    const firstEnd = this.#firstEnd;
-    const bytes: Uint8Array = asciiBytes;
-    for (let from = 0, state = 0; from < text.length; from += PIECE) {
-      const count = unitBytes.write(text.slice(from, from + PIECE), "latin1");
-      for (let at = 0; at < count; at += 1) {
-        state = table[state * width + (classes[bytes[at] ?? 0] ?? 0)] ?? 0;
-        if (state >= firstEnd && this.#report(text, this.#states[state] ?? 0, from + at + 1, visit)) return;
-      }
-    }
+  /** Any amount of white space is one space. */
+  #next(state: number, unit: number): number {
+    let step = this.#classes[unit] ?? 0;
+    if (step === UNKNOWN) step = this.#learn(unit);
+    if (step === SPACE && state !== 0 && this.#step[state] === SPACE) return state;
+    return step === OTHER ? 0 : this.#edge(state, step);
   }
 
   #learn(unit: number): number {
@@ -353,90 +318,101 @@ class Automaton {
     return step;
   }
 
-  #report(text: string, state: number, end: number, visit: VisitWord): boolean {
-    const isEnd = end >= text.length || !isLetter(text.charCodeAt(end));
+  #report(units: Uint16Array, length: number, state: number, end: number, run: Run, visit: VisitWord): boolean {
+    const isEnd = end >= length || !isLetter(units[end] ?? 0);
     // In the middle of a word, as most are.
     if (!isEnd && this.#isOpen[state] === 0) return false;
+    if (run.of === this && run.state === state && end - run.end < RUN_REACH) {
+      run.count += 1;
+      if (run.count === MAX_RUN) run.start = run.end;
+      run.end = end;
+      if (run.count >= MAX_RUN) return false;
+    } else {
+      if (run.of.#endRun(run, units, length, visit)) return true;
+      run.of = this;
+      run.state = state;
+      run.count = 1;
+      run.end = end;
+    }
+    return this.#visit(units, isEnd, state, end, 0, visit);
+  }
+
+  /** The words of a run that were passed over are one long word, and the last of them one of its own. */
+  #endRun({ count, state, start, end }: Run, units: Uint16Array, length: number, visit: VisitWord): boolean {
+    if (count < MAX_RUN) return false;
+    const isEnd = end >= length || !isLetter(units[end] ?? 0);
+    const isFull = this.#visit(units, isEnd, state, end, end - start, visit);
+    return isFull || this.#visit(units, isEnd, state, end, 0, visit);
+  }
+
+  #visit(units: Uint16Array, isEnd: boolean, state: number, end: number, longer: number, visit: VisitWord): boolean {
     for (let of = state; of !== 0; of = this.#shorter[of] ?? 0)
       for (let word = this.#word[of] ?? 0; word !== 0; word = this.#nextWord[word] ?? 0) {
         const needs = this.#needs[word] ?? 0;
         if ((needs & NEEDS_END) !== 0 && !isEnd) continue;
-        const start = this.#startOf(text, end, this.#length[word] ?? 0);
-        if ((needs & NEEDS_START) !== 0 && start > 0 && isLetter(text.charCodeAt(start - 1)))
-          if (!isEscape(text, start - 1)) continue;
-        if (visit(this.#concept[word] ?? 0, start, end)) return true;
+        const start = this.#startOf(units, end, this.#length[word] ?? 0);
+        if ((needs & NEEDS_START) !== 0 && start > 0 && isLetter(units[start - 1] ?? 0))
+          if (!isEscape(units, start - 1)) continue;
+        if (visit(this.#concept[word] ?? 0, Math.min(start, end - longer), end)) return true;
       }
     return false;
   }
 
   /** Walks back over as many steps as the word has; what is skipped and repeated spaces do not count. */
-  #startOf(text: string, end: number, length: number): number {
+  #startOf(units: Uint16Array, end: number, length: number): number {
+    const classes = this.#classes;
     let left = length;
     let at = end;
     while (at > 0) {
-      const step = this.#classes[text.charCodeAt(at - 1)] ?? OTHER;
-      if (step === SKIP) {
+      const step = classes[units[at - 1] ?? 0] ?? OTHER;
+      // Those that were read and are still unknown here were passed over too.
+      if (step >= SKIP) {
         at -= 1;
         continue;
       }
       if (left === 0) break;
       at -= 1;
       left -= 1;
-      if (step === SPACE) while (at > 0 && this.#classes[text.charCodeAt(at - 1)] === SPACE) at -= 1;
+      if (step === SPACE) while (at > 0 && classes[units[at - 1] ?? 0] === SPACE) at -= 1;
     }
     return at;
   }
 }
 
+/** By unit, as far as they were met: 1 for a letter, 2 for none. */
+const letters = new Uint8Array(0x10000);
+
 /** A digit is none: "1." before a word is a number. */
-export function isLetter(unit: number): boolean {
-  if (unit < 0x80) return (unit >= 0x61 && unit <= 0x7a) || (unit >= 0x41 && unit <= 0x5a);
-  return unit >= 0xaa && LETTER.test(String.fromCharCode(unit));
+function isLetter(unit: number): boolean {
+  const known = letters[unit] ?? 0;
+  return (known === 0 ? (letters[unit] = /\p{L}/u.test(String.fromCharCode(unit)) ? 1 : 2) : known) === 1;
 }
 
-const LETTER = /\p{L}/u;
 const WORD_UNIT = /[\p{L}\p{N}]/u;
 
 /** The `n` of `\n` in the source of a JSON text is not a letter of the word behind it. */
-function isEscape(text: string, at: number): boolean {
-  return text[at - 1] === "\\" && /[nrt]/.test(text[at] ?? "");
+function isEscape(units: Uint16Array, at: number): boolean {
+  const letter = units[at];
+  return units[at - 1] === 0x5c && (letter === 0x6e || letter === 0x72 || letter === 0x74);
 }
 
 /** Every word that is not made of Latin letters has one of these. */
 const OTHER_SCRIPT = /[\u0370-\u1fff\u2e80-\ud7ff\uf900-\ufdff\ufe70-\ufefc\uff66-\uffdc]/;
-/** More units than a word can have before and behind such a letter, with what is skipped in it. */
-const WORD_REACH = 100;
-
-function isOtherScript(unit: number): boolean {
-  if (unit < 0x370) return false;
-  if (unit < 0xd800) return unit < 0x2000 || unit >= 0x2e80;
-  return (unit >= 0xf900 && unit < 0xfe00) || (unit >= 0xfe70 && unit <= 0xfefc) || (unit >= 0xff66 && unit <= 0xffdc);
-}
-
-/** The parts of a text around letters of other scripts. */
-function* otherParts(text: string, first: number): Generator<readonly [begin: number, stop: number]> {
-  let begin = Math.max(0, first - WORD_REACH);
-  let last = first;
-  for (let at = first + 1; at < text.length; at += 1) {
-    if (!isOtherScript(text.charCodeAt(at))) continue;
-    if (at - last > 2 * WORD_REACH) {
-      yield [begin, last + WORD_REACH];
-      begin = at - WORD_REACH;
-    }
-    last = at;
-  }
-  yield [begin, Math.min(text.length, last + WORD_REACH)];
-}
 
 /** Words of Latin letters and all others: one table for both would be a hundred times as wide. */
 export class WordTable {
   readonly #latin: Automaton;
   /** Made when a text first has other letters: many hubs never meet one. */
   #others: Automaton | undefined;
-  #otherWords: readonly Word[];
+  #otherWords: readonly Word[] | Uint16Array;
+
+  private constructor(latin: Automaton, otherWords: readonly Word[] | Uint16Array) {
+    this.#latin = latin;
+    this.#otherWords = otherWords;
+  }
 
   /** @param words alternatives separated by `|`, by concept */
-  constructor(words: Iterable<readonly [concept: number, alternatives: string]>) {
+  static of(words: Iterable<readonly [concept: number, alternatives: string]>): WordTable {
     const latin: Word[] = [];
     const others: Word[] = [];
     for (const [concept, alternatives] of words) {
@@ -447,38 +423,37 @@ export class WordTable {
         (isLatin ? latin : others).push({ text, concept });
       }
     }
-    this.#latin = new Automaton(latin);
-    this.#otherWords = others;
+    return new WordTable(new Automaton(latin, true), others);
   }
 
-  /** Words in the order of their ends. */
-  find(text: string, isPlain: boolean, visit: VisitWord): void {
-    if (isPlain) return this.#latin.scanAscii(text, visit);
-    const first = text.search(OTHER_SCRIPT);
-    if (first === -1) return this.#latin.scan(text, visit);
-    const latin: number[] = [];
-    this.#latin.scan(text, (...word) => latin.push(...word) > MAX_KEPT);
-    let at = 0;
-    const catchUp = (end: number): boolean => {
-      for (; at < latin.length && (latin[at + 2] ?? 0) <= end; at += 3)
-        if (visit(latin[at] ?? 0, latin[at + 1] ?? 0, latin[at + 2] ?? 0)) return true;
-      return false;
-    };
-    let isStopped = false;
-    const table = this.#othersTable();
-    const take: VisitWord = (concept, start, end) => (isStopped = catchUp(end) || visit(concept, start, end));
-    for (const [begin, stop] of otherParts(text, first)) {
-      table.scan(text, take, begin, stop);
-      if (isStopped) return;
-    }
-    catchUp(Infinity);
+  /** @param packed By `pack`. It is kept. */
+  static unpack(packed: Uint16Array): WordTable {
+    const [others = new Uint16Array(0), ...lists] = unpackLists(packed);
+    return new WordTable(new Automaton({ lists }, true), others);
+  }
+
+  pack(): Uint16Array {
+    const others = JSON.stringify(wordsOf(this.#otherWords));
+    return packLists([Array.from({ length: others.length }, (_, at) => others.charCodeAt(at)), ...this.#latin.lists()]);
+  }
+
+  /** Words in the order of their ends, until the visitor has enough. */
+  find(text: string, isAscii: boolean, visit: VisitWord): void {
+    this.#latin.scan(text, isAscii || !OTHER_SCRIPT.test(text) ? undefined : this.#othersTable(), visit);
   }
 
   #othersTable(): Automaton {
-    this.#others ??= new Automaton(this.#otherWords);
+    this.#others ??= new Automaton(wordsOf(this.#otherWords), false);
     this.#otherWords = [];
     return this.#others;
   }
+}
+
+/** @param words A list, or its JSON in units of UTF-16. */
+function wordsOf(words: readonly Word[] | Uint16Array): readonly Word[] {
+  if (!(words instanceof Uint16Array)) return words;
+  // As `pack` has written it.
+  return JSON.parse(Buffer.from(words.buffer, words.byteOffset, words.byteLength).toString("utf16le")) as Word[];
 }
 
 /** As most words are written: nothing to fold. */

@@ -4,9 +4,11 @@ import { type CharacterSet, characterSet, isIn, runEnd, runsAround, runsOf } fro
 export interface Encoded {
   readonly start: number;
   readonly end: number;
-  /** The decoded text. */
+  /** The decoded text, "" if there is no room for it. */
   readonly text: string;
 }
+
+type Decode = (found: string) => string | undefined;
 
 interface Form {
   /** All characters that a match can have, and the fewest of them. */
@@ -19,7 +21,7 @@ interface Form {
   /** Belongs to the match although it is before it. */
   readonly lead?: RegExp;
   /** The encoded parts of a run, or the whole of it, and how it is decoded. */
-  readonly patterns: readonly (readonly [part: RegExp | undefined, decode: (found: string) => string | undefined])[];
+  readonly patterns: readonly (readonly [part: RegExp | undefined, decode: Decode])[];
 }
 
 const BASE64 = characterSet("A-Za-z0-9+/_-");
@@ -40,7 +42,7 @@ const FORMS: readonly Form[] = [
     characters: characterSet("\\\\u0-9A-Fa-f"),
     shortest: 72,
     signs: ["\\u"],
-    patterns: [[/(?:\\u[0-9A-Fa-f]{4}){12,}/g, fromUnicodeEscapes]],
+    patterns: [[/(?:\\u[0-9A-Fa-f]{4}){12,}/g, fromNumbers]],
   },
   {
     // From the first percent sign on; the word that stands before it is looked at backwards, which is cheaper.
@@ -54,7 +56,7 @@ const FORMS: readonly Form[] = [
     characters: characterSet("&#x0-9A-Fa-f; "),
     shortest: 40,
     signs: ["&#"],
-    patterns: [[/(?:&#(?:x[0-9A-Fa-f]{1,6}|\d{1,7});[ ]{0,1}){10,}/g, fromEntities]],
+    patterns: [[/(?:&#(?:x[0-9A-Fa-f]{1,6}|\d{1,7});[ ]{0,1}){10,}/g, fromNumbers]],
   },
   // Numbers with something between them: all are looked for in the same runs.
   {
@@ -62,8 +64,8 @@ const FORMS: readonly Form[] = [
     shortest: 47,
     patterns: [
       [/(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[ :,-]){15,}[0-9A-Fa-f]{2}/g, fromHex],
-      [/(?:[01]{8}[ ]){11,}[01]{8}/g, fromBinary],
-      [/(?:\d{2,3}[ ,]{1,2}){15,}\d{2,3}/g, fromDecimal],
+      [/(?:[01]{8}[ ]){11,}[01]{8}/g, (found) => fromNumbers(found, 2)],
+      [/(?:\d{2,3}[ ,]{1,2}){15,}\d{2,3}/g, fromNumbers],
     ],
   },
 ];
@@ -108,13 +110,7 @@ function* partsOf(text: string, { patterns, lead, unit = 1 }: Form, start: numbe
   }
 }
 
-function decoded(
-  text: string,
-  decode: (found: string) => string | undefined,
-  start: number,
-  end: number,
-  lead?: RegExp,
-): Encoded | undefined {
+function decoded(text: string, decode: Decode, start: number, end: number, lead?: RegExp): Encoded | undefined {
   const before = lead?.exec(text.slice(Math.max(0, start - 40), start))?.[0] ?? "";
   const encoded = before + text.slice(start, Math.min(end, start + MAX_ENCODED_LENGTH));
   if (encoded.length > 2 * ENOUGH) {
@@ -153,8 +149,11 @@ function isMostlyOdd(odd: number, length: number): boolean {
 /** A picture or a key shows in its first bytes that it is none; the rest is then never looked at. */
 function looksLikeText(decoded: string): boolean {
   const start = decoded.slice(0, LOOKED_AT);
-  // oxlint-disable-next-line no-control-regex -- control characters are what tells bytes from text
-  const odd = start.match(/[\u0000-\u0008\u000e-\u001f\u007f-\u009f\ufffd]/g)?.length ?? 0;
+  let odd = 0;
+  for (let at = 0; at < start.length; at += 1) {
+    const unit = start.charCodeAt(at);
+    if (unit < 9 || (unit > 13 && unit < 32) || (unit > 126 && unit < 160) || unit === 0xfffd) odd += 1;
+  }
   return !isMostlyOdd(odd, start.length) && /[\p{L}]{2}[\s\p{P}\p{L}]{0,40}[\p{L}]{2}/u.test(start);
 }
 
@@ -162,68 +161,101 @@ function fromBase64(found: string): string | undefined {
   // The shortest payload worth its name, and the first bytes before all of a large picture is decoded.
   if (found.length < 24) return undefined;
   const plain = found.includes("\n") ? found.replace(/\s/g, "") : found;
-  const start = Buffer.from(plain.slice(0, 120), "base64");
-  if (hasManyControls(start) || !looksLikeText(start.toString("utf8").slice(0, -1))) return undefined;
-  return Buffer.from(plain, "base64").toString("utf8");
+  const length = firstBytes.write(plain.slice(0, 120), "base64");
+  if (isMostlyOdd(oddBytes(length), length)) return undefined;
+  const start = firstBytes.toString("utf8", 0, length);
+  if (!looksLikeText(start.slice(0, -1))) return undefined;
+  return plain.length <= 120 ? start : Buffer.from(plain, "base64").toString("utf8");
 }
 
-/** Names and paths are base64 by their letters alone; most are told by this before they are made a text. */
-function hasManyControls(start: Uint8Array): boolean {
-  let controls = 0;
+const firstBytes = Buffer.alloc(96);
+
+/**
+ * How many of the first bytes are controls or in no character, at the least: names, paths and numbers are encoded text by
+ * their letters alone, and most are told by this before they are made a text.
+ */
+function oddBytes(length: number): number {
+  let odd = 0;
+  let expected = 0;
   // The last character, of up to four bytes, may be cut and is left out.
-  for (let at = 0; at < start.length - 4; at += 1) {
-    const byte = start[at] ?? 0;
-    if (byte < 9 || (byte > 13 && byte < 32) || byte === 127) controls += 1;
+  for (let at = 0; at < length - 4; at += 1) {
+    const byte = firstBytes[at] ?? 0;
+    const goesOn = byte >= 0x80 && byte < 0xc0;
+    if (goesOn !== expected > 0 || byte < 9 || (byte > 13 && byte < 32) || byte === 127) odd += 1;
+    expected = goesOn ? Math.max(0, expected - 1) : byte < 0x80 ? 0 : byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
   }
-  return isMostlyOdd(controls, start.length);
+  return odd;
 }
 
-function fromHex(found: string): string {
-  return Buffer.from(found.replace(/[^0-9A-Fa-f]/g, ""), "hex").toString("utf8");
+function fromHex(found: string): string | undefined {
+  const digits = found.replace(/[^0-9A-Fa-f]/g, "");
+  const length = firstBytes.write(digits.slice(0, 192), "hex");
+  if (isMostlyOdd(oddBytes(length), Math.min(LOOKED_AT, digits.length / 2))) return undefined;
+  return Buffer.from(digits, "hex").toString("utf8");
 }
 
-function fromUnicodeEscapes(found: string): string {
-  return found.replace(/\\u([0-9A-Fa-f]{4})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
+function fromPercent(found: string): string {
+  const bytes = Buffer.from(found, "latin1");
+  let count = 0;
+  for (let at = 0; at < bytes.length; at += 1, count += 1) {
+    const high = bytes[at] === PERCENT ? digitOf(bytes[at + 1]) : NO_DIGIT;
+    const low = high < 16 ? digitOf(bytes[at + 2]) : NO_DIGIT;
+    if (low < 16) at += 2;
+    bytes[count] = low < 16 ? high * 16 + low : (bytes[at] ?? 0);
+  }
+  return bytes.toString("utf8", 0, count);
 }
 
-function fromPercent(found: string): string | undefined {
-  const bytes = found.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) =>
-    String.fromCharCode(Number.parseInt(digits, 16)),
-  );
-  return Buffer.from(bytes, "latin1").toString("utf8");
+const PERCENT = 0x25;
+const NO_DIGIT = 36;
+/** By ASCII character: its value as a digit of up to 36. */
+const DIGITS = Uint8Array.from({ length: 128 }, (_, unit) => {
+  const value = Number.parseInt(String.fromCharCode(unit), NO_DIGIT);
+  return Number.isNaN(value) ? NO_DIGIT : value;
+});
+
+function digitOf(unit: number | undefined): number {
+  return DIGITS[unit ?? 0] ?? NO_DIGIT;
 }
 
-function fromEntities(found: string): string {
-  return found.replace(/&#(x?)([0-9A-Fa-f]{1,7}); ?/g, (_, hex: string, digits: string) => {
-    const codePoint = Number.parseInt(digits, hex === "x" ? 16 : 10);
-    return codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : "";
-  });
-}
-
-function fromBinary(found: string): string {
-  return found
-    .split(" ")
-    .map((byte) => String.fromCharCode(Number.parseInt(byte, 2)))
-    .join("");
-}
-
-function fromDecimal(found: string): string {
-  return found
-    .split(/[ ,]+/)
-    .map((number) => String.fromCharCode(Number(number)))
-    .join("");
+/** Characters by their numbers, with anything between them; behind "x" or "u" they are hexadecimal. */
+function fromNumbers(found: string, radix = 10): string {
+  const units = new Uint16Array(found.length);
+  let count = 0;
+  let number = -1;
+  let base = radix;
+  for (let at = 0; at <= found.length; at += 1) {
+    const unit = found.charCodeAt(at);
+    const digit = unit < 128 ? digitOf(unit) : NO_DIGIT;
+    if (digit < base) {
+      number = Math.max(0, number) * base + digit;
+      continue;
+    }
+    if (number > 0xffff && number <= 0x10ffff) {
+      units[count] = 0xd800 + ((number - 0x10000) >> 10);
+      count += 1;
+      number = 0xdc00 + (number & 0x3ff);
+    }
+    if (number >= 0 && number <= 0xffff) {
+      units[count] = number;
+      count += 1;
+    }
+    number = -1;
+    base = unit === 0x78 || unit === 0x75 ? 16 : radix;
+  }
+  return Buffer.from(units.buffer, 0, count * 2).toString("utf16le");
 }
 
 // The same letters in another order or with something between them.
 
 /** Single letters with the same sign after each. */
 const SPACED =
-  /[A-Za-z](?:([ .\-_*|+])[A-Za-z])(?:\1[A-Za-z]){4,400}(?:\s{2,6}[A-Za-z](?:\1[A-Za-z]){1,400}){0,40}(?![A-Za-z])/y;
+  /[A-Za-z](?:([ .\-_*|+])[A-Za-z])(?:\1[A-Za-z]){4,400}(?:\s{1,6}[A-Za-z](?:\1[A-Za-z]){0,400}){0,40}(?![A-Za-z])/y;
 const SPACED_SIGNS = characterSet(" .\\-_*|+");
 const LETTERS = characterSet("A-Za-z");
-const MAX_TURNED_LENGTH = 2_000;
-/** Of one slice: a longer text that is turned is found by its beginning. */
-const MAX_TURNED_TOTAL = 8_000;
+/** Units that are turned before and behind a place, and of one slice. */
+const TURNED_REACH = 150;
+const MAX_TURNED = 4_000;
 /** Run together, words have no boundaries: these are put apart again. */
 const JOINED =
   /ignore|disregard|forget|override|all|any|previous|prior|above|your|the|system|prompt|instructions?|rules|reveal|print|show|send|and|tell|user|do|not/gi;
@@ -236,8 +268,8 @@ export interface TurnedWords {
 
 /** Parts of a text as they read when turned around, turned by thirteen letters, or without signs between the letters. */
 export function* respelled(text: string, { rotated, backwards }: TurnedWords): Generator<Encoded> {
-  yield* turnedLines(text, rotated, rotate);
-  yield* turnedLines(text, backwards, (line) => [...line].toReversed().join(""));
+  yield* turnedParts(text, rotated, rotate);
+  yield* turnedParts(text, backwards, bothWays);
   let done = 0;
   // A run has five signs: one of the first four or the place before it is at every eighth place.
   for (let at = 0; at < text.length; at += 8) {
@@ -249,7 +281,9 @@ export function* respelled(text: string, { rotated, backwards }: TurnedWords): G
     const found = SPACED.exec(text);
     if (found === null) continue;
     done = SPACED.lastIndex;
-    const words = found[0].split(/\s{2,}/).map((word) => word.replaceAll(found[1] ?? " ", ""));
+    const words = found[0]
+      .split(found[1] === " " ? /\s{2,}/ : /\s+/)
+      .map((word) => word.replaceAll(found[1] ?? " ", ""));
     yield { start: found.index, end: done, text: words.join(" ").replace(JOINED, " $& ") };
     at = done;
   }
@@ -261,23 +295,37 @@ function isSpacing(text: string, at: number): boolean {
   return isIn(SPACED_SIGNS, unit) && text.charCodeAt(at + 2) === unit && isIn(LETTERS, text.charCodeAt(at + 1));
 }
 
-/** The lines that hold the places, up to a length around them. */
-function* turnedLines(text: string, places: readonly number[], turn: (line: string) => string): Generator<Encoded> {
-  let end = 0;
-  let room = MAX_TURNED_TOTAL;
-  for (const place of places) {
-    if (place < end || room <= 0) continue;
-    const start = Math.max(end, place - MAX_TURNED_LENGTH, text.lastIndexOf("\n", place) + 1);
-    const stop = text.indexOf("\n", place);
-    end = Math.min(stop === -1 ? text.length : stop, place + MAX_TURNED_LENGTH);
-    room -= end - start;
-    yield { start, end, text: turn(text.slice(start, end)) };
+/** The places with the rest of their lines close by. Short words are those of other languages too, with half of the room. */
+function* turnedParts(text: string, places: readonly number[], turn: (part: string) => string): Generator<Encoded> {
+  let room = MAX_TURNED;
+  for (let at = 0, first = places[0] ?? Infinity; first < text.length; first = places[at] ?? Infinity) {
+    const newline = text.indexOf("\n", first + 1);
+    const lineEnd = newline === -1 ? text.length : newline;
+    const start = Math.max(0, first - TURNED_REACH, text.lastIndexOf("\n", first) + 1);
+    let [end, isCommon] = [first, true];
+    for (let place = first; place < lineEnd && place <= end + TURNED_REACH; place = places[at] ?? Infinity) {
+      end = Math.max(end, place + TURNED_REACH);
+      isCommon &&= !/^\p{L}{5}/u.test(text.slice(place, place + 5));
+      at += 1;
+    }
+    end = Math.min(end, lineEnd);
+    const cut = Math.min(end, start + Math.max(0, isCommon ? room - MAX_TURNED / 2 : room));
+    room -= cut - start;
+    if (cut > start) yield { start, end: cut, text: turn(text.slice(start, cut)) };
+    if (cut < end && !isCommon) yield { start: cut, end, text: "" };
   }
 }
 
+/** The line turned around, and each of its words where it is. */
+const bothWays = (line: string): string =>
+  [line, line.split(" ").toReversed().join(" ")].map((part) => [...part].toReversed().join("")).join("\n");
+
 function rotate(line: string): string {
-  return line.replace(/[a-z]/gi, (letter) => {
-    const first = letter < "a" ? 65 : 97;
-    return String.fromCharCode(((letter.charCodeAt(0) - first + 13) % 26) + first);
-  });
+  const bytes = Buffer.from(line, "utf16le");
+  for (let at = 0; at < bytes.length; at += 2) {
+    const letter = (bytes[at] ?? 0) | 0x20;
+    if (bytes[at + 1] === 0 && letter >= 0x61 && letter <= 0x7a)
+      bytes[at] = (bytes[at] ?? 0) + (letter < 0x6e ? 13 : -13);
+  }
+  return bytes.toString("utf16le");
 }

@@ -3,12 +3,12 @@ import { isOneEditAway } from "../base/near-matches.ts";
 import { lastAtOrBefore } from "../base/sorted.ts";
 import { excerptOf } from "../base/visible-text.ts";
 import type { Finding, FindingCode, Place, Severity } from "../model/finding.ts";
-import { WordTable } from "./automaton.ts";
+import type { WordTable } from "./automaton.ts";
 import { type Encoded, encodedParts, respelled, type TurnedWords } from "./decode.ts";
 import { composed, normalise, type NormalText } from "../base/normalise.ts";
 import { type Rule, RULES, TYPO_WORDS } from "./rules.ts";
 import { findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
-import { CONCEPTS } from "./words.ts";
+import { CONCEPT_NAMES as NAMES, wordTable } from "./word-table.ts";
 
 export const SENSITIVITIES = ["low", "normal", "high"] as const;
 
@@ -55,6 +55,11 @@ const REPEAT_REACH = 64;
 /** From so many matches on a slice is like no honest one: of each rule, fewer are kept, and none is explained away. */
 const CROWDED = 200;
 const CROWDED_REACH = 1_024;
+/**
+ * Of a slice, with what it holds encoded: words of the rules (one in four characters) and signs, behind which it is not read,
+ * and looks at what is around a match, without which none is explained away. Honest prose has 2,000, 200 and 170 at most.
+ */
+const MAX_EFFORT = { words: 8_000, signs: 1_000, looks: 400 };
 /** Of a match that makes a comment an order. */
 const MIN_HIDDEN_WEIGHT = 2.2;
 const HIDDEN_RULE = "hidden-markup";
@@ -113,6 +118,9 @@ export function unreadable(excerpt: string, end: number, place: Place): Finding 
   return { code: "hidden_text", severity: "medium", start: 0, end, excerpt, score: 5, rules: ["unreadable"], place };
 }
 
+/** The same of a part of it. */
+const UNREADABLE = { rule: "unreadable", kind: "hidden_text", weight: 5, plain: true } as const;
+
 function severityOf(score: number): Severity | undefined {
   if (score >= HIGH) return "high";
   if (score >= MEDIUM) return "medium";
@@ -131,12 +139,12 @@ export function passagesOf(text: string): Passage[] {
 
 function* passageSlices(text: string): Generator<Passage[]> {
   if (text.length <= SLICE_LENGTH) {
-    yield readSlice(text, 0);
+    yield readSlice(text);
     return;
   }
   for (let from = 0; from === 0 || from + SLICE_OVERLAP < text.length; from += SLICE_LENGTH - SLICE_OVERLAP) {
     const known = from === 0 ? 0 : SLICE_OVERLAP;
-    yield readSlice(text.slice(from, from + SLICE_LENGTH), 0)
+    yield readSlice(text.slice(from, from + SLICE_LENGTH))
       // Wholly in the part that two slices share: the one before has it.
       .filter(({ matches }) => matches.some((match) => spanOf(match).end > known))
       .map(({ score, matches }) => ({ score, matches: matches.map((match) => moved(match, from)) }));
@@ -148,18 +156,22 @@ function moved(sign: Sign, by: number): Sign {
   return { ...sign, start: sign.start + by, end: sign.end + by, run: { start: run.start + by, end: run.end + by } };
 }
 
-function readSlice(text: string, depth: number): Passage[] {
-  const reading = new Reading(text);
-  const matches = reading.matches();
-  if (depth < MAX_DEPTH) matches.push(...encodedMatches(text, reading.turned, depth));
-  return groupMatches(matches).map((group) => ({ matches: group, score: reading.scoreOf(group) }));
+/** The rest of it, while a slice is read. */
+type Effort = typeof MAX_EFFORT;
+
+function readSlice(text: string, depth = 0, effort: Effort = { ...MAX_EFFORT }): Passage[] {
+  const reading = new Reading(text, effort);
+  reading.read();
+  if (depth < MAX_DEPTH)
+    for (const sign of encodedMatches(reading.text, reading.turned, depth + 1, effort)) reading.add(sign);
+  return reading.passages();
 }
 
 /**
  * Encoded text is suspicious when what it says is, with less than would be enough in the open. The decoded parts are read
  * together, so that many of them cost no more than a long one, and none is left out.
  */
-function encodedMatches(text: string, turned: TurnedWords, depth: number): Sign[] {
+function encodedMatches(text: string, turned: TurnedWords, depth: number, effort: Effort): Sign[] {
   const parts = [...decodedParts(text, turned)];
   if (parts.length === 0) return [];
   const starts: number[] = [];
@@ -168,8 +180,8 @@ function encodedMatches(text: string, turned: TurnedWords, depth: number): Sign[
     starts.push(length);
     length += part.text.length + PART_SEPARATOR.length;
   }
-  const found = new Map<Encoded, number>();
-  for (const { score, matches } of readSlice(parts.map((part) => part.text).join(PART_SEPARATOR), depth + 1)) {
+  const found = new Map(parts.filter((part) => part.text === "").map((part) => [part, 0]));
+  for (const { score, matches } of readSlice(parts.map((part) => part.text).join(PART_SEPARATOR), depth, effort)) {
     if (score < LOW) continue;
     for (const match of matches) {
       const { start, end } = spanOf(match);
@@ -179,7 +191,9 @@ function encodedMatches(text: string, turned: TurnedWords, depth: number): Sign[
       }
     }
   }
-  return [...found].map(([{ start, end }, score]) => {
+  return [...found].map(([part, score]) => {
+    const { start, end } = part;
+    if (part.text === "") return { ...UNREADABLE, start, end };
     return { rule: "encoded", kind: "encoded_payload", weight: Math.min(10, score + 3), plain: true, start, end };
   });
 }
@@ -189,7 +203,7 @@ function* decodedParts(text: string, turned: TurnedWords): Generator<Encoded> {
   yield* respelled(text, turned);
 }
 
-function groupMatches(matches: Sign[]): Sign[][] {
+function groupMatches(matches: readonly Sign[]): Sign[][] {
   const groups: Sign[][] = [];
   let group: Sign[] = [];
   let end = -Infinity;
@@ -235,31 +249,25 @@ function byKind(matches: readonly Sign[]): KindSpan[] {
 
 // The table of rules, made ready for the automaton.
 
-const NAMES = [...CONCEPTS.keys()];
 const TOPIC = NAMES.indexOf("topic");
 const ROTATED = NAMES.indexOf("rotated");
 const BACKWARDS = NAMES.indexOf("backwards");
 const DROP = NAMES.indexOf("drop");
 const EARLIER = NAMES.indexOf("earlier");
 const ORDERS = NAMES.indexOf("orders");
+const OWN = NAMES.indexOf("own");
 const DEFAULT_GAP = 30;
 
-/** A rule up to one of its concepts, or one of the concepts that meet in it. */
-interface Step {
-  readonly rule: number;
-  /** Index of this step among all, by which its latest match is kept. */
-  readonly index: number;
-  /** Index of the rule's first step, and how many it has. */
-  readonly first: number;
-  readonly size: number;
-  readonly gap: number;
-  readonly isOrdered: boolean;
-}
+/** Numbers of a step, which is a rule up to one of its concepts, or one of the concepts that meet in it. */
+const STEP_SIZE = 5;
 
 interface Compiled {
   readonly finder: WordTable;
-  /** By concept, later steps of a rule first, so that one word is not taken for two. */
-  readonly steps: readonly (readonly Step[])[];
+  /**
+   * By concept, later steps of a rule first, so that one word is not taken for two. Of each: the rule, the index of the step
+   * among all, by which its latest match is kept, those of the rule's first and last step, and the gap, below 0 for any order.
+   */
+  readonly steps: readonly Int32Array[];
   /** Per step of a rule: where its words began and ended last in the text that is read, -1 for nowhere. */
   readonly starts: Int32Array;
   readonly ends: Int32Array;
@@ -268,23 +276,27 @@ interface Compiled {
 let compiled: Compiled | undefined;
 
 function compile(): Compiled {
-  const steps: Step[][] = NAMES.map(() => []);
+  const steps: number[][] = NAMES.map(() => []);
   let count = 0;
   for (const [rule, { id, pattern }] of RULES.entries()) {
     const isOrdered = !pattern.includes("&");
     const terms = pattern.split(" ").filter((term) => !/^(?:\d+|&)$/.test(term));
-    const gaps = [...pattern.matchAll(/(?: (\d+))?(?: &)? [a-zA-Z]+/g)].map(({ 1: gap }) => Number(gap ?? DEFAULT_GAP));
+    const gaps = [...pattern.matchAll(/(?: (\d+))?(?: &)? [a-zA-Z]+[a-zA-Z/]*/g)].map(({ 1: gap }) =>
+      Number(gap ?? DEFAULT_GAP),
+    );
     const first = count;
     for (const [at, term] of terms.entries()) {
-      const concept = NAMES.indexOf(term);
-      if (concept === -1) throw new RangeError(`The rule ${id} names an unknown concept: ${term}.`);
-      const gap = gaps[isOrdered ? at - 1 : 0] ?? DEFAULT_GAP;
-      steps[concept]?.unshift({ rule, index: first + at, first, size: terms.length, gap, isOrdered });
+      const gap = isOrdered ? (gaps[at - 1] ?? DEFAULT_GAP) : -(gaps[0] ?? DEFAULT_GAP);
+      for (const name of term.split("/")) {
+        const concept = NAMES.indexOf(name);
+        if (concept === -1) throw new RangeError(`The rule ${id} names an unknown concept: ${name}.`);
+        steps[concept]?.unshift(rule, first + at, first, first + terms.length - 1, gap);
+      }
     }
     count += terms.length;
   }
-  const words = NAMES.flatMap((name, concept) => (CONCEPTS.get(name) ?? []).map((list) => [concept, list] as const));
-  return { finder: new WordTable(words), steps, starts: new Int32Array(count), ends: new Int32Array(count) };
+  const [starts, ends] = [new Int32Array(count), new Int32Array(count)];
+  return { finder: wordTable(), steps: steps.map((own) => Int32Array.from(own)), starts, ends };
 }
 
 interface Kept extends Sign {
@@ -294,7 +306,10 @@ interface Kept extends Sign {
 
 /** One text, read once. */
 class Reading {
-  readonly #text: string;
+  /** As far as it is read. */
+  text: string;
+  readonly #length: number;
+  readonly #effort: Effort;
   readonly #matches: Sign[] = [];
   readonly #recent = new Map<string, { readonly from: number; count: number; last: Kept }>();
   readonly #topics: number[] = [];
@@ -305,50 +320,54 @@ class Reading {
   #hiddenStarts: readonly number[] | undefined;
   #fences: readonly number[] | undefined;
 
-  constructor(text: string) {
-    this.#text = text;
+  constructor(text: string, effort: Effort) {
+    this.text = text;
+    this.#length = text.length;
+    this.#effort = effort;
   }
 
-  matches(): Sign[] {
-    const isPlain = isPlainAscii(this.#text);
-    const isUnusual = !isPlain && UNUSUAL.test(this.#text);
-    this.#findWords(this.#text, isPlain, undefined);
-    // Letters of other alphabets that fold into several units, or into pairs of them.
-    if (isUnusual && /[\u001b\ud835\ufb00-\ufb06\u2474-\u24ff]|\ud83c[\udd30-\udd89]/.test(this.#text)) {
-      const normal = normalise(this.#text);
-      this.#findWords(normal.text, false, normal);
-    }
-    if (isUnusual && /[\u1100-\u11ff]/.test(this.#text)) {
-      const whole = composed(this.#text);
-      this.#findWords(whole.text, false, whole);
-    }
-    findSigns(this.#text, isUnusual, (sign) => {
-      this.#add(sign);
-      return this.#fullAt < Infinity;
+  read(): void {
+    const isPlain = isPlainAscii(this.text);
+    const isUnusual = !isPlain && UNUSUAL.test(this.text);
+    this.#findWords(isUnusual ? respelt(this.text) : undefined, isPlain);
+    if (this.#fullAt < Infinity) this.text = this.text.slice(0, this.#fullAt);
+    findSigns(this.text, isUnusual, (sign) => {
+      this.add(sign);
+      this.#effort.signs -= 1;
+      if (this.#effort.signs < 0) this.#stopAt(sign.start);
+      return this.#effort.signs < 0 || this.#matches.length >= MAX_MATCHES;
     });
     this.#findHiddenOrders();
-    // What cannot be read to its end is not considered clean.
-    if (this.#fullAt < Infinity) {
-      const [start, end] = [this.#fullAt, this.#text.length];
-      this.#matches.push({ rule: "unreadable", kind: "hidden_text", weight: 5, plain: true, start, end });
-    }
-    return this.#matches;
+  }
+
+  passages(): Passage[] {
+    if (this.#fullAt === Infinity)
+      return groupMatches(this.#matches).map((matches) => ({ matches, score: this.#scoreOf(matches) }));
+    // What cannot be read to its end is not considered clean, and is one passage: no honest text is like it.
+    this.#matches.push({ ...UNREADABLE, start: this.#fullAt, end: this.#length });
+    this.#effort.looks = 0;
+    return [{ matches: this.#matches, score: this.#scoreOf(this.#matches) }];
   }
 
   /** Comments are everywhere; one that gives orders is not. */
   #findHiddenOrders(): void {
-    if (!this.#text.includes("<")) return;
-    const kinds = new Map<Span, Set<FindingCode>>();
+    if (!this.text.includes("<")) return;
+    const rules = new Map<Span, Set<string>>();
     const orders = new Set<Span>();
-    for (const { start, weight, weak, kind } of this.#matches) {
+    for (const { start, weight, weak, rule } of this.#matches) {
       const span = weight >= MIN_HIDDEN_WEIGHT ? this.#hiddenAt(start) : undefined;
       if (span === undefined) continue;
-      const own = kinds.get(span) ?? new Set();
-      kinds.set(span, own.add(kind));
+      const own = rules.get(span) ?? new Set();
+      rules.set(span, own.add(rule));
       if (weak !== true || own.size > 1) orders.add(span);
     }
     for (const { start, end } of orders)
-      this.#add({ rule: HIDDEN_RULE, kind: "hidden_text", weight: 3.5, plain: true, weak: true, start, end });
+      this.add({ rule: HIDDEN_RULE, kind: "hidden_text", weight: 3.5, plain: true, weak: true, start, end });
+  }
+
+  #mayLook(): boolean {
+    this.#effort.looks -= 1;
+    return this.#effort.looks >= 0;
   }
 
   /** Whether a slice is crowded, and a match is one of many of its rule. */
@@ -357,7 +376,7 @@ class Reading {
   }
 
   /** Of a rule that matches all the time a few matches are kept, and the last of them stands for the others. */
-  #add(sign: Sign): Kept {
+  add(sign: Sign): Kept {
     const recent = this.#recent.get(sign.rule);
     const isRepeat =
       recent !== undefined && (sign.start - recent.from < REPEAT_REACH || this.#repeats(recent, sign.start));
@@ -376,26 +395,38 @@ class Reading {
     if (recent === undefined || !isRepeat) this.#recent.set(sign.rule, { from: start, count: 1, last: kept });
     else recent.last = kept;
     if (this.#matches.length < MAX_MATCHES) this.#matches.push(kept);
-    else this.#fullAt = Math.min(this.#fullAt, Math.max(0, start - REPEAT_REACH));
+    else this.#stopAt(start);
     return kept;
   }
 
-  #findWords(text: string, isPlain: boolean, folded: Pick<NormalText, "originalAt"> | undefined): void {
+  /** With what was before it and had no room, or was not whole yet. */
+  #stopAt(start: number): void {
+    this.#fullAt = Math.min(this.#fullAt, Math.max(0, start - REPEAT_REACH));
+  }
+
+  #findWords(folded: NormalText | undefined, isPlain: boolean): void {
+    const text = folded?.text ?? this.text;
     const originalAt = (offset: number): number => folded?.originalAt(offset) ?? offset;
+    const effort = this.#effort;
     const { finder, steps, starts, ends } = (compiled ??= compile());
     starts.fill(-1);
     ends.fill(-1);
     /** Per rule: where the last word of its latest match begins, and the match. */
     const lastWords = new Int32Array(RULES.length).fill(-1);
     const latest: (Kept | undefined)[] = [];
-    let typos = MAX_TYPO_CHECKS;
     let dropped = -Infinity;
     const take = (concept: number, start: number, end: number): void => {
-      for (const { rule, index, first, size, gap, isOrdered } of steps[concept] ?? []) {
+      const own = steps[concept] ?? [];
+      for (let at = 0; at < own.length; at += STEP_SIZE) {
+        const rule = own[at] ?? 0;
+        const index = own[at + 1] ?? 0;
+        const first = own[at + 2] ?? 0;
+        const last = own[at + 3] ?? 0;
+        const gap = own[at + 4] ?? 0;
         let from = start;
-        if (isOrdered) {
+        if (gap >= 0) {
           // A longer word that begins where the last one of a match does.
-          if (index === first + size - 1 && lastWords[rule] === start) {
+          if (index === last && lastWords[rule] === start) {
             const match = latest[rule];
             if (match !== undefined) match.end = match.run.end = Math.max(match.run.end, originalAt(end));
             continue;
@@ -407,21 +438,21 @@ class Reading {
           }
           starts[index] = from;
           ends[index] = end;
-          if (index < first + size - 1) continue;
+          if (index < last) continue;
         } else {
           starts[index] = start;
           ends[index] = end;
           let isWhole = true;
-          for (let other = first; other < first + size && isWhole; other += 1) {
+          for (let other = first; other <= last && isWhole; other += 1) {
             if (other === index) continue;
             const begin = starts[other] ?? -1;
-            isWhole = begin >= 0 && (ends[other] ?? 0) <= start && start - (ends[other] ?? 0) <= gap;
+            isWhole = begin >= 0 && (ends[other] ?? 0) <= start && start - (ends[other] ?? 0) <= -gap;
             from = Math.min(from, begin);
           }
           if (!isWhole) continue;
         }
         // The next match needs all of its words again.
-        for (let own = first; own < first + size; own += 1) ends[own] = starts[own] = -1;
+        for (let step = first; step <= last; step += 1) ends[step] = starts[step] = -1;
         lastWords[rule] = start;
         latest[rule] = this.#match(RULES[rule], originalAt(from), originalAt(end));
       }
@@ -431,15 +462,16 @@ class Reading {
       else if (concept === ROTATED) this.turned.rotated.push(originalAt(start));
       else if (concept === BACKWARDS) this.turned.backwards.push(originalAt(start));
       if (concept === DROP) dropped = end;
-      const isOrder = (concept === EARLIER || concept === ORDERS) && typos > 0;
+      const isOrder = concept === EARLIER || concept === ORDERS || concept === OWN;
       // A word to drop them that is spelled right makes others needless.
       if (isOrder && start - dropped > TYPO_REACH) {
-        typos -= 1;
         const word = typoBefore(text, start, TYPO_WORDS.drop);
         if (word !== undefined) take(DROP, word.start, word.end);
       }
       take(concept, start, end);
-      if (isOrder && concept === EARLIER) {
+      effort.words -= 1;
+      if (effort.words < 0) this.#stopAt(originalAt(start));
+      if (isOrder && concept !== ORDERS) {
         const word = typoAfter(text, end, TYPO_WORDS.orders);
         if (word !== undefined) take(ORDERS, word.start, word.end);
       }
@@ -456,28 +488,28 @@ class Reading {
       last.run.end = Math.max(last.run.end, end);
       return Object.assign(last, { weight: rule.weight, plain: true });
     }
-    if (quoted !== undefined && FIXED_TEXT.test(this.#text.slice(end, end + 24))) {
-      return this.#add({ rule: id, kind, weight: quoted, start, end });
+    if (quoted !== undefined && FIXED_TEXT.test(this.text.slice(end, end + 24))) {
+      return this.add({ rule: id, kind, weight: quoted, start, end });
     }
     const { weak, opens, label } = rule;
-    if (label !== undefined && /^["'*_)\]\s]{0,2}[:：]/.test(this.#text.slice(end, end + 3)))
-      return this.#add({ rule: id, kind, weight: label, start, end });
-    if (opens !== undefined && beginsText(this.#text, start))
-      return this.#add({ rule: id, kind, weight: opens, start, end });
-    const isJudged = verb === true || pattern.includes(" ");
-    const weight = isJudged ? rule.weight * moodOf(this.#text, start, end, rule) : rule.weight;
+    if (label !== undefined && /^["'*_)\]\s]{0,2}[:：]/.test(this.text.slice(end, end + 3)))
+      return this.add({ rule: id, kind, weight: label, start, end });
+    if (opens !== undefined && start < MAX_OPENING && OPENING.test(this.text.slice(0, start)))
+      return this.add({ rule: id, kind, weight: opens, start, end });
+    const isJudged = (verb === true || pattern.includes(" ")) && this.#mayLook();
+    const weight = isJudged ? rule.weight * moodOf(this.text, start, end, rule) : rule.weight;
     if (weight < 1) return undefined;
-    return this.#add({ rule: id, kind, weight, start, end, ...(weak === true ? { weak } : {}) });
+    return this.add({ rule: id, kind, weight, start, end, ...(weak === true ? { weak } : {}) });
   }
 
   /** The strongest kind counts in full and the others for a part; what is weak counts only with another kind. */
-  scoreOf(matches: readonly Sign[]): number {
+  #scoreOf(matches: readonly Sign[]): number {
     const best = new Map<FindingCode, { weight: number; weak: boolean }>();
     const rules = new Map<string, number>();
     let isExample = true;
     for (const match of matches) {
       if (match.weight <= (rules.get(match.rule) ?? 0)) continue;
-      const share = match.plain === true ? 1 : this.#contextOf(match);
+      const share = match.plain === true || !this.#mayLook() ? 1 : this.#contextOf(match);
       const weight = match.weight * share;
       if (match.weight >= 3 && share > CITED_SHARE) isExample = false;
       rules.set(match.rule, Math.max(rules.get(match.rule) ?? 0, weight));
@@ -517,25 +549,38 @@ class Reading {
     if (this.#hiddenAt(start) !== undefined) return 1;
     const topics = countBetween(this.#topics, start - 600, end + 400);
     let share = 1 / (1 + 0.2 * Math.min(5, topics));
-    const quotation = quotationAt(this.#text, start, end);
+    const quotation = quotationAt(this.text, start, end);
     if (quotation === "cited") share *= CITED_SHARE;
     else if (quotation === "quoted") share *= topics > 0 ? 0.5 : 0.7;
-    if (this.#isFenced(start)) share *= 0.7;
-    if (isRow(this.#text, start)) share *= 0.5;
+    if (this.#isFenced(start)) share *= 0.6;
+    if (isRow(this.text, start)) share *= 0.6;
     return share;
   }
 
   #hiddenAt(offset: number): Span | undefined {
-    this.#hidden ??= hiddenSpans(this.#text);
+    this.#hidden ??= hiddenSpans(this.text);
     this.#hiddenStarts ??= this.#hidden.map(({ start }) => start);
     const before = this.#hidden[lastAtOrBefore(this.#hiddenStarts, offset)];
     return before !== undefined && offset < before.end ? before : undefined;
   }
 
   #isFenced(offset: number): boolean {
-    this.#fences ??= fencesOf(this.#text);
+    this.#fences ??= fencesOf(this.text);
     return countBetween(this.#fences, 0, offset) % 2 === 1;
   }
+}
+
+/** Letters of other alphabets that fold into several units, or into pairs of them, and what is between colour codes. */
+const FOLDS_APART = /[\u001b\ud835\ufb00-\ufb06\u2474-\u24ff]|\ud83c[\udd30-\udd89]/;
+
+/** The text as its words are read, where that is not unit by unit. */
+function respelt(text: string): NormalText | undefined {
+  const plain = FOLDS_APART.test(text) ? normalise(text) : undefined;
+  if (!/[\u1100-\u11ff]/.test(text)) return plain;
+  const whole = composed(plain?.text ?? text);
+  return plain === undefined
+    ? whole
+    : { text: whole.text, originalAt: (index) => plain.originalAt(whole.originalAt(index)) };
 }
 
 /** Where code begins and ends: lines that start with three backticks. */
@@ -559,10 +604,6 @@ const MAX_OPENING = 48;
 const OPENING =
   /^[^\p{L}]{0,12}(?:(?:hey|hi|hello|dear|please|ok|okay|well|now|so|yes|great|thanks|there|bro|buddy|friend|ai|gpt|chatgpt|chat|assistant|bot|sir|can you|could you|would you|will you|i want you to|i need you to|i'd like you to|let's|let us)[^\p{L}]{1,3}){0,4}$/iu;
 
-function beginsText(text: string, at: number): boolean {
-  return at < MAX_OPENING && OPENING.test(text.slice(0, at));
-}
-
 const FIXED_TEXT = /^[\s:,]{0,4}(?:\w{1,10}\s){0,1}(?:["'“‘«`「『][^\s"'`]|[A-Z][A-Z0-9_]{4,})/;
 const MOOD_REACH = 40;
 const NEGATED =
@@ -580,6 +621,10 @@ const SENTENCE_END = /[.!?][\s"')]|[。！？，；]|\n[ \t]{0,8}(?:\d|[-*|#])|[
 const DEFENSIVE =
   /^[\s,]{0,2}(?:(?:that|which)\s(?:are\s|is\s|may\s|might\s|appears?\s|be\s){0,3})?(?:(?:found|contained|embedded|given|written|included|hidden|present|appearing|seen|inside)\s)?(?:in|within|inside|from)\s(?:the|this|that|it|them|any|such|external|untrusted|tool|web|user|retrieved|fetched|its|their|these|those|a|an)\b/i;
 
+/** "… will be ignored", where the verb comes last. */
+const PASSIVE =
+  /被(?:忽略|无视|覆盖|取消)|(?:無視|無効に|上書き)(?:され|しま|する)|(?:무시|취소|적용)(?:됩|되|됨|함|합|된)/;
+
 /** How much of an order the words are: "users may ignore it" describes, "never ignore it" forbids. */
 function moodOf(text: string, start: number, end: number, { kind, verb, pattern, across }: Rule): number {
   let share = 1;
@@ -593,6 +638,7 @@ function moodOf(text: string, start: number, end: number, { kind, verb, pattern,
   else if (kind === "prompt_theft" && /\s(?:an?|another|good|better|new|custom)\s/i.test(text.slice(start, end)))
     share = 0.3;
   else if (kind === "instruction_override" && DEFENSIVE.test(text.slice(end, end + 60))) share = 0.5;
+  else if (kind === "instruction_override" && PASSIVE.test(text.slice(start, end + 4))) share = 0.3;
   if (verb !== true) return share;
   const before = text.slice(Math.max(0, start - MOOD_REACH), start);
   const sentence = before.slice(
@@ -609,7 +655,7 @@ const CITED_SHARE = 0.35;
 
 /** Words that show an example: a test, a list of patterns, "it says". */
 const CITING =
-  /(?:\b(?:says?|said|saying|like|such as|examples?|e\.g\.|patterns?|phrases?|strings?|block(?:s|ed|list)?|deny_?list|detects?|regex(?:p|es)?|matches|payloads?|wrote|reads|titled|called|asks?|flags?|famil(?:y|ies)|finds?|catch(?:es)?|prompts? as)\b|expect\(|assert\w{0,12}\(|test\(|scan\w{0,12}\(|parametrize\()[^.!?\n]{0,160}$|(?:PATTERNS?|BLOCK_?LIST|DENY_?LIST|SIGNATURES|KEYWORDS|EXAMPLES|PHRASES|ATTACKS|PAYLOADS|INJECTIONS?)\w{0,12}\s{0,3}[=:][^;]{0,240}$/;
+  /(?:\b(?:says?|said|saying|like|such as|examples?|e\.g\.|patterns?|phrases?|strings?|block(?:s|ed|list)?|deny_?list|detects?|regex(?:p|es)?|matches|payloads?|wrote|reads|titled|called|asks?|flags?|famil(?:y|ies)|finds?|catch(?:es)?|prompts? as)\b|例如|比如|示例|样例|たとえば|例えば|예를 들어|예시|expect\(|assert\w{0,12}\(|test\(|scan\w{0,12}\(|parametrize\()[^.!?\n]{0,160}$|(?:PATTERNS?|BLOCK_?LIST|DENY_?LIST|SIGNATURES|KEYWORDS|EXAMPLES|PHRASES|ATTACKS|PAYLOADS|INJECTIONS?)\w{0,12}\s{0,3}[=:][^;]{0,240}$/;
 
 /** Between quotation marks or backticks that open and close on its line, and whether the words before say what for. */
 function quotationAt(text: string, start: number, end: number): "cited" | "quoted" | undefined {
@@ -625,8 +671,8 @@ function quotationAt(text: string, start: number, end: number): "cited" | "quote
   if (sign === undefined && !isOdd) return undefined;
   const opening = sign === undefined ? before.length - 1 : before.lastIndexOf(sign);
   if (CITING.test(before.slice(0, opening))) return "cited";
-  // A value of JSON or of a table is not a quotation.
-  return /(?:[:,;[{\t]\s{0,4}|^\s{0,8})"[^"]*$|"""/.test(line) ? undefined : "quoted";
+  // A value of JSON or of a table, an attribute or the title of a link is not a quotation.
+  return /(?:[:,;[{\t]\s{0,4}|^\s{0,8}|<[^<>]{0,200}=|\]\(\S{1,200}\s)"[^"]*$|"""/.test(line) ? undefined : "quoted";
 }
 
 /** A line of a table of values: "17,Ana,see previous order". */
@@ -636,7 +682,6 @@ function isRow(text: string, at: number): boolean {
 }
 
 const FILLERS = new Set(["all", "any", "the", "your", "my", "of", "alle", "todas", "toutes", "tutte"]);
-const MAX_TYPO_CHECKS = 10_000;
 const TYPO_REACH = 24;
 const MIN_TYPO = 5;
 const MAX_TYPO = 14;
@@ -683,10 +728,11 @@ function isTypo(word: string, words: readonly string[]): boolean {
   const plain = word.toLowerCase();
   return words.some(
     (known) =>
+      Math.abs(known.length - plain.length) <= 1 &&
       (known[0] === plain[0] || known[1] === plain[1] || known[0] === plain[1]) &&
       known !== plain &&
       // "ignores" and "ignored" tell of it, and one command is not all commands.
-      !/^[sd]$/.test(plain.startsWith(known) ? plain.slice(known.length) : "") &&
+      !(plain.startsWith(known) && /[sd]$/.test(plain)) &&
       known !== `${plain}s` &&
       isOneEditAway(known, plain),
   );

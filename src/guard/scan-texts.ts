@@ -1,11 +1,9 @@
 /** Many texts, few readings; and large ones off the main thread, so that no call waits for another call's document. */
 import { availableParallelism } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Worker } from "node:worker_threads";
 import { lastAtOrBefore } from "../base/sorted.ts";
-import { ThreadCalls } from "../base/thread-calls.ts";
+import { ThreadPool } from "../base/thread-calls.ts";
 import { excerptOf } from "../base/visible-text.ts";
-import { ToolcribError } from "../model/errors.ts";
 import type { Finding } from "../model/finding.ts";
 import { type ScanOptions, scanSlices, scanText, unreadable } from "./scan-text.ts";
 
@@ -22,6 +20,8 @@ export interface ContentOptions extends ScanOptions {
   readonly onUnread?: () => void;
 }
 
+/** Memory of a thread for short-lived objects; by default it is several times as much. */
+const YOUNG_MB = 8;
 /** Above this many units in all, a thread reads them. */
 const MAX_UNITS_HERE = 64 * 1024;
 
@@ -41,11 +41,10 @@ export async function scanLargeTexts(
   // Nothing else: a thread takes no functions.
   const options = { place, sensitivity };
   const all = [...texts];
-  let units = 0;
-  for (const { length } of all) units += length;
+  const units = all.reduce((sum, { length }) => sum + length, 0);
   if (units <= MAX_UNITS_HERE) return scanTexts(all, options);
   try {
-    return await threads.run(all, options);
+    return await threads.call<TextFindings>("scan", all, options);
   } catch {
     const steps = scanInSteps(all, options);
     let next = steps.next();
@@ -82,12 +81,8 @@ function* scanInSteps(texts: readonly string[], options: ScanOptions): Generator
   const readBatch = (): void => {
     for (const text of suspects(batch, options)) {
       secondReadings -= 1;
-      keep(
-        text,
-        secondReadings >= 0
-          ? scanText(text, options)
-          : [unreadable(excerptOf(text, 0, text.length), text.length, options.place ?? "result")],
-      );
+      if (secondReadings >= 0) keep(text, scanText(text, options));
+      else keep(text, [unreadable(excerptOf(text, 0, text.length), text.length, options.place ?? "result")]);
     }
     batch = [];
     length = 0;
@@ -100,38 +95,28 @@ function* scanInSteps(texts: readonly string[], options: ScanOptions): Generator
         yield undefined;
       }
       keep(text, findings);
-    } else if (texts.length <= MAX_UNBATCHED_TEXTS || text.length > MAX_BATCHED_LENGTH) {
-      keep(text, scanText(text, options));
-      length += text.length;
-      if (length > BATCH_LENGTH) {
-        length = 0;
-        yield undefined;
-      }
-    } else {
-      batch.push(text);
-      length += text.length;
-      if (length > BATCH_LENGTH) {
-        readBatch();
-        yield undefined;
-      }
+      continue;
     }
+    length += text.length;
+    if (texts.length > MAX_UNBATCHED_TEXTS && text.length <= MAX_BATCHED_LENGTH) batch.push(text);
+    else keep(text, scanText(text, options));
+    if (length <= BATCH_LENGTH) continue;
+    readBatch();
+    yield undefined;
   }
-  if (batch.length > 0) readBatch();
+  readBatch();
   return found;
 }
 
 /** The texts of a batch that findings of the whole touch. */
 function suspects(batch: readonly string[], options: ScanOptions): Set<string> {
   const touched = new Set<string>();
+  if (batch.length === 0) return touched;
   // Quotation marks and fences would make what follows them a quotation.
   const findings = scanText(batch.join(SEPARATOR).replaceAll(/["'`~]/g, " "), { ...options, sensitivity: "high" });
   if (findings.length === 0) return touched;
-  const starts: number[] = [];
   let length = 0;
-  for (const text of batch) {
-    starts.push(length);
-    length += text.length + SEPARATOR.length;
-  }
+  const starts = batch.map((text) => (length += text.length + SEPARATOR.length) - text.length - SEPARATOR.length);
   for (const { start, end } of findings) {
     for (let at = Math.max(0, lastAtOrBefore(starts, start)); at < batch.length && (starts[at] ?? 0) < end; at += 1)
       touched.add(batch[at] ?? "");
@@ -139,50 +124,13 @@ function suspects(batch: readonly string[], options: ScanOptions): Set<string> {
   return touched;
 }
 
-// Threads.
-
-interface ScanThread {
-  readonly worker: Worker;
-  readonly calls: ThreadCalls;
-}
-
 /** One thread for a machine of two cores: the other core answers calls. */
-const MAX_THREADS = Math.max(1, Math.min(2, availableParallelism() - 1));
-/** More jobs than this are not kept waiting: they are read here, which slows down who sends them. */
-const MAX_WAITING_JOBS = 64;
-const IDLE_MS = 30_000;
-/** Memory of a thread for short-lived objects; by default it is several times as much. */
-const YOUNG_MB = 8;
-
-class ScanThreads {
-  readonly #running = new Set<ScanThread>();
-  #timer: NodeJS.Timeout | undefined;
-
-  async run(texts: readonly string[], options: ScanOptions): Promise<TextFindings> {
-    let waiting = 0;
-    let free: ScanThread | undefined;
-    for (const thread of this.#running) {
-      waiting += thread.calls.size;
-      if (free === undefined || thread.calls.size < free.calls.size) free = thread;
-    }
-    if (waiting >= MAX_WAITING_JOBS) throw new ToolcribError("internal", "All threads are busy.");
-    const isBusy = free === undefined || free.calls.size > 0;
-    const thread = free === undefined || (isBusy && this.#running.size < MAX_THREADS) ? this.#start() : free;
-    clearTimeout(this.#timer);
-    thread.worker.ref();
-    try {
-      return await thread.calls.call<TextFindings>("scan", texts, options);
-    } finally {
-      if (thread.calls.size === 0) thread.worker.unref();
-      clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#endIdle(), IDLE_MS).unref();
-    }
-  }
-
-  #start(): ScanThread {
+const threads = new ThreadPool({
+  most: Math.max(1, Math.min(2, availableParallelism() - 1)),
+  start() {
     const { Worker } = process.getBuiltinModule("node:worker_threads");
     // The bundler knows this line by its words.
-    const worker = new Worker(new URL("./scan-worker.ts", import.meta.url), {
+    return new Worker(new URL("./scan-worker.ts", import.meta.url), {
       name: "toolcrib guard",
       // Nothing of the hub's is for a thread that works on what strangers wrote.
       env: {},
@@ -190,25 +138,5 @@ class ScanThreads {
       execArgv: [],
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
-    const thread: ScanThread = { worker, calls: new ThreadCalls(worker, {}) };
-    const lose = (): void => {
-      this.#running.delete(thread);
-      thread.calls.fail(new ToolcribError("internal", "The thread ended."));
-    };
-    worker.on("error", lose);
-    worker.on("exit", lose);
-    this.#running.add(thread);
-    return thread;
-  }
-
-  #endIdle(): void {
-    for (const thread of this.#running) {
-      if (thread.calls.size > 0) continue;
-      // What comes now is not for one that ends.
-      this.#running.delete(thread);
-      void thread.worker.terminate();
-    }
-  }
-}
-
-const threads = new ScanThreads();
+  },
+});

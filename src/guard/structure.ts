@@ -93,16 +93,9 @@ function tagCharacters(text: string, report: Report): void {
     const [, flag, tags = ""] = found;
     const count = tags.length / 2;
     if (flag !== undefined && count <= MAX_FLAG_TAGS && tags.endsWith("\udb40\udc7f")) return undefined;
-    const start = found.index + (flag?.length ?? 0);
-    const end = found.index + found[0].length;
-    return report({
-      rule: "tag-characters",
-      kind: "tag_characters",
-      weight: count >= 3 ? 9 : 5.5,
-      plain: true,
-      start,
-      end,
-    });
+    const span = { start: found.index + (flag?.length ?? 0), end: found.index + found[0].length };
+    const weight = count >= 3 ? 9 : 5.5;
+    return report({ rule: "tag-characters", kind: "tag_characters", weight, plain: true, ...span });
   });
 }
 
@@ -126,7 +119,7 @@ function bidiText(text: string, report: Report): void {
 /* oxlint-disable no-control-regex -- terminal escapes are made of control characters */
 const CSI = "(?:\\u001b\\[|\\u009b)";
 const OSC = "(?:\\u001b\\]|\\u009d)";
-const WORDS_END = /\p{L}{2,20} \p{L}{2,20}[^\n\u001b]{0,40}$/u;
+const WORDS_END = /\p{L}{2} \p{L}{2}[^\n\u001b]{0,58}$/u;
 const WORDS_START = /^[^\n\u001b]{0,10}\p{L}{2,20} \p{L}{2}/u;
 
 interface EscapeForm {
@@ -174,8 +167,8 @@ function terminalEscapes(text: string, report: Report): void {
   for (const { pattern, weight } of ESCAPES) {
     each(pattern, text, (found) => {
       const own = weight(found);
-      if (own > 0)
-        report({ rule: "terminal-escape", kind: "terminal_escape", weight: own, plain: true, ...spanOf(found) });
+      const sign = { rule: "terminal-escape", kind: "terminal_escape", weight: own, plain: true } as const;
+      return own > 0 && report({ ...sign, ...spanOf(found) });
     });
   }
 }
@@ -183,8 +176,9 @@ function terminalEscapes(text: string, report: Report): void {
 
 function isInsideText({ input, index, 0: all }: RegExpExecArray): boolean {
   const after = index + all.length;
+  // The cheap one first.
   return (
-    WORDS_END.test(input.slice(Math.max(0, index - 80), index)) && WORDS_START.test(input.slice(after, after + 80))
+    WORDS_START.test(input.slice(after, after + 80)) && WORDS_END.test(input.slice(Math.max(0, index - 80), index))
   );
 }
 
@@ -211,7 +205,7 @@ const TOKENS: readonly (readonly [rule: string, weight: number, pattern: RegExp]
   [
     "closed-boundary",
     6,
-    /<\/\s?(?:tool_results?|tool_response|function_results?|function_response|results?|output|stdout|context|documents?|untrusted\w{0,20}|external\w{0,20}|search_results?|data|user_input|content|webpage|e?mail|tool_output|observation|input|text|article)\s?>\s{0,8}(?:<\s?(?:system|instructions?|admin|important|user|assistant|developer|human|sys|directive|system[-_]\w{1,20})\b[^<>]{0,80}>|(?:new |system |user )?(?:instructions?|task|system|user|human)\b[^\n<]{0,24}:)/iy,
+    /<\/\s?(?:tool_results?|tool_response|function_results?|function_response|results?|output|stdout|context|documents?|untrusted\w{0,20}|external\w{0,20}|search_results?|data|user_input|content|webpage|e?mail|tool_output|observation|input|text|article)\s?>\s{0,8}(?:(?:ignore|forget|disregard|stop|please (?:ignore|forget|answer|send|delete))\b|<\s?(?:system|instructions?|admin|important|user|assistant|developer|human|sys|directive|system[-_]\w{1,20})\b[^<>]{0,80}>|(?:new |system |user )?(?:instructions?|task|system|user|human)\b[^\n<]{0,24}:)/iy,
   ],
   [
     "tool-call",
@@ -227,9 +221,20 @@ const BRACKETED: typeof TOKENS = [
 const MAY_OPEN = /[a-z|/\s]/i;
 /** Weak: formats of honest prompts and documents have them too. */
 const WEAK_TAG =
-  /<\s?\/?(?:system|system[-_ ](?:reminder|prompt|message|instructions?|override|note|notice|update)|instructions?|admin|administrator|important|developer[-_]message|hidden|secret|critical|directive|override|command|task|assistant|human|ai[-_]instructions?)(?:\s[^<>]{0,60})?>/iy;
+  /<\s?\/?(?:system|system[-_ ](?:reminder|prompt|message|instructions?|override|note|notice|update)|instructions?|admin|administrator|important|developer[-_]message|hidden|secret|critical|directive|override|task|assistant|human|ai[-_]instructions?)(?:\s[^<>]{0,60})?>/iy;
+
+/** All at once, since most places have none of them. */
+const STRONG_TOKENS = [...TOKENS, ...BRACKETED].map(([, , { source }]) => source).join("|");
+const ANY_TOKEN = new RegExp(`${STRONG_TOKENS}|${WEAK_TAG.source}`, "iy");
+
+/** Names that are counted apart from those that honest documents have hundreds of, which must not hide them. */
+const SYSTEM = /sys|系统|систем|admin|instruct|important/i;
+/** Weak tags and labels of a slice, of each sort: more of them say nothing new. */
+const MAX_WEAK = 400;
+type Weak = { plain: number; strong: number };
 
 function chatTokens(text: string, report: Report): void {
+  const weak: Weak = { plain: 0, strong: 0 };
   let angle = text.indexOf("<");
   let bracket = text.indexOf("[");
   while (angle !== -1 || bracket !== -1) {
@@ -238,6 +243,8 @@ function chatTokens(text: string, report: Report): void {
     if (isAngle) angle = text.indexOf("<", at + 1);
     else bracket = text.indexOf("[", at + 1);
     if (!MAY_OPEN.test(text[at + 1] ?? "") && !text.startsWith("<<SYS", at) && !text.startsWith("<</SYS", at)) continue;
+    ANY_TOKEN.lastIndex = at;
+    if (!ANY_TOKEN.test(text)) continue;
     for (const [rule, weight, pattern] of isAngle ? TOKENS : BRACKETED) {
       pattern.lastIndex = at;
       const found = pattern.exec(text);
@@ -249,13 +256,13 @@ function chatTokens(text: string, report: Report): void {
       );
       // And one between quotes is spoken of.
       const isNamed = /["'`]/.test(text[at - 1] ?? "") && text[at - 1] === text[at + found[0].length];
-      report({ rule, kind, weight: weight * (isNamed ? 0.3 : isTemplate ? 0.5 : 1), ...spanOf(found) });
+      if (report({ rule, kind, weight: weight * (isNamed ? 0.3 : isTemplate ? 0.5 : 1), ...spanOf(found) })) return;
       break;
     }
     if (!isAngle) continue;
     WEAK_TAG.lastIndex = at;
     const tag = WEAK_TAG.exec(text);
-    if (tag === null) continue;
+    if (tag === null || ++weak[SYSTEM.test(tag[0]) ? "strong" : "plain"] > MAX_WEAK) continue;
     if (report({ rule: "role-tag", kind: "role_forging", weight: 4, weak: true, ...spanOf(tag) })) return;
   }
 }
@@ -266,7 +273,7 @@ const ROLE_NOUN =
   "(?:prompt|message|instructions?|override|update|note|notice|command|directive|alert|order|msg|mode|task|error|warning|request|policy|reminder)";
 /** A label at the start of a line or in brackets: `[SYSTEM]`, `###(system_message)`, `SYSTEM NOTE:`, `--- end of data ---`. */
 const LINE_LABEL = new RegExp(
-  `[ \\t>*_"'/-]{0,8}(?:[#=*~%&!<>[({|【-]{1,8}[ \\t]{0,3}(?:new |important |urgent |hidden |secret |ai |llm |critical |priority ){0,2}(?:${ROLE})s?(?:[ _-]{1,2}${ROLE_NOUN}){0,2}\\b|(?:${ROLE})(?:[ _-]{1,2}${ROLE_NOUN}){0,2}[\\])}*_]{0,4}[ \\t]{0,2}:)`,
+  `[ \\t>*_"'/-]{0,8}(?:[#=*~%&!<>[({|【-]{1,8}[ \\t]{0,3}(?:new |important |urgent |hidden |secret |ai |llm |critical |priority ){0,2}(?:${ROLE})s?(?:[ _-]{1,2}${ROLE_NOUN}){0,2}\\b|(?:${ROLE})(?:[ _-]{1,2}${ROLE_NOUN}){0,2}(?: says)?[\\])}*_]{0,4}[ \\t]{0,2}[:>])`,
   "iy",
 );
 const BRACKET_LABEL = new RegExp(
@@ -294,19 +301,17 @@ const NO_LABEL = characterSet("0-9.,;?bcefgjkmnqtvwxyzBCEFGJKMNQTVWXYZ");
 function labels(text: string, report: Report): void {
   const mayEnd = END_WORD.test(text);
   if (!mayEnd && !LABEL_SIGN.test(text)) return;
+  const weak: Weak = { plain: 0, strong: 0 };
+  const find = (pattern: RegExp, at: number): number => labelAt(pattern, text, at, weak, report);
   for (let at = 0; at !== -1; at = nextLine(text, at)) {
     if (NO_LABEL[text.charCodeAt(at)] === 1) continue;
-    const end = labelAt(LINE_LABEL, text, at, report);
+    const end = find(LINE_LABEL, at);
     END_MARK.lastIndex = at;
     const mark = mayEnd ? END_MARK.exec(text) : null;
-    if (mark !== null)
-      report({
-        rule: "end-mark",
-        kind: "role_forging",
-        weight: 4.5,
-        start: at + leadOf(mark[0]),
-        end: END_MARK.lastIndex,
-      });
+    if (mark !== null) {
+      const span = { start: at + leadOf(mark[0]), end: END_MARK.lastIndex };
+      if (report({ rule: "end-mark", kind: "role_forging", weight: 4.5, ...span })) return;
+    }
     if (end > at) at = end - 1;
   }
   for (const bracket of ["[", "(", "{"])
@@ -314,10 +319,10 @@ function labels(text: string, report: Report): void {
       // Of several in a row only the last ones matter.
       let last = at + 1;
       while (text[last] === bracket) last += 1;
-      at = Math.max(labelAt(BRACKET_LABEL, text, Math.max(at, last - 3), report), last);
+      at = Math.max(find(BRACKET_LABEL, Math.max(at, last - 3)), last);
     }
   for (let at = text.indexOf(" ##"); at !== -1; at = text.indexOf(" ##", at))
-    at = Math.max(labelAt(HASH_LABEL, text, at + 1, report), at + 2);
+    at = Math.max(find(HASH_LABEL, at + 1), at + 2);
 }
 
 function nextLine(text: string, from: number): number {
@@ -330,7 +335,7 @@ function leadOf(found: string): number {
 }
 
 /** Returns where the label ends, or where it was looked for. */
-function labelAt(pattern: RegExp, text: string, at: number, report: Report): number {
+function labelAt(pattern: RegExp, text: string, at: number, weak: Weak, report: Report): number {
   pattern.lastIndex = at;
   const found = pattern.exec(text)?.[0];
   if (found === undefined) return at;
@@ -338,20 +343,13 @@ function labelAt(pattern: RegExp, text: string, at: number, report: Report): num
   // A heading is a line of its own; a label has something behind it.
   const isClosed = /[:\])}]$/.test(found) || /^[ \t]?[\])}>|*=#_~-]{0,8}[ \t]?[:>\]]/.test(text.slice(end, end + 12));
   const isLoud = isClosed && (/[#<|=*]|:$/.test(found.trim().replace(/^\w+:$/, "")) || NOUN.test(found));
+  const isStrong = isLoud || (isClosed && SYSTEM.test(found));
+  const order = isStrong ? ORDER.exec(text.slice(end, end + 80))?.[0] : undefined;
+  if (++weak[isStrong ? "strong" : "plain"] > MAX_WEAK && order === undefined) return end;
   const weight = isLoud ? 3.5 : isClosed ? 2.4 : 1.5;
   report({ rule: "role-label", kind: "role_forging", weight, weak: true, start: at + leadOf(found), end });
-  if (isLoud || (isClosed && /sys|系统|систем|admin|instruct/i.test(found))) {
-    const order = ORDER.exec(text.slice(end, end + 80))?.[0];
-    if (order !== undefined)
-      report({
-        rule: "label-order",
-        kind: "agent_directive",
-        weight: 3,
-        weak: true,
-        start: end,
-        end: end + order.length,
-      });
-  }
+  const span = { start: end, end: end + (order?.length ?? 0) };
+  if (order !== undefined) report({ rule: "label-order", kind: "agent_directive", weight: 3, weak: true, ...span });
   return end;
 }
 
@@ -371,14 +369,8 @@ function toolCalls(text: string, report: Report): void {
       const isDangerous = DANGEROUS.test(named.join(" "));
       // A document that is JSON may be about calls; between words a call wants to happen.
       const weight = (isDangerous ? 4 : 2) + (isDocument ? 0 : 1);
-      const isWeak = isDocument || !isDangerous;
-      return report({
-        rule: "tool-call-json",
-        kind: "tool_call_forging",
-        weight,
-        ...(isWeak ? { weak: true } : {}),
-        ...span,
-      });
+      const weak = isDocument || !isDangerous ? true : undefined;
+      return report({ rule: "tool-call-json", kind: "tool_call_forging", weight, weak, ...span });
     });
   }
   if (text.includes("nput:"))
@@ -436,18 +428,10 @@ function addresses(text: string, report: Report): void {
       ? (BEFORE_ADDRESS.exec(text.slice(Math.max(0, at - 320), at))?.[1] ?? "")
       : "";
     const isImage = before !== "" && !before.startsWith("[");
-    const start = at - before.length;
-    const end = at + address.length;
+    const span = { start: at - before.length, end: at + address.length };
     const kind = isImage ? "exfiltration_image" : "exfiltration_link";
-    const isFull = report({
-      rule: "address",
-      kind,
-      weight: isImage ? weight + 1.5 : weight,
-      ...(weight < 4 ? { weak: true } : {}),
-      start,
-      end,
-    });
-    if (isFull) return;
+    const weak = weight < 4 ? true : undefined;
+    if (report({ rule: "address", kind, weight: isImage ? weight + 1.5 : weight, weak, ...span })) return;
   }
 }
 

@@ -1,5 +1,4 @@
 /** The parts of a hub that doors and commands need and programs do not. */
-import { lateMs } from "../model/config.ts";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,6 +7,7 @@ import type { Quarantined } from "../catalog/quarantine.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { OutputOf } from "../contract/operations.ts";
 import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
+import { stragglerMs } from "../model/config.ts";
 import type { Decision } from "../model/decision.ts";
 import type { Outcome, ToolcribError } from "../model/errors.ts";
 import type { LogMessage } from "../model/protocol.ts";
@@ -130,11 +130,12 @@ export class HubInternals {
     const { promise: some, resolve } = Promise.withResolvers<void>();
     const stop = events.on("catalog", () => resolve());
     const first = Promise.race(enough === undefined ? [all, some] : [all, some, enough]);
+    let hasEnough = false;
+    void enough?.then(() => (hasEnough = true));
     const isThere = await endsWithin(first, { ms: emptyMs - ms, signal, clock });
     stop();
-    // Servers that start together are ready at about the same time.
-    if (isThere && !isDone)
-      await endsWithin(all, { ms: Math.min(ms, lateMs(this.#deps.current.config.config.limits)), signal, clock });
+    if (isThere && !isDone && !hasEnough)
+      await endsWithin(all, { ms: Math.min(ms, stragglerMs(this.#deps.current.config.config.limits)), signal, clock });
     return isDone;
   }
 

@@ -333,11 +333,19 @@ const LimitsSchema = z.strictObject({
 export type Limits = z.output<typeof LimitsSchema>;
 
 /**
- * How long a session with an agent of Toolcrib's waits for further servers once one is there, in milliseconds. It is shorter than for
- * clients, because a model cannot begin before, and is notified of those that come later.
+ * How long a client's first lists wait for further servers once one is there, in milliseconds: servers that start together are
+ * ready at about the same time, and many clients do not list again.
  */
-export function lateMs({ listWaitMs }: Limits): number {
+export function stragglerMs({ listWaitMs }: Limits): number {
   return listWaitMs / 4;
+}
+
+/**
+ * The same for a session with an agent of Toolcrib's. It is shorter than for clients, because a model cannot begin before, and is
+ * notified of those that come later.
+ */
+export function lateMs(limits: Limits): number {
+  return stragglerMs(limits) / 3;
 }
 
 const HubToolsSchema = ToolRulesSchema.extend({

@@ -156,8 +156,11 @@ export interface ServerRequestContext {
 export interface ClientSide {
   /** Calls with the same key have the same client: a server that asks then means it, whichever call it asks for. */
   readonly key: unknown;
-  /** True while this call of the client cannot take a question, because one is open that ends the client's request. */
-  readonly waiting?: boolean;
+  /**
+   * True while this call of the client cannot take a question, because one is open that ends the client's request. Not a getter:
+   * V8 allocates the getters of an object literal in the old generation, and with them what they refer to, which is the call.
+   */
+  readonly isWaiting?: () => boolean;
   /** Its abilities: MCP's client capabilities `roots`, `sampling` and `elicitation`, as the client declared them. */
   readonly capabilities: Readonly<JsonObject>;
   /**

@@ -1,5 +1,6 @@
 /** Limits of rate and concurrency. Refuses at once and never queues: a refused caller can decide, a waiting one cannot. */
 import type { Clock } from "../base/clock.ts";
+import { ChurnMap } from "../base/maps.ts";
 import { CallWindow, type SharedWindows, WINDOW_MS } from "./call-windows.ts";
 
 export interface CallLimitsOptions {
@@ -44,7 +45,7 @@ export class CallLimits {
   #options: CallLimitsOptions;
   readonly #callers = new Map<string, CallWindow>();
   #sharing: LimitSharing | undefined;
-  readonly #inFlight = new Map<string, number>();
+  readonly #inFlight = new ChurnMap<string, number>();
   #sweepAbove = SWEEP_ABOVE;
   #lastSeen = Number.NEGATIVE_INFINITY;
   #setBack = 0;

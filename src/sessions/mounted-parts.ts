@@ -27,8 +27,9 @@ import { type SessionServer, SessionServerSet } from "./session-servers.ts";
 
 const MAX_NAMED = 10;
 const MAX_NOTICES = 100;
-/** A stuck server cannot be told from one that starts. Those that are installed, `npx` and `uvx` with a cache included, start within this. */
-const STARTING_MS = 2000;
+
+/** False if the work takes longer than `until`, in milliseconds from the mount on, or than the mount may wait. */
+type Wait = (work: Promise<unknown>, until?: number) => Promise<boolean>;
 
 export class MountedParts implements SessionParts {
   /** Knows the session's secrets besides the hub's. */
@@ -38,6 +39,7 @@ export class MountedParts implements SessionParts {
   readonly #suffix: string;
   readonly #events: Emitter<SessionPartEvents>;
   readonly #notices: SessionNotice[] = [];
+  #joining: Promise<void> = Promise.resolve();
   readonly #servers: SessionServerSet;
   readonly #tools = new ToolGroups();
   /** Keys of notices that were sent. */
@@ -110,38 +112,39 @@ export class MountedParts implements SessionParts {
     this.#share();
     const { clock } = this.#host.deps;
     const began = clock.now();
-    await this.#waitForServers(waitMs, leavesLate);
+    const signal = this.#session.closing;
+    const all = this.settled();
+    const wait: Wait = (work, until = waitMs) =>
+      endsWithin(work, { clock, signal, ms: Math.max(Math.min(waitMs, until) - (clock.now() - began), 0) });
+    if (leavesLate) await this.#waitForOne(all, wait);
+    else await wait(all);
     this.#checkOpen();
-    for (const server of this.#servers.list) server.reportLate(clock.now() - began);
-    this.#awaitIdle();
+    const join = async (): Promise<void> => {
+      const isReady = this.#servers.list.some(({ connection }) => connection.info().status === "connected");
+      if (leavesLate && isReady) await wait(all, clock.now() - began + this.#host.settings().lateMs);
+      if (signal.aborted) return;
+      for (const server of this.#servers.list) server.reportLate(clock.now() - began);
+      this.#awaitIdle();
+    };
+    this.#joining = join();
+    if (!leavesLate) await this.#joining;
   }
 
   /**
-   * @param leavesLate Once a server is ready, it is kept from the session only for a moment by those that are not: they join later.
-   * While none is, the hub's servers are kept from it no longer than an installed program takes to start.
+   * Until a server is ready. While none is, the hub's servers are kept from the session no longer than from any client: a stuck
+   * server cannot be told from one that starts.
    */
-  async #waitForServers(ms: number, leavesLate: boolean): Promise<void> {
-    const { clock } = this.#host.deps;
-    const began = clock.now();
-    const signal = this.#session.closing;
-    const all = this.settled();
-    const wait = (work: Promise<unknown>, until: number): Promise<boolean> =>
-      endsWithin(work, { clock, signal, ms: Math.max(Math.min(ms, until) - (clock.now() - began), 0) });
-    if (!leavesLate) return void (await wait(all, ms));
+  async #waitForOne(all: Promise<void>, wait: Wait): Promise<void> {
     const some = this.#servers.list.map(async ({ first, connection }) => {
       await first;
       // One that failed says nothing about how long others take.
       if (connection.info().status !== "connected") await all;
     });
     const one = Promise.race([all, ...some]);
-    const { lateMs, listWaitMs } = this.#host.settings();
-    if (!(await wait(one, Math.max(STARTING_MS, listWaitMs)))) {
-      const hub = this.#hubServers();
-      await wait(Promise.race([one, hub.listed]), ms);
-      hub.stop();
-    }
-    const isReady = this.#servers.list.some(({ connection }) => connection.info().status === "connected");
-    if (isReady) await wait(all, clock.now() - began + lateMs);
+    if (await wait(one, this.#host.settings().listWaitMs)) return;
+    const hub = this.#hubServers();
+    await wait(Promise.race([one, hub.listed]));
+    hub.stop();
   }
 
   /** Resolves when the hub has tools of a server, connected or known from an earlier run. */
@@ -191,6 +194,10 @@ export class MountedParts implements SessionParts {
 
   notices(): readonly SessionNotice[] {
     return [...this.#notices];
+  }
+
+  joined(): Promise<void> {
+    return this.#joining;
   }
 
   async settled(): Promise<void> {

@@ -49,7 +49,7 @@ export interface SessionPartEvents {
 export interface MountOptions {
   /** Milliseconds to wait for servers; the config's `sessions.wait` if absent. */
   readonly waitMs?: number;
-  /** Does not wait for servers that take far longer than another one took, nor for any of them long if the hub's are there. */
+  /** Waits for one server only, and not long for that if the hub's are there; `joined` waits a moment for the others. */
   readonly leavesLate?: boolean;
 }
 
@@ -74,6 +74,8 @@ export interface SessionParts {
   leftOut(): readonly LeftOutServer[];
   /** The latest notices, oldest first. */
   notices(): readonly SessionNotice[];
+  /** After a mount with `leavesLate`: resolves when the other servers are ready or have failed, or a moment after the first is. */
+  joined(): Promise<void>;
   /** Resolves when no server is connecting for the first time any more. */
   settled(): Promise<void>;
   on<Name extends keyof SessionPartEvents>(name: Name, listener: (event: SessionPartEvents[Name]) => void): () => void;
@@ -91,6 +93,7 @@ export const NO_PARTS: SessionParts = {
   servers: () => [],
   leftOut: () => [],
   notices: () => [],
+  joined: () => Promise.resolve(),
   settled: () => Promise.resolve(),
   on: () => () => {},
 };

@@ -1,13 +1,13 @@
 /** The tables, and what the store needs of a database beyond Kysely: one object for SQLite, one for PostgreSQL. */
-import type { Expression, Insertable, Kysely, RawBuilder, Selectable, SqlBool, Transaction } from "kysely";
+import type { Expression, Insertable, Kysely, Selectable, Transaction } from "kysely";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type {
   ChangedTopic,
   SealedValue,
   StoreAddress,
   StoredApproval,
+  StoredAuditBlock,
   StoredAuditFile,
-  StoredAuditLine,
   StoredConversation,
   StoredList,
   StoredPin,
@@ -34,8 +34,6 @@ export interface DatabaseEngine {
   lock(trx: Transaction<Tables>, name: string): Promise<void>;
   /** After a migration, inside its transaction. */
   markVersion(trx: Transaction<Tables>, version: number): Promise<void>;
-  /** Whether the text matches a pattern in which `*` matches anything; case counts. */
-  matches(text: Expression<string | null>, pattern: string): RawBuilder<SqlBool>;
   /** Tells other processes, when the transaction is committed. */
   announce(trx: Transaction<Tables>, revision: number): Promise<void>;
   /** Calls back whenever another process may have changed something. */
@@ -86,10 +84,10 @@ export interface Tables {
   serverLists: StoredList & { seenAt: string };
   approvals: Row<StoredApproval, "request">;
   sessions: Row<Omit<StoredSession, "owner">, "taint" | "client"> & { owner: number };
-  audit: StoredAuditLine;
-  /** Sums over `audit`, so that it need not be read as a whole. */
+  auditBlocks: StoredAuditBlock & { text: string };
+  /** How much of each file was taken in. The calls in the first `summed` lines are counted. */
   auditFiles: StoredAuditFile & { summed: number };
-  /** Sums over the calls in `audit`, of each step of time and subject. */
+  /** Sums over the calls in `auditBlocks`, of each step of time and subject. */
   callSums: { step: number; at: number; subject: string; sums: string };
   sealedValues: SealedValue;
   conversations: Row<StoredConversation, "facts">;
@@ -121,7 +119,7 @@ export const COPIED_TABLES = [
   "pins",
   "approvals",
   "sessions",
-  "audit",
+  "auditBlocks",
   "auditFiles",
   "callSums",
   "sealedValues",
@@ -134,9 +132,9 @@ export const COPIED_TABLES = [
   "counter",
 ] as const satisfies readonly (keyof Tables)[];
 
-/** How many rows are copied at once: few where one may contain images. */
+/** How many rows are copied at once: few where one may contain images, or hundreds of lines. */
 export function rowsAtOnce(table: (typeof COPIED_TABLES)[number]): number {
-  return table === "conversationMessages" ? 16 : 500;
+  return table === "conversationMessages" || table === "auditBlocks" ? 16 : 500;
 }
 
 /** All rows of one database into another. Both inside transactions; `to` loses what it had. */

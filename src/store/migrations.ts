@@ -203,6 +203,63 @@ const countLater: Migration = {
   },
 };
 
+/** About as large as those that are taken in. */
+const BLOCK_LENGTH = 256 * 1024;
+const LINES_AT_ONCE = 500;
+
+interface AuditLine {
+  readonly file: string;
+  readonly seq: number;
+  readonly chain: string;
+  readonly line: string;
+  readonly type: string;
+  readonly time: string;
+}
+
+/** Lines of the audit log had a row each. In code, because a database may hold a text in another form: exact-driver.ts. */
+const keepAuditInBlocks: Migration = {
+  version: 10,
+  name: "audit blocks",
+  async up(db, types) {
+    // Hubs of an earlier version that write to it wait from here on, and then find that it is gone.
+    await db.schema.alterTable("audit").renameTo("audit_lines").execute();
+    const columns = "file first_line# chain lines# bytes# first_time last_time text";
+    await tableCreator(db, types)("audit_blocks", columns, ["file", "first_line"]);
+    let [block, length, firstLine]: [AuditLine[], number, number] = [[], 0, 0];
+    const write = async (): Promise<void> => {
+      const [first] = block;
+      if (first === undefined) return;
+      const text = block.map(({ line }) => `${line}\n`).join("");
+      const records = block.filter(({ type }) => ["start", "call", "decision", "event"].includes(type));
+      const times = records.map(({ time }) => time).toSorted();
+      // Without a record it begins after everything and ends before: see `StoredAuditBlock`.
+      const [firstTime = "9999", lastTime = ""] = [times[0], times.at(-1)];
+      await sql`insert into audit_blocks (file, first_line, chain, lines, bytes, first_time, last_time, text) values
+        (${first.file}, ${firstLine}, ${first.chain}, ${block.length}, ${Buffer.byteLength(text)}, ${firstTime}, ${lastTime}, ${text})`.execute(
+        db,
+      );
+      firstLine += block.length;
+      [block, length] = [[], 0];
+    };
+    for (let last: Pick<AuditLine, "file" | "seq"> | undefined = { file: "", seq: -1 }; last !== undefined;) {
+      const { rows } = await sql<AuditLine>`select file, seq, chain, line, type, time from audit_lines
+        where (file, seq) > (${last.file}, ${last.seq}) order by file, seq limit ${sql.lit(LINES_AT_ONCE)}`.execute(db);
+      for (const row of rows) {
+        const isOther = block[0] !== undefined && block[0].file !== row.file;
+        if (isOther || length > BLOCK_LENGTH) await write();
+        if (row.file !== last.file) firstLine = 0;
+        block.push(row);
+        length += row.line.length;
+        last = row;
+      }
+      if (rows.length === 0) last = undefined;
+    }
+    await write();
+    await db.schema.dropTable("audit_lines").execute();
+    await db.schema.alterTable("audit_files").dropColumn("last_seq").execute();
+  },
+};
+
 /** In their order. A list and no folder listing, because the package is one bundle. */
 const MIGRATIONS: readonly Migration[] = [
   createFirstTables,
@@ -214,6 +271,7 @@ const MIGRATIONS: readonly Migration[] = [
   addTaints,
   addCallSums,
   countLater,
+  keepAuditInBlocks,
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;

@@ -62,7 +62,6 @@ export async function postgresEngine(url: string, { clock, warn, answerMs }: Pos
       await sql`select pg_advisory_xact_lock(${NAMED_LOCKS}::int, hashtext(${name}))`.execute(trx);
     },
     markVersion: async () => {},
-    matches: (text, pattern) => sql<boolean>`${text} like ${likeOf(pattern)} escape '\\'`,
     async announce(trx, revision) {
       await sql`select pg_notify(${CHANNEL}, ${String(revision)})`.execute(trx);
     },
@@ -95,10 +94,6 @@ function numbersForInt8(types: CustomTypesConfig): CustomTypesConfig {
     getTypeParser: ((oid: number, format?: "text") =>
       oid === INT8 ? Number : types.getTypeParser(oid, format)) as CustomTypesConfig["getTypeParser"],
   };
-}
-
-function likeOf(pattern: string): string {
-  return pattern.replace(/[\\%_]/g, "\\$&").replace(/\*+/g, "%");
 }
 
 async function assertUtf8({ db, place }: DatabaseEngine): Promise<void> {

@@ -69,7 +69,6 @@ export function engineOf(database: Database, file: string, options: SqliteOption
       await sql.raw(`pragma application_id = ${APPLICATION_ID}`).execute(trx);
       await sql.raw(`pragma user_version = ${version}`).execute(trx);
     },
-    matches: (text, pattern) => sql<boolean>`${text} glob ${globOf(pattern)}`,
     announce: async () => {},
     watch: (look) => watchVersion(database, clock, look),
     runForEach(text, rows) {
@@ -108,11 +107,6 @@ async function giveBackSpace(database: Database, db: Kysely<Tables>): Promise<vo
     if (now >= left) return;
     left = now;
   }
-}
-
-/** Only `*` is special to us; the others are put into brackets, where GLOB takes them as they are. */
-function globOf(pattern: string): string {
-  return pattern.replace(/[?[]/g, "[$&]").replace(/\*+/g, "*");
 }
 
 /**

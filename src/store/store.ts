@@ -158,49 +158,19 @@ export interface StoredSessions {
   prune(before: string): Promise<number>;
 }
 
-/**
- * One line of the audit log, exactly as it was written, with what can be asked for beside it. (`file`, `seq`) is unique, so
- * taking the same line in twice changes nothing.
- */
-export interface StoredAuditLine {
-  /** Name of the journal file that it was written to. */
+/** Lines of one file of the audit log. (`file`, `firstLine`) is unique, and the blocks of a file follow each other. */
+export interface StoredAuditBlock {
+  /** Name of the journal file that they were written to. */
   readonly file: string;
   readonly chain: string;
-  readonly seq: number;
-  /** Without its line break. */
-  readonly line: string;
-  readonly type: string;
-  readonly time: string;
-  readonly callId: string | null;
-  readonly session: string | null;
-  readonly user: string | null;
-  /** Its name. */
-  readonly client: string | null;
-  readonly role: string | null;
-  readonly door: string | null;
-  readonly name: string | null;
-  readonly server: string | null;
-  readonly outcome: string | null;
-  readonly event: string | null;
-}
-
-export interface AuditQuery extends PageOptions {
-  readonly since?: string;
-  readonly until?: string;
-  readonly types?: readonly string[];
-  readonly server?: string;
-  /** `*` matches anything. */
-  readonly name?: string;
-  readonly session?: string;
-  readonly user?: string;
-  readonly client?: string;
-  readonly door?: string;
-  /** `failed` for everything but ok. */
-  readonly outcome?: string;
-  readonly callId?: string;
-  /** Part of a name, event, user, client or call id. */
-  readonly text?: string;
-  readonly order?: "newest" | "oldest";
+  /** Number of the first line in its file, from 0. */
+  readonly firstLine: number;
+  readonly lines: number;
+  /** Of the lines, with their line breaks. */
+  readonly bytes: number;
+  /** The earliest and the latest time that a record in it has; "9999" and "" for one without records, so that blocks can be joined. */
+  readonly firstTime: string;
+  readonly lastTime: string;
 }
 
 export interface StoredAuditFile {
@@ -209,13 +179,19 @@ export interface StoredAuditFile {
   /** Of the lines, with their line breaks. */
   readonly bytes: number;
   readonly lines: number;
-  readonly lastSeq: number;
   readonly firstTime: string;
   readonly lastTime: string;
 }
 
-/** The figures of a call that ended. */
-export interface CallFigures {
+/** A call that ended, as it is counted. */
+export interface CountedCall {
+  readonly time: string;
+  readonly callId: string | null;
+  readonly server: string | null;
+  readonly name: string | null;
+  readonly client: string | null;
+  readonly role: string | null;
+  readonly outcome: string | null;
   readonly kind: string;
   /** Without the time in which it waited for approval. */
   readonly durationMs: number;
@@ -225,10 +201,6 @@ export interface CallFigures {
   /** Codes of what the guard found in its result. */
   readonly findings: readonly string[];
 }
-
-/** A call that ended, as it is counted. */
-export type CountedCall = CallFigures &
-  Pick<StoredAuditLine, "time" | "callId" | "server" | "name" | "client" | "role" | "outcome">;
 
 /** Counts of calls; every call is in `calls`, and in one of the others unless it went well. */
 export interface CallSum {
@@ -261,21 +233,24 @@ export interface CallSumsQuery {
 }
 
 export interface StoredAudit {
-  /** In one transaction. Lines that are there are left as they are. */
-  append(lines: readonly StoredAuditLine[]): Promise<void>;
+  /** Puts the lines behind those that are there of their file. False if these are not `firstLine` lines; then nothing changes. */
+  append(block: StoredAuditBlock & { readonly text: string }): Promise<boolean>;
   /**
-   * Adds some of the calls that were appended since to the sums, each once, whoever does it; `read` gives what the line of one
-   * says. Resolves with false if none is left.
+   * Adds some of the calls that were appended since to the sums, each once, whoever does it; `read` returns the call whose end a
+   * line is. Resolves with false if none is left.
    */
-  sumUpSome(read: (line: string) => CallFigures | undefined, now: number): Promise<boolean>;
+  sumUpSome(read: (line: string) => CountedCall | undefined, now: number): Promise<boolean>;
   sums(query: CallSumsQuery): Promise<CallSumRow[]>;
   /** Forgets sums that no range reaches any more, and those older than `maxDays`. */
   pruneSums(now: number, maxDays?: number): Promise<void>;
-  query(query: AuditQuery): Promise<Omit<Page<StoredAuditLine>, "total">>;
   /** Oldest first. */
   files(): Promise<StoredAuditFile[]>;
-  /** The lines of one file in their order. */
-  linesOf(file: string): Promise<string[]>;
+  /** Of all files, or of one; those of a file in their order. */
+  blocks(file?: string): Promise<StoredAuditBlock[]>;
+  /** Of one file, with their texts, as they are at one moment. */
+  wholeBlocks(file: string): Promise<(StoredAuditBlock & { readonly text: string })[]>;
+  /** The text of a file, or of its block that begins with this line; empty if there is none. */
+  textOf(file: string, firstLine?: number): Promise<string>;
   removeFiles(files: readonly string[]): Promise<void>;
 }
 

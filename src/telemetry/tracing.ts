@@ -191,26 +191,29 @@ export class CallSpan {
     meta: JsonObject | undefined,
     send: (meta: JsonObject | undefined, onSent?: (request: SentRequest) => void) => Promise<Result>,
   ): Promise<Result> {
-    const { context, propagation, trace, SpanKind } = this.#otel;
-    if (source.kind !== "server") {
-      return context.with(this.#context, () => send(injectContext(propagation, this.#context, meta)));
-    }
+    const { trace, SpanKind } = this.#otel;
+    if (source.kind !== "server") return this.#within(this.#context, meta, (sent) => send(sent));
     const attributes = { ...this.#targetOf(use), "toolcrib.server": source.id };
-    const span = this.#tracer.startSpan(
-      spanNameOf(use),
-      { kind: SpanKind.CLIENT, attributes: { ...attributes, ...this.#uriOf(use) } },
-      this.#context,
-    );
-    const inner = trace.setSpan(this.#context, span);
+    let span: Otel.Span;
+    let inner: Otel.Context;
+    try {
+      const options = { kind: SpanKind.CLIENT, attributes: { ...attributes, ...this.#uriOf(use) } };
+      span = this.#tracer.startSpan(spanNameOf(use), options, this.#context);
+      inner = trace.setSpan(this.#context, span);
+    } catch {
+      return send(meta);
+    }
     const startedAt = performance.now();
     let network: Otel.Attributes = {};
     let failure: Failure | undefined;
     const onSent = (request: SentRequest): void => {
       network = serverNetwork(request);
-      span.setAttributes(network).setAttribute("jsonrpc.request.id", String(request.id));
+      try {
+        span.setAttributes(network).setAttribute("jsonrpc.request.id", String(request.id));
+      } catch {}
     };
     try {
-      const result = await context.with(inner, () => send(injectContext(propagation, inner, meta), onSent));
+      const result = await this.#within(inner, meta, (sent) => send(sent, onSent));
       if (result["isError"] === true) failure = { type: "tool_error" };
       return result;
     } catch (error) {
@@ -224,6 +227,24 @@ export class CallSpan {
         this.#record("client", startedAt, { ...attributes, ...network, ...failureAttributes(failure) });
       } catch {}
     }
+  }
+
+  /** Runs `send` in the context, once; without it if the SDK fails. */
+  #within<T>(
+    context: Otel.Context,
+    meta: JsonObject | undefined,
+    send: (meta: JsonObject | undefined) => Promise<T>,
+  ): Promise<T> {
+    let result: Promise<T> | undefined;
+    try {
+      const continued = injectContext(this.#otel.propagation, context, meta);
+      this.#otel.context.with(context, () => {
+        result = send(continued);
+      });
+    } catch {
+      // Thrown by the SDK, because `send` is asynchronous.
+    }
+    return result ?? send(meta);
   }
 
   /** Must not throw: the call has ended. */

@@ -100,21 +100,29 @@ function sharedAjv(dialect: Dialect, uses = 1): AnyAjv {
   return instance.ajv;
 }
 
+/** `require` is untyped; the casts name the types of the same modules. Each is loaded when it is needed. */
 function createAjv(dialect: Dialect): AnyAjv {
-  const { Ajv, Ajv2019, Ajv2020, addFormats } = loadAjv();
-  const ajv =
-    dialect === "2020-12" ? new Ajv2020(OPTIONS) : dialect === "2019-09" ? new Ajv2019(OPTIONS) : new Ajv(OPTIONS);
+  const { default: addFormats } = require("ajv-formats") as typeof import("ajv-formats").default;
+  const ajv = plainAjv(dialect);
   addFormats(ajv);
   return ajv;
 }
 
-/** `require` is untyped; the casts name the types of the same modules. */
-function loadAjv() {
-  const { Ajv } = require("ajv") as typeof import("ajv");
-  const { Ajv2019 } = require("ajv/dist/2019.js") as typeof import("ajv/dist/2019.js");
-  const { Ajv2020 } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
-  const { default: addFormats } = require("ajv-formats") as typeof import("ajv-formats").default;
-  return { Ajv, Ajv2019, Ajv2020, addFormats };
+function plainAjv(dialect: Dialect): AnyAjv {
+  switch (dialect) {
+    case "2020-12": {
+      const { Ajv2020 } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
+      return new Ajv2020(OPTIONS);
+    }
+    case "2019-09": {
+      const { Ajv2019 } = require("ajv/dist/2019.js") as typeof import("ajv/dist/2019.js");
+      return new Ajv2019(OPTIONS);
+    }
+    case "draft-07": {
+      const { Ajv } = require("ajv") as typeof import("ajv");
+      return new Ajv(OPTIONS);
+    }
+  }
 }
 
 /** A union can fail in dozens of ways at once; the first few help a reader. */

@@ -428,7 +428,8 @@ function callersOf(pending: PendingRequests): ClientSide[] {
     if (client === undefined) continue;
     // The newest that can take a question; if none can, the newest.
     const before = clients.get(client.key);
-    if (client.waiting !== true || before === undefined || before.waiting === true) clients.set(client.key, client);
+    const canTakeOne = client.isWaiting?.() !== true;
+    if (canTakeOne || before === undefined || before.isWaiting?.() === true) clients.set(client.key, client);
   }
   return [...clients.values()];
 }

@@ -125,13 +125,11 @@ export function rootFor(dir: string): Root {
 export function withOfferedRoots(client: ClientSide, spec: ServerSpec, deps: Deps): ClientSide {
   const roots = fixedRoots(client, spec, deps);
   if (roots === undefined) return client;
-  const { key, sample, elicit } = client;
+  const { key, isWaiting, sample, elicit } = client;
   const { roots: _, ...others } = client.capabilities;
   return {
     key,
-    get waiting() {
-      return client.waiting === true;
-    },
+    isWaiting,
     capabilities: roots.length > 0 ? { ...others, roots: {} } : others,
     listRoots: roots.length > 0 ? async () => ({ roots: [...roots] }) : undefined,
     sample,

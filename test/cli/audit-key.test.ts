@@ -138,7 +138,7 @@ describe("[trust-16a] removing heads.json and the newest file", () => {
     const database = join(log.place.home, "toolcrib.db");
     const { default: Sqlite } = await import("better-sqlite3");
     const db = new Sqlite(database);
-    db.exec("delete from audit; delete from audit_files");
+    db.exec("delete from audit_blocks; delete from audit_files");
     db.close();
     expect((await log.verify()).problems).toEqual([expect.stringContaining("the whole log is missing")]);
   });

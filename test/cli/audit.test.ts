@@ -2,10 +2,11 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { describe, expect, it, vi } from "vitest";
-import { AuditIntake } from "../../src/hub/audit/intake.ts";
+import { AuditKeeper } from "../../src/hub/audit/audit-keeper.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { databaseFile, openStore } from "../../src/store/open-store.ts";
 import { parseTime } from "../../src/telemetry/audit/read.ts";
+import { NO_KEYS } from "../../src/telemetry/audit/key.ts";
 import { AuditLog } from "../../src/telemetry/audit/log.ts";
 import type { StoredRecord } from "../../src/telemetry/audit/record.ts";
 import type { AuditReport } from "../../src/telemetry/audit/verify.ts";
@@ -178,7 +179,7 @@ describe("[oper-02c] [oper-03b] a log that is in the store", () => {
       maxBytes: 1e8,
       restMs: -1,
     };
-    await new AuditIntake({ ...options, warn: (message) => expect.fail(message) }).takeIn();
+    await new AuditKeeper({ ...options, keys: NO_KEYS, warn: (message) => expect.fail(message) }).takeIn();
     journal.close();
     await store.close();
     expect(readdirSync(auditDir(place))).toEqual(["heads.json"]);
@@ -201,7 +202,7 @@ describe("[oper-02c] [oper-03b] a log that is in the store", () => {
       stdout: expect.stringMatching(/^ok: 2 chains, 8 lines in .* and in the store$/m) as string,
     });
     const database = new Sqlite(databaseFile(place.home));
-    database.exec("update audit set line = replace(line, 'git__push', 'git__pull') where seq = 2");
+    database.exec("update audit_blocks set text = replace(text, 'git__push', 'git__pull')");
     database.close();
     const broken = await place.runHere(["audit", "verify"]);
     expect(broken.code).toBe(1);

@@ -26,7 +26,7 @@ import { registryLock } from "../../src/skills/registry/manifest-store.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { contentsOf, fill } from "../store/contents.ts";
-import { auditLine } from "../store/samples.ts";
+import { auditBlock } from "../store/samples.ts";
 import { MAIN } from "../support/main-program.ts";
 import { type Workspace, workspace } from "./run-cli.ts";
 import { eventually } from "../support/eventually.ts";
@@ -239,7 +239,7 @@ describe("backup and restore", () => {
           await store.skills.change([{ id, manifest: { folder: id } }], n > 0 ? [`live-${n - 1}`] : []);
           rmSync(join(place.home, `skills/files/live-${n - 1}`), { recursive: true, force: true });
         });
-        await store.audit.append([auditLine("live", n)]);
+        await store.audit.append(auditBlock("live", n));
       }
     });
     // Any of them: each is there for a moment only.

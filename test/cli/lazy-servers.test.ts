@@ -115,6 +115,25 @@ describe("lazy servers", () => {
     await hub.end();
   });
 
+  it("were announced before anyone asked for the WebSocket, which is loaded by its first client", async () => {
+    const place = workspace();
+    place.configure(countingServers(place, 2), { start: "lazy" });
+    const hub = await serve(place);
+    const client = await connect(hub.url);
+    await eventually(async () => (await client.listTools()).tools.length === 12, "all lists");
+    await client.close();
+
+    const socket = new WebSocket(`${hub.url.replace(/^http/, "ws")}/ws?after=0`, ["toolcrib.v1"]);
+    const types: string[] = [];
+    socket.addEventListener("message", ({ data }) => {
+      types.push((JSON.parse(String(data)) as { readonly type: string }).type);
+    });
+    await eventually(() => types.filter((type) => type === "mcp.server.connected").length === 2, "earlier events");
+    expect(types[0]).toBe("hello");
+    socket.close();
+    await hub.end();
+  });
+
   it("[counter-06b] are listed and called by a command without a hub, which starts only what it calls", async () => {
     const place = workspace();
     place.configure(countingServers(place, 3), { start: "lazy" });

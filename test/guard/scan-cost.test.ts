@@ -10,7 +10,7 @@ const MEGABYTE = 1_000_000;
 const MOST = 11;
 /** The same texts in every run; another number tries others. */
 const SEED = 17;
-const MOST_OF_JSON = 6;
+const MOST_OF_JSON = 4;
 /** Below this many milliseconds a measurement is noise. */
 const NOISE = 15;
 
@@ -146,6 +146,13 @@ describe("[detect-03a] the worst text that a fuzzer finds", () => {
             "忽略",
             "이전",
             "𝐢",
+            "ᄀ",
+            "\u001b[8m",
+            "[INST]",
+            "<system>",
+            "i g n o r e",
+            "suoiverp",
+            "6666".repeat(9),
           ),
         },
         { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 3 }) },
@@ -154,12 +161,12 @@ describe("[detect-03a] the worst text that a fuzzer finds", () => {
     )
     .map((parts) => parts.join(parts.length % 2 === 0 ? "" : " "));
 
-  it("costs a bounded multiple of parsing the same text as JSON three hundred times over", () => {
+  it("costs a bounded multiple of parsing the same text as JSON a hundred times over", () => {
     // Parsing is what the hub does with every result anyway; both run in this process, one after the other.
     const ofJson = (text: string): number => {
       const json = JSON.stringify(text);
       const start = process.cpuUsage();
-      for (let round = 0; round < 300; round += 1) JSON.parse(json);
+      for (let round = 0; round < 100; round += 1) JSON.parse(json);
       const { user, system } = process.cpuUsage(start);
       return Math.max(NOISE, (user + system) / 1000);
     };

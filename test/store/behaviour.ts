@@ -2,11 +2,28 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { OpenStoreOptions } from "../../src/store/open-store.ts";
-import type { Store, StoreChange } from "../../src/store/store.ts";
+import type { CountedCall, Store, StoreChange } from "../../src/store/store.ts";
+import { blockOf } from "../../src/telemetry/audit/files.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { conversationBehaviour } from "./conversations.ts";
-import { approval, auditLine, pin, session } from "./samples.ts";
+import { approval, auditBlock, formerLines, pin, session } from "./samples.ts";
 import { eventually } from "../support/eventually.ts";
+
+/** After `formerAudit` was brought to the present version. */
+export async function expectFormerLines({ audit }: Store): Promise<void> {
+  for (const [file, lines] of Object.entries(formerLines())) {
+    expect(await audit.textOf(file)).toBe(lines.map((line) => `${line}\n`).join(""));
+    let next = 0;
+    for (const block of await audit.blocks(file)) {
+      const text = await audit.textOf(file, block.firstLine);
+      const place = { name: file, chain: "chain-1" };
+      expect({ ...block, text }).toEqual(blockOf(place, next, text));
+      next += block.lines;
+    }
+    expect(await audit.append(auditBlock(file, next))).toBe(true);
+  }
+  expect((await audit.blocks("a")).length).toBeGreaterThan(2);
+}
 
 /** A database of its own for one test. */
 export interface Place {
@@ -230,26 +247,25 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
 
   describe("audit", () => {
     it("[joy-05c] sums up calls, each once, whoever adds and counts them", async () => {
-      const figures = { kind: "tool", durationMs: 100, resultBytes: 10, isWaiting: false, findings: [] };
       const time = "2026-01-01T00:00:00.000Z";
-      const lines = Array.from({ length: 2900 }, (_, seq) =>
-        auditLine("sums.jsonl", seq, { type: "call", time, name: `files__${seq % 2}` }),
-      );
+      const names = { callId: null, server: "files", client: null, role: null, outcome: "ok" };
+      const figures = { kind: "tool", durationMs: 100, resultBytes: 10, isWaiting: false, findings: [] };
+      const read = (line: string): CountedCall | undefined => {
+        const { number } = JSON.parse(line) as { number: number };
+        return number === 2901 ? undefined : { time, ...names, ...figures, name: `files__${number % 2}` };
+      };
       const other = await open();
       const count = async ({ audit }: Store): Promise<void> => {
-        while (await audit.sumUpSome(() => figures, Date.parse(time)));
+        while (await audit.sumUpSome(read, Date.parse(time)));
       };
-      await Promise.all([
-        store.audit.append(lines.slice(0, 2600)),
-        other.audit.append(lines.slice(300)),
-        store.audit.append(lines.slice(300)),
+      const first = await Promise.all([
+        store.audit.append(auditBlock("sums.jsonl", 0, 1100)),
+        other.audit.append(auditBlock("sums.jsonl", 0, 1100)),
       ]);
+      expect(first.toSorted()).toEqual([false, true]);
+      for (let line = 1100; line < 2900; line += 600) await store.audit.append(auditBlock("sums.jsonl", line, 600));
       await Promise.all([count(store), count(other)]);
-      const more = [
-        auditLine("sums.jsonl", 2900, { type: "call", time }),
-        auditLine("sums.jsonl", 2901, { type: "start" }),
-      ];
-      await Promise.all([store.audit.append(more), count(other), count(store)]);
+      await Promise.all([store.audit.append(auditBlock("sums.jsonl", 2900, 2)), count(other), count(store)]);
       await count(other);
       const named = { prefix: '["tool",', name: "files__1" };
       const query = { step: 60, since: 0, subjects: [{ prefix: '["all"]' }, named] };
@@ -266,63 +282,44 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
     });
 
     it("[oper-01a] lines come back byte for byte, and taking them in twice changes nothing", async () => {
-      const lines = Array.from({ length: 1100 }, (_, seq) => auditLine("a.jsonl", seq));
-      await store.audit.append(lines.slice(0, 700));
-      await Promise.all([store.audit.append(lines.slice(300)), (await open()).audit.append(lines.slice(300))]);
-      expect(await store.audit.linesOf("a.jsonl")).toEqual(lines.map(({ line }) => line));
-      expect(await store.audit.files()).toEqual([
-        {
-          file: "a.jsonl",
-          chain: "chain-1",
-          bytes: lines.reduce((sum, { line }) => sum + Buffer.byteLength(line) + 1, 0),
-          lines: 1100,
-          lastSeq: 1099,
-          firstTime: lines[0]?.time,
-          lastTime: lines.at(-1)?.time,
-        },
+      const whole = auditBlock("a.jsonl", 0, 2100);
+      expect(await store.audit.append(auditBlock("a.jsonl", 1, 700))).toBe(false);
+      expect(await store.audit.append(auditBlock("a.jsonl", 0, 1700))).toBe(true);
+      const rest = auditBlock("a.jsonl", 1700, 400);
+      const twice = await Promise.all([store.audit.append(rest), (await open()).audit.append(rest)]);
+      expect(twice.toSorted()).toEqual([false, true]);
+      for (const line of [0, 300, 1700, 2099, 2101])
+        expect(await store.audit.append(auditBlock("a.jsonl", line, 500))).toBe(false);
+      expect(await store.audit.textOf("a.jsonl")).toBe(whole.text);
+      expect(await store.audit.textOf("a.jsonl", 1700)).toBe(rest.text);
+      expect(await store.audit.textOf("a.jsonl", 1)).toBe("");
+      const { firstLine: _line, text: _text, ...file } = whole;
+      expect(await store.audit.files()).toEqual([file]);
+      await store.audit.append({ ...auditBlock("b.jsonl", 0), firstTime: "2025-01-01T00:00:00.000Z" });
+      expect((await store.audit.files()).map((each) => each.file)).toEqual(["b.jsonl", "a.jsonl"]);
+      expect(await store.audit.blocks("b.jsonl")).toHaveLength(1);
+      expect((await store.audit.blocks()).map((each) => [each.file, each.firstLine, each.lines])).toEqual([
+        ["a.jsonl", 0, 1700],
+        ["a.jsonl", 1700, 400],
+        ["b.jsonl", 0, 1],
       ]);
-      await store.audit.append([auditLine("b.jsonl", 0, { time: "2025-01-01T00:00:00.000Z" })]);
-      expect((await store.audit.files()).map(({ file }) => file)).toEqual(["b.jsonl", "a.jsonl"]);
       await store.audit.removeFiles(["a.jsonl", "absent"]);
-      expect((await store.audit.files()).map(({ file }) => file)).toEqual(["b.jsonl"]);
-      expect(await store.audit.linesOf("a.jsonl")).toEqual([]);
+      expect((await store.audit.files()).map((each) => each.file)).toEqual(["b.jsonl"]);
+      expect([await store.audit.textOf("a.jsonl"), await store.audit.blocks("a.jsonl")]).toEqual(["", []]);
     });
 
-    it("[oper-01a] every filter finds what it says and no more", async () => {
-      const lines = [
-        auditLine("a", 1, { name: "files__read_file", outcome: "ok" }),
-        auditLine("a", 2, { name: "files__READ_file", outcome: "denied", user: "Ada" }),
-        auditLine("a", 3, { name: "filesX_read_[x]?", outcome: "timeout", session: "other", door: "rest" }),
-        auditLine("a", 4, { type: "event", name: null, server: null, outcome: null, event: "pins approved 100%_" }),
-        auditLine("b", 1, { name: "git__log", server: "git", callId: "beef" }),
-      ];
-      await store.audit.append(lines);
-      const found = async (query: object): Promise<string[]> =>
-        (await store.audit.query({ limit: 50, order: "oldest", ...query })).entries.map(({ file, seq }) => file + seq);
-      expect(await found({})).toEqual(["a1", "b1", "a2", "a3", "a4"]);
-      expect(await found({ order: "newest" })).toEqual(["a4", "a3", "a2", "b1", "a1"]);
-      expect(await found({ name: "files__*" })).toEqual(["a1", "a2"]);
-      expect(await found({ name: "files__read*" })).toEqual(["a1"]);
-      expect(await found({ name: "*_[x]?" })).toEqual(["a3"]);
-      expect(await found({ name: "files__read_file" })).toEqual(["a1"]);
-      expect(await found({ outcome: "failed" })).toEqual(["a2", "a3"]);
-      expect(await found({ outcome: "denied" })).toEqual(["a2"]);
-      expect(await found({ types: ["event"] })).toEqual(["a4"]);
-      expect(await found({ types: [] })).toEqual([]);
-      expect(await found({ server: "git" })).toEqual(["b1"]);
-      expect(await found({ session: "other", door: "rest" })).toEqual(["a3"]);
-      expect(await found({ user: "Ada" })).toEqual(["a2"]);
-      expect(await found({ callId: "beef" })).toEqual(["b1"]);
-      expect(await found({ text: "0%_" })).toEqual(["a4"]);
-      expect(await found({ text: "ADA" })).toEqual(["a2"]);
-      expect(await found({ text: "read_FILE" })).toEqual(["a1", "a2"]);
-      expect(await found({ since: lines[1]?.time, until: lines[2]?.time })).toEqual(["a2", "a3"]);
-      const oldest = await store.audit.query({ limit: 2, order: "oldest" });
-      expect(oldest.entries[0]).toEqual(lines[0]);
-      expect(await found({ cursor: oldest.nextCursor })).toEqual(["a2", "a3", "a4"]);
-      expect(await found({ order: "newest", cursor: (await store.audit.query({ limit: 4 })).nextCursor })).toEqual([
-        "a1",
-      ]);
+    it("[oper-01a] a few lines at a time become few blocks", async () => {
+      for (let line = 0; line < 3000; line += 30) await store.audit.append(auditBlock("few.jsonl", line, 30));
+      const whole = auditBlock("few.jsonl", 0, 3000);
+      expect(await store.audit.textOf("few.jsonl")).toBe(whole.text);
+      const blocks = await store.audit.blocks("few.jsonl");
+      expect(blocks.length).toBeLessThan(6);
+      for (const { firstLine, lines, ...rest } of blocks) {
+        const { text, ...expected } = auditBlock("few.jsonl", firstLine, lines);
+        expect({ firstLine, lines, ...rest }).toEqual(expected);
+        expect(await store.audit.textOf("few.jsonl", firstLine)).toBe(text);
+      }
+      await store.audit.removeFiles(["few.jsonl"]);
     });
   });
 

@@ -1,6 +1,6 @@
 /** A store with something in every part of it, and all of it read back. */
 import type { Store } from "../../src/store/store.ts";
-import { approval, auditLine, conversation, pin, session } from "./samples.ts";
+import { approval, auditBlock, conversation, pin, session } from "./samples.ts";
 
 export async function fill(store: Store): Promise<void> {
   await store.servers.insert({ id: "files", entry: { command: "npx" }, source: "api" });
@@ -9,7 +9,7 @@ export async function fill(store: Store): Promise<void> {
   await store.pins.change("/lock", [pin("files", "read"), pin("files", "\ud800")], []);
   await store.approvals.put(approval("1"));
   await store.sessions.put([session("1", { owner: true, taint: { by: "web" } })]);
-  await store.audit.append(Array.from({ length: 1200 }, (_, seq) => auditLine("a.jsonl", seq)));
+  for (let line = 0; line < 3000; line += 1000) await store.audit.append(auditBlock("a.jsonl", line, 1000));
   await store.sealed.put({ name: "T", nonce: "bg==", ciphertext: "eA==", tag: "dA==", keyId: "k", updatedAt: "2026" });
   await store.conversations.put(conversation("talk", { title: "é\0", facts: { mode: "ask" } }));
   await store.conversations.append(
@@ -28,7 +28,8 @@ export async function contentsOf(store: Store): Promise<unknown> {
     pins: await store.pins.list("/lock"),
     approvals: await store.approvals.list({ limit: 100 }),
     sessions: await store.sessions.list({ limit: 100 }),
-    audit: await store.audit.linesOf("a.jsonl"),
+    audit: await store.audit.textOf("a.jsonl"),
+    blocks: await store.audit.blocks(),
     files: await store.audit.files(),
     sealed: await store.sealed.get("T"),
     conversations: await store.conversations.list({ limit: 100 }),

@@ -4,7 +4,7 @@
  */
 import { writeSync } from "node:fs";
 import { openStore } from "../../src/store/open-store.ts";
-import { auditLine, pin } from "./samples.ts";
+import { auditBlock, pin } from "./samples.ts";
 
 const [home = "", name = "", url] = process.argv.slice(2);
 const store = await openStore({ home, url });
@@ -19,7 +19,7 @@ for (let n = 0; ; n++) {
   done(`skill ${id}`);
   await store.pins.change("/lock", [pin(name, id)], []);
   done(`pin ${id}`);
-  await store.audit.append([auditLine(name, 2 * n), auditLine(name, 2 * n + 1)]);
+  await store.audit.append(auditBlock(name, 2 * n, 2));
   done(`audit ${2 * n + 1}`);
   await store.settings.set(name, String(n));
   done(`setting ${n}`);

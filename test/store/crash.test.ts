@@ -107,7 +107,7 @@ async function expectWrites(store: Store, name: string, lines: readonly string[]
   expect(told("pin").filter((id) => !pins.has(id))).toEqual([]);
   const skill = last("skill");
   if (skill !== undefined) expect((await store.skills.list()).map(({ id }) => id)).toContain(skill);
-  const audited = await store.audit.linesOf(name);
+  const audited = (await store.audit.textOf(name)).split("\n").slice(0, -1);
   expect(audited.length).toBeGreaterThan(Number(last("audit") ?? -1));
   // Both lines of an append or none.
   expect(audited.length % 2).toBe(0);

@@ -25,11 +25,12 @@ import { afterAll, describe, expect, it } from "vitest";
 import { openStore } from "../../src/store/open-store.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { storedAudit } from "../../src/store/parts/audit.ts";
+import type { Store } from "../../src/store/store.ts";
 import { checkFile, openFile, openSerially } from "../../src/store/sqlite-file.ts";
 import { engineOf } from "../../src/store/sqlite-engine.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { contentsOf, fill } from "./contents.ts";
-import { auditLine } from "./samples.ts";
+import { auditBlock } from "./samples.ts";
 import { eventually } from "../support/eventually.ts";
 
 const root = mkdtempSync(join(tmpdir(), "toolcrib-damage-"));
@@ -184,18 +185,22 @@ describe("a sound database", () => {
 });
 
 describe("a large database", () => {
-  const MANY = Array.from({ length: 1000 }, (_, n) => ({ ...auditLine("large", n), line: "x".repeat(20_000) }));
+  const LONG = Array.from({ length: 25 }, () => "x".repeat(20_000));
+  /** 20 MB. */
+  async function putMany(store: Store | undefined): Promise<void> {
+    for (let line = 0; line < 1000; line += LONG.length) await store?.audit.append(auditBlock("large", line, LONG));
+  }
 
   it("[oper-01b] is checked after the start, and not written to any more if it is damaged", async () => {
     const home = await filledHome();
     const clock = new FakeClock();
     const warned: string[] = [];
     const first = await openStore({ home });
-    await first?.audit.append(MANY);
+    await putMany(first);
     await first?.close();
     const file = join(home, "toolcrib.db");
     const handle = openSync(file, "r+");
-    // As many pages as a line takes: of its last one alone, reading would not notice.
+    // Several pages of a block: of its last one alone, reading would not notice.
     writeSync(handle, Buffer.alloc(5 * 4096, 0xa5), 0, 5 * 4096, 10 * 1024 * 1024);
     closeSync(handle);
     const store = await openStore({ home, clock, warn: (message) => warned.push(message) });
@@ -205,8 +210,8 @@ describe("a large database", () => {
     expect(warned).toEqual([expect.stringMatching(/damaged.*Nothing more is written.*toolcrib restore/)]);
     const refused = { code: "invalid_config", message: expect.stringContaining("damaged") };
     await expect(store?.settings.set("after", "1")).rejects.toMatchObject(refused);
-    await expect(store?.audit.append([auditLine("after", 0)])).rejects.toMatchObject(refused);
-    await expect(store?.audit.linesOf("large")).rejects.not.toMatchObject({
+    await expect(store?.audit.append(auditBlock("after", 0))).rejects.toMatchObject(refused);
+    await expect(store?.audit.textOf("large")).rejects.not.toMatchObject({
       hint: expect.stringMatching(/Nothing was/),
     });
     expect(await store?.settings.get("before")).toBe("1");
@@ -216,7 +221,7 @@ describe("a large database", () => {
   it("[oper-01a] gets smaller when much of it goes", async () => {
     const home = await filledHome();
     const store = await openStore({ home });
-    await store?.audit.append(MANY);
+    await putMany(store);
     await store?.audit.removeFiles(["large"]);
     await store?.close();
     expect(statSync(join(home, "toolcrib.db")).size).toBeLessThan(10 * 1024 * 1024);
@@ -232,19 +237,23 @@ describe("a full disk", () => {
     const pages = Number(database.pragma("page_count", { simple: true }));
     database.pragma(`max_page_count = ${pages}`);
     const audit = storedAudit(engine);
-    const lines = Array.from({ length: 50 }, (_, n) => ({ ...auditLine("full", n), line: "x".repeat(5000) }));
-    await expect(audit.append(lines)).rejects.toMatchObject({
+    const block = auditBlock(
+      "full",
+      0,
+      Array.from({ length: 50 }, () => "x".repeat(5000)),
+    );
+    await expect(audit.append(block)).rejects.toMatchObject({
       code: "server_unavailable",
       message: expect.stringContaining("cannot grow"),
       hint: "Free some space on its disk.",
     });
     database.pragma("max_page_count = 1000000");
     // On a disk that is really full it also ends the transaction by itself.
-    database.exec("create trigger full before insert on audit begin select raise(rollback, 'no room'); end");
-    await expect(audit.append(lines)).rejects.toThrow("no room");
+    database.exec("create trigger full before insert on audit_blocks begin select raise(rollback, 'no room'); end");
+    await expect(audit.append(block)).rejects.toThrow("no room");
     database.exec("drop trigger full");
-    await audit.append(lines);
-    expect(await audit.linesOf(lines[0]?.file ?? "")).toHaveLength(50);
+    await audit.append(block);
+    expect(await audit.textOf("full")).toBe(block.text);
     await engine.close();
   });
 });

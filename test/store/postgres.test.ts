@@ -12,8 +12,9 @@ import { hasState, restoreInto } from "../../src/store/restore-store.ts";
 import type { Store, StoreChange } from "../../src/store/store.ts";
 import { workspace } from "../cli/run-cli.ts";
 import { missingPostgres, PASSWORD, type Postgres, startPostgres } from "../support/postgres.ts";
-import { storeBehaviour } from "./behaviour.ts";
+import { expectFormerLines, storeBehaviour } from "./behaviour.ts";
 import { contentsOf, fill } from "./contents.ts";
+import { formerAudit, formerLines } from "./samples.ts";
 import { isMissing } from "../support/skips.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -37,6 +38,17 @@ describe.skipIf(missing !== undefined)("the store on PostgreSQL", () => {
     if (store === undefined) throw new Error("no store");
     return store;
   }
+
+  it("[oper-01b] lines of the audit log that had a row each become blocks, and none is lost", async () => {
+    const url = await postgres.freshUrl();
+    await (await open(url)).close();
+    const admin = await postgres.connect(url);
+    await admin.query(formerAudit(formerLines()));
+    await admin.end();
+    const store = await open(url);
+    await expectFormerLines(store);
+    await store.close();
+  });
 
   it("[oper-01a] a change that commits late is told before those that waited for it", async () => {
     const url = await postgres.freshUrl();

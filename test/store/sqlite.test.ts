@@ -4,8 +4,8 @@ import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { afterAll, describe, expect, it } from "vitest";
 import { openStore } from "../../src/store/open-store.ts";
-import { storeBehaviour } from "./behaviour.ts";
-import { conversation, pin, session } from "./samples.ts";
+import { expectFormerLines, storeBehaviour } from "./behaviour.ts";
+import { conversation, formerAudit, formerLines, pin, session } from "./samples.ts";
 
 const root = mkdtempSync(join(tmpdir(), "toolcrib-store-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -25,9 +25,8 @@ describe("the store on SQLite", () => {
     db.exec(
       "drop table conversations; drop table conversation_messages; drop table limit_spans; drop table skill_files; drop table server_lists; drop table taints; drop table call_sums; delete from migrations where version > 1",
     );
-    db.exec(
-      "drop index audit_by_client; alter table audit drop column client; alter table sessions drop column client; alter table audit_files drop column summed",
-    );
+    db.exec(`${formerAudit({})}; alter table audit drop column client; create index audit_by_time on audit (time);
+      alter table sessions drop column client; alter table audit_files drop column summed`);
     db.exec(
       `drop table pins;
        create table pins (scope text not null, server text not null, tool text not null, fingerprint text not null,
@@ -46,5 +45,18 @@ describe("the store on SQLite", () => {
     await after?.conversations.put(conversation("a"));
     expect((await after?.conversations.list({ limit: 5 }))?.total).toBe(1);
     await after?.close();
+  });
+
+  it("[oper-01b] lines of the audit log that had a row each become blocks, and none is lost", async () => {
+    const home = mkdtempSync(join(root, "home-"));
+    await (await openStore({ home }))?.close();
+    const db = new Sqlite(join(home, "toolcrib.db"));
+    db.exec(formerAudit(formerLines()));
+    db.pragma("user_version = 9");
+    db.close();
+    const store = await openStore({ home });
+    if (store === undefined) throw new Error("no store");
+    await expectFormerLines(store);
+    await store.close();
   });
 });

@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
+import { type AuditWish, filterOf } from "../../src/hub/audit/query.ts";
 import { AuditLog, type AuditLogOptions } from "../../src/telemetry/audit/log.ts";
-import { type AuditEntry, type AuditFilter, readAudit } from "../../src/telemetry/audit/read.ts";
-
+import { type AuditEntry, readAudit } from "../../src/telemetry/audit/read.ts";
 import type { StartRecord } from "../../src/telemetry/call-record.ts";
 import { callRecord } from "../support/call-record.ts";
 
@@ -44,14 +44,14 @@ export class AuditPlace {
     writeFileSync(join(this.dir, file), `${change(this.lines(file)).join("\n")}\n`);
   }
 
-  async read(filter: AuditFilter = {}): Promise<AuditEntry[]> {
+  async read(wish: AuditWish = {}): Promise<AuditEntry[]> {
     const entries: AuditEntry[] = [];
-    for await (const entry of readAudit(this.dir, filter)) entries.push(entry);
+    for await (const entry of readAudit(this.dir, { filter: filterOf(wish) })) entries.push(entry);
     return entries;
   }
 
-  async names(filter: AuditFilter = {}): Promise<(string | undefined)[]> {
-    return (await this.read(filter)).map(({ record }) => record.name);
+  async names(wish: AuditWish = {}): Promise<(string | undefined)[]> {
+    return (await this.read(wish)).map(({ record }) => record.name);
   }
 }
 

@@ -22,11 +22,11 @@ describe("[guard-18c] reading", () => {
     void log.write(callRecord({ name: "files__delete", time: at(20), decision: "deny", outcome: "denied" }));
     void log.write(callRecord({ name: "files__fetch", time: at(30), outcome: "blocked" }));
     log.close();
-    const since = Date.parse(at(10));
+    const since = at(10);
     expect(await place.names({ since })).toEqual(["git__push", "files__delete", "files__fetch"]);
-    expect(await place.names({ since, until: Date.parse(at(20)) })).toEqual(["git__push", "files__delete"]);
-    expect(await place.names({ tool: (name) => name.startsWith("git") })).toEqual(["git__push"]);
-    expect(await place.names({ session: "oth" })).toEqual(["git__push"]);
+    expect(await place.names({ since, until: at(20) })).toEqual(["git__push", "files__delete"]);
+    expect(await place.names({ name: "git*" })).toEqual(["git__push"]);
+    expect(await place.names({ sessionPrefix: "oth" })).toEqual(["git__push"]);
     expect(await place.names({ server: "git" })).toEqual(["git__push"]);
     expect(await place.names({ denied: true })).toEqual(["files__delete", "files__fetch"]);
   });
@@ -66,7 +66,7 @@ describe("[guard-18c] reading", () => {
     log.close();
     expect(place.files().length).toBeGreaterThan(1);
     expect((await place.read()).filter(({ record }) => record.outcome === "unfinished")).toEqual([]);
-    expect(await place.names({ tool: (name) => name === "slow" })).toEqual(["slow"]);
+    expect(await place.names({ name: "slow" })).toEqual(["slow"]);
     expect(tail.poll().filter(({ record }) => record.type === "start")).toEqual([]);
   });
 

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { context, SpanKind, SpanStatusCode, trace, TraceFlags } from "@opentelemetry/api";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { context, propagation, SpanKind, SpanStatusCode, trace, TraceFlags } from "@opentelemetry/api";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { createHub } from "../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../src/hub/hub.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -192,6 +192,31 @@ describe("[oper-12b] with an SDK", () => {
     try {
       expect(receivedBy(await call("up__echo", META))).toEqual(META);
     } finally {
+      trace.disable();
+    }
+  });
+
+  it.each(["startSpan", "with", "inject"])("a fault of it in %s harms no call that has begun", async (place) => {
+    await traced();
+    recorder?.stop();
+    const broken = (): never => {
+      throw new Error("broken SDK");
+    };
+    const span = trace.wrapSpanContext({ traceId: TRACE, spanId: PARENT, traceFlags: TraceFlags.SAMPLED });
+    let started = 0;
+    const startSpan = (): typeof span => (place === "startSpan" && started++ % 2 === 1 ? broken() : span);
+    trace.setGlobalTracerProvider({ getTracer: () => ({ startSpan, startActiveSpan: broken }) });
+    const within = vi.spyOn(context, "with");
+    const inject = vi.spyOn(propagation, "inject");
+    if (place === "with") within.mockImplementation(broken);
+    if (place === "inject") inject.mockImplementation(broken);
+    try {
+      expect(receivedBy(await call("up__echo", META))).toEqual(META);
+      expect((await call("local")).result).toHaveProperty("structuredContent");
+      expect([started, within.mock.calls.length, inject.mock.calls.length]).not.toEqual([0, 0, 0]);
+    } finally {
+      within.mockRestore();
+      inject.mockRestore();
       trace.disable();
     }
   });

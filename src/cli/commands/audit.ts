@@ -2,20 +2,19 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { toolcribHome } from "../../config/find-config.ts";
+import { type AuditWish, filterOf } from "../../hub/audit/query.ts";
 import { type AuditStore, verifyAll } from "../../hub/audit/verify.ts";
 import { formatBytes } from "../../model/content.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
-import { compileGlob } from "../../policy/glob.ts";
 import { type AuditFile, listLog } from "../../telemetry/audit/files.ts";
 import { type AuditKeys, NO_KEYS } from "../../telemetry/audit/key.ts";
 import {
   type AuditEntry,
-  type AuditFilter,
   AuditTail,
   isRefusal,
-  matchesFilter,
   parseTime,
   readAudit,
+  type RecordFilter,
 } from "../../telemetry/audit/read.ts";
 import type { StoredRecord } from "../../telemetry/audit/record.ts";
 import type { AuditProblem } from "../../telemetry/audit/verify.ts";
@@ -54,14 +53,15 @@ export async function run(invocation: Invocation): Promise<number> {
 }
 
 /** Calls in the order in which they ended. A log that cannot be read has none. */
-export async function* recordedCalls(invocation: Invocation, filter: AuditFilter): AsyncGenerator<AuditEntry> {
+export async function* recordedCalls(
+  invocation: Invocation,
+  wish: Pick<AuditWish, "since">,
+): AsyncGenerator<AuditEntry> {
   const opened = commandStore(invocation, { readOnly: true });
   try {
-    const store = (await opened.open({ create: false }))?.audit;
+    const kept = (await opened.open({ create: false }))?.audit;
     const dir = join(toolcribHome(invocation.env), "audit");
-    for await (const entry of readAudit(dir, filter, await listLog(dir, store), store)) {
-      if (entry.record.type === "call") yield entry;
-    }
+    yield* readAudit(dir, { kept, filter: filterOf({ ...wish, types: ["call"] }) });
   } catch (error) {
     invocation.out.note(`The audit log cannot be read: ${asToolcribError(error).message}`);
   } finally {
@@ -69,11 +69,9 @@ export async function* recordedCalls(invocation: Invocation, filter: AuditFilter
   }
 }
 
-async function show({ flags, out }: Invocation, { dir, ...place }: AuditLocation): Promise<number> {
-  const store = place.store?.audit;
+async function show({ flags, out }: Invocation, { dir, store }: AuditLocation): Promise<number> {
   const limit = limitOf(flags, DEFAULT_LIMIT);
-  const files = await listLog(dir, store);
-  const { entries, more } = await newest(readAudit(dir, filterOf(flags), files, store), limit);
+  const { entries, more } = await newest(readAudit(dir, { kept: store?.audit, filter: wantedBy(flags) }), limit);
   if (out.json) out.value(entries.map(jsonOf));
   else if (entries.length === 0) out.note(`No matching records in ${dir}.`);
   else out.table(COLUMNS, entries);
@@ -81,14 +79,14 @@ async function show({ flags, out }: Invocation, { dir, ...place }: AuditLocation
   return 0;
 }
 
-async function showAndFollow({ flags, out, attached }: Invocation, { dir, ...place }: AuditLocation): Promise<number> {
-  const store = place.store?.audit;
-  const filter = filterOf(flags);
+async function showAndFollow({ flags, out, attached }: Invocation, { dir, store }: AuditLocation): Promise<number> {
+  const kept = store?.audit;
+  const filter = wantedBy(flags);
   // A single row: while following, the widths of later rows are not known.
   const showOne = (entry: AuditEntry): void =>
     out.json ? out.record(jsonOf(entry)) : out.line(renderTable(COLUMNS, [entry]).slice(1).join(""));
-  const files = await listLog(dir, store);
-  const { entries } = await newest(readAudit(dir, filter, files, store), limitOf(flags, FOLLOW_LIMIT));
+  const files = await listLog(dir, kept);
+  const { entries } = await newest(readAudit(dir, { filter, files, kept }), limitOf(flags, FOLLOW_LIMIT));
   for (const entry of entries) showOne(entry);
   // New records are in the folder first, even if they are moved into a store.
   const inFolder = files.filter((file) => file.isInFolder);
@@ -109,18 +107,21 @@ async function newest(all: AsyncIterable<AuditEntry>, limit: number): Promise<{ 
   return { entries, more: count - entries.length };
 }
 
-function filterOf(flags: Flags): AuditFilter {
+function wantedBy(flags: Flags): RecordFilter {
   const now = Date.now();
-  const [since, until, tool] = [flags.text("since"), flags.text("until"), flags.text("tool")];
-  return {
-    since: since === undefined ? undefined : parseTime("--since", since, now),
-    until: until === undefined ? undefined : parseTime("--until", until, now),
-    tool: tool === undefined ? undefined : compileGlob(tool),
-    session: flags.text("session"),
+  const time = (flag: string): string | undefined => {
+    const text = flags.text(flag);
+    return text === undefined ? undefined : new Date(parseTime(`--${flag}`, text, now)).toISOString();
+  };
+  return filterOf({
+    since: time("since"),
+    until: time("until"),
+    name: flags.text("tool"),
+    sessionPrefix: flags.text("session"),
     server: flags.text("server"),
     client: flags.text("client"),
     denied: flags.has("denied"),
-  };
+  });
 }
 
 function limitOf(flags: Flags, usual: number): number {
@@ -246,13 +247,13 @@ async function follow(
 ): Promise<void> {
   const tail = new AuditTail(dir, from);
   while (!signal.aborted) {
-    for (const entry of tail.poll()) if (matchesFilter(entry.record, filter)) show(entry);
+    for (const entry of tail.poll(filter)) show(entry);
     await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
 interface FollowOptions {
-  readonly filter: AuditFilter;
+  readonly filter: RecordFilter;
   readonly show: (entry: AuditEntry) => void;
   /** Aborts when the command has ended; it may run at a hub. */
   readonly ended: AbortSignal | undefined;

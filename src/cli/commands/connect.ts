@@ -253,7 +253,9 @@ const LAST_CALLS_MS = 30 * 24 * 3_600_000;
 /** By client. The names are what programs say of themselves. */
 async function lastCalls(invocation: Invocation): Promise<Map<string, string>> {
   const last = new Map<string, string>();
-  for await (const { record } of recordedCalls(invocation, { since: Date.now() - LAST_CALLS_MS })) {
+  for await (const { record } of recordedCalls(invocation, {
+    since: new Date(Date.now() - LAST_CALLS_MS).toISOString(),
+  })) {
     const { name } = record.client ?? {};
     const client = name === undefined ? undefined : clientThatSays(name);
     const known = client && last.get(client.id);

@@ -212,7 +212,7 @@ async function replay(invocation: Invocation): Promise<number> {
     await running.settled();
     const changed: ReplayedCall[] = [];
     const counts = { calls: 0, withoutArguments: 0, unknown: 0 };
-    for await (const { record } of recordedCalls(invocation, { since })) {
+    for await (const { record } of recordedCalls(invocation, { since: new Date(since).toISOString() })) {
       const { name, kind, decision: before, time, role, client } = record;
       if (name === undefined || (before !== "allow" && before !== "ask" && before !== "deny")) continue;
       counts.calls += 1;

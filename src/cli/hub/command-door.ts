@@ -8,7 +8,7 @@ import { InFlight } from "../../base/async.ts";
 import { refuseUpgrade } from "../../doors/http/http-connections.ts";
 import type { HttpExchange, HttpRoute, HttpUpgrade } from "../../doors/http/http-exchange.ts";
 import { sendError } from "../../doors/http/http-responses.ts";
-import { missingScope } from "../../doors/http/api/operation-handler.ts";
+import { missingScope } from "../../doors/http/http-access.ts";
 import { OWN_KEY, ownUserCaller, switchProtocol } from "../../doors/mcp/bridge-door.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { VERSION_HEADER } from "../../model/bridge.ts";

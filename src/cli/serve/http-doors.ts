@@ -4,18 +4,19 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { endsWithin, InFlight } from "../../base/async.ts";
+import { endsWithin } from "../../base/async.ts";
 import { systemClock } from "../../base/clock.ts";
+import { API_DOCS_PATH, API_DOCUMENT_PATH, API_PATH, EVENTS_PATH, SOCKET_PATH } from "../../contract/rest.ts";
 import { CallerSessions } from "../../doors/http/api/caller-sessions.ts";
 import type { ApiParts } from "../../doors/http/api/operation-handler.ts";
-import { apiRoutes, type RestParts } from "../../doors/http/api/rest-routes.ts";
-import { auditKey, Operations } from "../../doors/http/api/run-operation.ts";
+import type { RestParts } from "../../doors/http/api/rest-routes.ts";
 import { requestsPerMinute, tooManyRequests } from "../../doors/http/http-access.ts";
-import type { HttpRoute } from "../../doors/http/http-exchange.ts";
+import { refuseUpgrade } from "../../doors/http/http-connections.ts";
+import type { HttpRoute, HttpUpgrade } from "../../doors/http/http-exchange.ts";
+import { notFoundAt } from "../../doors/http/http-responses.ts";
 import { type HttpListener, type ListenerOptions, openListener } from "../../doors/http/listener.ts";
 import { EventFeed } from "../../doors/http/live/event-feed.ts";
-import { EventStreams } from "../../doors/http/live/event-streams.ts";
-import { WebSocketDoor, type SocketLimits } from "../../doors/http/live/websocket-door.ts";
+import type { SocketLimits } from "../../doors/http/live/websocket-door.ts";
 import { metricsRoute } from "../../doors/http/status-routes.ts";
 import { ApprovalNotices } from "../../doors/http/approval-notices.ts";
 import { PageFiles, pageRoutes } from "../../doors/http/web-page.ts";
@@ -28,7 +29,7 @@ import { hubHealth } from "../../hub/cluster/hub-cluster.ts";
 import { type NodeIds, openNodeIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { BridgeHello } from "../../model/bridge.ts";
-import type { Caller } from "../../model/caller.ts";
+import { auditKey, type Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
@@ -36,6 +37,7 @@ import { quotaOf } from "../../policy/quota.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import type { Session } from "../../sessions/session.ts";
 import { HubMetrics } from "../../telemetry/metrics.ts";
+import type { OperatorDoors } from "./operator-doors.ts";
 
 interface HttpDoorsOptions extends Pick<ApiParts, "commandLine">, Pick<Invocation, "runCommandLine"> {
   /** Part of the file in the home by which commands find the hub. */
@@ -107,7 +109,7 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
     clientEnv: () => hub.config.config.hub.clientEnv,
     onHello: options.onBridge,
   });
-  const operator = openOperatorDoors({ ...options, url, ids });
+  const operator = openOperatorSide({ ...options, url, ids });
   // The editor itself asks, and a link to a port that is another one tomorrow helps no one.
   const notices = isEditor
     ? undefined
@@ -207,24 +209,22 @@ function mcpLimits(http: HttpConfig): McpHttpLimits {
   };
 }
 
-interface OperatorDoors {
+/** The doors, feed and metrics of operators; the feed and the metrics count from the start on. */
+interface OperatorSide {
   readonly routes: readonly HttpRoute[];
   readonly sessionOf: (caller: Caller) => Session;
   busy(): number;
   close(graceMs: number): Promise<void>;
 }
 
-/** The doors of operators and their programs: REST, the WebSocket, event streams, metrics and the page. */
-function openOperatorDoors(
+/** The doors of operators, metrics and the page. */
+function openOperatorSide(
   options: HttpDoorsOptions & Pick<RestParts, "ids"> & { readonly url: () => string },
-): OperatorDoors {
-  const { hub, redactor, http, ids, warn } = options;
-  const parts: ApiParts = { ...options, holdsCalls: true, version: VERSION };
-  const operations = new Operations(parts);
+): OperatorSide {
+  const { hub, redactor, http } = options;
   const sessions = new CallerSessions(hub, systemClock, { holdsCalls: true });
-  const sessionOf = (caller: Caller): Session => sessions.of(caller);
+  // From the start, although no one may ever ask for it: `?after=0` has all events.
   const feed = new EventFeed(hub, redactor, { nodes: hub.internals.cluster });
-  operations.notify = (event, to) => feed.notify(event, to);
   const limits = (): SocketLimits => {
     const now = http();
     const perMinute = requestsPerMinute(now, hub.config.config.limits.callsPerMinute);
@@ -235,11 +235,9 @@ function openOperatorDoors(
       tooMany: (waitMs) => tooManyRequests("commands", waitMs, now, perMinute),
     };
   };
-  const socket = new WebSocketDoor({ hub, feed, operations, ids, redactor, limits, warn, holdsCalls: true });
-  const streams = new EventStreams({
-    feed,
-    sessionOf,
-    streams: () => quotaOf(http(), http().limits.streams),
+  const doors = new LazyDoors(async () => {
+    const { openOperatorDoors } = await import("./operator-doors.ts");
+    return openOperatorDoors({ ...options, holdsCalls: true, version: VERSION, sessions, feed, limits });
   });
   const metrics = new HubMetrics(
     {
@@ -251,35 +249,86 @@ function openOperatorDoors(
     },
     VERSION,
   );
-  const requests = new InFlight();
-  let isClosed = false;
   return {
-    routes: [
-      // Sessions that end take their calls with them, so requests in progress are waited for.
-      ...apiRoutes({ ...parts, operations, sessions, ids }).map((route): HttpRoute => ({
-        ...route,
-        handle: (exchange) => {
-          if (!isClosed) return requests.track(async () => route.handle(exchange));
-          throw new ToolcribError("server_unavailable", "The hub is shutting down.", { details: { sent: false } });
-        },
-      })),
-      ...streams.routes,
-      socket.route,
-      metricsRoute(metrics),
-      ...pageRoutes(new PageFiles(pageDir()), () => options.indexText),
-    ],
-    sessionOf,
-    busy: () => requests.count,
+    routes: [...doors.routes, metricsRoute(metrics), ...pageRoutes(new PageFiles(pageDir()), () => options.indexText)],
+    sessionOf: (caller) => sessions.of(caller),
+    busy: () => doors.busy(),
     async close(graceMs) {
-      streams.close();
-      await Promise.all([socket.close(graceMs), endsWithin(requests.whenIdle(), { ms: graceMs })]);
-      isClosed = true;
+      await doors.close(graceMs);
       sessions.close();
-      operations.close();
       feed.close();
       metrics.close();
     },
   };
+}
+
+/**
+ * Loads the doors of operators with the first request for one of them: the contract's schemas and all operations are a quarter of
+ * what a hub would load before it answers its first agent.
+ */
+export class LazyDoors {
+  readonly #open: () => Promise<OperatorDoors>;
+  #opening: Promise<OperatorDoors> | undefined;
+  #opened: OperatorDoors | undefined;
+  #isClosed = false;
+
+  constructor(open: () => Promise<OperatorDoors>) {
+    this.#open = open;
+  }
+
+  readonly routes: readonly HttpRoute[] = [
+    ...[API_PATH, EVENTS_PATH].map((path) => this.#route(path, "any")),
+    ...[API_DOCUMENT_PATH, API_DOCS_PATH].map((path) => this.#route(path, "public")),
+    { ...this.#route(SOCKET_PATH, "any"), upgrade: (upgrade) => void this.#upgrade(upgrade) },
+  ];
+
+  busy(): number {
+    return this.#opened?.busy() ?? 0;
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#isClosed = true;
+    // Doors that could not be opened have nothing to close, but what is closed after them has.
+    const doors = await this.#opening?.catch(() => undefined);
+    await doors?.close(graceMs);
+  }
+
+  #route(path: string, access: HttpRoute["access"]): HttpRoute {
+    return { path, access, handle: async (exchange) => (await this.#at(path)).handle(exchange) };
+  }
+
+  async #upgrade(upgrade: HttpUpgrade): Promise<void> {
+    const { socket } = upgrade;
+    // The client may go away meanwhile.
+    const onError = (): void => void socket.destroy();
+    socket.on("error", onError);
+    try {
+      (await this.#at(SOCKET_PATH)).upgrade?.(upgrade);
+    } catch (error) {
+      refuseUpgrade(upgrade, asToolcribError(error));
+    } finally {
+      socket.off("error", onError);
+    }
+  }
+
+  async #at(path: string): Promise<HttpRoute> {
+    this.#opened ??= await this.#load();
+    const route = this.#opened.routes.find((each) => each.path === path);
+    if (route === undefined) throw notFoundAt(path);
+    return route;
+  }
+
+  #load(): Promise<OperatorDoors> {
+    if (this.#isClosed && this.#opening === undefined) {
+      throw new ToolcribError("server_unavailable", "The hub is shutting down.", { details: { sent: false } });
+    }
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      // The next request tries again.
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
 }
 
 /** Where the built page is: beside the bundle, or in dist for a hub that runs from its sources. */

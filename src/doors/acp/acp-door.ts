@@ -29,6 +29,7 @@ import { watchFiles } from "../../hub/reload/file-watcher.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { VERSION } from "../../model/version.ts";
+import { prepareCompiler } from "../../tools/validator.ts";
 import type { AcpDoorOptions } from "./acp-options.ts";
 import { AcpSession } from "./acp-session.ts";
 import { clientFeatures, type ClientFeatures, NO_FEATURES } from "./client-requests.ts";
@@ -257,7 +258,10 @@ export class AcpDoor {
     cancelled.addEventListener("abort", end, { once: true });
     try {
       if (cancelled.aborted) throw notOpened();
-      await Promise.all([this.#mount(session, servers, cancelled), session.hubListed()]);
+      const listed = Promise.all([this.#mount(session, servers, cancelled), session.hubListed()]);
+      // The first turn needs it, and the servers are starting.
+      setImmediate(() => prepareCompiler());
+      await listed;
       await session.remember();
       if (cancelled.aborted || this.#closed || session.closing.aborted) throw notOpened();
     } catch (error) {

@@ -73,6 +73,7 @@ export class AcpSession {
   readonly #permissions: PermissionRequests;
   readonly #hubServers: HubServerNotices;
   readonly #closing = new AbortController();
+  #hubListing: Promise<void> = Promise.resolve();
   #agent: Agent;
   #conversation: Conversation;
   #model: string | undefined;
@@ -135,20 +136,16 @@ export class AcpSession {
     this.#commands.opened();
   }
 
-  /** Resolves when they are ready, have failed, or take too long. */
+  /** Resolves when one of them is ready, all have failed, or they take too long. */
   mount(servers: readonly unknown[]): Promise<void> {
     return this.#session.own.mount(servers, { leavesLate: true });
   }
 
   /**
    * Resolves when the hub's servers are listed, have failed, or take too long: one that is stuck hides no other, and none of the
-   * session's own.
+   * session's own. The first turn waits for them a moment longer than the session, if that can begin with its own.
    */
   async hubListed(): Promise<void> {
-    const { hub } = this.#options;
-    const { signal } = this.#closing;
-    const began = performance.now();
-    const { limits, sessions } = hub.config.config;
     const { own } = this.#session;
     const { promise: enough, resolve } = Promise.withResolvers<void>();
     const look = (): void => {
@@ -156,9 +153,17 @@ export class AcpSession {
     };
     const stop = own.on("server", look);
     look();
+    this.#hubListing = this.#whenHubListed(enough).finally(stop);
+    await Promise.race([this.#hubListing, enough]);
+  }
+
+  async #whenHubListed(enough: Promise<void>): Promise<void> {
+    const { hub } = this.#options;
+    const { signal } = this.#closing;
+    const began = performance.now();
+    const { limits, sessions } = hub.config.config;
     const emptyMs = Math.max(sessions.wait, limits.listWaitMs);
     await hub.internals.listed({ ms: lateMs(limits), emptyMs, signal, enough });
-    stop();
     if (!signal.aborted) this.#hubServers.begin(performance.now() - began);
   }
 
@@ -207,7 +212,8 @@ export class AcpSession {
     signal.addEventListener("abort", cancel, { once: true });
     if (signal.aborted) cancel();
     try {
-      const model = await models.open(this.model);
+      const servers = Promise.all([this.#session.own.joined(), this.#hubListing]);
+      const [model] = await Promise.all([models.open(this.model), servers]);
       const content = promptContent(prompt, model);
       if (controller.signal.aborted) return { stopReason: "cancelled" };
       this.#agent.setModel(model);

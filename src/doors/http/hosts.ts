@@ -3,7 +3,7 @@
  * user's browser; it is refused here, before tokens are checked.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { hostname } from "node:os";
 import { isLoopback } from "../../base/network-address.ts";
 import type { HttpConfig } from "../../model/config.ts";
@@ -30,10 +30,15 @@ export function hostRules(http: HttpConfig): HostRules {
   const origins = new Set([...http.cors, ...http.allowedOrigins].map((origin) => origin.toLowerCase()));
   if (http.publicUrl !== undefined) origins.add(new URL(http.publicUrl).origin);
   const accepts = (name: string): boolean => names.has(name) || (wildcard && isAddress(name));
+  // Nearly all requests name the host that the one before them did.
+  let lastAccepted: string | undefined;
   return {
     acceptsHost: (header) => {
+      if (header === lastAccepted) return true;
       const name = HOST_HEADER.exec(header)?.[1];
-      return name !== undefined && accepts(normal(name));
+      if (name === undefined || !accepts(normal(name))) return false;
+      lastAccepted = header;
+      return true;
     },
     acceptsOrigin: (header, host) => {
       if (origins.has(header.toLowerCase())) return true;
@@ -52,14 +57,14 @@ export function baseOf(http: HttpConfig, request: IncomingMessage): string {
 
 /**
  * The same, if browsers may bring a code there: the header is the caller's own word, who may have someone else open the link. Undefined
- * for another port, which is another program's, and for names that are not in the config.
+ * for another port, which is another program's, for names that are not in the config, and where a caller from elsewhere names this machine.
  */
 export function redirectBaseOf(http: HttpConfig, request: IncomingMessage): string | undefined {
   const base = baseOf(http, request);
   if (http.publicUrl !== undefined) return base;
   const [, name = "", port = "80"] = HOST_HEADER.exec(request.headers.host ?? "") ?? [];
   const names = [
-    ...LOOPBACK_NAMES,
+    ...(isLocalPeer(request.socket) ? LOOPBACK_NAMES : []),
     ...http.allowedHosts.map(normal),
     ...(isWildcard(http.host) ? [] : [hostInUrl(http.host)]),
   ];
@@ -71,6 +76,16 @@ function isAt(page: URL, host: string): boolean {
   const [, name = "", port = ""] = HOST_HEADER.exec(host) ?? [];
   // Without a port in the header it is the one that the protocol has anyway, as in the page's address.
   return normal(page.hostname) === normal(name) && page.port === URL.parse(`${page.protocol}//host:${port}`)?.port;
+}
+
+/** Whether the other end of the connection is on this machine. */
+export function isLocalPeer(socket: Pick<Socket, "remoteAddress">): boolean {
+  return isLoopbackHost(peerAddress(socket));
+}
+
+/** An IPv4 address as such, also where the listener takes both kinds. */
+export function peerAddress({ remoteAddress = "" }: Pick<Socket, "remoteAddress">): string {
+  return remoteAddress.replace(/^::ffff:/, "");
 }
 
 /** Whether only this machine can reach what listens at this host. A name that merely resolves so does not count. */

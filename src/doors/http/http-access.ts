@@ -1,7 +1,7 @@
 /** Access control of the listener, made from the config: hosts, tokens and limits. A changed config makes a new one. */
 import type { BlockList } from "node:net";
 import type { Clock } from "../../base/clock.ts";
-import type { Caller } from "../../model/caller.ts";
+import type { Caller, Scope } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { DEFAULT_CALLS_PER_MINUTE } from "../../policy/call-limits.ts";
@@ -180,4 +180,10 @@ function parseBearer(header: string): string | undefined {
 
 function isJwt(token: string): boolean {
   return token.split(".").length === 3;
+}
+
+export function missingScope(scope: Scope): ToolcribError {
+  return new ToolcribError("denied", `This needs the scope "${scope}".`, {
+    hint: "http.auth says which scopes a token has.",
+  });
 }

@@ -3,9 +3,9 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { CLIENT_HEADER } from "../../contract/rest.ts";
-import { isLoopback } from "../../base/network-address.ts";
 import type { Caller } from "../../model/caller.ts";
 import { type ClientInfo, clientInfoOf } from "../../model/client-info.ts";
+import { isLocalPeer, peerAddress } from "./hosts.ts";
 
 /** `name/version`, as programs write it in User-Agent. */
 const PRODUCT = /^([^\s/()]+)(?:\/(\S+))?/;
@@ -41,15 +41,15 @@ const MAX_RECENT = 16;
  * The process of this user at the other end of a connection on this machine; Linux only. It reads the process list, so it is
  * for the start of a session and not for every request. Never rejects.
  */
-export function localPeer({ remoteAddress = "", remotePort, localPort }: Socket): Promise<LocalPeer | undefined> {
-  const isLocal = isLoopback(remoteAddress.replace(/^::ffff:/, ""));
-  if (process.platform !== "linux" || !isLocal || remotePort === undefined || localPort === undefined) {
+export function localPeer(socket: Socket): Promise<LocalPeer | undefined> {
+  const { remotePort, localPort } = socket;
+  if (process.platform !== "linux" || !isLocalPeer(socket) || remotePort === undefined || localPort === undefined) {
     return Promise.resolve(undefined);
   }
   if (waiting >= MAX_WAITING) return Promise.resolve(undefined);
   waiting += 1;
   const found = last
-    .then(() => findPeer(remotePort, localPort, remoteAddress.includes(":") ? "tcp6" : "tcp"))
+    .then(() => findPeer(remotePort, localPort, peerAddress(socket).includes(":") ? "tcp6" : "tcp"))
     .catch(() => undefined)
     .finally(() => (waiting -= 1));
   last = found;

@@ -113,11 +113,13 @@ function withoutUpgrade(connection: string): string {
 }
 
 /**
- * The answer that each connection waits for. Kept by connection and looked at when it is asked for: a listener on every
- * answer would be a noticeable share of what a request costs.
+ * The answers that each connection waits for. The last is kept by connection and looked at when it is asked for: a listener on
+ * every answer would be a noticeable share of what a request costs.
  */
 export class PendingResponses {
   readonly #bySocket = new Map<Duplex, ServerResponse | undefined>();
+  /** Those before the last, of clients that do not wait for one before they send their next request. */
+  readonly #earlier = new Map<Duplex, Set<ServerResponse>>();
   /** Connections that have not brought a request yet. */
   readonly #silent = new Set<Duplex>();
   #whenAllHaveAsked: (() => void)[] = [];
@@ -130,7 +132,9 @@ export class PendingResponses {
 
   begin(socket: Duplex, response: ServerResponse): void {
     this.asked(socket);
-    if (!this.#bySocket.has(socket)) socket.once("close", () => this.#bySocket.delete(socket));
+    const before = this.#bySocket.get(socket);
+    if (before?.closed === false) this.#keepEarlier(socket, before);
+    else if (before === undefined && !this.#bySocket.has(socket)) socket.once("close", () => this.#forget(socket));
     this.#bySocket.set(socket, response);
   }
 
@@ -152,19 +156,36 @@ export class PendingResponses {
     for (const resolve of this.#whenAllHaveAsked.splice(0)) resolve();
   }
 
-  /** Undefined once it is complete, or cut. */
+  /** The last one. Undefined once it is complete, or cut. */
   of(socket: Duplex): ServerResponse | undefined {
     const response = this.#bySocket.get(socket);
     return response?.closed === false ? response : undefined;
   }
 
+  /** Whether a part of one may have been sent. */
+  hasBegun(socket: Duplex): boolean {
+    return [...(this.#earlier.get(socket) ?? []), this.of(socket)].some((response) => response?.headersSent === true);
+  }
+
   /** Those that are complete are let go of here: this is asked for every few seconds. */
   underWay(): ServerResponse[] {
     return [...this.#bySocket].flatMap(([socket, response]) => {
-      if (response?.closed === false) return [response];
+      const earlier = this.#earlier.get(socket) ?? [];
+      if (response?.closed === false) return [...earlier, response];
       this.#bySocket.set(socket, undefined);
-      return [];
+      return [...earlier];
     });
+  }
+
+  #keepEarlier(socket: Duplex, response: ServerResponse): void {
+    const earlier = this.#earlier.get(socket) ?? new Set();
+    this.#earlier.set(socket, earlier.add(response));
+    response.once("close", () => earlier.delete(response));
+  }
+
+  #forget(socket: Duplex): void {
+    this.#bySocket.delete(socket);
+    this.#earlier.delete(socket);
   }
 }
 
@@ -209,7 +230,7 @@ const REFUSALS: Readonly<Record<string, ParseRefusal>> = {
  */
 export function refuseBadRequests(server: Server, answers: PendingResponses): void {
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (error.code === "ECONNRESET" || !socket.writable || answers.of(socket)?.headersSent === true) {
+    if (error.code === "ECONNRESET" || !socket.writable || answers.hasBegun(socket)) {
       socket.destroy();
       return;
     }

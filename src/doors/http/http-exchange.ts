@@ -36,7 +36,8 @@ export type ForwardResult = "answered" | "gone" | "away" | "lost";
  */
 export function onceClosed(response: ServerResponse, listener: () => void): void {
   if (response.closed || response.destroyed) process.nextTick(listener);
-  else response.once("close", listener);
+  // It is reported once anyway, and taking a listener off costs as much as putting it on.
+  else response.on("close", listener);
 }
 
 /** A request to speak another protocol on the same connection, whose sender is known and may. */

@@ -3,6 +3,7 @@
  * stay synchronous where possible: every tool call passes here.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import type { Caller, Scope } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -30,6 +31,10 @@ const ANONYMOUS: Caller = { key: "anonymous", owner: false, scopes: new Set() };
 interface Admission {
   readonly caller: Caller;
   readonly session?: PageSession | undefined;
+}
+
+interface AdmittedResponse extends Admission {
+  readonly response: ServerResponse;
 }
 
 type Identified = Caller | undefined | Promise<Caller | undefined>;
@@ -62,8 +67,10 @@ interface RequestPipelineOptions {
 export class RequestPipeline {
   readonly #options: RequestPipelineOptions;
   readonly #rate: RateLimit;
-  /** The callers of open responses. */
-  readonly #callers = new WeakMap<ServerResponse, Admission>();
+  /** The callers of open responses, by connection: an entry for each response would cost more than all other checks. */
+  readonly #callers = new WeakMap<Socket, AdmittedResponse>();
+  /** Of responses that were open when another request came on their connection. */
+  readonly #earlierCallers = new WeakMap<ServerResponse, AdmittedResponse>();
   #httpAccess: HttpAccess;
 
   constructor(options: RequestPipelineOptions) {
@@ -211,7 +218,8 @@ export class RequestPipeline {
 
   /** Whether an open response goes to a caller who would not be admitted any more. */
   isUnauthorized(response: ServerResponse): boolean {
-    const admission = this.#callers.get(response);
+    const last = this.#callers.get(response.req.socket);
+    const admission = last?.response === response ? last : this.#earlierCallers.get(response);
     return admission !== undefined && !this.#admits(admission);
   }
 
@@ -242,9 +250,17 @@ export class RequestPipeline {
       refuseTooMany: (bucket = addressRateKey(routed)) => this.#refuseTooMany(routed, bucket),
       forwardTo: this.#options.forwardTo,
     });
-    if (route.access !== "public") this.#callers.set(response, { caller, session: routed.session });
+    if (route.access !== "public") this.#keepCaller({ response, caller, session: routed.session });
     const handled = route.handle(exchange);
     if (handled instanceof Promise) handled.catch((error: unknown) => this.#respondError(request, response, error));
+  }
+
+  #keepCaller(admitted: AdmittedResponse): void {
+    const { socket } = admitted.response.req;
+    const earlier = this.#callers.get(socket);
+    // A client may send its next request while a stream is open.
+    if (earlier?.response.closed === false) this.#earlierCallers.set(earlier.response, earlier);
+    this.#callers.set(socket, admitted);
   }
 
   #upgrade(routed: RoutedRequest, { socket, head }: UpgradedConnection, caller: Caller): void {

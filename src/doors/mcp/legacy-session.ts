@@ -80,7 +80,7 @@ export class LegacySession {
     if (this.#closed) return encodeError(id, { code: INVALID_REQUEST, message: "The session has ended." });
     if (method === "initialize") return this.#initialize(id, params);
     // Clients may send on before the handshake is answered.
-    await this.#initializing;
+    if (!this.#isReady) await this.#initializing;
     const session = this.#session;
     if (session === undefined) {
       return encodeError(id, { code: INVALID_REQUEST, message: `Send initialize before ${method}.` });
@@ -236,7 +236,8 @@ export class LegacySession {
     };
     try {
       const encoded = await (sharedMethod(method)?.(this.#door.hub, incoming) ?? this.#own(incoming));
-      await sink.settle();
+      const settling = sink.settle();
+      if (settling !== undefined) await settling;
       return signal.aborted ? null : encoded;
     } catch (error) {
       return signal.aborted ? null : encodeToolcribError(id, asToolcribError(error).toObject());

@@ -190,7 +190,7 @@ interface ModernCall {
 
 /** For requests that servers cannot answer with questions; the capabilities are declared all the same. */
 function silentClient({ session, capabilities }: ModernCall): ClientSide {
-  return { key: session, waiting: true, capabilities, rootsOnRequest: !session.owner };
+  return { key: session, isWaiting: () => true, capabilities, rootsOnRequest: !session.owner };
 }
 
 function toIncomingRequest(door: DoorContext, call: ModernCall, client: ClientSide): IncomingRequest {
@@ -277,7 +277,7 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
     resourceUpdated: (updated) => inTime(() => tell("notifications/resources/updated", updated)),
   });
   // This client cannot be asked, but is the same as that of the caller's other requests.
-  const client = { key: listening.principal, waiting: true, capabilities };
+  const client = { key: listening.principal, isWaiting: () => true, capabilities };
   const tasks = new FollowedTasks(door, session, { signal, client, tasks: "modern" }, (task) =>
     inTime(() => tell(MODERN_REPORT, task)),
   );

@@ -55,6 +55,8 @@ interface Round {
   readonly progressToken: ProgressToken | undefined;
 }
 
+function nothing(): void {}
+
 /** One call with all its rounds. */
 export class ParkableCall {
   readonly client: ClientSide;
@@ -66,9 +68,9 @@ export class ParkableCall {
   #outcome: Promise<Encoded> | undefined;
   #round: Round;
   #nextKey = 1;
-  #wake: () => void = () => {};
-  #stopTimer: () => void = () => {};
-  #exhale: () => void = () => {};
+  #wake = nothing;
+  #stopTimer = nothing;
+  #exhale = nothing;
 
   /** @param principal The same for all calls of one caller: whichever of them is asked, the same client answers. */
   constructor(rounds: ParkedCalls, key: RoundKey, principal: Principal, capabilities: JsonObject, round: Round) {
@@ -98,7 +100,9 @@ export class ParkableCall {
     try {
       this.#outcome ??= start?.();
       const asked = new Promise<undefined>((resolve) => {
-        this.#wake = () => resolve(undefined);
+        // Not assigned where it is written: V8 allocates such a function in the old generation, which would hold the call.
+        const wake = (): void => resolve(undefined);
+        this.#wake = wake;
         // Nothing new is asked if a retry left out what was asked before.
         if (this.#questions.size > 0) resolve(undefined);
       });
@@ -107,7 +111,7 @@ export class ParkableCall {
       await this.#breath();
       return this.#park();
     } finally {
-      this.#wake = () => {};
+      this.#wake = nothing;
       signal.removeEventListener("abort", giveUp);
     }
   }
@@ -163,12 +167,9 @@ export class ParkableCall {
   }
 
   #clientSide(key: Principal, capabilities: JsonObject): ClientSide {
-    const questions = this.#questions;
     return {
       key,
-      get waiting() {
-        return questions.size > 0;
-      },
+      isWaiting: () => this.#questions.size > 0,
       capabilities,
       rootsOnRequest: !key.owner,
       listRoots: ({ signal }) => this.#ask("roots", "roots/list", {}, signal),

@@ -27,6 +27,8 @@ export class PrincipalSessions {
   readonly #open: (origin: RequestOrigin, key: string) => Session;
   /** In the order of their last use. */
   readonly #principals = new Map<string, Principal>();
+  /** Where it is already, it is not put again: V8 allocates a table for a map every few times. */
+  #newest: Principal | undefined;
   /** The keys of each caller's, in the same order. */
   readonly #callers = new Map<string, Set<string>>();
   readonly #scopes: ScopeNormalizer;
@@ -90,6 +92,8 @@ export class PrincipalSessions {
   #touch(principal: Principal): void {
     const { key, caller } = principal;
     principal.usedAt = this.#clock.now();
+    if (principal === this.#newest) return;
+    this.#newest = principal;
     this.#principals.delete(key);
     this.#principals.set(key, principal);
     const keys = this.#callers.get(caller);

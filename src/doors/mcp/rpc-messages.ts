@@ -246,7 +246,8 @@ export class TrackedSink implements MessageSink {
     this.#sink.send(message);
   }
 
-  async settle(): Promise<void> {
-    if (this.#used) await nextTurn();
+  /** Undefined if nothing was sent. */
+  settle(): Promise<void> | undefined {
+    return this.#used ? nextTurn() : undefined;
   }
 }

@@ -201,9 +201,5 @@ export function askingForTask(client: ClientSide, taskId: string): ClientSide {
       const meta = isJsonObject(params["_meta"]) ? params["_meta"] : {};
       return ask({ ...params, _meta: { ...meta, [RELATED_TASK]: { taskId } } }, context);
     });
-  // Its other members may be getters.
-  return Object.create(client, {
-    sample: { value: related(sample) },
-    elicit: { value: related(elicit) },
-  }) as ClientSide;
+  return { ...client, sample: related(sample), elicit: related(elicit) };
 }

@@ -41,14 +41,21 @@ export function clientOf({ peer }: RequestOrigin, said: unknown): ClientInfo | u
   return client && { ...client, ...peer };
 }
 
+const WHOLE_KEY = JSON.stringify([null, null, null, null, null]);
+
 /** Equal for equal scopes. */
 export function scopeKey({ role, view, servers, tags, session }: ViewScope): string {
+  // Asked for with each request of a client without a session.
+  if ((role ?? view ?? servers ?? tags ?? session) === undefined) return WHOLE_KEY;
   return JSON.stringify([role ?? null, view ?? null, servers ?? null, tags ?? null, session ?? null]);
 }
 
 type ScopeChoice =
   | { readonly ok: true; readonly scope: ViewScope }
   | { readonly ok: false; readonly reason: "no such path" | "other role" };
+
+/** The same object for each request of most clients, which then need no comparison by parts. */
+const WHOLE_CATALOG: ScopeChoice = { ok: true, scope: {} };
 
 /**
  * The scope of a URL such as `/mcp/<name>?servers=a,b&tags=x&session=y`. The name is that of a role, of a view or of a server.
@@ -62,6 +69,7 @@ export function requestedScope(
   caller: Caller,
   known: KnownNames = NO_NAMES,
 ): ScopeChoice {
+  if (path === base && query.size === 0 && caller.role === undefined) return WHOLE_CATALOG;
   const asked = path === base ? null : nameIn(base, path);
   if (asked === undefined) return { ok: false, reason: "no such path" };
   const named = asked === null ? {} : namedScope(asked, known);

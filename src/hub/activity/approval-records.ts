@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { endsWithin } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { LruMap } from "../../base/maps.ts";
-import { type Approval, ApprovalSchema } from "../../contract/activity-schemas.ts";
+import type { Approval } from "../../contract/activity-schemas.ts";
 import type { DefinitionChange } from "../../contract/catalog-schemas.ts";
 import type { AskOutcome, AskRequest } from "../../model/decision.ts";
 import { canonicalJson, type JsonObject } from "../../model/json.ts";
@@ -34,6 +34,8 @@ export interface ApprovalRecordsOptions {
   readonly mask: <Value>(value: Value) => Value;
   /** `audit.arguments`: without it, values of arguments are not stored. */
   readonly keepArguments: boolean;
+  /** Resolves when other hubs on the store can know that this one is alive: they close what a dead one has stored. Never rejects. */
+  readonly announced: () => Promise<void>;
   readonly onProblem: (error: unknown) => void;
 }
 
@@ -98,11 +100,11 @@ export class ApprovalRecords {
     await this.#writing;
     const { entries, ...page } = await this.#options.stored.list(options);
     const live = new Map(this.#options.asked().map((request) => [request.id, request]));
-    const shown = entries.flatMap((stored): Approval[] => {
+    const shown = entries.map(async (stored): Promise<Approval[]> => {
       const request = live.get(stored.id);
       return request === undefined ? storedApproval(stored, { short: true }) : [this.#live(request, { short: true })];
     });
-    return { entries: shown, ...page };
+    return { entries: (await Promise.all(shown)).flat(), ...page };
   }
 
   /** With all its arguments, as far as they were kept. */
@@ -114,7 +116,7 @@ export class ApprovalRecords {
     }
     await this.#writing;
     const stored = await this.#options.stored.get(id);
-    return stored && storedApproval(stored, { short: false })[0];
+    return stored && (await storedApproval(stored, { short: false }))[0];
   }
 
   /** The other hub at which it waits. */
@@ -187,11 +189,11 @@ export class ApprovalRecords {
    * commit, for which the event loop waits. Never rejects.
    */
   #put(approval: StoredApproval): Promise<void> {
-    const { stored, onProblem } = this.#options;
+    const { stored, announced, onProblem } = this.#options;
     this.#waiting.push(approval);
     if (this.#waiting.length === 1) {
       this.#writing = this.#writing
-        .then(() => nextTurn())
+        .then(() => Promise.all([announced(), nextTurn()]))
         .then(() => stored.put(...this.#waiting.splice(0)))
         .catch(onProblem);
     }
@@ -218,7 +220,12 @@ function timestamped(approval: Approval): Timestamped<Approval> {
 }
 
 /** Empty if it does not fit the contract: another version of Toolcrib may have written it. */
-function storedApproval({ request, hub: _hub, ...state }: StoredApproval, { short }: ListForm): Approval[] {
+async function storedApproval(
+  { request, hub: _hub, ...state }: StoredApproval,
+  { short }: ListForm,
+): Promise<Approval[]> {
+  // Loaded here: agents need none of it.
+  const { ApprovalSchema } = await import("../../contract/activity-schemas.ts");
   const approval = ApprovalSchema.safeParse({ ...request, ...state });
   if (!approval.success) return [];
   if (!short) return [approval.data];

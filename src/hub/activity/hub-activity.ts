@@ -61,6 +61,9 @@ interface OtherApprovals {
   answer(id: string, answer: AskAnswer, by: Answerer): Promise<boolean>;
 }
 
+/** Before sessions are written, and after the first answers: it takes the database's time. */
+const TIDY_AFTER_MS = 500;
+
 export class HubActivity {
   readonly #options: ActivityOptions;
   readonly #startedAt: string;
@@ -70,7 +73,9 @@ export class HubActivity {
   readonly #living: HubHeartbeats | undefined;
   readonly #housekeeping: Housekeeping | undefined;
   readonly #stops: (() => void)[];
-  #begun: Promise<void> = Promise.resolve();
+  #stopWaiting = (): void => {};
+  #announced: Promise<void> | undefined;
+  #tidied: Promise<void> | undefined;
   #hasWarned = false;
 
   constructor(options: ActivityOptions) {
@@ -87,6 +92,7 @@ export class HubActivity {
     const { hostOf, isChanged, changeOf } = options;
     this.#approvals = new ApprovalRecords({
       ...{ stored: storedApprovals, hub, clock, asked, mask, keepArguments, hostOf, isChanged, changeOf, onProblem },
+      announced: () => this.#announce(),
     });
     this.#living = store && new HubHeartbeats({ store, hub, clock, onProblem });
     this.#housekeeping = store && this.#living && new Housekeeping({ store, hubs: this.#living, clock, onProblem });
@@ -96,9 +102,8 @@ export class HubActivity {
         if (open) this.#sessions.opened(session);
         else this.#sessions.closed(session);
       }),
-      events.on("call", (record) => {
-        this.#sessions.called(record.session, Date.parse(record.time) + record.durationMs);
-      }),
+      // It is over at the moment: its own times are text.
+      events.on("call", ({ session }) => this.#sessions.called(session, clock.now())),
       // Calls that wait at another node are stored there.
       events.on("ask", (request) => {
         if (request.node === undefined) this.#approvals.asked(request);
@@ -109,15 +114,15 @@ export class HubActivity {
     ];
   }
 
-  /** Cleans up after dead hubs, in the background: only lists wait for it. */
+  /** Cleans up after dead hubs when the start is over, or before the first list that is asked for. */
   begin(): void {
     this.#sessions.opened(this.#options.hub().session);
-    this.#begun = this.#tidy();
+    this.#stopWaiting = this.#options.clock.after(TIDY_AFTER_MS, () => void this.#tidy());
   }
 
   async sessions(input: CheckedInput<"listSessions">): Promise<OutputOf<"listSessions">> {
     const { state, door, limit, cursor } = input;
-    await this.#begun;
+    await this.#tidy();
     await this.#sessions.flush();
     const { entries, total, nextCursor } = await this.#storedSessions.list({
       limit,
@@ -125,7 +130,7 @@ export class HubActivity {
       ...(state === "all" ? {} : { state }),
       ...(door === undefined ? {} : { door }),
     });
-    const sessions = entries.map((stored) => this.#info(stored));
+    const sessions = await Promise.all(entries.map((stored) => this.#info(stored)));
     return { sessions, total, nextCursor };
   }
 
@@ -138,7 +143,7 @@ export class HubActivity {
     const skills = session === undefined ? [] : await hub.skills.active(session);
     const tools = session === undefined ? [] : hub.view(session).tools;
     return {
-      ...this.#info(stored),
+      ...(await this.#info(stored)),
       tools: tools.map(({ name }) => name),
       activeSkills: skills.map(({ name }) => name),
     };
@@ -163,7 +168,7 @@ export class HubActivity {
 
   async approvals(input: CheckedInput<"listApprovals">): Promise<OutputOf<"listApprovals">> {
     const { status, limit, cursor } = input;
-    await this.#begun;
+    await this.#tidy();
     const { entries, total, nextCursor } = await this.#approvals.list({
       limit,
       cursor,
@@ -173,7 +178,7 @@ export class HubActivity {
   }
 
   async approval(id: string): Promise<Approval | undefined> {
-    await this.#begun;
+    await this.#tidy();
     return this.#approvals.find(id);
   }
 
@@ -229,12 +234,13 @@ export class HubActivity {
   async close(): Promise<void> {
     for (const stop of this.#stops) stop();
     this.#sessions.closeAll();
-    await this.#begun;
+    this.#stopWaiting();
+    await this.#tidied;
     try {
       await this.#housekeeping?.end();
       await this.#approvals.flush();
       await this.#sessions.flush();
-      await this.#living?.end();
+      if (this.#announced !== undefined) await this.#living?.end();
     } catch (error) {
       this.#warn(error);
     }
@@ -244,7 +250,7 @@ export class HubActivity {
     return [...this.#options.hub().approvals.pending(), ...(this.#options.others?.()?.pending() ?? [])];
   }
 
-  #info(stored: Parameters<typeof sessionInfo>[0]): SessionInfo {
+  #info(stored: Parameters<typeof sessionInfo>[0]): Promise<SessionInfo> {
     const session = this.#sessions.live(stored.id);
     if (session === undefined) return sessionInfo(stored);
     const toolCount = this.#options.hub().view(session).tools.length;
@@ -263,13 +269,20 @@ export class HubActivity {
     });
   }
 
-  async #tidy(): Promise<void> {
-    try {
-      await this.#living?.begin();
+  /** Once. Notes that this hub is alive, without which others would close what it stores. Never rejects. */
+  #announce(): Promise<void> {
+    const announce = async (): Promise<void> => this.#living?.begin();
+    return (this.#announced ??= announce().catch((error: unknown) => this.#warn(error)));
+  }
+
+  /** Once. Never rejects. */
+  #tidy(): Promise<void> {
+    this.#stopWaiting();
+    const tidy = async (): Promise<void> => {
+      await this.#announce();
       await this.#housekeeping?.begin();
-    } catch (error) {
-      this.#warn(error);
-    }
+    };
+    return (this.#tidied ??= tidy().catch((error: unknown) => this.#warn(error)));
   }
 
   /** Once: a store that fails does so again and again. */

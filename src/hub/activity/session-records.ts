@@ -1,7 +1,6 @@
 /** Records of sessions: who opened them through which door, and their calls. Written in batches, because calls are many. */
-import { ClientInfoSchema, type SessionInfo, TaintSchema } from "../../contract/activity-schemas.ts";
+import type { SessionInfo } from "../../contract/activity-schemas.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { JsonObject } from "../../model/json.ts";
 import type { Session } from "../../sessions/session.ts";
 import { taintRecord } from "../../sessions/taint.ts";
 import type { StoredSession, StoredSessions } from "../../store/store.ts";
@@ -144,20 +143,18 @@ export class SessionRecords {
 }
 
 /** @param live Only for a session that is open in this hub. */
-export function sessionInfo(
+export async function sessionInfo(
   { hub: _hub, taint, client, ...rest }: StoredSession,
   live?: { readonly running: number; readonly toolCount: number; readonly conversation?: string | undefined },
-): SessionInfo {
+): Promise<SessionInfo> {
+  // Loaded here: agents need none of it.
+  const { ClientInfoSchema, TaintSchema } = await import("../../contract/activity-schemas.ts");
   const unseen = { running: 0, toolCount: rest.closedAt === null ? null : 0 };
-  return { ...rest, client: clientOf(client), ...(live ?? unseen), taint: taintOf(taint) };
-}
-
-/** Null if another version of Toolcrib wrote it in another form. */
-function clientOf(client: JsonObject | null): SessionInfo["client"] {
-  return ClientInfoSchema.safeParse(client).data ?? null;
-}
-
-/** Null if another version of Toolcrib wrote it in another form. */
-function taintOf(taint: JsonObject | null): SessionInfo["taint"] {
-  return TaintSchema.safeParse(taint).data ?? null;
+  return {
+    ...rest,
+    ...(live ?? unseen),
+    // Null if another version of Toolcrib wrote it in another form.
+    client: ClientInfoSchema.safeParse(client).data ?? null,
+    taint: TaintSchema.safeParse(taint).data ?? null,
+  };
 }

@@ -5,15 +5,14 @@ import { systemClock } from "../../base/clock.ts";
 import { ThreadCalls } from "../../base/thread-calls.ts";
 import type { Stats } from "../../contract/stats-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import type { AuditQuery, StoredSession } from "../../store/store.ts";
+import type { StoredSession } from "../../store/store.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { SeenFile } from "../../telemetry/audit/record.ts";
-import type { AuditKeeping } from "./audit-keeper.ts";
+import type { AuditReport } from "../../telemetry/audit/verify.ts";
+import type { AuditKeeping, IntakeScope } from "./audit-keeper.ts";
 import type { AuditWork } from "./audit-worker.ts";
-import type { IntakeScope } from "./intake.ts";
-import type { AuditPage } from "./query.ts";
+import type { AuditPage, AuditQuery } from "./query.ts";
 import type { StatsQuery } from "./stats.ts";
-import type { WholeReport } from "./verify.ts";
 
 /** Memory of the thread for short-lived objects; by default it would be several times as much as all of the rest. */
 const YOUNG_MB = 4;
@@ -69,7 +68,7 @@ export class AuditThread implements AuditKeeping {
     return this.#call("stats", query);
   }
 
-  verify(wroteHere: boolean | undefined): Promise<WholeReport> {
+  verify(wroteHere: boolean | undefined): Promise<AuditReport> {
     return this.#call("verify", wroteHere);
   }
 

@@ -3,11 +3,11 @@ import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../base/clock.ts";
 import { ThreadCalls } from "../../base/thread-calls.ts";
 import { openBusyStore } from "../../store/open-store.ts";
-import type { AuditQuery, BusyStore, StoreAddress, StoredAudit, StoredSession } from "../../store/store.ts";
+import type { BusyStore, StoreAddress, StoredAudit, StoredSession } from "../../store/store.ts";
 import { AuditKey, auditKeysOf } from "../../telemetry/audit/key.ts";
 import type { SeenFile } from "../../telemetry/audit/record.ts";
-import { AuditKeeper } from "./audit-keeper.ts";
-import { AuditIntake, type IntakeScope } from "./intake.ts";
+import { AuditKeeper, type IntakeScope } from "./audit-keeper.ts";
+import type { AuditQuery } from "./query.ts";
 import type { StatsQuery } from "./stats.ts";
 
 export interface AuditWork {
@@ -37,10 +37,11 @@ if (port !== null) {
     return opening;
   };
   const store: StoredAudit = {
-    append: async (lines) => (await opened()).audit.append(lines),
-    query: async (query) => (await opened()).audit.query(query),
+    append: async (block) => (await opened()).audit.append(block),
     files: async () => (await opened()).audit.files(),
-    linesOf: async (file) => (await opened()).audit.linesOf(file),
+    blocks: async (file) => (await opened()).audit.blocks(file),
+    wholeBlocks: async (file) => (await opened()).audit.wholeBlocks(file),
+    textOf: async (...args) => (await opened()).audit.textOf(...args),
     sums: async (query) => (await opened()).audit.sums(query),
     pruneSums: async (...args) => (await opened()).audit.pruneSums(...args),
     sumUpSome: async (...args) => (await opened()).audit.sumUpSome(...args),
@@ -52,22 +53,19 @@ if (port !== null) {
     prune: (files: readonly SeenFile[]) => parent.call<boolean>("prune", files),
     renew: () => parent.call<void>("renew"),
   };
-  const intake = new AuditIntake({ dir, store, journal, clock: systemClock, maxBytes, maxDays, warn });
-  const keeper = new AuditKeeper({
-    dir,
-    keys: auditKeysOf(
-      key && new AuditKey(key),
-      knownKeys.map((each) => new AuditKey(each)),
-    ),
-    stored: address === undefined ? undefined : { audit: store, intake },
-  });
+  const keys = auditKeysOf(
+    key && new AuditKey(key),
+    knownKeys.map((each) => new AuditKey(each)),
+  );
+  const kept = address === undefined ? undefined : store;
+  const keeper = new AuditKeeper({ dir, store: kept, keys, journal, clock: systemClock, maxBytes, maxDays, warn });
   const parent = new ThreadCalls(port, {
     takeIn: (scope: IntakeScope) => keeper.takeIn(scope),
     query: (query: AuditQuery) => keeper.query(query),
     stats: (query: StatsQuery) => keeper.stats(query),
     verify: (wroteHere: boolean | undefined) => keeper.verify(wroteHere),
     putSessions: async (sessions: readonly StoredSession[]) => (await opened()).sessions.put(sessions),
-    isWaiting: () => intake.isWaiting,
+    isWaiting: () => keeper.isWaiting,
     async close() {
       await keeper.close();
       await (await opening?.catch(() => undefined))?.close();

@@ -15,18 +15,17 @@ import type { Store, StoredSessions } from "../../store/store.ts";
 import { listFiles } from "../../telemetry/audit/files.ts";
 import { AuditKey, type AuditKeys, auditKeysOf, NO_KEYS } from "../../telemetry/audit/key.ts";
 import { AuditLog } from "../../telemetry/audit/log.ts";
-import { readAudit } from "../../telemetry/audit/read.ts";
 import type { EventRecord } from "../../telemetry/audit/record.ts";
 import type { AuditSink } from "../../telemetry/call-record.ts";
 import { type HubEvents, suspiciousResult } from "../hub-events.ts";
 import type { AuditKeeping } from "./audit-keeper.ts";
 import { AuditThread } from "./audit-thread.ts";
 import { Recording } from "./recording.ts";
-import { type AuditInput, entryOf, matcher, wishOf } from "./query.ts";
+import { type AuditInput, wishOf } from "./query.ts";
 import { type AuditStore, hasWrittenHere, journalKey, verdictOf } from "./verify.ts";
 
-const EXPORTED_AT_ONCE = 500;
-/** How long whoever asks waits until what was written can be found. */
+const EXPORTED_AT_ONCE = 10_000;
+/** How long whoever asks for figures waits until what was written is counted. */
 const WAIT_MS = 2000;
 const HOUR_MS = 60 * 60 * 1000;
 /** Records that are written meanwhile go along. */
@@ -132,12 +131,12 @@ export class HubAudit {
     });
   }
 
-  /** The newest first unless asked otherwise. A page may be shorter than its limit and not be the last. */
+  /** The newest first unless asked otherwise. */
   async query(input: AuditInput): Promise<OutputOf<"listAudit">> {
-    const { clock, keeper } = this.#options;
+    const { clock, keeper, log } = this.#options;
     const { limit, cursor, order } = input;
     const wish = wishOf(input, clock.now());
-    await this.#takeIn();
+    log.flush();
     return keeper.query({ ...wish, limit, cursor, order });
   }
 
@@ -162,17 +161,9 @@ export class HubAudit {
 
   /** JSON, one entry and a line break each, the oldest first. */
   async *exportLines(input: Partial<Omit<AuditInput, "limit" | "cursor" | "order">> = {}): AsyncGenerator<string> {
-    const { dir, clock, keeper, store } = this.#options;
+    const { clock, keeper, log } = this.#options;
     const wish = wishOf(input, clock.now());
-    await this.#takeIn();
-    if (store === undefined) {
-      const matches = matcher(wish);
-      // A page of files reads all of them.
-      for await (const { chain, record } of readAudit(dir)) {
-        if (matches(record)) yield `${JSON.stringify(entryOf(chain, record))}\n`;
-      }
-      return;
-    }
+    log.flush();
     let cursor: string | undefined;
     do {
       const page = await keeper.query({ ...wish, cursor, limit: EXPORTED_AT_ONCE, order: "oldest" });
@@ -202,10 +193,7 @@ export class HubAudit {
     return this.#closed;
   }
 
-  /**
-   * What cannot be taken in now is taken in later; what is in the store can be asked for all the same. So whoever asks
-   * while the files of years are taken in does not wait for all of them.
-   */
+  /** What cannot be taken in now is taken in later: whoever asks while the files of years are taken in does not wait for all of them. */
   async #takeIn(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const stop = this.#options.clock.after(WAIT_MS, resolve);

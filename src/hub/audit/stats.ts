@@ -1,12 +1,7 @@
 /** Figures of calls over time, put together from the sums that the store keeps of them, or from the files. */
 import type { CheckedInput } from "../../contract/operations.ts";
-import {
-  STATS_RANGES,
-  type Stats,
-  type StatsFigures,
-  type StatsGroup,
-  type StatsProblem,
-} from "../../contract/stats-schemas.ts";
+import { STATS_RANGES } from "../../contract/stats-ranges.ts";
+import type { Stats, StatsFigures, StatsGroup, StatsProblem } from "../../contract/stats-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import {
   addSum,
@@ -20,8 +15,10 @@ import {
   sumsOf,
 } from "../../store/parts/call-sums.ts";
 import type { CallSum, CallSumRow, CallSumsQuery, CountedCall } from "../../store/store.ts";
+import { parseLine } from "../../telemetry/audit/line.ts";
 import { readAudit } from "../../telemetry/audit/read.ts";
-import { countedCall } from "./stored-line.ts";
+import type { StoredRecord } from "../../telemetry/audit/record.ts";
+import { filterOf } from "./query.ts";
 
 export type StatsQuery = CheckedInput<"getStats"> & { readonly now: number };
 
@@ -184,17 +181,48 @@ function percentiles(sum: CallSum) {
   return { p50: durationOf(sum, 0.5), p95: durationOf(sum, 0.95), p99: durationOf(sum, 0.99) };
 }
 
-/** For a hub without a store; reads all files, as its other queries do. */
+/** For a hub without a store; reads all files. */
 export async function sumsOfFiles(dir: string, { step, since, subjects }: CallSumsQuery): Promise<CallSumRow[]> {
   const calls: CountedCall[] = [];
-  for await (const { record } of readAudit(dir, { since: since * 1000 })) {
-    const call = countedCall(record);
-    if (call !== undefined) calls.push(call);
-  }
+  const filter = filterOf({ since: new Date(since * 1000).toISOString(), types: ["call"] });
+  for await (const { record } of readAudit(dir, { filter })) calls.push(countedCall(record));
   const found = [...sumsOf(calls).values()].filter((each) => each.step === step && each.at >= since);
   return found.flatMap(({ at, sums }) =>
     [...sums].flatMap(([subject, sum]) =>
       subjects.some(({ prefix }) => subject.startsWith(prefix)) ? [{ at, subject, sum }] : [],
     ),
   );
+}
+
+/** The call whose end a line of the log is; undefined for any other line. */
+export function callOfLine(line: string): CountedCall | undefined {
+  const record = line.includes('"type":"call"') ? parseLine(line) : undefined;
+  return record?.type === "call" ? countedCall(record) : undefined;
+}
+
+function countedCall(record: StoredRecord): CountedCall {
+  const { time, callId, origin, name, client, role, outcome, kind, findings, isHeld } = record;
+  return {
+    time,
+    callId: text(callId),
+    server: text(origin?.source),
+    name: text(name),
+    client: text(client?.name),
+    role: text(role),
+    outcome: text(outcome),
+    kind: text(kind) ?? "",
+    durationMs: Math.max(0, amount(record.durationMs) - amount(record.waitedMs)),
+    resultBytes: amount(record.resultBytes),
+    isWaiting: isHeld === true,
+    findings: Array.isArray(findings) ? findings.flatMap((each) => text(each?.code) ?? []) : [],
+  };
+}
+
+function amount(value: unknown): number {
+  return typeof value === "number" && value > 0 ? value : 0;
+}
+
+/** The members of a line are shown as they are, so somebody may have put anything there. */
+function text(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
 }

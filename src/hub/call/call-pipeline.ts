@@ -2,7 +2,7 @@
  * The one way to run a capability. Every door calls it; nothing else calls `Source.run`.
  * It never throws: whatever happens, the call ends in exactly one Outcome and one record.
  */
-import { randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { CancelSignal } from "../../base/async.ts";
 import { originalArguments, shapedResult } from "../../catalog/overrides.ts";
@@ -106,10 +106,11 @@ function callContext(
   signal: AbortSignal,
 ): CallContext {
   const { client = session.client, clientInfo = session.clientInfo, onProgress, onNotice } = options;
+  const startedAt = path.clock.now();
   const call: CallContext = {
     ...options,
     path,
-    callId: newCallId(path.clock.now()),
+    callId: newCallId(startedAt),
     session,
     name: publicNameOf(use),
     use,
@@ -122,7 +123,7 @@ function callContext(
       ((method, params) =>
         passOn(call, guardedNotice(call, method, path.mask(params)), (seen) => onNotice(method, seen))),
     confirm: () => confirmTarget(call),
-    startedAt: path.clock.now(),
+    startedAt,
     target: undefined,
     decision: undefined,
     begun: undefined,
@@ -218,7 +219,7 @@ export function startRecord({
 }: StartedCall): StartRecord {
   return {
     callId,
-    time: isoTime(startedAt),
+    time: millisecond(startedAt).iso,
     session: session.id,
     door: session.door,
     role: session.role ?? null,
@@ -247,19 +248,39 @@ function callRecord(call: CallContext, outcome: Outcome): CallRecord {
   };
 }
 
+/** Hexadecimal digits of a call id after its time and version. */
+const RANDOM_DIGITS = 19;
+let randomDigits = "";
+let usedDigits = 0;
+
 /** A UUID of version 7: those of later calls sort behind, so that an index over them grows at its end. */
 function newCallId(now: number): string {
-  const time = Math.max(0, Math.floor(now)).toString(16).padStart(12, "0").slice(-12);
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+  if (usedDigits + RANDOM_DIGITS > randomDigits.length) {
+    randomDigits = randomBytes(RANDOM_DIGITS * 64).toString("hex");
+    usedDigits = 0;
+  }
+  const at = usedDigits;
+  usedDigits += RANDOM_DIGITS;
+  const variant = "89ab".charAt(randomDigits.charCodeAt(at) & 3);
+  const digits = (from: number, to: number): string => randomDigits.slice(at + from, at + to);
+  return `${millisecond(now).idStart}-7${digits(1, 4)}-${variant}${digits(4, 7)}-${digits(7, RANDOM_DIGITS)}`;
 }
 
-let lastTime = Number.NaN;
-let lastText = "";
+interface Millisecond {
+  readonly time: number;
+  readonly iso: string;
+  /** The first two groups of the ids of calls that begin in it. */
+  readonly idStart: string;
+}
 
-/** Many calls begin in one millisecond. */
-function isoTime(time: number): string {
-  if (time !== lastTime) [lastTime, lastText] = [time, new Date(time).toISOString()];
-  return lastText;
+let lastMillisecond: Millisecond = { time: Number.NaN, iso: "", idStart: "" };
+
+/** Many calls begin in one. */
+function millisecond(time: number): Millisecond {
+  if (time === lastMillisecond.time) return lastMillisecond;
+  const hex = Math.max(0, Math.floor(time)).toString(16).padStart(12, "0").slice(-12);
+  lastMillisecond = { time, iso: new Date(time).toISOString(), idStart: `${hex.slice(0, 8)}-${hex.slice(8)}` };
+  return lastMillisecond;
 }
 
 /** A completion does not suggest what the session may not see. */

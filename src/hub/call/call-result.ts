@@ -493,16 +493,9 @@ function withQuestionsRead(
   read: (place: QuestionPlace, params: JsonObject) => Promise<JsonObject>,
 ): ClientSide {
   const { sample, elicit } = client;
+  if (sample === undefined && elicit === undefined) return client;
   return {
-    key: client.key,
-    get waiting() {
-      return client.waiting ?? false;
-    },
-    get capabilities() {
-      return client.capabilities;
-    },
-    rootsOnRequest: client.rootsOnRequest ?? false,
-    listRoots: client.listRoots,
+    ...client,
     sample: sample && (async (params, context) => sample(await read("sampling", params), context)),
     elicit: elicit && (async (params, context) => elicit(await read("elicitation", params), context)),
   };

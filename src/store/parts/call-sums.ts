@@ -4,7 +4,7 @@
  * counts once.
  */
 import { sql } from "kysely";
-import { STATS_RANGES } from "../../contract/stats-schemas.ts";
+import { STATS_RANGES } from "../../contract/stats-ranges.ts";
 import { chunks, type DatabaseEngine, upsert } from "../database.ts";
 import type { Trx } from "../outbox.ts";
 import type { CallSum, CallSumRow, CallSumsQuery, CountedCall } from "../store.ts";

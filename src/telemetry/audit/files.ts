@@ -3,8 +3,9 @@ import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { isProcessAlive } from "../../files/processes.ts";
+import { systemErrorCode } from "../../model/errors.ts";
 import { parseLine } from "./line.ts";
-import type { AnyRecord, HeaderRecord, SeenFile } from "./record.ts";
+import { type AnyRecord, type HeaderRecord, isStoredType, type SeenFile } from "./record.ts";
 
 /** No record is longer; see body.ts for what is cut. */
 const MAX_LINE_BYTES = 128 * 1024;
@@ -53,7 +54,7 @@ export function listFiles(dir: string): AuditFile[] {
   try {
     names = readdirSync(dir);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    if (systemErrorCode(error) === "ENOENT") return [];
     throw error;
   }
   const files: AuditFile[] = [];
@@ -89,18 +90,17 @@ export function headerOf(path: string): HeaderRecord | undefined {
   });
 }
 
-export interface FileLines {
-  /** Without their line breaks. */
-  readonly lines: readonly string[];
-  /** With the line breaks. */
+/** Whole lines, each with its line break, and how many bytes of the file they are. */
+export interface FileText {
+  readonly text: string;
   readonly bytes: number;
 }
 
 /**
  * The whole lines that begin at this byte, about so many bytes of them. None for a file that is not there any more, and where
- * no further line is whole. Split at newline bytes alone: JSON text may hold other characters that count as line ends elsewhere.
+ * no further line is whole.
  */
-export function readLines(path: string, from: number, length: number, to = Number.POSITIVE_INFINITY): FileLines {
+export function readText(path: string, from: number, length: number, to = Number.POSITIVE_INFINITY): FileText {
   return (
     read(path, (fd) => {
       for (let wanted = length; ; wanted *= 2) {
@@ -108,10 +108,15 @@ export function readLines(path: string, from: number, length: number, to = Numbe
         const end = bytes.lastIndexOf(NEWLINE) + 1;
         // Longer than any record, or not written to its end yet.
         if (end === 0 && bytes.length === wanted) continue;
-        return { lines: end === 0 ? [] : bytes.toString("utf8", 0, end - 1).split("\n"), bytes: end };
+        return { text: bytes.toString("utf8", 0, end), bytes: end };
       }
-    }) ?? { lines: [], bytes: 0 }
+    }) ?? { text: "", bytes: 0 }
   );
+}
+
+/** Without their line breaks. Split at newlines alone: JSON text may hold other characters that count as line ends elsewhere. */
+export function linesOf(text: string): string[] {
+  return text.split("\n").slice(0, -1);
 }
 
 /** Whether a line ends at this byte. */
@@ -218,14 +223,55 @@ export function filesToPrune(files: readonly AuditFile[], own: string, bounds: B
   });
 }
 
+/** Whole lines of one file. */
+export interface AuditBlock {
+  readonly file: string;
+  readonly chain: string;
+  /** Number of the first line in the file, from 0. Every line has one, unlike the number in the chain, damaged or not. */
+  readonly firstLine: number;
+  readonly lines: number;
+  readonly bytes: number;
+  /** The earliest and the latest time that a record in it has; "9999" and "" for one without records. */
+  readonly firstTime: string;
+  readonly lastTime: string;
+}
+
+/** Of a record as the log writes most of them. */
+const LINE_HEAD = /\{"seq":\d+,"prev":(?:null|"\w*"),"type":"(start|call|decision|event)","time":"([\w.:-]+)"/y;
+/** Somebody may have put anything into a line. */
+const MAX_TIME_LENGTH = 200;
+
+/** Type and time of the record that begins here in a text, without parsing it; undefined for others, and for lines of the log itself. */
+export function headAt(text: string, from: number): { readonly type: string; readonly time: string } | undefined {
+  LINE_HEAD.lastIndex = from;
+  const [, type, time] = LINE_HEAD.exec(text) ?? [];
+  return type === undefined || time === undefined ? undefined : { type, time };
+}
+
+/** @param text Whole lines. */
+export function blockOf(
+  { name, chain }: Pick<AuditFile, "name" | "chain">,
+  firstLine: number,
+  text: string,
+): AuditBlock & { readonly text: string } {
+  let [lines, firstTime, lastTime] = [0, "9999", ""];
+  for (let from = 0, end = text.indexOf("\n"); end !== -1; from = end + 1, end = text.indexOf("\n", from)) {
+    lines += 1;
+    const record = headAt(text, from) ?? parseLine(text.slice(from, end));
+    if (record === undefined || !isStoredType(record.type)) continue;
+    const time = record.time.slice(0, MAX_TIME_LENGTH);
+    if (time < firstTime) firstTime = time;
+    if (time > lastTime) lastTime = time;
+  }
+  return { file: name, chain, firstLine, lines, bytes: Buffer.byteLength(text), firstTime, lastTime, text };
+}
+
 /** A file whose lines are in a store. */
 export interface KeptFile {
   readonly file: string;
   /** Of the lines, with their line breaks. */
   readonly bytes: number;
   readonly lines: number;
-  /** Lines are numbered from 0. */
-  readonly lastSeq: number;
   /** ISO time. */
   readonly lastTime: string;
 }
@@ -233,8 +279,12 @@ export interface KeptFile {
 /** What readers need of a store. */
 export interface KeptLog {
   files(): Promise<readonly KeptFile[]>;
-  /** In their order, without line breaks. */
-  linesOf(file: string): Promise<readonly string[]>;
+  /** Of all files, or of one; those of a file in their order. */
+  blocks(file?: string): Promise<readonly AuditBlock[]>;
+  /** Of one file, with their texts, as they are at one moment. */
+  wholeBlocks(file: string): Promise<readonly (AuditBlock & { readonly text: string })[]>;
+  /** Of a file, or of its block that begins with this line. */
+  textOf(file: string, firstLine?: number): Promise<string>;
 }
 
 /** The log is one set of files, wherever they are: in the folder, in a store, or in both while they are taken in. */

@@ -5,6 +5,7 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
+import { systemErrorCode } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
 
@@ -64,7 +65,7 @@ function readFile(dir: string): { heads: Heads; signed: Signature | undefined } 
   try {
     text = readFileSync(join(dir, NAME), "utf8");
   } catch (error) {
-    return codeOf(error) === "ENOENT" ? "missing" : "damaged";
+    return systemErrorCode(error) === "ENOENT" ? "missing" : "damaged";
   }
   try {
     const value: unknown = JSON.parse(text);
@@ -174,17 +175,13 @@ function takeLock(path: string, waitMs: number): (() => void) | undefined {
       closeSync(openSync(path, "wx", 0o600));
       return () => rmSync(path, { force: true });
     } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error;
+      if (systemErrorCode(error) !== "EEXIST") throw error;
     }
     const held = statSync(path, { throwIfNoEntry: false });
     if (held !== undefined && Date.now() - held.mtimeMs > LEFT_BEHIND_MS) rmSync(path, { force: true });
     else if (performance.now() >= deadline) return undefined;
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 const EVERY_MS = 1000;

@@ -1,14 +1,28 @@
-/** Reads the log back: all chains merged into one sequence by the time at which things ended. */
+/** Reads the log back as one list, wherever its files are: in the folder, or in a store. */
+import { existsSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
 import { ToolcribError } from "../../model/errors.ts";
-import { type AuditFile, type KeptLog, listFiles, readLines } from "./files.ts";
+import {
+  type AuditBlock,
+  type AuditFile,
+  blockOf,
+  headAt,
+  type KeptLog,
+  linesOf,
+  listFiles,
+  listLog,
+  type LogFile,
+  readText,
+} from "./files.ts";
 import { parseLine } from "./line.ts";
-import { isStored, type StoredRecord, WITHHELD } from "./record.ts";
+import { isStored, type StoredRecord, UNFINISHED, WITHHELD } from "./record.ts";
 
-/** A file is named a moment after its first record ended. */
+/** A file may have been written to a moment before its last record says. */
 const SLACK_MS = 1000;
 /** How much of a file is read in one turn of the event loop. */
-const CHUNK = 1024 * 1024;
+const CHUNK = 256 * 1024;
+/** Blocks whose text is held, for calls that end in another block than they begin in. */
+const MAX_HELD = 4;
 
 export interface AuditEntry {
   readonly file: string;
@@ -16,36 +30,98 @@ export interface AuditEntry {
   readonly record: StoredRecord;
 }
 
+/** Which records somebody wants to see. */
+export interface RecordFilter {
+  /** ISO times, compared with the time at which a call began. */
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  /** False if no line in this text can be one of them. Quick. */
+  mayContain(text: string): boolean;
+  matches(record: StoredRecord): boolean;
+}
+
+/** The order of entries. */
+export type EntryKey = readonly [time: string, file: string, seq: number];
+
+export interface ReadOptions {
+  /** `ended`: oldest first, by the time at which calls ended instead of began. */
+  readonly order?: "newest" | "oldest" | "ended";
+  readonly filter?: RecordFilter;
+  /** Only what comes after this one, in another order than `ended`. */
+  readonly after?: EntryKey | undefined;
+  /** What to read of which files, as `listLog` returned them; by default all that are there now. */
+  readonly files?: readonly LogFile[];
+  /** Has the files that are not in the folder. */
+  readonly kept?: KeptLog | undefined;
+}
+
+const EVERYTHING: RecordFilter = { mayContain: () => true, matches: () => true };
+
 /**
- * Within a chain the order is that of the chain. What is no record, such as the torn last line of a process that was
- * killed, is passed over; `verifyAudit` is the one that judges. Only as many files are open as chains overlap in time.
- *
- * @param files What to read of which files, as `listFiles` or `listLog` gave them; by default all in the folder now.
- * @param kept Has the files that are not in the folder.
+ * A call shows as its end, or as unfinished if there is none. What is no record, such as the torn last line of a process that was
+ * killed, is passed over; `verifyAudit` is the one that judges. Blocks are read one by one, and none that is not needed for what
+ * is taken from the generator.
  */
-export async function* readAudit(
-  dir: string,
-  filter: AuditFilter = {},
-  files: readonly AuditFile[] = listFiles(dir),
-  kept?: KeptLog,
-): AsyncGenerator<AuditEntry> {
-  const waiting = chainReaders(
-    files.filter((file) => mayMatch(file, filter)),
-    kept,
-  );
-  const open: ChainReader[] = [];
-  for (;;) {
-    let next = earliest(open);
-    for (let late = waiting[0]; late !== undefined; late = waiting[0]) {
-      if (next !== undefined && late.start > next.endedAt + SLACK_MS) break;
-      waiting.shift();
-      if (await late.advance()) open.push(late);
-      next = earliest(open);
+export async function* readAudit(dir: string, options: ReadOptions = {}): AsyncGenerator<AuditEntry> {
+  const { order = "ended", filter = EVERYTHING, after, kept } = options;
+  // What was written before it has nothing that comes after it.
+  const earliest = order === "newest" ? filter.since : (after?.[0] ?? filter.since);
+  const files = options.files ?? (await listLog(dir, kept));
+  const reader = new BlockReader(await blocksOf(files, earliest, kept), kept);
+  const sign = order === "newest" ? -1 : 1;
+  const isWanted = ({ firstTime, lastTime }: AuditBlock): boolean => {
+    if ((filter.since ?? lastTime) > lastTime || (filter.until ?? firstTime) < firstTime) return false;
+    if (after === undefined) return true;
+    return order === "newest" ? firstTime <= after[0] : lastTime >= after[0];
+  };
+  const edges = edgesOf(reader.blocks.filter(isWanted), order);
+  const blocks = [...edges.keys()].toSorted((a, b) => sign * compareText(edges.get(a) ?? "", edges.get(b) ?? ""));
+  const lastEnds = new Map<string, string>();
+  let count = 0;
+  let found: { readonly key: EntryKey; readonly entry: AuditEntry }[] = [];
+  for (const [index, block] of blocks.entries()) {
+    for (const entry of await reader.entriesOf(block, filter)) {
+      const [end, before = end] = [endTime(entry.record), lastEnds.get(entry.chain)];
+      // A clock that was set back does not change the order of a chain.
+      const last = end > before ? end : before;
+      lastEnds.set(entry.chain, last);
+      const key: EntryKey = order === "ended" ? [last, "", (count += 1)] : entryKey(entry);
+      if (after === undefined || sign * compareKeys(key, after) > 0) found.push({ key, entry });
     }
-    if (next?.entry === undefined) return;
-    if (matchesFilter(next.entry.record, filter)) yield next.entry;
-    if (!(await next.advance())) open.splice(open.indexOf(next), 1);
+    found.sort((a, b) => sign * compareKeys(a.key, b.key));
+    const next = blocks[index + 1];
+    const bound = next && edges.get(next);
+    const end = bound === undefined ? -1 : found.findIndex(({ key: [time] }) => sign * compareText(time, bound) >= 0);
+    const ready = end === -1 ? found : found.slice(0, end);
+    found = end === -1 ? [] : found.slice(end);
+    for (const { entry } of ready) yield entry;
+    await turn();
   }
+}
+
+/** The time that nothing in a block can come before, in this order. */
+function edgesOf(blocks: readonly PlacedBlock[], order: ReadOptions["order"]): ReadonlyMap<PlacedBlock, string> {
+  if (order === "newest") return new Map(blocks.map((block) => [block, block.lastTime]));
+  const edges = new Map(blocks.map((block) => [block, block.firstTime]));
+  if (order === "oldest") return edges;
+  // A long call begins before others that ended earlier; the blocks of a chain are read in their order all the same.
+  const earliest = new Map<string, string>();
+  for (const block of blocks.toReversed()) {
+    const known = earliest.get(block.chain) ?? block.firstTime;
+    const edge = known < block.firstTime ? known : block.firstTime;
+    earliest.set(block.chain, edge);
+    edges.set(block, edge);
+  }
+  return edges;
+}
+
+export function entryKey({ file, record }: AuditEntry): EntryKey {
+  return [record.time, file, record.seq];
+}
+
+function endTime(record: StoredRecord): string {
+  const end = new Date(endOf(record));
+  return Number.isNaN(end.getTime()) ? record.time : end.toISOString();
 }
 
 /** A call is recorded when it ends. */
@@ -53,99 +129,147 @@ function endOf({ time, durationMs }: StoredRecord): number {
   return Date.parse(time) + (durationMs ?? 0);
 }
 
-/** By the file's age alone. Nothing is said of `until`: a call that began in time may have ended in any later file. */
-function mayMatch(file: AuditFile, { since }: AuditFilter): boolean {
-  return since === undefined || file.modified >= since - SLACK_MS;
+function compareKeys(a: EntryKey, b: EntryKey): number {
+  return compareText(a[0], b[0]) || compareText(a[1], b[1]) || a[2] - b[2];
 }
 
-class ChainReader {
-  readonly start: number;
-  endedAt = Number.NEGATIVE_INFINITY;
-  entry: AuditEntry | undefined;
-  readonly #records: AsyncGenerator<AuditEntry>;
-
-  constructor(files: readonly AuditFile[], kept: KeptLog | undefined) {
-    this.start = files[0]?.start ?? 0;
-    this.#records = recordsOf(files, kept);
-  }
-
-  /** False at the end. */
-  async advance(): Promise<boolean> {
-    const { value, done } = await this.#records.next();
-    if (done === true) return false;
-    this.entry = value;
-    // A clock that was set back does not change the order of a chain.
-    this.endedAt = Math.max(this.endedAt, endOf(value.record));
-    return true;
-  }
+function compareText(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }
 
-function chainReaders(files: readonly AuditFile[], kept: KeptLog | undefined): ChainReader[] {
-  const byChain = Map.groupBy(files, (file) => file.chain);
-  return [...byChain.values()].map((each) => new ChainReader(each, kept)).toSorted((a, b) => a.start - b.start);
+/** A block that may be in the folder, from this byte of its file on. */
+interface PlacedBlock extends AuditBlock {
+  readonly inFolder?: { readonly path: string; readonly from: number } | undefined;
 }
 
-function earliest(readers: readonly ChainReader[]): ChainReader | undefined {
-  let found: ChainReader | undefined;
-  for (const reader of readers) if (found === undefined || reader.endedAt < found.endedAt) found = reader;
-  return found;
-}
-
-/** Calls that began and did not end come last: as far as the chain knows, they ended with it. */
-async function* recordsOf(files: readonly AuditFile[], kept: KeptLog | undefined): AsyncGenerator<AuditEntry> {
-  const begun = new Map<string | undefined, AuditEntry>();
+/** In the order of their files, and of lines in a file. */
+async function blocksOf(
+  files: readonly LogFile[],
+  since: string | undefined,
+  kept: KeptLog | undefined,
+): Promise<PlacedBlock[]> {
+  const stored = Map.groupBy((await kept?.blocks()) ?? [], ({ file }) => file);
+  // A time that is none leaves nothing out.
+  const oldest = Date.parse(since ?? "") - SLACK_MS || Number.NEGATIVE_INFINITY;
+  const blocks: PlacedBlock[] = [];
   for (const file of files) {
-    for await (const line of linesOf(file, kept)) {
-      const record = parseLine(line);
-      if (record === undefined || !isStored(record)) continue;
-      const entry = { file: file.name, chain: file.chain, record };
-      if (record.type === "start") begun.set(record.callId, entry);
-      else yield entry;
-      if (record.type === "call" || record.event === WITHHELD) begun.delete(record.callId);
-    }
+    const inFolder: PlacedBlock[] = [];
+    const isRead = file.isInFolder && file.modified >= oldest;
+    if (isRead) for await (const block of folderBlocks(file)) inFolder.push(block);
+    // It may have gone into the store while it was read, or while others were.
+    const later = isRead && !existsSync(file.path) ? await kept?.blocks(file.name) : undefined;
+    blocks.push(...(later ?? (inFolder.length === 0 ? (stored.get(file.name) ?? []) : inFolder)));
   }
-  for (const entry of begun.values()) yield { ...entry, record: { ...entry.record, outcome: "unfinished" } };
+  return blocks;
 }
 
-async function* linesOf({ name, path, size }: AuditFile, kept: KeptLog | undefined): AsyncGenerator<string> {
-  let [from, count] = [0, 0];
-  while (from < size) {
-    const { lines, bytes } = readLines(path, from, CHUNK, size);
-    if (bytes === 0) break;
-    yield* lines;
+async function* folderBlocks(file: AuditFile): AsyncGenerator<PlacedBlock> {
+  const { path, size } = file;
+  for (let [from, firstLine] = [0, 0]; from < size;) {
+    const { text, bytes } = readText(path, from, CHUNK, size);
+    if (bytes === 0) return;
+    const { text: _text, ...block } = blockOf(file, firstLine, text);
+    yield { ...block, bytes, inFolder: { path, from } };
     from += bytes;
-    count += lines.length;
+    firstLine += block.lines;
     await turn();
   }
-  // In the store, from the beginning or from here on; or another process has pruned it since it was listed.
-  if (from < size) yield* ((await kept?.linesOf(name)) ?? []).slice(count);
 }
 
-/** Which records somebody wants to see. */
-export interface AuditFilter {
-  /** Milliseconds since 1970, compared with the time at which a call began. */
-  readonly since?: number;
-  readonly until?: number;
-  /** On public names. */
-  readonly tool?: (name: string) => boolean;
-  /** The beginning of a session's id is enough. */
-  readonly session?: string;
-  readonly server?: string;
-  /** The name of the program that called. */
-  readonly client?: string;
-  /** Only what policy or the guard refused. */
-  readonly denied?: boolean;
+class BlockReader {
+  readonly blocks: readonly PlacedBlock[];
+  readonly #kept: KeptLog | undefined;
+  readonly #chains: ReadonlyMap<string, readonly PlacedBlock[]>;
+  readonly #texts = new Map<PlacedBlock, string>();
+
+  constructor(blocks: readonly PlacedBlock[], kept: KeptLog | undefined) {
+    this.blocks = blocks;
+    this.#kept = kept;
+    this.#chains = Map.groupBy(blocks, ({ chain }) => chain);
+  }
+
+  /** In their order; calls without an end come last, because they outlived the others. */
+  async entriesOf(block: PlacedBlock, filter: RecordFilter): Promise<AuditEntry[]> {
+    const { file, chain } = block;
+    const text = await this.#textOf(block);
+    if (!filter.mayContain(text)) return [];
+    const [entries, begun]: [AuditEntry[], StoredRecord[]] = [[], []];
+    for (let from = 0, end = text.indexOf("\n"); end !== -1; from = end + 1, end = text.indexOf("\n", from)) {
+      const isEnded = headAt(text, from)?.type === "start" && endsAfter(text, end, callIdIn(text, from, end));
+      const record = isEnded ? undefined : wantedRecord(text.slice(from, end), filter);
+      if (record === undefined) continue;
+      if (record.type !== "start") entries.push({ file, chain, record });
+      else if (!endsAfter(text, end, record.callId)) begun.push(record);
+    }
+    for (const record of await this.#withoutEnd(begun, block))
+      entries.push({ file, chain, record: { ...record, outcome: UNFINISHED } });
+    return entries;
+  }
+
+  /** Those that end in no later block of the chain. Each is read once for all of them. */
+  async #withoutEnd(begun: readonly StoredRecord[], block: PlacedBlock): Promise<readonly StoredRecord[]> {
+    const chain = this.#chains.get(block.chain) ?? [];
+    let open = begun;
+    for (const later of chain.slice(chain.indexOf(block) + 1)) {
+      if (open.length === 0) break;
+      const text = await this.#textOf(later);
+      open = open.filter(({ callId }) => !endsAfter(text, 0, callId));
+    }
+    return open;
+  }
+
+  async #textOf(block: PlacedBlock): Promise<string> {
+    const known = this.#texts.get(block);
+    if (known !== undefined) return known;
+    const text = await this.#read(block);
+    const [oldest] = this.#texts.keys();
+    if (this.#texts.size >= MAX_HELD && oldest !== undefined) this.#texts.delete(oldest);
+    this.#texts.set(block, text);
+    return text;
+  }
+
+  async #read({ file, firstLine, lines, bytes, inFolder }: PlacedBlock): Promise<string> {
+    if (inFolder !== undefined) {
+      const { path, from } = inFolder;
+      const { text, bytes: found } = readText(path, from, bytes, from + bytes);
+      if (found === bytes) return text;
+    }
+    // Its file has gone from the folder into the store since it was listed, or was pruned.
+    const stored = (await this.#kept?.textOf(file, inFolder === undefined ? firstLine : undefined)) ?? "";
+    if (inFolder === undefined && Buffer.byteLength(stored) === bytes) return stored;
+    // It has grown.
+    const from = inFolder === undefined ? 0 : firstLine;
+    const wanted = linesOf(stored).slice(from, from + lines);
+    return wanted.map((line) => `${line}\n`).join("");
+  }
 }
 
-export function matchesFilter(record: StoredRecord, filter: AuditFilter): boolean {
-  const time = Date.parse(record.time);
-  if (filter.since !== undefined && time < filter.since) return false;
-  if (filter.until !== undefined && time > filter.until) return false;
-  if (filter.tool !== undefined && (record.name === undefined || !filter.tool(record.name))) return false;
-  if (filter.session !== undefined && record.session?.startsWith(filter.session) !== true) return false;
-  if (filter.server !== undefined && record.origin?.source !== filter.server) return false;
-  if (filter.client !== undefined && record.client?.name !== filter.client) return false;
-  return filter.denied !== true || isRefusal(record);
+function wantedRecord(line: string, filter: RecordFilter): StoredRecord | undefined {
+  const record = filter.mayContain(line) ? parseLine(line) : undefined;
+  if (record === undefined || !isStored(record)) return undefined;
+  const { since = record.time, until = record.time } = filter;
+  return record.time >= since && record.time <= until && filter.matches(record) ? record : undefined;
+}
+
+const CALL_ID = /"callId":"([^"\\\n]*)"/g;
+
+function callIdIn(text: string, from: number, end: number): string | undefined {
+  CALL_ID.lastIndex = from;
+  const found = CALL_ID.exec(text);
+  return found === null || found.index > end ? undefined : found[1];
+}
+
+/** Whether a line of the text behind `from` is the end of this call. */
+function endsAfter(text: string, from: number, callId: string | undefined): boolean {
+  if (callId === undefined) return false;
+  const member = `"callId":${JSON.stringify(callId)}`;
+  for (let at = text.indexOf(member, from); at !== -1; at = text.indexOf(member, at + 1)) {
+    const start = text.lastIndexOf("\n", at) + 1;
+    if (headAt(text, start)?.type === "call") return true;
+    const record = parseLine(text.slice(start, text.indexOf("\n", at)));
+    if (record?.type === "call" || (record?.type === "event" && record.event === WITHHELD)) return true;
+  }
+  return false;
 }
 
 export function isRefusal({ decision, outcome, answer }: StoredRecord): boolean {
@@ -165,30 +289,30 @@ export class AuditTail {
     for (const { name, path, size } of from) {
       // Without a last line that was only half written when the file was listed.
       const start = Math.max(0, size - CHUNK);
-      this.#offsets.set(name, start + readLines(path, start, CHUNK, size).bytes);
+      this.#offsets.set(name, start + readText(path, start, CHUNK, size).bytes);
     }
   }
 
   /** The records written since the last time, in the order in which they ended. */
-  poll(): AuditEntry[] {
+  poll(filter = EVERYTHING): AuditEntry[] {
     const files = listFiles(this.#dir);
-    const found = files.flatMap((file) => this.#read(file));
+    const found = files.flatMap((file) => this.#read(file, filter));
     const names = new Set(files.map((file) => file.name));
     for (const name of this.#offsets.keys()) if (!names.has(name)) this.#offsets.delete(name);
     return found.toSorted((a, b) => endOf(a.record) - endOf(b.record));
   }
 
-  #read(file: AuditFile): AuditEntry[] {
+  #read(file: AuditFile, filter: RecordFilter): AuditEntry[] {
     const found: AuditEntry[] = [];
     let offset = this.#offsets.get(file.name) ?? 0;
     while (offset < file.size) {
-      const { lines, bytes } = readLines(file.path, offset, CHUNK);
+      const { text, bytes } = readText(file.path, offset, CHUNK);
       // The rest of the line is still to come.
       if (bytes === 0) break;
-      for (const line of lines) {
-        const record = parseLine(line);
+      for (const line of linesOf(text)) {
+        const record = wantedRecord(line, filter);
         // A call in progress shows when it ends.
-        if (record === undefined || !isStored(record) || record.type === "start") continue;
+        if (record === undefined || record.type === "start") continue;
         found.push({ file: file.name, chain: file.chain, record });
       }
       offset += bytes;

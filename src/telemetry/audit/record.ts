@@ -46,6 +46,9 @@ export interface EventRecord {
 /** The event of a call that began and whose record a hook kept back. */
 export const WITHHELD = "call.withheld";
 
+/** The outcome that readers see of a call which began and has no end; in the log nothing stands for it. */
+export const UNFINISHED = "unfinished";
+
 /** `heads.json` was not as a process of this log had left it; `details.what` says how. */
 export const HEADS_LOST = "audit.heads_lost";
 /** A key was used for the first time: what is older is plain. */
@@ -81,7 +84,7 @@ export interface StoredRecord extends Link {
   readonly answeredBy?: string | null;
   readonly answeredThrough?: string | null;
   /** unfinished: the call began and nothing says how it ended. */
-  readonly outcome?: "ok" | ErrorCode | "unfinished";
+  readonly outcome?: "ok" | ErrorCode | typeof UNFINISHED;
   readonly durationMs?: number;
   readonly waitedMs?: number;
   readonly isHeld?: boolean;
@@ -137,7 +140,12 @@ export type ChainRecord =
 export type AnyRecord = StoredRecord | ChainRecord;
 
 export function isStored(record: AnyRecord): record is StoredRecord {
-  return STORED.has(record.type);
+  return isStoredType(record.type);
 }
 
-const STORED: ReadonlySet<AnyRecord["type"]> = new Set(["start", "call", "decision", "event"]);
+/** Whether records of this type are about something else than the log itself. */
+export function isStoredType(type: string): boolean {
+  return STORED.has(type);
+}
+
+const STORED: ReadonlySet<string> = new Set(["start", "call", "decision", "event"]);

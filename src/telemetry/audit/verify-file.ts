@@ -2,7 +2,7 @@
 import type { AuditFile } from "./files.ts";
 import { type AuditKey, type AuditKeys, NO_KEYS } from "./key.ts";
 import { openLine, type OpenedLine, parseLine } from "./line.ts";
-import { type AnyRecord, HEADS_LOST, type HeaderRecord, KEYED } from "./record.ts";
+import { type AnyRecord, HEADS_LOST, type HeaderRecord, isStored, KEYED } from "./record.ts";
 
 /** Anyone may have written anything into a header. */
 const MAX_ID_LENGTH = 40;
@@ -28,6 +28,8 @@ export interface FileReport {
   readonly marks: readonly HeadsMark[];
   /** The lines were written with a key that is known. */
   readonly isKeyed: boolean;
+  /** The node that its records name. */
+  readonly node: string | undefined;
   readonly problems: readonly AuditProblem[];
 }
 
@@ -74,6 +76,7 @@ class Walk {
   #last: AnyRecord | undefined;
   /** Whether the hash of `#last` can be held against the next line. */
   #lastIsSure = false;
+  #node: string | undefined;
   /** Lines since the last record that are no records: changed beyond recognition, or never ours. */
   #unknown: number[] = [];
 
@@ -100,6 +103,8 @@ class Walk {
     this.#lastIsSure = intact;
     if (intact) this.#hashes.set(record.seq, record.hash);
     if (intact && record.type === "pruned") this.#pruned.push(...record.files);
+    // Somebody may have put anything into a line.
+    if (isStored(record) && typeof record.node === "string") this.#node ??= record.node;
     if (record.type !== "event") return;
     const { event, time } = record;
     if (event === HEADS_LOST || event === KEYED) this.#marks.push({ event, line: number, time });
@@ -130,6 +135,7 @@ class Walk {
       pruned: this.#pruned,
       marks: this.#marks,
       isKeyed,
+      node: this.#node,
       problems: this.#problems.toSorted((a, b) => a.line - b.line),
     };
   }

@@ -1,12 +1,17 @@
 /** Checks that the log is as it was written: every line, every file of a chain, and what chains saw of one another. */
 import { readFileSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import { systemErrorCode } from "../../model/errors.ts";
 import {
+  type AuditBlock,
   type AuditFile,
+  blockOf,
   fileName,
   hasRested,
   type KeptFile,
   type KeptLog,
+  linesOf,
   listFiles,
   listLog,
   type LogFile,
@@ -40,6 +45,8 @@ export interface ChainReport {
   readonly head: { readonly seq: number; readonly hash: string } | null;
   /** The id of the key that it is written with; null for a plain chain. */
   readonly key: string | null;
+  /** Of a cluster: the node that wrote it. */
+  readonly node?: string | undefined;
   readonly problems: readonly AuditProblem[];
 }
 
@@ -84,7 +91,7 @@ export async function verifyAudit(dir: string, options: VerifyOptions = {}): Pro
       await turn();
     }
     const isGone = wroteHere === true && found === "missing" && files.length === 0;
-    const others = [...misnamed((await kept?.files()) ?? []), ...(isGone ? [GONE] : [])];
+    const others = [...(await strangers(kept)), ...(isGone ? [GONE] : [])];
     const report = judge(reports, heads, { keys, others });
     // A file that was begun or pruned meanwhile looks like one that is missing.
     if (report.ok || attempt === ATTEMPTS || namesOf(await listLog(dir, kept)) === namesOf(files)) return report;
@@ -98,27 +105,38 @@ const GONE = problem(
   "the whole log is missing, and the store knows that there was one",
 );
 
-function misnamed(stored: readonly KeptFile[]): AuditProblem[] {
-  const names = stored.map(({ file }) => file).filter((name) => parseFileName(name) === undefined);
-  return names.map((name) => problem({ name }, "foreign", "the log gives no file in the store this name"));
+/** What the store has and the log did not put there. */
+async function strangers(kept: KeptLog | undefined): Promise<AuditProblem[]> {
+  // In this order: a file comes with its first block, and goes with its last.
+  const blocks = new Set(((await kept?.blocks()) ?? []).map(({ file }) => file));
+  const names = new Set(((await kept?.files()) ?? []).map(({ file }) => file));
+  const misnamed = [...names].filter((name) => parseFileName(name) === undefined);
+  const problems = misnamed.map((name) => problem({ name }, "foreign", "the log gives no file in the store this name"));
+  for (const name of blocks) {
+    // What was pruned meanwhile has no lines any more.
+    if (names.has(name) || (await kept?.textOf(name)) === "") continue;
+    problems.push(problem({ name }, "changed", "the store has lines of a file that it did not take in"));
+  }
+  return problems;
 }
 
 async function reportOf(file: LogFile, kept: KeptLog | undefined, keys: AuditKeys): Promise<FileReport> {
   // Before the file in the folder, which is never behind.
-  const before = file.kept === undefined ? undefined : await kept?.linesOf(file.name);
-  const text = file.isInFolder ? textOf(file.path) : undefined;
-  if (typeof text === "string") {
-    const report = verifyText(file, text, keys);
-    const differing = before === undefined ? undefined : difference(file, before, text);
-    return differing === undefined ? report : { ...report, problems: [...report.problems, differing] };
-  }
-  if (text !== undefined) return { ...verifyText(file, "", keys), problems: [problem(file, "unreadable", text.why)] };
+  const blocks = file.kept === undefined ? undefined : await kept?.wholeBlocks(file.name);
+  const before = blocks?.map((block) => block.text).join("");
+  const inFolder = file.isInFolder ? textOf(file.path) : undefined;
+  if (typeof inFolder === "object")
+    return { ...verifyText(file, "", keys), problems: [problem(file, "unreadable", inFolder.why)] };
   // One that was in the folder a moment ago is in the store as a whole now.
-  const lines = before === undefined || file.isInFolder ? ((await kept?.linesOf(file.name)) ?? []) : before;
-  const report = verifyText(file, lines.map((line) => `${line}\n`).join(""), keys);
-  // The lines tell where it is broken; the count tells only that it is.
-  const isKnown = file.kept === undefined || report.problems.some(({ severity }) => severity === "error");
-  return isKnown ? report : { ...report, problems: [...report.problems, ...countProblems(file, file.kept, lines)] };
+  const isGone = file.isInFolder && inFolder === undefined;
+  const text = inFolder ?? (isGone ? await kept?.textOf(file.name) : before) ?? "";
+  const report = verifyText(file, text, keys);
+  const found = typeof inFolder === "string" && before !== undefined ? difference(file, before, inFolder) : undefined;
+  const problems = [...report.problems, ...(found === undefined ? [] : [found])];
+  // The lines tell where it is broken; the rest tells only that it is.
+  const isKnown = problems.some(({ severity }) => severity === "error");
+  if (!isKnown && file.kept !== undefined) problems.push(...storeProblems(file, file.kept, blocks ?? []));
+  return { ...report, problems };
 }
 
 /** undefined for a file that is not in the folder any more. */
@@ -126,28 +144,45 @@ function textOf(path: string): string | { readonly why: string } | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (systemErrorCode(error) === "ENOENT") return undefined;
     return { why: `the file cannot be read: ${error instanceof Error ? error.message : String(error)}` };
   }
 }
 
 /** What the store has of a file must be its beginning. */
-function difference(file: LogFile, stored: readonly string[], text: string): AuditProblem | undefined {
-  const lines = text.split("\n").slice(0, -1);
-  const at = stored.findIndex((line, index) => line !== lines[index]);
-  if (at === -1) return undefined;
-  if (at >= lines.length)
-    return problem(file, "truncated", `the store has ${stored.length - at} lines more than the file in the folder`);
+function difference(file: LogFile, stored: string, text: string): AuditProblem | undefined {
+  if (text.startsWith(stored)) return undefined;
+  const [kept, lines] = [linesOf(stored), linesOf(text)];
+  const at = kept.findIndex((line, index) => line !== lines[index]);
+  if (at === -1 || at >= lines.length) {
+    const more = at === -1 ? "text" : `${kept.length - at} lines`;
+    return problem(file, "truncated", `the store has ${more} more than the file in the folder`);
+  }
   const differs = "the store has another line here than the file in the folder";
   return { ...problem(file, "changed", differs), line: at + 1 };
 }
 
-function countProblems(file: LogFile, { lines, lastSeq }: KeptFile, found: readonly string[]): AuditProblem[] {
-  if (found.length < lines)
-    return [problem(file, "removed", `the store has ${found.length} lines of it and took in ${lines}`)];
-  // More than were counted is no sign by itself: a hub elsewhere may be at it.
-  if (lastSeq === lines - 1) return [];
-  return [problem(file, "changed", "the lines in the store are not numbered as they were when they were taken in")];
+/** The lines are whole; there must be as many as were taken in, and each block must be what queries take it for. */
+function storeProblems(
+  file: LogFile,
+  taken: KeptFile,
+  blocks: readonly (AuditBlock & { readonly text: string })[],
+): AuditProblem[] {
+  let [lines, bytes] = [0, 0];
+  for (const block of blocks) {
+    const expected = blockOf(file, lines, block.text);
+    if (!isDeepStrictEqual({ ...block }, expected)) {
+      const message = "the store files the lines from here on under something that they do not say";
+      return [{ ...problem(file, "changed", message), line: lines + 1 }];
+    }
+    lines += expected.lines;
+    bytes += expected.bytes;
+  }
+  if (lines < taken.lines)
+    return [problem(file, "removed", `the store has ${lines} lines of it and took in ${taken.lines}`)];
+  // More of them have come since the files were listed.
+  if (lines > taken.lines || bytes === taken.bytes) return [];
+  return [problem(file, "changed", `the store has ${bytes} bytes of it and says that it took in ${taken.bytes}`)];
 }
 
 interface JudgeOptions {
@@ -331,8 +366,15 @@ function chainReport(
     state,
     head: last === undefined ? null : { seq: last.seq, hash: last.hash },
     key: newest?.header?.key ?? null,
+    // All records of a chain are of one node.
+    ...nodeOf(parts),
     problems,
   };
+}
+
+function nodeOf(parts: readonly FileReport[]): { readonly node?: string } {
+  const node = parts.map((part) => part.node).find((each) => each !== undefined);
+  return node === undefined ? {} : { node };
 }
 
 function stateOf(newest: FileReport | undefined): ChainReport["state"] {

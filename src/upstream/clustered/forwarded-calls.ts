@@ -139,9 +139,7 @@ export function remoteClient(sent: ForwardedClient, call: Pick<IncomingCall, "as
   return {
     key: `${call.from}/${sent.key}`,
     // The client's own value is not sent: an open question is the usual reason.
-    get waiting() {
-      return open > 0;
-    },
+    isWaiting: () => open > 0,
     capabilities: sent.capabilities,
     // One that does not say is of a node that knows nothing of it.
     rootsOnRequest: sent.rootsOnRequest ?? true,

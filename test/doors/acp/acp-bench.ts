@@ -220,7 +220,7 @@ afterEach(async () => {
 
 /** Servers that start on a busy machine are waited for, unless the test is about the wait. */
 function withPatience(config: ConfigInput | string): ConfigInput | string {
-  return typeof config === "string" ? config : { ...config, limits: { listWaitMs: 10_000, ...config.limits } };
+  return typeof config === "string" ? config : { ...config, limits: { listWaitMs: 30_000, ...config.limits } };
 }
 
 export async function acpOn({

@@ -8,7 +8,7 @@ import { startFakeServer } from "../../../src/testing/index.ts";
 import { isAlive } from "../../support/processes.ts";
 import { startEverything } from "../../support/everything-http.ts";
 import { misbehaving } from "../../support/servers.ts";
-import { acpOn, type Bench, calls, says, type TestClient, type TestModel } from "./acp-bench.ts";
+import { acpOn, type Bench, calls, readOnly, says, type TestClient, type TestModel, tool } from "./acp-bench.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { ConfigSchema } from "../../../src/model/config.ts";
@@ -344,25 +344,21 @@ describe("[whole-28d] a server that is stuck", () => {
 });
 
 describe("[whole-28e] once a server is ready", () => {
-  it("its tools are kept from the first turn for 0.2 s at most, of the hub and of the session", async () => {
+  it("its tools are kept from the first turn for 0.07 s at most, of the hub and of the session", async () => {
     const mcpServers = { stuck: misbehaving("never-answers"), fine: misbehaving("ok") };
     const clock = new FakeClock();
     // As it is by default.
     const config = { mcpServers, limits: ConfigSchema.parse({}).limits };
     const { client, model, hub } = await acpOn({ ...auto, config, hubOptions: { wait: false, clock } });
-    let isOpen = false;
-    const opening = client.newSession(cwd, [stdio("mute", "never-answers"), stdio("good")]).then((opened) => {
-      isOpen = true;
-      return opened;
-    });
+    const { sessionId } = await client.newSession(cwd, [stdio("mute", "never-answers"), stdio("good")]);
     const own = () => hub.internals.sessions().flatMap((session) => session.own.servers());
-    await eventually(() => own().find(({ name }) => name === "good")?.state === "ready");
+    expect(own().find(({ name }) => name === "good")?.state).toBe("ready");
     await eventually(() => hub.servers.list().find(({ id }) => id === "fine")?.state === "ready");
-    await clock.advance(180);
-    expect(isOpen).toBe(false);
-    await clock.advance(20);
-    const { sessionId } = await opening;
-    await client.prompt(sessionId, "hi");
+    const turn = client.prompt(sessionId, "hi");
+    await clock.advance(60);
+    expect(model.steps).toHaveLength(0);
+    await clock.advance(10);
+    await turn;
     expect(model.tools).toEqual(expect.arrayContaining(["fine__echo", "good__echo"]));
     expect(own().find(({ name }) => name === "mute")?.state).toBe("connecting");
   });
@@ -384,25 +380,49 @@ describe("[whole-28f] the first turn begins while a server is stuck", () => {
     return { clock, client, model, opened, own, ofHub, isOpen: () => isOpen };
   }
 
-  it("of the hub, which has no other: with the session's own, 0.2 s after they are ready", async () => {
+  it("of the hub, which has no other: with the session's own, 0.07 s after it was opened", async () => {
     const { clock, client, model, opened, own, ofHub } = await opening("never-answers", "ok");
     await eventually(() => own() === "ready");
-    await clock.advance(188);
-    await clock.advance(188);
-    await client.prompt(await opened, "hi");
+    const turn = client.prompt(await opened, "hi");
+    await clock.advance(63);
+    await turn;
     expect(model.tools).toContain("own__echo");
     expect(ofHub()).toBe("connecting");
   });
 
-  it("of the session, which has no other: with those of the hub, when a program would have started", async () => {
+  it("of the session, which has no other: with those of the hub, as soon as any client gets them", async () => {
     const { clock, client, model, opened, own, ofHub, isOpen } = await opening("ok", "never-answers");
     await eventually(() => ofHub() === "ready" && own() === "connecting");
-    await clock.advance(1990);
+    await clock.advance(740);
     expect(isOpen()).toBe(false);
     await clock.advance(10);
     await client.prompt(await opened, "hi");
     expect(model.tools).toContain("ofHub__echo");
     expect(own()).toBe("connecting");
+  });
+});
+
+describe("[whole-28g] a server that comes while the model works", () => {
+  it("is there at the next step of the same turn, and the user is told", async () => {
+    const late = () => bench.hub.internals.sessions().flatMap((session) => session.own.servers())[0];
+    const look = tool("look", {
+      ...readOnly,
+      execute: async () => {
+        await eventually(() => late()?.state === "ready");
+        return { content: [{ type: "text", text: "seen" }] };
+      },
+    });
+    const config = { mcpServers: { fine: misbehaving("ok") }, limits: { listWaitMs: 100 } };
+    const bench = await acpOn({ ...auto, config, tools: [look] });
+    const { client, model } = bench;
+    model.will(calls(["look"]), calls(["late__echo", { text: "I am here" }]), says("ok"));
+    const { sessionId } = await client.newSession(cwd, [stdio("late", "slow-start", "1500")]);
+    await client.prompt(sessionId, "hi");
+    const offered = model.steps.map(({ tools }) => tools.map(({ name }) => name).includes("late__echo"));
+    expect(offered).toEqual([false, true, true]);
+    const thoughts = JSON.stringify(client.of("agent_thought_chunk"));
+    expect(thoughts).toMatch(/late\b.* is still connecting.*late\b.* is now connected. Its tools are available/);
+    expect(JSON.stringify(model.steps[2]?.messages)).toContain("I am here");
   });
 });
 

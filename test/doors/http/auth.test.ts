@@ -194,12 +194,13 @@ describe("[gate-08b] bearer tokens", () => {
     expect((await there.ask("/mcp", { token: OPS })).status).toBe(200);
   });
 
+  const stream: HttpRoute = {
+    path: "/stream",
+    access: "read",
+    handle: ({ response }) => void response.writeHead(200, { "content-type": "text/event-stream" }).write(": hi\n\n"),
+  };
+
   it("[gate-08b] open streams of a token that is gone, or has other rights, are cut; the others stay", async () => {
-    const stream: HttpRoute = {
-      path: "/stream",
-      access: "read",
-      handle: ({ response }) => void response.writeHead(200, { "content-type": "text/event-stream" }).write(": hi\n\n"),
-    };
     const there = await place({ auth: { tokens } }, { secrets, routes: [stream] });
     const open = async (token: string): Promise<{ ended: boolean }> => {
       const state = { ended: false };
@@ -218,6 +219,28 @@ describe("[gate-08b] bearer tokens", () => {
     await there.listener.reconfigure(config({ auth: { tokens: demoted } }));
     await eventually(() => reader.ended);
     expect(own.ended).toBe(false);
+  });
+
+  it.each([
+    ["the same token", OPS],
+    ["a token that stays", READER],
+  ])("[gate-08b] a stream is cut although its client has sent more requests meanwhile: with %s", async (_, next) => {
+    let waiting = 0;
+    const later: HttpRoute = { path: "/later", access: "read", handle: () => void (waiting += 1) };
+    const there = await place({ auth: { tokens } }, { secrets, routes: [stream, later] });
+    const head = (path: string, token: string): string[] => [
+      ...[`GET ${path} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${token}`, "", ""],
+    ];
+    const [cut, kept] = [await there.open(), await there.open()];
+    for (const [raw, token] of [[cut, OPS] as const, [kept, READER] as const]) {
+      await raw.send(...head("/stream", token)).until(/: hi/);
+    }
+    for (const raw of [cut, kept])
+      raw.send(...head("/later", raw === cut ? next : READER)).send(...head("/later", READER));
+    await eventually(() => waiting === 4);
+    await there.listener.reconfigure(config({ auth: { tokens: tokens.slice(1) } }));
+    await cut.ended();
+    expect(kept.socket.closed).toBe(false);
   });
 
   it("of two live changes the later counts, however long the first takes", async () => {

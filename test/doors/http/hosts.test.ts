@@ -1,6 +1,8 @@
+import { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
 import { hostname } from "node:os";
 import { describe, expect, it } from "vitest";
-import { hostRules, isLoopbackHost, isWildcard } from "../../../src/doors/http/hosts.ts";
+import { hostRules, isLoopbackHost, isWildcard, redirectBaseOf } from "../../../src/doors/http/hosts.ts";
 import { config, place } from "./support.ts";
 
 const auth = { tokens: [{ token: "a-token-of-enough-length" }] };
@@ -205,5 +207,33 @@ describe("[gate-08d] at the listener", () => {
       /^HTTP\/1\.1 400 /,
     );
     expect(await (await open()).send("GET /healthz HTTP/1.0", "", "").ended()).toMatch(/^HTTP\/1\.1 403 /);
+  });
+});
+
+describe("[sound-01a] where browsers may bring a code", () => {
+  const request = (host: string, remoteAddress: string): IncomingMessage => {
+    const message = new IncomingMessage(new Socket());
+    message.headers.host = host;
+    Object.defineProperties(message.socket, { remoteAddress: { value: remoteAddress }, localPort: { value: 4700 } });
+    return message;
+  };
+
+  it.each([
+    ["localhost:4700", "127.0.0.1", true],
+    ["127.0.0.1:4700", "::ffff:127.0.0.1", true],
+    ["[::1]:4700", "::1", true],
+    ["localhost:4700", "10.1.2.9", false],
+    ["127.0.0.1:4700", "::ffff:10.1.2.9", false],
+    ["[::1]:4700", "fe80::1", false],
+    ["localhost:4701", "127.0.0.1", false],
+    ["10.1.2.3:4700", "127.0.0.1", false],
+  ])("%s of a caller at %s: %s", (host, address, isTaken) => {
+    const base = redirectBaseOf(config({ host: "0.0.0.0", auth }), request(host, address));
+    expect(base).toBe(isTaken ? `http://${host}` : undefined);
+  });
+
+  it("a name of the config is taken from anywhere", () => {
+    const http = config({ host: "0.0.0.0", auth, allowedHosts: ["crib"] });
+    expect(redirectBaseOf(http, request("crib:4700", "10.1.2.9"))).toBe("http://crib:4700");
   });
 });

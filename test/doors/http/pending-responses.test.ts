@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Agent, createServer, request, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, it } from "vitest";
 import { PendingResponses } from "../../../src/doors/http/http-connections.ts";
 
@@ -37,6 +37,43 @@ it("knows the answer that a connection waits for, and lets go of what is complet
     expect(first?.socket.listenerCount("close")).toBeLessThan(10);
   } finally {
     agent.destroy();
+    server.close();
+  }
+});
+
+it("knows all answers of a client that sends its next request before it has the answer", async () => {
+  const answers = new PendingResponses();
+  const seen: ServerResponse[] = [];
+  const server = createServer((incoming, response) => {
+    answers.begin(incoming.socket, response);
+    if (seen.push(response) === 3) server.emit("asked");
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  // A server on a port has an address with one.
+  const { port } = server.address() as AddressInfo;
+  const asked = once(server, "asked");
+  const client = connect(port, "127.0.0.1");
+  try {
+    client.resume().write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(3));
+    await asked;
+    const [first = expect.fail("no request"), second, third] = seen;
+    const { socket } = first.req;
+    expect(answers.of(socket)).toBe(third);
+    expect(answers.underWay()).toEqual(seen);
+    expect(answers.hasBegun(socket)).toBe(false);
+    first.flushHeaders();
+    expect(answers.hasBegun(socket)).toBe(true);
+    const closed = once(first, "close");
+    first.end();
+    await closed;
+    expect(answers.hasBegun(socket)).toBe(false);
+    expect(answers.underWay()).toEqual([second, third]);
+    const gone = new Promise((resolve) => socket.once("close", resolve));
+    client.destroy();
+    await gone;
+    expect(answers.underWay()).toEqual([]);
+  } finally {
+    client.destroy();
     server.close();
   }
 });

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, it, vi } from "vitest";
 import { writeHubFile } from "../../../src/hub/activity/hub-file.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import { Redactor } from "../../../src/secrets/redactor.ts";
@@ -62,6 +63,25 @@ describe("approvals", () => {
     ]);
     expect((await hub.call({ session, name: "pay", arguments: { to: "bob" } })).ok).toBe(true);
     await expect(hub.internals.activity.answer(id, "once", null)).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("are stored after the note that their hub is alive, and asked at once", async () => {
+    const here = await place();
+    const { settings, approvals } = here.store;
+    const hub = await makeAsking(here);
+    const noted = Promise.withResolvers<void>();
+    const set = settings.set.bind(settings);
+    vi.spyOn(settings, "set").mockImplementation(async (key, value) => {
+      if (key.startsWith("hub.")) await noted.promise;
+      return set(key, value);
+    });
+    const put = vi.spyOn(approvals, "put");
+    const id = await held(hub, holding(hub), {});
+    expect(hub.approvals.pending()).toMatchObject([{ id }]);
+    for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+    expect(put).not.toHaveBeenCalled();
+    noted.resolve();
+    await vi.waitFor(() => expect(put).toHaveBeenCalledWith(expect.objectContaining({ id, status: "pending" })));
   });
 
   it("of a call that waits are answered with a name as well", async () => {

@@ -27,15 +27,16 @@ describe("[oper-02c] [oper-03b] the audit of a hub with a store", () => {
     // Writes down each transaction, and is killed while the next ones run.
     const code = `
       import { openStore } from ${module("store/open-store.ts")};
-      import { AuditIntake } from ${module("hub/audit/intake.ts")};
+      import { AuditKeeper } from ${module("hub/audit/audit-keeper.ts")};
       import { AuditLog } from ${module("telemetry/audit/log.ts")};
       import { systemClock as clock } from ${module("base/clock.ts")};
       const store = await openStore({ home: ${JSON.stringify(place.root)} });
-      const audit = { ...store.audit, append: async (lines) => { await store.audit.append(lines); console.log(lines.length); } };
+      const audit = { ...store.audit, append: async (block) => { const done = await store.audit.append(block); console.log(block.lines); return done; } };
       const dir = ${JSON.stringify(place.dir)};
       const journal = new AuditLog({ dir, isJournal: true });
       const warn = console.error;
-      await new AuditIntake({ dir, store: audit, journal, clock, maxBytes: 1e9, warn, restMs: -1 }).takeIn();`;
+      const keys = { known: new Map() };
+      await new AuditKeeper({ dir, store: audit, keys, journal, clock, maxBytes: 1e9, warn, restMs: -1 }).takeIn();`;
     const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], {
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -3,14 +3,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { onTestFinished } from "vitest";
-import { AuditKeeper } from "../../../src/hub/audit/audit-keeper.ts";
-import { AuditIntake, type IntakeOptions } from "../../../src/hub/audit/intake.ts";
+import { AuditKeeper, type AuditKeeperOptions } from "../../../src/hub/audit/audit-keeper.ts";
 import { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
 import { Recording } from "../../../src/hub/audit/recording.ts";
 import { verifyAll } from "../../../src/hub/audit/verify.ts";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { databaseFile, openStore } from "../../../src/store/open-store.ts";
 import type { Store } from "../../../src/store/store.ts";
+import { blockOf, parseFileName } from "../../../src/telemetry/audit/files.ts";
 import { NO_KEYS } from "../../../src/telemetry/audit/key.ts";
 import type { AuditLog } from "../../../src/telemetry/audit/log.ts";
 import { AuditPlace, numbered } from "../../telemetry/audit-place.ts";
@@ -36,11 +36,12 @@ export class JournalPlace extends AuditPlace {
   }
 
   /** Files that have ended go at once. */
-  intake(journal: AuditLog, options: Partial<IntakeOptions> = {}): AuditIntake {
+  keeper(journal: AuditLog, options: Partial<AuditKeeperOptions> = {}): AuditKeeper {
     const { dir, store } = this;
-    return new AuditIntake({
+    return new AuditKeeper({
       dir,
       store: store.audit,
+      keys: NO_KEYS,
       journal,
       clock: systemClock,
       maxBytes: 100 * 1024 * 1024,
@@ -52,8 +53,7 @@ export class JournalPlace extends AuditPlace {
 
   /** In this thread, unlike that of a hub. */
   audit(log: AuditLog, { withStore = true, clock = systemClock, store = this.store.audit } = {}): HubAudit {
-    const stored = withStore ? { audit: store, intake: this.intake(log, { store, clock }) } : undefined;
-    const keeper = new AuditKeeper({ dir: this.dir, keys: NO_KEYS, stored });
+    const keeper = this.keeper(log, { store: withStore ? store : undefined, clock });
     const recording = unrecorded(log, clock);
     return new HubAudit({ dir: this.dir, log, clock, store: withStore ? this.store : undefined, keeper, recording });
   }
@@ -67,8 +67,7 @@ export class JournalPlace extends AuditPlace {
   async storedTexts(): Promise<Map<string, string>> {
     const texts = new Map<string, string>();
     for (const { file } of await this.store.audit.files()) {
-      const lines = await this.store.audit.linesOf(file);
-      texts.set(file, lines.map((line) => `${line}\n`).join(""));
+      texts.set(file, await this.store.audit.textOf(file));
     }
     return new Map([...texts].toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
@@ -76,10 +75,10 @@ export class JournalPlace extends AuditPlace {
   /** Takes in everything, on behalf of a process that writes nothing itself. */
   async takeIn(): Promise<void> {
     const log = this.log({ isJournal: true });
-    const intake = this.intake(log);
-    await intake.takeIn();
+    const keeper = this.keeper(log);
+    await keeper.takeIn();
     log.close();
-    await intake.close();
+    await keeper.close();
   }
 
   /** Straight into the database, as somebody would who wants to hide something. */
@@ -90,6 +89,20 @@ export class JournalPlace extends AuditPlace {
     } finally {
       database.close();
     }
+  }
+
+  /** The same with the lines of a file, the first if none is named, whose block is made to fit them. */
+  async rewriteStored(change: (lines: string[]) => string[], name?: string): Promise<void> {
+    const file = name ?? (await this.store.audit.files())[0]?.file ?? "";
+    const lines = change((await this.store.audit.textOf(file)).split("\n").slice(0, -1));
+    const place = { chain: "", ...parseFileName(file), name: file };
+    const block = blockOf(place, 0, lines.map((line) => `${line}\n`).join(""));
+    this.edit("delete from audit_blocks where file = ?", file);
+    const { chain, firstLine, bytes, firstTime, lastTime, text } = block;
+    this.edit(
+      "insert into audit_blocks (file, chain, first_line, lines, bytes, first_time, last_time, text) values (?, ?, ?, ?, ?, ?, ?, ?)",
+      ...[file, chain, firstLine, block.lines, bytes, firstTime, lastTime, text],
+    );
   }
 
   async verify(): Promise<string[]> {

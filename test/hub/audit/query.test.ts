@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { OPERATIONS, type InputOf } from "../../../src/contract/operations.ts";
+import { pageOf } from "../../../src/hub/audit/query.ts";
+import type { KeptLog } from "../../../src/telemetry/audit/files.ts";
 import type { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
+import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { callRecord } from "../../support/call-record.ts";
 import { numbered, startRecord } from "../../telemetry/audit-place.ts";
 import { DEAD_PID, JournalPlace } from "./journal-place.ts";
@@ -70,6 +73,76 @@ describe.each([{ withStore: true }, { withStore: false }])(
       await audit.close();
     });
 
+    it("takes what is asked for as it is", async () => {
+      const place = await JournalPlace.open();
+      const log = place.log();
+      const audit = place.audit(log, { withStore });
+      const write = (minute: number, change: Partial<CallRecord>): void =>
+        void log.write(callRecord({ time: at(minute), client: { name: "agent" }, ...change }));
+      write(1, { name: "files__read_file", callId: "call-1" });
+      write(2, { name: "files__READ_file", outcome: "denied", user: 'Ada "the\\first"', callId: "call-2" });
+      write(3, { name: "filesX_read_[x]?", outcome: "timeout", session: "oth\u00e9r", door: "rest", callId: "call-3" });
+      log.event({ time: at(4), event: "pins approved 100%_" });
+      write(5, {
+        name: "git__log",
+        origin: { source: "git", name: "log" },
+        callId: "beef",
+        client: { name: "Cursor" },
+      });
+      const all = ["git__log", "pins approved 100%_", "filesX_read_[x]?", "files__READ_file", "files__read_file"];
+      expect(await list(audit)).toEqual(all);
+      const cases: [InputOf<"listAudit">, number[]][] = [
+        [{ name: "files__*" }, [3, 4]],
+        [{ name: "files__read*" }, [4]],
+        [{ name: "*_[x]?" }, [2]],
+        [{ name: "files__read_file" }, [4]],
+        [{ name: "*" }, [0, 2, 3, 4]],
+        [{ name: "*_*_*e" }, [3, 4]],
+        [{ outcome: "failed" }, [2, 3]],
+        [{ outcome: "ok" }, [0, 4]],
+        [{ session: "oth\u00e9r", door: "rest" }, [2]],
+        [{ session: "oth" }, []],
+        [{ user: 'Ada "the\\first"' }, [3]],
+        [{ user: "Ada" }, []],
+        [{ client: "Cursor" }, [0]],
+        [{ server: "log" }, []],
+        [{ callId: "beef" }, [0]],
+        [{ q: "0%_" }, [1]],
+        [{ q: 'ADA "' }, [3]],
+        [{ q: "read_FILE" }, [3, 4]],
+        [{ q: "CALL-" }, [2, 3, 4]],
+        [{ q: "cursor" }, [0]],
+        [{ q: "durationMs" }, []],
+        [{ q: "\u00c9" }, []],
+      ];
+      for (const [wish, found] of cases)
+        expect(await list(audit, wish), JSON.stringify(wish)).toEqual(found.map((index) => all[index]));
+      await audit.close();
+    });
+
+    it("finds what is wanted among many blocks, and reads from where a page ended", async () => {
+      const place = await JournalPlace.open();
+      const log = place.log({ isJournal: withStore, maxBytes: 16 * 1024 * 1024 });
+      const audit = place.audit(log, { withStore });
+      for (let number = 0; number < 3000; number += 1) {
+        const name = number % 500 === 7 ? `rare${number}` : `n${number}`;
+        // Long calls: their ends are far from the other records of their time.
+        const time = at(number % 100 === 0 ? Math.max(0, number - 900) : number);
+        void log.write(callRecord({ name, time, durationMs: 60_000 }));
+      }
+      await audit.flush();
+      const rare = [2507, 2007, 1507, 1007, 507, 7].map((number) => `rare${number}`);
+      expect(await list(audit, { name: "rare*" })).toEqual(rare);
+      expect(await list(audit, { q: "RARE", order: "oldest" })).toEqual(rare.toReversed());
+      expect(await list(audit, { name: "rare*", since: at(1000), until: at(2010) })).toEqual(rare.slice(1, 4));
+      const { names } = await pages(audit, { limit: 300 });
+      expect(new Set(names).size).toBe(3000);
+      const times = (await audit.query(OPERATIONS.listAudit.input.parse({ limit: 500, order: "oldest" }))).entries;
+      expect(times.map(({ time }) => time)).toEqual(times.map(({ time }) => time).toSorted());
+      expect((await pages(audit, { limit: 500, order: "oldest" })).names).toEqual(names.toReversed());
+      await audit.close();
+    });
+
     it("gives every record once, page by page, both ways", async () => {
       const place = await JournalPlace.open();
       place.leaveBehind(["a", "b"], 7);
@@ -131,19 +204,39 @@ describe.each([{ withStore: true }, { withStore: false }])(
   },
 );
 
-it("[oper-02c] what was written can be asked for after flush, and a store that is down does not hide what it has", async () => {
+it("[oper-02c] what was written is in the store after flush, and a store that is down hides nothing", async () => {
   const place = await JournalPlace.open();
   const log = place.log({ isJournal: true });
   const audit = place.audit(log);
   numbered(log, "n", 2);
   await audit.flush();
-  expect((await place.store.audit.query({ limit: 9, types: ["call"] })).entries).toHaveLength(2);
+  expect(await place.storedTexts()).toEqual(place.texts());
   const { append } = place.store.audit;
   Object.assign(place.store.audit, { append: () => Promise.reject(new Error("full")) });
   numbered(log, "m", 1);
   await expect(audit.flush()).rejects.toThrow("full");
-  expect(await list(audit)).toHaveLength(2);
+  expect(await list(audit)).toHaveLength(3);
   Object.assign(place.store.audit, { append });
   expect(await list(audit)).toHaveLength(3);
   await audit.close();
+});
+
+describe("[oper-02c] records of files that go into the store while they are read", () => {
+  it.each(["newest", "oldest"] as const)("are there, %s first", async (order) => {
+    const place = await JournalPlace.open();
+    place.leaveBehind(["a", "b"], 20);
+    let isTaken = false;
+    const kept: KeptLog = {
+      ...place.store.audit,
+      async blocks(file) {
+        const found = await place.store.audit.blocks(file);
+        if (!isTaken) await place.takeIn();
+        isTaken = true;
+        return found;
+      },
+    };
+    const { entries } = await pageOf(place.dir, kept, { limit: 100, order });
+    expect(place.files()).toEqual([]);
+    expect(new Set(entries.map(({ name }) => name)).size).toBe(40);
+  });
 });

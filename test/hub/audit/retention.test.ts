@@ -2,6 +2,7 @@ import { utimesSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { listLog } from "../../../src/telemetry/audit/files.ts";
+import { parseLine } from "../../../src/telemetry/audit/line.ts";
 import { verifyAudit } from "../../../src/telemetry/audit/verify.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { callRecord } from "../../support/call-record.ts";
@@ -17,13 +18,13 @@ describe("[oper-14b] retention", () => {
     place.leaveBehind(["a", "b", "c", "d"], 30);
     const names = place.files();
     const log = place.log({ isJournal: true });
-    const generous = place.intake(log);
+    const generous = place.keeper(log);
     await generous.takeIn();
     expect(await place.store.audit.files()).toHaveLength(4);
     const before = (await listLog(place.dir, place.store.audit)).reduce((sum, { size }) => sum + size, 0);
     // Room for a good half of it, beside what the log keeps free for its own next file.
     const maxBytes = log.fileBytes + Math.floor(before * 0.6);
-    await place.intake(log, { maxBytes }).takeIn();
+    await place.keeper(log, { maxBytes }).takeIn();
     const left = (await listLog(place.dir, place.store.audit)).map(({ name }) => name);
     expect(left).toEqual([...names.slice(2), log.currentFile]);
     expect(await place.verify()).toEqual([]);
@@ -31,8 +32,9 @@ describe("[oper-14b] retention", () => {
     await place.takeIn();
     // Also when the record of it is in the store.
     expect(await place.verify()).toEqual([]);
-    const pruned = await place.store.audit.query({ limit: 10, types: ["pruned"] });
-    expect(pruned.entries.map(({ line }) => JSON.parse(line) as unknown)).toMatchObject([
+    const lines = [...(await place.storedTexts()).values()].join("").split("\n").slice(0, -1);
+    const pruned = lines.map((line) => parseLine(line)).filter((record) => record?.type === "pruned");
+    expect(pruned).toMatchObject([
       {
         files: [
           { file: names[0], seq: 31 },
@@ -52,8 +54,8 @@ describe("[oper-14b] retention", () => {
     await place.takeIn();
     const log = place.log({ isJournal: true });
     const chains = async (): Promise<string[]> => (await place.store.audit.files()).map(({ chain }) => chain);
-    const intake = place.intake(log, { clock, maxDays: 30 });
-    const boundless = place.intake(log, { clock });
+    const intake = place.keeper(log, { clock, maxDays: 30 });
+    const boundless = place.keeper(log, { clock });
     await boundless.takeIn();
     // Its next run would hold the folder's lock when the other one wants it.
     await boundless.close();
@@ -115,7 +117,7 @@ describe("[oper-14b] retention", () => {
     numbered(living, "living", 20);
     living.flush();
     const log = place.log({ isJournal: true, maxBytes: 8 * KIB });
-    const intake = place.intake(log, { maxBytes: 8 * KIB });
+    const intake = place.keeper(log, { maxBytes: 8 * KIB });
     numbered(log, "n", 40);
     log.flush();
     await intake.takeIn();
@@ -125,7 +127,7 @@ describe("[oper-14b] retention", () => {
     expect(chains.filter((chain) => chain === log.chain).length).toBeLessThan(10);
     expect(await place.verify()).toEqual([]);
     log.close();
-    const closed = place.intake(log, { maxBytes: 1 });
+    const closed = place.keeper(log, { maxBytes: 1 });
     await closed.takeIn();
     expect((await listLog(place.dir, place.store.audit)).length).toBe(chains.length);
     living.close();

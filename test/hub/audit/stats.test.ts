@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type InputOf, OPERATIONS } from "../../../src/contract/operations.ts";
 import type { Stats } from "../../../src/contract/stats-schemas.ts";
 import type { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
-import { figuresOf } from "../../../src/hub/audit/stored-line.ts";
-import { parseLine } from "../../../src/telemetry/audit/line.ts";
+import { callOfLine } from "../../../src/hub/audit/stats.ts";
 import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { callRecord } from "../../support/call-record.ts";
 import { JournalPlace } from "./journal-place.ts";
@@ -135,7 +134,7 @@ describe("figures in the store", () => {
     place.edit("update audit_files set summed = 0");
     // More of the same file comes while it is not summed up.
     void log.write(call(1, { callId: "new" }));
-    const intake = place.intake(log, { clock });
+    const intake = place.keeper(log, { clock });
     await expect
       .poll(async () => (await intake.takeIn(), (await stats(audit, { range: "1h" })).total.calls))
       .toBe(1201);
@@ -150,8 +149,8 @@ describe("figures in the store", () => {
     const log = place.log();
     for (const record of CALLS) void log.write(record);
     log.flush();
-    await place.intake(log).takeIn("own");
-    while (await place.store.audit.sumUpSome((line) => figuresOf(parseLine(line)), 0));
+    await place.keeper(log).takeIn("own");
+    while (await place.store.audit.sumUpSome(callOfLine, 0));
     const rows = (step: number) => place.store.audit.sums({ step, since: 0, subjects: [{ prefix: '["all"]' }] });
     const hasOld = async (): Promise<boolean> =>
       (await rows(21_600)).some(({ at }) => at * 1000 < NOW - 8 * 24 * 60 * MINUTE);

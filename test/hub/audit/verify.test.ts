@@ -2,7 +2,9 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { pageOf } from "../../../src/hub/audit/query.ts";
 import { verdictOf, verifyAll } from "../../../src/hub/audit/verify.ts";
+import { blockOf } from "../../../src/telemetry/audit/files.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { numbered } from "../../telemetry/audit-place.ts";
 import { DEAD_PID, JournalPlace } from "./journal-place.ts";
@@ -17,33 +19,31 @@ async function stored(chains: readonly string[] = ["a"]): Promise<JournalPlace> 
   return place;
 }
 
+function lengthOf(lines: readonly string[]): number {
+  return Buffer.byteLength(lines.join(""));
+}
+
 describe("[oper-03b] verify finds what was done to the log in the store", () => {
   it("a changed line, a removed one, two that changed places, and one from elsewhere", async () => {
     const changed = await stored();
-    changed.edit("update audit set line = replace(line, '\"a3\"', '\"a9\"'), name = 'a9' where seq = 3");
+    await changed.rewriteStored((lines) => lines.with(3, (lines[3] ?? "").replace('"a3"', '"a9"')));
     expect(await changed.verify()).toEqual(["error changed 4"]);
     const removed = await stored();
-    removed.edit("delete from audit where seq = 3");
+    await removed.rewriteStored((lines) => lines.toSpliced(3, 1));
     expect(await removed.verify()).toEqual(["error removed 4"]);
     const swapped = await stored();
-    for (const [from, to] of [
-      [3, 99],
-      [4, 3],
-      [99, 4],
-    ] as const) {
-      swapped.edit("update audit set seq = ? where seq = ?", to, from);
-    }
+    await swapped.rewriteStored((lines) => lines.with(3, lines[4] ?? "").with(4, lines[3] ?? ""));
     expect(await swapped.verify()).toEqual(["error reordered 5"]);
     const foreign = await stored();
-    foreign.edit("update audit set line = '{}' where seq = 3");
+    await foreign.rewriteStored((lines) => lines.with(3, "{}"));
     expect(await foreign.verify()).toEqual(["error changed 4"]);
   });
 
   it("an end that was cut off, however well", async () => {
     const place = await stored();
-    place.edit("delete from audit where seq > 3");
+    await place.rewriteStored((lines) => lines.slice(0, 4));
     expect(await place.verify()).toEqual(["error removed 0", "warning truncated 0"]);
-    place.edit("update audit_files set lines = 4, last_seq = 3");
+    place.edit("update audit_files set lines = 4, bytes = (select sum(bytes) from audit_blocks)");
     // Its chain is shorter than heads.json knows.
     expect(await place.verify()).toContain("error truncated 0");
   });
@@ -51,39 +51,71 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
   it("a file that was removed, also with its entry, and all of them", async () => {
     const place = await stored(["a", "b", "c"]);
     const [, middle] = await place.store.audit.files();
-    place.edit("delete from audit where file = ?", middle?.file ?? "");
+    place.edit("delete from audit_blocks where file = ?", middle?.file ?? "");
     expect((await verifyAll(place.dir, place.store)).ok).toBe(false);
     place.edit("delete from audit_files where file = ?", middle?.file ?? "");
     expect(await place.verify()).toEqual(["error removed 0"]);
-    place.edit("delete from audit");
+    place.edit("delete from audit_blocks");
     place.edit("delete from audit_files");
     expect(await place.verify()).toEqual(["error removed 0", "error removed 0", "error removed 0"]);
   });
 
   it("a record that was hidden from queries while its line stayed", async () => {
-    for (const change of ["name = 'x'", "type = 'header'", "time = '2001-01-01T00:00:00.000Z'", "outcome = null"]) {
+    const times = ["first_time = '2030-01-01T00:00:00.000Z'", "last_time = '2001-01-01T00:00:00.000Z'"];
+    for (const change of [...times, "chain = 'x'", "lines = 3", "bytes = 1", "first_line = 1"]) {
       const place = await stored();
-      place.edit(`update audit set ${change} where seq = 2`);
-      expect(await place.verify(), change).toEqual(["error changed 3"]);
+      place.edit(`update audit_blocks set ${change}`);
+      expect(await place.verify(), change).toEqual(["error changed 1"]);
     }
     const unlisted = await stored();
     unlisted.edit("update audit_files set file = 'elsewhere'");
     expect((await unlisted.verify()).length).toBeGreaterThan(1);
   });
 
+  it("lines that were hidden from queries behind columns that fit the rest of them, or in another block", async () => {
+    const hide = "update audit_blocks set lines = ?, bytes = ?, first_time = ?, last_time = ?";
+    const place = await stored();
+    const [file] = await place.store.audit.files();
+    const [whole] = await place.store.audit.wholeBlocks(file?.file ?? "");
+    const named = { name: file?.file ?? "", chain: file?.chain ?? "" };
+    const lines = whole?.text.split(/(?<=\n)/) ?? [];
+    for (const left of [4, 1, 0]) {
+      const { lines: count, bytes, firstTime, lastTime } = blockOf(named, 0, lines.slice(0, left).join(""));
+      place.edit(hide, count, bytes, firstTime, lastTime);
+      expect(await place.verify(), `${left} left`).toEqual(["error changed 1"]);
+    }
+    place.edit("delete from audit_blocks");
+    place.edit("delete from audit_files");
+    await place.store.audit.append({ ...blockOf(named, 0, lines.slice(0, 3).join("")), bytes: 100_000 });
+    await place.store.audit.append(blockOf(named, 3, lines.slice(3).join("")));
+    place.edit("update audit_blocks set bytes = bytes - ? where first_line = 0", 100_000 - lengthOf(lines.slice(0, 3)));
+    place.edit("update audit_files set bytes = bytes - ?", 100_000 - lengthOf(lines.slice(0, 3)));
+    expect(await place.verify()).toEqual([]);
+    place.edit("update audit_files set bytes = bytes + 1");
+    expect(await place.verify()).toEqual(["error changed 0"]);
+    place.edit("update audit_files set bytes = bytes - 1");
+    place.edit("update audit_blocks set text = ? where first_line = 0", lines.slice(0, 2).join(""));
+    place.edit("update audit_blocks set text = ? where first_line = 3", lines.slice(2).join(""));
+    expect(await place.verify()).toEqual(["error changed 1"]);
+  });
+
   it("any set of lines removed or changed", async () => {
     const place = await stored(["a", "b"]);
-    const before = await place.store.audit.query({ limit: 100 });
     const [first] = await place.store.audit.files();
+    const file = first?.file ?? "";
+    const [block] = await place.store.audit.blocks(file);
+    const text = await place.store.audit.textOf(file);
+    if (block === undefined) throw new Error("no block");
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(fc.nat(6), { minLength: 1, maxLength: 7 }), fc.boolean(), async (seqs, cut) => {
-        for (const seq of seqs) {
-          const change = cut ? "delete from audit" : "update audit set line = line || ' '";
-          place.edit(`${change} where file = ? and seq = ?`, first?.file ?? "", seq);
-        }
+        const changed = (line: string, seq: number): string[] => {
+          if (!seqs.includes(seq)) return [line];
+          return cut ? [] : [`${line} `];
+        };
+        await place.rewriteStored((lines) => lines.flatMap(changed), file);
         const { ok } = await verifyAll(place.dir, place.store);
-        await place.store.audit.removeFiles([first?.file ?? ""]);
-        await place.store.audit.append(before.entries.filter(({ file }) => file === first?.file));
+        await place.store.audit.removeFiles([file]);
+        await place.store.audit.append({ ...block, text });
         return !ok;
       }),
       { numRuns: 20 },
@@ -105,7 +137,7 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
     const audit = place.audit(log);
     numbered(log, "n", 1);
     await audit.close();
-    const lost = await place.store.audit.query({ limit: 10, text: "audit.heads_lost" });
+    const lost = await pageOf(place.dir, place.store.audit, { limit: 10, text: "audit.heads_lost" });
     expect(lost.entries).toMatchObject([{ type: "event", chain: log.chain }]);
   });
 
@@ -131,7 +163,7 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
     numbered(log, "n", 2);
     expect(await audit.verify()).toEqual({ ok: true, records: 17, chains: 3, problems: [] });
     const [first] = await place.store.audit.files();
-    place.edit("delete from audit where seq = 3 and file = ?", first?.file ?? "");
+    await place.rewriteStored((lines) => lines.toSpliced(3, 1), first?.file);
     const verdict = verdictOf(await verifyAll(place.dir, place.store));
     expect(verdict).toMatchObject({ ok: false, chains: 3 });
     expect(verdict.problems).toEqual([`removed: ${first?.file}:4: a line is missing before this one`]);

@@ -130,8 +130,8 @@ it("[detect-02f] questions outside of any call are redacted or refused, and reco
 });
 
 it("[detect-02d] leaves a client that answers nothing as it is", () => {
-  const client = guardedClient(() => callWith("block"), { key: 1, capabilities: {}, waiting: true });
-  expect([client.elicit, client.sample, client.listRoots, client.waiting]).toEqual([
+  const client = guardedClient(() => callWith("block"), { key: 1, capabilities: {}, isWaiting: () => true });
+  expect([client.elicit, client.sample, client.listRoots, client.isWaiting?.()]).toEqual([
     undefined,
     undefined,
     undefined,

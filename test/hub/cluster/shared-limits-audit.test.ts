@@ -47,7 +47,7 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
     }
     const report = await verifyAll(join(one.home, "audit"), one.hub.internals.store);
     expect(report.chains.map(({ node }) => node).toSorted()).toEqual(["one", "two"]);
-    await admin.query(`update audit set line = replace(line, 'read', 'rEad'), name = 'rEad' where name = 'read'`);
+    await admin.query("update audit_blocks set text = replace(text, '\"read\"', '\"rEad\"')");
     await admin.end();
     const { ok, problems } = await two.hub.audit.verify();
     expect(ok).toBe(false);

@@ -11,7 +11,6 @@ import { Session } from "../../../src/sessions/session.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import { readAudit } from "../../../src/telemetry/audit/read.ts";
 import type { StoredRecord } from "../../../src/telemetry/audit/record.ts";
-import { listLog } from "../../../src/telemetry/audit/files.ts";
 import { FakeClock, settle } from "../../support/fake-clock.ts";
 
 /** A server that offers the tools that stand in a file. */
@@ -65,8 +64,7 @@ class Place {
     await this.hub?.close();
     const records: StoredRecord[] = [];
     const [dir, store] = [join(this.home, "audit"), await openStore({ home: this.home, create: false })];
-    const files = await listLog(dir, store?.audit);
-    for await (const { record } of readAudit(dir, {}, files, store?.audit)) if (fits(record)) records.push(record);
+    for await (const { record } of readAudit(dir, { kept: store?.audit })) if (fits(record)) records.push(record);
     await store?.close();
     return records;
   }

@@ -7,22 +7,22 @@ import type { ToolInfo } from "../../../contract/catalog-schemas.ts";
 import type { CheckedInput } from "../../../contract/operations.ts";
 import { placeOf } from "../../../hub/call/config-policy.ts";
 import type { View } from "../../../hub/view/view.ts";
-import type { CapabilityOrigin, ToolCapability } from "../../../model/capability.ts";
+import type { ToolCapability } from "../../../model/capability.ts";
 import { type Outcome, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { Result } from "../../../model/protocol.ts";
 import type { Session } from "../../../sessions/session.ts";
+import { missingScope } from "../http-access.ts";
 import {
   containsText,
   type DeepReadonly,
   type Handler,
   handlersOf,
-  missingScope,
   type OperationContext,
   pageOf,
 } from "./operation-handler.ts";
 import { asRole, readDocument } from "./settings-handlers.ts";
-import { visibleServer } from "./visibility.ts";
+import { originFields, visibleServer } from "./visibility.ts";
 
 const callTool: Handler<"callTool"> = async (input, context, { hub, questions }) => {
   const { session, signal, onProgress, clientInfo } = context;
@@ -197,14 +197,6 @@ function isCapability(tool: ToolCapability | Quarantined): tool is ToolCapabilit
 
 function toolKey(tool: ToolCapability | Quarantined): string {
   return isCapability(tool) ? tool.name : JSON.stringify([tool.source, tool.name]);
-}
-
-/** In the words of commands and events, and in those that the lists had before. */
-export function originFields({
-  source,
-  name,
-}: CapabilityOrigin): Pick<ToolInfo, "serverId" | "mcpName" | "server" | "tool"> {
-  return { serverId: source, mcpName: name, server: source, tool: name };
 }
 
 interface PinStates {

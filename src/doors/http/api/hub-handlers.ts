@@ -9,13 +9,13 @@ import type { ServerInfo } from "../../../model/server-state.ts";
 import type { Session } from "../../../sessions/session.ts";
 import { originRecord, taintRecord } from "../../../sessions/taint.ts";
 import { findSession, namedSession } from "./caller-sessions.ts";
+import { missingScope } from "../http-access.ts";
 import {
   containsText,
   type DeepReadonly,
   type HandlerParts,
   handlersOf,
   invalidInput,
-  missingScope,
   type OperationContext,
   pageOf,
 } from "./operation-handler.ts";

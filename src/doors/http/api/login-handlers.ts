@@ -3,7 +3,8 @@ import type { ServerLogin } from "../../../contract/server-schemas.ts";
 import { identityOf } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { ServerSpec } from "../../../model/server-spec.ts";
-import { type HandlerParts, handlersOf, missingScope, type OperationContext } from "./operation-handler.ts";
+import { missingScope } from "../http-access.ts";
+import { type HandlerParts, handlersOf, type OperationContext } from "./operation-handler.ts";
 import { visibleServer, visibleServers } from "./visibility.ts";
 
 export const loginHandlers = handlersOf({

@@ -4,7 +4,6 @@ import type { Clock } from "../../../base/clock.ts";
 import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
 import type { EventName, FieldsOf } from "../../../contract/websocket.ts";
 import type { Hub } from "../../../hub/hub.ts";
-import type { Scope } from "../../../model/caller.ts";
 import type { ClientInfo } from "../../../model/client-info.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { Progress } from "../../../model/protocol.ts";
@@ -115,12 +114,6 @@ function messageOf(issue: z.core.$ZodIssue): string {
 function withArticle(type: string): string {
   if (type === "record") return "an object";
   return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
-}
-
-export function missingScope(scope: Scope): ToolcribError {
-  return new ToolcribError("denied", `This needs the scope "${scope}".`, {
-    hint: "http.auth says which scopes a token has.",
-  });
 }
 
 /** Whether one of the texts contains the wanted part, in whichever case; true if none is wanted. */

@@ -6,6 +6,8 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { OPERATIONS } from "../../../contract/operations.ts";
 import {
+  API_DOCS_PATH,
+  API_DOCUMENT_PATH,
   API_PATH,
   AUDIT_EXPORT_PATH,
   EXCLUDED_EXPORT_INPUTS,
@@ -53,7 +55,7 @@ async function respond(exchange: HttpExchange, parts: RestParts): Promise<void> 
   if (path === AUDIT_EXPORT_PATH) return exportAudit(exchange, parts.hub.audit);
   const match = matchRoute(request.method ?? "", path);
   if (match === undefined) {
-    throw notFoundAt(exchange.path, `${DOCUMENT_PATH} lists all routes, ${DOCS_PATH} describes them.`);
+    throw notFoundAt(exchange.path, `${API_DOCUMENT_PATH} lists all routes, ${API_DOCS_PATH} describes them.`);
   }
   if ("allowed" in match) return void refuseMethodUnless(exchange, match.allowed);
   const { route, params } = match;
@@ -347,9 +349,6 @@ async function* exportText(first: IteratorResult<string>, rest: AsyncIterator<st
   }
 }
 
-const DOCUMENT_PATH = `${API_PATH}/openapi.json`;
-const DOCS_PATH = "/api/docs";
-
 interface Texts {
   readonly document: string;
   readonly page: string;
@@ -361,13 +360,13 @@ function docsRoutes(version: string): HttpRoute[] {
   let made: Promise<Texts> | undefined;
   const texts = (): Promise<Texts> => (made ??= createTexts(version));
   return [
-    readOnlyRoute(DOCUMENT_PATH, async ({ request, response }) => {
+    readOnlyRoute(API_DOCUMENT_PATH, async ({ request, response }) => {
       const { document } = await texts();
       const etag = bodyEtag(document);
       if (matchesIfNoneMatch(request, etag)) response.writeHead(304, { etag }).end();
       else sendJsonText(response, 200, document, { etag });
     }),
-    readOnlyRoute(DOCS_PATH, async ({ response }) => {
+    readOnlyRoute(API_DOCS_PATH, async ({ response }) => {
       const { page, policy } = await texts();
       response.writeHead(200, {
         "content-type": "text/html; charset=utf-8",

@@ -2,7 +2,7 @@
 import { systemClock } from "../../../base/clock.ts";
 import { type CheckedInput, type OperationName, OPERATIONS, type OutputOf } from "../../../contract/operations.ts";
 import type { ConfigChange } from "../../../contract/change-schemas.ts";
-import type { Caller } from "../../../model/caller.ts";
+import { auditKey } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import type { EventRecord } from "../../../telemetry/audit/record.ts";
@@ -11,13 +11,13 @@ import { catalogHandlers } from "./catalog-handlers.ts";
 import { ResourceSubscriptions } from "./resource-subscriptions.ts";
 import { hubHandlers } from "./hub-handlers.ts";
 import { loginHandlers } from "./login-handlers.ts";
+import { missingScope } from "../http-access.ts";
 import {
   type ApiParts,
   checkInput,
   type DeepReadonly,
   type HandlerParts,
   type Handlers,
-  missingScope,
   type OperationContext,
 } from "./operation-handler.ts";
 import { type Notify, Questions } from "./questions.ts";
@@ -218,11 +218,6 @@ const AUDITED_CHANGES: AuditedChanges = {
   closeSession: ({ sessionId }) => ({ event: "session.ended", name: sessionId }),
   answerQuestion: ({ questionId, action }) => ({ event: "question.answered", name: questionId, details: { action } }),
 };
-
-/** Without the colon: `token:` and what follows would be masked for a secret, which it is not. */
-export function auditKey({ key }: Caller): string {
-  return key.replace(":", " ");
-}
 
 /** The record of an operation that succeeded; undefined for those that change nothing. */
 function auditRecord<Name extends OperationName>(

@@ -29,13 +29,8 @@ import type { Explanation } from "../../../policy/decide.ts";
 import { isPlainText, isCredentialName } from "../../../secrets/credential-names.ts";
 import { MASK } from "../../../secrets/mask.ts";
 import { Session } from "../../../sessions/session.ts";
-import {
-  type ApiParts,
-  type DeepReadonly,
-  handlersOf,
-  missingScope,
-  type OperationContext,
-} from "./operation-handler.ts";
+import { missingScope } from "../http-access.ts";
+import { type ApiParts, type DeepReadonly, handlersOf, type OperationContext } from "./operation-handler.ts";
 
 /** Servers are listed one by one with their details; tokens are never shown. */
 const HIDDEN_KEYS = [/^mcpServers$/, /^roles\..*\.mcpServers$/, /^http\.auth\.tokens$/];

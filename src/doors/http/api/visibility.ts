@@ -1,5 +1,7 @@
 /** Which servers and skills a session may know of: those whose capabilities it could see. */
 import { nearMatches } from "../../../base/near-matches.ts";
+import type { ToolInfo } from "../../../contract/catalog-schemas.ts";
+import type { CapabilityOrigin } from "../../../model/capability.ts";
 import { ToolcribError } from "../../../model/errors.ts";
 import type { LoadedConfig } from "../../../model/loaded-config.ts";
 import type { ServerSpec } from "../../../model/server-spec.ts";
@@ -88,4 +90,12 @@ function rulesFor(config: LoadedConfig, viewer: Viewer): ServerPredicate {
     known.set(key, (sees = serverVisibility(config, viewer)));
   }
   return sees;
+}
+
+/** In the words of commands and events, and in those that the lists had before. */
+export function originFields({
+  source,
+  name,
+}: CapabilityOrigin): Pick<ToolInfo, "serverId" | "mcpName" | "server" | "tool"> {
+  return { serverId: source, mcpName: name, server: source, tool: name };
 }

@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import type { Cluster } from "../../../cluster/cluster.ts";
-import { type EventName, EVENTS, type Hello, type HubEvent } from "../../../contract/websocket.ts";
+import { EVENT_SCOPES, type EventName } from "../../../contract/event-scopes.ts";
+import type { Hello, HubEvent } from "../../../contract/websocket.ts";
 import type { View } from "../../../hub/view/view.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { ToolcribError } from "../../../model/errors.ts";
@@ -277,7 +278,8 @@ class ClusterEvents {
     this.#options = options;
     const { nodes, clock } = options;
     this.#stops = [
-      nodes.subscribe(EVENT_TOPIC, (news) => this.#take(news)),
+      // One that cannot be read is left out: a rejection that no one handles would end the process.
+      nodes.subscribe(EVENT_TOPIC, (news) => void this.#take(news).catch(() => {})),
       nodes.subscribe(WATCHED_TOPIC, () => (this.#watchedUntil = clock.now() + WATCHED_MS)),
     ];
     this.remind();
@@ -304,9 +306,11 @@ class ClusterEvents {
     for (const stop of this.#stops) stop();
   }
 
-  #take({ type, fields, concern }: JsonObject): void {
+  async #take({ type, fields, concern }: JsonObject): Promise<void> {
     const name = SHARED_EVENTS.find((each) => each === type);
     if (name === undefined || !this.#options.isWatched()) return;
+    // Loaded here: a client that watches has loaded it.
+    const { EVENTS } = await import("../../../contract/websocket.ts");
     const checked = EVENTS[name].fields.safeParse(fields);
     // Of a node with another version.
     if (!checked.success) return;
@@ -407,7 +411,7 @@ class NumberedEvent {
     if (audience.only !== undefined && audience.only !== session.id) return undefined;
     const whole = this.#whole;
     const isOperator = caller.scopes.has("admin");
-    const { scope } = EVENTS[type];
+    const scope = EVENT_SCOPES[type];
     if (scope !== "read") {
       if (caller.scopes.has(scope)) return whole;
       return audience.session === session.id ? this.#ofOwn(session, sight) : undefined;
@@ -468,7 +472,8 @@ function jsonSize(value: unknown): number {
   if (typeof value === "string") return value.length + 3;
   if (typeof value !== "object" || value === null) return 5;
   let size = 2;
-  // Twice per call, so without `Object.entries`. An object that is not null may be asked for any of its keys.
+  // Twice per call, so without `Object.entries`; V8 would compile `in` again and again, because the objects differ in their keys.
+  // An object that is not null may be asked for any of them.
   for (const key of Object.keys(value)) size += key.length + 3 + jsonSize((value as JsonObject)[key]);
   return size;
 }

@@ -11,9 +11,8 @@ import type { AskRequest } from "../../../model/decision.ts";
 import type { ServerInfo, ServerState } from "../../../model/server-state.ts";
 import { isOpenclawId } from "../../../skills/registry/skill-id.ts";
 import type { StartRecord } from "../../../telemetry/call-record.ts";
-import { originFields } from "../api/catalog-handlers.ts";
 import type { DeepReadonly } from "../api/operation-handler.ts";
-import { serverSnapshot, type ServerSnapshot } from "../api/visibility.ts";
+import { originFields, serverSnapshot, type ServerSnapshot } from "../api/visibility.ts";
 
 export type Fields<Name extends EventName> = DeepReadonly<FieldsOf<Name>>;
 

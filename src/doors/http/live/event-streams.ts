@@ -1,5 +1,5 @@
 /** The events as server-sent events, for programs that only listen. */
-import { API_PATH } from "../../../contract/rest.ts";
+import { EVENTS_PATH } from "../../../contract/rest.ts";
 import type { Caller } from "../../../model/caller.ts";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import { type CallerQuota, quotaError } from "../../../policy/quota.ts";
@@ -8,8 +8,6 @@ import type { HttpExchange, HttpRoute } from "../http-exchange.ts";
 import { notFoundAt, refuseMethodUnless } from "../http-responses.ts";
 import { OpenStreams, SseConnection } from "../open-streams.ts";
 import { type EventFeed, eventId, filterOfQuery, parseResumePoint, type Receiver } from "./event-feed.ts";
-
-const EVENTS_PATH = `${API_PATH}/events`;
 
 const HEARTBEAT_MS = 15_000;
 /** How long a client waits before it reopens a cut stream. */

@@ -9,7 +9,8 @@ import { type Tool, ToolDeliveryError, type ToolResult, type ToolUpdate } from "
 import type { SessionNotice } from "../../../sessions/session-parts.ts";
 import type { Session } from "../../../sessions/session.ts";
 import { checkUntrustedParameters, checkNotReserved, checkToolShape } from "../../../tools/tool-shape.ts";
-import { checkFields, type DeepReadonly, missingScope } from "../api/operation-handler.ts";
+import { checkFields, type DeepReadonly } from "../api/operation-handler.ts";
+import { missingScope } from "../http-access.ts";
 import { commandInput } from "./socket-commands.ts";
 
 interface ExtraToolsOptions {

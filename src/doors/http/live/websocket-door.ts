@@ -2,7 +2,7 @@
 import type { WebSocket, WebSocketServer } from "ws";
 import { endsWithin } from "../../../base/async.ts";
 import { type Clock, systemClock } from "../../../base/clock.ts";
-import { CONTROLS, SOCKET_PATH } from "../../../contract/websocket.ts";
+import { CONTROLS } from "../../../contract/websocket.ts";
 import type { Hub } from "../../../hub/hub.ts";
 import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import type { Caller } from "../../../model/caller.ts";
@@ -11,7 +11,7 @@ import type { JsonObject } from "../../../model/json.ts";
 import { type CallerQuota, Quota, quotaError } from "../../../policy/quota.ts";
 import type { Session } from "../../../sessions/session.ts";
 import { httpClientInfo } from "../http-client-info.ts";
-import { CLIENT_PARAM } from "../../../contract/rest.ts";
+import { CLIENT_PARAM, SOCKET_PATH } from "../../../contract/rest.ts";
 import {
   addPeer,
   namedSession,

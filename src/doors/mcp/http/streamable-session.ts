@@ -104,7 +104,7 @@ export function findSessionOrRefuse(
   }
   const session = transport.sessions.find(sessionId, caller);
   // Another scope needs another session, which clients open after a 404.
-  if (session instanceof StreamableSession && session.scopeKey === scopeKey(scope)) return session;
+  if (session instanceof StreamableSession && session.isOfScope(scope)) return session;
   refuseUnknownSession(exchange, id);
   return undefined;
 }
@@ -283,7 +283,6 @@ export class StreamableSession implements OpenSession {
   readonly id: string;
   readonly caller: Caller;
   readonly key: string;
-  readonly scopeKey: string;
   readonly legacy: EngineSession;
   usedAt: number;
   /** Requests that are not answered yet. */
@@ -300,7 +299,6 @@ export class StreamableSession implements OpenSession {
     this.id = options.id;
     this.caller = options.caller;
     this.key = identityOf(options.caller);
-    this.scopeKey = scopeKey(options.scope);
     this.usedAt = options.clock.now();
     this.#options = options;
     this.#own = this.#stream(0);
@@ -309,6 +307,10 @@ export class StreamableSession implements OpenSession {
 
   get isClosed(): boolean {
     return this.#closed;
+  }
+
+  isOfScope(scope: ViewScope): boolean {
+    return scope === this.#options.scope || scopeKey(scope) === scopeKey(this.#options.scope);
   }
 
   get isBusy(): boolean {

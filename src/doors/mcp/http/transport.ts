@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { InFlight } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { ChurnSet } from "../../../base/maps.ts";
 import type { IdKind, RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { type Caller, identityOf, type Scope } from "../../../model/caller.ts";
 import { asToolcribError, CHECK_BEFORE_RETRY, type ErrorObject, OUTCOME_UNKNOWN } from "../../../model/errors.ts";
@@ -41,7 +42,7 @@ export interface Transport {
 }
 
 export class PendingRequests {
-  readonly #begun = new Set<HttpExchange>();
+  readonly #begun = new ChurnSet<HttpExchange>();
   readonly #inFlight = new InFlight();
 
   has(exchange: HttpExchange): boolean {

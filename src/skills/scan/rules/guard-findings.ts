@@ -105,7 +105,7 @@ function isQuoted(raw: string, start: number, end: number): boolean {
 }
 
 function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Finding[]): SkillSeverity | undefined {
-  const { code, severity } = finding;
+  const { code, severity, rules } = finding;
   if (severity === "low") return undefined;
   if (severity === "high") {
     // Literals of a program and files of samples address no agent.
@@ -113,6 +113,8 @@ function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Findi
     return ODD_ANYWHERE.has(code) ? "warn" : "note";
   }
   if (kind !== "instructions") return ODD_ANYWHERE.has(code) ? "warn" : undefined;
+  // What is behind more words of attacks than any honest text has is not read.
+  if (rules.includes("unreadable")) return "refuse";
   if (ODD_ANYWHERE.has(code)) return "warn";
   if (
     (code === "concealment" && isNear(finding, all, TAKING)) ||
@@ -127,14 +129,7 @@ function severityOf({ kind }: ScannedText, finding: Finding, all: readonly Findi
 const HOSTILE_ALONE = new Set<FindingCode>(["instruction_override", ...ODD_ANYWHERE]);
 
 /** "Skip what the user has answered", "end the conversation and return": they are about the task at hand, which is a skill's to shape. */
-const ABOUT_TASK = new Set([
-  "drop-task",
-  "drop-this-and",
-  "stop-task",
-  "stop-task-instead",
-  "stop-task-harm",
-  "drop-things-earlier",
-]);
+const ABOUT_TASK = new Set(["drop-task", "drop-this-and", "stop-task", "stop-task-instead", "drop-things-earlier"]);
 
 function isHostileAlone({ code, start, rules }: Finding, all: readonly Finding[]): boolean {
   if (HOSTILE_ALONE.has(code)) return !rules.every((rule) => ABOUT_TASK.has(rule));

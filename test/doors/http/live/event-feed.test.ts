@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { EVENT_SCOPES } from "../../../../src/contract/event-scopes.ts";
 import { EVENTS, type EventName } from "../../../../src/contract/websocket.ts";
 import { EventFeed, eventFilter, type Frame } from "../../../../src/doors/http/live/event-feed.ts";
 import type { SkillManifestInfo } from "../../../../src/contract/skill-schemas.ts";
@@ -263,7 +264,7 @@ describe("[oper-05c] who was away", () => {
 
 describe("[oper-07a] who hears what", () => {
   const reader = callerWith(["read"]);
-  const OPERATORS_ONLY = Object.entries(EVENTS).flatMap(([name, { scope }]) => (scope === "admin" ? [name] : []));
+  const OPERATORS_ONLY = Object.entries(EVENT_SCOPES).flatMap(([name, scope]) => (scope === "admin" ? [name] : []));
 
   it("operators' events are for operators", async () => {
     const hub = await stagedHub();

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LiveConnection, ToolcribClient } from "../../../../src/api-client/index.ts";
+import { EVENT_SCOPES } from "../../../../src/contract/event-scopes.ts";
 import { COMMANDS, EVENTS, type HubEvent } from "../../../../src/contract/websocket.ts";
 import { ServedHub } from "../../../load/served-hub.ts";
 import { misbehaving } from "../../../support/servers.ts";
@@ -216,7 +217,7 @@ describe("[oper-05a] [oper-05b] a real hub over the WebSocket", () => {
   it("[oper-07a] a reader of a role heard only of what it may see, and may change nothing", async () => {
     await reader.command("me", {});
     const types = new Set(overheard.map(({ type }) => type));
-    expect([...types].filter((type) => EVENTS[type].scope === "admin")).toEqual([]);
+    expect([...types].filter((type) => EVENT_SCOPES[type] === "admin")).toEqual([]);
     expect(JSON.stringify(overheard)).not.toMatch(/"two"|two__|-skill/);
     for (const type of ["mcp.connect", "mcp.disconnect", "mcp.removeServer"] as const) {
       await expect(reader.command(type, { serverId: "one" })).rejects.toMatchObject({ code: "denied" });

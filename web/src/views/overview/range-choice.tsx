@@ -1,5 +1,5 @@
 /** The time that figures are about. */
-import type { StatsRange } from "../../../../src/contract/stats-schemas.ts";
+import type { StatsRange } from "../../../../src/contract/stats-ranges.ts";
 import { t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";
 import { RANGES } from "./series.ts";

@@ -1,5 +1,6 @@
 /** Figures of calls as the series of charts, and in words. */
-import type { Stats, StatsFigures, StatsRange } from "../../../../src/contract/stats-schemas.ts";
+import type { StatsRange } from "../../../../src/contract/stats-ranges.ts";
+import type { Stats, StatsFigures } from "../../../../src/contract/stats-schemas.ts";
 import type { ChartSeries } from "../../components/chart-series.ts";
 import { type Message, t } from "../../messages/messages.ts";
 import { overview } from "../../messages/overview.ts";

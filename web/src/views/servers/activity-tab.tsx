@@ -1,6 +1,6 @@
 /** How a server is used, and what its process uses. */
 import { useState } from "react";
-import type { StatsRange } from "../../../../src/contract/stats-schemas.ts";
+import type { StatsRange } from "../../../../src/contract/stats-ranges.ts";
 import { KeyValues } from "../../components/page.tsx";
 import { Loaded, Skeleton } from "../../components/states.tsx";
 import { Time } from "../../components/time.tsx";

@@ -1,7 +1,7 @@
 /** How a tool is used: over time, by whom, how long it takes, what failed last, and what its definition costs. */
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { StatsRange } from "../../../../src/contract/stats-schemas.ts";
+import type { StatsRange } from "../../../../src/contract/stats-ranges.ts";
 import { KeyValues } from "../../components/page.tsx";
 import { Loaded, Skeleton } from "../../components/states.tsx";
 import { Time } from "../../components/time.tsx";

@@ -31,7 +31,7 @@ describe("[oper-02c] the audit journal goes into the store", () => {
   it("while it is written, and a file stays until it has ended and rested", async () => {
     const place = await JournalPlace.open();
     const log = place.log({ isJournal: true, maxBytes: 64 * 1024 });
-    const patient = place.intake(log, { restMs: 60_000 });
+    const patient = place.keeper(log, { restMs: 60_000 });
     numbered(log, "n", 3);
     log.flush();
     await patient.takeIn();
@@ -42,7 +42,7 @@ describe("[oper-02c] the audit journal goes into the store", () => {
     expect(place.files().length).toBeGreaterThan(2);
     const all = place.texts();
     expect(await place.storedTexts()).toEqual(all);
-    const hasty = place.intake(log);
+    const hasty = place.keeper(log);
     await hasty.takeIn();
     expect(place.files()).toEqual([log.currentFile]);
     expect(await place.storedTexts()).toEqual(all);
@@ -59,10 +59,10 @@ describe("[oper-02c] the audit journal goes into the store", () => {
     let isDown = false;
     const store: StoredAudit = {
       ...place.store.audit,
-      append(lines) {
+      append(block) {
         if (isDown) return Promise.reject(new Error("no connection"));
-        appended.push(lines.length);
-        return place.store.audit.append(lines);
+        appended.push(block.lines);
+        return place.store.audit.append(block);
       },
     };
     const log = place.log({ isJournal: true, clock, onWritten: () => audit.soon() });
@@ -114,19 +114,20 @@ describe("[oper-02c] the audit journal goes into the store", () => {
       // A crash comes before a step or after it; both leave the same as one before the next.
       const store: StoredAudit = {
         ...audit,
-        append: async (lines) => {
+        append: async (block) => {
           step();
-          await audit.append(lines);
+          const isAdded = await audit.append(block);
           step();
+          return isAdded;
         },
-        linesOf: async (file) => {
+        textOf: async (file) => {
           step();
-          return audit.linesOf(file);
+          return audit.textOf(file);
         },
       };
       const log = place.log();
       const done = await place
-        .intake(log, { store })
+        .keeper(log, { store })
         .takeIn()
         .then(
           () => true,
@@ -153,17 +154,18 @@ describe("[oper-02c] the audit journal goes into the store", () => {
     expect(place.files()).toEqual([]);
     expect(await place.storedTexts()).toEqual(new Map([[name, text]]));
     expect(await place.verify()).toEqual([]);
-    for (const change of ["delete from audit where seq = 3501", "update audit set line = '' where seq = 2500"]) {
+    const cut = (lines: string[]): string[] => lines.slice(0, -1);
+    for (const change of [cut, (lines: string[]) => lines.with(2500, "")]) {
       writeFileSync(join(place.dir, name), text);
-      place.edit(change);
+      await place.rewriteStored(change, name);
       await place.takeIn();
-      expect(place.files(), change).toEqual([name]);
+      expect(place.files()).toEqual([name]);
       rmSync(join(place.dir, name));
       await place.store.audit.removeFiles([name]);
-      expect([await place.store.audit.linesOf(name), await place.store.audit.files()]).toEqual([[], []]);
+      expect([await place.store.audit.textOf(name), await place.store.audit.files()]).toEqual(["", []]);
       writeFileSync(join(place.dir, name), text);
       await place.takeIn();
-      expect(place.files(), change).toEqual([]);
+      expect(place.files()).toEqual([]);
     }
   });
 
@@ -172,7 +174,7 @@ describe("[oper-02c] the audit journal goes into the store", () => {
     place.leaveBehind(["a", "b", "c", "d"], 300);
     const before = place.texts();
     const logs = [place.log({ isJournal: true }), place.log({ isJournal: true }), place.log({ isJournal: true })];
-    const intakes = logs.map((log) => place.intake(log));
+    const intakes = logs.map((log) => place.keeper(log));
     for (const log of logs) numbered(log, "live", 5);
     for (const log of logs) log.flush();
     await Promise.all(intakes.map((intake) => intake.takeIn()));
@@ -226,11 +228,11 @@ describe("[oper-02c] the audit journal goes into the store", () => {
   it("leaves a file that the store has otherwise, and verify tells", async () => {
     const place = await JournalPlace.open();
     const log = place.log({ isJournal: true });
-    const intake = place.intake(log);
+    const intake = place.keeper(log);
     numbered(log, "n", 5);
     log.flush();
     await intake.takeIn();
-    place.edit("update audit set line = replace(line, 'n3', 'n9') where seq = 3");
+    await place.rewriteStored((lines) => lines.with(3, (lines[3] ?? "").replace("n3", "n9")));
     expect(await place.verify()).toEqual(["error changed 4"]);
     log.close();
     await intake.takeIn();
@@ -244,7 +246,7 @@ describe("[oper-02c] the audit journal goes into the store", () => {
     const place = await JournalPlace.open();
     const down: StoredAudit = { ...place.store.audit, append: () => Promise.reject(new Error("down")) };
     const log = place.log({ isJournal: true, maxBytes: 64 * 1024 });
-    const intake = place.intake(log, { store: down, maxBytes: 64 * 1024 });
+    const intake = place.keeper(log, { store: down, maxBytes: 64 * 1024 });
     for (let round = 0; round < 4; round += 1) {
       numbered(log, `n${round}`, 60);
       log.flush();
