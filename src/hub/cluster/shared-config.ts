@@ -284,12 +284,14 @@ export class SharedConfig {
     }
   }
 
-  /** Undefined while it does not load; whoever loads it reports the problem. */
+  /** Undefined while it is being written or does not load; whoever loads it reports the problem. */
   async #read(): Promise<OwnFile | undefined> {
     const { file, place, warn, isWritable = canBeWritten } = this.#options;
     let text: string;
     try {
       text = await readFile(file, "utf8");
+      // It is empty for a moment while it is written in place. Taken as it is, that would remove all settings from all nodes.
+      if (text.trim() === "" && Object.keys(this.#memory?.inFile ?? {}).length > 0) return undefined;
       await loadConfig({ ...place, file, texts: new Map([[file, text]]) });
     } catch {
       return undefined;

@@ -100,6 +100,24 @@ describe("[scale-08a] the config of nodes that forget", () => {
     expect(await after.config()).toEqual(held());
   });
 
+  it("a file that is empty while it is written in place removes nothing", async () => {
+    const file = { limits: { callsPerMinute: 10 } };
+    const node = await start("a", file, { deployed: false });
+    writeFileSync(node.file, "");
+    const stop = node.shared.follow({ reload: async () => {}, onReload: () => () => {} });
+    await node.shared.settled();
+    expect([held(), readFileSync(node.file, "utf8")]).toEqual([file, ""]);
+    writeFileSync(node.file, JSON.stringify({ limits: { callsPerMinute: 20 } }));
+    await expect
+      .poll(async () => {
+        await clock.advance(2000);
+        await node.shared.settled();
+        return held();
+      })
+      .toEqual({ limits: { callsPerMinute: 20 } });
+    stop();
+  });
+
   it("a file that is replaced while its node runs counts, also where another text stands for it", async () => {
     const file = { limits: { callsPerMinute: 10 } };
     const node = await start("a", file);

@@ -54,7 +54,8 @@ export function useRoving(
     active: last,
     onKeyDown(event) {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      const here = indexOf(event.target);
+      // A quick key goes on from the line that the one before leads to, also while that is not drawn yet.
+      const here = wanted.current ?? indexOf(event.target);
       // From the list itself, the first key leads to the line where one was before.
       const next =
         here === undefined && /^(?:Arrow|[jk]$)/.test(event.key) ? last : lineAfter(event.key, here ?? last, count);
@@ -66,7 +67,9 @@ export function useRoving(
     },
     onFocus(event) {
       const here = indexOf(event.target);
-      if (here !== undefined) setActive(here);
+      if (here === undefined) return;
+      wanted.current = undefined;
+      setActive(here);
     },
   };
 }
