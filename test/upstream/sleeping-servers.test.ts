@@ -16,7 +16,7 @@ const TOOL = { name: "echo", inputSchema: { type: "object" } };
 class Bench {
   readonly clock = new FakeClock();
   readonly wires: FakeWire[] = [];
-  readonly known = new KnownLists({ store: undefined, warn: () => {} });
+  readonly known = new KnownLists({ store: undefined, clock: this.clock, warn: () => {} });
   resources = [{ uri: "x://1", name: "one" }];
   answer: () => unknown = () => ({ content: [] });
   listing: () => unknown = () => ({ tools: [TOOL] });
