@@ -28,7 +28,7 @@ export interface ListMemory {
 /** A server with longer lists is started to read them. */
 const MAX_LENGTH = 8 * 1024 * 1024;
 /** Servers start together, so their lists are written together, when clients have got theirs. */
-const WRITE_AFTER_MS = 500;
+const WRITE_AFTER_MS = 1000;
 
 interface KnownListsOptions {
   /** Without one, nothing outlives the hub. */

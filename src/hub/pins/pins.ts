@@ -42,7 +42,7 @@ import { pinDiff, type PinDiff, type PinEntry, type PinEvent, type PinName, pinN
 const UNPINNED: ReadonlySet<string> = new Set(["local", SKILLS_SOURCE]);
 const WATCH_MS = 1000;
 /** Servers start together, so their pins are written together. */
-const SAVE_AFTER_MS = 100;
+const SAVE_AFTER_MS = 500;
 /** Of one server. A longer list is data rather than something that a person could review. */
 const MAX_RESOURCES = 500;
 const INSTRUCTIONS_KEY = pinKey({ kind: "instructions", name: INSTRUCTIONS });

@@ -24,6 +24,8 @@ export class PidRecords {
   readonly #dir: string;
   readonly #name: string;
   #writes = 0;
+  /** This process. */
+  #owner: ProcessFacts | undefined;
   #file: string | undefined;
   readonly #table: ProcessTable | null;
   readonly #children = new Map<number, ChildRecord>();
@@ -112,9 +114,8 @@ export class PidRecords {
         this.#remove();
         return null;
       }
-      const owner = this.#table?.find(process.pid);
-      if (owner === null || owner === undefined || this.#table === null)
-        return "This process cannot be found in the process table.";
+      const owner = (this.#owner ??= this.#table?.find(process.pid) ?? undefined);
+      if (owner === undefined || this.#table === null) return "This process cannot be found in the process table.";
       const record: PidRecord = {
         version: 1,
         place: this.#table.place,
