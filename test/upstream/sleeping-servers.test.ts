@@ -223,7 +223,12 @@ describe("[speed-05d] what is known of servers that start together", () => {
 
   it("is written once, with the latest lists of each", async () => {
     const { clock, puts, known, save } = memory();
-    for (const [id, tool] of [["a", "one"], ["b", "one"], ["a", "two"]] as const) save(id, tool);
+    for (const [id, tool] of [
+      ["a", "one"],
+      ["b", "one"],
+      ["a", "two"],
+    ] as const)
+      save(id, tool);
     await settle();
     expect(puts).toEqual([]);
     await clock.advance(5000);
