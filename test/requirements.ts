@@ -648,6 +648,8 @@ export const REQUIREMENTS = {
   "speed-05a": "The command keeps compiled code in the cache folder of the user, and starts without one.",
   "speed-05b": "As root the command runs no compiled code from a folder that belongs to another user.",
   "speed-05c": "A definition that the same rules have found clean is not scanned again at the next start.",
+  "speed-05d":
+    "Of servers that start together each has a turn of the event loop to itself, and what is remembered of them is written together.",
   "speed-07a": "With several calls in flight, the messages of one turn to a child process are one write.",
   "speed-07b": "An answer over HTTP is one write: headers and body together.",
   "speed-07c": "What a call has allocated is garbage for a young collection of the heap as soon as it has ended.",

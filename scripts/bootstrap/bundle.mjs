@@ -78,7 +78,10 @@ const STARTS = {
   config: ["cli/command-config"],
   hub: ["hub/create/create-hub"],
   serve: ["cli/serve/serve-command", ...STORE],
+  doors: ["cli/serve/http-doors"],
 };
+/** Begins when all that it shares with others is loaded. */
+const LATER_START = "doors";
 /** So small that all of it may be loaded where some of it is needed. */
 const SMALL_STARTS = ["base", "attach"];
 
@@ -102,8 +105,9 @@ function startedTogether(chunks, root) {
   /** @type {Map<string, Set<string>>} */
   const groups = new Map();
   for (const { fileName, isEntry, moduleIds } of chunks) {
-    const starts = needs.get(fileName);
-    if (starts === undefined || isEntry) continue;
+    const all = needs.get(fileName);
+    if (all === undefined || isEntry) continue;
+    const starts = all.length > 1 ? all.filter((start) => start !== LATER_START) : all;
     const name = starts.find((start) => SMALL_STARTS.includes(start)) ?? starts.join("-");
     groups.set(name, new Set([...(groups.get(name) ?? []), ...moduleIds]));
   }

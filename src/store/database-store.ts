@@ -209,8 +209,10 @@ function storedLists({ db }: DatabaseEngine, now: () => string): StoredLists {
       }
       return found.filter(({ server, spec }) => keys.some((key) => key.server === server && key.spec === spec));
     },
-    async put(entry) {
-      await upsert(db, "serverLists", ["server", "spec"], [{ ...entry, seenAt: now() }]);
+    async put(entries) {
+      const seenAt = now();
+      const rows = entries.map((entry) => ({ ...entry, seenAt }));
+      await upsert(db, "serverLists", ["server", "spec"], rows);
     },
     async remove(server) {
       await db.deleteFrom("serverLists").where("server", "=", server).execute();

@@ -86,7 +86,8 @@ export interface StoredList {
 
 export interface StoredLists {
   get(keys: readonly Omit<StoredList, "lists">[]): Promise<StoredList[]>;
-  put(entry: StoredList): Promise<void>;
+  /** Of different servers, or of a server with different specs. */
+  put(entries: readonly StoredList[]): Promise<void>;
   /** Forgets all of a server. */
   remove(server: string): Promise<void>;
   /** Forgets those that were last put before. */

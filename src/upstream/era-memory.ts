@@ -35,30 +35,51 @@ export class InMemoryEras implements EraMemory {
   }
 }
 
-/** One small JSON file that several processes share: read again before each write, replaced in one step. */
+/**
+ * One small JSON file that several processes share: read again before each write, replaced in one step. Servers that start together
+ * share one reading and one write.
+ */
 export class FileEraMemory implements EraMemory {
   readonly #file: string;
-  #writing: Promise<void> = Promise.resolve();
+  /** As last read or written. */
+  #known: ReadonlyMap<string, Era> = new Map();
+  #reading: Promise<ReadonlyMap<string, Era>> | undefined;
+  readonly #unwritten = new Map<string, Era>();
+  #writing: Promise<void> | undefined;
 
   constructor(file: string) {
     this.#file = file;
   }
 
   async get(key: string): Promise<Era | undefined> {
-    return (await this.#read()).get(key);
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    this.#known = await this.#reading;
+    return this.#known.get(key);
   }
 
-  set(key: string, era: Era): Promise<void> {
-    this.#writing = this.#writing.then(() => this.#write(key, era)).catch(() => {});
-    return this.#writing;
+  async set(key: string, era: Era): Promise<void> {
+    if (this.#known.get(key) === era) return;
+    this.#unwritten.set(key, era);
+    while (this.#unwritten.get(key) === era) {
+      this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+      await this.#writing;
+    }
   }
 
-  async #write(key: string, era: Era): Promise<void> {
+  /** Never rejects. */
+  async #write(): Promise<void> {
     const eras = await this.#read();
-    if (eras.get(key) === era) return;
-    eras.set(key, era);
-    await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
-    await writeAtomic(this.#file, `${JSON.stringify(Object.fromEntries(eras), null, 2)}\n`, { mode: 0o600 });
+    const fresh = [...this.#unwritten].filter(([key, era]) => eras.get(key) !== era);
+    this.#unwritten.clear();
+    for (const [key, era] of fresh) eras.set(key, era);
+    this.#known = eras;
+    if (fresh.length === 0) return;
+    try {
+      await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
+      await writeAtomic(this.#file, `${JSON.stringify(Object.fromEntries(eras), null, 2)}\n`, { mode: 0o600 });
+    } catch {
+      // It costs a probe next time.
+    }
   }
 
   /** A missing or broken file is an empty memory. */

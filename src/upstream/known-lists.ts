@@ -1,10 +1,11 @@
 /** The lists of servers as they last gave them, kept in the store: shown while a server starts, or while a lazy one sleeps. */
 import { createHash } from "node:crypto";
+import type { Clock } from "../base/clock.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
 import { isLazy, type ServerSpec } from "../model/server-spec.ts";
 import type { TransportKind } from "../model/server-state.ts";
 import type { Definitions } from "../model/source.ts";
-import type { Store } from "../store/store.ts";
+import type { Store, StoredList } from "../store/store.ts";
 import { linkSettings } from "./connection-state.ts";
 import type { Agreement } from "./handshake.ts";
 
@@ -26,10 +27,13 @@ export interface ListMemory {
 
 /** A server with longer lists is started to read them. */
 const MAX_LENGTH = 8 * 1024 * 1024;
+/** Servers start together, so their lists are written together, when clients have got theirs. */
+const WRITE_AFTER_MS = 1000;
 
 interface KnownListsOptions {
   /** Without one, nothing outlives the hub. */
   readonly store: Pick<Store, "lists"> | undefined;
+  readonly clock: Clock;
   readonly warn: (message: string) => void;
 }
 
@@ -37,6 +41,9 @@ export class KnownLists {
   readonly #options: KnownListsOptions;
   /** By server and spec. */
   readonly #known = new Map<string, ServerLists>();
+  /** By server and spec. */
+  readonly #unwritten = new Map<string, StoredList>();
+  #stopTimer: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: KnownListsOptions) {
@@ -76,7 +83,8 @@ export class KnownLists {
         if (digest === saved || text.length > MAX_LENGTH) return;
         saved = digest;
         this.#known.set(name, lists);
-        this.#write(key.server, (store) => store.lists.put({ ...key, lists: text }));
+        this.#unwritten.set(name, { ...key, lists: text });
+        this.#stopTimer ??= this.#options.clock.after(WRITE_AFTER_MS, () => this.#writeAll());
       },
     };
   }
@@ -86,21 +94,36 @@ export class KnownLists {
    * place of what it offers then.
    */
   forget(server: string): void {
-    for (const name of this.#known.keys()) if (name.endsWith(` ${server}`)) this.#known.delete(name);
-    this.#write(server, (store) => store.lists.remove(server));
+    for (const names of [this.#known, this.#unwritten]) {
+      for (const name of names.keys()) if (name.endsWith(` ${server}`)) names.delete(name);
+    }
+    this.#write([server], (store) => store.lists.remove(server));
   }
 
-  /** Resolves when everything is written. Never rejects. */
+  /** Writes what is not written yet, and resolves when everything is. Never rejects. */
   settled(): Promise<void> {
+    this.#writeAll();
     return this.#writing;
   }
 
-  #write(server: string, change: (store: Pick<Store, "lists">) => Promise<void>): void {
+  #writeAll(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    const entries = [...this.#unwritten.values()];
+    this.#unwritten.clear();
+    if (entries.length === 0) return;
+    this.#write(
+      entries.map(({ server }) => server),
+      (store) => store.lists.put(entries),
+    );
+  }
+
+  #write(servers: readonly string[], change: (store: Pick<Store, "lists">) => Promise<void>): void {
     const { store, warn } = this.#options;
     if (store === undefined) return;
     this.#writing = this.#writing
       .then(() => change(store))
-      .catch((error: unknown) => warn(`The lists of "${server}" cannot be kept: ${reasonOf(error)}`));
+      .catch((error: unknown) => warn(`The lists of "${servers.join('", "')}" cannot be kept: ${reasonOf(error)}`));
   }
 }
 

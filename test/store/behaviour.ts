@@ -155,10 +155,12 @@ export function storeBehaviour(makePlace: () => Promise<Place>): void {
 
     it("[counter-06f] lists of servers belong to a server and its spec, come back as written, and are forgotten", async () => {
       const text = '{"b":1,"a":"\\u0000","long":"' + "x".repeat(100_000) + '"}';
-      await store.lists.put({ server: "files", spec: "one", lists: "old" });
-      await store.lists.put({ server: "files", spec: "one", lists: text });
-      await store.lists.put({ server: "files", spec: "two", lists: "{}" });
-      await store.lists.put({ server: "git", spec: "one", lists: "{}" });
+      await store.lists.put([{ server: "files", spec: "one", lists: "old" }]);
+      await store.lists.put([
+        { server: "files", spec: "one", lists: text },
+        { server: "files", spec: "two", lists: "{}" },
+        { server: "git", spec: "one", lists: "{}" },
+      ]);
       const keys = [
         { server: "files", spec: "one" },
         { server: "git", spec: "two" },

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, writeFile, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -286,6 +286,22 @@ describe("FileEraMemory", () => {
     await two.set("b", "legacy");
     expect(await new FileEraMemory(file).get("a")).toBe("modern");
     expect(JSON.parse(await readFile(file, "utf8"))).toEqual({ a: "modern", b: "legacy" });
+  });
+
+  it("[speed-05d] writes those of servers that start together in few writes, and loses none", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "eras-"));
+    const memory = new FileEraMemory(join(folder, "eras.json"));
+    const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`);
+    const files = new Set<number>();
+    const set = async (key: string): Promise<void> => {
+      await memory.set(key, "legacy");
+      // A file that takes the place of another has a number of its own.
+      files.add((await stat(join(folder, "eras.json"))).ino);
+      expect(JSON.parse(await readFile(join(folder, "eras.json"), "utf8"))).toHaveProperty([key], "legacy");
+    };
+    await Promise.all(keys.map(set));
+    expect(files.size).toBeLessThan(4);
+    expect(await Promise.all(keys.map((key) => memory.get(key)))).toEqual(keys.map(() => "legacy"));
   });
 
   it("takes a broken file for an empty one and mends it", async () => {

@@ -3,9 +3,10 @@ import { Connection } from "../../src/upstream/connection.ts";
 import type { ConnectionDeps } from "../../src/upstream/connection-deps.ts";
 import { IsolatedConnections } from "../../src/upstream/isolated-connections.ts";
 import { KnownLists } from "../../src/upstream/known-lists.ts";
+import type { StoredList } from "../../src/store/store.ts";
 import { type ServerConnection, serverConnection } from "../../src/upstream/server-connection.ts";
 import { contextOf, depsOf, sessionOf, specOf } from "../support/connection-bench.ts";
-import { FakeClock } from "../support/fake-clock.ts";
+import { FakeClock, settle } from "../support/fake-clock.ts";
 import { FakeWire, legacyHandlers, RpcFailure } from "../support/fake-wire.ts";
 
 const use = { kind: "tool", name: "echo", arguments: {} } as const;
@@ -16,7 +17,7 @@ const TOOL = { name: "echo", inputSchema: { type: "object" } };
 class Bench {
   readonly clock = new FakeClock();
   readonly wires: FakeWire[] = [];
-  readonly known = new KnownLists({ store: undefined, warn: () => {} });
+  readonly known = new KnownLists({ store: undefined, clock: this.clock, warn: () => {} });
   resources = [{ uri: "x://1", name: "one" }];
   answer: () => unknown = () => ({ content: [] });
   listing: () => unknown = () => ({ tools: [TOOL] });
@@ -197,5 +198,51 @@ describe("[counter-06f] what is remembered of a lazy server", () => {
     const server = bench.make({ start: "lazy", enabled: false });
     expect(server).toBeInstanceOf(Connection);
     expect(server.info()).toMatchObject({ state: "disabled", toolCount: 0 });
+  });
+});
+
+describe("[speed-05d] what is known of servers that start together", () => {
+  function memory() {
+    const clock = new FakeClock();
+    const puts: string[][] = [];
+    const lists = {
+      get: async () => [],
+      put: async (entries: readonly StoredList[]) => void puts.push(entries.map(({ server }) => server)),
+      remove: async (server: string) => void puts.push([`without ${server}`]),
+      prune: async () => {},
+    };
+    const known = new KnownLists({ store: { lists }, clock, warn: () => {} });
+    const save = (id: string, tool: string): void =>
+      known.memoryOf({ ...specOf({ command: id }), id }).save({
+        transport: "stdio",
+        agreement: { era: "legacy", version: "2025-11-25", capabilities: {}, serverInfo: null, instructions: null },
+        definitions: { tools: [{ ...TOOL, name: tool }], resources: [], templates: [], prompts: [] },
+      });
+    return { clock, puts, known, save };
+  }
+
+  it("is written once, with the latest lists of each", async () => {
+    const { clock, puts, known, save } = memory();
+    for (const [id, tool] of [
+      ["a", "one"],
+      ["b", "one"],
+      ["a", "two"],
+    ] as const)
+      save(id, tool);
+    await settle();
+    expect(puts).toEqual([]);
+    await clock.advance(5000);
+    expect(puts).toEqual([["a", "b"]]);
+    await known.settled();
+    expect(puts).toHaveLength(1);
+  });
+
+  it("is written when the hub closes, without servers that were removed meanwhile", async () => {
+    const { puts, known, save } = memory();
+    save("a", "one");
+    save("b", "one");
+    known.forget("a");
+    await known.settled();
+    expect(puts).toEqual([["without a"], ["b"]]);
   });
 });

@@ -15,7 +15,7 @@ import type { Invocation } from "../command.ts";
 import { loadCommandConfig } from "../command-config.ts";
 import { listenForStopSignals } from "../signals.ts";
 import { suggestGuard } from "../suggest-guard.ts";
-import { type HttpDoors, openHttpDoors } from "./http-doors.ts";
+import type { HttpDoors } from "./http-doors.ts";
 import { replaceHub } from "../hub/start-hub.ts";
 import { stopBackgroundHub } from "../hub/stop-hub.ts";
 import { BackgroundHub } from "./background-hub.ts";
@@ -65,8 +65,10 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   let life: BackgroundHub | undefined;
   let successor: string | undefined;
-  const open = (port?: number): Promise<HttpDoors> =>
-    openHttpDoors({
+  const open = async (port?: number): Promise<HttpDoors> => {
+    // Loaded here: the programs of the servers start meanwhile.
+    const { openHttpDoors } = await import("./http-doors.ts");
+    return openHttpDoors({
       hub,
       http: () => ({ ...httpOf(hub.config, invocation), ...(port === undefined ? {} : { port }) }),
       redactor,
@@ -80,6 +82,7 @@ export async function run(invocation: Invocation): Promise<number> {
       onBridge: (hello) => life?.clientCame(hello),
       endHub: background ? () => stopped.stop() : undefined,
     });
+  };
   try {
     doors = await (background ? open().catch((error: unknown) => openElsewhere(error, () => open(0))) : open());
     if (background) {

@@ -61,8 +61,8 @@ interface OtherApprovals {
   answer(id: string, answer: AskAnswer, by: Answerer): Promise<boolean>;
 }
 
-/** Before sessions are written, and after the first answers: it takes the database's time. */
-const TIDY_AFTER_MS = 500;
+/** Before sessions are written, and after servers were started and the first lists answered: it takes the database's time. */
+const TIDY_AFTER_MS = 2000;
 
 export class HubActivity {
   readonly #options: ActivityOptions;

@@ -64,7 +64,7 @@ export async function buildServers(
   });
   const deps = connectionDeps(base, { pids, stderr, connectionSettings, reports, oauth }, options);
   const clustered = clusteredServers(cluster, config, clock);
-  const known = new KnownLists({ store: base.opened.store, warn });
+  const known = new KnownLists({ store: base.opened.store, clock, warn });
   await known.prepare(config.servers);
   const connections = new ServerConnections({ deps, known, clustered, catalog, events, sessions });
   const sessionSources = new SessionSources();

@@ -41,6 +41,8 @@ import { pinDiff, type PinDiff, type PinEntry, type PinEvent, type PinName, pinN
 /** In-process tools and skills are the user's own: they change when the user changes them. */
 const UNPINNED: ReadonlySet<string> = new Set(["local", SKILLS_SOURCE]);
 const WATCH_MS = 1000;
+/** Servers start together, so their pins are written together. */
+const SAVE_AFTER_MS = 500;
 /** Of one server. A longer list is data rather than something that a person could review. */
 const MAX_RESOURCES = 500;
 const INSTRUCTIONS_KEY = pinKey({ kind: "instructions", name: INSTRUCTIONS });
@@ -83,6 +85,7 @@ export class Pins {
   readonly #tooMany = new Set<string>();
   #unsaved: ServerPin[] = [];
   #saving: Promise<void> | undefined;
+  #saveNow = (): void => {};
   #saveFailed = false;
   /** One reading or writing at a time. */
   #last: Promise<unknown> = Promise.resolve();
@@ -308,7 +311,10 @@ export class Pins {
 
   /** Resolves when everything recorded is in the file, as far as it can be. Never rejects. */
   async settled(): Promise<void> {
-    while (this.#saving !== undefined) await this.#saving;
+    while (this.#saving !== undefined) {
+      this.#saveNow();
+      await this.#saving;
+    }
   }
 
   async close(): Promise<void> {
@@ -500,8 +506,13 @@ export class Pins {
 
   /** A pin that another process wrote first stays, and ours is compared with it. */
   async #save(): Promise<void> {
-    // Servers start together, so their pins are written together.
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, SAVE_AFTER_MS);
+      this.#saveNow = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
     while (this.#unsaved.length > 0) {
       const pins = [...this.#unsaved];
       try {

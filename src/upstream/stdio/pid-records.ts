@@ -22,7 +22,11 @@ export interface NewChild {
 
 export class PidRecords {
   readonly #dir: string;
-  readonly #file: string;
+  readonly #name: string;
+  #writes = 0;
+  /** This process. */
+  #owner: ProcessFacts | undefined;
+  #file: string | undefined;
   readonly #table: ProcessTable | null;
   readonly #children = new Map<number, ChildRecord>();
   /** The end of the turn, when something was written in it; null otherwise. */
@@ -32,7 +36,7 @@ export class PidRecords {
   constructor(dir: string, table: ProcessTable | null = systemProcessTable()) {
     this.#dir = dir;
     // Several hubs may live in one process, and a pid may come back: the random part keeps their files apart.
-    this.#file = join(dir, `${process.pid}-${randomBytes(4).toString("hex")}.json`);
+    this.#name = `${process.pid}-${randomBytes(4).toString("hex")}`;
     this.#table = table;
   }
 
@@ -107,12 +111,11 @@ export class PidRecords {
     this.#unwritten = false;
     try {
       if (this.#children.size === 0) {
-        rmSync(this.#file, { force: true });
+        this.#remove();
         return null;
       }
-      const owner = this.#table?.find(process.pid);
-      if (owner === null || owner === undefined || this.#table === null)
-        return "This process cannot be found in the process table.";
+      const owner = (this.#owner ??= this.#table?.find(process.pid) ?? undefined);
+      if (owner === undefined || this.#table === null) return "This process cannot be found in the process table.";
       const record: PidRecord = {
         version: 1,
         place: this.#table.place,
@@ -122,14 +125,22 @@ export class PidRecords {
       mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
       // A folder that was there before may be open to others, and a forged record could aim our signals.
       chmodSync(this.#dir, 0o700);
-      const draft = `${this.#file}.tmp`;
-      writeFileSync(draft, JSON.stringify(record), { mode: 0o600 });
-      renameSync(draft, this.#file);
+      // Under a new name each time: a file that takes the place of another is written to disk at once on many systems.
+      const file = join(this.#dir, `${this.#name}-${++this.#writes}.json`);
+      writeFileSync(`${file}.tmp`, JSON.stringify(record), { mode: 0o600 });
+      renameSync(`${file}.tmp`, file);
+      this.#remove();
+      this.#file = file;
       return null;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       return `No pid record can be kept in ${this.#dir}, so servers would outlive a hub that is killed: ${reason}`;
     }
+  }
+
+  #remove(): void {
+    if (this.#file !== undefined) rmSync(this.#file, { force: true });
+    this.#file = undefined;
   }
 }
 

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { childEnvironment } from "../../../src/upstream/stdio/child-environment.ts";
+import { type NewChild, PidRecords } from "../../../src/upstream/stdio/pid-records.ts";
 import { isAlive } from "../../support/processes.ts";
-import { openOn, wireOn } from "./stdio-bench.ts";
+import { openOn, pids, wireOn } from "./stdio-bench.ts";
 
 const never = new AbortController().signal;
 
@@ -27,6 +28,39 @@ describe("StdioWire: messages", () => {
     const sent = texts.map((_, n) => bench.wire.send({ jsonrpc: "2.0", method: "notifications/x", params: { n } }));
     await bench.wire.close();
     await expect(Promise.all(sent)).resolves.toHaveLength(200);
+  });
+
+  it("[speed-05d] starts one program in each turn of the event loop", async () => {
+    let turn = 0;
+    const count = (): void => {
+      turn++;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    const turns: number[] = [];
+    const noted = new (class extends PidRecords {
+      override add(child: NewChild): string | null {
+        turns.push(turn);
+        return super.add(child);
+      }
+    })(mkdtempSync(join(tmpdir(), "toolcrib-run-")));
+    const wires = Array.from({ length: 5 }, () => wireOn({ pids: noted }).wire);
+    try {
+      await Promise.all(wires.map((wire) => wire.open(never)));
+    } finally {
+      clearImmediate(counting);
+    }
+    expect(new Set(turns).size).toBe(5);
+  });
+
+  it("one that is closed before its turn has come is not started", async () => {
+    const first = wireOn();
+    const second = wireOn();
+    const opening = [first.wire.open(never), second.wire.open(never)];
+    await second.wire.close();
+    await opening[0];
+    await expect(opening[1]).rejects.toMatchObject({ code: "cancelled" });
+    expect(pids.pidsOf("test")).toHaveLength(1);
   });
 
   it("rejects what JSON cannot carry", async () => {
