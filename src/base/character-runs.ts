@@ -88,6 +88,15 @@ export function runEnd(text: string, set: CharacterSet, from: number): number {
   return end;
 }
 
+/** Told by writing it out, which is many times as fast as a pattern. */
+export function isAscii(text: string): boolean {
+  for (let from = 0; from < text.length; from += PIECE) {
+    const piece = text.slice(from, from + PIECE);
+    if (bytes.write(piece, "utf8") !== piece.length) return false;
+  }
+  return true;
+}
+
 /** How many bytes of the list, which are all ASCII, are in the set. All as parameters: that makes the tightest loop. */
 function prefixLength(bytes: Uint8Array, set: CharacterSet, length: number): number {
   let at = 0;

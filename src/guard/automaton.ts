@@ -37,7 +37,7 @@ function foldUnit(unit: number): string | undefined {
 const folded = new Map<number, string | undefined>();
 
 /** For the units of a text: a list of numbers is walked several times as fast as a text. A long text gets its own. */
-const sharedUnits = new Uint16Array(32 * 1024);
+const sharedUnits = new Uint16Array(64 * 1024);
 
 /** True to stop: the rest of the text is of no interest. */
 export type VisitWord = (concept: number, start: number, end: number) => boolean;
@@ -62,9 +62,8 @@ class Automaton {
   readonly #classes = new Uint16Array(0x10000).fill(UNKNOWN);
   readonly #classOf = new Map<string, number>();
   readonly #width: number;
-  /** Per state: its first child, and the next child of its parent. Not kept beside a table. */
-  #child: Uint32Array;
-  #sibling: Uint32Array;
+  /** Where states lead by their own edges: pairs of an edge and its state, by a hash of the edge. Not kept beside a table. */
+  #edges: Uint32Array;
   /** Per state: the step that leads to it, and its longest proper suffix. */
   readonly #step: Uint16Array;
   readonly #suffix: Uint32Array;
@@ -100,7 +99,7 @@ class Automaton {
       [this.#needs, this.#isOpen] = [Uint8Array.from(list(9)), Uint8Array.from(list(10))];
       // What only an automaton without a table needs.
       this.#step = none;
-      this.#child = this.#sibling = this.#suffix = this.#first = new Uint32Array(0);
+      this.#edges = this.#suffix = this.#first = new Uint32Array(0);
       return;
     }
     const words = given;
@@ -112,11 +111,11 @@ class Automaton {
         if (unit !== " " && !this.#classOf.has(unit)) this.#classOf.set(unit, FIRST_FREE + this.#classOf.size);
     }
     this.#width = FIRST_FREE + this.#classOf.size;
-    const child = (this.#child = new Uint32Array(most));
-    const sibling = (this.#sibling = new Uint32Array(most));
+    const edges = (this.#edges = new Uint32Array(2 ** (2 + Math.ceil(Math.log2(most)))));
     const steps = new Uint16Array(most);
     this.#first = new Uint32Array(this.#width);
     const parents = new Uint32Array(most);
+    const depths = new Uint16Array(most);
     const first = new Uint16Array(most);
     this.#nextWord = new Uint16Array(words.length + 1);
     this.#concept = new Uint16Array(words.length + 1);
@@ -131,19 +130,17 @@ class Automaton {
       let length = 0;
       for (const unit of plain) {
         const step = unit === " " ? SPACE : (this.#classOf.get(unit) ?? OTHER);
-        let to = (state === 0 ? this.#first[step] : child[state]) ?? 0;
-        while (to !== 0 && steps[to] !== step) to = sibling[to] ?? 0;
+        const slot = this.#slotOf(state, step);
+        let to = edges[slot + 1] ?? 0;
+        length += 1;
         if (to === 0) {
           to = count;
           count += 1;
-          steps[to] = step;
-          parents[to] = state;
-          sibling[to] = child[state] ?? 0;
-          child[state] = to;
+          [steps[to], parents[to], depths[to]] = [step, state, length];
+          [edges[slot], edges[slot + 1]] = [state * this.#width + step + 1, to];
           if (state === 0) this.#first[step] = to;
         }
         state = to;
-        length += 1;
       }
       const isBounded = !UNBOUNDED.test(plain);
       const needs =
@@ -168,10 +165,13 @@ class Automaton {
     this.#suffix = new Uint32Array(count);
     this.#shorter = new Uint32Array(count);
     this.#isOpen = new Uint8Array(count);
-    const order = this.#connect();
+    // Breadth first.
+    const keys = Float64Array.from({ length: count }, (_, state) => (depths[state] ?? 0) * count + state);
+    const order = keys.toSorted().map((key) => key % count);
+    this.#connect(order, parents);
     if (!hasTable) return;
-    this.#table = this.#tableOf(order, parents);
-    this.#child = this.#sibling = new Uint32Array(0);
+    this.#table = this.#tableOf(order, parents, depths);
+    this.#edges = new Uint32Array(0);
   }
 
   /** All that a scan with a table needs. */
@@ -181,35 +181,37 @@ class Automaton {
     return [[this.#width, this.#firstEnd], units, this.#table ?? [], this.#states, ...words];
   }
 
-  /** Breadth first: a state without an edge goes where its longest proper suffix goes. Returns the states in this order. */
-  #connect(): Uint32Array {
-    const [child, sibling] = [this.#child, this.#sibling];
-    const order = new Uint32Array(this.#step.length);
-    let count = 1;
-    for (let at = 0; at < count; at += 1) {
-      const state = order[at] ?? 0;
-      for (let to = child[state] ?? 0; to !== 0; to = sibling[to] ?? 0) {
-        const back = state === 0 ? 0 : this.#edge(this.#suffix[state] ?? 0, this.#step[to] ?? 0);
-        this.#suffix[to] = back;
-        this.#shorter[to] = this.#word[back] === 0 ? (this.#shorter[back] ?? 0) : back;
-        let isOpen = this.#isOpen[back] ?? 0;
-        for (let word = this.#word[to] ?? 0; word !== 0; word = this.#nextWord[word] ?? 0)
-          if (((this.#needs[word] ?? 0) & NEEDS_END) === 0) isOpen = 1;
-        this.#isOpen[to] = isOpen;
-        order[count] = to;
-        count += 1;
-      }
+  /** A state without an edge goes where its longest proper suffix goes. */
+  #connect(order: Float64Array, parents: Uint32Array): void {
+    for (const to of order.subarray(1)) {
+      const parent = parents[to] ?? 0;
+      const back = parent === 0 ? 0 : this.#edge(this.#suffix[parent] ?? 0, this.#step[to] ?? 0);
+      this.#suffix[to] = back;
+      this.#shorter[to] = this.#word[back] === 0 ? (this.#shorter[back] ?? 0) : back;
+      let isOpen = this.#isOpen[back] ?? 0;
+      for (let word = this.#word[to] ?? 0; word !== 0; word = this.#nextWord[word] ?? 0)
+        if (((this.#needs[word] ?? 0) & NEEDS_END) === 0) isOpen = 1;
+      this.#isOpen[to] = isOpen;
     }
-    return order;
   }
 
   /** Where a state leads, by its own edges or by those of its suffixes. */
   #edge(from: number, step: number): number {
     for (let state = from; state !== 0; state = this.#suffix[state] ?? 0) {
-      for (let to = this.#child[state] ?? 0; to !== 0; to = this.#sibling[to] ?? 0)
-        if (this.#step[to] === step) return to;
+      const to = this.#edges[this.#slotOf(state, step) + 1] ?? 0;
+      if (to !== 0) return to;
     }
     return this.#first[step] ?? 0;
+  }
+
+  /** The place of an edge, or the free one for it. */
+  #slotOf(state: number, step: number): number {
+    const edges = this.#edges;
+    const edge = state * this.#width + step + 1;
+    const mask = edges.length - 2;
+    let slot = (Math.imul(edge, 0x9e3779b1) >>> 7) & mask;
+    while (edges[slot] !== 0 && edges[slot] !== edge) slot = (slot + 2) & mask;
+    return slot;
   }
 
   #endsWord(state: number): boolean {
@@ -220,9 +222,8 @@ class Automaton {
    * All words of the table begin where no letter is before them. So a state goes on with those of its suffixes alone that begin
    * there, and the rest of a word that begins none of ours is passed over in one state.
    */
-  #tableOf(order: Uint32Array, parents: Uint32Array): Uint16Array {
+  #tableOf(order: Float64Array, parents: Uint32Array, depths: Uint16Array): Uint16Array {
     if (order.length + 2 > 0xffff) throw new RangeError("The words have more states than two bytes can number.");
-    const [child, sibling] = [this.#child, this.#sibling];
     const escapes = ["n", "r", "t"].map((letter) => this.#classOf.get(letter));
     const width = this.#width;
     const isLetterStep = new Uint8Array(width);
@@ -236,7 +237,6 @@ class Automaton {
     for (const [at, state] of plain.entries()) numbers[state] = at;
     for (const [at, state] of ends.entries()) numbers[state] = this.#firstEnd + at;
     const table = new Uint16Array((order.length + 2) * width);
-    const depths = new Uint16Array(order.length);
     for (let step = 0; step < width; step += 1) {
       const to = this.#first[step] ?? 0;
       const isLetterOf = isLetterStep[step] === 1;
@@ -246,28 +246,29 @@ class Automaton {
       table[escaped * width + step] = escapes.includes(step) ? 0 : (table[step] ?? 0);
     }
     for (const row of [0, inWord, escaped]) table[row * width + FIRST_FREE] = escaped;
-    for (const state of order) {
-      if (state === 0) continue;
-      const depth = (depths[state] = (depths[parents[state] ?? 0] ?? 0) + 1);
+    let linked = 1;
+    for (const state of order.subarray(1)) {
+      const depth = depths[state] ?? 0;
+      // What its suffixes lead to is complete then.
+      for (let to = order[linked] ?? 0; linked < order.length && depths[to] === depth; to = order[linked] ?? 0) {
+        table[(numbers[parents[to] ?? 0] ?? 0) * width + (this.#step[to] ?? 0)] = numbers[to] ?? 0;
+        linked += 1;
+      }
       const row = (numbers[state] ?? 0) * width;
       let back = this.#suffix[state] ?? 0;
-      while (back !== 0 && !this.#beginsWord(state, depth - (depths[back] ?? 0), parents, isLetterStep))
+      while (back !== 0 && !this.#beginsWord(state, depths[back] ?? 0, parents, isLetterStep))
         back = this.#suffix[back] ?? 0;
       const from = back !== 0 ? (numbers[back] ?? 0) : isLetterStep[this.#step[state] ?? 0] === 1 ? inWord : 0;
       table.copyWithin(row, from * width, (from + 1) * width);
-      for (let to = child[state] ?? 0; to !== 0; to = sibling[to] ?? 0)
-        table[row + (this.#step[to] ?? 0)] = numbers[to] ?? 0;
       if (this.#step[state] === SPACE) table[row + SPACE] = numbers[state] ?? 0;
     }
     return table;
   }
 
-  /** Whether the suffix of a state from this step on begins where no letter is before it, or with no letter. */
-  #beginsWord(state: number, from: number, parents: Uint32Array, isLetterStep: Uint8Array): boolean {
-    let depth = 0;
-    for (let at = state; at !== 0; at = parents[at] ?? 0) depth += 1;
+  /** Whether the suffix of a state that is so long begins where no letter is before it, or with no letter. */
+  #beginsWord(state: number, length: number, parents: Uint32Array, isLetterStep: Uint8Array): boolean {
     let at = state;
-    for (; depth > from + 1; depth -= 1) at = parents[at] ?? 0;
+    for (let left = length; left > 1; left -= 1) at = parents[at] ?? 0;
     return isLetterStep[this.#step[at] ?? 0] === 0 || isLetterStep[this.#step[parents[at] ?? 0] ?? 0] === 0;
   }
 
@@ -383,7 +384,7 @@ class Automaton {
 const letters = new Uint8Array(0x10000);
 
 /** A digit is none: "1." before a word is a number. */
-function isLetter(unit: number): boolean {
+export function isLetter(unit: number): boolean {
   const known = letters[unit] ?? 0;
   return (known === 0 ? (letters[unit] = /\p{L}/u.test(String.fromCharCode(unit)) ? 1 : 2) : known) === 1;
 }

@@ -1,4 +1,6 @@
 /** Encodings that hide words from a reader but not from a model that can decode them. */
+import { isLetter } from "./automaton.ts";
+import type { Effort } from "./structure.ts";
 import { type CharacterSet, characterSet, isIn, runEnd, runsAround, runsOf } from "../base/character-runs.ts";
 
 export interface Encoded {
@@ -70,16 +72,17 @@ const FORMS: readonly Form[] = [
   },
 ];
 
-/** The encoded parts of a text that decode to text. */
-export function* encodedParts(text: string): Generator<Encoded> {
+/** The encoded parts of a text that decode to text, as far as the effort goes. */
+export function* encodedParts(text: string, effort?: Effort): Generator<Encoded> {
   for (const form of FORMS) {
-    const { characters, shortest, signs } = form;
+    const { characters, shortest, signs, unit } = form;
     const runs =
       signs === undefined ? runsOf(text, characters, shortest) : runsAround(text, signs, characters, shortest);
     let done = 0;
     for (const { start, end } of runs) {
       if (start < done) continue;
       done = characters === BASE64 ? base64End(text, end) : end;
+      if (effort?.isSpent(10 + (done - start) / (unit === undefined ? 2 : 8)) === true) return;
       yield* partsOf(text, form, start, done);
     }
   }
@@ -113,11 +116,6 @@ function* partsOf(text: string, { patterns, lead, unit = 1 }: Form, start: numbe
 function decoded(text: string, decode: Decode, start: number, end: number, lead?: RegExp): Encoded | undefined {
   const before = lead?.exec(text.slice(Math.max(0, start - 40), start))?.[0] ?? "";
   const encoded = before + text.slice(start, Math.min(end, start + MAX_ENCODED_LENGTH));
-  if (encoded.length > 2 * ENOUGH) {
-    // The start tells whether it is text. Where it is cut in the middle of a character, that is behind what is looked at.
-    const beginning = decode(encoded.slice(0, ENOUGH));
-    if (beginning !== undefined && beginning.length >= LOOKED_AT + 4 && !looksLikeText(beginning)) return undefined;
-  }
   const plain = decode(encoded);
   if (plain === undefined || !looksLikeText(plain)) return undefined;
   return { start: start - before.length, end, text: plain };
@@ -137,9 +135,8 @@ function base64End(text: string, from: number): number {
   return text[end + 1] === "=" ? end + 2 : end + 1;
 }
 
-/** Characters of a decoded text by which it is told, and how much of an encoded one has at least as many, as a rule. */
+/** Characters of a decoded text by which it is told. */
 const LOOKED_AT = 400;
-const ENOUGH = 8_192;
 
 /** Too many for a text. */
 function isMostlyOdd(odd: number, length: number): boolean {
@@ -198,7 +195,7 @@ function fromPercent(found: string): string {
   const bytes = Buffer.from(found, "latin1");
   let count = 0;
   for (let at = 0; at < bytes.length; at += 1, count += 1) {
-    const high = bytes[at] === PERCENT ? digitOf(bytes[at + 1]) : NO_DIGIT;
+    const high = bytes[at] === 0x25 ? digitOf(bytes[at + 1]) : NO_DIGIT;
     const low = high < 16 ? digitOf(bytes[at + 2]) : NO_DIGIT;
     if (low < 16) at += 2;
     bytes[count] = low < 16 ? high * 16 + low : (bytes[at] ?? 0);
@@ -206,7 +203,6 @@ function fromPercent(found: string): string {
   return bytes.toString("utf8", 0, count);
 }
 
-const PERCENT = 0x25;
 const NO_DIGIT = 36;
 /** By ASCII character: its value as a digit of up to 36. */
 const DIGITS = Uint8Array.from({ length: 128 }, (_, unit) => {
@@ -267,9 +263,9 @@ export interface TurnedWords {
 }
 
 /** Parts of a text as they read when turned around, turned by thirteen letters, or without signs between the letters. */
-export function* respelled(text: string, { rotated, backwards }: TurnedWords): Generator<Encoded> {
-  yield* turnedParts(text, rotated, rotate);
-  yield* turnedParts(text, backwards, bothWays);
+export function* respelled(text: string, { rotated, backwards }: TurnedWords, effort: Effort): Generator<Encoded> {
+  yield* turnedParts(text, rotated, rotate, effort);
+  yield* turnedParts(text, backwards, bothWays, effort);
   let done = 0;
   // A run has five signs: one of the first four or the place before it is at every eighth place.
   for (let at = 0; at < text.length; at += 8) {
@@ -279,6 +275,7 @@ export function* respelled(text: string, { rotated, backwards }: TurnedWords): G
     while (start >= done + 2 && text[start - 1] === text[sign] && isIn(LETTERS, text.charCodeAt(start - 2))) start -= 2;
     SPACED.lastIndex = Math.max(done, start);
     const found = SPACED.exec(text);
+    if (effort.isSpent(10 + 2 * (found?.[0].length ?? 0))) return;
     if (found === null) continue;
     done = SPACED.lastIndex;
     const words = found[0]
@@ -296,29 +293,44 @@ function isSpacing(text: string, at: number): boolean {
 }
 
 /** The places with the rest of their lines close by. Short words are those of other languages too, with half of the room. */
-function* turnedParts(text: string, places: readonly number[], turn: (part: string) => string): Generator<Encoded> {
+function* turnedParts(
+  text: string,
+  places: readonly number[],
+  turn: typeof rotate,
+  effort: Effort,
+): Generator<Encoded> {
   let room = MAX_TURNED;
+  let lineEnd = -1;
   for (let at = 0, first = places[0] ?? Infinity; first < text.length; first = places[at] ?? Infinity) {
-    const newline = text.indexOf("\n", first + 1);
-    const lineEnd = newline === -1 ? text.length : newline;
-    const start = Math.max(0, first - TURNED_REACH, text.lastIndexOf("\n", first) + 1);
+    if (lineEnd <= first) lineEnd = text.indexOf("\n", first + 1);
+    if (lineEnd === -1) lineEnd = text.length;
+    const reach = Math.max(0, first - TURNED_REACH);
+    const start = reach + text.slice(reach, first + 1).lastIndexOf("\n") + 1;
     let [end, isCommon] = [first, true];
     for (let place = first; place < lineEnd && place <= end + TURNED_REACH; place = places[at] ?? Infinity) {
       end = Math.max(end, place + TURNED_REACH);
-      isCommon &&= !/^\p{L}{5}/u.test(text.slice(place, place + 5));
+      for (let length = 0; isCommon && isLetter(text.charCodeAt(place + length)); length += 1) isCommon = length < 4;
       at += 1;
     }
     end = Math.min(end, lineEnd);
     const cut = Math.min(end, start + Math.max(0, isCommon ? room - MAX_TURNED / 2 : room));
     room -= cut - start;
+    if (effort.isSpent(20 + cut - start)) return;
     if (cut > start) yield { start, end: cut, text: turn(text.slice(start, cut)) };
     if (cut < end && !isCommon) yield { start: cut, end, text: "" };
   }
 }
 
 /** The line turned around, and each of its words where it is. */
-const bothWays = (line: string): string =>
-  [line, line.split(" ").toReversed().join(" ")].map((part) => [...part].toReversed().join("")).join("\n");
+const bothWays = (line: string): string => `${reversed(line)}\n${reversed(line.split(" ").toReversed().join(" "))}`;
+
+function reversed(text: string): string {
+  const bytes = Buffer.from(Buffer.from(text, "utf16le").toReversed().buffer);
+  return bytes
+    .swap16()
+    .toString("utf16le")
+    .replaceAll(/([\udc00-\udfff])([\ud800-\udbff])/g, "$2$1");
+}
 
 function rotate(line: string): string {
   const bytes = Buffer.from(line, "utf16le");

@@ -1,5 +1,5 @@
 /** Scans definitions: every model that is offered a tool reads its definition before any call. */
-import type { Finding, FindingCode, Severity } from "../model/finding.ts";
+import type { Finding, FindingCode } from "../model/finding.ts";
 import type { JsonObject } from "../model/json.ts";
 import { showHidden } from "../base/visible-text.ts";
 import { scanText, type Sensitivity, unreadable } from "./scan-text.ts";
@@ -81,12 +81,8 @@ const EXPECTED = new Set<FindingCode>(["agent_directive", "tool_directive", "too
 
 function gradeText(findings: readonly Finding[]): Finding[] {
   const alone = findings.every(({ code }) => EXPECTED.has(code));
-  return findings.map((finding) => (alone && EXPECTED.has(finding.code) ? lowerSeverity(finding) : finding));
-}
-
-function lowerSeverity(finding: Finding): Finding {
-  const severity: Severity = finding.severity === "high" ? "medium" : "low";
-  return { ...finding, severity };
+  if (!alone) return [...findings];
+  return findings.map((finding) => ({ ...finding, severity: finding.severity === "high" ? "medium" : "low" }));
 }
 
 function gradeName(name: string, found: readonly Finding[]): Finding[] {

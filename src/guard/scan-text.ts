@@ -1,13 +1,14 @@
 /** Reads a text for attacks on the model that is going to read it: words by the table of rules, signs by their structure. */
+import { isAscii } from "../base/character-runs.ts";
 import { isOneEditAway } from "../base/near-matches.ts";
 import { lastAtOrBefore } from "../base/sorted.ts";
 import { excerptOf } from "../base/visible-text.ts";
 import type { Finding, FindingCode, Place, Severity } from "../model/finding.ts";
 import type { WordTable } from "./automaton.ts";
 import { type Encoded, encodedParts, respelled, type TurnedWords } from "./decode.ts";
-import { composed, normalise, type NormalText } from "../base/normalise.ts";
+import { type NormalText, respelt } from "../base/normalise.ts";
 import { type Rule, RULES, TYPO_WORDS } from "./rules.ts";
-import { findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
+import { Effort, findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
 import { CONCEPT_NAMES as NAMES, wordTable } from "./word-table.ts";
 
 export const SENSITIVITIES = ["low", "normal", "high"] as const;
@@ -55,11 +56,6 @@ const REPEAT_REACH = 64;
 /** From so many matches on a slice is like no honest one: of each rule, fewer are kept, and none is explained away. */
 const CROWDED = 200;
 const CROWDED_REACH = 1_024;
-/**
- * Of a slice, with what it holds encoded: words of the rules (one in four characters) and signs, behind which it is not read,
- * and looks at what is around a match, without which none is explained away. Honest prose has 2,000, 200 and 170 at most.
- */
-const MAX_EFFORT = { words: 8_000, signs: 1_000, looks: 400 };
 /** Of a match that makes a comment an order. */
 const MIN_HIDDEN_WEIGHT = 2.2;
 const HIDDEN_RULE = "hidden-markup";
@@ -71,16 +67,9 @@ const REPEAT_SHARE = 0.25;
 /** Encodings are unpacked twice at most. */
 const MAX_DEPTH = 2;
 const PART_SEPARATOR = "\n\n";
-/** With some room, so that a character of several bytes shows by the length. */
-const asciiBytes = Buffer.alloc(SLICE_LENGTH + 8);
-
-/** Whether no character needs a closer look. Told by writing it out, which is many times as fast as a pattern. */
+/** Whether no character needs a closer look. */
 function isPlainAscii(text: string): boolean {
-  for (let from = 0; from < text.length; from += SLICE_LENGTH) {
-    const part = text.slice(from, from + SLICE_LENGTH);
-    if (asciiBytes.write(part, "utf8") !== part.length) return false;
-  }
-  return !text.includes("\u001b") && !text.includes("\b") && !text.includes("\0");
+  return isAscii(text) && !text.includes("\u001b") && !text.includes("\b") && !text.includes("\0");
 }
 
 /** All but letters of the living scripts that are written as one unit, and the punctuation and symbols of documents. */
@@ -156,10 +145,7 @@ function moved(sign: Sign, by: number): Sign {
   return { ...sign, start: sign.start + by, end: sign.end + by, run: { start: run.start + by, end: run.end + by } };
 }
 
-/** The rest of it, while a slice is read. */
-type Effort = typeof MAX_EFFORT;
-
-function readSlice(text: string, depth = 0, effort: Effort = { ...MAX_EFFORT }): Passage[] {
+function readSlice(text: string, depth = 0, effort = new Effort()): Passage[] {
   const reading = new Reading(text, effort);
   reading.read();
   if (depth < MAX_DEPTH)
@@ -172,7 +158,10 @@ function readSlice(text: string, depth = 0, effort: Effort = { ...MAX_EFFORT }):
  * together, so that many of them cost no more than a long one, and none is left out.
  */
 function encodedMatches(text: string, turned: TurnedWords, depth: number, effort: Effort): Sign[] {
-  const parts = [...decodedParts(text, turned)];
+  const parts: Encoded[] = [];
+  for (const found of [encodedParts(text, effort), respelled(text, turned, effort)])
+    for (const part of found) parts.push(effort.isSpent(80 + part.text.length) ? { ...part, text: "" } : part);
+  if (effort.isSpent(0) && text !== "") parts.push({ start: 0, end: text.length, text: "" });
   if (parts.length === 0) return [];
   const starts: number[] = [];
   let length = 0;
@@ -198,17 +187,14 @@ function encodedMatches(text: string, turned: TurnedWords, depth: number, effort
   });
 }
 
-function* decodedParts(text: string, turned: TurnedWords): Generator<Encoded> {
-  yield* encodedParts(text);
-  yield* respelled(text, turned);
-}
-
-function groupMatches(matches: readonly Sign[]): Sign[][] {
+/** Matches near each other; behind the end of the effort all that are left. */
+function groupMatches(matches: readonly Sign[], effort: Effort): Sign[][] {
   const groups: Sign[][] = [];
   let group: Sign[] = [];
   let end = -Infinity;
   for (const match of matches.toSorted((a, b) => a.start - b.start)) {
-    if (match.start - end > PASSAGE_GAP || match.start - (group[0]?.start ?? 0) > PASSAGE_LENGTH) {
+    const isFar = match.start - end > PASSAGE_GAP || match.start - (group[0]?.start ?? 0) > PASSAGE_LENGTH;
+    if (isFar && (group.length === 0 || !effort.isSpent(100))) {
       if (group.length > 0) groups.push(group);
       group = [];
       end = match.end;
@@ -225,14 +211,11 @@ function spanOf({ start, end, run }: Sign): Span {
   return run ?? { start, end };
 }
 
-interface KindSpan extends Span {
-  readonly kind: FindingCode;
-  readonly rules: readonly string[];
-}
+type KindSpan = { kind: FindingCode; start: number; end: number; rules: string[] };
 
 /** One finding for each kind in a passage, over all that was found of it. */
 function byKind(matches: readonly Sign[]): KindSpan[] {
-  const spans = new Map<FindingCode, { kind: FindingCode; start: number; end: number; rules: string[] }>();
+  const spans = new Map<FindingCode, KindSpan>();
   for (const match of matches) {
     const { kind, rule } = match;
     const { start, end } = spanOf(match);
@@ -329,23 +312,20 @@ class Reading {
   read(): void {
     const isPlain = isPlainAscii(this.text);
     const isUnusual = !isPlain && UNUSUAL.test(this.text);
+    // Such a text is read several times.
+    if (!isPlain) this.#effort.isSpent(this.#length / (isUnusual ? 1 : 4));
     this.#findWords(isUnusual ? respelt(this.text) : undefined, isPlain);
     if (this.#fullAt < Infinity) this.text = this.text.slice(0, this.#fullAt);
-    findSigns(this.text, isUnusual, (sign) => {
-      this.add(sign);
-      this.#effort.signs -= 1;
-      if (this.#effort.signs < 0) this.#stopAt(sign.start);
-      return this.#effort.signs < 0 || this.#matches.length >= MAX_MATCHES;
-    });
+    findSigns(this.text, isUnusual, this);
     this.#findHiddenOrders();
   }
 
   passages(): Passage[] {
     if (this.#fullAt === Infinity)
-      return groupMatches(this.#matches).map((matches) => ({ matches, score: this.#scoreOf(matches) }));
+      return groupMatches(this.#matches, this.#effort).map((matches) => ({ matches, score: this.#scoreOf(matches) }));
     // What cannot be read to its end is not considered clean, and is one passage: no honest text is like it.
     this.#matches.push({ ...UNREADABLE, start: this.#fullAt, end: this.#length });
-    this.#effort.looks = 0;
+    this.#effort.isSpent(Infinity);
     return [{ matches: this.#matches, score: this.#scoreOf(this.#matches) }];
   }
 
@@ -365,9 +345,15 @@ class Reading {
       this.add({ rule: HIDDEN_RULE, kind: "hidden_text", weight: 3.5, plain: true, weak: true, start, end });
   }
 
-  #mayLook(): boolean {
-    this.#effort.looks -= 1;
-    return this.#effort.looks >= 0;
+  report(sign: Sign): boolean {
+    this.add(sign);
+    return this.isSpent(20, sign.start) || this.#matches.length >= MAX_MATCHES;
+  }
+
+  isSpent(steps: number, at: number): boolean {
+    const isOver = this.#effort.isSpent(steps);
+    if (isOver) this.#stopAt(at);
+    return isOver;
   }
 
   /** Whether a slice is crowded, and a match is one of many of its rule. */
@@ -469,8 +455,8 @@ class Reading {
         if (word !== undefined) take(DROP, word.start, word.end);
       }
       take(concept, start, end);
-      effort.words -= 1;
-      if (effort.words < 0) this.#stopAt(originalAt(start));
+      if (effort.isSpent((isOrder ? 20 : 8) + (steps[concept]?.length ?? 0) / STEP_SIZE))
+        this.#stopAt(originalAt(start));
       if (isOrder && concept !== ORDERS) {
         const word = typoAfter(text, end, TYPO_WORDS.orders);
         if (word !== undefined) take(ORDERS, word.start, word.end);
@@ -496,7 +482,7 @@ class Reading {
       return this.add({ rule: id, kind, weight: label, start, end });
     if (opens !== undefined && start < MAX_OPENING && OPENING.test(this.text.slice(0, start)))
       return this.add({ rule: id, kind, weight: opens, start, end });
-    const isJudged = (verb === true || pattern.includes(" ")) && this.#mayLook();
+    const isJudged = (verb === true || pattern.includes(" ")) && !this.#effort.isSpent(150);
     const weight = isJudged ? rule.weight * moodOf(this.text, start, end, rule) : rule.weight;
     if (weight < 1) return undefined;
     return this.add({ rule: id, kind, weight, start, end, ...(weak === true ? { weak } : {}) });
@@ -509,7 +495,7 @@ class Reading {
     let isExample = true;
     for (const match of matches) {
       if (match.weight <= (rules.get(match.rule) ?? 0)) continue;
-      const share = match.plain === true || !this.#mayLook() ? 1 : this.#contextOf(match);
+      const share = match.plain === true || this.#effort.isSpent(50) ? 1 : this.#contextOf(match);
       const weight = match.weight * share;
       if (match.weight >= 3 && share > CITED_SHARE) isExample = false;
       rules.set(match.rule, Math.max(rules.get(match.rule) ?? 0, weight));
@@ -549,7 +535,10 @@ class Reading {
     if (this.#hiddenAt(start) !== undefined) return 1;
     const topics = countBetween(this.#topics, start - 600, end + 400);
     let share = 1 / (1 + 0.2 * Math.min(5, topics));
-    const quotation = quotationAt(this.text, start, end);
+    const before = this.text.slice(Math.max(0, start - QUOTE_REACH), start);
+    const line = before.slice(before.lastIndexOf("\n") + 1);
+    const isMarked = QUOTE.test(line) && !this.#effort.isSpent(200);
+    const quotation = isMarked ? quotationAt(before, line, this.text.slice(end, end + QUOTE_REACH)) : undefined;
     if (quotation === "cited") share *= CITED_SHARE;
     else if (quotation === "quoted") share *= topics > 0 ? 0.5 : 0.7;
     if (this.#isFenced(start)) share *= 0.6;
@@ -568,19 +557,6 @@ class Reading {
     this.#fences ??= fencesOf(this.text);
     return countBetween(this.#fences, 0, offset) % 2 === 1;
   }
-}
-
-/** Letters of other alphabets that fold into several units, or into pairs of them, and what is between colour codes. */
-const FOLDS_APART = /[\u001b\ud835\ufb00-\ufb06\u2474-\u24ff]|\ud83c[\udd30-\udd89]/;
-
-/** The text as its words are read, where that is not unit by unit. */
-function respelt(text: string): NormalText | undefined {
-  const plain = FOLDS_APART.test(text) ? normalise(text) : undefined;
-  if (!/[\u1100-\u11ff]/.test(text)) return plain;
-  const whole = composed(plain?.text ?? text);
-  return plain === undefined
-    ? whole
-    : { text: whole.text, originalAt: (index) => plain.originalAt(whole.originalAt(index)) };
 }
 
 /** Where code begins and ends: lines that start with three backticks. */
@@ -651,6 +627,8 @@ function moodOf(text: string, start: number, end: number, { kind, verb, pattern,
 }
 
 const QUOTE_REACH = 300;
+/** Opens all that is between quotation marks, or the slashes of a pattern. */
+const QUOTE = /["`'“«「‘]|(?:^|[\s(=,:[])\//;
 const CITED_SHARE = 0.35;
 
 /** Words that show an example: a test, a list of patterns, "it says". */
@@ -658,10 +636,8 @@ const CITING =
   /(?:\b(?:says?|said|saying|like|such as|examples?|e\.g\.|patterns?|phrases?|strings?|block(?:s|ed|list)?|deny_?list|detects?|regex(?:p|es)?|matches|payloads?|wrote|reads|titled|called|asks?|flags?|famil(?:y|ies)|finds?|catch(?:es)?|prompts? as)\b|例如|比如|示例|样例|たとえば|例えば|예를 들어|예시|expect\(|assert\w{0,12}\(|test\(|scan\w{0,12}\(|parametrize\()[^.!?\n]{0,160}$|(?:PATTERNS?|BLOCK_?LIST|DENY_?LIST|SIGNATURES|KEYWORDS|EXAMPLES|PHRASES|ATTACKS|PAYLOADS|INJECTIONS?)\w{0,12}\s{0,3}[=:][^;]{0,240}$/;
 
 /** Between quotation marks or backticks that open and close on its line, and whether the words before say what for. */
-function quotationAt(text: string, start: number, end: number): "cited" | "quoted" | undefined {
-  const before = text.slice(Math.max(0, start - QUOTE_REACH), start);
-  const line = before.slice(before.lastIndexOf("\n") + 1);
-  const after = text.slice(end, end + QUOTE_REACH).split("\n", 1)[0] ?? "";
+function quotationAt(before: string, line: string, behind: string): "cited" | "quoted" | undefined {
+  const after = behind.split("\n", 1)[0] ?? "";
   const sign = ['"', "`"].find((mark) => line.split(mark).length % 2 === 0 && after.includes(mark));
   const isOdd =
     // Single quotes are apostrophes too, and a pattern is written between slashes.
@@ -726,10 +702,11 @@ function isAsciiLetter(unit: number): boolean {
 
 function isTypo(word: string, words: readonly string[]): boolean {
   const plain = word.toLowerCase();
+  const [first, second] = [plain.charCodeAt(0), plain.charCodeAt(1)];
   return words.some(
     (known) =>
       Math.abs(known.length - plain.length) <= 1 &&
-      (known[0] === plain[0] || known[1] === plain[1] || known[0] === plain[1]) &&
+      (known.charCodeAt(0) === first || known.charCodeAt(1) === second || known.charCodeAt(0) === second) &&
       known !== plain &&
       // "ignores" and "ignored" tell of it, and one command is not all commands.
       !(plain.startsWith(known) && /[sd]$/.test(plain)) &&

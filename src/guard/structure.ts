@@ -1,6 +1,6 @@
 /** Signs beside the words: characters that do not show, marks that only a program may write, addresses. */
 import { isUtf8 } from "node:buffer";
-import { characterSet } from "../base/character-runs.ts";
+import { characterSet, isIn } from "../base/character-runs.ts";
 import type { FindingCode } from "../model/finding.ts";
 
 /** One sign of an attack, in the offsets of the text. */
@@ -18,8 +18,24 @@ export interface Sign {
   readonly run?: Span;
 }
 
-/** True where there is no room for more: the rest of the text is of no interest. */
-export type Report = (sign: Sign) => boolean;
+/** Takes what is found, and the effort of looking closer; true where there is no room for more. */
+export interface Signs {
+  report(sign: Sign): boolean;
+  isSpent(steps: number, at: number): boolean;
+}
+
+/**
+ * What may be spent on a slice beside one reading of it, with what it holds encoded, in steps of about ten nanoseconds. All that
+ * looks closer shares it, so that no text is slow in several ways at once; what is behind its end is reported as unread.
+ * Honest slices that were measured need half of it, and documents with emoji, which are read several times, four fifths.
+ */
+export class Effort {
+  #left = 80_000;
+
+  isSpent(steps: number): boolean {
+    return (this.#left -= steps) < 0;
+  }
+}
 
 export interface Span {
   readonly start: number;
@@ -27,22 +43,23 @@ export interface Span {
 }
 
 /** Everything that is found without knowing what the words mean. */
-export function findSigns(text: string, isUnusual: boolean, report: Report): void {
+export function findSigns(text: string, isUnusual: boolean, signs: Signs): void {
   if (isUnusual) {
-    invisibleCharacters(text, report);
-    tagCharacters(text, report);
-    bidiText(text, report);
-    terminalEscapes(text, report);
+    invisibleCharacters(text, signs);
+    tagCharacters(text, signs);
+    bidiText(text, signs);
+    terminalEscapes(text, signs);
   }
-  if (text.includes("<") || text.includes("[")) chatTokens(text, report);
-  if (text.includes("//")) addresses(text, report);
-  labels(text, report);
-  toolCalls(text, report);
+  if (text.includes("<") || text.includes("[")) chatTokens(text, signs);
+  if (text.includes("//")) addresses(text, signs);
+  labels(text, signs);
+  toolCalls(text, signs);
 }
 
-function each(pattern: RegExp, text: string, visit: (found: RegExpExecArray) => boolean | undefined): void {
+function each(pattern: RegExp, text: string, signs: Signs, visit: (found: RegExpExecArray) => boolean | void): void {
   pattern.lastIndex = 0;
-  for (let found = pattern.exec(text); found !== null && visit(found) !== true;) found = pattern.exec(text);
+  for (let found = pattern.exec(text); found !== null; found = pattern.exec(text))
+    if (signs.isSpent(10 + found[0].length / 8, found.index) || visit(found) === true) return;
 }
 
 const spanOf = ({ index, 0: all }: RegExpExecArray): Span => ({ start: index, end: index + all.length });
@@ -55,47 +72,44 @@ const INVISIBLE =
 const INVISIBLE_RUN = new RegExp(`[${INVISIBLE}]{4,}`, "g");
 const SELECTOR_RUN = /(?:[\ufe00-\ufe0f]|\udb40[\udd00-\uddef]){3,}/g;
 /** Inside a word of Latin letters nothing invisible has a use, but for the soft hyphen and a break before a capital. */
-const INSIDE_WORD = /(?<=[A-Za-z])[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{1,3}(?=[a-z])/g;
+const INSIDE_WORD =
+  /[\u200b-\u200d\u2060-\u2064\u180e\ufeff](?<=[A-Za-z].)[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{0,2}(?=[a-z])/g;
 
 const ANY_INVISIBLE = new RegExp(`[${INVISIBLE}]`);
 
-function invisibleCharacters(text: string, report: Report): void {
+function invisibleCharacters(text: string, signs: Signs): void {
   const kind = "hidden_text";
-  if (text.includes("\udb40") || /[\ufe00-\ufe0f]{3}/.test(text)) selectorRuns(text, report);
+  if (text.includes("\udb40") || /[\ufe00-\ufe0f]{3}/.test(text))
+    each(SELECTOR_RUN, text, signs, (found) => {
+      const weight = [...found[0]].length >= 6 ? 8 : 5;
+      return signs.report({ rule: "selector-run", kind, weight, plain: true, ...spanOf(found) });
+    });
   if (!ANY_INVISIBLE.test(text)) return;
-  each(INVISIBLE_RUN, text, (found) => {
+  each(INVISIBLE_RUN, text, signs, (found) => {
     const kinds = new Set(found[0]).size;
     const weight = found[0].length >= 8 && kinds >= 2 ? 8 : found[0].length >= 16 || kinds >= 2 ? 6 : 3;
-    return report({ rule: "invisible-run", kind, weight, plain: true, ...spanOf(found) });
+    return signs.report({ rule: "invisible-run", kind, weight, plain: true, ...spanOf(found) });
   });
   INSIDE_WORD.lastIndex = 0;
   const isRepeated = INSIDE_WORD.test(text) && INSIDE_WORD.test(text) && INSIDE_WORD.test(text);
   const weight = isRepeated ? 5.5 : 3;
-  each(INSIDE_WORD, text, (found) =>
-    report({ rule: "invisible-in-word", kind, weight, plain: true, ...spanOf(found) }),
+  each(INSIDE_WORD, text, signs, (found) =>
+    signs.report({ rule: "invisible-in-word", kind, weight, plain: true, ...spanOf(found) }),
   );
-}
-
-function selectorRuns(text: string, report: Report): void {
-  each(SELECTOR_RUN, text, (found) => {
-    const weight = [...found[0]].length >= 6 ? 8 : 5;
-    return report({ rule: "selector-run", kind: "hidden_text", weight, plain: true, ...spanOf(found) });
-  });
 }
 
 /** Tag characters spell ASCII that no font shows. A black flag before them makes them the flag of a region. */
 const TAG_RUN = /(\ud83c\udff4)?((?:\udb40[\udc00-\udc7f])+)/g;
-const MAX_FLAG_TAGS = 8;
 
-function tagCharacters(text: string, report: Report): void {
+function tagCharacters(text: string, signs: Signs): void {
   if (!text.includes("\udb40")) return;
-  each(TAG_RUN, text, (found) => {
+  each(TAG_RUN, text, signs, (found) => {
     const [, flag, tags = ""] = found;
     const count = tags.length / 2;
-    if (flag !== undefined && count <= MAX_FLAG_TAGS && tags.endsWith("\udb40\udc7f")) return undefined;
+    if (flag !== undefined && count <= 8 && tags.endsWith("\udb40\udc7f")) return undefined;
     const span = { start: found.index + (flag?.length ?? 0), end: found.index + found[0].length };
     const weight = count >= 3 ? 9 : 5.5;
-    return report({ rule: "tag-characters", kind: "tag_characters", weight, plain: true, ...span });
+    return signs.report({ rule: "tag-characters", kind: "tag_characters", weight, plain: true, ...span });
   });
 }
 
@@ -104,15 +118,15 @@ const DIRECTED = /([\u202b\u202d\u202e\u2067])([^\u202c\u2069\n]{0,400})/g;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
 
 /** Marks and isolates belong to honest Arabic and Hebrew text; overrides of Latin letters belong to no text. */
-function bidiText(text: string, report: Report): void {
+function bidiText(text: string, signs: Signs): void {
   if (!/[\u202b\u202d\u202e\u2067]/.test(text)) return;
   const isMixed = RIGHT_TO_LEFT.test(text);
-  each(DIRECTED, text, (found) => {
+  each(DIRECTED, text, signs, (found) => {
     const [, control, inner = ""] = found;
-    const letters = inner.match(/[A-Za-z]/g)?.length ?? 0;
-    if (letters < 3 || (control !== "\u202e" && RIGHT_TO_LEFT.test(inner))) return undefined;
+    if (!/[A-Za-z](?:[^A-Za-z]*[A-Za-z]){2}/.test(inner) || (control !== "\u202e" && RIGHT_TO_LEFT.test(inner)))
+      return undefined;
     const weight = control === "\u202e" ? 8 : control === "\u202d" || !isMixed ? 5.5 : 3;
-    return report({ rule: "direction", kind: "bidi_text", weight, plain: true, ...spanOf(found) });
+    return signs.report({ rule: "direction", kind: "bidi_text", weight, plain: true, ...spanOf(found) });
   });
 }
 
@@ -122,10 +136,7 @@ const OSC = "(?:\\u001b\\]|\\u009d)";
 const WORDS_END = /\p{L}{2} \p{L}{2}[^\n\u001b]{0,58}$/u;
 const WORDS_START = /^[^\n\u001b]{0,10}\p{L}{2,20} \p{L}{2}/u;
 
-interface EscapeForm {
-  readonly pattern: RegExp;
-  weight(found: RegExpExecArray): number;
-}
+type EscapeForm = { readonly pattern: RegExp; weight(found: RegExpExecArray): number };
 
 /** Colours, cursor moves and titles are what programs print all day; these hide, write or answer. */
 const ESCAPES: readonly EscapeForm[] = [
@@ -162,13 +173,13 @@ const ESCAPES: readonly EscapeForm[] = [
   { pattern: /\u0008{4,400}/g, weight: (found) => (found[0].length >= 12 || isInsideText(found) ? 6 : 0) },
 ];
 
-function terminalEscapes(text: string, report: Report): void {
+function terminalEscapes(text: string, signs: Signs): void {
   if (!/[\u001b\u0090\u009b\u009d]|\u0008{4}/.test(text)) return;
   for (const { pattern, weight } of ESCAPES) {
-    each(pattern, text, (found) => {
+    each(pattern, text, signs, (found) => {
       const own = weight(found);
       const sign = { rule: "terminal-escape", kind: "terminal_escape", weight: own, plain: true } as const;
-      return own > 0 && report({ ...sign, ...spanOf(found) });
+      return own > 0 && signs.report({ ...sign, ...spanOf(found) });
     });
   }
 }
@@ -225,7 +236,7 @@ const WEAK_TAG =
 
 /** All at once, since most places have none of them. */
 const STRONG_TOKENS = [...TOKENS, ...BRACKETED].map(([, , { source }]) => source).join("|");
-const ANY_TOKEN = new RegExp(`${STRONG_TOKENS}|${WEAK_TAG.source}`, "iy");
+const ANY_TOKEN = new RegExp(`(${STRONG_TOKENS})|${WEAK_TAG.source}`, "iy");
 
 /** Names that are counted apart from those that honest documents have hundreds of, which must not hide them. */
 const SYSTEM = /sys|系统|систем|admin|instruct|important/i;
@@ -233,7 +244,7 @@ const SYSTEM = /sys|系统|систем|admin|instruct|important/i;
 const MAX_WEAK = 400;
 type Weak = { plain: number; strong: number };
 
-function chatTokens(text: string, report: Report): void {
+function chatTokens(text: string, signs: Signs): void {
   const weak: Weak = { plain: 0, strong: 0 };
   let angle = text.indexOf("<");
   let bracket = text.indexOf("[");
@@ -244,8 +255,10 @@ function chatTokens(text: string, report: Report): void {
     else bracket = text.indexOf("[", at + 1);
     if (!MAY_OPEN.test(text[at + 1] ?? "") && !text.startsWith("<<SYS", at) && !text.startsWith("<</SYS", at)) continue;
     ANY_TOKEN.lastIndex = at;
-    if (!ANY_TOKEN.test(text)) continue;
-    for (const [rule, weight, pattern] of isAngle ? TOKENS : BRACKETED) {
+    const token = ANY_TOKEN.exec(text);
+    if (signs.isSpent(token === null ? 4 : token[1] === undefined ? 15 : 60, at)) return;
+    if (token === null) continue;
+    for (const [rule, weight, pattern] of token[1] === undefined ? [] : isAngle ? TOKENS : BRACKETED) {
       pattern.lastIndex = at;
       const found = pattern.exec(text);
       if (found === null) continue;
@@ -256,14 +269,14 @@ function chatTokens(text: string, report: Report): void {
       );
       // And one between quotes is spoken of.
       const isNamed = /["'`]/.test(text[at - 1] ?? "") && text[at - 1] === text[at + found[0].length];
-      if (report({ rule, kind, weight: weight * (isNamed ? 0.3 : isTemplate ? 0.5 : 1), ...spanOf(found) })) return;
+      if (signs.report({ rule, kind, weight: weight * (isNamed ? 0.3 : isTemplate ? 0.5 : 1), ...spanOf(found) }))
+        return;
       break;
     }
-    if (!isAngle) continue;
     WEAK_TAG.lastIndex = at;
-    const tag = WEAK_TAG.exec(text);
+    const tag = token[1] === undefined ? token : WEAK_TAG.exec(text);
     if (tag === null || ++weak[SYSTEM.test(tag[0]) ? "strong" : "plain"] > MAX_WEAK) continue;
-    if (report({ rule: "role-tag", kind: "role_forging", weight: 4, weak: true, ...spanOf(tag) })) return;
+    if (signs.report({ rule: "role-tag", kind: "role_forging", weight: 4, weak: true, ...spanOf(tag) })) return;
   }
 }
 
@@ -295,22 +308,28 @@ const ORDER =
 /** Signs that every label and every mark has: the patterns for them take milliseconds to compile. */
 const LABEL_SIGN = /[:#=*~%&!<>[({|\u3010-]/;
 const END_WORD = /end|begin|start|stop/i;
-/** Most lines begin with a letter that no role does. */
+/** Most lines begin with a letter that no role does, and most brackets hold something else. */
 const NO_LABEL = characterSet("0-9.,;?bcefgjkmnqtvwxyzBCEFGJKMNQTVWXYZ");
+const NO_BRACKET_LABEL = characterSet("\\n\\r!-'*-@\\\\-`gjkqrvwxyzGJKQRVWXYZ|}~");
+const END_LETTER = characterSet("beBE");
 
-function labels(text: string, report: Report): void {
+function labels(text: string, signs: Signs): void {
   const mayEnd = END_WORD.test(text);
   if (!mayEnd && !LABEL_SIGN.test(text)) return;
   const weak: Weak = { plain: 0, strong: 0 };
-  const find = (pattern: RegExp, at: number): number => labelAt(pattern, text, at, weak, report);
+  const find = (pattern: RegExp, at: number): number => labelAt(pattern, text, at, weak, signs);
   for (let at = 0; at !== -1; at = nextLine(text, at)) {
-    if (NO_LABEL[text.charCodeAt(at)] === 1) continue;
+    let first = at;
+    while (text[first] === " " && first < at + 40) first += 1;
+    const unit = text.charCodeAt(first);
+    if (isIn(NO_LABEL, unit) && !(first > at + 1 && isIn(END_LETTER, unit))) continue;
+    if (signs.isSpent(6, at)) return;
     const end = find(LINE_LABEL, at);
     END_MARK.lastIndex = at;
     const mark = mayEnd ? END_MARK.exec(text) : null;
     if (mark !== null) {
       const span = { start: at + leadOf(mark[0]), end: END_MARK.lastIndex };
-      if (report({ rule: "end-mark", kind: "role_forging", weight: 4.5, ...span })) return;
+      if (signs.report({ rule: "end-mark", kind: "role_forging", weight: 4.5, ...span })) return;
     }
     if (end > at) at = end - 1;
   }
@@ -319,9 +338,11 @@ function labels(text: string, report: Report): void {
       // Of several in a row only the last ones matter.
       let last = at + 1;
       while (text[last] === bracket) last += 1;
-      at = Math.max(find(BRACKET_LABEL, Math.max(at, last - 3)), last);
+      const isLabel = !isIn(NO_BRACKET_LABEL, text.charCodeAt(last));
+      if (signs.isSpent(isLabel ? 4 : 1, at)) return;
+      at = isLabel ? Math.max(find(BRACKET_LABEL, Math.max(at, last - 3)), last) : last;
     }
-  for (let at = text.indexOf(" ##"); at !== -1; at = text.indexOf(" ##", at))
+  for (let at = text.indexOf(" ##"); at !== -1 && !signs.isSpent(15, at); at = text.indexOf(" ##", at))
     at = Math.max(find(HASH_LABEL, at + 1), at + 2);
 }
 
@@ -335,10 +356,10 @@ function leadOf(found: string): number {
 }
 
 /** Returns where the label ends, or where it was looked for. */
-function labelAt(pattern: RegExp, text: string, at: number, weak: Weak, report: Report): number {
+function labelAt(pattern: RegExp, text: string, at: number, weak: Weak, signs: Signs): number {
   pattern.lastIndex = at;
   const found = pattern.exec(text)?.[0];
-  if (found === undefined) return at;
+  if (found === undefined || signs.isSpent(20, at)) return at;
   const end = at + found.length;
   // A heading is a line of its own; a label has something behind it.
   const isClosed = /[:\])}]$/.test(found) || /^[ \t]?[\])}>|*=#_~-]{0,8}[ \t]?[:>\]]/.test(text.slice(end, end + 12));
@@ -347,9 +368,10 @@ function labelAt(pattern: RegExp, text: string, at: number, weak: Weak, report: 
   const order = isStrong ? ORDER.exec(text.slice(end, end + 80))?.[0] : undefined;
   if (++weak[isStrong ? "strong" : "plain"] > MAX_WEAK && order === undefined) return end;
   const weight = isLoud ? 3.5 : isClosed ? 2.4 : 1.5;
-  report({ rule: "role-label", kind: "role_forging", weight, weak: true, start: at + leadOf(found), end });
+  signs.report({ rule: "role-label", kind: "role_forging", weight, weak: true, start: at + leadOf(found), end });
   const span = { start: end, end: end + (order?.length ?? 0) };
-  if (order !== undefined) report({ rule: "label-order", kind: "agent_directive", weight: 3, weak: true, ...span });
+  if (order !== undefined)
+    signs.report({ rule: "label-order", kind: "agent_directive", weight: 3, weak: true, ...span });
   return end;
 }
 
@@ -360,22 +382,22 @@ const CALL_WORDS = /(?:^|[\s.>*])Action:\s{0,3}[\w.:-]{2,60}\s{0,3}\n\s{0,6}Acti
 const DANGEROUS =
   /(?:send|delete|remove|exec|shell|bash|terminal|transfer|wire|pay|upload|mail|drop|exfil|forward|publish|grant|admin|secret|password|credential|get_env|wallet|invite|disable)|\b(?:rm -rf|curl |wget )/i;
 
-function toolCalls(text: string, report: Report): void {
+function toolCalls(text: string, signs: Signs): void {
   if (text.includes('":')) {
     const isDocument = /^\s{0,20}[[{]/.test(text);
-    each(CALL_JSON, text, (found) => {
+    each(CALL_JSON, text, signs, (found) => {
       const span = spanOf(found);
       const named = text.slice(span.start, span.end + 100).match(/"[\w.:-]{3,60}"/g) ?? [];
       const isDangerous = DANGEROUS.test(named.join(" "));
       // A document that is JSON may be about calls; between words a call wants to happen.
       const weight = (isDangerous ? 4 : 2) + (isDocument ? 0 : 1);
       const weak = isDocument || !isDangerous ? true : undefined;
-      return report({ rule: "tool-call-json", kind: "tool_call_forging", weight, weak, ...span });
+      return signs.report({ rule: "tool-call-json", kind: "tool_call_forging", weight, weak, ...span });
     });
   }
   if (text.includes("nput:"))
-    each(CALL_WORDS, text, (found) =>
-      report({ rule: "tool-call-words", kind: "tool_call_forging", weight: 5, ...spanOf(found) }),
+    each(CALL_WORDS, text, signs, (found) =>
+      signs.report({ rule: "tool-call-words", kind: "tool_call_forging", weight: 5, ...spanOf(found) }),
     );
 }
 
@@ -403,7 +425,7 @@ const SUSPECT_HOST =
 const ADDRESS_END = /[\s)"'>`\]]/;
 const MAX_ADDRESS = 600;
 
-function addresses(text: string, report: Report): void {
+function addresses(text: string, signs: Signs): void {
   for (let at = text.indexOf("//"); at !== -1; at = text.indexOf("//", at + 2)) {
     if (!/[\w.[{<$%-]/.test(text[at + 2] ?? "")) continue;
     const window = text.slice(at, at + MAX_ADDRESS);
@@ -411,8 +433,10 @@ function addresses(text: string, report: Report): void {
     // A blank may hold spaces: `{the conversation}`.
     const address =
       stop === -1 ? window : window.slice(0, /[{[<]\s?\w{0,20}$/.test(window.slice(0, stop)) ? stop + 60 : stop);
+    if (signs.isSpent(20 + address.length / 8, at)) return;
     const isSuspect = SUSPECT_HOST.test(address);
     if (!isSuspect && !/[?#=[{<%]/.test(address)) continue;
+    if (signs.isSpent(20 + address.length / 2, at)) return;
     let weight = BLANK.test(address)
       ? address.includes("?")
         ? 5
@@ -431,7 +455,7 @@ function addresses(text: string, report: Report): void {
     const span = { start: at - before.length, end: at + address.length };
     const kind = isImage ? "exfiltration_image" : "exfiltration_link";
     const weak = weight < 4 ? true : undefined;
-    if (report({ rule: "address", kind, weight: isImage ? weight + 1.5 : weight, weak, ...span })) return;
+    if (signs.report({ rule: "address", kind, weight: isImage ? weight + 1.5 : weight, weak, ...span })) return;
   }
 }
 
@@ -446,16 +470,9 @@ function carried(address: string): number {
 }
 
 function isReadableBase64(value: string): boolean {
-  const bytes = Buffer.from(decodeURIComponentSafely(value), "base64");
+  const plain = value.replaceAll(/%([0-9a-f]{2})/gi, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16)));
+  const bytes = Buffer.from(plain, "base64");
   return bytes.length >= 12 && isUtf8(bytes) && /^[\t\n\r -~]+$/.test(bytes.toString("latin1"));
-}
-
-function decodeURIComponentSafely(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return value;
-  }
 }
 
 // Parts of a page that a person does not see.
