@@ -1,4 +1,5 @@
 /** Inspects a result on its way out: size, detectors, redaction, marks, wrapping. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { GuardRules } from "../../model/config.ts";
 import { formatBytes } from "../../model/content.ts";
 import { type Finding, isAtLeast, type Place } from "../../model/finding.ts";
@@ -74,10 +75,14 @@ export async function inspectResult(result: Result, options: InspectionOptions):
     const texts = untrusted && textsOf(result);
     const isRead = untrusted?.onSuspicious !== "ignore" && texts !== undefined && texts.texts.size > 0;
     const scanning = isRead ? untrusted?.scan(texts.texts, untrusted) : undefined;
-    // All that does not depend on what is found is done while a thread reads it.
-    if (least > LARGE_JSON) scanning?.catch(() => {});
-    const ahead = least > LARGE_JSON && least <= (options.encodeUpTo ?? 0) ? encodeAhead(result) : undefined;
-    const bytes = ahead ?? least + extraBytes(long);
+    let bytes = least;
+    if (least > LARGE_JSON) {
+      scanning?.catch(() => {});
+      // While a thread reads it, and after what others wait for: it takes some milliseconds.
+      await nextTurn();
+      const isSent = least <= (options.encodeUpTo ?? 0);
+      bytes = (isSent ? encodeAhead(result) : undefined) ?? least + extraBytes(long);
+    }
     if (!(bytes <= options.resultBytes)) return tooLarge(options.resultBytes);
     if (untrusted === undefined || texts === undefined) return { verdict: "pass", bytes, findings: [] };
     const found = (await scanning) ?? NO_FINDINGS;

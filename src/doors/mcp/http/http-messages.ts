@@ -24,7 +24,13 @@ export function respondJson(
     return;
   }
   const lengths = body.map((part) => (typeof part === "string" ? Buffer.byteLength(part) : part.length));
-  response.writeHead(status, headersOf(lengths.reduce((sum, length) => sum + length, 0), headers));
+  response.writeHead(
+    status,
+    headersOf(
+      lengths.reduce((sum, length) => sum + length, 0),
+      headers,
+    ),
+  );
   response.cork();
   // As UTF-8, Node would encode a part into three times its room.
   for (const [index, part] of body.entries()) response.write(part, part.length === lengths[index] ? "latin1" : "utf8");
