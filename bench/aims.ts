@@ -44,6 +44,7 @@ export function judge(figures: readonly Figures[], scale: readonly ScaleFigures[
     ...absolute("event-loop delay at 32 in flight, p99 (ms)", "loop-stdio", { atMost: 5 }),
     ...toDirect("list of 1,000 tools", "list-stdio", { atMost: 1.1 }),
     ...KINDS.flatMap((kind) => toDirect(`1 MiB result, ${kind}`, `large-${kind}-stdio`, { atMost: 2.5 })),
+    ...absolute("p99 of small calls beside 1 MiB results (× alone)", "beside-stdio", { atMost: 2 }),
     ...[1, 30].flatMap((servers) => startAim(servers, find(`start-${servers}`))),
     ...absolute("idle memory with 10 servers (MB)", "memory", { atMost: MEMORY_MB }),
     ...scale.flatMap(idleAim),

@@ -1,6 +1,6 @@
 /** The gateway against the floor below it and the peers beside it, all in one run. */
 import { judge, type Aim } from "./aims.ts";
-import { measureLargeResult, measureList } from "./measures/answers.ts";
+import { measureBeside, measureLargeResult, measureList } from "./measures/answers.ts";
 import { measureCalls } from "./measures/calls.ts";
 import { measureCluster } from "./measures/cluster.ts";
 import type { Figures } from "./measures/figures.ts";
@@ -100,6 +100,7 @@ function steps(counts: Counts, others: readonly Subject[], say: Say): Record<Mea
   // The bare server runs beside each of them.
   const gateways = [relay, toolcrib(), ...others];
   const withFloor = [directHttp, ...gateways];
+  const ownAndRelay = gateways.filter(({ kind }) => kind !== "peer");
   const dimensions = ["sessions", "servers", "tools"] as const;
   return {
     calls: [
@@ -108,7 +109,10 @@ function steps(counts: Counts, others: readonly Subject[], say: Say): Record<Mea
       ["calls, http server", () => calls("http", gateways)],
     ],
     list: [["list", () => measureList(gateways, counts.tools, counts.answers, say)]],
-    large: [["1 MiB results", () => measureLargeResult(gateways, MIB, counts.answers, say)]],
+    large: [
+      ["1 MiB results", () => measureLargeResult(gateways, MIB, counts.answers, say)],
+      ["small calls beside 1 MiB results", () => measureBeside(ownAndRelay, MIB, counts.calls, say)],
+    ],
     start: counts.servers.map((servers) => [
       `start with ${servers} servers`,
       () => measureStart(withFloor, servers, counts.startRounds),

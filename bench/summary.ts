@@ -22,6 +22,7 @@ const COLUMNS: readonly (readonly [measure: string, head: string, pick: Pick])[]
   ["large-x-stdio", "1 MiB of x", "ratio"],
   ["large-prose-stdio", "1 MiB of prose", "ratio"],
   ["large-json-stdio", "1 MiB of JSON", "ratio"],
+  ["beside-stdio", "p99 of small calls beside 1 MiB results (× alone)", "value"],
   ["start-1", "start, 1 (ms)", "value"],
   ["start-10", "start, 10 (ms)", "value"],
   ["start-30", "start, 30 (ms)", "value"],

@@ -645,6 +645,10 @@ export const REQUIREMENTS = {
   "speed-01a":
     "The bench counts the CPU time of a subject until it is idle again, so nothing that is put off disappears.",
   "speed-01b": "The bench reads p99 and the event-loop delay of each subject, alone under sustained load.",
+  "speed-04a": "Large texts that are too many for the guard's threads are read one after another, in pieces.",
+  "speed-04b": "Calls of one session go on while large results of another are scanned.",
+  "speed-04c": "The bench compares the p99 of small calls alone and beside large results of another session.",
+  "speed-04d": "A large result reaches a client of either era as its server sent it.",
   "speed-05a": "The command keeps compiled code in the cache folder of the user, and starts without one.",
   "speed-05b": "As root the command runs no compiled code from a folder that belongs to another user.",
   "speed-05c": "A definition that the same rules have found clean is not scanned again at the next start.",

@@ -135,7 +135,7 @@ async function measureOne<Name extends string>(
   return paired as Record<Name, Paired>;
 }
 
-async function warmUp(entrant: Entrant, pattern: Pattern, { warmupSeconds, quietMs }: Durations): Promise<void> {
+export async function warmUp(entrant: Entrant, pattern: Pattern, { warmupSeconds, quietMs }: Durations): Promise<void> {
   await drive(entrant, { ...pattern, inFlight: Math.max(MIN_WARMUP_IN_FLIGHT, pattern.inFlight) }, warmupSeconds);
   await untilIdle(entrant.running, quietMs);
 }
@@ -172,7 +172,7 @@ export async function startUpstreams(load: Load): Promise<{ readonly urls: reado
   };
 }
 
-async function open(subject: Subject, load: Load, urls: readonly string[]): Promise<Entrant> {
+export async function open(subject: Subject, load: Load, urls: readonly string[]): Promise<Entrant> {
   const running = await subject.start(load, urls);
   try {
     return { subject, running, ...(await whenComplete(running, load)) };
@@ -182,7 +182,7 @@ async function open(subject: Subject, load: Load, urls: readonly string[]): Prom
   }
 }
 
-async function close({ client, running }: Entrant): Promise<void> {
+export async function close({ client, running }: Entrant): Promise<void> {
   await client.close().catch(() => {});
   await running.stop();
 }
@@ -212,7 +212,7 @@ async function phase(entrant: Entrant, pattern: Pattern, seconds: number, { quie
 }
 
 /** @returns Microseconds of each call, by the second in which it ended. */
-async function drive(
+export async function drive(
   entrant: Entrant,
   { inFlight, once }: Pattern,
   seconds: number,

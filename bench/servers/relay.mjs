@@ -1,7 +1,8 @@
 // @ts-check
 /**
  * The practical floor of a gateway: passes every request on and every answer back, and does nothing else. No policy, no
- * audit, no catalog, one server. `--port=<n>` and either `--stdio=<script> [arguments]` or `--http=<address>`.
+ * audit, no catalog, one server; a second one, started when it is first asked, has an address of its own. `--port=<n>` and either
+ * `--stdio=<script> [arguments]` or `--http=<address>`.
  */
 import { spawn } from "node:child_process";
 import { Agent, createServer, request } from "node:http";
@@ -11,14 +12,21 @@ import { Agent, createServer, request } from "node:http";
 const given = process.argv.slice(2);
 const value = (/** @type {string} */ name) => given.find((one) => one.startsWith(`--${name}=`))?.slice(name.length + 3);
 const script = value("stdio");
-const forward = script === undefined ? overHttp(new URL(value("http") ?? "")) : overPipe(script, given.slice(2));
+const connect = () =>
+  script === undefined ? overHttp(new URL(value("http") ?? "")) : overPipe(script, given.slice(2));
+const forward = connect();
+/** @type {Forward | undefined} */
+let forwardToSecond;
 
 const server = createServer((incoming, outgoing) => {
   if (incoming.method !== "POST") return void outgoing.writeHead(405).end();
   /** @type {Buffer[]} */
   const chunks = [];
   incoming.on("data", (/** @type {Buffer} */ chunk) => chunks.push(chunk));
-  incoming.on("end", () => forward(Buffer.concat(chunks), outgoing));
+  incoming.on("end", () => {
+    const to = incoming.url?.endsWith("/second") === true ? (forwardToSecond ??= connect()) : forward;
+    to(Buffer.concat(chunks), outgoing);
+  });
 });
 server.keepAliveTimeout = 600_000;
 server.listen(Number(value("port") ?? 0), "127.0.0.1");

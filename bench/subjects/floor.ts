@@ -25,13 +25,15 @@ export const relay: Subject = {
   name: "bare relay",
   kind: "relay",
   can: ({ servers }) => servers === 1,
-  async start({ upstream, tools, probe }, urls) {
+  async start({ upstream, tools, probe, second }, urls) {
     const port = await freePort();
     const behind = upstream === "http" ? [`--http=${urls[0] ?? ""}`] : [`--stdio=${ECHO_STDIO}`, `--tools=${tools}`];
     const process = startNode([RELAY, `--port=${port}`, ...behind], { probe });
+    const url = `http://127.0.0.1:${port}/mcp`;
     return {
       probe,
-      endpoint: { kind: "streamable", url: `http://127.0.0.1:${port}/mcp` },
+      endpoint: { kind: "streamable", url },
+      ...(second === true ? { second: { kind: "streamable", url: `${url}/second` } } : {}),
       process,
       stop: () => process.stop(),
     };

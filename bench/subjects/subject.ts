@@ -16,6 +16,8 @@ export interface Load {
   readonly servers: number;
   /** Of each server. */
   readonly tools: number;
+  /** One more stdio server, for what a second session does. Relay and Toolcrib only. */
+  readonly second?: boolean;
   /** Socket on which the gateway is to say how late its event loop is; see bench/servers/loop-probe.mjs. */
   readonly probe?: string;
 }
@@ -33,6 +35,8 @@ export interface Subject {
 export interface Running {
   readonly endpoint: Endpoint;
   readonly process: Started | undefined;
+  /** Where the second server is reached, if it is not a further tool at the same endpoint, with `second` in its name. */
+  readonly second?: Endpoint;
   /** Started beside the main process and not below it, such as a daemon. */
   readonly companions?: () => readonly number[];
   /** Where the probe of the load answers, if it was loaded. */
@@ -96,10 +100,16 @@ export function scratch(): { readonly dir: string; remove(): void } {
 }
 
 /** The usual `mcpServers` object for the echo servers of a load: `s0`, `s1`, … */
-export function mcpServers({ upstream, servers, tools }: Load, urls: readonly string[]): Record<string, object> {
+export function mcpServers(
+  { upstream, servers, tools, second }: Load,
+  urls: readonly string[],
+): Record<string, object> {
   const entry = (index: number): object =>
     upstream === "http"
       ? { url: urls[index] ?? "" }
       : { command: process.execPath, args: [ECHO_STDIO, `--tools=${tools}`] };
-  return Object.fromEntries(Array.from({ length: servers }, (_, index) => [`s${index}`, entry(index)]));
+  return {
+    ...Object.fromEntries(Array.from({ length: servers }, (_, index) => [`s${index}`, entry(index)])),
+    ...(second === true ? { second: { command: process.execPath, args: [ECHO_STDIO] } } : {}),
+  };
 }

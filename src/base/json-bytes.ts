@@ -1,15 +1,24 @@
+/** How much JSON is large, in bytes or characters: enough that a pass over it is worth being put off or spared. */
+export const LARGE_JSON = 64 * 1024;
+
 /**
  * Bytes of a value as JSON in UTF-8, without building that JSON. Exact up to `limit`; above it the walk stops and the
  * answer is only known to be larger than `limit`. A cyclic value is larger than any finite limit.
+ * @param later Gets the texts that are large by themselves. They count as if no character of theirs took more than one byte;
+ *   `extraBytes` tells the rest.
  */
-export function resultBytes(result: unknown, limit: number = Number.MAX_SAFE_INTEGER): number {
+export function resultBytes(result: unknown, limit: number = Number.MAX_SAFE_INTEGER, later?: string[]): number {
   let bytes = 0;
   // An explicit stack: nesting that JSON.parse survives would overflow a recursive walk.
   const pending: unknown[] = [result];
   while (pending.length > 0 && bytes <= limit) {
     const value = pending.pop();
     if (typeof value === "string") {
-      bytes += stringBytes(value, limit - bytes);
+      if (later === undefined || value.length <= LARGE_JSON) bytes += stringBytes(value, limit - bytes);
+      else {
+        bytes += value.length + 2;
+        later.push(value);
+      }
     } else if (Array.isArray(value)) {
       bytes += 2 + Math.max(0, value.length - 1);
       for (const element of value) pending.push(isOmitted(element) ? null : element);
@@ -30,6 +39,32 @@ export function resultBytes(result: unknown, limit: number = Number.MAX_SAFE_INT
     }
   }
   return bytes;
+}
+
+export function extraBytes(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + stringBytes(text, Number.MAX_SAFE_INTEGER) - text.length - 2, 0);
+}
+
+const made = new WeakMap<object, string>();
+
+/**
+ * Makes the JSON of a value, for `encodedAhead`, at a moment when there is nothing else to do. Returns its length in bytes, or
+ * undefined if it cannot be made. Only for a value that no one changes.
+ */
+export function encodeAhead(value: object): number | undefined {
+  try {
+    const json = JSON.stringify(value);
+    made.set(value, json);
+    return Buffer.byteLength(json);
+  } catch {
+    // Nested more deeply than the engine writes.
+    return undefined;
+  }
+}
+
+/** The JSON of a value, if it was made before. */
+export function encodedAhead(value: object): string | undefined {
+  return made.get(value);
 }
 
 const LONG = 256;

@@ -46,14 +46,23 @@ export async function scanLargeTexts(
   try {
     return await threads.call<TextFindings>("scan", all, options);
   } catch {
-    const steps = scanInSteps(all, options);
-    let next = steps.next();
-    while (next.done !== true) {
-      await nextTurn();
-      next = steps.next();
-    }
-    return next.value;
+    const found = scanningHere.then(() => scanHere(all, options));
+    scanningHere = found.catch(() => {});
+    return found;
   }
+}
+
+/** One after another: of many at once, calls would wait for a piece of each in every turn of the event loop. */
+let scanningHere: Promise<unknown> = Promise.resolve();
+
+async function scanHere(texts: readonly string[], options: ScanOptions): Promise<TextFindings> {
+  const steps = scanInSteps(texts, options);
+  let next = steps.next();
+  while (next.done !== true) {
+    await nextTurn();
+    next = steps.next();
+  }
+  return next.value;
 }
 
 /** Up to this many texts are read one by one. */

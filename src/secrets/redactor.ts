@@ -344,19 +344,23 @@ function base64Forms(value: string): string[] {
   return forms.flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]);
 }
 
-/** With seven bytes, four of them fill one of the places that are four apart, wherever the value is. */
+/** With seven bytes, four of them fill one of the places that are four apart, wherever the value is. Longer values fill places further apart. */
 const MIN_FILTERED_BYTES = 7;
+/** In words of four bytes. */
+const MAX_STEP = 4;
 
 const SLOTS = 1 << 18;
 /** Units of text that are looked at together. A unit has up to three bytes. */
 const PIECE = 16_384;
 /** As many units as a value needs to be found in the next piece, if it has too few bytes in this one. */
-const OVERLAP = 8;
+const OVERLAP = 4 * MAX_STEP + 4;
 const pieceBytes = Buffer.alloc(3 * (PIECE + OVERLAP) + 4);
 const pieceWords = new Uint32Array(pieceBytes.buffer, pieceBytes.byteOffset, pieceBytes.length >>> 2);
 
-/** Rules out that a long text contains any of many values, by reading every fourth byte of it. */
+/** Rules out that a long text contains any of many values, by reading four bytes here and there: the longer all values are, the fewer. */
 export class SecretFilter {
+  /** Words from one that is read to the next. */
+  #step = MAX_STEP;
   /** A bit for each four bytes, by their hash. */
   readonly #bits = new Uint32Array(SLOTS / 32);
   /** Values by four of their bytes, and the position of those in them. */
@@ -365,7 +369,9 @@ export class SecretFilter {
   /** A value of at least seven bytes. */
   add(form: string): void {
     const value = Buffer.from(form, "utf8");
-    for (let offset = 0; offset < 4; offset += 1) {
+    const step = Math.min(MAX_STEP, (value.length - 3) >>> 2);
+    this.#step = Math.min(this.#step, step);
+    for (let offset = 0; offset < 4 * step; offset += 1) {
       // Read as the list of words reads it, whatever the order of bytes is on this machine.
       const word = new Uint32Array(new Uint8Array(value.subarray(offset, offset + 4)).buffer)[0] ?? 0;
       const slot = slotOf(word);
@@ -378,12 +384,15 @@ export class SecretFilter {
   /** False if certainly none of the values is in the text. */
   mayHold(text: string): boolean {
     for (let from = 0; from < text.length; from += PIECE) {
-      const length = pieceBytes.write(text.slice(from, from + PIECE + OVERLAP), "utf8");
+      const to = from + PIECE + OVERLAP;
+      // Half of a character would be written as something else, and the value that it is part of not be known again.
+      const isCut = to < text.length && (text.charCodeAt(to - 1) & 0xfc00) === 0xd800;
+      const length = pieceBytes.write(text.slice(from, isCut ? to - 1 : to), "utf8");
       const end = length >>> 2;
       for (
-        let at = nextMarked(pieceWords, this.#bits, 0, end);
+        let at = nextMarked(pieceWords, this.#bits, 0, end, this.#step);
         at !== -1;
-        at = nextMarked(pieceWords, this.#bits, at + 1, end)
+        at = nextMarked(pieceWords, this.#bits, at + this.#step, end, this.#step)
       ) {
         if (this.#isAt(at, length)) return true;
       }
@@ -408,8 +417,8 @@ function slotOf(word: number): number {
 }
 
 /** All it needs as parameters: the engine makes the tightest loop of that. */
-function nextMarked(words: Uint32Array, bits: Uint32Array, from: number, to: number): number {
-  for (let at = from; at < to; at += 1) {
+function nextMarked(words: Uint32Array, bits: Uint32Array, from: number, to: number, step: number): number {
+  for (let at = from; at < to; at += step) {
     const slot = slotOf(words[at] ?? 0);
     if (((bits[slot >>> 5] ?? 0) & (1 << (slot & 31))) !== 0) return at;
   }

@@ -51,6 +51,12 @@ describe("npm run bench", () => {
     expect(calls?.rows.map(({ kind }) => kind)).toEqual(["floor", "relay", "toolcrib", "toolcrib"]);
   });
 
+  it("[speed-04c] puts the p99 of small calls beside large results in relation to the p99 alone", () => {
+    const beside = kept.figures.find(({ measure }) => measure === "beside-stdio");
+    expect(beside?.rows.map(({ kind }) => kind)).toEqual(["relay", "toolcrib"]);
+    expect(kept.aims.map(({ what }) => what)).toContain("p99 of small calls beside 1 MiB results (× alone)");
+  });
+
   it.skipIf(missing !== undefined)("[speed-10a] puts the hop between nodes beside a direct call and one node", () => {
     for (const measure of ["p50-cluster", "throughput-cluster", "cpu32-cluster"]) {
       const rows = kept.figures.find((one) => one.measure === measure)?.rows ?? [];

@@ -46,6 +46,31 @@ describe("large texts", () => {
     expect(turns).toBeGreaterThan(1);
   });
 
+  it("[speed-04a] are read here one after another, a piece in a turn, when they are too many for the threads", async () => {
+    vi.resetModules();
+    vi.spyOn(process, "getBuiltinModule").mockImplementation(() => {
+      throw new Error("no threads");
+    });
+    const { scanLargeTexts: fresh } = await import("../../src/guard/scan-texts.ts");
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const pieces = 6;
+    const ended = await Promise.all(
+      Array.from({ length: 5 }, async (_, index) => {
+        await fresh([`${index} ${"x ".repeat((pieces * 31 * 1024) / 2)}`], options);
+        return turns;
+      }),
+    );
+    isOver = true;
+    const between = ended.slice(1).map((turn, index) => turn - (ended[index] ?? 0));
+    expect(Math.min(...between)).toBeGreaterThanOrEqual(pieces - 1);
+  });
+
   it("[detect-03c] that wait for a thread are read here when it ends and no other can be started", async () => {
     vi.resetModules();
     let started = 0;

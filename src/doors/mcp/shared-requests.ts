@@ -1,6 +1,7 @@
 /** The requests that both eras have: from MCP params to the hub, and from its Outcome to a response. */
 import type { ClientInfo } from "../../model/client-info.ts";
 import type { CancelSignal } from "../../base/async.ts";
+import { encodedAhead } from "../../base/json-bytes.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { Capability } from "../../model/capability.ts";
 import type { AskCallback } from "../../model/decision.ts";
@@ -311,10 +312,7 @@ export function encodeOutcome(incoming: IncomingRequest, outcome: Outcome, cache
   if (instead !== undefined) return encodeError(id, instead);
   if (outcome.ok || outcome.result !== undefined) {
     const result = withoutEmptyMark(outcome.result ?? {});
-    return encodeResultText(
-      id,
-      JSON.stringify(era === "modern" ? toModernResult(result, cacheFields) : toLegacyResult(result)),
-    );
+    return encodeResultText(id, ...(era === "modern" ? modernJson(result, cacheFields) : legacyJson(result)));
   }
   const { error } = outcome;
   const asked = era === "modern" ? urlsToVisit(incoming, error) : undefined;
@@ -350,16 +348,22 @@ function urlsToVisit({ client, input, method }: IncomingRequest, { details }: Er
   );
 }
 
-function toModernResult(result: JsonObject, cacheFields: JsonObject): JsonObject {
-  if (result["resultType"] !== undefined) return result;
-  return { resultType: "complete", ...cacheFields, ...result };
+const COMPLETE = '{"resultType":"complete",';
+
+function modernJson(result: JsonObject, cacheFields: JsonObject): Encoded {
+  const json = encodedAhead(result);
+  if (result["resultType"] !== undefined) return [json ?? JSON.stringify(result)];
+  if (json !== undefined && Object.keys(cacheFields).length === 0) return [COMPLETE, json.slice(1)];
+  return [JSON.stringify({ resultType: "complete", ...cacheFields, ...result })];
 }
 
 /** A legacy client treats every result as complete. */
-function toLegacyResult(result: JsonObject): JsonObject {
-  if (result["resultType"] !== "complete") return result;
+function legacyJson(result: JsonObject): Encoded {
+  const json = encodedAhead(result);
+  if (result["resultType"] !== "complete") return [json ?? JSON.stringify(result)];
+  if (json?.startsWith(COMPLETE) === true) return ["{", json.slice(COMPLETE.length)];
   const { resultType: _always, ...rest } = result;
-  return rest;
+  return [JSON.stringify(rest)];
 }
 
 /** One request in progress, of either era. */

@@ -59,7 +59,9 @@ export async function inspectCallResult(
   const mayKeep = call.keepLarge === true && call.use.kind === "tool" && !isQuestion;
   const resultBytes = isKeptResult(target) ? Infinity : mayKeep ? Math.max(limit, MAX_KEPT_BYTES) : limit;
   const untrusted = untrustedResult(call, target, raw);
-  const inspection = await inspectResult(raw, { resultBytes, untrusted });
+  // Hooks and in-process tools can change an object that they have seen, and what is kept is not sent.
+  const encodes = seen === undefined && target.source.kind === "server" && !call.session.inProcess;
+  const inspection = await inspectResult(raw, { resultBytes, encodeUpTo: encodes ? limit : 0, untrusted });
   report(call, inspection.findings, inspection.found);
   if (inspection.verdict === "rejected") {
     const findings = inspection.findings.map(({ code, severity }) => ({ code, severity }));

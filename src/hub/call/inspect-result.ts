@@ -1,9 +1,10 @@
 /** Inspects a result on its way out: size, detectors, redaction, marks, wrapping. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { GuardRules } from "../../model/config.ts";
 import { formatBytes } from "../../model/content.ts";
 import { type Finding, isAtLeast, type Place } from "../../model/finding.ts";
 import type { Result } from "../../model/protocol.ts";
-import { resultBytes } from "../../base/json-bytes.ts";
+import { encodeAhead, extraBytes, LARGE_JSON, resultBytes } from "../../base/json-bytes.ts";
 import { mapTexts, type ResultTexts, rewriteTexts, textsOf } from "./result-texts.ts";
 import type { Sensitivity } from "../../guard/scan-text.ts";
 import type { ScanContent, TextFindings } from "../../guard/scan-texts.ts";
@@ -38,6 +39,8 @@ interface Found {
 interface InspectionOptions {
   /** Largest size of the result as JSON, in bytes. */
   readonly resultBytes: number;
+  /** Up to this size the JSON of a large result is made while a thread reads it: it is going to be sent as it is. */
+  readonly encodeUpTo?: number;
   /** The untrusted origin; absent for a trusted source, where only the size is checked. */
   readonly untrusted?: UntrustedOrigin;
 }
@@ -66,12 +69,23 @@ const NO_FINDINGS: TextFindings = new Map();
 export async function inspectResult(result: Result, options: InspectionOptions): Promise<Inspection> {
   try {
     const { untrusted } = options;
-    const bytes = resultBytes(result, options.resultBytes);
+    const long: string[] = [];
+    const least = resultBytes(result, options.resultBytes, long);
+    if (!(least <= options.resultBytes)) return tooLarge(options.resultBytes);
+    const texts = untrusted && textsOf(result);
+    const isRead = untrusted?.onSuspicious !== "ignore" && texts !== undefined && texts.texts.size > 0;
+    const scanning = isRead ? untrusted?.scan(texts.texts, untrusted) : undefined;
+    let bytes = least;
+    if (least > LARGE_JSON) {
+      scanning?.catch(() => {});
+      // While a thread reads it, and after what others wait for: it takes some milliseconds.
+      await nextTurn();
+      const isSent = least <= (options.encodeUpTo ?? 0);
+      bytes = (isSent ? encodeAhead(result) : undefined) ?? least + extraBytes(long);
+    }
     if (!(bytes <= options.resultBytes)) return tooLarge(options.resultBytes);
-    if (untrusted === undefined) return { verdict: "pass", bytes, findings: [] };
-    const texts = textsOf(result);
-    const isRead = untrusted.onSuspicious !== "ignore" && texts.texts.size > 0;
-    const found = isRead ? await untrusted.scan(texts.texts, untrusted) : NO_FINDINGS;
+    if (untrusted === undefined || texts === undefined) return { verdict: "pass", bytes, findings: [] };
+    const found = (await scanning) ?? NO_FINDINGS;
     return { ...applyGuardRules({ result, bytes, texts, found }, untrusted), found };
   } catch (error) {
     return inspectionFailed(error);

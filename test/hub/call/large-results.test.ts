@@ -1,5 +1,6 @@
 import { untrustedMarkOf } from "../../../src/guard/wrap-untrusted.ts";
-import { afterEach, describe, expect, it } from "vitest";
+import { Worker, type WorkerOptions } from "node:worker_threads";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
@@ -8,6 +9,7 @@ import type { Outcome } from "../../../src/model/errors.ts";
 import type { CallToolResult } from "../../../src/model/protocol.ts";
 import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
+import { eventually } from "../../support/eventually.ts";
 import { everything, misbehaving } from "../../support/servers.ts";
 
 const LIMIT = 10_000;
@@ -172,5 +174,58 @@ describe("[gate-06b] a result above the limit", () => {
     await hub.close();
     const asking = await start({ resultType: "input_required", requestState: LONG });
     expect(await big(asking)).toMatchObject({ ok: false, error: { code: "too_large" } });
+  });
+});
+
+describe("[speed-04b] large results of one session", () => {
+  const MANY = 80;
+  afterEach(() => vi.restoreAllMocks());
+
+  it("wait for a thread while the small calls of another go on, and those that are too many for it are scanned here", async () => {
+    const held: (() => void)[] = [];
+    let isReleased = false;
+    class HeldWorker extends Worker {
+      readonly #isGuard: boolean;
+      constructor(script: URL, options: WorkerOptions) {
+        super(script, options);
+        this.#isGuard = options.name === "toolcrib guard";
+      }
+      override postMessage(message: unknown): void {
+        const send = (): void => super.postMessage(message, []);
+        if (this.#isGuard && !isReleased) held.push(send);
+        else send();
+      }
+    }
+    const builtin = process.getBuiltinModule.bind(process);
+    vi.spyOn(process, "getBuiltinModule").mockImplementation((id: string) =>
+      id === "node:worker_threads" ? { ...builtin(id), Worker: HeldWorker } : builtin(id),
+    );
+    // A guard without threads of tests before.
+    vi.resetModules();
+    const fresh = await import("../../../src/hub/create/create-hub.ts");
+    hub = await fresh.createHub({
+      mcpServers: { web: misbehaving("ok"), other: misbehaving("ok") },
+      limits: { concurrency: 2 * MANY },
+    });
+    const running = hub;
+    const [reader, caller] = [running.openSession(), running.openSession()];
+
+    const text = "The river flows through the old town, where people meet on the bridge. ".repeat(1_000);
+    let left = MANY;
+    const large = Array.from({ length: MANY }, async () => {
+      const outcome = await running.call({ session: reader, name: "web__echo", arguments: { text } });
+      left -= 1;
+      return outcome.ok && outcome.result.content[0]?.["text"] === text;
+    });
+    await eventually(() => left <= 64);
+    expect(held).toHaveLength(64);
+    for (let call = 0; call < 20; call += 1) {
+      const outcome = await running.call({ session: caller, name: "other__echo", arguments: { text: `${call}` } });
+      expect(outcome.result?.content).toEqual([{ type: "text", text: `${call}` }]);
+    }
+    expect(left).toBe(64);
+    isReleased = true;
+    for (const send of held) send();
+    expect((await Promise.all(large)).filter(Boolean)).toHaveLength(MANY);
   });
 });

@@ -1,11 +1,15 @@
 /** HTTP as MCP uses it: plain responses, and the headers that clients send. */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { LARGE_JSON } from "../../../base/json-bytes.ts";
 import { ERROR_TABLE, type ErrorObject } from "../../../model/errors.ts";
 import type { RequestId, RpcError } from "../../../model/protocol.ts";
 import { textOf } from "../../http/open-streams.ts";
 import { type Encoded, encodeError, encodeToolcribError } from "../rpc-messages.ts";
 
-/** One write with its length where possible, so that a plain response is one packet. */
+/**
+ * One write with its length where possible, so that a plain response is one packet. What is large goes in parts: to put the headers in
+ * front of it, it would be copied.
+ */
 export function respondJson(
   response: ServerResponse,
   status: number,
@@ -13,17 +17,23 @@ export function respondJson(
   headers?: Readonly<OutgoingHttpHeaders>,
 ): void {
   if (response.headersSent || response.destroyed) return;
-  const text = textOf(body);
+  const text = bytesOf(body) > LARGE_JSON ? undefined : textOf(body);
   if (text !== undefined) {
     response.writeHead(status, headersOf(Buffer.byteLength(text), headers));
     response.end(text);
     return;
   }
-  let length = 0;
-  for (const part of body) length += typeof part === "string" ? Buffer.byteLength(part) : part.length;
-  response.writeHead(status, headersOf(length, headers));
+  const lengths = body.map((part) => (typeof part === "string" ? Buffer.byteLength(part) : part.length));
+  response.writeHead(
+    status,
+    headersOf(
+      lengths.reduce((sum, length) => sum + length, 0),
+      headers,
+    ),
+  );
   response.cork();
-  for (const part of body) response.write(part);
+  // As UTF-8, Node would encode a part into three times its room.
+  for (const [index, part] of body.entries()) response.write(part, part.length === lengths[index] ? "latin1" : "utf8");
   response.end();
   response.uncork();
 }
