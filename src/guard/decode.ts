@@ -82,7 +82,7 @@ export function* encodedParts(text: string, effort?: Effort): Generator<Encoded>
     for (const { start, end } of runs) {
       if (start < done) continue;
       done = characters === BASE64 ? base64End(text, end) : end;
-      if (effort?.isSpent(10 + (done - start) / (unit === undefined ? 2 : 8)) === true) return;
+      if (effort?.exhausts(10 + (done - start) / (unit === undefined ? 2 : 8)) === true) return;
       yield* partsOf(text, form, start, done);
     }
   }
@@ -275,7 +275,7 @@ export function* respelled(text: string, { rotated, backwards }: TurnedWords, ef
     while (start >= done + 2 && text[start - 1] === text[sign] && isIn(LETTERS, text.charCodeAt(start - 2))) start -= 2;
     SPACED.lastIndex = Math.max(done, start);
     const found = SPACED.exec(text);
-    if (effort.isSpent(10 + 2 * (found?.[0].length ?? 0))) return;
+    if (effort.exhausts(10 + 2 * (found?.[0].length ?? 0))) return;
     if (found === null) continue;
     done = SPACED.lastIndex;
     const words = found[0]
@@ -315,7 +315,7 @@ function* turnedParts(
     end = Math.min(end, lineEnd);
     const cut = Math.min(end, start + Math.max(0, isCommon ? room - MAX_TURNED / 2 : room));
     room -= cut - start;
-    if (effort.isSpent(20 + cut - start)) return;
+    if (effort.exhausts(20 + cut - start)) return;
     if (cut > start) yield { start, end: cut, text: turn(text.slice(start, cut)) };
     if (cut < end && !isCommon) yield { start: cut, end, text: "" };
   }

@@ -1,6 +1,10 @@
 /**
  * The rules of the guard, as data: sequences of concepts that follow each other closely, or that meet. Their words are in
  * words.ts. To teach the guard a kind of attack, add rows.
+ *
+ * A row is a rule: its kind, its name, its weight and what else is known of it, and its pattern. A pattern has concepts in
+ * their order. A number between two of them is the most characters between them, 30 without one. With `&` before each but
+ * the first they may meet in any order: "persona 200 & unbound". A slash is between alternatives, a semicolon between patterns.
  */
 import type { FindingCode } from "../model/finding.ts";
 
@@ -8,18 +12,14 @@ export interface Rule {
   /** Named in `toolcrib guard test` and stable: people refer to it. */
   readonly id: string;
   readonly kind: FindingCode;
-  /** Of 10. A passage is suspicious from 5 on, and surely hostile from 8 on. */
+  /** Of 10. A passage is suspicious from 3.7 on, and surely hostile from 7 on. */
   readonly weight: number;
-  /**
-   * Concepts in their order. A number between two of them is the most characters between them, 30 without one. With `&`
-   * before each but the first they may meet in any order: "persona 200 & unbound". A slash is between alternatives.
-   */
   readonly pattern: string;
-  /** The weight where a text to repeat follows, in quotation marks or capitals. It is not weak then. */
+  /** The weight where a text to repeat is beside it, in quotation marks or capitals. Like the next two, it is not weak then. */
   readonly quoted?: number;
-  /** The weight where a colon follows. It is not weak then. */
+  /** The weight where a colon follows. */
   readonly label?: number;
-  /** The weight where a text begins with it. It is not weak then. */
+  /** The weight where a text begins with it. */
   readonly opens?: number;
   /** Its concepts may be in different sentences. */
   readonly across?: true;
@@ -29,161 +29,134 @@ export interface Rule {
   readonly verb?: true;
 }
 
-const OVERRIDE = "instruction_override";
-const LETTER = "agent_directive";
-const SWITCH = "task_switch";
-const THEFT = "prompt_theft";
-const SECRETS = "credential_request";
-const SEND_OUT = "exfiltration_request";
-const CLAIM = "authority_claim";
-const HIDE = "concealment";
-const TOOLS = "tool_directive";
-const FORGED = "role_forging";
+const TABLE = `
+instruction_override | drop-earlier-orders | 8 verb | drop 16 earlier 20 orders; drop 16 orders 16 earlier
+instruction_override | earlier-orders-drop | 8 | earlier 12 orders 10 drop
+instruction_override | drop-all-before | 5.5 verb | drop 8 allBefore; drop 20 earlier 12 things; drop 24 orders 14 youGot
+instruction_override | all-before-drop | 5 | allBefore 6 drop; strictOrders 6 drop
+instruction_override | drop-your-orders | 6 verb | drop 12 strictOrders; notFollow 10 strictOrders
+instruction_override | orders-voided | 5.5 | earlier 12 orders 24 voided; orders 12 earlier 24 voided
+instruction_override | glued | 7 | glued
+instruction_override | drop-task | 4.2 verb | drop 6 taskObject
+instruction_override | drop-this-and | 5 verb | drop 3 weakObject 24 instead
+instruction_override | stop-task-instead | 4.4 | stopTask 60 & instead/harm/output/reveal/send
+instruction_override | stop-task | 2.5 weak | stopTask
+instruction_override | lift-safety | 5 | safety 24 & lifted
+instruction_override | lift-defence | 3 weak opens=4.2 | lifted 20 defence
+instruction_override | drop-own-orders | 4.8 verb | drop/dropWide 12 own 16 orders/self
+instruction_override | given-orders-voided | 4.8 | orders 30 youGot 50 voided; own 16 orders/self 24 voided; allBefore 20 voided; youGot 40 voided
+instruction_override | only-these-orders | 4.2 | onlyOrders
+task_switch | new-task | 3 weak label=5 | newTask
+task_switch | your-new-task | 4.5 | yourNewTask
+task_switch | new-task-orders | 5 across | newTask 60 youMust
+task_switch | urgent-new-task | 5 | urgent 60 & newTask/nextTask
+task_switch | praise-and-new-task | 6.5 across | praise 50 newTask
+task_switch | praise-and-order | 4.3 across | praise 40 nowDo; praise/taskDone 60 thenDo 40 harmful
+task_switch | from-now-on | 5 | fromNowOn 16 youAre; youNow 16 softMode
+task_switch | mode | 5.5 | modeSwitch 20 mode
+task_switch | mode-word | 2.5 weak | mode; nextTask
+task_switch | persona | 2.5 weak | persona
+task_switch | persona-unbound | 4.6 | persona 200 & unbound/noRefusal
+task_switch | model-unbound | 4.2 | aiName 100 & mode/noRefusal/unbound/persona
+task_switch | unbound-no-refusal | 4.5 | unbound 120 & noRefusal
+task_switch | new-task-harm | 5.5 | newTask 14 harm/send
+task_switch | two-no-refusals | 4 across | noRefusal 200 noRefusal
+task_switch | open-persona | 2.5 weak opens=4.2 | openPersona
+task_switch | persona-pretext | 4.4 | asPersona 600 & crime/disclaimer/pretext; pretext 600 & crime; youAreA 2000 & disclaimer
+task_switch | no-refusal-words | 4.2 | notSay 24 refusal; mode 6 modeSwitch; persona 80 crime
+task_switch | done-next | 3.4 weak across | taskDone 60 thenDo
+task_switch | resume-task | 3.2 weak | resumeTask
+task_switch | resume-task-harm | 4.4 | resumeTask 60 & harmful
+task_switch | task-changed | 3 weak | own 10 taskNoun 6 changedWord
+agent_directive | letter | 5 | greeting 8 model; ifModel
+agent_directive | only-output | 2.5 weak quoted=4 | onlyOutput
+agent_directive | output-hostile | 4.8 | output 20 & hostile
+agent_directive | order-harm | 2 weak | youMust 12 harm
+agent_directive | no-refusal | 3 weak opens=4.2 | noRefusal
+agent_directive | future | 2.5 weak | future
+agent_directive | decode-and-obey | 4.5 across | decodeIt 80 andObey
+agent_directive | model-must | 3.2 weak | modelMust; model 30 mustWord 24 harmful
+agent_directive | model-must-harm | 4.2 | modelMust 40 harm/send; vocative 24 drop/harm/reveal/send/youMust
+agent_directive | output-granted | 4.2 verb | output 16 granted; judge 40 favour; favour 24 judge
+agent_directive | ask-crime | 4 opens=4.6 | askFor 40 crime
+agent_directive | crime | 1 weak | crime
+agent_directive | misuse | 2.8 weak opens=4.2 | misuse 40 confidential/wrongPurpose
+agent_directive | ask-disclaimer | 4.2 | askFor 300 & disclaimer
+agent_directive | output-script | 4.5 across | onlyOutput 80 script
+agent_directive | model-reading | 4.4 | model 24 reading; reading 12 model; ifYou 8 model
+agent_directive | vocative | 2.5 weak | vocative
+agent_directive | reply-only | 2.2 weak opens=4.2 | replyOnly
+agent_directive | later-order | 4.2 across | beforeAnswer 30 harmful; future 50 youAre
+agent_directive | treat-as-orders | 4.4 verb | treatIt 50 asOrders
+agent_directive | every-answer | 2.8 weak verb quoted=4 | appendVerb 24 everyAnswer; everyAnswer 30 appendVerb
+authority_claim | urgent-order | 3.2 weak across | urgent 40 youMust; notice 50 harm/youMust
+authority_claim | urgent | 1.5 weak | urgent
+authority_claim | pretext | 3 weak | pretext/disclaimer
+authority_claim | pretext-order | 4.8 across | pretext 60 youMust; override 60 harm/youMust
+authority_claim | authority | 4.2 | claim 8 authority; accessCode 24 accepted; adminRole/authority 24 authorised
+authority_claim | override-code | 4 weak label=4.2 | override
+authority_claim | notice | 2.2 weak | notice
+authority_claim | permit | 3 weak opens=4.2 | permit
+authority_claim | role-freedom | 4.2 across | claim 8 adminRole 60 freedom
+authority_claim | refuse-penalty | 4.2 | ifRefuse 60 & penalty
+prompt_theft | reveal-prompt | 6 verb | reveal 20 prompt
+prompt_theft | what-is-prompt | 5 | whatAre 24 prompt/yourPrompt; prompt 10 revealAfter
+prompt_theft | prompt-reveal | 4.5 | yourPrompt 8 reveal; reveal/whatAre 24 secretPart 16 theSecret
+prompt_theft | reveal-above | 4.2 verb | reveal 14 aboveText; attach 16 prompt 30 address/everyAnswer/toolPart
+prompt_theft | ask-forbidden | 4.2 | aboveText 12 revealAfter; promptNoun/reveal/whatAre 24 forbidTell
+credential_request | secret-reveal-after | 4 | secret 24 revealAfter
+credential_request | send-secret-out | 5 verb | send 40 secret 60 address
+credential_request | secret-send-out | 3.5 weak | secret 30 send 60 address
+credential_request | reveal-secret | 3 weak verb | reveal/take 24 secret; send 40 secret
+credential_request | take-secret-file | 4.2 verb | send/take/tellMe 40 secretFile; reveal 30 accessCode/yourSecret
+credential_request | secret | 1 weak | secret
+credential_request | ask-confidential | 3 weak opens=4.2 | tellMe 30 confidential
+credential_request | wallet | 4.5 | enter 12 walletSecret
+credential_request | ask-secret | 3 weak verb opens=4.2 | tellMe 24 secret
+concealment | not-tell-user | 5 | notTell 12 user; user 8 notTell
+concealment | secretly | 4.2 | secretly
+concealment | quiet-harm | 4.2 verb | quiet 12 harm/send
+exfiltration_request | send-private-out | 4.4 verb | send/attach 30 privateData 50 address
+exfiltration_request | send-hostile | 4 | send 60 hostileAddress; privateData 30 send 40 address
+exfiltration_request | send-out | 1.5 weak verb | send 60 address
+exfiltration_request | take-and-send | 4.2 across | take 50 dataFile 80 send 60 address
+tool_directive | before-tool | 3 weak | beforeTool 40 tool/harm
+tool_directive | before-secret | 5 | beforeTool 50 take 50 secret
+tool_directive | must-call | 2.2 weak | mustCall; youMust 24 tool
+tool_directive | pass-conversation | 4.2 | mustCall/tool 90 & secretFile/wholeTalk 60 & toolPart
+role_forging | end-of-data | 3 weak | endOfData
+role_forging | end-of-data-order | 4.6 across | endOfData 60 youMust/newTask/harmful
+role_forging | new-input | 2.2 weak label=3.8 | newInput
+`;
 
-export const RULES: readonly Rule[] = [
-  { id: "drop-earlier-orders", kind: OVERRIDE, weight: 8, pattern: "drop 16 earlier 20 orders", verb: true },
-  { id: "drop-orders-earlier", kind: OVERRIDE, weight: 8, pattern: "drop 16 orders 16 earlier", verb: true },
-  { id: "earlier-orders-drop", kind: OVERRIDE, weight: 8, pattern: "earlier 12 orders 10 drop" },
-  { id: "drop-all-before", kind: OVERRIDE, weight: 5.5, pattern: "drop 8 allBefore", verb: true },
-  { id: "all-before-drop", kind: OVERRIDE, weight: 5, pattern: "allBefore 6 drop" },
-  { id: "drop-your-orders", kind: OVERRIDE, weight: 6, pattern: "drop 12 strictOrders", verb: true },
-  { id: "your-orders-drop", kind: OVERRIDE, weight: 5, pattern: "strictOrders 6 drop" },
-  { id: "orders-voided", kind: OVERRIDE, weight: 6, pattern: "earlier 12 orders 24 voided" },
-  { id: "glued", kind: OVERRIDE, weight: 7, pattern: "glued" },
-  { id: "drop-task", kind: OVERRIDE, weight: 4.2, pattern: "drop 6 taskObject", verb: true },
-  { id: "drop-this-and", kind: OVERRIDE, weight: 5, pattern: "drop 3 weakObject 24 instead", verb: true },
-  { id: "stop-task-instead", kind: OVERRIDE, weight: 4.4, pattern: "stopTask 60 & instead/harm/output/reveal/send" },
-  { id: "stop-task", kind: OVERRIDE, weight: 2.5, pattern: "stopTask", weak: true },
-  { id: "lift-safety", kind: OVERRIDE, weight: 5, pattern: "safety 24 & lifted" },
-  { id: "new-task", kind: SWITCH, weight: 3, pattern: "newTask", weak: true, label: 5 },
-  { id: "your-new-task", kind: SWITCH, weight: 4.5, pattern: "yourNewTask" },
-  { id: "new-task-orders", kind: SWITCH, weight: 5, pattern: "newTask 60 youMust", across: true },
-  { id: "urgent-new-task", kind: SWITCH, weight: 5.5, pattern: "urgent 60 & newTask" },
-  { id: "praise-and-new-task", kind: SWITCH, weight: 6.5, pattern: "praise 50 newTask", across: true },
-  { id: "praise-and-order", kind: SWITCH, weight: 4.2, pattern: "praise 40 nowDo", across: true },
-  { id: "from-now-on", kind: SWITCH, weight: 5, pattern: "fromNowOn 16 youAre" },
-  { id: "mode", kind: SWITCH, weight: 5.5, pattern: "modeSwitch 20 mode" },
-  { id: "mode-word", kind: SWITCH, weight: 2.5, pattern: "mode", weak: true },
-  { id: "letter", kind: LETTER, weight: 5, pattern: "greeting 4 model" },
-  { id: "if-model", kind: LETTER, weight: 5.5, pattern: "ifModel" },
-  { id: "only-output", kind: LETTER, weight: 2.5, pattern: "onlyOutput", weak: true, quoted: 4 },
-  { id: "output-hostile", kind: LETTER, weight: 4.8, pattern: "output 20 & hostile" },
-  { id: "urgent-order", kind: CLAIM, weight: 3, pattern: "urgent 40 youMust", weak: true, across: true },
-  { id: "urgent", kind: CLAIM, weight: 1.5, pattern: "urgent", weak: true },
-  { id: "order-harm", kind: LETTER, weight: 2, pattern: "youMust 12 harm", weak: true },
-  { id: "persona", kind: SWITCH, weight: 2.5, pattern: "persona", weak: true },
-  { id: "persona-unbound", kind: SWITCH, weight: 4.6, pattern: "persona 200 & unbound/noRefusal" },
-  { id: "model-unbound", kind: SWITCH, weight: 4.2, pattern: "aiName 100 & mode/noRefusal/unbound/persona" },
-  { id: "no-refusal", kind: LETTER, weight: 3, pattern: "noRefusal", weak: true, opens: 4.2 },
-  { id: "unbound-no-refusal", kind: SWITCH, weight: 4.5, pattern: "unbound 120 & noRefusal" },
-  { id: "future", kind: LETTER, weight: 2.5, pattern: "future", weak: true },
-  { id: "decode-and-obey", kind: LETTER, weight: 4.5, pattern: "decodeIt 80 andObey", across: true },
-  { id: "pretext", kind: CLAIM, weight: 3, pattern: "pretext", weak: true },
-  { id: "pretext-order", kind: CLAIM, weight: 4.5, pattern: "pretext 60 youMust", across: true },
-  { id: "authority", kind: CLAIM, weight: 4.2, pattern: "claim 8 authority" },
-  { id: "override-code", kind: CLAIM, weight: 4, pattern: "override", weak: true, label: 4.2 },
-  { id: "override-order", kind: CLAIM, weight: 5.2, pattern: "override 60 youMust/harm", across: true },
-  { id: "reveal-prompt", kind: THEFT, weight: 6, pattern: "reveal 20 prompt", verb: true },
-  { id: "what-is-prompt", kind: THEFT, weight: 5, pattern: "whatAre 24 yourPrompt/prompt" },
-  { id: "prompt-reveal", kind: THEFT, weight: 4.5, pattern: "yourPrompt 8 reveal" },
-  { id: "prompt-reveal-after", kind: THEFT, weight: 5, pattern: "prompt 10 revealAfter" },
-  { id: "secret-reveal-after", kind: SECRETS, weight: 4, pattern: "secret 24 revealAfter" },
-  { id: "not-tell-user", kind: HIDE, weight: 5, pattern: "notTell 12 user" },
-  { id: "user-not-tell", kind: HIDE, weight: 5, pattern: "user 8 notTell" },
-  { id: "secretly", kind: HIDE, weight: 4.2, pattern: "secretly" },
-  { id: "quiet-harm", kind: HIDE, weight: 4.2, pattern: "quiet 12 harm/send", verb: true },
-  { id: "send-secret", kind: SECRETS, weight: 3, pattern: "send 40 secret", weak: true, verb: true },
-  { id: "send-secret-out", kind: SECRETS, weight: 5, pattern: "send 40 secret 60 address", verb: true },
-  { id: "secret-send-out", kind: SECRETS, weight: 3.5, pattern: "secret 30 send 60 address", weak: true },
-  { id: "reveal-secret", kind: SECRETS, weight: 2.5, pattern: "reveal/take 24 secret", weak: true, verb: true },
-  { id: "take-secret-file", kind: SECRETS, weight: 4.2, pattern: "take/tellMe/send 40 secretFile", verb: true },
-  { id: "secret", kind: SECRETS, weight: 1, pattern: "secret", weak: true },
-  { id: "send-private-out", kind: SEND_OUT, weight: 4.4, pattern: "send/attach 30 privateData 50 address", verb: true },
-  { id: "private-send-out", kind: SEND_OUT, weight: 4, pattern: "privateData 30 send 40 address" },
-  { id: "send-hostile", kind: SEND_OUT, weight: 4.2, pattern: "send 60 hostileAddress" },
-  { id: "send-out", kind: SEND_OUT, weight: 1.5, pattern: "send 60 address", weak: true, verb: true },
-  { id: "before-tool", kind: TOOLS, weight: 3, pattern: "beforeTool 40 tool/harm", weak: true },
-  { id: "before-secret", kind: TOOLS, weight: 5, pattern: "beforeTool 50 take 50 secret" },
-  { id: "tool-order", kind: TOOLS, weight: 2, pattern: "youMust 24 tool", weak: true },
-  { id: "drop-earlier-things", kind: OVERRIDE, weight: 5.5, pattern: "drop 20 earlier 12 things", verb: true },
-  { id: "not-follow-yours", kind: OVERRIDE, weight: 6.5, pattern: "notFollow 10 strictOrders", verb: true },
-  { id: "model-must", kind: LETTER, weight: 3, pattern: "modelMust", weak: true },
-  { id: "model-must-harm", kind: LETTER, weight: 4.2, pattern: "modelMust 40 harm/send" },
-  { id: "soft-mode", kind: SWITCH, weight: 5, pattern: "youNow 16 softMode" },
-  { id: "next-task", kind: SWITCH, weight: 2.5, pattern: "nextTask", weak: true },
-  { id: "urgent-next-task", kind: SWITCH, weight: 4.5, pattern: "urgent 60 & nextTask" },
-  { id: "new-task-harm", kind: SWITCH, weight: 5.5, pattern: "newTask 14 harm/send" },
-  { id: "act-as", kind: SWITCH, weight: 4.5, pattern: "actAs" },
-  { id: "and-harm", kind: LETTER, weight: 1.5, pattern: "andHarm", weak: true },
-  { id: "notice", kind: CLAIM, weight: 2.2, pattern: "notice", weak: true },
-  { id: "notice-order", kind: CLAIM, weight: 3.4, pattern: "notice 50 youMust/harm", weak: true, across: true },
-  { id: "reveal-your-secret", kind: SECRETS, weight: 4.2, pattern: "reveal 30 yourSecret/accessCode", verb: true },
-  { id: "reveal-above", kind: THEFT, weight: 4.2, pattern: "reveal 14 aboveText", verb: true },
-  { id: "reveal-prompt-exactly", kind: THEFT, weight: 5, pattern: "yourPrompt 24 exactly", weak: true },
-  { id: "output-granted", kind: LETTER, weight: 4.2, pattern: "output 16 granted", verb: true },
-  { id: "reveal-part", kind: THEFT, weight: 4.5, pattern: "reveal/whatAre 24 secretPart 16 theSecret" },
-  { id: "two-no-refusals", kind: SWITCH, weight: 4, pattern: "noRefusal 200 noRefusal", across: true },
-  { id: "open-persona", kind: SWITCH, weight: 2.5, pattern: "openPersona", weak: true, opens: 4.2 },
-  { id: "persona-pretext", kind: SWITCH, weight: 4.4, pattern: "asPersona 600 & pretext/crime" },
-  { id: "pretext-crime", kind: CLAIM, weight: 4.2, pattern: "pretext 600 & crime" },
-  { id: "ask-crime", kind: LETTER, weight: 4, pattern: "askFor 40 crime", opens: 4.6 },
-  { id: "crime", kind: LETTER, weight: 1, pattern: "crime", weak: true },
-  { id: "ask-confidential", kind: SECRETS, weight: 4.2, pattern: "tellMe 30 confidential" },
-  { id: "lift-defence", kind: OVERRIDE, weight: 3, pattern: "getAround 20 defence", weak: true, opens: 4.2 },
-  { id: "misuse", kind: LETTER, weight: 2.8, pattern: "misuse 40 asset/wrongPurpose", weak: true, opens: 4.2 },
-  { id: "disclaimer", kind: CLAIM, weight: 3, pattern: "disclaimer", weak: true },
-  { id: "persona-disclaimer", kind: SWITCH, weight: 4.4, pattern: "youAreA 2000 & disclaimer" },
-  { id: "ask-disclaimer", kind: LETTER, weight: 4.2, pattern: "askFor 300 & disclaimer" },
-  { id: "access-accepted", kind: CLAIM, weight: 4.2, pattern: "accessCode 16 accepted" },
-  { id: "output-script", kind: LETTER, weight: 4.5, pattern: "onlyOutput 80 script", across: true },
-  { id: "no-refusal-words", kind: SWITCH, weight: 4.2, pattern: "notSay 24 refusal" },
-  { id: "wallet", kind: SECRETS, weight: 4.5, pattern: "enter 12 walletSecret" },
-  { id: "drop-own-orders", kind: OVERRIDE, weight: 4.8, pattern: "drop/dropWide 12 own 16 orders/self", verb: true },
-  { id: "given-orders-voided", kind: OVERRIDE, weight: 5, pattern: "orders 30 gotOrders 50 voided" },
-  { id: "drop-given-orders", kind: OVERRIDE, weight: 5.5, pattern: "drop 24 orders 14 gotOrders", verb: true },
-  { id: "own-orders-voided", kind: OVERRIDE, weight: 5, pattern: "own 16 orders/self 24 voided" },
-  { id: "only-these-orders", kind: OVERRIDE, weight: 4.2, pattern: "onlyOrders" },
-  { id: "end-of-data", kind: FORGED, weight: 3, pattern: "endOfData", weak: true },
-  {
-    id: "end-of-data-order",
-    kind: FORGED,
-    weight: 4.6,
-    pattern: "endOfData 60 youMust/newTask/ifModel/badDo",
-    across: true,
-  },
-  { id: "new-input", kind: FORGED, weight: 2.2, pattern: "newInput", weak: true, label: 3.8 },
-  { id: "model-reading", kind: LETTER, weight: 4.4, pattern: "model 24 reading" },
-  { id: "vocative", kind: LETTER, weight: 2.5, pattern: "vocative", weak: true },
-  { id: "vocative-order", kind: LETTER, weight: 4.2, pattern: "vocative 24 drop/reveal/send/harm/youMust" },
-  { id: "done-next", kind: SWITCH, weight: 3.4, pattern: "taskDone 60 thenDo", weak: true, across: true },
-  { id: "done-next-harm", kind: SWITCH, weight: 4.4, pattern: "praise/taskDone 60 thenDo 40 badDo", across: true },
-  { id: "permit", kind: CLAIM, weight: 3, pattern: "permit", weak: true, opens: 4.2 },
-  { id: "ask-secret", kind: SECRETS, weight: 3, pattern: "tellMe 24 secret", weak: true, verb: true, opens: 4.2 },
-  { id: "must-call", kind: TOOLS, weight: 2.5, pattern: "mustCall", weak: true },
-  {
-    id: "pass-conversation",
-    kind: TOOLS,
-    weight: 4.2,
-    pattern: "tool/mustCall 90 & wholeTalk/secretFile 60 & toolPart",
-  },
-  { id: "reply-only", kind: LETTER, weight: 2.2, pattern: "replyOnly", weak: true, opens: 4.2 },
-  { id: "favour", kind: LETTER, weight: 4.2, pattern: "judge 40 favour", verb: true },
-  { id: "before-answer", kind: LETTER, weight: 4.2, pattern: "beforeAnswer 30 harmful", across: true },
-  { id: "take-and-send", kind: SEND_OUT, weight: 4.2, pattern: "take 50 dataFile 80 send 60 address", across: true },
-  { id: "model-order-harm", kind: LETTER, weight: 3.4, pattern: "model 30 mustWord 24 harmful", weak: true },
-  { id: "above-voided", kind: OVERRIDE, weight: 4.6, pattern: "allBefore 20 voided" },
-  { id: "treat-as-orders", kind: LETTER, weight: 4.4, pattern: "treatIt 50 asOrders", verb: true },
-  { id: "if-you-are-model", kind: LETTER, weight: 4.4, pattern: "ifYou 8 model" },
-  { id: "to-you-model", kind: LETTER, weight: 5, pattern: "toYou 6 model" },
-  { id: "resume-task", kind: SWITCH, weight: 3.2, pattern: "resumeTask", weak: true },
-  { id: "resume-task-harm", kind: SWITCH, weight: 4.4, pattern: "resumeTask 60 & harmful" },
-  { id: "memorise", kind: LETTER, weight: 4.2, pattern: "memorise 50 alwaysDo", across: true },
+export const RULES: readonly Rule[] = TABLE.trim()
+  .split("\n")
+  .map((row) => {
+    const [kind = "", id = "", known = "", pattern = ""] = row.split(" | ");
+    const [weight, ...traits] = known.split(" ");
+    const told = traits.map((trait) => trait.split("=")).map(([name, value]) => [name, value ? Number(value) : true]);
+    // A test holds the kinds and the traits against the type.
+    return { kind: kind as FindingCode, id, weight: Number(weight), pattern, ...Object.fromEntries(told) };
+  });
+
+/** Concepts that are made of others, beside their own words: "your hidden guidelines" is a prompt. No circles. */
+export const COMPOUNDS: readonly Pick<Rule, "id" | "pattern">[] = [
+  { id: "prompt", pattern: "own 16 promptNoun; hiddenAdj 3 promptNoun; startOf 2 talkNoun" },
+  { id: "prompt", pattern: "everyAll/promptNoun 8 youGot" },
+  { id: "yourPrompt", pattern: "own 16 promptNoun; hiddenAdj 3 promptNoun" },
+  { id: "newTask", pattern: "newAdj 3 taskNoun" },
+  { id: "onlyOutput", pattern: "onlyWord 2 output; output 2 onlyWord; appendVerb 3 everyAnswer" },
+  { id: "stopTask", pattern: "stopWord 2 doTask" },
+  { id: "noRefusal", pattern: "not 8 refuseVerb" },
+  { id: "notTell", pattern: "not 12 tellVerb" },
+  { id: "aboveText", pattern: "everyAll 24 aboveWord; aboveFirst 8 everyAll" },
+  { id: "voided", pattern: "not 12 validWord" },
+  { id: "unbound", pattern: "withoutWord 8 limitNoun" },
+  { id: "mode", pattern: "withoutWord 8 limitNoun" },
 ];
 
 /** Orders whose words are also recognised with one typing error, where the words around them are there. */
 export const TYPO_WORDS = {
   drop: "ignore|disregard|override|forget|ignorier|ignoriere|vergessen|ignora|oublie|olvida|dimentica".split("|"),
-  orders: "instructions|instruction|prompt|directives|guidelines|commands|anweisungen|instrucciones|istruzioni".split(
-    "|",
-  ),
+  orders: "instructions|instruction|prompt|directives|guidelines|anweisungen|instrucciones|istruzioni".split("|"),
 };

@@ -7,7 +7,7 @@ import type { Finding, FindingCode, Place, Severity } from "../model/finding.ts"
 import type { WordTable } from "./automaton.ts";
 import { type Encoded, encodedParts, respelled, type TurnedWords } from "./decode.ts";
 import { type NormalText, respelt } from "../base/normalise.ts";
-import { type Rule, RULES, TYPO_WORDS } from "./rules.ts";
+import { COMPOUNDS, type Rule, RULES, TYPO_WORDS } from "./rules.ts";
 import { Effort, findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
 import { CONCEPT_NAMES as NAMES, wordTable } from "./word-table.ts";
 
@@ -25,21 +25,21 @@ export interface ScanOptions {
  * progress or of a log has no reason to.
  */
 const BY_PLACE: Readonly<Record<Place, number>> = {
-  definition: 0.5,
-  instructions: 1,
-  prompt: 1,
-  skill: 0.5,
+  definition: 0.8,
+  instructions: 0.7,
+  prompt: 0.7,
+  skill: 0.8,
   result: 0,
   resource: 0,
   error: 0,
   elicitation: 0,
-  sampling: 0.5,
+  sampling: 0.8,
   progress: -0.5,
   log: 0,
 };
-const BY_SENSITIVITY: Readonly<Record<Sensitivity, number>> = { low: 1.5, normal: 0, high: -1 };
+const BY_SENSITIVITY: Readonly<Record<Sensitivity, number>> = { low: 1.4, normal: 0, high: -0.7 };
 const LOW = 2.5;
-const MEDIUM = 4;
+const MEDIUM = 3.7;
 const HIGH = 7;
 
 /** Matches of rules further apart than this have nothing to do with each other. */
@@ -160,8 +160,8 @@ function readSlice(text: string, depth = 0, effort = new Effort()): Passage[] {
 function encodedMatches(text: string, turned: TurnedWords, depth: number, effort: Effort): Sign[] {
   const parts: Encoded[] = [];
   for (const found of [encodedParts(text, effort), respelled(text, turned, effort)])
-    for (const part of found) parts.push(effort.isSpent(80 + part.text.length) ? { ...part, text: "" } : part);
-  if (effort.isSpent(0) && text !== "") parts.push({ start: 0, end: text.length, text: "" });
+    for (const part of found) parts.push(effort.exhausts(80 + part.text.length) ? { ...part, text: "" } : part);
+  if (effort.exhausts(0) && text !== "") parts.push({ start: 0, end: text.length, text: "" });
   if (parts.length === 0) return [];
   const starts: number[] = [];
   let length = 0;
@@ -194,7 +194,7 @@ function groupMatches(matches: readonly Sign[], effort: Effort): Sign[][] {
   let end = -Infinity;
   for (const match of matches.toSorted((a, b) => a.start - b.start)) {
     const isFar = match.start - end > PASSAGE_GAP || match.start - (group[0]?.start ?? 0) > PASSAGE_LENGTH;
-    if (isFar && (group.length === 0 || !effort.isSpent(100))) {
+    if (isFar && (group.length === 0 || !effort.exhausts(100))) {
       if (group.length > 0) groups.push(group);
       group = [];
       end = match.end;
@@ -244,6 +244,9 @@ const DEFAULT_GAP = 30;
 /** Numbers of a step, which is a rule up to one of its concepts, or one of the concepts that meet in it. */
 const STEP_SIZE = 5;
 
+/** Numbered after the rules. */
+const COMPOUND_CONCEPTS = COMPOUNDS.map(({ id }) => NAMES.indexOf(id));
+
 interface Compiled {
   readonly finder: WordTable;
   /**
@@ -261,7 +264,10 @@ let compiled: Compiled | undefined;
 function compile(): Compiled {
   const steps: number[][] = NAMES.map(() => []);
   let count = 0;
-  for (const [rule, { id, pattern }] of RULES.entries()) {
+  const patterns = [...RULES, ...COMPOUNDS].flatMap(({ id, pattern }, rule) =>
+    pattern.split("; ").map((each) => [rule, id, each] as const),
+  );
+  for (const [rule, id, pattern] of patterns) {
     const isOrdered = !pattern.includes("&");
     const terms = pattern.split(" ").filter((term) => !/^(?:\d+|&)$/.test(term));
     const gaps = [...pattern.matchAll(/(?: (\d+))?(?: &)? [a-zA-Z]+[a-zA-Z/]*/g)].map(({ 1: gap }) =>
@@ -313,7 +319,7 @@ class Reading {
     const isPlain = isPlainAscii(this.text);
     const isUnusual = !isPlain && UNUSUAL.test(this.text);
     // Such a text is read several times.
-    if (!isPlain) this.#effort.isSpent(this.#length / (isUnusual ? 1 : 4));
+    if (!isPlain) this.#effort.exhausts(this.#length / (isUnusual ? 1 : 4));
     this.#findWords(isUnusual ? respelt(this.text) : undefined, isPlain);
     if (this.#fullAt < Infinity) this.text = this.text.slice(0, this.#fullAt);
     findSigns(this.text, isUnusual, this);
@@ -325,7 +331,7 @@ class Reading {
       return groupMatches(this.#matches, this.#effort).map((matches) => ({ matches, score: this.#scoreOf(matches) }));
     // What cannot be read to its end is not considered clean, and is one passage: no honest text is like it.
     this.#matches.push({ ...UNREADABLE, start: this.#fullAt, end: this.#length });
-    this.#effort.isSpent(Infinity);
+    this.#effort.exhausts(Infinity);
     return [{ matches: this.#matches, score: this.#scoreOf(this.#matches) }];
   }
 
@@ -347,11 +353,11 @@ class Reading {
 
   report(sign: Sign): boolean {
     this.add(sign);
-    return this.isSpent(20, sign.start) || this.#matches.length >= MAX_MATCHES;
+    return this.exhausts(20, sign.start) || this.#matches.length >= MAX_MATCHES;
   }
 
-  isSpent(steps: number, at: number): boolean {
-    const isOver = this.#effort.isSpent(steps);
+  exhausts(steps: number, at: number): boolean {
+    const isOver = this.#effort.exhausts(steps);
     if (isOver) this.#stopAt(at);
     return isOver;
   }
@@ -398,7 +404,7 @@ class Reading {
     starts.fill(-1);
     ends.fill(-1);
     /** Per rule: where the last word of its latest match begins, and the match. */
-    const lastWords = new Int32Array(RULES.length).fill(-1);
+    const lastWords = new Int32Array(RULES.length + COMPOUNDS.length).fill(-1);
     const latest: (Kept | undefined)[] = [];
     let dropped = -Infinity;
     const take = (concept: number, start: number, end: number): void => {
@@ -440,7 +446,9 @@ class Reading {
         // The next match needs all of its words again.
         for (let step = first; step <= last; step += 1) ends[step] = starts[step] = -1;
         lastWords[rule] = start;
-        latest[rule] = this.#match(RULES[rule], originalAt(from), originalAt(end));
+        const compound = COMPOUND_CONCEPTS[rule - RULES.length];
+        if (compound === undefined) latest[rule] = this.#match(RULES[rule], originalAt(from), originalAt(end));
+        else take(compound, from, end);
       }
     };
     finder.find(text, isPlain, (concept, start, end) => {
@@ -455,7 +463,7 @@ class Reading {
         if (word !== undefined) take(DROP, word.start, word.end);
       }
       take(concept, start, end);
-      if (effort.isSpent((isOrder ? 20 : 8) + (steps[concept]?.length ?? 0) / STEP_SIZE))
+      if (effort.exhausts((isOrder ? 20 : 8) + (steps[concept]?.length ?? 0) / STEP_SIZE))
         this.#stopAt(originalAt(start));
       if (isOrder && concept !== ORDERS) {
         const word = typoAfter(text, end, TYPO_WORDS.orders);
@@ -474,15 +482,14 @@ class Reading {
       last.run.end = Math.max(last.run.end, end);
       return Object.assign(last, { weight: rule.weight, plain: true });
     }
-    if (quoted !== undefined && FIXED_TEXT.test(this.text.slice(end, end + 24))) {
+    if (quoted !== undefined && isBesideText(this.text, start, end))
       return this.add({ rule: id, kind, weight: quoted, start, end });
-    }
     const { weak, opens, label } = rule;
     if (label !== undefined && /^["'*_)\]\s]{0,2}[:：]/.test(this.text.slice(end, end + 3)))
       return this.add({ rule: id, kind, weight: label, start, end });
     if (opens !== undefined && start < MAX_OPENING && OPENING.test(this.text.slice(0, start)))
       return this.add({ rule: id, kind, weight: opens, start, end });
-    const isJudged = (verb === true || pattern.includes(" ")) && !this.#effort.isSpent(150);
+    const isJudged = (verb === true || pattern.includes(" ")) && !this.#effort.exhausts(150);
     const weight = isJudged ? rule.weight * moodOf(this.text, start, end, rule) : rule.weight;
     if (weight < 1) return undefined;
     return this.add({ rule: id, kind, weight, start, end, ...(weak === true ? { weak } : {}) });
@@ -495,7 +502,7 @@ class Reading {
     let isExample = true;
     for (const match of matches) {
       if (match.weight <= (rules.get(match.rule) ?? 0)) continue;
-      const share = match.plain === true || this.#effort.isSpent(50) ? 1 : this.#contextOf(match);
+      const share = match.plain === true || this.#effort.exhausts(50) ? 1 : this.#contextOf(match);
       const weight = match.weight * share;
       if (match.weight >= 3 && share > CITED_SHARE) isExample = false;
       rules.set(match.rule, Math.max(rules.get(match.rule) ?? 0, weight));
@@ -517,7 +524,8 @@ class Reading {
     for (const weight of rules.values()) company += weight * REPEAT_SHARE;
     for (const { weight } of kinds) company -= weight * REPEAT_SHARE;
     const isWeak = kinds.every(({ weak }) => weak);
-    if (isWeak && others.length === 0 && rules.size < MIN_WEAK_RULES && !isHidden)
+    const told = [...rules.values()].filter((weight) => weight > 1).length;
+    if (isWeak && others.length === 0 && told < MIN_WEAK_RULES && !isHidden)
       return Math.min(first.weight, MEDIUM - 0.5);
     const score = first.weight * (isWeak ? 0.9 : 1) + company;
     if (isHidden) return Math.min(10, score * 1.4);
@@ -537,7 +545,7 @@ class Reading {
     let share = 1 / (1 + 0.2 * Math.min(5, topics));
     const before = this.text.slice(Math.max(0, start - QUOTE_REACH), start);
     const line = before.slice(before.lastIndexOf("\n") + 1);
-    const isMarked = QUOTE.test(line) && !this.#effort.isSpent(200);
+    const isMarked = QUOTE.test(line) && !this.#effort.exhausts(200);
     const quotation = isMarked ? quotationAt(before, line, this.text.slice(end, end + QUOTE_REACH)) : undefined;
     if (quotation === "cited") share *= CITED_SHARE;
     else if (quotation === "quoted") share *= topics > 0 ? 0.5 : 0.7;
@@ -580,12 +588,15 @@ const MAX_OPENING = 48;
 const OPENING =
   /^[^\p{L}]{0,12}(?:(?:hey|hi|hello|dear|please|ok|okay|well|now|so|yes|great|thanks|there|bro|buddy|friend|ai|gpt|chatgpt|chat|assistant|bot|sir|can you|could you|would you|will you|i want you to|i need you to|i'd like you to|let's|let us)[^\p{L}]{1,3}){0,4}$/iu;
 
+/** A text to repeat: behind the order, or before it in Japanese and Korean. */
+const isBesideText = (text: string, start: number, end: number): boolean =>
+  FIXED_TEXT.test(text.slice(end, end + 24)) || /[”」』"]$/.test(text.slice(Math.max(0, start - 3), start));
 const FIXED_TEXT = /^[\s:,]{0,4}(?:\w{1,10}\s){0,1}(?:["'“‘«`「『][^\s"'`]|[A-Z][A-Z0-9_]{4,})/;
 const MOOD_REACH = 40;
 const NEGATED =
-  /(?:\b(?:not|never|cannot|without|avoid|nicht|niemals|jamais|nunca|не|nao|non)|n't|n’t)\s+(?:\w+\s+){0,1}$|[不别勿]$|\bn['’]$/i;
+  /(?:\b(?:not|never|cannot|without|avoid|nicht|niemals|jamais|nunca|n[aã]o|non)|n't|n’t)\s+(?:\w+\s+){0,1}$|(?:^|\s)не\s+$|[不别勿]$|\bn['’]$/i;
 const COMMANDED =
-  /\b(?:you|assistant|ai|model|agent|llm)\b[^.!?\n]{0,24}$|\b(?:please|now|then|must|first|just|immediately|simply|kindly|instead|so|also|and|completely|totally|always|bitte|jetzt|nun|und|du|sie|por favor|ahora|y|maintenant|et|tu|vous|plait|per favore|ora|agora|e|lutfen|simdi|ve|prosze|teraz)\s+$|[^\u0000-\u024f]\s{0,2}$/i;
+  /\b(?:you|assistant|ai|model|agent|llm)\b[^.!?\n]{0,24}$|\b(?:please|now|then|must|first|just|immediately|simply|kindly|instead|so|also|and|completely|totally|always|bitte|jetzt|nun|und|du|sie|por favor|ahora|y|maintenant|et|tu|vous|plait|per favore|ora|agora|e|me|lutfen|simdi|ve|prosze|teraz)\s+$|[^\u0000-\u024f]\s{0,2}$/i;
 /** The verb begins something. */
 const STARTED = /(?:^|[.!?:;>*([{,#=~|\u2013\u2014-])[\s\\n]*$|["'`“‘«「]$/;
 const DESCRIBED =
@@ -601,6 +612,9 @@ const DEFENSIVE =
 const PASSIVE =
   /被(?:忽略|无视|覆盖|取消)|(?:無視|無効に|上書き)(?:され|しま|する)|(?:무시|취소|적용)(?:됩|되|됨|함|합|된)/;
 
+/** A prompt of one's own, or one that is cited. */
+const NOT_YOURS = /\s(?:an?|another|good|better|new|custom)\s|^say\s["'“`]/i;
+
 /** How much of an order the words are: "users may ignore it" describes, "never ignore it" forbids. */
 function moodOf(text: string, start: number, end: number, { kind, verb, pattern, across }: Rule): number {
   let share = 1;
@@ -611,8 +625,7 @@ function moodOf(text: string, start: number, end: number, { kind, verb, pattern,
     /\b(?:not|never|no one|no\s?body)\b|\.pub\b/i.test(text.slice(start, end + 24))
   )
     share = 0.3;
-  else if (kind === "prompt_theft" && /\s(?:an?|another|good|better|new|custom)\s/i.test(text.slice(start, end)))
-    share = 0.3;
+  else if (kind === "prompt_theft" && NOT_YOURS.test(text.slice(start, end))) share = 0.3;
   else if (kind === "instruction_override" && DEFENSIVE.test(text.slice(end, end + 60))) share = 0.5;
   else if (kind === "instruction_override" && PASSIVE.test(text.slice(start, end + 4))) share = 0.3;
   if (verb !== true) return share;
@@ -651,10 +664,10 @@ function quotationAt(before: string, line: string, behind: string): "cited" | "q
   return /(?:[:,;[{\t]\s{0,4}|^\s{0,8}|<[^<>]{0,200}=|\]\(\S{1,200}\s)"[^"]*$|"""/.test(line) ? undefined : "quoted";
 }
 
-/** A line of a table of values: "17,Ana,see previous order". */
+/** A line of a table of values, "17,Ana,see previous order", or of a log. */
 function isRow(text: string, at: number): boolean {
   const before = text.slice(Math.max(0, at - 120), at);
-  return /(?:^|\n)\d{1,9}[,;\t][^\n]*$/.test(before);
+  return /(?:^|\n)(?:\d{1,9}[,;\t]|\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)[^\n]*$/.test(before);
 }
 
 const FILLERS = new Set(["all", "any", "the", "your", "my", "of", "alle", "todas", "toutes", "tutte"]);

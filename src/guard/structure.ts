@@ -21,7 +21,7 @@ export interface Sign {
 /** Takes what is found, and the effort of looking closer; true where there is no room for more. */
 export interface Signs {
   report(sign: Sign): boolean;
-  isSpent(steps: number, at: number): boolean;
+  exhausts(steps: number, at: number): boolean;
 }
 
 /**
@@ -32,7 +32,7 @@ export interface Signs {
 export class Effort {
   #left = 80_000;
 
-  isSpent(steps: number): boolean {
+  exhausts(steps: number): boolean {
     return (this.#left -= steps) < 0;
   }
 }
@@ -59,7 +59,7 @@ export function findSigns(text: string, isUnusual: boolean, signs: Signs): void 
 function each(pattern: RegExp, text: string, signs: Signs, visit: (found: RegExpExecArray) => boolean | void): void {
   pattern.lastIndex = 0;
   for (let found = pattern.exec(text); found !== null; found = pattern.exec(text))
-    if (signs.isSpent(10 + found[0].length / 8, found.index) || visit(found) === true) return;
+    if (signs.exhausts(10 + found[0].length / 8, found.index) || visit(found) === true) return;
 }
 
 const spanOf = ({ index, 0: all }: RegExpExecArray): Span => ({ start: index, end: index + all.length });
@@ -211,7 +211,7 @@ const TOKENS: readonly (readonly [rule: string, weight: number, pattern: RegExp]
     4.5,
     /<\|\s?(?:im_start|im_end|system|assistant|user|developer|start_header_id|end_header_id|eot_id|begin_of_text|endoftext|end_of_text|channel|message|start|end|endofprompt|tool|python_tag|eom_id)\s?\|>/iy,
   ],
-  ["chat-token", 3.9, /<(?:start_of_turn|end_of_turn)>/iy],
+  ["chat-token", 3.4, /<(?:start_of_turn|end_of_turn)>/iy],
   ["chat-token", 5.5, /<<\/?SYS>>/y],
   [
     "closed-boundary",
@@ -256,7 +256,7 @@ function chatTokens(text: string, signs: Signs): void {
     if (!MAY_OPEN.test(text[at + 1] ?? "") && !text.startsWith("<<SYS", at) && !text.startsWith("<</SYS", at)) continue;
     ANY_TOKEN.lastIndex = at;
     const token = ANY_TOKEN.exec(text);
-    if (signs.isSpent(token === null ? 4 : token[1] === undefined ? 15 : 60, at)) return;
+    if (signs.exhausts(token === null ? 4 : token[1] === undefined ? 15 : 60, at)) return;
     if (token === null) continue;
     for (const [rule, weight, pattern] of token[1] === undefined ? [] : isAngle ? TOKENS : BRACKETED) {
       pattern.lastIndex = at;
@@ -323,7 +323,7 @@ function labels(text: string, signs: Signs): void {
     while (text[first] === " " && first < at + 40) first += 1;
     const unit = text.charCodeAt(first);
     if (isIn(NO_LABEL, unit) && !(first > at + 1 && isIn(END_LETTER, unit))) continue;
-    if (signs.isSpent(6, at)) return;
+    if (signs.exhausts(6, at)) return;
     const end = find(LINE_LABEL, at);
     END_MARK.lastIndex = at;
     const mark = mayEnd ? END_MARK.exec(text) : null;
@@ -339,10 +339,10 @@ function labels(text: string, signs: Signs): void {
       let last = at + 1;
       while (text[last] === bracket) last += 1;
       const isLabel = !isIn(NO_BRACKET_LABEL, text.charCodeAt(last));
-      if (signs.isSpent(isLabel ? 4 : 1, at)) return;
+      if (signs.exhausts(isLabel ? 4 : 1, at)) return;
       at = isLabel ? Math.max(find(BRACKET_LABEL, Math.max(at, last - 3)), last) : last;
     }
-  for (let at = text.indexOf(" ##"); at !== -1 && !signs.isSpent(15, at); at = text.indexOf(" ##", at))
+  for (let at = text.indexOf(" ##"); at !== -1 && !signs.exhausts(15, at); at = text.indexOf(" ##", at))
     at = Math.max(find(HASH_LABEL, at + 1), at + 2);
 }
 
@@ -359,7 +359,7 @@ function leadOf(found: string): number {
 function labelAt(pattern: RegExp, text: string, at: number, weak: Weak, signs: Signs): number {
   pattern.lastIndex = at;
   const found = pattern.exec(text)?.[0];
-  if (found === undefined || signs.isSpent(20, at)) return at;
+  if (found === undefined || signs.exhausts(20, at)) return at;
   const end = at + found.length;
   // A heading is a line of its own; a label has something behind it.
   const isClosed = /[:\])}]$/.test(found) || /^[ \t]?[\])}>|*=#_~-]{0,8}[ \t]?[:>\]]/.test(text.slice(end, end + 12));
@@ -367,7 +367,7 @@ function labelAt(pattern: RegExp, text: string, at: number, weak: Weak, signs: S
   const isStrong = isLoud || (isClosed && SYSTEM.test(found));
   const order = isStrong ? ORDER.exec(text.slice(end, end + 80))?.[0] : undefined;
   if (++weak[isStrong ? "strong" : "plain"] > MAX_WEAK && order === undefined) return end;
-  const weight = isLoud ? 3.5 : isClosed ? 2.4 : 1.5;
+  const weight = isLoud ? 3.5 : isStrong ? 2.4 : isClosed ? 1.8 : 1.5;
   signs.report({ rule: "role-label", kind: "role_forging", weight, weak: true, start: at + leadOf(found), end });
   const span = { start: end, end: end + (order?.length ?? 0) };
   if (order !== undefined)
@@ -433,10 +433,10 @@ function addresses(text: string, signs: Signs): void {
     // A blank may hold spaces: `{the conversation}`.
     const address =
       stop === -1 ? window : window.slice(0, /[{[<]\s?\w{0,20}$/.test(window.slice(0, stop)) ? stop + 60 : stop);
-    if (signs.isSpent(20 + address.length / 8, at)) return;
+    if (signs.exhausts(20 + address.length / 8, at)) return;
     const isSuspect = SUSPECT_HOST.test(address);
     if (!isSuspect && !/[?#=[{<%]/.test(address)) continue;
-    if (signs.isSpent(20 + address.length / 2, at)) return;
+    if (signs.exhausts(20 + address.length / 2, at)) return;
     let weight = BLANK.test(address)
       ? address.includes("?")
         ? 5
