@@ -243,8 +243,8 @@ export interface StoredAudit {
   sums(query: CallSumsQuery): Promise<CallSumRow[]>;
   /** Forgets sums that no range reaches any more, and those older than `maxDays`. */
   pruneSums(now: number, maxDays?: number): Promise<void>;
-  /** Oldest first. */
-  files(): Promise<StoredAuditFile[]>;
+  /** Oldest first; all, or those of these names. */
+  files(names?: readonly string[]): Promise<StoredAuditFile[]>;
   /** Of all files, or of one; those of a file in their order. */
   blocks(file?: string): Promise<StoredAuditBlock[]>;
   /** Of one file, with their texts, as they are at one moment. */

@@ -2,7 +2,7 @@
 import { sql } from "kysely";
 import { chunks, type DatabaseEngine } from "../database.ts";
 import type { Trx } from "../outbox.ts";
-import type { CountedCall, StoredAudit, StoredAuditBlock } from "../store.ts";
+import type { CountedCall, StoredAudit, StoredAuditBlock, StoredAuditFile } from "../store.ts";
 import { CallCounters } from "./call-sums.ts";
 
 /** A smaller block grows with what comes next: a quiet hub appends a line or two at a time. */
@@ -59,7 +59,13 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
       await callSums.prune(now, maxDays);
       await giveBackSpace();
     },
-    files: () => db.selectFrom("auditFiles").select(FILE_COLUMNS).orderBy("firstTime").orderBy("file").execute(),
+    async files(names) {
+      const all = db.selectFrom("auditFiles").select(FILE_COLUMNS).orderBy("firstTime").orderBy("file");
+      if (names === undefined) return all.execute();
+      const found: StoredAuditFile[] = [];
+      for (const some of chunks(names)) found.push(...(await all.where("file", "in", some).execute()));
+      return found;
+    },
     blocks(file) {
       const all = db.selectFrom("auditBlocks").select(BLOCK_COLUMNS).orderBy("file").orderBy("firstLine");
       return (file === undefined ? all : all.where("file", "=", file)).execute();

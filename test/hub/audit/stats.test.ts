@@ -4,6 +4,7 @@ import { type InputOf, OPERATIONS } from "../../../src/contract/operations.ts";
 import type { Stats } from "../../../src/contract/stats-schemas.ts";
 import type { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
 import { callOfLine } from "../../../src/hub/audit/stats.ts";
+import { blockOf } from "../../../src/telemetry/audit/files.ts";
 import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { callRecord } from "../../support/call-record.ts";
 import { JournalPlace } from "./journal-place.ts";
@@ -149,7 +150,8 @@ describe("figures in the store", () => {
     const log = place.log();
     for (const record of CALLS) void log.write(record);
     log.flush();
-    await place.keeper(log).takeIn("own");
+    for (const [name, text] of place.texts())
+      await place.store.audit.append(blockOf({ name, chain: log.chain }, 0, text));
     while (await place.store.audit.sumUpSome(callOfLine, 0));
     const rows = (step: number) => place.store.audit.sums({ step, since: 0, subjects: [{ prefix: '["all"]' }] });
     const hasOld = async (): Promise<boolean> =>
