@@ -507,8 +507,7 @@ interface ChainPlace {
 /** The newest files in the folder, and the chains that were written to last: their files may be in a store by now. */
 function seenFiles(dir: string, chain: string, others: readonly AuditFile[]): SeenFile[] {
   const names = new Set(others.map((file) => file.name));
-  const found = readHeads(dir);
-  const elsewhere = [...(typeof found === "string" ? [] : found.heads)]
+  const elsewhere = [...readHeads(dir).heads]
     .filter(([other, { file }]) => other !== chain && !names.has(file))
     .slice(-MAX_SEEN)
     .map(([, { file, seq, hash }]) => ({ file, seq, hash }));
