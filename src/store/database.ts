@@ -38,11 +38,6 @@ export interface DatabaseEngine {
   announce(trx: Transaction<Tables>, revision: number): Promise<void>;
   /** Calls back whenever another process may have changed something. */
   watch(look: () => void): () => void;
-  /**
-   * Runs a statement with each list of values, inside the transaction that is open; absent where one statement for many rows is
-   * better. Returns for each whether it changed a row.
-   */
-  runForEach?(statement: string, rows: readonly (readonly unknown[])[]): boolean[];
   /** Every row of a table, some at a time; inside a transaction. */
   readTable<Name extends TableName>(trx: Kysely<Tables>, table: Name): AsyncIterable<TableRow<Name>[]>;
   /** The whole database as one new SQLite file. */

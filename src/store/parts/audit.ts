@@ -35,11 +35,12 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
       const calls: CountedCall[] = [];
       let counted = summed;
       while (counted < lines && calls.length < CALLS_AT_ONCE) {
-        const block = await blockWith(file, counted);
-        const end = block === undefined ? lines : Math.min(lines, block.firstLine + block.lines);
-        const some = block?.text.split("\n").slice(counted - block.firstLine, end - block.firstLine) ?? [];
+        // One that somebody removed does not keep those behind it from being counted.
+        const block = await blockFrom(file, counted);
+        const [first, end] = block === undefined ? [lines, lines] : [block.firstLine, block.firstLine + block.lines];
+        const some = block?.text.split("\n").slice(Math.max(0, counted - first), Math.min(lines, end) - first) ?? [];
         calls.push(...some.flatMap((line) => read(line) ?? []));
-        counted = end;
+        counted = Math.min(lines, end);
       }
       await db.transaction().execute(async (trx) => {
         const marked = await trx
@@ -100,13 +101,15 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
     await engine.giveBackSpace?.().catch(() => {});
   }
 
-  function blockWith(file: string, line: number) {
+  /** With this line or the next that is there. */
+  function blockFrom(file: string, line: number) {
     return db
       .selectFrom("auditBlocks")
       .select(["firstLine", "lines", "text"])
       .where("file", "=", file)
-      .where("firstLine", "<=", line)
       .where(sql<number>`first_line + lines`, ">", line)
+      .orderBy("firstLine")
+      .limit(1)
       .executeTakeFirst();
   }
 }

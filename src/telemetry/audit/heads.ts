@@ -8,6 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { systemErrorCode } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
+import { HEADS_LOST, KEYED } from "./record.ts";
 
 const NAME = "heads.json";
 const VERSION = 1;
@@ -76,7 +77,7 @@ function signedText(heads: Heads): string {
 }
 
 /** `foreign`: signed with a key that is not known. */
-export type LostHeads = "missing" | "damaged" | "foreign";
+type LostHeads = "missing" | "damaged" | "foreign";
 
 /** What was found in the place of the file. */
 interface HeadsUpdate {
@@ -167,16 +168,19 @@ const EVERY_MS = 1000;
 const WAIT_MS = 250;
 const RETRY_MS = 50;
 
+const LOST: Readonly<Record<LostHeads, string>> = {
+  missing: "was removed",
+  damaged: "was damaged",
+  foreign: "is signed with a key that neither `audit.key` nor `audit.oldKeys` names",
+};
+
 interface HeadKeeperOptions {
   readonly dir: string;
   readonly chain: string;
   readonly clock: Clock;
   readonly keys: AuditKeys;
-  /** The heads of other chains, or our own from before, are not there any more or cannot be relied on. */
-  readonly onLost: (what: LostHeads) => void;
-  /** The heads of plain chains are signed from now on. */
-  readonly onKeyed: () => void;
-  /** Told once. */
+  /** Leaves a record. */
+  readonly note: (event: string, details: Readonly<Record<string, unknown>>) => void;
   readonly onProblem: (message: string) => void;
 }
 
@@ -204,7 +208,7 @@ export class HeadKeeper {
 
   /** As `expectOthers`, told when the first head may have been written: the file was not there then, but should have been. */
   expectEarlier(): void {
-    if (this.#foundNone) this.#options.onLost("missing");
+    if (this.#foundNone) this.#lose("missing");
     this.#foundNone = false;
     this.#isExpected = true;
   }
@@ -259,13 +263,21 @@ export class HeadKeeper {
       this.#writtenFile = head.file;
       this.#pruned = [];
       if (lacksKey) this.#warnOfKey();
-      if (isFirstKeyed) this.#options.onKeyed();
+      if (isFirstKeyed) this.#options.note(KEYED, { key: keys.current?.id });
       if (lost === "missing" && !this.#isExpected) this.#foundNone = true;
-      else if (lost !== undefined) this.#options.onLost(lost);
+      else if (lost !== undefined) this.#lose(lost);
       this.#isExpected = true;
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** They are written again with our own alone, so this record is all that is left to show it. */
+  #lose(what: LostHeads): void {
+    const { dir, note, onProblem } = this.#options;
+    const unknown = "of older chains it cannot be told any more whether their ends were cut off";
+    onProblem(`heads.json in ${dir} ${LOST[what]}: ${unknown}.`);
+    note(HEADS_LOST, { what });
   }
 
   #warnOfKey(): void {

@@ -145,6 +145,25 @@ describe("figures in the store", () => {
     expect((await stats(audit, { range: "1h" })).total.calls).toBe(1202);
   });
 
+  it("[joy-05c] cover what comes after lines that somebody removed from the store", async () => {
+    const place = await JournalPlace.open();
+    const log = place.log();
+    for (let each = 0; each < 300; each += 1) void log.write(call(1, { callId: `c${each}` }));
+    log.flush();
+    const [[name, text] = ["", ""]] = place.texts();
+    const lines = text.split(/(?<=\n)/);
+    for (const [from, to] of [
+      [0, 100],
+      [100, 200],
+      [200, 301],
+    ] as const)
+      await place.store.audit.append(blockOf({ name, chain: log.chain }, from, lines.slice(from, to).join("")));
+    place.edit("delete from audit_blocks where first_line = 100");
+    const audit = place.audit(log, { clock });
+    expect((await stats(audit, { range: "1h" })).total.calls).toBe(200);
+    await audit.close();
+  });
+
   it("[joy-05c] forget what no range reaches and what is too old for the log", async () => {
     const place = await JournalPlace.open();
     const log = place.log();
