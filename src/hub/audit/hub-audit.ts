@@ -23,7 +23,7 @@ import { type HubEvents, suspiciousResult } from "../hub-events.ts";
 import type { AuditKeeper } from "./audit-keeper.ts";
 import type { AuditWork } from "./audit-worker.ts";
 import { Recording } from "./recording.ts";
-import { type AuditInput, wishOf } from "./query.ts";
+import { type AuditInput, type AuditWish, withTimes } from "./query.ts";
 import { type AuditStore, hasWrittenHere, journalKey, verdictOf } from "./verify.ts";
 
 const EXPORTED_AT_ONCE = 10_000;
@@ -182,10 +182,9 @@ export class HubAudit {
   /** The newest first unless asked otherwise. */
   async query(input: AuditInput): Promise<OutputOf<"listAudit">> {
     const { clock, keeper, log } = this.#options;
-    const { limit, cursor, order } = input;
-    const wish = wishOf(input, clock.now());
+    const query = withTimes(input, clock.now());
     log.flush();
-    return keeper.query({ ...wish, limit, cursor, order });
+    return keeper.query(query);
   }
 
   /** Figures of calls over time. */
@@ -209,9 +208,9 @@ export class HubAudit {
   }
 
   /** JSON, one entry and a line break each, the oldest first. */
-  async *exportLines(input: Partial<Omit<AuditInput, "limit" | "cursor" | "order">> = {}): AsyncGenerator<string> {
+  async *exportLines(input: AuditWish = {}): AsyncGenerator<string> {
     const { clock, keeper, log } = this.#options;
-    const wish = wishOf(input, clock.now());
+    const wish = withTimes(input, clock.now());
     log.flush();
     let cursor: string | undefined;
     do {

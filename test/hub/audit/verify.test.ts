@@ -140,7 +140,7 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
     const audit = place.audit(log);
     numbered(log, "n", 1);
     await audit.close();
-    const lost = await pageOf(place.dir, place.store.audit, { limit: 10, text: "audit.heads_lost" });
+    const lost = await pageOf(place.dir, place.store.audit, { limit: 10, q: "audit.heads_lost" });
     expect(lost.entries).toMatchObject([{ type: "event", chain: log.chain }]);
   });
 
