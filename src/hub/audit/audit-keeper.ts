@@ -188,16 +188,21 @@ export class AuditKeeper {
       const block = blockOf(file, lines, read.text);
       // If it is not added, another process does the same.
       if (read.bytes === 0 || !(await store.append(block))) break;
-      // Who prunes a file removes it here first: what was added since then would stay for ever.
-      if (lines === 0 && !existsSync(file.path)) {
-        await store.removeFiles([file.name]);
-        break;
-      }
       bytes += read.bytes;
       lines += block.lines;
       this.#bytes += read.bytes;
     }
+    if (bytes > from && !existsSync(file.path)) await this.#forgetPruned(store, file);
     return bytes;
+  }
+
+  /**
+   * A file that is gone from the folder is in the store as a whole, unless it was pruned: then what was added here since it was
+   * removed there would stay as a file without its end.
+   */
+  async #forgetPruned(store: StoredAudit, { name, size }: AuditFile): Promise<void> {
+    const [stored] = await store.files([name]);
+    if (stored !== undefined && stored.bytes < size) await store.removeFiles([name]);
   }
 
   /** Removes what the folder need not hold any more, and counts calls. Resolves with when there will be more to do. */
@@ -224,7 +229,8 @@ export class AuditKeeper {
       this.#isMiscounting = false;
     } catch (error) {
       const { message } = asToolcribError(error);
-      if (!this.#isMiscounting) this.warn(`Calls could not be counted for the overview: ${message}. It is tried again.`);
+      if (!this.#isMiscounting)
+        this.warn(`Calls could not be counted for the overview: ${message}. It is tried again.`);
       this.#isMiscounting = true;
     }
     return false;

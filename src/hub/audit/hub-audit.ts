@@ -191,7 +191,10 @@ export class HubAudit {
   async stats(input: CheckedInput<"getStats">): Promise<Stats> {
     const { clock, keeper } = this.#options;
     // Whoever asks while the files of years are taken in does not wait for all of them.
-    await endsWithin(this.flush().catch(() => {}), { ms: WAIT_MS, clock });
+    await endsWithin(
+      this.flush().catch(() => {}),
+      { ms: WAIT_MS, clock },
+    );
     return keeper.stats({ ...input, now: clock.now() });
   }
 
@@ -283,7 +286,8 @@ export class HubAudit {
       this.#again(againMs);
     } catch (error) {
       const { message } = asToolcribError(error);
-      if (!this.#isFailing)
+      // A thread that is ended while it waits for a database leaves the rest to the next hub.
+      if (!this.#isFailing && this.#closed === undefined)
         warn(`Audit records could not be put into the store: ${message}. They stay in ${dir} until they can be.`);
       this.#isFailing = true;
       this.#again(RETRY_MS);

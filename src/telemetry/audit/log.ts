@@ -27,10 +27,8 @@ const DEFAULTS = {
   redact: (text: string): string => text,
   onProblem: (): void => {},
 };
-/** Files are read whole when they are verified. */
-const MAX_FILE_BYTES = 16 * 1024 * 1024;
-/** Of files that go into a store soon: each is compared with what is there in one go. */
-const MAX_JOURNAL_FILE_BYTES = 4 * 1024 * 1024;
+/** Files are read whole when they are verified, and when they are compared with what a store has of them. */
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const FILES_PER_LOG = 8;
 /** Where files go by age, none is written to for longer. */
 const MAX_FILE_MS = 24 * 60 * 60 * 1000;
@@ -114,12 +112,11 @@ export class AuditLog implements AuditSink {
 
   constructor(options: AuditLogOptions) {
     const all = { ...DEFAULTS, ...options };
-    const { dir, keys, clock, maxBytes, isJournal, onProblem } = all;
+    const { dir, keys, clock, maxBytes, onProblem } = all;
     this.#options = all;
     this.#clock = clock;
     this.#body = { ...all, salt: randomBytes(16).toString("hex") };
-    const maxFileBytes = isJournal ? MAX_JOURNAL_FILE_BYTES : MAX_FILE_BYTES;
-    this.fileBytes = Math.min(maxFileBytes, Math.floor(maxBytes / FILES_PER_LOG));
+    this.fileBytes = Math.min(MAX_FILE_BYTES, Math.floor(maxBytes / FILES_PER_LOG));
     const note = (event: string, details: Readonly<Record<string, unknown>>): void => {
       if (!this.#closed) this.event({ time: this.#now(), event, details });
     };

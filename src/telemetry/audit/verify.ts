@@ -286,7 +286,9 @@ function checkLines(file: AuditFile, text: string, keys: AuditKeys): FileReport 
   }
   for (const line of unknown) add("changed", line, "the line is no record");
   if (isTorn)
-    problems.push(warning(file.name, "the last line is torn: its process was killed or the disk was full", lines.length + 1));
+    problems.push(
+      warning(file.name, "the last line is torn: its process was killed or the disk was full", lines.length + 1),
+    );
   if (last === undefined && problems.length === 0) problems.push(warning(file.name, "the file is empty"));
   if (key === "unknown") {
     const named = JSON.stringify(id?.slice(0, MAX_ID_LENGTH));
@@ -338,7 +340,10 @@ class Judge {
 
   /** @param others Problems of the log as a whole that are known already. */
   judge(others: readonly AuditProblem[]): AuditReport {
-    const own = [...this.#missingChains(), ...[...this.#chains].map(([chain, parts]) => this.#chainReport(chain, parts))];
+    const own = [
+      ...this.#missingChains(),
+      ...[...this.#chains].map(([chain, parts]) => this.#chainReport(chain, parts)),
+    ];
     // Only when every chain has told of itself: what one chain saw of another is told where nothing else tells it.
     const chains = own.map((report) => {
       const parts = this.#chains.get(report.chain) ?? [];
@@ -361,7 +366,8 @@ class Judge {
     const hasKey = this.#keys.current !== undefined;
     const isOld = this.#reports.some(({ file }) => hasRested(file));
     const problems: AuditProblem[] = [];
-    const add = (what: AuditProblem["what"], message: string): void => void problems.push(problem(HEADS, what, message));
+    const add = (what: AuditProblem["what"], message: string): void =>
+      void problems.push(problem(HEADS, what, message));
     if (state === "damaged") add("changed", "the file is not what was written");
     if (state === "missing" && isOld)
       add("removed", "the file is missing, so ends that were cut off and newest files that were removed may not show");
