@@ -1,13 +1,12 @@
 /** The tables, and what the store needs of a database beyond Kysely: one object for SQLite, one for PostgreSQL. */
 import type { Expression, Insertable, Kysely, Selectable, Transaction } from "kysely";
+import type { AuditText, KeptFile } from "../model/audit-blocks.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type {
   ChangedTopic,
   SealedValue,
   StoreAddress,
   StoredApproval,
-  StoredAuditBlock,
-  StoredAuditFile,
   StoredConversation,
   StoredList,
   StoredPin,
@@ -79,9 +78,9 @@ export interface Tables {
   serverLists: StoredList & { seenAt: string };
   approvals: Row<StoredApproval, "request">;
   sessions: Row<Omit<StoredSession, "owner">, "taint" | "client"> & { owner: number };
-  auditBlocks: StoredAuditBlock & { text: string };
+  auditBlocks: AuditText;
   /** How much of each file was taken in. The calls in the first `summed` lines are counted. */
-  auditFiles: StoredAuditFile & { summed: number };
+  auditFiles: KeptFile & { summed: number };
   /** Sums over the calls in `auditBlocks`, of each step of time and subject. */
   callSums: { step: number; at: number; subject: string; sums: string };
   sealedValues: SealedValue;

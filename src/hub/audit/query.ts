@@ -1,10 +1,10 @@
 /** Queries of the log, and the pages that answer them. */
 import type { AuditEntry } from "../../contract/activity-schemas.ts";
 import type { CheckedInput } from "../../contract/operations.ts";
+import type { KeptLog } from "../../model/audit-blocks.ts";
 import { compileGlob } from "../../policy/glob.ts";
 import { makeCursor, readCursor } from "../../store/page-cursor.ts";
 import type { PageOptions } from "../../store/store.ts";
-import type { KeptLog } from "../../telemetry/audit/files.ts";
 import {
   type AuditEntry as ReadEntry,
   entryKey,

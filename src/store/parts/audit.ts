@@ -1,8 +1,9 @@
 /** The audit log as blocks of lines, each line exactly as it was written. What a line says is known to others. */
 import { sql } from "kysely";
+import type { AuditBlock, AuditText, KeptFile } from "../../model/audit-blocks.ts";
 import { chunks, type DatabaseEngine } from "../database.ts";
 import type { Trx } from "../outbox.ts";
-import type { CountedCall, StoredAudit, StoredAuditBlock, StoredAuditFile } from "../store.ts";
+import type { CountedCall, StoredAudit } from "../store.ts";
 import { CallCounters } from "./call-sums.ts";
 
 /** A smaller block grows with what comes next: a quiet hub appends a line or two at a time. */
@@ -63,7 +64,7 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
     async files(names) {
       const all = db.selectFrom("auditFiles").select(FILE_COLUMNS).orderBy("firstTime").orderBy("file");
       if (names === undefined) return all.execute();
-      const found: StoredAuditFile[] = [];
+      const found: KeptFile[] = [];
       for (const some of chunks(names)) found.push(...(await all.where("file", "in", some).execute()));
       return found;
     },
@@ -115,7 +116,7 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
 }
 
 /** False if the file does not have the lines that come before these. */
-async function addToFile(trx: Trx, block: StoredAuditBlock): Promise<boolean> {
+async function addToFile(trx: Trx, block: AuditBlock): Promise<boolean> {
   const { file, chain, firstLine, lines, bytes, firstTime, lastTime } = block;
   if (firstLine === 0) {
     const first = await trx
@@ -142,7 +143,7 @@ async function addToFile(trx: Trx, block: StoredAuditBlock): Promise<boolean> {
 }
 
 /** False if that block is large enough. */
-async function addToLastBlock(trx: Trx, block: StoredAuditBlock & { readonly text: string }): Promise<boolean> {
+async function addToLastBlock(trx: Trx, block: AuditText): Promise<boolean> {
   const last = await trx
     .selectFrom("auditBlocks")
     .selectAll()

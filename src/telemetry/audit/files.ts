@@ -3,6 +3,7 @@ import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { isProcessAlive } from "../../files/processes.ts";
+import type { AuditText, KeptFile, KeptLog } from "../../model/audit-blocks.ts";
 import { systemErrorCode } from "../../model/errors.ts";
 import { parseLine } from "./line.ts";
 import { type AnyRecord, type HeaderRecord, isStoredType, type SeenFile } from "./record.ts";
@@ -210,19 +211,6 @@ export function filesToPrune(files: readonly AuditFile[], own: string, bounds: B
   });
 }
 
-/** Whole lines of one file. */
-export interface AuditBlock {
-  readonly file: string;
-  readonly chain: string;
-  /** Number of the first line in the file, from 0. Every line has one, unlike the number in the chain, damaged or not. */
-  readonly firstLine: number;
-  readonly lines: number;
-  readonly bytes: number;
-  /** The earliest and the latest time that a record in it has; "9999" and "" for one without records. */
-  readonly firstTime: string;
-  readonly lastTime: string;
-}
-
 /** Of a record as the log writes most of them. */
 const LINE_HEAD = /\{"seq":\d+,"prev":(?:null|"\w*"),"type":"(start|call|decision|event)","time":"([\w.:-]+)"/y;
 /** Somebody may have put anything into a line. */
@@ -240,7 +228,7 @@ export function blockOf(
   { name, chain }: Pick<AuditFile, "name" | "chain">,
   firstLine: number,
   text: string,
-): AuditBlock & { readonly text: string } {
+): AuditText {
   let [lines, firstTime, lastTime] = [0, "9999", ""];
   for (let from = 0, end = text.indexOf("\n"); end !== -1; from = end + 1, end = text.indexOf("\n", from)) {
     lines += 1;
@@ -251,27 +239,6 @@ export function blockOf(
     if (time > lastTime) lastTime = time;
   }
   return { file: name, chain, firstLine, lines, bytes: Buffer.byteLength(text), firstTime, lastTime, text };
-}
-
-/** A file whose lines are in a store. */
-export interface KeptFile {
-  readonly file: string;
-  /** Of the lines, with their line breaks. */
-  readonly bytes: number;
-  readonly lines: number;
-  /** ISO time. */
-  readonly lastTime: string;
-}
-
-/** What readers need of a store. */
-export interface KeptLog {
-  files(): Promise<readonly KeptFile[]>;
-  /** Of all files, or of one; those of a file in their order. */
-  blocks(file?: string): Promise<readonly AuditBlock[]>;
-  /** Of one file, with their texts, as they are at one moment. */
-  wholeBlocks(file: string): Promise<readonly (AuditBlock & { readonly text: string })[]>;
-  /** Of a file, or of its block that begins with this line. */
-  textOf(file: string, firstLine?: number): Promise<string>;
 }
 
 /** The log is one set of files, wherever they are: in the folder, in a store, or in both while they are taken in. */

@@ -2,15 +2,13 @@
 import { readFileSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import type { AuditText, KeptFile, KeptLog } from "../../model/audit-blocks.ts";
 import { systemErrorCode } from "../../model/errors.ts";
 import {
-  type AuditBlock,
   type AuditFile,
   blockOf,
   fileName,
   hasRested,
-  type KeptFile,
-  type KeptLog,
   linesOf,
   listFiles,
   listLog,
@@ -167,11 +165,7 @@ function differences({ name }: LogFile, stored: string, text: string): AuditProb
 }
 
 /** The lines are whole; there must be as many as were taken in, and each block must be what queries take it for. */
-function storeProblems(
-  file: LogFile,
-  taken: KeptFile,
-  blocks: readonly (AuditBlock & { readonly text: string })[],
-): AuditProblem[] {
+function storeProblems(file: LogFile, taken: KeptFile, blocks: readonly AuditText[]): AuditProblem[] {
   const { name } = file;
   let [lines, bytes, lastTime] = [0, 0, ""];
   for (const block of blocks) {
