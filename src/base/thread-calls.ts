@@ -81,7 +81,7 @@ const IDLE_MS = 30_000;
 
 interface ThreadPoolOptions {
   readonly most: number;
-  /** For work that nobody else can do: infinite. */
+  /** Infinite for work that can be done nowhere else. */
   readonly maxWaiting?: number;
   /** How long a thread stays without anything to do. */
   readonly idleMs?: number;

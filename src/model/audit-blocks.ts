@@ -22,7 +22,7 @@ export interface AuditText extends AuditBlock {
 /** All blocks of a file together. */
 export type KeptFile = Omit<AuditBlock, "firstLine">;
 
-/** What readers need of a store. */
+/** The part of a store that is read. */
 export interface KeptLog {
   /** Oldest first; all, or those of these names. */
   files(names?: readonly string[]): Promise<KeptFile[]>;
