@@ -1,5 +1,6 @@
 /** Calls between two threads: each side offers functions by name, and calls those of the other. And a pool of threads for one kind of work. */
 import type { Worker } from "node:worker_threads";
+import { endsWithin } from "./async.ts";
 import { asToolcribError, type ErrorObject, ToolcribError } from "../model/errors.ts";
 
 /** A Worker, or the port of one to its parent. */
@@ -80,6 +81,11 @@ const IDLE_MS = 30_000;
 
 interface ThreadPoolOptions {
   readonly most: number;
+  /** Infinite for work that can be done nowhere else. */
+  readonly maxWaiting?: number;
+  /** How long a thread stays without anything to do. */
+  readonly idleMs?: number;
+  /** A thread that offers `close` is asked to before it is ended. */
   start(): Worker;
 }
 
@@ -93,16 +99,20 @@ export class ThreadPool {
     this.#options = options;
   }
 
+  get isRunning(): boolean {
+    return this.#running.size > 0;
+  }
+
   async call<Result>(name: string, ...args: readonly unknown[]): Promise<Result> {
+    const { most, maxWaiting = MAX_WAITING, idleMs = IDLE_MS } = this.#options;
     let waiting = 0;
     let thread: ThreadCalls | undefined;
     for (const each of this.#running.keys()) {
       waiting += each.size;
       if (thread === undefined || each.size < thread.size) thread = each;
     }
-    if (waiting >= MAX_WAITING) throw new ToolcribError("internal", "All threads are busy.");
-    const mayStart = this.#running.size < this.#options.most;
-    if (thread === undefined || (thread.size > 0 && mayStart)) thread = this.#start();
+    if (waiting >= maxWaiting) throw new ToolcribError("internal", "All threads are busy.");
+    if (thread === undefined || (thread.size > 0 && this.#running.size < most)) thread = this.#start();
     const worker = this.#running.get(thread);
     clearTimeout(this.#timer);
     worker?.ref();
@@ -111,29 +121,39 @@ export class ThreadPool {
     } finally {
       if (thread.size === 0) worker?.unref();
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#endIdle(), IDLE_MS).unref();
+      const isIdle = ([each]: readonly [ThreadCalls, Worker]): boolean => each.size === 0;
+      this.#timer = setTimeout(() => void this.#end([...this.#running].filter(isIdle)), idleMs).unref();
     }
+  }
+
+  /** Ends all of them; what has no answer after this time gets none. */
+  async close(waitMs: number): Promise<void> {
+    clearTimeout(this.#timer);
+    for (const worker of this.#running.values()) worker.ref();
+    await this.#end([...this.#running], waitMs);
   }
 
   #start(): ThreadCalls {
     const worker = this.#options.start();
     const thread = new ThreadCalls(worker, {});
-    const lose = (): void => {
+    let reason = "";
+    worker.on("error", (error) => (reason = `: ${error instanceof Error ? error.message : String(error)}`));
+    worker.on("exit", () => {
       this.#running.delete(thread);
-      thread.fail(new ToolcribError("internal", "The thread ended."));
-    };
-    worker.on("error", lose);
-    worker.on("exit", lose);
+      thread.fail(new ToolcribError("internal", `The thread ended${reason}.`));
+    });
     this.#running.set(thread, worker);
     return thread;
   }
 
-  #endIdle(): void {
-    for (const [thread, worker] of this.#running) {
-      if (thread.size > 0) continue;
-      // What comes now is not for one that ends.
-      this.#running.delete(thread);
-      void worker.terminate();
-    }
+  async #end(chosen: readonly (readonly [ThreadCalls, Worker])[], waitMs?: number): Promise<void> {
+    // What comes now is not for one that ends.
+    for (const [thread] of chosen) this.#running.delete(thread);
+    const end = async ([thread, worker]: readonly [ThreadCalls, Worker]): Promise<void> => {
+      const closed = thread.call("close").catch(() => {});
+      await endsWithin(closed, { ms: waitMs });
+      await worker.terminate();
+    };
+    await Promise.all(chosen.map(end));
   }
 }

@@ -1,13 +1,12 @@
 /** The tables, and what the store needs of a database beyond Kysely: one object for SQLite, one for PostgreSQL. */
 import type { Expression, Insertable, Kysely, Selectable, Transaction } from "kysely";
+import type { AuditText, KeptFile } from "../model/audit-blocks.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type {
   ChangedTopic,
   SealedValue,
   StoreAddress,
   StoredApproval,
-  StoredAuditBlock,
-  StoredAuditFile,
   StoredConversation,
   StoredList,
   StoredPin,
@@ -38,11 +37,6 @@ export interface DatabaseEngine {
   announce(trx: Transaction<Tables>, revision: number): Promise<void>;
   /** Calls back whenever another process may have changed something. */
   watch(look: () => void): () => void;
-  /**
-   * Runs a statement with each list of values, inside the transaction that is open; absent where one statement for many rows is
-   * better. Returns for each whether it changed a row.
-   */
-  runForEach?(statement: string, rows: readonly (readonly unknown[])[]): boolean[];
   /** Every row of a table, some at a time; inside a transaction. */
   readTable<Name extends TableName>(trx: Kysely<Tables>, table: Name): AsyncIterable<TableRow<Name>[]>;
   /** The whole database as one new SQLite file. */
@@ -84,9 +78,9 @@ export interface Tables {
   serverLists: StoredList & { seenAt: string };
   approvals: Row<StoredApproval, "request">;
   sessions: Row<Omit<StoredSession, "owner">, "taint" | "client"> & { owner: number };
-  auditBlocks: StoredAuditBlock & { text: string };
+  auditBlocks: AuditText;
   /** How much of each file was taken in. The calls in the first `summed` lines are counted. */
-  auditFiles: StoredAuditFile & { summed: number };
+  auditFiles: KeptFile & { summed: number };
   /** Sums over the calls in `auditBlocks`, of each step of time and subject. */
   callSums: { step: number; at: number; subject: string; sums: string };
   sealedValues: SealedValue;

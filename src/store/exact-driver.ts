@@ -142,7 +142,7 @@ class ExactConnection implements DatabaseConnection {
  */
 const MARKER = "\u0001";
 
-export function storable(parameters: readonly unknown[]): readonly unknown[] {
+function storable(parameters: readonly unknown[]): readonly unknown[] {
   let copy: unknown[] | undefined;
   for (const [index, value] of parameters.entries()) {
     if (typeof value !== "string") continue;

@@ -232,7 +232,7 @@ const keepAuditInBlocks: Migration = {
       const text = block.map(({ line }) => `${line}\n`).join("");
       const records = block.filter(({ type }) => ["start", "call", "decision", "event"].includes(type));
       const times = records.map(({ time }) => time).toSorted();
-      // Without a record it begins after everything and ends before: see `StoredAuditBlock`.
+      // Without a record it begins after everything and ends before: see `AuditBlock`.
       const [firstTime = "9999", lastTime = ""] = [times[0], times.at(-1)];
       await sql`insert into audit_blocks (file, first_line, chain, lines, bytes, first_time, last_time, text) values
         (${first.file}, ${firstLine}, ${first.chain}, ${block.length}, ${Buffer.byteLength(text)}, ${firstTime}, ${lastTime}, ${text})`.execute(

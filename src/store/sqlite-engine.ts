@@ -6,7 +6,7 @@ import { CamelCasePlugin, Kysely, sql, SqliteDialect } from "kysely";
 import type { Clock } from "../base/clock.ts";
 import type { ToolcribError } from "../model/errors.ts";
 import { type DatabaseEngine, rowsAtOnce, type TableName, type TableRow, type Tables } from "./database.ts";
-import { exactDialect, storable } from "./exact-driver.ts";
+import { exactDialect } from "./exact-driver.ts";
 import {
   APPLICATION_ID,
   copyDatabase,
@@ -54,7 +54,6 @@ export function engineOf(database: Database, file: string, options: SqliteOption
     begin: "begin immediate",
   });
   const db = new Kysely<Tables>({ dialect, plugins: [new CamelCasePlugin()] });
-  const prepared = new Map<string, Statement>();
   return {
     kind: "sqlite",
     place: file,
@@ -71,17 +70,6 @@ export function engineOf(database: Database, file: string, options: SqliteOption
     },
     announce: async () => {},
     watch: (look) => watchVersion(database, clock, look),
-    runForEach(text, rows) {
-      // Nothing is awaited between the rows, so that they are in the transaction of the caller.
-      try {
-        let statement = prepared.get(text);
-        if (statement === undefined) prepared.set(text, (statement = database.prepare(text)));
-        const run = statement;
-        return rows.map((values) => run.run(...storable(values)).changes > 0);
-      } catch (error) {
-        throw sqliteFailure(file, error);
-      }
-    },
     readTable,
     copyTo: (target) => copyDatabase(file, target),
     giveBackSpace: () => giveBackSpace(database, db),

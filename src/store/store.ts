@@ -1,4 +1,5 @@
 /** The hub's store: one interface over SQLite or PostgreSQL. Every write is on disk when its promise resolves. */
+import type { AuditText, KeptLog } from "../model/audit-blocks.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 
@@ -159,31 +160,6 @@ export interface StoredSessions {
   prune(before: string): Promise<number>;
 }
 
-/** Lines of one file of the audit log. (`file`, `firstLine`) is unique, and the blocks of a file follow each other. */
-export interface StoredAuditBlock {
-  /** Name of the journal file that they were written to. */
-  readonly file: string;
-  readonly chain: string;
-  /** Number of the first line in its file, from 0. */
-  readonly firstLine: number;
-  readonly lines: number;
-  /** Of the lines, with their line breaks. */
-  readonly bytes: number;
-  /** The earliest and the latest time that a record in it has; "9999" and "" for one without records, so that blocks can be joined. */
-  readonly firstTime: string;
-  readonly lastTime: string;
-}
-
-export interface StoredAuditFile {
-  readonly file: string;
-  readonly chain: string;
-  /** Of the lines, with their line breaks. */
-  readonly bytes: number;
-  readonly lines: number;
-  readonly firstTime: string;
-  readonly lastTime: string;
-}
-
 /** A call that ended, as it is counted. */
 export interface CountedCall {
   readonly time: string;
@@ -233,9 +209,9 @@ export interface CallSumsQuery {
   readonly subjects: readonly { readonly prefix: string; readonly name?: string | undefined }[];
 }
 
-export interface StoredAudit {
+export interface StoredAudit extends KeptLog {
   /** Puts the lines behind those that are there of their file. False if these are not `firstLine` lines; then nothing changes. */
-  append(block: StoredAuditBlock & { readonly text: string }): Promise<boolean>;
+  append(block: AuditText): Promise<boolean>;
   /**
    * Adds some of the calls that were appended since to the sums, each once, whoever does it; `read` returns the call whose end a
    * line is. Resolves with false if none is left.
@@ -244,14 +220,6 @@ export interface StoredAudit {
   sums(query: CallSumsQuery): Promise<CallSumRow[]>;
   /** Forgets sums that no range reaches any more, and those older than `maxDays`. */
   pruneSums(now: number, maxDays?: number): Promise<void>;
-  /** Oldest first. */
-  files(): Promise<StoredAuditFile[]>;
-  /** Of all files, or of one; those of a file in their order. */
-  blocks(file?: string): Promise<StoredAuditBlock[]>;
-  /** Of one file, with their texts, as they are at one moment. */
-  wholeBlocks(file: string): Promise<(StoredAuditBlock & { readonly text: string })[]>;
-  /** The text of a file, or of its block that begins with this line; empty if there is none. */
-  textOf(file: string, firstLine?: number): Promise<string>;
   removeFiles(files: readonly string[]): Promise<void>;
 }
 

@@ -169,17 +169,10 @@ describe("[oper-02c] [oper-03b] a log that is in the store", () => {
     const store = await openStore({ home: place.home });
     if (store === undefined) throw new Error("no store");
     const journal = new AuditLog({ dir: auditDir(place), isJournal: true });
-    const { audit, settings } = store;
-    const options = {
-      dir: auditDir(place),
-      store: audit,
-      settings,
-      journal,
-      clock: systemClock,
-      maxBytes: 1e8,
-      restMs: -1,
-    };
-    await new AuditKeeper({ ...options, keys: NO_KEYS, warn: (message) => expect.fail(message) }).takeIn();
+    const { chain, fileBytes } = journal;
+    const options = { dir: auditDir(place), chain, fileBytes, clock: systemClock, maxBytes: 1e8, restMs: -1 };
+    const keeper = new AuditKeeper({ ...options, keys: NO_KEYS, store: async () => store.audit });
+    expect(await keeper.takeIn("all")).toMatchObject({ warnings: [], failure: undefined });
     journal.close();
     await store.close();
     expect(readdirSync(auditDir(place))).toEqual(["heads.json"]);

@@ -1,11 +1,6 @@
 /** Entries for the store, with only what a test cares about spelt out. */
-import type {
-  StoredApproval,
-  StoredAuditBlock,
-  StoredConversation,
-  StoredPin,
-  StoredSession,
-} from "../../src/store/store.ts";
+import type { AuditText } from "../../src/model/audit-blocks.ts";
+import type { StoredApproval, StoredConversation, StoredPin, StoredSession } from "../../src/store/store.ts";
 
 export function approval(id: string, rest: Partial<StoredApproval> = {}): StoredApproval {
   return {
@@ -44,11 +39,7 @@ export function auditLine(number: number): string {
 }
 
 /** The lines from this one on, a second after each other. */
-export function auditBlock(
-  file: string,
-  firstLine: number,
-  lines: number | readonly string[] = 1,
-): StoredAuditBlock & { readonly text: string } {
+export function auditBlock(file: string, firstLine: number, lines: number | readonly string[] = 1): AuditText {
   const all = typeof lines === "number" ? Array.from({ length: lines }, (_, n) => auditLine(firstLine + n)) : lines;
   const text = all.map((line) => `${line}\n`).join("");
   const time = (number: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, number)).toISOString();

@@ -129,7 +129,7 @@ describe("[guard-18a] a record per call and per decision", () => {
 
   it("keeps arguments as masked text, cut at 4 KiB, only when told to", async () => {
     const place = new AuditPlace();
-    const log = place.log({ keepArguments: true, redact: (text) => text.replaceAll("hunter2", "[redacted]") });
+    const log = place.log({ keepsArguments: () => true, redact: (text) => text.replaceAll("hunter2", "[redacted]") });
     void log.write(callRecord({ name: "call hunter2", notes: { said: "hunter2" } }), {
       arguments: { password: "hunter2" },
     });
@@ -150,7 +150,7 @@ describe("[guard-18a] a record per call and per decision", () => {
 
   it("bounds a record whatever a caller sends", async () => {
     const place = new AuditPlace();
-    const log = place.log({ keepArguments: true });
+    const log = place.log({ keepsArguments: () => true });
     const deep = JSON.parse(`${"[".repeat(100_000)}${"]".repeat(100_000)}`) as unknown;
     const huge = "\u0000".repeat(1_000_000);
     void log.write(callRecord({ name: huge, notes: { huge }, role: huge }), { arguments: { huge } });

@@ -26,9 +26,9 @@ function dropFirstChain(place: AuditPlace): void {
 }
 
 function headsOf(place: AuditPlace): Heads {
-  const heads = readHeads(place.dir);
-  if (typeof heads === "string") throw new Error(`heads.json is ${heads}`);
-  return heads.heads;
+  const { state, heads } = readHeads(place.dir);
+  if (state === "missing" || state === "damaged") throw new Error(`heads.json is ${state}`);
+  return heads;
 }
 
 function errors({ problems, chains }: AuditReport): string[] {

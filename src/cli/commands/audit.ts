@@ -61,7 +61,7 @@ export async function* recordedCalls(
   try {
     const kept = (await opened.open({ create: false }))?.audit;
     const dir = join(toolcribHome(invocation.env), "audit");
-    yield* readAudit(dir, { kept, filter: filterOf({ ...wish, types: ["call"] }) });
+    yield* readAudit(dir, { kept, filter: filterOf({ ...wish, type: "call" }) });
   } catch (error) {
     invocation.out.note(`The audit log cannot be read: ${asToolcribError(error).message}`);
   } finally {

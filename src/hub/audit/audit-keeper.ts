@@ -1,16 +1,15 @@
 /**
  * The slow work on the log, in a thread of its own: answering queries, verifying it, and taking its files into the store. They are
  * written first, by each process for itself, and know nothing of a database; here their lines are copied, and a file goes when it
- * has ended and every byte of it is in the store. Killed anywhere, the next run goes on: a line is in the store or still in its
- * file, or in both.
+ * has ended and every byte of it is in the store. Several processes may do this at once, and killed anywhere, the next run goes on:
+ * a line is in the store or still in its file, or in both.
  */
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
-import { withLock } from "../../files/lock-file.ts";
-import { systemErrorCode, ToolcribError } from "../../model/errors.ts";
 import type { Stats } from "../../contract/stats-schemas.ts";
-import type { StoredAudit, StoredSession } from "../../store/store.ts";
+import { asToolcribError, type ErrorObject, systemErrorCode } from "../../model/errors.ts";
+import type { StoredAudit } from "../../store/store.ts";
 import {
   type AuditFile,
   blockOf,
@@ -35,7 +34,7 @@ import { callOfLine, type StatsQuery, statsOf, sumsOfFiles } from "./stats.ts";
 
 /** Of one block, which is one transaction: a thousand lines. */
 const BLOCK_BYTES = 512 * 1024;
-/** How often files of other processes are looked at while there are any, and how long to wait after a failure. */
+/** How often files of other processes are looked at while there are any. */
 const AGAIN_MS = 5000;
 /** Files that go by age go while nothing is written too. */
 const RETENTION_MS = 60 * 60 * 1000;
@@ -46,72 +45,51 @@ const REST_MS = 5000;
 /** With one file something may be wrong; with several it is the database. */
 const MAX_FAILURES = 3;
 
-/** The log that this process writes. */
-export interface Journal {
-  readonly chain: string;
-  /** How large a file gets. */
-  readonly fileBytes: number;
-  /** Says that files go by intention. False if that cannot be written: then they must stay. */
-  prune(files: readonly SeenFile[]): boolean | Promise<boolean>;
-  /** Begins another file if this one is old. */
-  renew(): void | Promise<void>;
-}
-
 export interface AuditKeeperOptions {
   /** Of the files. */
   readonly dir: string;
-  /** Undefined for a hub without one: then the files stay, and the log itself keeps them within its bounds. */
-  readonly store: StoredAudit | undefined;
+  /** Undefined for a hub without a store: then the files stay, and the log itself keeps them within its bounds. */
+  readonly store: (() => Promise<StoredAudit>) | undefined;
   readonly keys: AuditKeys;
-  readonly journal: Journal;
-  readonly clock: Clock;
+  /** Of the log that this process writes. */
+  readonly chain: string;
+  /** How large a file gets. */
+  readonly fileBytes: number;
   /** Of the whole log, in the folder and in the store. */
   readonly maxBytes: number;
   readonly maxDays?: number | undefined;
-  /** Called once when something cannot be taken in, and again only after it could be. */
-  readonly warn: (message: string) => void;
+  readonly clock: Clock;
   /** How long a file that has ended stays in the folder. */
   readonly restMs?: number;
 }
 
-/** `own`: what this process wrote. `all`: that of others too, and files go. `due`: one of them, unless the store is down. */
-export type IntakeScope = "own" | "all" | "due";
+/** `all`: files of every process. `due`: only what this one wrote, if all were looked at a moment ago. `last`: the same, because it ends. */
+export type IntakeScope = "all" | "due" | "last";
 
-/** How much of a file has been taken in. */
-interface Progress {
-  readonly bytes: number;
-  readonly lines: number;
+/** What whoever asked for it is to do now. */
+export interface Intake {
+  /** Nothing is left to do for so long. */
+  readonly againMs: number;
+  /** Files of which there are too many, or that are too old. They go with `remove`, once the log says so. */
+  readonly surplus: readonly SeenFile[];
+  readonly warnings: readonly string[];
+  /** Why not everything could be taken in. */
+  readonly failure: ErrorObject | undefined;
 }
 
-const NOTHING: Progress = { bytes: 0, lines: 0 };
-
-/** The part that a hub uses, whichever thread it runs in. */
-export interface AuditKeeping extends Pick<AuditKeeper, "takeIn" | "query" | "stats" | "verify" | "close"> {
-  /** Whether work costs no more than itself; if not, a thread must be started for it. */
-  readonly isReady: boolean;
-  /** Sessions are written here too, because their records change with each call. False if they are not. */
-  putSessions(sessions: readonly StoredSession[]): Promise<boolean>;
-}
-
-/** In the thread of its caller. */
 export class AuditKeeper {
-  readonly isReady = true;
   readonly #options: AuditKeeperOptions;
-  readonly #progress = new Map<string, Progress>();
   /**
    * By name, with their size: files that have ended and are not what the store has of them, such as one with a torn last
    * line. They stay until they are too old, as evidence.
    */
   readonly #staying = new Map<string, number>();
-  #running: Promise<void> = Promise.resolve();
-  /** The run that waits for the one in progress. */
-  #next: { readonly isAll: boolean; done: Promise<void> } | undefined;
-  #timer: { readonly due: number; readonly cancel: () => void } | undefined;
+  #running: Promise<unknown> = Promise.resolve();
+  #warnings: string[] = [];
   #lastAll = Number.NEGATIVE_INFINITY;
-  /** Of the log when it was last looked at, and of what came since from this process. */
+  /** Of the log when it was last looked at, and of what came since from here. */
   #bytes = Number.POSITIVE_INFINITY;
   #retainedAt = Number.NEGATIVE_INFINITY;
-  #isFailing = false;
   #isMiscounting = false;
   #isClosing = false;
 
@@ -119,271 +97,199 @@ export class AuditKeeper {
     this.#options = options;
   }
 
-  query(query: AuditQuery): Promise<AuditPage> {
+  async query(query: AuditQuery): Promise<AuditPage> {
     const { dir, store } = this.#options;
-    return pageOf(dir, store, query);
+    return pageOf(dir, await store?.(), query);
   }
 
-  stats(query: StatsQuery): Promise<Stats> {
+  async stats(query: StatsQuery): Promise<Stats> {
     const { dir, store } = this.#options;
-    return statsOf(query, store?.sums ?? ((wanted) => sumsOfFiles(dir, wanted)));
+    return statsOf(query, (await store?.())?.sums ?? ((wanted) => sumsOfFiles(dir, wanted)));
   }
 
   /** @param wroteHere As of `verifyAudit`. */
-  verify(wroteHere: boolean | undefined): Promise<AuditReport> {
+  async verify(wroteHere: boolean | undefined): Promise<AuditReport> {
     const { dir, keys, store } = this.#options;
-    return verifyAudit(dir, { keys, wroteHere, kept: store });
+    return verifyAudit(dir, { keys, wroteHere, kept: await store?.() });
   }
 
-  async putSessions(): Promise<boolean> {
-    return false;
+  /** One after the other. */
+  takeIn(scope: IntakeScope): Promise<Intake> {
+    if (scope === "last") this.#isClosing = true;
+    const run = this.#running.then(() => this.#run(scope));
+    this.#running = run;
+    return run;
   }
 
-  /** Rejects if anything could not be taken in. */
-  takeIn(scope: IntakeScope = "all"): Promise<void> {
-    // A database that is down is tried again when its time has come.
-    if (this.#options.store === undefined || (scope === "due" && this.#isFailing)) return Promise.resolve();
-    const isDue = scope === "due" && this.#options.clock.now() - this.#lastAll > AGAIN_MS;
-    const isAll = scope === "all" || isDue;
-    // A run that has begun may have passed what was written since; one that waits will see it.
-    if (this.#next !== undefined && (this.#next.isAll || !isAll)) return this.#next.done;
-    const next = { isAll, done: Promise.resolve() };
-    next.done = this.#running.then(() => {
-      if (this.#next === next) this.#next = undefined;
-      return this.#run(isAll);
-    });
-    this.#next = next;
-    this.#running = next.done.catch(() => {});
-    return next.done;
+  /** From the folder first: the other way round, a file could be taken in again. */
+  async remove(names: readonly string[]): Promise<void> {
+    const { dir, store } = this.#options;
+    for (const name of names) rmSync(join(dir, name), { force: true });
+    // One by one: a file may have tens of thousands of lines.
+    for (const name of names) await (await store?.())?.removeFiles([name]);
   }
 
-  /** Whether there will be something to do soon that nobody has asked for. */
-  get isWaiting(): boolean {
-    return this.#timer !== undefined && this.#timer.due - this.#options.clock.now() < RETENTION_MS / 2;
+  /** Told with the next intake. */
+  warn(message: string): void {
+    this.#warnings.push(message);
   }
 
-  /** Takes in what this process wrote and nothing else: whoever closes does not wait for the rest. */
-  async close(): Promise<void> {
-    this.#isClosing = true;
-    this.#timer?.cancel();
-    await this.takeIn("own").catch(() => {});
-  }
-
-  #again(ms: number): void {
-    const { clock } = this.#options;
-    const due = clock.now() + ms;
-    if (this.#isClosing || (this.#timer !== undefined && this.#timer.due <= due)) return;
-    this.#timer?.cancel();
-    const cancel = clock.after(ms, () => {
-      this.#timer = undefined;
-      this.takeIn().catch(() => {});
-    });
-    this.#timer = { due, cancel };
-  }
-
-  async #run(isAll: boolean): Promise<void> {
-    const { dir, journal } = this.#options;
-    try {
-      const own = listFiles(dir).filter((file) => file.chain === journal.chain);
-      // A thread before this one may have taken in some of it.
-      await this.#learn(own.filter(({ name }) => !this.#progress.has(name)));
-      const failures = await this.#takeAll(own);
-      if (isAll && !this.#isClosing) failures.push(...(await this.#runOthers()));
-      if (failures.length > 0) throw failures[0];
-      this.#isFailing = false;
-      // Calls are counted with the next run over all files.
-      if (!isAll) this.#again(AGAIN_MS);
-    } catch (error) {
-      this.#fail(error);
-      // The folder must not grow without end either. Whatever is wrong here too, the first failure is the one to report.
-      if (isAll) await this.#underLock(async () => this.#retain(await listLog(dir))).catch(() => {});
-      throw error;
-    }
-  }
-
-  /** One process at a time: files must not go while another one takes them in. */
-  async #runOthers(): Promise<unknown[]> {
-    const { clock, dir, journal } = this.#options;
-    this.#lastAll = clock.now();
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-    const failures = await this.#underLock(async () => {
-      const files = listFiles(dir);
-      const others = files.filter((file) => file.chain !== journal.chain && !this.#stays(file));
-      await this.#learn(others);
-      const failed = await this.#takeAll(others);
-      // One file with which something is wrong does not keep the others.
-      if (!this.#isClosing && failed.length < MAX_FAILURES) await this.#tidy(files);
-      return failed;
-    });
-    if (failures !== undefined) return failures;
-    // Another process has the lock. It counts too, but whoever asks here wants the calls of this one.
-    if (!this.#isClosing) await this.#sumUp();
-    this.#again(AGAIN_MS);
-    return [];
-  }
-
-  /** Other processes may have taken in files of theirs, or of ours if this one comes after a crash. */
-  async #learn(others: readonly AuditFile[]): Promise<void> {
-    const grown = others.filter((file) => file.size > (this.#progress.get(file.name)?.bytes ?? 0));
-    if (grown.length === 0) return;
-    const stored = new Map((await this.#store.files()).map((each) => [each.file, each]));
-    for (const { name, path, size } of grown) {
-      const { bytes, lines } = stored.get(name) ?? NOTHING;
-      // Otherwise the store has something else of it, and nothing is put behind that.
-      this.#progress.set(name, { bytes: endsLine(path, bytes) ? bytes : size, lines });
-    }
-  }
-
-  async #takeAll(files: readonly AuditFile[]): Promise<unknown[]> {
+  async #run(scope: IntakeScope): Promise<Intake> {
+    const { chain, clock, dir } = this.#options;
+    const isAll = scope === "all" || (scope === "due" && clock.now() - this.#lastAll > AGAIN_MS);
+    if (isAll) this.#lastAll = clock.now();
     const failures: unknown[] = [];
+    let [againMs, surplus]: [number, SeenFile[]] = [AGAIN_MS, []];
+    try {
+      const files = listFiles(dir).filter((file) => !this.#stays(file) && (isAll || file.chain === chain));
+      const store = await this.#store();
+      const taken = await this.#takeAll(store, files, failures);
+      if (isAll && !this.#isClosing && failures.length < MAX_FAILURES) againMs = await this.#tidy(store, files, taken);
+    } catch (error) {
+      failures.push(error);
+    }
+    try {
+      // The folder must not grow without end either.
+      if (isAll && !this.#isClosing) surplus = await this.#retain(failures.length > 0);
+    } catch (error) {
+      failures.push(error);
+    }
+    const failure = failures.length === 0 ? undefined : asToolcribError(failures[0]).toObject();
+    return { againMs, surplus, warnings: this.#warnings.splice(0), failure };
+  }
+
+  /** How many bytes of each file the store has then. */
+  async #takeAll(
+    store: StoredAudit,
+    files: readonly AuditFile[],
+    failures: unknown[],
+  ): Promise<ReadonlyMap<string, number>> {
+    const stored = await store.files(files.map(({ name }) => name));
+    const known = new Map(stored.map((each) => [each.file, each]));
+    const taken = new Map<string, number>();
     for (const file of files) {
+      const { bytes, lines } = known.get(file.name) ?? { bytes: 0, lines: 0 };
+      taken.set(file.name, bytes);
       try {
-        await this.#take(file);
+        // Otherwise the store has something else of it, and nothing is put behind that.
+        if (bytes < file.size && endsLine(file.path, bytes))
+          taken.set(file.name, await this.#take(store, file, bytes, lines));
       } catch (error) {
-        failures.push(error);
-        if (failures.length === MAX_FAILURES) break;
+        if (failures.push(error) === MAX_FAILURES) break;
       }
     }
-    return failures;
+    return taken;
   }
 
-  async #take(file: AuditFile): Promise<void> {
-    const { journal } = this.#options;
-    for (;;) {
-      if (this.#isClosing && file.chain !== journal.chain) return;
-      const { bytes, lines } = this.#progress.get(file.name) ?? NOTHING;
-      const read = bytes < file.size ? readText(file.path, bytes, BLOCK_BYTES) : undefined;
-      if (read === undefined || read.bytes === 0) return;
+  async #take(store: StoredAudit, file: AuditFile, from: number, firstLine: number): Promise<number> {
+    let [bytes, lines] = [from, firstLine];
+    while (bytes < file.size && !(this.#isClosing && file.chain !== this.#options.chain)) {
+      const read = readText(file.path, bytes, BLOCK_BYTES);
       const block = blockOf(file, lines, read.text);
-      if (await this.#store.append(block)) {
-        this.#progress.set(file.name, { bytes: bytes + read.bytes, lines: lines + block.lines });
-        this.#bytes += read.bytes;
-        continue;
-      }
-      // Another process has put some of it there, or has pruned the file.
-      await this.#learn([file]);
-      if ((this.#progress.get(file.name) ?? NOTHING).lines === lines) return;
+      // If it is not added, another process does the same.
+      if (read.bytes === 0 || !(await store.append(block))) break;
+      bytes += read.bytes;
+      lines += block.lines;
+      this.#bytes += read.bytes;
     }
+    if (bytes > from && !existsSync(file.path)) await this.#forgetPruned(store, file);
+    return bytes;
   }
 
-  /** Removes what the folder need not hold any more, and keeps the whole log within its bounds. */
-  async #tidy(files: readonly AuditFile[]): Promise<void> {
-    const { clock, dir, journal, maxBytes, maxDays, restMs = REST_MS } = this.#options;
-    const names = new Set(files.map((file) => file.name));
-    // What other processes have removed.
-    for (const map of [this.#progress, this.#staying]) {
-      for (const name of map.keys()) if (!names.has(name)) map.delete(name);
-    }
-    await journal.renew();
+  /**
+   * A file that is gone from the folder is in the store as a whole, unless it was pruned: then what was added here since it was
+   * removed there would stay as a file without its end.
+   */
+  async #forgetPruned(store: StoredAudit, { name, size }: AuditFile): Promise<void> {
+    const [stored] = await store.files([name]);
+    if (stored !== undefined && stored.bytes < size) await store.removeFiles([name]);
+  }
+
+  /** Removes what the folder need not hold any more, and counts calls. Resolves with when there will be more to do. */
+  async #tidy(store: StoredAudit, files: readonly AuditFile[], taken: ReadonlyMap<string, number>): Promise<number> {
+    const { chain, restMs = REST_MS } = this.#options;
     const now = Date.now();
-    const left = files.filter((file) => !this.#stays(file));
-    const ended = left.filter((file) => now - file.modified > restMs && !isInUse(file, now));
-    for (const file of ended) if (!this.#isClosing) await this.#remove(file);
-    // Before files go with calls that are not counted yet.
-    await this.#sumUp();
-    const isDue = this.#bytes + journal.fileBytes > maxBytes || clock.now() - this.#retainedAt > RETENTION_MS;
-    if (isDue && !this.#isClosing) {
-      this.#bytes = await this.#retain(await listLog(dir, this.#store));
-      this.#retainedAt = clock.now();
-      await this.#store.pruneSums(now, maxDays);
-    }
-    const current = files.findLast((file) => file.chain === journal.chain);
-    this.#again(left.every((file) => ended.includes(file) || file === current) ? RETENTION_MS : AGAIN_MS);
+    const ended = files.filter((file) => now - file.modified > restMs && !isInUse(file, now));
+    for (const file of ended) if (!this.#isClosing) await this.#remove(store, file, taken.get(file.name) ?? 0);
+    if (await this.#sumUp(store)) return SUM_PAUSE_MS;
+    const current = files.findLast((file) => file.chain === chain);
+    return files.every((file) => ended.includes(file) || file === current) ? RETENTION_MS : AGAIN_MS;
   }
 
-  /** For as long as whoever asks may wait; the lines of a large log that an older version took in are counted in several goes. */
-  async #sumUp(): Promise<void> {
-    const { warn } = this.#options;
+  /**
+   * Whether calls are left to count: whoever asks does not wait for the lines of a large log that an older version took in.
+   * The records themselves are in the store, so a failure is not one of the intake.
+   */
+  async #sumUp(store: StoredAudit): Promise<boolean> {
     const end = performance.now() + SUM_FOR_MS;
     try {
-      while (!this.#isClosing && (await this.#store.sumUpSome(callOfLine, Date.now()))) {
-        if (performance.now() > end) return this.#again(SUM_PAUSE_MS);
+      while (!this.#isClosing && (await store.sumUpSome(callOfLine, Date.now()))) {
+        if (performance.now() > end) return true;
       }
       this.#isMiscounting = false;
     } catch (error) {
-      // The records themselves are in the store.
-      const reason = error instanceof Error ? error.message : String(error);
-      if (!this.#isMiscounting) warn(`Calls could not be counted for the overview: ${reason}. It is tried again.`);
+      const { message } = asToolcribError(error);
+      if (!this.#isMiscounting)
+        this.warn(`Calls could not be counted for the overview: ${message}. It is tried again.`);
       this.#isMiscounting = true;
     }
+    return false;
   }
 
   #stays(file: AuditFile): boolean {
     return this.#staying.get(file.name) === file.size;
   }
 
-  async #remove({ name, path, size }: AuditFile): Promise<void> {
-    const { warn } = this.#options;
-    const { bytes } = this.#progress.get(name) ?? NOTHING;
-    const isWhole = size > 0 && bytes === size;
+  async #remove(store: StoredAudit, { name, path, size }: AuditFile, bytes: number): Promise<void> {
+    const isShort = bytes < size && endsLine(path, bytes);
     // There is more to take in, which failed.
-    if (!isWhole && readText(path, bytes, BLOCK_BYTES).bytes > 0) return;
-    if (isWhole && isText(path, await this.#store.textOf(name))) {
-      rmSync(path, { force: true });
-      this.#progress.delete(name);
-      return;
+    if (isShort && readText(path, bytes, BLOCK_BYTES).bytes > 0) return;
+    if (!isShort && size > 0) {
+      if (isText(path, await store.textOf(name))) return rmSync(path, { force: true });
+      this.warn(`${path} is not what the store has of it. Both stay as they are; toolcrib audit verify tells more.`);
     }
     this.#staying.set(name, size);
-    if (isWhole)
-      warn(`${path} is not what the store has of it. Both stay as they are; toolcrib audit verify tells more.`);
   }
 
-  /** Keeps the log within its size and age: whole files go, oldest first. Resolves with how much is left. */
-  async #retain(files: readonly LogFile[]): Promise<number> {
-    const { maxBytes, maxDays, journal } = this.#options;
+  /** The log stays within its size and age: whole files go, oldest first. */
+  async #retain(isFailing: boolean): Promise<SeenFile[]> {
+    const { clock, dir, fileBytes: reserve, maxBytes, maxDays } = this.#options;
+    const isDue = this.#bytes + reserve > maxBytes || clock.now() - this.#retainedAt > RETENTION_MS;
+    if (!isDue && !isFailing) return [];
+    // What cannot be asked now is looked at the next time.
+    const store = await this.#store().catch(() => undefined);
+    const files = await listLog(dir, store).catch(() => listLog(dir));
     const now = Date.now();
-    const surplus = new Surplus(files, { maxBytes, maxDays, maxFiles: MAX_FILES, reserve: journal.fileBytes, now });
-    const victims = new Map<LogFile, SeenFile>();
+    const surplus = new Surplus(files, { maxBytes, maxDays, maxFiles: MAX_FILES, reserve, now });
+    const victims: SeenFile[] = [];
     for (const file of files) {
       const seen = surplus.includes(file) ? await this.#endOf(file, now) : undefined;
       if (seen === undefined) continue;
-      victims.set(file, seen);
+      victims.push(seen);
       surplus.remove(file);
     }
-    const total = files.reduce((sum, { size }) => sum + size, 0);
-    // Written before anything goes, so that a crash in between leaves nothing unexplained.
-    if (victims.size === 0 || !(await journal.prune([...victims.values()]))) return total;
-    // From the folder first: the other way round, a file could be taken in again.
-    for (const { path, isInFolder } of victims.keys()) if (isInFolder) rmSync(path, { force: true });
-    // One by one: a file may have tens of thousands of lines.
-    for (const { name, kept } of victims.keys()) if (kept !== undefined) await this.#store.removeFiles([name]);
-    return total - [...victims.keys()].reduce((sum, { size }) => sum + size, 0);
+    this.#bytes = files.reduce((sum, { size }) => sum + size, 0);
+    if (!isFailing) {
+      this.#retainedAt = clock.now();
+      await store?.pruneSums(now, maxDays);
+      for (const name of this.#staying.keys()) if (!existsSync(join(dir, name))) this.#staying.delete(name);
+    }
+    return victims;
   }
 
   /** The last record; undefined while a process may still write to the file. */
   async #endOf(file: LogFile, now: number): Promise<SeenFile | undefined> {
     if (file.isInFolder) return isInUse(file, now) ? undefined : seenFile(file);
-    const lines = linesOf(await this.#store.textOf(file.name));
+    const lines = linesOf(await (await this.#store()).textOf(file.name));
     const [header, last] = [lines[0], lines.at(-1)].map((line) => parseLine(line ?? ""));
     if (mayGrow(file, header?.type === "header" ? header : undefined, last, now)) return undefined;
     return { file: file.name, seq: last?.seq ?? -1, hash: last?.hash ?? "" };
   }
 
-  #fail(error: unknown): void {
-    this.#again(AGAIN_MS);
-    if (this.#isFailing) return;
-    this.#isFailing = true;
-    const reason = error instanceof Error ? error.message : String(error);
-    this.#options.warn(
-      `Audit records could not be put into the store: ${reason}. They stay in ${this.#options.dir} until they can be.`,
-    );
-  }
-
   /** Nothing that needs it runs where there is none. */
-  get #store(): StoredAudit {
+  #store(): Promise<StoredAudit> {
     const { store } = this.#options;
-    if (store === undefined) throw new Error("there is no store");
-    return store;
-  }
-
-  /** undefined if another process holds it, which does the same work. */
-  async #underLock<T>(task: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await withLock(join(this.#options.dir, "intake"), task, { waitMs: 0 });
-    } catch (error) {
-      if (error instanceof ToolcribError && error.code === "conflict") return undefined;
-      throw error;
-    }
+    return store === undefined ? Promise.reject(new Error("there is no store")) : store();
   }
 }
 

@@ -1,7 +1,9 @@
 /** The audit log of a hub: the journal that is written, and what reads it and takes it into the store. */
 import { join } from "node:path";
+import { endsWithin } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
+import { ThreadPool } from "../../base/thread-calls.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import type { AuditVerdict } from "../../contract/activity-schemas.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
@@ -11,17 +13,17 @@ import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { maskCredentials } from "../../secrets/mask.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
-import type { Store, StoredSessions } from "../../store/store.ts";
+import type { Store, StoredSession, StoredSessions } from "../../store/store.ts";
 import { listFiles } from "../../telemetry/audit/files.ts";
 import { AuditKey, type AuditKeys, auditKeysOf, NO_KEYS } from "../../telemetry/audit/key.ts";
 import { AuditLog } from "../../telemetry/audit/log.ts";
 import type { EventRecord } from "../../telemetry/audit/record.ts";
 import type { AuditSink } from "../../telemetry/call-record.ts";
 import { type HubEvents, suspiciousResult } from "../hub-events.ts";
-import type { AuditKeeping } from "./audit-keeper.ts";
-import { AuditThread } from "./audit-thread.ts";
+import type { AuditKeeper } from "./audit-keeper.ts";
+import type { AuditWork } from "./audit-worker.ts";
 import { Recording } from "./recording.ts";
-import { type AuditInput, wishOf } from "./query.ts";
+import { type AuditInput, type AuditWish, withTimes } from "./query.ts";
 import { type AuditStore, hasWrittenHere, journalKey, verdictOf } from "./verify.ts";
 
 const EXPORTED_AT_ONCE = 10_000;
@@ -32,6 +34,14 @@ const HOUR_MS = 60 * 60 * 1000;
 const SOON_MS = 1000;
 /** Until a thread is started for what was written: the few records of a start are taken in when nothing else is to be done. */
 const START_MS = 5000;
+/** After a failure. */
+const RETRY_MS = 5000;
+/** For a database that does not answer when the hub closes; what it has not taken stays in the folder. */
+const END_MS = 4000;
+/** The thread takes some 20 MB, and another one is there in a moment. */
+const IDLE_MS = 15_000;
+/** Memory of the thread for short-lived objects; by default it would be several times as much as all of the rest. */
+const YOUNG_MB = 4;
 
 export interface OpenAuditOptions {
   /** `$TOOLCRIB_HOME`. */
@@ -59,9 +69,8 @@ export function openAudit(options: OpenAuditOptions): { readonly log: AuditLog; 
     maxDays,
     isJournal: store !== undefined,
     keys,
-    keepArguments: config.arguments,
-    keepResults: config.results,
-    isRecording: recording.isOn,
+    keepsArguments: config.arguments ? () => true : recording.isOn,
+    keepsResults: config.results ? () => true : recording.isOn,
     maskCredentials,
     redact,
     node: cluster?.node.name,
@@ -71,19 +80,63 @@ export function openAudit(options: OpenAuditOptions): { readonly log: AuditLog; 
   });
   const { chain, fileBytes } = log;
   const knownKeys = [...keys.known.values()].map(({ secret }) => secret);
-  const work = {
-    dir,
-    chain,
-    fileBytes,
-    maxBytes,
-    maxDays,
-    address: store?.address,
-    key: keys.current?.secret,
-    knownKeys,
-  };
-  const audit = new HubAudit({ dir, log, clock, store, recording, keeper: new AuditThread({ work, log, warn }) });
+  const bounds = { fileBytes, maxBytes, maxDays };
+  const keeper = auditThread({ dir, chain, ...bounds, address: store?.address, key: keys.current?.secret, knownKeys });
+  const audit = new HubAudit({ dir, log, clock, store, recording, keeper, warn });
   audit.start();
   return { log, audit };
+}
+
+/** What works on the log, in whichever thread. */
+export interface AuditKeeping extends Pick<AuditKeeper, "takeIn" | "remove" | "query" | "stats" | "verify"> {
+  /** Whether work costs no more than itself; if not, a thread must be started for it. */
+  readonly isReady: boolean;
+  /** Sessions are written here too, because their records change with each call. False if they are not. */
+  putSessions(sessions: readonly StoredSession[]): Promise<boolean>;
+  /** Takes in what this process wrote and nothing else: whoever closes does not wait for the rest. */
+  close(): Promise<void>;
+}
+
+/** In a thread of its own, which is started when there is first something to do for it. */
+export function auditThread(work: AuditWork, idleMs = IDLE_MS): AuditKeeping {
+  const threads = new ThreadPool({
+    ...{ most: 1, maxWaiting: Number.POSITIVE_INFINITY, idleMs },
+    start() {
+      const { Worker } = process.getBuiltinModule("node:worker_threads");
+      // The bundler knows this line by its words.
+      return new Worker(new URL("./audit-worker.ts", import.meta.url), {
+        name: "toolcrib audit",
+        workerData: work,
+        execArgv: [],
+        argv: [],
+        resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+      });
+    },
+  });
+  const isShared = work.address !== undefined && "url" in work.address;
+  let isClosed = false;
+  return {
+    // What goes to a database that others read is not put off.
+    get isReady() {
+      return threads.isRunning || isShared;
+    },
+    takeIn: (scope) => threads.call("takeIn", scope),
+    remove: (names) => threads.call("remove", names),
+    query: (query) => threads.call("query", query),
+    stats: (query) => threads.call("stats", query),
+    verify: (wroteHere) => threads.call("verify", wroteHere),
+    async putSessions(sessions) {
+      if (!threads.isRunning || isClosed || work.address === undefined) return false;
+      await threads.call("putSessions", sessions);
+      return true;
+    },
+    /** A thread that does not run is not started for the end: the next hub of this home takes in what is left. */
+    async close() {
+      isClosed = true;
+      if (isShared) threads.call("takeIn", "last").catch(() => {});
+      await threads.close(END_MS);
+    },
+  };
 }
 
 export interface HubAuditOptions {
@@ -94,14 +147,19 @@ export interface HubAuditOptions {
   readonly store: (Omit<AuditStore, "audit"> & Pick<Store, "settings">) | undefined;
   readonly keeper: AuditKeeping;
   readonly recording: Recording;
+  readonly warn: (message: string) => void;
 }
 
-/** For those who ask: the store if there is one, else the files. */
+/** For those who ask: the store if there is one, else the files. And says when files are taken into the store. */
 export class HubAudit {
   readonly recording: Recording;
   readonly #options: HubAuditOptions;
-  #cancelSoon: (() => void) | undefined;
-  #cancelHourly = (): void => {};
+  #timer: { readonly due: number; readonly cancel: () => void } | undefined;
+  #running: Promise<void> = Promise.resolve();
+  /** The run that waits for the one in progress. */
+  #next: Promise<void> | undefined;
+  #isAsked = false;
+  #isFailing = false;
   #knowsBefore = false;
   #closed: Promise<void> | undefined;
 
@@ -112,38 +170,31 @@ export class HubAudit {
 
   /** Others may have left files behind, and what is too old goes while nothing is written too. */
   start(): void {
-    const { clock, dir } = this.#options;
-    if (hasFiles(dir)) this.soon();
-    this.#cancelHourly = clock.after(HOUR_MS, () => {
-      this.soon();
-      this.start();
-    });
+    if (hasFiles(this.#options.dir)) this.soon();
+    else this.#again(HOUR_MS);
   }
 
-  /** Something was written. */
+  /** Something was written. A database that is down is tried again when its time has come. */
   soon(): void {
-    const { clock, keeper, store } = this.#options;
-    if (store === undefined || this.#closed !== undefined) return;
-    this.#cancelSoon ??= clock.after(keeper.isReady ? SOON_MS : START_MS, () => {
-      this.#cancelSoon = undefined;
-      this.#expectHeads().catch(() => {});
-      keeper.takeIn("due").catch(() => {});
-    });
+    if (!this.#isFailing) this.#again(this.#options.keeper.isReady ? SOON_MS : START_MS);
   }
 
   /** The newest first unless asked otherwise. */
   async query(input: AuditInput): Promise<OutputOf<"listAudit">> {
     const { clock, keeper, log } = this.#options;
-    const { limit, cursor, order } = input;
-    const wish = wishOf(input, clock.now());
+    const query = withTimes(input, clock.now());
     log.flush();
-    return keeper.query({ ...wish, limit, cursor, order });
+    return keeper.query(query);
   }
 
   /** Figures of calls over time. */
   async stats(input: CheckedInput<"getStats">): Promise<Stats> {
     const { clock, keeper } = this.#options;
-    await this.#takeIn();
+    // Whoever asks while the files of years are taken in does not wait for all of them.
+    await endsWithin(
+      this.flush().catch(() => {}),
+      { ms: WAIT_MS, clock },
+    );
     return keeper.stats({ ...input, now: clock.now() });
   }
 
@@ -160,9 +211,9 @@ export class HubAudit {
   }
 
   /** JSON, one entry and a line break each, the oldest first. */
-  async *exportLines(input: Partial<Omit<AuditInput, "limit" | "cursor" | "order">> = {}): AsyncGenerator<string> {
+  async *exportLines(input: AuditWish = {}): AsyncGenerator<string> {
     const { clock, keeper, log } = this.#options;
-    const wish = wishOf(input, clock.now());
+    const wish = withTimes(input, clock.now());
     log.flush();
     let cursor: string | undefined;
     do {
@@ -182,9 +233,9 @@ export class HubAudit {
 
   /** Resolves when everything that was written so far can be queried. Rejects if the store cannot take it. */
   async flush(): Promise<void> {
-    const { log, keeper } = this.#options;
-    log.flush();
-    await keeper.takeIn("all");
+    this.#options.log.flush();
+    this.#isAsked = true;
+    await this.#takeIn();
   }
 
   /** Ends the log. Safe to call twice. */
@@ -193,13 +244,55 @@ export class HubAudit {
     return this.#closed;
   }
 
-  /** What cannot be taken in now is taken in later: whoever asks while the files of years are taken in does not wait for all of them. */
-  async #takeIn(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const stop = this.#options.clock.after(WAIT_MS, resolve);
-    this.flush().then(resolve, resolve);
-    await promise;
-    stop();
+  #again(ms: number): void {
+    const { clock, store } = this.#options;
+    const due = clock.now() + ms;
+    if (store === undefined || this.#closed !== undefined || (this.#timer?.due ?? due + 1) <= due) return;
+    this.#timer?.cancel();
+    const cancel = clock.after(ms, () => {
+      this.#timer = undefined;
+      this.#takeIn().catch(() => {});
+    });
+    this.#timer = { due, cancel };
+  }
+
+  /** A run that has begun may have passed what was written since; one that waits will see it. */
+  #takeIn(): Promise<void> {
+    if (this.#options.store === undefined) return Promise.resolve();
+    if (this.#next !== undefined) return this.#next;
+    const next = this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined;
+        return this.#run();
+      });
+    this.#running = this.#next = next;
+    return next;
+  }
+
+  async #run(): Promise<void> {
+    const { keeper, log, warn, dir } = this.#options;
+    const scope = this.#isAsked ? "all" : "due";
+    this.#isAsked = false;
+    this.#expectHeads().catch(() => {});
+    log.renew();
+    try {
+      const { againMs, surplus, warnings, failure } = await keeper.takeIn(scope);
+      for (const warning of warnings) warn(warning);
+      // Written before anything goes, so that a crash in between leaves nothing unexplained.
+      if (surplus.length > 0 && log.prune(surplus)) await keeper.remove(surplus.map(({ file }) => file));
+      if (failure !== undefined) throw new ToolcribError(failure.code, failure.message, failure);
+      this.#isFailing = false;
+      this.#again(againMs);
+    } catch (error) {
+      const { message } = asToolcribError(error);
+      // A thread that is ended while it waits for a database leaves the rest to the next hub.
+      if (!this.#isFailing && this.#closed === undefined)
+        warn(`Audit records could not be put into the store: ${message}. They stay in ${dir} until they can be.`);
+      this.#isFailing = true;
+      this.#again(RETRY_MS);
+      throw error;
+    }
   }
 
   /** Whoever wrote to this folder before left a head behind, also where all its files are in the store by now. */
@@ -213,8 +306,7 @@ export class HubAudit {
 
   async #close(): Promise<void> {
     const { log, keeper } = this.#options;
-    this.#cancelSoon?.();
-    this.#cancelHourly();
+    this.#timer?.cancel();
     this.recording.close();
     log.flush();
     await this.#expectHeads().catch(() => {});

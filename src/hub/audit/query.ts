@@ -1,10 +1,10 @@
 /** Queries of the log, and the pages that answer them. */
 import type { AuditEntry } from "../../contract/activity-schemas.ts";
 import type { CheckedInput } from "../../contract/operations.ts";
+import type { KeptLog } from "../../model/audit-blocks.ts";
 import { compileGlob } from "../../policy/glob.ts";
 import { makeCursor, readCursor } from "../../store/page-cursor.ts";
 import type { PageOptions } from "../../store/store.ts";
-import type { KeptLog } from "../../telemetry/audit/files.ts";
 import {
   type AuditEntry as ReadEntry,
   entryKey,
@@ -18,47 +18,25 @@ import { type StoredRecord, UNFINISHED } from "../../telemetry/audit/record.ts";
 export type AuditInput = CheckedInput<"listAudit">;
 
 /** Which records are wanted. */
-export interface AuditWish {
-  /** ISO times. */
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-  readonly types?: readonly StoredRecord["type"][];
-  readonly server?: string | undefined;
-  /** A glob on public names. */
-  readonly name?: string | undefined;
-  readonly session?: string | undefined;
+export interface AuditWish extends Partial<Omit<AuditInput, "limit" | "cursor" | "order">> {
   /** The beginning of a session's id. */
   readonly sessionPrefix?: string | undefined;
-  readonly user?: string | undefined;
-  readonly client?: string | undefined;
-  readonly door?: string | undefined;
-  /** `failed` for everything but ok. */
-  readonly outcome?: string | undefined;
-  readonly callId?: string | undefined;
-  /** Part of a name, event, user, client or call id. */
-  readonly text?: string | undefined;
   /** Only what policy or the guard refused. */
   readonly denied?: boolean;
 }
 
+/** `since` and `until` are ISO times, as `withTimes` returns them. */
 export interface AuditQuery extends AuditWish, PageOptions {
   readonly order?: "newest" | "oldest";
 }
 
-const TYPES = ["start", "call", "decision", "event"] as const;
-
-export function wishOf(input: Partial<AuditInput>, now: number): AuditWish {
-  const { since, until, type, outcome, q, limit: _limit, cursor: _cursor, order: _order, ...same } = input;
-  const isoTime = (key: string, text: string | undefined): string | undefined =>
-    text === undefined ? undefined : new Date(parseTime(`\`${key}\``, text, now)).toISOString();
-  return {
-    ...same,
-    since: isoTime("since", since),
-    until: isoTime("until", until),
-    types: TYPES.filter((each) => (type ?? each) === each && (outcome !== UNFINISHED || each === "start")),
-    outcome: outcome === UNFINISHED ? undefined : outcome,
-    text: q,
+/** The same with times as people give them made ISO times. */
+export function withTimes<Input extends Pick<AuditWish, "since" | "until">>(input: Input, now: number): Input {
+  const isoTime = (key: "since" | "until"): string | undefined => {
+    const text = input[key];
+    return text === undefined ? undefined : new Date(parseTime(`\`${key}\``, text, now)).toISOString();
   };
+  return { ...input, since: isoTime("since"), until: isoTime("until") };
 }
 
 export interface AuditPage {
@@ -90,21 +68,23 @@ function cursorOf(last: ReadEntry | undefined): string | undefined {
 const EQUAL = ["session", "user", "door", "callId"] as const;
 
 export function filterOf(wish: AuditWish): RecordFilter {
-  const { since, until } = wish;
+  const { since, until, type, outcome } = wish;
   const named = wish.name === undefined ? undefined : compileGlob(wish.name);
-  const text = wish.text?.toLowerCase() ?? "";
+  const text = wish.q?.toLowerCase() ?? "";
+  // It is shown of a call that began; in its record there is no outcome.
+  const isOpen = outcome === UNFINISHED;
   return {
     since,
     until,
     mayContain: containsAll(wish),
     matches(record) {
-      if (wish.types?.includes(record.type) === false) return false;
+      if ((type !== undefined && record.type !== type) || (isOpen && record.type !== "start")) return false;
       if (wish.server !== undefined && record.origin?.source !== wish.server) return false;
       if (named !== undefined && (record.name === undefined || !named(record.name))) return false;
       if (EQUAL.some((key) => wish[key] !== undefined && record[key] !== wish[key])) return false;
       if (wish.sessionPrefix !== undefined && record.session?.startsWith(wish.sessionPrefix) !== true) return false;
       if (wish.client !== undefined && record.client?.name !== wish.client) return false;
-      if (!hasOutcome(record, wish.outcome)) return false;
+      if (!isOpen && !hasOutcome(record, outcome)) return false;
       if (wish.denied === true && !isRefusal(record)) return false;
       const searched = [record.name, record.event, record.user, record.client?.name, record.callId];
       return text === "" || searched.some((each) => each?.toLowerCase().includes(text) === true);
@@ -127,13 +107,14 @@ function containsAll(wish: AuditWish): RecordFilter["mayContain"] {
   for (const key of EQUAL) member(key, wish[key]);
   member("source", wish.server);
   member("name", wish.client);
-  if (wish.types?.length === 1) member("type", wish.types[0]);
-  if (wish.outcome !== "failed") member("outcome", wish.outcome);
+  member("type", wish.type);
+  if (wish.outcome === UNFINISHED) member("type", "start");
+  else if (wish.outcome !== "failed") member("outcome", wish.outcome);
   if (wish.sessionPrefix !== undefined) parts.push(`"session":${JSON.stringify(wish.sessionPrefix).slice(0, -1)}`);
   const literals = wish.name?.split(/[*?]/).toSorted((a, b) => b.length - a.length) ?? [];
   parts.push(inText(literals[0] ?? ""));
   // Other letters may be of another case where they stand alone.
-  const text = /^[ -~]*$/.test(wish.text ?? "") ? inText(wish.text ?? "").toLowerCase() : "";
+  const text = /^[ -~]*$/.test(wish.q ?? "") ? inText(wish.q ?? "").toLowerCase() : "";
   const wanted = parts.filter((part) => part !== "");
   return (searched) =>
     wanted.every((part) => searched.includes(part)) && (text === "" || searched.toLowerCase().includes(text));

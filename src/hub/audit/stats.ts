@@ -184,7 +184,7 @@ function percentiles(sum: CallSum) {
 /** For a hub without a store; reads all files. */
 export async function sumsOfFiles(dir: string, { step, since, subjects }: CallSumsQuery): Promise<CallSumRow[]> {
   const calls: CountedCall[] = [];
-  const filter = filterOf({ since: new Date(since * 1000).toISOString(), types: ["call"] });
+  const filter = filterOf({ since: new Date(since * 1000).toISOString(), type: "call" });
   for await (const { record } of readAudit(dir, { filter })) calls.push(countedCall(record));
   const found = [...sumsOf(calls).values()].filter((each) => each.step === step && each.at >= since);
   return found.flatMap(({ at, sums }) =>

@@ -1,8 +1,9 @@
 /** The audit log as blocks of lines, each line exactly as it was written. What a line says is known to others. */
 import { sql } from "kysely";
+import type { AuditBlock, AuditText, KeptFile } from "../../model/audit-blocks.ts";
 import { chunks, type DatabaseEngine } from "../database.ts";
 import type { Trx } from "../outbox.ts";
-import type { CountedCall, StoredAudit, StoredAuditBlock } from "../store.ts";
+import type { CountedCall, StoredAudit } from "../store.ts";
 import { CallCounters } from "./call-sums.ts";
 
 /** A smaller block grows with what comes next: a quiet hub appends a line or two at a time. */
@@ -35,11 +36,12 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
       const calls: CountedCall[] = [];
       let counted = summed;
       while (counted < lines && calls.length < CALLS_AT_ONCE) {
-        const block = await blockWith(file, counted);
-        const end = block === undefined ? lines : Math.min(lines, block.firstLine + block.lines);
-        const some = block?.text.split("\n").slice(counted - block.firstLine, end - block.firstLine) ?? [];
+        // One that somebody removed does not keep those behind it from being counted.
+        const block = await blockFrom(file, counted);
+        const [first, end] = block === undefined ? [lines, lines] : [block.firstLine, block.firstLine + block.lines];
+        const some = block?.text.split("\n").slice(Math.max(0, counted - first), Math.min(lines, end) - first) ?? [];
         calls.push(...some.flatMap((line) => read(line) ?? []));
-        counted = end;
+        counted = Math.min(lines, end);
       }
       await db.transaction().execute(async (trx) => {
         const marked = await trx
@@ -59,7 +61,13 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
       await callSums.prune(now, maxDays);
       await giveBackSpace();
     },
-    files: () => db.selectFrom("auditFiles").select(FILE_COLUMNS).orderBy("firstTime").orderBy("file").execute(),
+    async files(names) {
+      const all = db.selectFrom("auditFiles").select(FILE_COLUMNS).orderBy("firstTime").orderBy("file");
+      if (names === undefined) return all.execute();
+      const found: KeptFile[] = [];
+      for (const some of chunks(names)) found.push(...(await all.where("file", "in", some).execute()));
+      return found;
+    },
     blocks(file) {
       const all = db.selectFrom("auditBlocks").select(BLOCK_COLUMNS).orderBy("file").orderBy("firstLine");
       return (file === undefined ? all : all.where("file", "=", file)).execute();
@@ -94,19 +102,21 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
     await engine.giveBackSpace?.().catch(() => {});
   }
 
-  function blockWith(file: string, line: number) {
+  /** With this line or the next that is there. */
+  function blockFrom(file: string, line: number) {
     return db
       .selectFrom("auditBlocks")
       .select(["firstLine", "lines", "text"])
       .where("file", "=", file)
-      .where("firstLine", "<=", line)
       .where(sql<number>`first_line + lines`, ">", line)
+      .orderBy("firstLine")
+      .limit(1)
       .executeTakeFirst();
   }
 }
 
 /** False if the file does not have the lines that come before these. */
-async function addToFile(trx: Trx, block: StoredAuditBlock): Promise<boolean> {
+async function addToFile(trx: Trx, block: AuditBlock): Promise<boolean> {
   const { file, chain, firstLine, lines, bytes, firstTime, lastTime } = block;
   if (firstLine === 0) {
     const first = await trx
@@ -133,7 +143,7 @@ async function addToFile(trx: Trx, block: StoredAuditBlock): Promise<boolean> {
 }
 
 /** False if that block is large enough. */
-async function addToLastBlock(trx: Trx, block: StoredAuditBlock & { readonly text: string }): Promise<boolean> {
+async function addToLastBlock(trx: Trx, block: AuditText): Promise<boolean> {
   const last = await trx
     .selectFrom("auditBlocks")
     .selectAll()

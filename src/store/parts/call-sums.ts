@@ -5,7 +5,7 @@
  */
 import { sql } from "kysely";
 import { STATS_RANGES } from "../../contract/stats-ranges.ts";
-import { chunks, type DatabaseEngine, upsert } from "../database.ts";
+import { type DatabaseEngine, upsert } from "../database.ts";
 import type { Trx } from "../outbox.ts";
 import type { CallSum, CallSumRow, CallSumsQuery, CountedCall } from "../store.ts";
 
@@ -179,15 +179,8 @@ export function sumsOf(calls: Iterable<CountedCall>, now = Number.NEGATIVE_INFIN
   return found;
 }
 
-const UPSERT_ONE =
-  'insert into "call_sums" ("step", "at", "subject", "sums") values (?, ?, ?, ?) on conflict ("step", "at", "subject") do update set "sums" = excluded."sums"';
-
-/** Subjects of the steps that were last added to. */
-const MAX_KNOWN_STEPS = 32;
-
 export class CallCounters {
   readonly #engine: DatabaseEngine;
-  readonly #known = new Map<string, Set<string>>();
 
   constructor(engine: DatabaseEngine) {
     this.#engine = engine;
@@ -199,29 +192,20 @@ export class CallCounters {
     if (steps.size === 0) return;
     // Sums are read, added to and written back; others wait.
     await this.#engine.lock(trx, "call sums");
-    for (const [key, { step, at, sums }] of steps) {
-      const bounded = bound(sums, await this.#subjectsOf(trx, key, step, at));
-      for (const some of chunks([...bounded.keys()])) {
-        const rows = await trx
-          .selectFrom("callSums")
-          .select(["subject", "sums"])
-          .where("step", "=", step)
-          .where("at", "=", at)
-          .where("subject", "in", some)
-          .execute();
-        for (const row of rows) {
-          const more = bounded.get(row.subject);
-          if (more !== undefined) bounded.set(row.subject, addSum(parseSum(row.sums), more));
-        }
-      }
-      const rows = [...bounded].map(([subject, sum]) => ({ step, at, subject, sums: JSON.stringify(sum) }));
-      // As with the lines themselves: the query builder would take longer to write it.
-      if (this.#engine.runForEach === undefined) await upsert(trx, "callSums", ["step", "at", "subject"], rows);
-      else
-        this.#engine.runForEach(
-          UPSERT_ONE,
-          rows.map(({ subject, sums: text }) => [step, at, subject, text]),
-        );
+    for (const { step, at, sums } of steps.values()) {
+      const there = await trx
+        .selectFrom("callSums")
+        .select(["subject", "sums"])
+        .where("step", "=", step)
+        .where("at", "=", at)
+        .execute();
+      const before = new Map(there.map((row) => [row.subject, row.sums]));
+      const rows = [...bound(sums, new Set(before.keys()))].map(([subject, more]) => {
+        const text = before.get(subject);
+        const sum = text === undefined ? more : addSum(parseSum(text), more);
+        return { step, at, subject, sums: JSON.stringify(sum) };
+      });
+      await upsert(trx, "callSums", ["step", "at", "subject"], rows);
     }
   }
 
@@ -257,23 +241,6 @@ export class CallCounters {
         .where("at", "<", Math.floor(now / 1000 - kept - seconds))
         .execute();
     }
-  }
-
-  async #subjectsOf(trx: Trx, key: string, step: number, at: number): Promise<Set<string>> {
-    let known = this.#known.get(key);
-    if (known === undefined) {
-      const rows = await trx
-        .selectFrom("callSums")
-        .select("subject")
-        .where("step", "=", step)
-        .where("at", "=", at)
-        .execute();
-      known = new Set(rows.map(({ subject }) => subject));
-      this.#known.set(key, known);
-      const [oldest] = this.#known.keys();
-      if (this.#known.size > MAX_KNOWN_STEPS && oldest !== undefined) this.#known.delete(oldest);
-    }
-    return known;
   }
 }
 

@@ -79,44 +79,21 @@ function joined(type: "start" | "call", subject: string, rest: string): string {
   return `{"type":"${type}",${subject}${rest === "{}" ? "}" : `,${rest.slice(1)}`}`;
 }
 
+const WHO = ["time", "callId", "session", "role", "user", "client", "door"] as const;
+const SUBJECT = [...WHO, "kind", "name", "origin", "decision", "rule"] as const;
+
 function isSameSubject(a: StartRecord, b: StartRecord): boolean {
-  return (
-    a.time === b.time &&
-    a.callId === b.callId &&
-    a.session === b.session &&
-    a.role === b.role &&
-    a.user === b.user &&
-    a.client === b.client &&
-    a.door === b.door &&
-    a.kind === b.kind &&
-    a.name === b.name &&
-    a.origin === b.origin &&
-    a.decision === b.decision &&
-    a.rule === b.rule
-  );
+  return SUBJECT.every((key) => a[key] === b[key]);
 }
 
 function subjectText(record: StartRecord, { redact, node }: BodyOptions): string {
-  return JSON.stringify({ ...subjectOf(record, redact), ...nodeOf(node) }).slice(1, -1);
-}
-
-function nodeOf(node: string | undefined): { readonly node?: string } {
-  return node === undefined ? {} : { node };
+  return JSON.stringify({ ...subjectOf(record, redact), node }).slice(1, -1);
 }
 
 export function decisionBody(record: DecisionRecord, { redact, node }: BodyOptions): string {
-  return JSON.stringify({
-    type: "decision",
-    ...record,
-    role: short(record.role ?? null),
-    user: short(record.user ?? null),
-    ...(record.client === undefined ? {} : { client: record.client }),
-    name: redact(clip(record.name)),
-    origin: originOf(record.origin, redact),
-    rule: ruleOf(record.rule),
-    ...(record.answeredBy === undefined ? {} : { answeredBy: short(record.answeredBy) }),
-    ...nodeOf(node),
-  });
+  const { answer, answeredBy, answeredThrough } = record;
+  const said = { answer, answeredBy: short(answeredBy), answeredThrough };
+  return JSON.stringify({ type: "decision", ...subjectOf(record, redact), ...said, node });
 }
 
 export function eventBody(record: EventRecord, { redact, node }: BodyOptions): string {
@@ -124,23 +101,23 @@ export function eventBody(record: EventRecord, { redact, node }: BodyOptions): s
   return JSON.stringify({
     type: "event",
     ...rest,
-    ...(name === undefined ? {} : { name: redact(clip(name)) }),
-    ...(origin === undefined ? {} : { origin: originOf(origin, redact) }),
-    ...(user === undefined ? {} : { user: short(user) }),
+    name: name === undefined ? undefined : redact(clip(name)),
+    origin: origin === undefined ? undefined : originOf(origin, redact),
+    user: short(user),
     ...notesOf("details", details ?? {}, redact),
-    ...nodeOf(node),
+    node,
   });
 }
 
 /** Who called what, and why that was allowed or not. */
-function subjectOf(record: StartRecord, redact: (text: string) => string): object {
+function subjectOf(record: StartRecord | DecisionRecord, redact: (text: string) => string): object {
   return {
     time: record.time,
     callId: record.callId,
     session: record.session,
-    role: short(record.role),
+    role: short(record.role ?? null),
     user: short(record.user ?? null),
-    ...(record.client === undefined ? {} : { client: record.client }),
+    client: record.client,
     door: record.door,
     kind: record.kind,
     name: redact(clip(record.name)),
@@ -210,8 +187,8 @@ function ruleOf(rule: CallRecord["rule"]): CallRecord["rule"] {
   return rule === null ? null : { ...rule, pattern: clip(rule.pattern), where: clip(rule.where) };
 }
 
-function short(text: string | null): string | null {
-  return text === null ? null : clip(text);
+function short<Absent extends null | undefined>(text: string | Absent): string | Absent {
+  return typeof text === "string" ? clip(text) : text;
 }
 
 function clip(text: string): string {

@@ -3,6 +3,7 @@ import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { isProcessAlive } from "../../files/processes.ts";
+import type { AuditText, KeptFile, KeptLog } from "../../model/audit-blocks.ts";
 import { systemErrorCode } from "../../model/errors.ts";
 import { parseLine } from "./line.ts";
 import { type AnyRecord, type HeaderRecord, isStoredType, type SeenFile } from "./record.ts";
@@ -71,47 +72,34 @@ export function listFiles(dir: string): AuditFile[] {
 
 /** The last whole record; undefined where there is none that can be read. */
 export function lastRecord(path: string): AnyRecord | undefined {
-  return read(path, (fd) => {
-    const { size } = fstatSync(fd);
-    const text = readPart(fd, Math.max(0, size - MAX_LINE_BYTES), size).toString("utf8");
-    // What stands after the last newline is torn.
-    const lines = text.slice(0, text.lastIndexOf("\n") + 1).split("\n");
-    for (const line of lines.toReversed()) if (line !== "") return parseLine(line);
-    return undefined;
-  });
+  // What is after the last newline is torn.
+  const lines = linesOf(readBytes(path, -MAX_LINE_BYTES)?.toString("utf8") ?? "");
+  return parseLine(lines.findLast((line) => line !== "") ?? "");
 }
 
 export function headerOf(path: string): HeaderRecord | undefined {
-  return read(path, (fd) => {
-    const text = readPart(fd, 0, MAX_LINE_BYTES).toString("utf8");
-    const end = text.indexOf("\n");
-    const record = end === -1 ? undefined : parseLine(text.slice(0, end));
-    return record?.type === "header" ? record : undefined;
-  });
-}
-
-/** Whole lines, each with its line break, and how many bytes of the file they are. */
-export interface FileText {
-  readonly text: string;
-  readonly bytes: number;
+  const [first = ""] = linesOf(readBytes(path, 0, MAX_LINE_BYTES)?.toString("utf8") ?? "");
+  const record = parseLine(first);
+  return record?.type === "header" ? record : undefined;
 }
 
 /**
- * The whole lines that begin at this byte, about so many bytes of them. None for a file that is not there any more, and where
- * no further line is whole.
+ * The whole lines that begin at this byte, about so many bytes of them, each with its line break. None for a file that is not
+ * there any more, and where no further line is whole.
  */
-export function readText(path: string, from: number, length: number, to = Number.POSITIVE_INFINITY): FileText {
-  return (
-    read(path, (fd) => {
-      for (let wanted = length; ; wanted *= 2) {
-        const bytes = readPart(fd, from, Math.min(from + wanted, to));
-        const end = bytes.lastIndexOf(NEWLINE) + 1;
-        // Longer than any record, or not written to its end yet.
-        if (end === 0 && bytes.length === wanted) continue;
-        return { text: bytes.toString("utf8", 0, end), bytes: end };
-      }
-    }) ?? { text: "", bytes: 0 }
-  );
+export function readText(
+  path: string,
+  from: number,
+  length: number,
+  to = Number.POSITIVE_INFINITY,
+): { readonly text: string; readonly bytes: number } {
+  for (let wanted = length; ; wanted *= 2) {
+    const bytes = readBytes(path, from, Math.min(from + wanted, to)) ?? Buffer.alloc(0);
+    const end = bytes.lastIndexOf(NEWLINE) + 1;
+    // Longer than any record, or not written to its end yet.
+    if (end === 0 && bytes.length === wanted) continue;
+    return { text: bytes.toString("utf8", 0, end), bytes: end };
+  }
 }
 
 /** Without their line breaks. Split at newlines alone: JSON text may hold other characters that count as line ends elsewhere. */
@@ -121,23 +109,14 @@ export function linesOf(text: string): string[] {
 
 /** Whether a line ends at this byte. */
 export function endsLine(path: string, at: number): boolean {
-  return at === 0 || read(path, (fd) => readPart(fd, at - 1, at)[0]) === NEWLINE;
+  return at === 0 || readBytes(path, at - 1, at)?.[0] === NEWLINE;
 }
 
-/** The bytes from `from` up to `to`, or to the end of the file. */
-function readPart(fd: number, from: number, to: number): Buffer {
-  const buffer = Buffer.alloc(Math.max(0, Math.min(to, fstatSync(fd).size) - from));
-  let filled = 0;
-  while (filled < buffer.length) {
-    const got = readSync(fd, buffer, filled, buffer.length - filled, from + filled);
-    if (got === 0) break;
-    filled += got;
-  }
-  return buffer.subarray(0, filled);
-}
-
-/** undefined for a file that cannot be opened, such as one removed meanwhile. */
-function read<T>(path: string, use: (fd: number) => T): T | undefined {
+/**
+ * From `from` on, counted from the end if it is negative, up to `to` or the end. undefined for a file that cannot be opened, such
+ * as one removed meanwhile.
+ */
+function readBytes(path: string, from: number, to = Number.POSITIVE_INFINITY): Buffer | undefined {
   let fd: number;
   try {
     fd = openSync(path, "r");
@@ -145,7 +124,16 @@ function read<T>(path: string, use: (fd: number) => T): T | undefined {
     return undefined;
   }
   try {
-    return use(fd);
+    const { size } = fstatSync(fd);
+    const start = from < 0 ? Math.max(0, size + from) : from;
+    const buffer = Buffer.alloc(Math.max(0, Math.min(to, size) - start));
+    let filled = 0;
+    while (filled < buffer.length) {
+      const got = readSync(fd, buffer, filled, buffer.length - filled, start + filled);
+      if (got === 0) break;
+      filled += got;
+    }
+    return buffer.subarray(0, filled);
   } finally {
     closeSync(fd);
   }
@@ -223,19 +211,6 @@ export function filesToPrune(files: readonly AuditFile[], own: string, bounds: B
   });
 }
 
-/** Whole lines of one file. */
-export interface AuditBlock {
-  readonly file: string;
-  readonly chain: string;
-  /** Number of the first line in the file, from 0. Every line has one, unlike the number in the chain, damaged or not. */
-  readonly firstLine: number;
-  readonly lines: number;
-  readonly bytes: number;
-  /** The earliest and the latest time that a record in it has; "9999" and "" for one without records. */
-  readonly firstTime: string;
-  readonly lastTime: string;
-}
-
 /** Of a record as the log writes most of them. */
 const LINE_HEAD = /\{"seq":\d+,"prev":(?:null|"\w*"),"type":"(start|call|decision|event)","time":"([\w.:-]+)"/y;
 /** Somebody may have put anything into a line. */
@@ -253,7 +228,7 @@ export function blockOf(
   { name, chain }: Pick<AuditFile, "name" | "chain">,
   firstLine: number,
   text: string,
-): AuditBlock & { readonly text: string } {
+): AuditText {
   let [lines, firstTime, lastTime] = [0, "9999", ""];
   for (let from = 0, end = text.indexOf("\n"); end !== -1; from = end + 1, end = text.indexOf("\n", from)) {
     lines += 1;
@@ -264,27 +239,6 @@ export function blockOf(
     if (time > lastTime) lastTime = time;
   }
   return { file: name, chain, firstLine, lines, bytes: Buffer.byteLength(text), firstTime, lastTime, text };
-}
-
-/** A file whose lines are in a store. */
-export interface KeptFile {
-  readonly file: string;
-  /** Of the lines, with their line breaks. */
-  readonly bytes: number;
-  readonly lines: number;
-  /** ISO time. */
-  readonly lastTime: string;
-}
-
-/** What readers need of a store. */
-export interface KeptLog {
-  files(): Promise<readonly KeptFile[]>;
-  /** Of all files, or of one; those of a file in their order. */
-  blocks(file?: string): Promise<readonly AuditBlock[]>;
-  /** Of one file, with their texts, as they are at one moment. */
-  wholeBlocks(file: string): Promise<readonly (AuditBlock & { readonly text: string })[]>;
-  /** Of a file, or of its block that begins with this line. */
-  textOf(file: string, firstLine?: number): Promise<string>;
 }
 
 /** The log is one set of files, wherever they are: in the folder, in a store, or in both while they are taken in. */

@@ -8,6 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { systemErrorCode } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
+import { HEADS_LOST, KEYED } from "./record.ts";
 
 const NAME = "heads.json";
 const VERSION = 1;
@@ -35,51 +36,38 @@ export interface ChainHead {
 export type Heads = ReadonlyMap<string, ChainHead>;
 
 export interface FoundHeads {
+  /** Of the signature of keyed chains' entries: by a key that is not known here, by one that is, or there is none. */
+  readonly state: "missing" | "damaged" | "foreign" | "signed" | "plain";
+  /** None if they are missing or damaged. */
   readonly heads: Heads;
-  /** Of the entries of keyed chains: by a known key, by one that is not known here, or there is none. */
-  readonly signature: "good" | "unknown" | "none";
-}
-
-/** As it is in the file. */
-interface Signature {
-  readonly key: string;
-  readonly signature: string;
+  /** As it is in the file. */
+  readonly signed?: { readonly key: string; readonly signature: string };
 }
 
 /** A signature that does not fit counts as damage. */
-export function readHeads(dir: string, keys: AuditKeys = NO_KEYS): FoundHeads | "missing" | "damaged" {
-  const found = readFile(dir);
-  if (typeof found === "string") return found;
-  const { heads, signed } = found;
-  if (signed === undefined) {
-    const isStripped = [...heads.values()].some((head) => head.key !== undefined);
-    return isStripped ? "damaged" : { heads, signature: "none" };
-  }
-  const key = keys.known.get(signed.key);
-  if (key === undefined) return { heads, signature: "unknown" };
-  return key.hasSignedHeads(signedText(heads), signed.signature) ? { heads, signature: "good" } : "damaged";
-}
-
-function readFile(dir: string): { heads: Heads; signed: Signature | undefined } | "missing" | "damaged" {
-  let text: string;
+export function readHeads(dir: string, keys: AuditKeys = NO_KEYS): FoundHeads {
+  const damaged: FoundHeads = { state: "damaged", heads: new Map() };
+  let value: unknown;
   try {
-    text = readFileSync(join(dir, NAME), "utf8");
+    value = JSON.parse(readFileSync(join(dir, NAME), "utf8"));
   } catch (error) {
-    return systemErrorCode(error) === "ENOENT" ? "missing" : "damaged";
+    return systemErrorCode(error) === "ENOENT" ? { ...damaged, state: "missing" } : damaged;
   }
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isJsonObject(value) || value["version"] !== VERSION || !isJsonObject(value["chains"])) return "damaged";
-    const chains = Object.entries(value["chains"]);
-    const heads = chains.flatMap(([chain, head]): [string, ChainHead][] => (isHead(head) ? [[chain, head]] : []));
-    if (heads.length !== chains.length) return "damaged";
-    const { key, signature } = value;
-    if (key === undefined && signature === undefined) return { heads: new Map(heads), signed: undefined };
-    if (typeof key !== "string" || typeof signature !== "string") return "damaged";
-    return { heads: new Map(heads), signed: { key, signature } };
-  } catch {
-    return "damaged";
+  if (!isJsonObject(value) || value["version"] !== VERSION || !isJsonObject(value["chains"])) return damaged;
+  const chains = Object.entries(value["chains"]);
+  const heads = new Map(
+    chains.flatMap(([chain, head]): [string, ChainHead][] => (isHead(head) ? [[chain, head]] : [])),
+  );
+  if (heads.size !== chains.length) return damaged;
+  const { key, signature } = value;
+  if (key === undefined && signature === undefined) {
+    const isStripped = [...heads.values()].some((head) => head.key !== undefined);
+    return isStripped ? damaged : { state: "plain", heads };
   }
+  if (typeof key !== "string" || typeof signature !== "string") return damaged;
+  const known = keys.known.get(key);
+  if (known?.hasSignedHeads(signedText(heads), signature) === false) return damaged;
+  return { state: known === undefined ? "foreign" : "signed", heads, signed: { key, signature } };
 }
 
 /** Entries of plain chains are not part of it: processes without the key change theirs, and must not break it. */
@@ -90,20 +78,22 @@ function signedText(heads: Heads): string {
   );
 }
 
+/** `foreign`: signed with a key that is not known. */
+type LostHeads = "missing" | "damaged" | "foreign";
+
+/** What was found in the place of the file. */
 interface HeadsUpdate {
-  /** False if another process held the lock for too long. */
-  readonly written: boolean;
-  /**
-   * What was found in the place of the file. For a process with a key, `unsigned` is one that no process with a key has
-   * written, and `foreign` one that is signed with a key which is not known.
-   */
-  readonly before?: "missing" | "damaged" | "foreign" | "unsigned" | "good";
+  /** It was not what a process of this log had left there. */
+  readonly lost?: LostHeads | undefined;
+  /** No process with a key had written it, and this one has a key. */
+  readonly isFirstKeyed: boolean;
   /** The file is signed and this process has no key. */
-  readonly lacksKey?: boolean;
+  readonly lacksKey: boolean;
 }
 
 /**
- * Blocks, because logs are closed while the process exits. Throws what the disk throws.
+ * Blocks, because logs are closed while the process exits. Throws what the disk throws. undefined if another process held the
+ * lock for too long.
  *
  * @param waitMs How long to wait for another process that is writing.
  * @param keys With a current one the file is signed. Without, what others signed stays as it is.
@@ -113,39 +103,30 @@ export function updateHeads(
   change: (heads: Map<string, ChainHead>) => void,
   waitMs: number,
   keys: AuditKeys = NO_KEYS,
-): HeadsUpdate {
+): HeadsUpdate | undefined {
   const file = join(dir, NAME);
   const release = takeLock(`${file}.lock`, waitMs);
-  if (release === undefined) return { written: false };
+  if (release === undefined) return undefined;
   try {
-    const before = stateOf(readHeads(dir, keys), keys);
-    const found = before === "good" || before === "unsigned" ? readFile(dir) : "missing";
-    const [known, signed] = typeof found === "string" ? [[], undefined] : [found.heads, found.signed];
-    const heads = new Map(known);
-    const lacksKey = keys.current === undefined && signed !== undefined;
+    const { state, heads: known, signed } = readHeads(dir, keys);
+    const key = keys.current;
+    // Who has no key goes on with what others signed.
+    const isLost = state === "missing" || state === "damaged" || (state === "foreign" && key !== undefined);
+    const heads = new Map(isLost ? [] : known);
+    const lacksKey = key === undefined && signed !== undefined;
     change(heads);
     trim(heads, lacksKey);
-    const key = keys.current;
     const signature = key === undefined ? signed : { key: key.id, signature: key.signHeads(signedText(heads)) };
     const text = `${JSON.stringify({ version: VERSION, chains: Object.fromEntries(heads), ...signature })}\n`;
     // Under the lock nobody else uses this name, and what a crash leaves is overwritten.
     const temporary = `${file}.tmp`;
     writeFileSync(temporary, text, { mode: 0o600 });
     renameSync(temporary, file);
-    return { written: true, before, lacksKey };
+    const isFirstKeyed = key !== undefined && state === "plain" && known.size > 0;
+    return { lost: isLost ? state : undefined, isFirstKeyed, lacksKey };
   } finally {
     release();
   }
-}
-
-function stateOf(
-  found: FoundHeads | "missing" | "damaged",
-  { current }: AuditKeys,
-): NonNullable<HeadsUpdate["before"]> {
-  if (typeof found === "string") return found;
-  if (current === undefined || found.signature === "good") return "good";
-  if (found.signature === "unknown") return "foreign";
-  return found.heads.size === 0 ? "good" : "unsigned";
 }
 
 function isHead(value: unknown): value is ChainHead {
@@ -189,21 +170,21 @@ const EVERY_MS = 1000;
 const WAIT_MS = 250;
 const RETRY_MS = 50;
 
+const LOST: Readonly<Record<LostHeads, string>> = {
+  missing: "was removed",
+  damaged: "was damaged",
+  foreign: "is signed with a key that neither `audit.key` nor `audit.oldKeys` names",
+};
+
 interface HeadKeeperOptions {
   readonly dir: string;
   readonly chain: string;
   readonly clock: Clock;
   readonly keys: AuditKeys;
-  /** The heads of other chains, or our own from before, are not there any more or cannot be relied on. */
-  readonly onLost: (what: LostHeads) => void;
-  /** The heads of plain chains are signed from now on. */
-  readonly onKeyed: () => void;
-  /** Told once. */
+  /** Leaves a record. */
+  readonly note: (event: string, details: Readonly<Record<string, unknown>>) => void;
   readonly onProblem: (message: string) => void;
 }
-
-/** `foreign`: signed with a key that is not known. */
-export type LostHeads = "missing" | "damaged" | "foreign";
 
 /** Writes down how far this process's chain has come: at once for a new file and at the end, else once a second at most. */
 export class HeadKeeper {
@@ -229,7 +210,7 @@ export class HeadKeeper {
 
   /** As `expectOthers`, told when the first head may have been written: the file was not there then, but should have been. */
   expectEarlier(): void {
-    if (this.#foundNone) this.#options.onLost("missing");
+    if (this.#foundNone) this.#lose("missing");
     this.#foundNone = false;
     this.#isExpected = true;
   }
@@ -262,7 +243,7 @@ export class HeadKeeper {
     const [head, pruned] = [this.#head, new Set(this.#pruned)];
     if (head === undefined) return;
     try {
-      const { written, before, lacksKey } = updateHeads(
+      const update = updateHeads(
         dir,
         (heads) => {
           for (const [other, { file, key }] of heads) {
@@ -276,21 +257,29 @@ export class HeadKeeper {
         waitMs,
         keys,
       );
-      if (!written) {
+      if (update === undefined) {
         if (!head.closed) this.#cancel = clock.after(RETRY_MS, () => this.#write(0));
         return;
       }
+      const { lost, isFirstKeyed, lacksKey } = update;
       this.#writtenFile = head.file;
       this.#pruned = [];
-      if (lacksKey === true) this.#warnOfKey();
-      if (before === "unsigned") this.#options.onKeyed();
-      else if (before === "damaged" || before === "foreign" || (before === "missing" && this.#isExpected)) {
-        this.#options.onLost(before);
-      } else if (before === "missing") this.#foundNone = true;
+      if (lacksKey) this.#warnOfKey();
+      if (isFirstKeyed) this.#options.note(KEYED, { key: keys.current?.id });
+      if (lost === "missing" && !this.#isExpected) this.#foundNone = true;
+      else if (lost !== undefined) this.#lose(lost);
       this.#isExpected = true;
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** They are written again with our own alone, so this record is all that is left to show it. */
+  #lose(what: LostHeads): void {
+    const { dir, note, onProblem } = this.#options;
+    const unknown = "of older chains it cannot be told any more whether their ends were cut off";
+    onProblem(`heads.json in ${dir} ${LOST[what]}: ${unknown}.`);
+    note(HEADS_LOST, { what });
   }
 
   #warnOfKey(): void {

@@ -9,16 +9,26 @@ import { VERSION } from "../../model/version.ts";
 import type { AuditSink, CallContent, CallRecord, StartRecord } from "../call-record.ts";
 import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
 import { type AuditFile, fileName, filesToPrune, hasRested, listFiles, MAX_FILES, seenFile } from "./files.ts";
-import { HeadKeeper, type LostHeads, readHeads } from "./heads.ts";
+import { HeadKeeper, readHeads } from "./heads.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
 import { sealLine } from "./line.ts";
-import { type DecisionRecord, type EventRecord, HEADS_LOST, KEYED, type SeenFile, WITHHELD } from "./record.ts";
+import { type DecisionRecord, type EventRecord, type SeenFile, WITHHELD } from "./record.ts";
 
-const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
-/** Files are read whole when they are verified. */
-const MAX_FILE_BYTES = 16 * 1024 * 1024;
-/** Of files that go into a store soon: each is compared with what is there in one go. */
-const MAX_JOURNAL_FILE_BYTES = 4 * 1024 * 1024;
+const DEFAULTS = {
+  maxBytes: 100 * 1024 * 1024,
+  maxFiles: MAX_FILES,
+  isJournal: false,
+  pid: process.pid,
+  clock: systemClock,
+  keys: NO_KEYS,
+  keepsArguments: (): boolean => false,
+  keepsResults: (): boolean => false,
+  maskCredentials: <Value extends object>(value: Value): Value => value,
+  redact: (text: string): string => text,
+  onProblem: (): void => {},
+};
+/** Files are read whole when they are verified, and when they are compared with what a store has of them. */
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const FILES_PER_LOG = 8;
 /** Where files go by age, none is written to for longer. */
 const MAX_FILE_MS = 24 * 60 * 60 * 1000;
@@ -35,7 +45,7 @@ const RETRY_MS = 5000;
 const LOOK_MS = 100;
 const LOOK_AFTER_LENGTH = 256 * 1024;
 
-export interface AuditLogOptions {
+export interface AuditLogOptions extends Partial<Omit<BodyOptions, "salt">> {
   /** `$TOOLCRIB_HOME/audit`; made when the first record is written. */
   readonly dir: string;
   /** Of all files together. */
@@ -51,19 +61,16 @@ export interface AuditLogOptions {
   readonly clock?: Clock;
   /** With a current one the chain is keyed. */
   readonly keys?: AuditKeys;
-  /** Keeps arguments as text too, masked and cut. */
-  readonly keepArguments?: boolean;
-  /** The same for results. */
-  readonly keepResults?: boolean;
-  /** Whether both are kept for now, of this source or, for null, of calls that reach none. */
-  readonly isRecording?: (source: string | null) => boolean;
-  readonly maskCredentials?: BodyOptions["maskCredentials"];
-  /** Stands in every record: the name of this node, where there are several. */
-  readonly node?: string | undefined;
-  /** Masks secrets. */
-  readonly redact?: (text: string) => string;
   /** Called once when records cannot be written, and again only after they could be. */
   readonly onProblem?: (message: string) => void;
+}
+
+/** Logs of this process that are not closed. They are when it exits: otherwise `process.exit` would look like a crash. */
+const openLogs = new Set<AuditLog>();
+
+/** One listener for all of them: several hubs in one process must not add up to a listener warning. */
+function closeLogs(): void {
+  for (const log of openLogs) log.close();
 }
 
 /** Nothing here throws at a caller: a call must not fail because its record cannot be kept. */
@@ -71,11 +78,9 @@ export class AuditLog implements AuditSink {
   readonly chain = randomBytes(8).toString("hex");
   /** How large a file gets. */
   readonly fileBytes: number;
-  readonly #options: AuditLogOptions;
-  readonly #clock: Clock;
-  readonly #keys: AuditKeys;
+  readonly #options: AuditLogOptions & Required<Pick<AuditLogOptions, keyof typeof DEFAULTS>>;
   readonly #body: BodyOptions;
-  readonly #onProblem: (message: string) => void;
+  readonly #clock: Clock;
   readonly #heads: HeadKeeper;
   readonly #begun = new ChurnMap<string, BegunCall>();
   #file: OpenFile | undefined;
@@ -106,34 +111,18 @@ export class AuditLog implements AuditSink {
   #closed = false;
 
   constructor(options: AuditLogOptions) {
-    const { dir, keys = NO_KEYS, clock = systemClock, maxBytes = DEFAULT_MAX_BYTES, isJournal = false } = options;
-    this.#options = options;
+    const all = { ...DEFAULTS, ...options };
+    const { dir, keys, clock, maxBytes, onProblem } = all;
+    this.#options = all;
     this.#clock = clock;
-    this.#keys = keys;
-    this.#onProblem = options.onProblem ?? (() => {});
-    const { keepArguments = false, keepResults = false, isRecording = () => false } = options;
-    this.#body = {
-      salt: randomBytes(16).toString("hex"),
-      keepsArguments: keepArguments ? () => true : isRecording,
-      keepsResults: keepResults ? () => true : isRecording,
-      maskCredentials: options.maskCredentials ?? ((value) => value),
-      redact: options.redact ?? ((text) => text),
-      node: options.node,
+    this.#body = { ...all, salt: randomBytes(16).toString("hex") };
+    this.fileBytes = Math.min(MAX_FILE_BYTES, Math.floor(maxBytes / FILES_PER_LOG));
+    const note = (event: string, details: Readonly<Record<string, unknown>>): void => {
+      if (!this.#closed) this.event({ time: this.#now(), event, details });
     };
-    this.fileBytes = Math.min(
-      isJournal ? MAX_JOURNAL_FILE_BYTES : MAX_FILE_BYTES,
-      Math.floor(maxBytes / FILES_PER_LOG),
-    );
-    this.#heads = new HeadKeeper({
-      dir,
-      chain: this.chain,
-      clock,
-      keys,
-      onLost: (what) => this.#headsLost(what),
-      onKeyed: () => this.#note(KEYED, { key: keys.current?.id }),
-      onProblem: this.#onProblem,
-    });
-    closeOnExit.add(this);
+    this.#heads = new HeadKeeper({ dir, chain: this.chain, clock, keys, note, onProblem });
+    if (openLogs.size === 0) process.on("exit", closeLogs);
+    openLogs.add(this);
   }
 
   /** How many records could not be kept. */
@@ -242,7 +231,8 @@ export class AuditLog implements AuditSink {
     this.#heads.stop();
     this.#cancelRetry();
     this.#cancelLook?.();
-    closeOnExit.delete(this);
+    openLogs.delete(this);
+    if (openLogs.size === 0) process.off("exit", closeLogs);
     this.#drop(this.#bodies.length - this.#written);
     try {
       this.#endChain();
@@ -331,7 +321,7 @@ export class AuditLog implements AuditSink {
     let [{ seq, prev }, text, end, length] = [this.#place, "", this.#written, 0];
     for (; end < this.#bodies.length; end += 1) {
       const body = this.#bodies[end] ?? "";
-      const sealed = sealLine(seq, prev, body, this.#keys.current);
+      const sealed = sealLine(seq, prev, body, this.#options.keys.current);
       const isFull = file.size + text.length + sealed.line.length > this.fileBytes;
       // A file takes one record at least, however small the log may be.
       if (isFull && (text !== "" || this.#recordsInFile > 0)) break;
@@ -359,7 +349,7 @@ export class AuditLog implements AuditSink {
 
   #look(): void {
     if (this.#file?.isRemoved === true) {
-      this.#onProblem(`The audit file ${this.#file.path} was removed while it was in use; a new one is begun.`);
+      this.#options.onProblem(`The audit file ${this.#file.path} was removed while it was in use; a new one is begun.`);
       this.#file.close();
       this.#file = undefined;
       this.#place = this.#seen;
@@ -373,8 +363,7 @@ export class AuditLog implements AuditSink {
   }
 
   #beginFile(): void {
-    const { dir, isJournal, pid = process.pid } = this.#options;
-    const { current } = this.#keys;
+    const { dir, isJournal, keys, pid } = this.#options;
     // Two files of one chain never share a name, also when the clock stands or goes back.
     const start = Math.max(this.#clock.now(), this.#lastStart + 1);
     const others = listFiles(dir).filter((file) => file.chain !== this.chain);
@@ -392,7 +381,7 @@ export class AuditLog implements AuditSink {
         process: { pid, host: hostname() },
         version: VERSION,
         salt: this.#body.salt,
-        ...(current === undefined ? {} : { key: current.id }),
+        key: keys.current?.id,
         seen: seenFiles(dir, this.chain, others),
       });
     } catch (error) {
@@ -402,7 +391,7 @@ export class AuditLog implements AuditSink {
       throw error;
     }
     this.#part += 1;
-    if (isJournal !== true) this.#pruneFolder(file);
+    if (!isJournal) this.#pruneFolder(file);
     this.#look();
   }
 
@@ -433,7 +422,7 @@ export class AuditLog implements AuditSink {
 
   /** The record comes before the files go, so that a crash in between leaves nothing unexplained. */
   #pruneFolder(own: OpenFile): void {
-    const { dir, maxBytes = DEFAULT_MAX_BYTES, maxFiles = MAX_FILES, maxDays } = this.#options;
+    const { dir, maxBytes, maxFiles, maxDays, onProblem } = this.#options;
     try {
       const bounds = { maxBytes, maxFiles, maxDays, reserve: this.fileBytes, now: Date.now() };
       const victims = filesToPrune(listFiles(dir), own.name, bounds);
@@ -444,14 +433,14 @@ export class AuditLog implements AuditSink {
         for (const victim of some) rmSync(victim.path, { force: true });
       }
     } catch (error) {
-      this.#onProblem(`Old audit files could not be removed from ${dir}: ${reasonOf(error)}`);
+      onProblem(`Old audit files could not be removed from ${dir}: ${reasonOf(error)}`);
     }
   }
 
   /** Writes a line of the log itself. */
   #append(record: { readonly type: string; readonly [key: string]: unknown }): void {
     const { seq, prev } = this.#place;
-    const sealed = sealLine(seq, prev, JSON.stringify(record), this.#keys.current);
+    const sealed = sealLine(seq, prev, JSON.stringify(record), this.#options.keys.current);
     this.#file?.append(sealed.line);
     this.#place = { seq: seq + 1, prev: sealed.hash };
   }
@@ -460,19 +449,7 @@ export class AuditLog implements AuditSink {
   #moveHead({ closed }: { readonly closed: boolean }): void {
     const { seq, prev } = this.#place;
     if (this.#file === undefined || prev === null) return;
-    this.#heads.moved({ file: this.#file.name, seq: seq - 1, hash: prev, closed, key: this.#keys.current?.id });
-  }
-
-  /** They are written again with our own alone, so this record is all that is left to show it. */
-  #headsLost(what: LostHeads): void {
-    this.#onProblem(
-      `heads.json in ${this.#options.dir} ${LOST[what]}: of older chains it cannot be told any more whether their ends were cut off.`,
-    );
-    this.#note(HEADS_LOST, { what });
-  }
-
-  #note(event: string, details: Record<string, unknown>): void {
-    if (!this.#closed) this.event({ time: this.#now(), event, details });
+    this.#heads.moved({ file: this.#file.name, seq: seq - 1, hash: prev, closed, key: this.#options.keys.current?.id });
   }
 
   #drop(count: number): void {
@@ -488,7 +465,7 @@ export class AuditLog implements AuditSink {
     if (!this.#closed) this.#cancelRetry = this.#clock.after(RETRY_MS, this.#flush);
     if (this.#isFailing) return;
     this.#isFailing = true;
-    this.#onProblem(
+    this.#options.onProblem(
       `Audit records cannot be written to ${this.#options.dir}: ${reasonOf(error)}. Calls go on without them.`,
     );
   }
@@ -507,8 +484,7 @@ interface ChainPlace {
 /** The newest files in the folder, and the chains that were written to last: their files may be in a store by now. */
 function seenFiles(dir: string, chain: string, others: readonly AuditFile[]): SeenFile[] {
   const names = new Set(others.map((file) => file.name));
-  const found = readHeads(dir);
-  const elsewhere = [...(typeof found === "string" ? [] : found.heads)]
+  const elsewhere = [...readHeads(dir).heads]
     .filter(([other, { file }]) => other !== chain && !names.has(file))
     .slice(-MAX_SEEN)
     .map(([, { file, seq, hash }]) => ({ file, seq, hash }));
@@ -571,31 +547,6 @@ class OpenFile {
     }
   }
 }
-
-/**
- * Logs of this process that are not closed. They are when it exits: otherwise `process.exit` would look like a crash. One
- * listener for all of them: several hubs in one process must not add up to a listener warning.
- */
-const closeOnExit = {
-  logs: new Set<AuditLog>(),
-  closeAll(): void {
-    for (const log of closeOnExit.logs) log.close();
-  },
-  add(log: AuditLog): void {
-    if (this.logs.size === 0) process.on("exit", this.closeAll);
-    this.logs.add(log);
-  },
-  delete(log: AuditLog): void {
-    this.logs.delete(log);
-    if (this.logs.size === 0) process.off("exit", this.closeAll);
-  },
-};
-
-const LOST: Readonly<Record<LostHeads, string>> = {
-  missing: "was removed",
-  damaged: "was damaged",
-  foreign: "is signed with a key that neither `audit.key` nor `audit.oldKeys` names",
-};
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

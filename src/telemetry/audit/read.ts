@@ -1,19 +1,9 @@
 /** Reads the log back as one list, wherever its files are: in the folder, or in a store. */
 import { existsSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
+import type { AuditBlock, KeptLog } from "../../model/audit-blocks.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import {
-  type AuditBlock,
-  type AuditFile,
-  blockOf,
-  headAt,
-  type KeptLog,
-  linesOf,
-  listFiles,
-  listLog,
-  type LogFile,
-  readText,
-} from "./files.ts";
+import { type AuditFile, blockOf, headAt, linesOf, listFiles, listLog, type LogFile, readText } from "./files.ts";
 import { parseLine } from "./line.ts";
 import { isStored, type StoredRecord, UNFINISHED, WITHHELD } from "./record.ts";
 

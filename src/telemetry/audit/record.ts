@@ -1,7 +1,7 @@
 /** What one line of the audit log is. */
 import type { ClientName } from "../../model/client-info.ts";
 import type { Decision, Rule } from "../../model/decision.ts";
-import type { ErrorCode } from "../../model/errors.ts";
+import type { CallRecord } from "../call-record.ts";
 
 /** A decision that is no part of a call's own record: an answer to an `ask`, a refusal before there was a call. */
 export interface DecisionRecord {
@@ -62,49 +62,26 @@ interface Link {
   readonly hash: string;
 }
 
-/** A record as it is read back. Fields that a kind of record does not have are absent. */
-export interface StoredRecord extends Link {
+type Ended = Partial<Omit<CallRecord, keyof DecisionRecord | "outcome" | "forgedMarkers">>;
+type Answered = Partial<Omit<DecisionRecord, "time" | "decision">>;
+
+/** A record as it is read back. Fields that a kind of record does not have are absent, as are some in records of older versions. */
+export interface StoredRecord extends Link, Ended, Answered, Pick<EventRecord, "details"> {
   /** start: a call that began. Readers see it only where its end is missing. */
   readonly type: "start" | "call" | "decision" | "event";
   readonly time: string;
-  readonly callId?: string;
-  readonly session?: string | null;
-  readonly role?: string | null;
-  readonly user?: string | null;
-  readonly client?: ClientName;
-  readonly door?: string;
   /** Of a cluster: the node that wrote it. */
   readonly node?: string;
-  readonly kind?: string;
-  readonly name?: string;
-  readonly origin?: { readonly source: string; readonly name: string } | null;
-  readonly decision?: Decision["verdict"] | "withdrawn" | "none";
-  readonly rule?: Rule | null;
-  readonly answer?: string;
-  readonly answeredBy?: string | null;
-  readonly answeredThrough?: string | null;
+  readonly decision?: DecisionRecord["decision"] | CallRecord["decision"];
   /** unfinished: the call began and nothing says how it ended. */
-  readonly outcome?: "ok" | ErrorCode | typeof UNFINISHED;
-  readonly durationMs?: number;
-  readonly waitedMs?: number;
-  readonly isHeld?: boolean;
+  readonly outcome?: CallRecord["outcome"] | typeof UNFINISHED;
   readonly argumentBytes?: number;
   readonly argumentsHash?: string | null;
   /** JSON, redacted, cut at 4 KiB; only with `audit.arguments`, or while they are recorded. */
   readonly arguments?: string;
-  readonly resultBytes?: number;
   /** JSON of the result or the error, redacted, cut at 16 KiB; only with `audit.results`, or while they are recorded. */
   readonly result?: string;
-  /** Place and score are missing in records of older versions. */
-  readonly findings?: readonly {
-    readonly code: string;
-    readonly severity: string;
-    readonly place?: string;
-    readonly score?: number;
-  }[];
-  readonly notes?: Readonly<Record<string, unknown>>;
   readonly event?: string;
-  readonly details?: Readonly<Record<string, unknown>>;
 }
 
 /** The last record of a file as another chain saw it. */
@@ -131,10 +108,9 @@ export interface HeaderRecord extends Link {
 }
 
 /** Lines of the log itself: how files begin, end and go. */
-export type ChainRecord =
+type ChainRecord =
   | HeaderRecord
-  | (Link & { readonly type: "rotated"; readonly time: string })
-  | (Link & { readonly type: "closed"; readonly time: string })
+  | (Link & { readonly type: "rotated" | "closed"; readonly time: string })
   | (Link & { readonly type: "pruned"; readonly time: string; readonly files: readonly SeenFile[] });
 
 export type AnyRecord = StoredRecord | ChainRecord;

@@ -2,15 +2,13 @@
 import { readFileSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import type { AuditText, KeptFile, KeptLog } from "../../model/audit-blocks.ts";
 import { systemErrorCode } from "../../model/errors.ts";
 import {
-  type AuditBlock,
   type AuditFile,
   blockOf,
   fileName,
   hasRested,
-  type KeptFile,
-  type KeptLog,
   linesOf,
   listFiles,
   listLog,
@@ -18,17 +16,27 @@ import {
   mayGrow,
   parseFileName,
 } from "./files.ts";
-import { type ChainHead, type FoundHeads, type Heads, readHeads } from "./heads.ts";
+import { type FoundHeads, readHeads } from "./heads.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
-import { HEADS_LOST, type SeenFile } from "./record.ts";
-import { type AuditProblem, type FileReport, verifyText } from "./verify-file.ts";
-
-export type { AuditProblem } from "./verify-file.ts";
+import { openLine, parseLine } from "./line.ts";
+import { type AnyRecord, HEADS_LOST, type HeaderRecord, isStored, KEYED, type SeenFile } from "./record.ts";
 
 const ATTEMPTS = 4;
 
 /** Processes that begin together may sign the heads in another order than that of their files. */
 const FIRST_KEYED_MS = 60_000;
+
+/** Anyone may have written anything into a header. */
+const MAX_ID_LENGTH = 40;
+
+export interface AuditProblem {
+  readonly severity: "error" | "warning";
+  readonly what: "removed" | "changed" | "reordered" | "truncated" | "foreign" | "unreadable";
+  readonly file: string;
+  /** From 1; 0 for the file as a whole. */
+  readonly line: number;
+  readonly message: string;
+}
 
 export interface ChainReport {
   readonly chain: string;
@@ -71,16 +79,17 @@ export interface VerifyOptions {
   readonly onProgress?: ((done: number, of: number) => void) | undefined;
 }
 
-/** No chain of this folder left a head, because there was none. */
-const NO_HEADS: FoundHeads = { heads: new Map(), signature: "none" };
+/** What `heads.json` is called in problems. */
+const HEADS = "heads.json";
 
 export async function verifyAudit(dir: string, options: VerifyOptions = {}): Promise<AuditReport> {
   const { keys = NO_KEYS, kept, wroteHere, onProgress } = options;
   for (let attempt = 1; ; attempt += 1) {
     // Before the files, and the folder before the store: what is written meanwhile makes a chain longer than its head.
     const found = readHeads(dir, keys);
-    const isNew = wroteHere === false && listFiles(dir).length === 0;
-    const heads = found === "missing" && isNew ? NO_HEADS : found;
+    const isMissing = found.state === "missing";
+    // No chain of this folder left a head, because there was none.
+    const isNew = isMissing && wroteHere === false && listFiles(dir).length === 0;
     const files = await listLog(dir, kept);
     const reports: FileReport[] = [];
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
@@ -90,20 +99,19 @@ export async function verifyAudit(dir: string, options: VerifyOptions = {}): Pro
       onProgress?.((done += file.size), bytes);
       await turn();
     }
-    const isGone = wroteHere === true && found === "missing" && files.length === 0;
-    const others = [...(await strangers(kept)), ...(isGone ? [GONE] : [])];
-    const report = judge(reports, heads, { keys, others });
+    const others = await strangers(kept);
+    // Files that go by intention leave the one that says so.
+    if (wroteHere === true && isMissing && files.length === 0)
+      others.push(problem(HEADS, "removed", "the whole log is missing, and the store knows that there was one"));
+    const report = new Judge(reports, isNew ? { ...found, state: "plain" } : found, keys).judge(others);
     // A file that was begun or pruned meanwhile looks like one that is missing.
     if (report.ok || attempt === ATTEMPTS || namesOf(await listLog(dir, kept)) === namesOf(files)) return report;
   }
 }
 
-/** The store remembers that this folder had a log. Files that go by intention leave the one that says so. */
-const GONE = problem(
-  { name: "heads.json" },
-  "removed",
-  "the whole log is missing, and the store knows that there was one",
-);
+function namesOf(files: readonly AuditFile[]): string {
+  return files.map((file) => file.name).join("\n");
+}
 
 /** What the store has and the log did not put there. */
 async function strangers(kept: KeptLog | undefined): Promise<AuditProblem[]> {
@@ -111,11 +119,11 @@ async function strangers(kept: KeptLog | undefined): Promise<AuditProblem[]> {
   const blocks = new Set(((await kept?.blocks()) ?? []).map(({ file }) => file));
   const names = new Set(((await kept?.files()) ?? []).map(({ file }) => file));
   const misnamed = [...names].filter((name) => parseFileName(name) === undefined);
-  const problems = misnamed.map((name) => problem({ name }, "foreign", "the log gives no file in the store this name"));
+  const problems = misnamed.map((name) => problem(name, "foreign", "the log gives no file in the store this name"));
   for (const name of blocks) {
     // What was pruned meanwhile has no lines any more.
     if (names.has(name) || (await kept?.textOf(name)) === "") continue;
-    problems.push(problem({ name }, "changed", "the store has lines of a file that it did not take in"));
+    problems.push(problem(name, "changed", "the store has lines of a file that it did not take in"));
   }
   return problems;
 }
@@ -124,357 +132,378 @@ async function reportOf(file: LogFile, kept: KeptLog | undefined, keys: AuditKey
   // Before the file in the folder, which is never behind.
   const blocks = file.kept === undefined ? undefined : await kept?.wholeBlocks(file.name);
   const before = blocks?.map((block) => block.text).join("");
-  const inFolder = file.isInFolder ? textOf(file.path) : undefined;
-  if (typeof inFolder === "object")
-    return { ...verifyText(file, "", keys), problems: [problem(file, "unreadable", inFolder.why)] };
+  let inFolder: string | undefined;
+  try {
+    inFolder = file.isInFolder ? readFileSync(file.path, "utf8") : undefined;
+  } catch (error) {
+    if (systemErrorCode(error) !== "ENOENT") {
+      const why = `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+      return { ...checkLines(file, "", keys), problems: [problem(file.name, "unreadable", why)] };
+    }
+  }
   // One that was in the folder a moment ago is in the store as a whole now.
   const isGone = file.isInFolder && inFolder === undefined;
-  const text = inFolder ?? (isGone ? await kept?.textOf(file.name) : before) ?? "";
-  const report = verifyText(file, text, keys);
-  const found = typeof inFolder === "string" && before !== undefined ? difference(file, before, inFolder) : undefined;
-  const problems = [...report.problems, ...(found === undefined ? [] : [found])];
+  const report = checkLines(file, inFolder ?? (isGone ? await kept?.textOf(file.name) : before) ?? "", keys);
+  const problems = [...report.problems];
+  if (inFolder !== undefined && before !== undefined) problems.push(...differences(file, before, inFolder));
   // The lines tell where it is broken; the rest tells only that it is.
   const isKnown = problems.some(({ severity }) => severity === "error");
   if (!isKnown && file.kept !== undefined) problems.push(...storeProblems(file, file.kept, blocks ?? []));
   return { ...report, problems };
 }
 
-/** undefined for a file that is not in the folder any more. */
-function textOf(path: string): string | { readonly why: string } | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (systemErrorCode(error) === "ENOENT") return undefined;
-    return { why: `the file cannot be read: ${error instanceof Error ? error.message : String(error)}` };
-  }
-}
-
 /** What the store has of a file must be its beginning. */
-function difference(file: LogFile, stored: string, text: string): AuditProblem | undefined {
-  if (text.startsWith(stored)) return undefined;
+function differences({ name }: LogFile, stored: string, text: string): AuditProblem[] {
+  if (text.startsWith(stored)) return [];
   const [kept, lines] = [linesOf(stored), linesOf(text)];
   const at = kept.findIndex((line, index) => line !== lines[index]);
   if (at === -1 || at >= lines.length) {
     const more = at === -1 ? "text" : `${kept.length - at} lines`;
-    return problem(file, "truncated", `the store has ${more} more than the file in the folder`);
+    return [problem(name, "truncated", `the store has ${more} more than the file in the folder`)];
   }
-  const differs = "the store has another line here than the file in the folder";
-  return { ...problem(file, "changed", differs), line: at + 1 };
+  return [problem(name, "changed", "the store has another line here than the file in the folder", at + 1)];
 }
 
 /** The lines are whole; there must be as many as were taken in, and each block must be what queries take it for. */
-function storeProblems(
-  file: LogFile,
-  taken: KeptFile,
-  blocks: readonly (AuditBlock & { readonly text: string })[],
-): AuditProblem[] {
-  let [lines, bytes] = [0, 0];
+function storeProblems(file: LogFile, taken: KeptFile, blocks: readonly AuditText[]): AuditProblem[] {
+  const { name } = file;
+  let [lines, bytes, lastTime] = [0, 0, ""];
   for (const block of blocks) {
     const expected = blockOf(file, lines, block.text);
     if (!isDeepStrictEqual({ ...block }, expected)) {
       const message = "the store files the lines from here on under something that they do not say";
-      return [{ ...problem(file, "changed", message), line: lines + 1 }];
+      return [problem(name, "changed", message, lines + 1)];
     }
     lines += expected.lines;
     bytes += expected.bytes;
+    if (expected.lastTime > lastTime) lastTime = expected.lastTime;
   }
   if (lines < taken.lines)
-    return [problem(file, "removed", `the store has ${lines} lines of it and took in ${taken.lines}`)];
+    return [problem(name, "removed", `the store has ${lines} lines of it and took in ${taken.lines}`)];
   // More of them have come since the files were listed.
-  if (lines > taken.lines || bytes === taken.bytes) return [];
-  return [problem(file, "changed", `the store has ${bytes} bytes of it and says that it took in ${taken.bytes}`)];
+  if (lines > taken.lines) return [];
+  if (bytes !== taken.bytes)
+    return [problem(name, "changed", `the store has ${bytes} bytes of it and says that it took in ${taken.bytes}`)];
+  // It would go before its time. An earlier version counted lines of the log itself, so it may be later.
+  if (taken.lastTime >= lastTime) return [];
+  return [problem(name, "changed", `the store says that its last record is of ${taken.lastTime}, not ${lastTime}`)];
 }
 
-interface JudgeOptions {
-  readonly keys: AuditKeys;
-  /** Problems of the log as a whole that are known already. */
-  readonly others?: readonly AuditProblem[];
+function problem(file: string, what: AuditProblem["what"], message: string, line = 0): AuditProblem {
+  return { severity: "error", what, file, line, message };
+}
+
+function warning(file: string, message: string, line = 0): AuditProblem {
+  return { ...problem(file, "truncated", message, line), severity: "warning" };
+}
+
+interface FileReport {
+  readonly file: AuditFile;
+  readonly header?: HeaderRecord | undefined;
+  /** Hash by sequence number, of the lines that are whole. */
+  readonly hashes: ReadonlyMap<number, string>;
+  readonly last?: AnyRecord | undefined;
+  readonly pruned: readonly { readonly file: string; readonly hash: string }[];
+  /** Records about `heads.json`, from which it follows what cannot be known of older chains. */
+  readonly marks: readonly { readonly event: string; readonly line: number; readonly time: string }[];
+  /** The lines were written with a key that is known. */
+  readonly isKeyed: boolean;
+  /** The node that its records name. */
+  readonly node?: string | undefined;
+  readonly problems: readonly AuditProblem[];
+}
+
+/** Walks the lines of one file and says where its chain is broken. */
+function checkLines(file: AuditFile, text: string, keys: AuditKeys): FileReport {
+  const lines = text.split("\n");
+  const isTorn = lines.pop() !== "";
+  const first = parseLine(lines[0] ?? "");
+  // The header says which key a file has. One that lies about it makes every line fail.
+  const id = first?.type === "header" ? first.key : undefined;
+  const key = id === undefined ? undefined : (keys.known.get(id) ?? "unknown");
+  const opened = lines.map((line) => openLine(line, key));
+  // Every sequence number that is anywhere in the file: what is merely in the wrong place is not missing.
+  const present = new Set(opened.map((each) => each?.record.seq));
+  const problems: AuditProblem[] = [];
+  const add = (what: AuditProblem["what"], line: number, message: string): void =>
+    void problems.push(problem(file.name, what, message, line));
+  const hashes = new Map<number, string>();
+  const [pruned, marks]: [SeenFile[], { event: string; line: number; time: string }[]] = [[], []];
+  let header: HeaderRecord | undefined;
+  let last: AnyRecord | undefined;
+  let node: string | undefined;
+  /** Whether the hash of `last` can be held against the next line. */
+  let isSure = false;
+  /** Lines since the last record that are no records: changed beyond recognition, or never ours. */
+  let unknown: number[] = [];
+  for (const [index, each] of opened.entries()) {
+    const line = index + 1;
+    if (each === undefined) {
+      unknown.push(line);
+      continue;
+    }
+    const { record, intact } = each;
+    const { seq, hash, type } = record;
+    if (last !== undefined && seq <= last.seq) {
+      if (hashes.get(seq) === hash) add("foreign", line, "a second copy of an earlier line");
+      else if (hashes.has(seq)) add("foreign", line, "another line has this number");
+      else add("reordered", line, "the line belongs further up");
+      hashes.set(seq, hash);
+      continue;
+    }
+    const gap = last === undefined ? Number.POSITIVE_INFINITY : seq - last.seq - 1;
+    for (const each of unknown.slice(0, gap)) add("changed", each, "the line is no record");
+    for (const each of unknown.slice(gap)) add("foreign", each, "a line that the log did not write");
+    if (last === undefined) {
+      if (type !== "header") add("removed", line, "the first line of the file is missing");
+      else if (record.chain === file.chain) header = record;
+      else add("foreign", line, "the file belongs to another chain than its name says");
+    } else {
+      const elsewhere = range(last.seq + 1, seq).filter((between) => present.has(between)).length;
+      const missing = gap - elsewhere - unknown.length;
+      if (missing > 0) {
+        add("removed", line, `${missing === 1 ? "a line is" : `${missing} lines are`} missing before this one`);
+      } else if (gap === 0 && isSure && record.prev !== last.hash) {
+        add("changed", line, "the line before this one is not the one that was written");
+      }
+      if (type === "header") add("foreign", line, "a second beginning within the file");
+      if (last.type === "closed" || last.type === "rotated") add("foreign", line, "a line after the end of the file");
+    }
+    if (!intact) add("changed", line, "the line is not what was written");
+    [unknown, last, isSure] = [[], record, intact];
+    if (intact) hashes.set(seq, hash);
+    if (intact && type === "pruned") pruned.push(...record.files);
+    // Somebody may have put anything into a line.
+    if (isStored(record) && typeof record.node === "string") node ??= record.node;
+    if (type === "event" && (record.event === HEADS_LOST || record.event === KEYED))
+      marks.push({ event: record.event, line, time: record.time });
+  }
+  for (const line of unknown) add("changed", line, "the line is no record");
+  if (isTorn)
+    problems.push(
+      warning(file.name, "the last line is torn: its process was killed or the disk was full", lines.length + 1),
+    );
+  if (last === undefined && problems.length === 0) problems.push(warning(file.name, "the file is empty"));
+  if (key === "unknown") {
+    const named = JSON.stringify(id?.slice(0, MAX_ID_LENGTH));
+    add("unreadable", 0, `the file cannot be checked without the key ${named}: \`audit.key\` or \`audit.oldKeys\``);
+  }
+  problems.sort((a, b) => a.line - b.line);
+  const isKeyed = key !== undefined && key !== "unknown";
+  return { file, header, hashes, last, pruned, marks, isKeyed, node, problems };
+}
+
+/** Bounded: a forged number must not cost memory. */
+function range(from: number, to: number): number[] {
+  return Array.from({ length: Math.min(to - from, 10_000) }, (_, index) => from + index);
 }
 
 /** What the reports of all files mean together. */
-function judge(
-  reports: readonly FileReport[],
-  found: ReturnType<typeof readHeads>,
-  { keys, others = [] }: JudgeOptions,
-): AuditReport {
-  const heads: Heads = typeof found === "string" ? new Map() : found.heads;
-  const pruned = new PrunedFiles(reports);
-  const seen = new SeenFiles(reports, pruned);
-  const parts = Map.groupBy(reports, (report) => report.file.chain);
-  const own = [
-    ...missingChains(heads, parts, pruned, seen),
-    ...[...parts].map(([chain, its]) => chainReport(chain, its, heads.get(chain), pruned, seen)),
-  ];
-  // Only when every chain has told of itself: what one chain saw of another is told where nothing else tells it.
-  const chains = own.map((report) => {
-    const witnessed = (parts.get(report.chain) ?? []).flatMap((part) => seen.problemsOf(part));
-    const unkeyed = plainProblem(parts.get(report.chain) ?? [], keyedSince(reports));
-    return { ...report, problems: [...report.problems, ...witnessed, ...unkeyed] };
-  });
-  const files = reports.map((report) => report.file);
-  const problems = [
-    ...others,
-    ...headsProblems(found, files),
-    ...keyProblems(found, reports, keys),
-    ...lostHeads(reports),
-  ];
-  const all = [...problems, ...chains.flatMap((chain) => chain.problems)];
-  return { ok: all.every(({ severity }) => severity === "warning"), problems, chains };
-}
+class Judge {
+  readonly #reports: readonly FileReport[];
+  readonly #byName: ReadonlyMap<string, FileReport>;
+  readonly #found: FoundHeads;
+  readonly #keys: AuditKeys;
+  readonly #chains: ReadonlyMap<string, readonly FileReport[]>;
+  /** When the first keyed chain that is left began; undefined for a plain log. Names of files can be changed, headers cannot. */
+  readonly #keyedSince: string | undefined;
+  /** What the log itself says it removed. */
+  readonly #prunedHashes = new Set<string | null>();
+  #newestPruned = "";
+  /** Several chains may have seen the same file; it is told of once. */
+  readonly #told = new Set<string>();
 
-function headsProblems(found: ReturnType<typeof readHeads>, files: readonly AuditFile[]): AuditProblem[] {
-  const where = { name: "heads.json" };
-  if (found === "damaged") return [problem(where, "changed", "the file is not what was written")];
-  if (found !== "missing" || !files.some(hasRested)) return [];
-  return [
-    problem(
-      where,
-      "removed",
-      "the file is missing, so ends that were cut off and newest files that were removed may not show",
-    ),
-  ];
-}
-
-/** When the first keyed chain that is left began; undefined for a plain log. Names of files can be changed, headers cannot. */
-function keyedSince(reports: readonly FileReport[]): string | undefined {
-  const intact = reports.filter(
-    ({ header, isKeyed, hashes }) => isKeyed && hashes.get(header?.seq ?? -1) !== undefined,
-  );
-  return intact.flatMap(({ header }) => (header === undefined ? [] : [header.time])).toSorted()[0];
-}
-
-/** Whoever lacks the key can still write plain chains: a log that was keyed once stays so. */
-function plainProblem(parts: readonly FileReport[], since: string | undefined): AuditProblem[] {
-  const [first] = parts;
-  const header = first?.header;
-  if (since === undefined || header === undefined || header.key !== undefined || header.time < since) return [];
-  const message = `the chain is not keyed, although the log is since ${since}: its process had no \`audit.key\`, or it is forged`;
-  return [problem(first?.file ?? { name: "" }, "foreign", message)];
-}
-
-function keyProblems(
-  found: ReturnType<typeof readHeads>,
-  reports: readonly FileReport[],
-  { current }: AuditKeys,
-): AuditProblem[] {
-  const where = { name: "heads.json" };
-  if (typeof found !== "string" && found.signature === "unknown" && current !== undefined) {
-    return [problem(where, "unreadable", "the file is signed with a key that is not known")];
-  }
-  if (reports.some((report) => report.isKeyed)) {
-    const isUnsigned = typeof found !== "string" && found.signature === "none";
-    return isUnsigned ? [problem(where, "changed", "the file is not signed, although the log is keyed")] : [];
-  }
-  if (current === undefined || !reports.some(({ file }) => hasRested(file))) return [];
-  const message =
-    "nothing in the log is keyed with `audit.key`. If the key was set just now, this ends with the next record that is written";
-  return [problem(where, "removed", message)];
-}
-
-/** What processes found when they wrote `heads.json`. They write it again with what they know, so it cannot tell any more. */
-function lostHeads(reports: readonly FileReport[]): AuditProblem[] {
-  const since = keyedSince(reports);
-  return reports.flatMap(({ file, marks }) =>
-    marks.flatMap(({ event, line, time }): AuditProblem[] => {
-      // A log gets its key once. Later, somebody took the signature away.
-      const isFirst = since === undefined || Date.parse(time) - Date.parse(since) < FIRST_KEYED_MS;
-      if (event !== HEADS_LOST && isFirst) return [];
-      const was = event === HEADS_LOST ? "was removed or damaged" : "had lost its signature";
-      const message = `heads.json ${was} before ${time}: ends cut off and newest files removed until then do not show`;
-      return [{ ...problem(file, "removed", message), line }];
-    }),
-  );
-}
-
-function missingChains(
-  heads: Heads,
-  parts: ReadonlyMap<string, readonly FileReport[]>,
-  pruned: PrunedFiles,
-  seen: SeenFiles,
-): ChainReport[] {
-  return [...heads].flatMap(([chain, { file, seq, hash, key = null }]): ChainReport[] => {
-    if (parts.has(chain) || pruned.explains(file)) return [];
-    seen.tell(file);
-    const problems = [problem({ name: file }, "removed", "the file is missing; heads.json knows it")];
-    return [{ chain, pid: 0, files: [], records: 0, state: "missing", head: { seq, hash }, key, problems }];
-  });
-}
-
-function namesOf(files: readonly AuditFile[]): string {
-  return files.map((file) => file.name).join("\n");
-}
-
-/** What the log itself says it removed. */
-class PrunedFiles {
-  readonly #hashes = new Set<string>();
-  #newest = "";
-
-  /** In a keyed log plain chains explain only what is older than the first keyed one: anyone may have written them. */
-  constructor(reports: readonly FileReport[]) {
-    const since = keyedSince(reports);
-    const firstKeyed = since === undefined ? undefined : fileName(Date.parse(since), 0, "");
+  constructor(reports: readonly FileReport[], found: FoundHeads, keys: AuditKeys) {
+    this.#reports = reports;
+    this.#byName = new Map(reports.map((report) => [report.file.name, report]));
+    this.#found = found;
+    this.#keys = keys;
+    this.#chains = Map.groupBy(reports, (report) => report.file.chain);
+    const keyed = reports.filter(({ header, isKeyed, hashes }) => isKeyed && hashes.has(header?.seq ?? -1));
+    this.#keyedSince = keyed.flatMap(({ header }) => header?.time ?? []).toSorted()[0];
+    // In a keyed log plain chains explain only what is older than the first keyed one: anyone may have written them.
+    const firstKeyed = this.#keyedSince && fileName(Date.parse(this.#keyedSince), 0, "");
     for (const { pruned, isKeyed } of reports) {
       for (const { file, hash } of pruned) {
         if (!isKeyed && firstKeyed !== undefined && file >= firstKeyed) continue;
-        this.#hashes.add(hash);
-        if (file > this.#newest) this.#newest = file;
+        this.#prunedHashes.add(hash);
+        if (file > this.#newestPruned) this.#newestPruned = file;
       }
     }
   }
 
+  /** @param others Problems of the log as a whole that are known already. */
+  judge(others: readonly AuditProblem[]): AuditReport {
+    const own = [
+      ...this.#missingChains(),
+      ...[...this.#chains].map(([chain, parts]) => this.#chainReport(chain, parts)),
+    ];
+    // Only when every chain has told of itself: what one chain saw of another is told where nothing else tells it.
+    const chains = own.map((report) => {
+      const parts = this.#chains.get(report.chain) ?? [];
+      const witnessed = parts.flatMap((part) => this.#witnessed(part));
+      return { ...report, problems: [...report.problems, ...witnessed, ...this.#plainProblem(parts[0])] };
+    });
+    const problems = [...others, ...this.#headsProblems(), ...this.#lostHeads()];
+    const all = [...problems, ...chains.flatMap((chain) => chain.problems)];
+    return { ok: all.every(({ severity }) => severity === "warning"), problems, chains };
+  }
+
   /** Files go oldest first, so one that is older than a pruned one may have gone with a marker that is gone itself. */
-  explains(file: string): boolean {
-    return file <= this.#newest;
+  #isPruned(file: string): boolean {
+    return file <= this.#newestPruned;
   }
 
-  explainsHash(hash: string | null): boolean {
-    return hash !== null && this.#hashes.has(hash);
+  #headsProblems(): AuditProblem[] {
+    const { state } = this.#found;
+    const isKeyed = this.#reports.some((report) => report.isKeyed);
+    const hasKey = this.#keys.current !== undefined;
+    const isOld = this.#reports.some(({ file }) => hasRested(file));
+    const problems: AuditProblem[] = [];
+    const add = (what: AuditProblem["what"], message: string): void =>
+      void problems.push(problem(HEADS, what, message));
+    if (state === "damaged") add("changed", "the file is not what was written");
+    if (state === "missing" && isOld)
+      add("removed", "the file is missing, so ends that were cut off and newest files that were removed may not show");
+    if (state === "foreign" && hasKey) add("unreadable", "the file is signed with a key that is not known");
+    else if (state === "plain" && isKeyed) add("changed", "the file is not signed, although the log is keyed");
+    else if (!isKeyed && hasKey && isOld)
+      add(
+        "removed",
+        "nothing in the log is keyed with `audit.key`. If the key was set just now, this ends with the next record that is written",
+      );
+    return problems;
   }
-}
 
-function chainReport(
-  chain: string,
-  parts: readonly FileReport[],
-  head: ChainHead | undefined,
-  pruned: PrunedFiles,
-  seen: SeenFiles,
-): ChainReport {
-  const problems = parts.flatMap((report) => [...report.problems]);
-  for (const [index, part] of parts.entries()) problems.push(...joint(parts[index - 1], part, pruned));
-  const newest = parts.at(-1);
-  const last = newest?.last;
-  const state = stateOf(newest);
-  // What is broken anyway is reported in detail, and what is missing for that reason is not told twice.
-  if (last?.type !== "rotated" && problems.every(({ severity }) => severity === "warning")) {
-    const short = headProblem(parts, head, pruned);
-    if (short !== undefined) {
-      problems.push(short);
-      seen.tell(short.file);
+  /** What processes found when they wrote `heads.json`. They write it again with what they know, so it cannot tell any more. */
+  #lostHeads(): AuditProblem[] {
+    const since = Date.parse(this.#keyedSince ?? "");
+    return this.#reports.flatMap(({ file, marks }) =>
+      marks.flatMap(({ event, line, time }): AuditProblem[] => {
+        // A log gets its key once. Later, somebody took the signature away.
+        const isFirst = Number.isNaN(since) || Date.parse(time) - since < FIRST_KEYED_MS;
+        if (event !== HEADS_LOST && isFirst) return [];
+        const was = event === HEADS_LOST ? "was removed or damaged" : "had lost its signature";
+        const message = `heads.json ${was} before ${time}: ends cut off and newest files removed until then do not show`;
+        return [problem(file.name, "removed", message, line)];
+      }),
+    );
+  }
+
+  /** Whoever lacks the key can still write plain chains: a log that was keyed once stays so. */
+  #plainProblem(first: FileReport | undefined): AuditProblem[] {
+    const since = this.#keyedSince;
+    if (since === undefined || first?.header === undefined) return [];
+    const { key, time } = first.header;
+    if (key !== undefined || time < since) return [];
+    const message = `the chain is not keyed, although the log is since ${since}: its process had no \`audit.key\`, or it is forged`;
+    return [problem(first.file.name, "foreign", message)];
+  }
+
+  #missingChains(): ChainReport[] {
+    return [...this.#found.heads].flatMap(([chain, { file, seq, hash, key = null }]): ChainReport[] => {
+      if (this.#chains.has(chain) || this.#isPruned(file)) return [];
+      this.#told.add(file);
+      const problems = [problem(file, "removed", "the file is missing; heads.json knows it")];
+      return [{ chain, pid: 0, files: [], records: 0, state: "missing", head: { seq, hash }, key, problems }];
+    });
+  }
+
+  #chainReport(chain: string, parts: readonly FileReport[]): ChainReport {
+    const problems = parts.flatMap((report) => [...report.problems]);
+    for (const [index, part] of parts.entries()) problems.push(...this.#joint(parts[index - 1], part));
+    const newest = parts.at(-1);
+    const last = newest?.last;
+    const state = stateOf(newest);
+    // What is broken anyway is reported in detail, and what is missing for that reason is not told twice.
+    if (last?.type !== "rotated" && problems.every(({ severity }) => severity === "warning")) {
+      for (const short of this.#headProblem(chain, parts)) {
+        problems.push(short);
+        this.#told.add(short.file);
+      }
     }
-  }
-  if (newest !== undefined && last?.type === "rotated") {
-    problems.push(problem(newest.file, "removed", "the file that follows this one is missing"));
-  } else if (newest !== undefined && state === "unclosed") {
-    const message = "the chain has no end: its process was killed, or the end was cut off";
-    problems.push({ ...problem(newest.file, "truncated", message), severity: "warning" });
-  }
-  return {
-    chain,
-    pid: newest?.file.pid ?? 0,
-    files: parts.map((part) => part.file.name),
-    records: parts.reduce((sum, part) => sum + part.hashes.size, 0),
-    state,
-    head: last === undefined ? null : { seq: last.seq, hash: last.hash },
-    key: newest?.header?.key ?? null,
+    if (newest !== undefined && last?.type === "rotated")
+      problems.push(problem(newest.file.name, "removed", "the file that follows this one is missing"));
+    else if (newest !== undefined && state === "unclosed")
+      problems.push(warning(newest.file.name, "the chain has no end: its process was killed, or the end was cut off"));
     // All records of a chain are of one node.
-    ...nodeOf(parts),
-    problems,
-  };
-}
+    const node = parts.map((part) => part.node).find((each) => each !== undefined);
+    return {
+      chain,
+      pid: newest?.file.pid ?? 0,
+      files: parts.map((part) => part.file.name),
+      records: parts.reduce((sum, part) => sum + part.hashes.size, 0),
+      state,
+      head: last === undefined ? null : { seq: last.seq, hash: last.hash },
+      key: newest?.header?.key ?? null,
+      ...(node === undefined ? {} : { node }),
+      problems,
+    };
+  }
 
-function nodeOf(parts: readonly FileReport[]): { readonly node?: string } {
-  const node = parts.map((part) => part.node).find((each) => each !== undefined);
-  return node === undefined ? {} : { node };
+  /** Whether a file goes on where the one before it ended. */
+  #joint(before: FileReport | undefined, { header, file: { name } }: FileReport): AuditProblem[] {
+    // A missing header is a problem of its own, and nothing more can be told.
+    if (header === undefined) return [];
+    const { part } = header;
+    if (before === undefined) {
+      if (part === 0 || this.#prunedHashes.has(header.prev) || this.#isPruned(name)) return [];
+      return [problem(name, "removed", `${part === 1 ? "the file" : `${part} files`} before this one are missing`)];
+    }
+    const { last } = before;
+    if (before.header !== undefined && before.header.key !== header.key)
+      return [problem(name, "changed", "the chain has another key from this file on")];
+    if (last === undefined || header.prev === last.hash) return [];
+    if (before.header !== undefined && part > before.header.part + 1)
+      return [problem(name, "removed", "a file between this one and the one before is missing")];
+    const missing = header.seq - last.seq - 1;
+    if (missing > 0)
+      return [problem(before.file.name, "truncated", `${missing} lines are missing at the end of the file`)];
+    return [problem(name, "changed", "the file does not follow from the one before")];
+  }
+
+  /** A chain that is longer than its head was killed before the head was written; one that is shorter was cut. */
+  #headProblem(chain: string, parts: readonly FileReport[]): AuditProblem[] {
+    const head = this.#found.heads.get(chain);
+    if (head === undefined) return [];
+    const { file, seq } = head;
+    const hash = parts.map((part) => part.hashes.get(seq)).find((found) => found !== undefined);
+    if (hash === head.hash) return [];
+    if (hash !== undefined) return [problem(file, "changed", `the record ${seq} is not the one that heads.json knows`)];
+    if (parts.some((part) => part.file.name === file)) {
+      const ends = parts.at(-1)?.last?.seq;
+      const after = ends === undefined ? "" : `after record ${ends}, `;
+      return [problem(file, "truncated", `the file ends ${after}before record ${seq} that heads.json knows`)];
+    }
+    return this.#isPruned(file) ? [] : [problem(file, "removed", "the file is missing; heads.json knows it")];
+  }
+
+  /** What the header of a file saw of other chains must still be there. */
+  #witnessed({ header }: FileReport): AuditProblem[] {
+    if (header === undefined) return [];
+    const witness = `the chain ${header.chain} saw`;
+    return header.seen.flatMap(({ file, seq, hash }): AuditProblem[] => {
+      if (this.#told.has(file)) return [];
+      const tell = (what: AuditProblem["what"], message: string): AuditProblem[] => {
+        this.#told.add(file);
+        return [problem(file, what, message)];
+      };
+      const report = this.#byName.get(file);
+      if (report === undefined)
+        return this.#isPruned(file) ? [] : tell("removed", `the file is missing; ${witness} it`);
+      // A file that is broken anyway is reported line by line.
+      if (seq < 0 || report.problems.some(({ severity }) => severity === "error")) return [];
+      const there = report.hashes.get(seq);
+      if (there === hash) return [];
+      return there === undefined
+        ? tell("truncated", `lines are missing at the end of the file; ${witness} them`)
+        : tell("changed", `the record ${seq} is not the one that ${witness}`);
+    });
+  }
 }
 
 function stateOf(newest: FileReport | undefined): ChainReport["state"] {
   if (newest?.last?.type === "closed") return "closed";
   if (newest === undefined) return "unclosed";
   return mayGrow(newest.file, newest.header, newest.last, Date.now()) ? "open" : "unclosed";
-}
-
-/** A chain that is longer than its head was killed before the head was written; one that is shorter was cut. */
-function headProblem(
-  parts: readonly FileReport[],
-  head: ChainHead | undefined,
-  pruned: PrunedFiles,
-): AuditProblem | undefined {
-  if (head === undefined) return undefined;
-  const hash = parts.map((part) => part.hashes.get(head.seq)).find((found) => found !== undefined);
-  if (hash === head.hash) return undefined;
-  const where = { name: head.file };
-  if (hash !== undefined)
-    return problem(where, "changed", `the record ${head.seq} is not the one that heads.json knows`);
-  if (parts.some((part) => part.file.name === head.file)) {
-    const ends = parts.at(-1)?.last?.seq;
-    const message = `the file ends ${ends === undefined ? "" : `after record ${ends}, `}before record ${head.seq} that heads.json knows`;
-    return problem(where, "truncated", message);
-  }
-  return pruned.explains(head.file) ? undefined : problem(where, "removed", "the file is missing; heads.json knows it");
-}
-
-/** Whether a file goes on where the one before it ended. */
-function joint(before: FileReport | undefined, part: FileReport, pruned: PrunedFiles): AuditProblem[] {
-  const { header, file } = part;
-  // A missing header is a problem of its own, and nothing more can be told.
-  if (header === undefined) return [];
-  if (before === undefined) {
-    if (header.part === 0 || pruned.explainsHash(header.prev) || pruned.explains(file.name)) return [];
-    return [
-      problem(
-        file,
-        "removed",
-        `${header.part === 1 ? "the file" : `${header.part} files`} before this one are missing`,
-      ),
-    ];
-  }
-  const { last } = before;
-  if (before.header !== undefined && before.header.key !== header.key) {
-    return [problem(file, "changed", "the chain has another key from this file on")];
-  }
-  if (last === undefined || header.prev === last.hash) return [];
-  if (before.header !== undefined && header.part > before.header.part + 1) {
-    return [problem(file, "removed", "a file between this one and the one before is missing")];
-  }
-  const missing = header.seq - last.seq - 1;
-  if (missing > 0) return [problem(before.file, "truncated", `${missing} lines are missing at the end of the file`)];
-  return [problem(file, "changed", "the file does not follow from the one before")];
-}
-
-/** What the header of a file saw of other chains must still be there. */
-class SeenFiles {
-  readonly #reports: ReadonlyMap<string, FileReport>;
-  readonly #pruned: PrunedFiles;
-  /** Several chains may have seen the same file; it is told of once. */
-  readonly #told = new Set<string>();
-
-  constructor(reports: readonly FileReport[], pruned: PrunedFiles) {
-    this.#reports = new Map(reports.map((report) => [report.file.name, report]));
-    this.#pruned = pruned;
-  }
-
-  /** Somebody else has told of it. */
-  tell(file: string): void {
-    this.#told.add(file);
-  }
-
-  problemsOf({ header }: FileReport): AuditProblem[] {
-    if (header === undefined) return [];
-    return header.seen.flatMap((seen) => {
-      const found = this.#told.has(seen.file) ? undefined : this.#problemOf(seen, `the chain ${header.chain} saw`);
-      if (found === undefined) return [];
-      this.#told.add(seen.file);
-      return [found];
-    });
-  }
-
-  #problemOf({ file, seq, hash }: SeenFile, witness: string): AuditProblem | undefined {
-    const report = this.#reports.get(file);
-    if (report === undefined) {
-      return this.#pruned.explains(file)
-        ? undefined
-        : problem({ name: file }, "removed", `the file is missing; ${witness} it`);
-    }
-    // A file that is broken anyway is reported line by line.
-    if (seq < 0 || report.problems.some(({ severity }) => severity === "error")) return undefined;
-    const found = report.hashes.get(seq);
-    if (found === hash) return undefined;
-    return found === undefined
-      ? problem(report.file, "truncated", `lines are missing at the end of the file; ${witness} them`)
-      : problem(report.file, "changed", `the record ${seq} is not the one that ${witness}`);
-  }
-}
-
-function problem(file: Pick<AuditFile, "name">, what: AuditProblem["what"], message: string): AuditProblem {
-  return { severity: "error", what, file: file.name, line: 0, message };
 }

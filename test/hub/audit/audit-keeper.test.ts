@@ -169,6 +169,38 @@ describe("[oper-02c] the audit journal goes into the store", () => {
     }
   });
 
+  it("of a file that another process takes in or prunes between two blocks is all there, or nothing", async () => {
+    const place = await JournalPlace.open();
+    const { audit } = place.store;
+    const takingIn = async (between: (name: string) => Promise<void>): Promise<void> => {
+      place.leaveBehind(["long"], 3500);
+      const [name = ""] = place.files();
+      let isFirst = true;
+      const append: StoredAudit["append"] = async (block) => {
+        const isAdded = await audit.append(block);
+        if (isFirst) {
+          isFirst = false;
+          await between(name);
+        }
+        return isAdded;
+      };
+      const log = place.log({ isJournal: true });
+      const keeper = place.keeper(log, { store: { ...audit, append } });
+      await keeper.takeIn();
+      await keeper.close();
+    };
+    let before = new Map<string, string>();
+    await takingIn(async () => {
+      before = place.texts();
+      await place.takeIn();
+      expect(place.files()).toEqual([]);
+    });
+    expect(await place.storedTexts()).toEqual(before);
+    await audit.removeFiles([...before.keys()]);
+    await takingIn(async (name) => rmSync(join(place.dir, name)));
+    expect(await audit.files()).toEqual([]);
+  });
+
   it("is done by several processes at once", async () => {
     const place = await JournalPlace.open();
     place.leaveBehind(["a", "b", "c", "d"], 300);

@@ -6,11 +6,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { OPERATIONS } from "../../../src/contract/operations.ts";
 import { systemClock } from "../../../src/base/clock.ts";
-import { AuditThread } from "../../../src/hub/audit/audit-thread.ts";
-import { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
+import { auditThread, HubAudit } from "../../../src/hub/audit/hub-audit.ts";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import { databaseFile, openStore } from "../../../src/store/open-store.ts";
+import type { Store } from "../../../src/store/store.ts";
 import { session } from "../../store/samples.ts";
 import { AuditPlace, numbered } from "../../telemetry/audit-place.ts";
 import { DEAD_PID, JournalPlace, unrecorded } from "./journal-place.ts";
@@ -152,7 +152,8 @@ describe("[speed-02b] the log is kept by a thread of its own", () => {
       address: place.store.address,
       knownKeys: [],
     };
-    const thread = new AuditThread({ work, log, warn: (message) => expect.fail(message) });
+    const keeper = auditThread(work);
+    const warn = (message: string): void => expect.fail(message);
     const { sessions } = place.store;
     const put: number[] = [];
     const stored = {
@@ -164,7 +165,7 @@ describe("[speed-02b] the log is kept by a thread of its own", () => {
     };
     const recording = unrecorded(log, systemClock);
     const audit = new HubAudit({
-      ...{ dir: place.dir, log, clock: systemClock, store: place.store, keeper: thread, recording },
+      ...{ dir: place.dir, log, clock: systemClock, store: place.store, keeper, recording, warn },
     });
     const threaded = audit.sessionsOf(stored);
     await threaded.put([session("before")]);
@@ -185,7 +186,7 @@ describe("[speed-02b] the log is kept by a thread of its own", () => {
     log.flush();
     const { address } = place.store;
     const work = { dir: place.dir, chain: log.chain, fileBytes: log.fileBytes, maxBytes: 1e9, address, knownKeys: [] };
-    const thread = new AuditThread({ work, log, warn: (message) => expect.fail(message), idleMs: 20 });
+    const thread = auditThread(work, 20);
     onTestFinished(() => thread.close());
     await thread.takeIn("all");
     // Each look keeps it for a while.
@@ -212,13 +213,19 @@ describe("[speed-02b] the log is kept by a thread of its own", () => {
       address: { file: databaseFile(place.root) },
       knownKeys: [],
     };
-    const thread = new AuditThread({ work, log, warn: (message) => void warnings.push(message) });
-    onTestFinished(() => thread.close());
-    await expect(thread.takeIn("all")).rejects.toMatchObject({ name: "ToolcribError" });
+    const thread = auditThread(work);
+    const warn = (message: string): void => void warnings.push(message);
+    const settings = { get: async () => undefined, setOnce: async () => log.chain } as unknown as Store["settings"];
+    const recording = unrecorded(log, systemClock);
+    const audit = new HubAudit({
+      ...{ dir: place.dir, log, clock: systemClock, store: { settings }, keeper: thread, recording, warn },
+    });
+    onTestFinished(() => audit.close());
+    await expect(audit.flush()).rejects.toMatchObject({ name: "ToolcribError" });
     expect(warnings).toEqual([expect.stringContaining("Audit records could not be put into the store")]);
     const store = await openStore({ home: place.root });
     onTestFinished(() => store?.close());
-    await thread.takeIn("all");
+    await audit.flush();
     const page = await thread.query({ limit: 10 });
     expect(page.entries.map(({ name }) => name).toSorted()).toEqual(["n1", "n2", "n3"]);
     expect(await store?.audit.files()).toMatchObject([{ chain: log.chain, lines: 4 }]);

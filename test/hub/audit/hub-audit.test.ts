@@ -33,10 +33,10 @@ describe("[oper-02c] [oper-03b] the audit of a hub with a store", () => {
       const store = await openStore({ home: ${JSON.stringify(place.root)} });
       const audit = { ...store.audit, append: async (block) => { const done = await store.audit.append(block); console.log(block.lines); return done; } };
       const dir = ${JSON.stringify(place.dir)};
-      const journal = new AuditLog({ dir, isJournal: true });
-      const warn = console.error;
+      const { chain, fileBytes } = new AuditLog({ dir, isJournal: true });
       const keys = { known: new Map() };
-      await new AuditKeeper({ dir, store: audit, keys, journal, clock, maxBytes: 1e9, warn, restMs: -1 }).takeIn();`;
+      const keeper = new AuditKeeper({ dir, store: async () => audit, keys, chain, fileBytes, clock, maxBytes: 1e9, restMs: -1 });
+      console.error((await keeper.takeIn("all")).failure);`;
     const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], {
       stdio: ["ignore", "pipe", "inherit"],
     });

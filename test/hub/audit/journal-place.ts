@@ -4,16 +4,21 @@ import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { onTestFinished } from "vitest";
 import { AuditKeeper, type AuditKeeperOptions } from "../../../src/hub/audit/audit-keeper.ts";
-import { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
+import { type AuditKeeping, HubAudit } from "../../../src/hub/audit/hub-audit.ts";
 import { Recording } from "../../../src/hub/audit/recording.ts";
 import { verifyAll } from "../../../src/hub/audit/verify.ts";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { databaseFile, openStore } from "../../../src/store/open-store.ts";
-import type { Store } from "../../../src/store/store.ts";
+import type { Store, StoredAudit } from "../../../src/store/store.ts";
 import { blockOf, parseFileName } from "../../../src/telemetry/audit/files.ts";
 import { NO_KEYS } from "../../../src/telemetry/audit/key.ts";
 import type { AuditLog } from "../../../src/telemetry/audit/log.ts";
 import { AuditPlace, numbered } from "../../telemetry/audit-place.ts";
+
+interface KeeperOptions extends Partial<Omit<AuditKeeperOptions, "store">> {
+  readonly withStore?: boolean;
+  readonly store?: StoredAudit;
+}
 
 /** No process has it. */
 export const DEAD_PID = 4_194_999;
@@ -35,27 +40,31 @@ export class JournalPlace extends AuditPlace {
     return this.#store;
   }
 
-  /** Files that have ended go at once. */
-  keeper(journal: AuditLog, options: Partial<AuditKeeperOptions> = {}): AuditKeeper {
-    const { dir, store } = this;
-    return new AuditKeeper({
-      dir,
-      store: store.audit,
-      keys: NO_KEYS,
-      journal,
-      clock: systemClock,
-      maxBytes: 100 * 1024 * 1024,
-      warn: (message) => this.warnings.push(message),
-      restMs: -1,
-      ...options,
-    });
+  /** Takes in when it is told to. Files that have ended go at once. */
+  keeper(log: AuditLog, options: KeeperOptions = {}): { takeIn(): Promise<void>; close(): Promise<void> } {
+    const audit = this.audit(log, options);
+    return { takeIn: () => audit.flush(), close: () => audit.close() };
   }
 
   /** In this thread, unlike that of a hub. */
-  audit(log: AuditLog, { withStore = true, clock = systemClock, store = this.store.audit } = {}): HubAudit {
-    const keeper = this.keeper(log, { store: withStore ? store : undefined, clock });
+  audit(log: AuditLog, { withStore = true, clock = systemClock, store, ...options }: KeeperOptions = {}): HubAudit {
+    const { dir } = this;
+    const warn = (message: string): void => void this.warnings.push(message);
+    const bounds = { maxBytes: 100 * 1024 * 1024, restMs: -1, chain: log.chain, fileBytes: log.fileBytes };
+    const opened = withStore ? async () => store ?? this.store.audit : undefined;
+    const own = new AuditKeeper({ dir, store: opened, keys: NO_KEYS, clock, ...bounds, ...options });
+    const keeper: AuditKeeping = {
+      isReady: true,
+      takeIn: (scope) => own.takeIn(scope),
+      remove: (names) => own.remove(names),
+      query: (query) => own.query(query),
+      stats: (query) => own.stats(query),
+      verify: (wroteHere) => own.verify(wroteHere),
+      putSessions: async () => false,
+      close: async () => void (withStore && (await own.takeIn("last"))),
+    };
     const recording = unrecorded(log, clock);
-    return new HubAudit({ dir: this.dir, log, clock, store: withStore ? this.store : undefined, keeper, recording });
+    return new HubAudit({ dir, log, clock, store: withStore ? this.store : undefined, keeper, recording, warn });
   }
 
   /** The text of each file in the folder. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { OPERATIONS, type InputOf } from "../../../src/contract/operations.ts";
 import { pageOf } from "../../../src/hub/audit/query.ts";
-import type { KeptLog } from "../../../src/telemetry/audit/files.ts";
+import type { KeptLog } from "../../../src/model/audit-blocks.ts";
 import type { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
 import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { callRecord } from "../../support/call-record.ts";

@@ -4,6 +4,7 @@ import { type InputOf, OPERATIONS } from "../../../src/contract/operations.ts";
 import type { Stats } from "../../../src/contract/stats-schemas.ts";
 import type { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
 import { callOfLine } from "../../../src/hub/audit/stats.ts";
+import { blockOf } from "../../../src/telemetry/audit/files.ts";
 import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { callRecord } from "../../support/call-record.ts";
 import { JournalPlace } from "./journal-place.ts";
@@ -144,12 +145,32 @@ describe("figures in the store", () => {
     expect((await stats(audit, { range: "1h" })).total.calls).toBe(1202);
   });
 
+  it("[joy-05c] cover what comes after lines that somebody removed from the store", async () => {
+    const place = await JournalPlace.open();
+    const log = place.log();
+    for (let each = 0; each < 300; each += 1) void log.write(call(1, { callId: `c${each}` }));
+    log.flush();
+    const [[name, text] = ["", ""]] = place.texts();
+    const lines = text.split(/(?<=\n)/);
+    for (const [from, to] of [
+      [0, 100],
+      [100, 200],
+      [200, 301],
+    ] as const)
+      await place.store.audit.append(blockOf({ name, chain: log.chain }, from, lines.slice(from, to).join("")));
+    place.edit("delete from audit_blocks where first_line = 100");
+    const audit = place.audit(log, { clock });
+    expect((await stats(audit, { range: "1h" })).total.calls).toBe(200);
+    await audit.close();
+  });
+
   it("[joy-05c] forget what no range reaches and what is too old for the log", async () => {
     const place = await JournalPlace.open();
     const log = place.log();
     for (const record of CALLS) void log.write(record);
     log.flush();
-    await place.keeper(log).takeIn("own");
+    for (const [name, text] of place.texts())
+      await place.store.audit.append(blockOf({ name, chain: log.chain }, 0, text));
     while (await place.store.audit.sumUpSome(callOfLine, 0));
     const rows = (step: number) => place.store.audit.sums({ step, since: 0, subjects: [{ prefix: '["all"]' }] });
     const hasOld = async (): Promise<boolean> =>

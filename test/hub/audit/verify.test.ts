@@ -67,6 +67,9 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
       place.edit(`update audit_blocks set ${change}`);
       expect(await place.verify(), change).toEqual(["error changed 1"]);
     }
+    const aged = await stored();
+    aged.edit("update audit_files set last_time = '2001-01-01T00:00:00.000Z'");
+    expect(await aged.verify()).toEqual(["error changed 0"]);
     const unlisted = await stored();
     unlisted.edit("update audit_files set file = 'elsewhere'");
     expect((await unlisted.verify()).length).toBeGreaterThan(1);
@@ -137,7 +140,7 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
     const audit = place.audit(log);
     numbered(log, "n", 1);
     await audit.close();
-    const lost = await pageOf(place.dir, place.store.audit, { limit: 10, text: "audit.heads_lost" });
+    const lost = await pageOf(place.dir, place.store.audit, { limit: 10, q: "audit.heads_lost" });
     expect(lost.entries).toMatchObject([{ type: "event", chain: log.chain }]);
   });
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { verifyAll } from "../../../src/hub/audit/verify.ts";
 import { type Bench, missingParts, startBench, type TestCluster, type TestNode } from "./shared-bench.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -31,10 +31,12 @@ describe.skipIf(missing !== undefined)("limits and audit of two nodes", () => {
     expect(await two.hub.audit.verify()).toMatchObject({ ok: true, problems: [] });
     await one.hub.call({ session: one.hub.openSession(), name: "read" });
     await one.hub.audit.flush();
-    const admin = await bench.postgres.connect(cluster.url);
-    // As if it had been written some time ago: a node that has written nothing itself can judge it.
-    await admin.query("update audit_files set last_time = '2026-01-01T00:00:00.000Z'");
     expect(await two.hub.audit.verify()).toMatchObject({ ok: true, chains: 1, problems: [] });
+    // Some time later: a node that has written nothing itself can judge it.
+    const later = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 60_000);
+    const judged = await verifyAll(join(two.home, "audit"), two.hub.internals.store).finally(() => later.mockRestore());
+    expect(judged).toMatchObject({ ok: true, chains: [{ problems: [] }], problems: [] });
+    const admin = await bench.postgres.connect(cluster.url);
     await two.hub.call({ session: two.hub.openSession(), name: "wipe" });
     await two.hub.audit.flush();
     for (const { hub } of [one, two]) {
