@@ -208,14 +208,7 @@ export function neutralize(text: string, id?: string): string {
 
 /** The marker's letters alone: separators, case, accents and look-alikes are folded away before comparing. */
 const MARKER_LETTERS = MARKER.toLowerCase().replace(/[^a-z]/g, "");
-const LETTER_BY_DIGIT: Readonly<Record<string, string>> = {
-  "0": "o",
-  "1": "l",
-  "3": "e",
-  "4": "a",
-  "5": "s",
-  "7": "t",
-};
+const LETTER_BY_DIGIT: Readonly<Record<string, string>> = { 0: "o", 1: "l", 3: "e", 4: "a", 5: "s", 7: "t" };
 const FORGED_MARKER = "[forged marker]";
 
 /** How many forged markers `wrapUntrusted` replaced when it made `wrapped` of `text`. */
