@@ -69,6 +69,14 @@ export class PrincipalSessions {
     };
   }
 
+  /** The caller has left, and does not come back under this key. */
+  endAllOf({ key: caller }: Caller): void {
+    for (const key of [...(this.#callers.get(caller) ?? [])]) {
+      const principal = this.#principals.get(key);
+      if (principal !== undefined) this.#end(principal);
+    }
+  }
+
   close(): void {
     this.#stopSweep?.();
     for (const { session } of this.#principals.values()) session.close();
