@@ -30,6 +30,10 @@ export function run(invocation: Invocation): Promise<number> {
     await connect(invocation, running, source, groups);
     const shown = listed();
     groups?.showListed();
+    // Those of a hub of its own were reported when they came.
+    for (const { id, warnings } of running.isShared ? running.servers() : []) {
+      if (source === undefined || id === source) for (const message of warnings) out.warn(plain(`${id}: ${message}`, Infinity));
+    }
     for (const each of running.hub.internals.quarantined()) {
       if (source !== undefined && each.source !== source) continue;
       out.warn(plain(`${each.source}: ${describeQuarantined(each)}`, Infinity));
