@@ -59,7 +59,7 @@ async function attach(): Promise<number | undefined> {
       process.stderr.write(`toolcrib: ${reason}\n`);
       return 1;
     }
-    tell(`${reason} This client gets a hub of its own.`);
+    tell(`${reason.replace(/[^.!?]$/, "$&.")} This client gets a hub of its own.`);
     process.argv.push("--standalone");
     return undefined;
   }
