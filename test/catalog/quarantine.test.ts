@@ -79,7 +79,12 @@ describe("quarantine", () => {
       { type: ["object", "null"], properties: { a: {} } },
     ],
     ["an empty schema", {}, { type: "object" }, {}],
-    ["only a union", { anyOf: [{ required: ["a"] }] }, { type: "object", anyOf: [{ required: ["a"] }] }, { anyOf: [{ required: ["a"] }] }],
+    [
+      "only a union",
+      { anyOf: [{ required: ["a"] }] },
+      { type: "object", anyOf: [{ required: ["a"] }] },
+      { anyOf: [{ required: ["a"] }] },
+    ],
   ])("[whole-06a] a tool with %s is offered with an object schema", (_, inputSchema, offered, original) => {
     const given = { name: "x", inputSchema, _meta: { "example.com/kept": 1 } };
     const catalog = catalogOf({ tools: [asTool(given)] });

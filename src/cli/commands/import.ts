@@ -138,12 +138,7 @@ export async function writeSteps({ steps, roles }: ImportPlan, target: string): 
 }
 
 /** Writes to a copy, because one diff shows all steps together. */
-async function showDryRun(
-  invocation: Invocation,
-  plan: ImportPlan,
-  target: string,
-  facts: object,
-): Promise<void> {
+async function showDryRun(invocation: Invocation, plan: ImportPlan, target: string, facts: object): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "toolcrib-dry-run-"));
   try {
     const copy = join(folder, basename(target));

@@ -428,7 +428,10 @@ describe("[counter-04a] sessions of clients that name themselves in every reques
     const named = (name: string) => ({ meta: { "io.modelcontextprotocol/clientInfo": { name, version: "1" } } });
     await modern.request("server/discover", {}, named("claude-code"));
     const [session] = hub.internals.sessions().filter(({ user }) => user === "a");
-    expect(session).toMatchObject({ clientInfo: { name: "claude-code", version: "1", ...peer }, conversation: "bridge 1" });
+    expect(session).toMatchObject({
+      clientInfo: { name: "claude-code", version: "1", ...peer },
+      conversation: "bridge 1",
+    });
     await modern.request("tools/list", {}, named("inspector"));
     expect(session?.clientInfo).toMatchObject({ name: "inspector", ...peer });
     // A request without a name changes nothing.
@@ -449,10 +452,12 @@ describe("[counter-04a] sessions of clients that name themselves in every reques
       { notifications: { toolsListChanged: true } },
       { ...options, signal: ended.signal },
     );
-    await eventually(() => hub.internals.sessions().filter(({ clientInfo }) => clientInfo?.name === "one").length === 2);
-    for (const { user, clientInfo } of hub.internals.sessions()) {
-      if (user === "a") expect(clientInfo).toEqual({ name: "one", transport: "http", pid: 8, program: "node 1" });
-    }
+    await eventually(
+      () => hub.internals.sessions().filter(({ clientInfo }) => clientInfo?.name === "one").length === 2,
+    );
+    const shown = { name: "one", transport: "http", pid: 8, program: "node 1" };
+    const ours = hub.internals.sessions().filter(({ user }) => user === "a");
+    expect(ours.map(({ clientInfo }) => clientInfo)).toEqual([shown, shown]);
     ended.abort();
     await listening;
   });
