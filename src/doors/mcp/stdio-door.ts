@@ -67,11 +67,10 @@ export class StdioDoor {
     await endsWithin(this.#answers.whenIdle(), { ms: DRAIN_MS });
   }
 
-  /** Cancels running requests, and ends the sessions of both eras. */
+  /** Cancels running requests. */
   close(): void {
     for (const controller of this.#running.values()) controller.abort();
     this.#session.close();
-    this.#door.left(this.#origin.caller);
   }
 
   #receive(line: string): void {

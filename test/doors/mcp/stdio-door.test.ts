@@ -97,19 +97,6 @@ describe("[gate-01d] the door over stdio", () => {
     expect(pipe.received.map(({ id }) => id)).toEqual([1, 2]);
   });
 
-  it("[counter-04d] a modern client that has left is no longer a session", async () => {
-    const { hub, door } = await doorOn({}, { registry: registry() });
-    const before = hub.internals.sessions().length;
-    const pipe = new Pipe(door);
-    pipe.send({ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: META } });
-    await pipe.answerTo(1);
-    expect(hub.internals.sessions()).toHaveLength(before + 1);
-    pipe.input.end();
-    await pipe.ended;
-    pipe.stdio.close();
-    expect(hub.internals.sessions()).toHaveLength(before);
-  });
-
   it("refuses an envelope that is incomplete or of another version", async () => {
     const { door } = await doorOn({});
     const pipe = new Pipe(door);
