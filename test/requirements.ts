@@ -666,7 +666,7 @@ export const REQUIREMENTS = {
   "whole-02b": "Every agent of an openclaw.json is a role with the shared servers and its own.",
   "whole-02c": "A tool prefix of an openclaw.json is followed by the separator.",
   "whole-02d":
-    "`import` brings the servers of OpenClaw's defaults, and those of single agents to the roles of their names.",
+    "`import` brings the servers of OpenClaw's defaults, and those of single agents to the roles of their names, with their rules.",
   "whole-02e": "A server that a role has in the place of the hub's keeps the public names of its tools.",
   "whole-03a": "The library's form with servers by id takes workingDir, and falls back to SSE for HTTP.",
   "whole-03b": "A template of names with a separator that providers refuse is an error.",

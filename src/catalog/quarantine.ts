@@ -119,13 +119,15 @@ function faultOfShape(kind: Capability["kind"], definition: JsonObject): string 
 }
 
 /**
- * Arguments are always an object, and one tool without an object schema makes clients refuse the whole list. A schema
- * without `type` is left alone: it takes an object too.
+ * Arguments are always an object, and one tool whose schema does not say so makes clients refuse the whole list, that of all
+ * servers: the official SDK requires `type: "object"`.
  */
 function withObjectSchema(definition: JsonObject): JsonObject {
   const { inputSchema: schema, _meta: meta } = definition;
-  if (isJsonObject(schema) && (schema.type === undefined || schema.type === "object")) return definition;
-  const takesObject = isJsonObject(schema) && Array.isArray(schema.type) && schema.type.includes("object");
+  if (isJsonObject(schema) && schema.type === "object") return definition;
+  const takesObject =
+    isJsonObject(schema) &&
+    (schema.type === undefined || (Array.isArray(schema.type) && schema.type.includes("object")));
   return {
     ...definition,
     inputSchema: takesObject ? { ...schema, type: "object" } : { type: "object" },

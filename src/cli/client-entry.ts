@@ -207,7 +207,14 @@ async function tokenFor(invocation: Invocation, client: AgentClient, url: string
   const fromPipe = flags.has("tokenStdin");
   if (!fromPipe) {
     // A dry run shows what it knows without asking anyone.
-    if (flags.has("dryRun") || !(await requiresToken(url))) return undefined;
+    if (flags.has("dryRun")) return undefined;
+    const isRequired = await requiresToken(url);
+    if (isRequired === undefined) {
+      out.warn(
+        `The hub at ${new URL(url).origin} does not answer now. If it requires a token, connect again with --token-env NAME or --token-stdin.`,
+      );
+    }
+    if (isRequired !== true) return undefined;
     const known =
       (await variableOfOwnHub(invocation, url)) ?? ((env[TOKEN_VARIABLE] ?? "") === "" ? undefined : TOKEN_VARIABLE);
     if (known !== undefined && canReadToken(client)) return { env: known };
@@ -233,8 +240,8 @@ async function tokenFor(invocation: Invocation, client: AgentClient, url: string
   return { text };
 }
 
-/** False for a hub that cannot be reached, and for one at which clients log in by themselves (OAuth). */
-async function requiresToken(url: string): Promise<boolean> {
+/** Undefined for a hub that cannot be reached; false for one at which clients log in by themselves (OAuth). */
+async function requiresToken(url: string): Promise<boolean | undefined> {
   const client = new HttpClient();
   try {
     const signal = AbortSignal.timeout(PROBE_MS);
@@ -242,7 +249,7 @@ async function requiresToken(url: string): Promise<boolean> {
     const { status, headers: answered } = await client.request({ method: "GET", url: new URL(url), headers, signal });
     return status === 401 && !(answered["www-authenticate"] ?? "").includes("resource_metadata");
   } catch {
-    return false;
+    return undefined;
   } finally {
     client.destroy();
   }

@@ -177,7 +177,16 @@ function report(thrown: unknown, out: Output, program: Command, argv: readonly s
 
 /** Commander writes `error: …`, and a suggestion in parentheses on a second line. */
 function usageError(error: CommanderError, command: Command | undefined): ToolcribError {
-  if (/unknown option '--(?:hub|token)/.test(error.message)) return notAtHub("This command");
+  if (/unknown option '--(?:hub|token)/.test(error.message)) {
+    if (command?.name() !== "connect") return notAtHub("This command");
+    return new ToolcribError(
+      "invalid_arguments",
+      "toolcrib connect names the hub with --url, and takes no token as text.",
+      {
+        hint: "Name the variable that the token is in with --token-env NAME, or pass it on stdin with --token-stdin.",
+      },
+    );
+  }
   const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
   const hint = rest.join(" ").replace(/^\((.*)\)$/, "$1");
   if (error.code === "commander.missingArgument" && command !== undefined) {

@@ -186,8 +186,10 @@ export class RunningHub {
   }
 
   #waitedFor({ state, progress }: ServerInfo): string {
-    if (state !== "connecting") return `it is ${state}`;
-    return `not connected within ${this.#timeout.ms} ms${progress === undefined ? "" : `: ${progress}`}`;
+    const { ms } = this.#timeout;
+    // Without a limit of its own a command does not wait longer than a shared hub does for its lists.
+    const waited = state === "connecting" && ms !== undefined ? `not connected within ${ms} ms` : `it is ${state}`;
+    return progress === undefined ? waited : `${waited}: ${progress}`;
   }
 }
 

@@ -231,10 +231,15 @@ function adaptVscodeEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader):
     const message = `the sandbox becomes bubblewrap here: ${translated.narrower.join("; ")}`;
     reader.warn([...at, "sandboxEnabled"], "adapted", message);
   }
-  // VS Code tries Streamable HTTP and then SSE for it, which is what no transport means here.
-  if (/^(?:streamable-?)?http$/i.test(String(entry["type"]))) delete entry["type"];
+  dropHttpType(entry);
   const hasFolder = ["cwd", "workingDir", "workingDirectory"].some((key) => entry[key] !== undefined);
   if (typeof entry["command"] === "string" && !hasFolder) entry["cwd"] = workspaceOf(reader.baseDir);
+  return entry;
+}
+
+/** In the form with `servers` programs try Streamable HTTP and then SSE for it, which is what no transport means here. */
+export function dropHttpType(entry: JsonObject): JsonObject {
+  if (/^(?:streamable-?)?http$/i.test(String(entry["type"]))) delete entry["type"];
   return entry;
 }
 

@@ -20,7 +20,7 @@ import {
 } from "./config-document.ts";
 import { configProblems, configWarnings, serverProblems, serverWarnings } from "./config-rules.ts";
 import { configNode } from "./config-schema.ts";
-import { adaptOwnEntry, detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
+import { adaptOwnEntry, dropHttpType, detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
 import { asUnusable, EntryReader } from "./entry-reader.ts";
 import { VscodeInputs } from "./editor-variables.ts";
 import { clientFilesIn, expandTilde, localClientEnvironment, userHome } from "./find-config.ts";
@@ -166,16 +166,16 @@ function withOwnKeys(value: unknown, reader: EntryReader): unknown {
   const config: JsonObject = isJsonObject(servers) ? rest : { ...value };
   const known = new VscodeInputs(inputs, ["inputs"], reader);
   if (Array.isArray(inputs)) delete config["inputs"];
-  const adapted = (map: JsonObject, path: ConfigPath): JsonObject =>
+  const adapted = (map: JsonObject, path: ConfigPath, prepare = (entry: JsonObject) => entry): JsonObject =>
     Object.fromEntries(
       Object.entries(map).map(([id, entry]) => [
         id,
-        isJsonObject(entry) ? adaptOwnEntry(entry, [...path, id], reader, known) : entry,
+        isJsonObject(entry) ? adaptOwnEntry(prepare(entry), [...path, id], reader, known) : entry,
       ]),
     );
   const own = config["mcpServers"] ?? {};
   if (isJsonObject(own) && ("mcpServers" in config || isJsonObject(servers))) {
-    const foreign = isJsonObject(servers) ? adapted(servers, ["servers"]) : {};
+    const foreign = isJsonObject(servers) ? adapted(servers, ["servers"], (entry) => dropHttpType({ ...entry })) : {};
     config["mcpServers"] = { ...foreign, ...adapted(own, ["mcpServers"]) };
   }
   if (isJsonObject(config["roles"])) {

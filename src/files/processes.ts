@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { systemErrorCode } from "../model/errors.ts";
 
 /**
@@ -25,5 +26,22 @@ function isZombie(pid: number): boolean {
     return stat.startsWith("Z", stat.lastIndexOf(")") + 2);
   } catch {
     return false;
+  }
+}
+
+const INTERPRETER = /^(?:node|nodejs|bun|deno|python[\d.]*|ruby)$/;
+
+/**
+ * What a process runs, for people: `claude`, or `node gemini.js`. Linux only. Not the name of its first thread, which is
+ * "MainThread" in every Node program.
+ */
+export function programName(pid: number): string | undefined {
+  try {
+    const [program = "", script = ""] = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+    const name = basename(program);
+    if (name === "") return undefined;
+    return INTERPRETER.test(name) && /^[^-]/.test(script) ? `${name} ${basename(script)}` : name;
+  } catch {
+    return undefined;
   }
 }

@@ -78,6 +78,13 @@ describe("quarantine", () => {
       { type: "object", properties: { a: {} } },
       { type: ["object", "null"], properties: { a: {} } },
     ],
+    ["an empty schema", {}, { type: "object" }, {}],
+    [
+      "only a union",
+      { anyOf: [{ required: ["a"] }] },
+      { type: "object", anyOf: [{ required: ["a"] }] },
+      { anyOf: [{ required: ["a"] }] },
+    ],
   ])("[whole-06a] a tool with %s is offered with an object schema", (_, inputSchema, offered, original) => {
     const given = { name: "x", inputSchema, _meta: { "example.com/kept": 1 } };
     const catalog = catalogOf({ tools: [asTool(given)] });
@@ -91,7 +98,6 @@ describe("quarantine", () => {
 
   it("takes what is unusual but usable", () => {
     const odd = [
-      { name: "typeless", inputSchema: {} },
       { name: "nulls", inputSchema: { type: "object" }, description: null, annotations: null, outputSchema: null },
       { name: "weird ☃ name", inputSchema: { type: "object", properties: { format: { type: "string" } } } },
     ];

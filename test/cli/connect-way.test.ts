@@ -250,6 +250,17 @@ describe("[whole-36a] connect --url to a hub with tokens", () => {
     expect((await place.runHere(["connect", "cursor", "--token-env", "X"])).code).toBe(2);
   });
 
+  it("says so where the hub does not answer, and how a token is given", async () => {
+    const place = workspace();
+    const path = giveFile(place, "cursor");
+    const done = await place.runHere(["connect", "cursor", "--url", "http://127.0.0.1:9/mcp"]);
+    expect([done.code, done.stderr]).toEqual([0, expect.stringMatching(/does not answer now.*--token-env NAME/)]);
+    expect(textOf(path)).toContain("127.0.0.1:9");
+    const typed = await place.runHere(["connect", "cursor", "--url", "http://127.0.0.1:9/mcp", "--token", TOKEN]);
+    expect([typed.code, typed.stderr]).toEqual([2, expect.stringContaining("--token-stdin")]);
+    expect(typed.stderr).not.toContain(TOKEN);
+  });
+
   it("knows the variable of a hub of one's own, and of the environment", async () => {
     const place = workspace();
     const url = `${await serve(place, { auth: IN_VARIABLE }, { env: { CRIB_TOKEN: TOKEN } })}/mcp`;
@@ -267,7 +278,8 @@ describe("[whole-36a] connect --url to a hub with tokens", () => {
     const place = workspace();
     const path = giveFile(place, "vscode");
     const edit = async (change: (text: string) => string): Promise<string> => {
-      await connect(place, "vscode", "--url", "http://127.0.0.1:1/mcp");
+      // No hub answers there, which it says.
+      await connect(place, "vscode", "--quiet", "--url", "http://127.0.0.1:1/mcp");
       writeFileSync(path, change(textOf(path)));
       return (await place.runHere(["disconnect", "vscode"])).stdout;
     };

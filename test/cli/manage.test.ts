@@ -261,7 +261,10 @@ describe("[spine-19f] import", () => {
     const place = workspace();
     const agents = {
       defaults: { mcp: { servers: { notes: { command: "notes-mcp" } } } },
-      list: [{ id: "ops", mcp: { servers: { files: { env: { LEVEL: "9" } } } } }],
+      list: [
+        { id: "ops", mcp: { servers: { files: { env: { LEVEL: "9" } } } }, tools: { deny: ["notes__write"] } },
+        { id: "reader" },
+      ],
     };
     const mcp = { servers: { files: { command: "files-mcp" } } };
     place.write("openclaw.json", JSON.stringify({ mcp, agents }));
@@ -270,7 +273,13 @@ describe("[spine-19f] import", () => {
     expect(first.json()).toMatchObject({ added: ["files", "notes", "files@ops"] });
     expect(JSON.parse(place.read("home/toolcrib.json"))).toEqual({
       mcpServers: { files: { command: "files-mcp" }, notes: { command: "notes-mcp" } },
-      roles: { ops: { mcpServers: { files: { command: "files-mcp", env: { LEVEL: "9" } } } } },
+      roles: {
+        ops: {
+          tools: { deny: ["notes__write"] },
+          mcpServers: { files: { command: "files-mcp", env: { LEVEL: "9" } } },
+        },
+        reader: {},
+      },
     });
     const again = await place.runHere(["import", "openclaw.json", "--json"]);
     expect(again.json()).toMatchObject({ added: [], skipped: ["files", "notes", "files"] });

@@ -44,6 +44,10 @@ describe.skipIf(noNpx)("a server of npx", () => {
     const listed = await place.run(["list", "--json"], { env });
     expect(performance.now() - begun).toBeLessThan(20_000);
     expect(listed.code).toBe(4);
+    // A table has one line for each server: npm's own words are on it.
+    expect((await place.run(["status"], { env })).stdout).toMatch(
+      /cannot reach its registry\. It says: .*127\.0\.0\.1:9/,
+    );
     const { checks } = (await place.run(["doctor", "--json"], { env })).json<{ checks: Check[] }>();
     const failed = checks.find(({ server }) => server === "small");
     expect(failed).toMatchObject({ status: "fail", details: { problem: "registry_unreachable" } });

@@ -89,6 +89,17 @@ describe("[spine-19a] list", () => {
     expect(existsSync(marker)).toBe(false);
   });
 
+  it("names a role that does not exist, and those that do", async () => {
+    const place = workspace();
+    place.write("home/toolcrib.json", JSON.stringify({ roles: { reviewer: {} } }));
+    const [unknown, known] = [
+      await place.run(["list", "--role", "nosuch"]),
+      await place.run(["list", "--role", "reviewer"]),
+    ];
+    expect(unknown.stderr).toContain('There is no role "nosuch", so nothing is offered to it. Roles: reviewer.');
+    expect(known.stderr).toContain("Nothing to list.");
+  });
+
   it("lists resources, templates and prompts", async () => {
     const place = workspace();
     place.configure({ everything: bundled("everything", "stdio") });

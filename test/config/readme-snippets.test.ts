@@ -164,6 +164,14 @@ describe("snippets of servers' READMEs in toolcrib.json", () => {
     expect(servers[0]?.problem).toContain('unknown key "tools.deny"');
   });
 
+  it("[whole-03a] HTTP in the form with servers may turn out to be SSE", async () => {
+    const place = new Workplace();
+    const servers = { it: { type: "streamable-http", url: "https://h.example/mcp", workingDir: "/srv" } };
+    const { servers: read } = await place.load({ file: place.write("toolcrib.json", { servers }) });
+    expect(read).toMatchObject([{ id: "it", url: "https://h.example/mcp", cwd: "/srv" }]);
+    expect(read[0]?.transport).toBeUndefined();
+  });
+
   it("count in roles as well", async () => {
     const place = new Workplace();
     const roles = { reviewer: { mcpServers: { it: { serverUrl: "https://h.example/mcp", disabled: true } } } };

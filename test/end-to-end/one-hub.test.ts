@@ -137,6 +137,26 @@ describe("one hub on a home", () => {
     onlyHub();
   });
 
+  it("[whole-28a] list at the hub names a server that is stuck, and shows the others", async () => {
+    const stuck = { command: process.execPath, args: ["--eval", "process.stdin.resume()"] };
+    configure({ mcpServers: { stuck, e: everything() }, http: { port: 0 } });
+    await stdioClient();
+    const { stdout, stderr } = await command(["list"]);
+    expect(stdout).toContain("e__echo");
+    expect(stderr).toContain("not connected: stuck: it is connecting\n");
+  });
+
+  it("[whole-06b] list at the hub says what it leaves out, too", async () => {
+    const script = join(home, "script.json");
+    writeFileSync(script, JSON.stringify({ tools: [{ name: "plain", inputSchema: {} }, { description: "nameless" }] }));
+    const server = join(import.meta.dirname, "../fixtures/scripted-server.mjs");
+    configure({ mcpServers: { odd: { command: process.execPath, args: [server, script] } }, http: { port: 0 } });
+    await stdioClient();
+    const { stdout, stderr } = await command(["list", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject([{ name: "odd__plain", inputSchema: { type: "object" } }]);
+    expect(stderr).toContain("odd: tools/list contains 1 entry without a name, which is left out.");
+  });
+
   it("[counter-01h] doctor, pins, audit, skills and logins run at the hub too", async () => {
     configure({ mcpServers: { e: everything() }, http: { port: 0 }, guard: { pins: "warn" } });
     const client = await stdioClient();

@@ -2,10 +2,10 @@
  * `toolcrib mcp`, before anything else is loaded: attaches to the hub that runs on the home, or starts one; with `--hub`, to
  * another. Options that it does not know, and a hub that cannot be shared, lead to the command itself.
  */
-import { readFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { configFiles, toolcribHome } from "../../config/find-config.ts";
 import { assertSafeHome } from "../../files/path-safety.ts";
+import { programName } from "../../files/processes.ts";
 import { findHub } from "../../hub/activity/hub-records.ts";
 import type { BridgeHello } from "../../model/bridge.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -59,7 +59,7 @@ async function attach(): Promise<number | undefined> {
       process.stderr.write(`toolcrib: ${reason}\n`);
       return 1;
     }
-    tell(`${reason} This client gets a hub of its own.`);
+    tell(`${reason.replace(/[^.!?]$/, "$&.")} This client gets a hub of its own.`);
     process.argv.push("--standalone");
     return undefined;
   }
@@ -89,7 +89,7 @@ function ownHub(
       const hello: BridgeHello = {
         ...{ version: VERSION, server, role, view, client, session: joined?.id, cwd, conversation },
         pid: process.pid,
-        program: parentProgram(),
+        program: programName(process.ppid),
         entry: process.argv[1],
         env: pickEnv(hub.clientEnv ?? []),
       };
@@ -146,15 +146,6 @@ function skewAdvice(hub: string): string {
   return isNewer(hub, VERSION)
     ? "Restart the client to use the newer version."
     : "A hub in the background restarts as the newer version when no call is in progress.";
-}
-
-/** Linux says; elsewhere another program would have to be run for it. */
-function parentProgram(): string | undefined {
-  try {
-    return readFileSync(`/proc/${process.ppid}/comm`, "utf8").trim();
-  } catch {
-    return undefined;
-  }
 }
 
 /** The log is that of the hub; its options are for a hub of the client's own. */

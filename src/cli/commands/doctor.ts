@@ -193,8 +193,10 @@ class Report {
     const out = this.#out;
     const { status, message, hint } = check;
     const width = this.#width ?? 0;
-    out.line(`${out.paint(STYLE[status], status.padEnd(4))}  ${subjectOf(check).padEnd(width)}  ${message.trimEnd()}`);
-    if (hint !== undefined) out.line(`${" ".repeat(width + 8)}${hint}`);
+    const indent = " ".repeat(width + 8);
+    const text = message.trimEnd().replaceAll("\n", `\n${indent}`);
+    out.line(`${out.paint(STYLE[status], status.padEnd(4))}  ${subjectOf(check).padEnd(width)}  ${text}`);
+    if (hint !== undefined) out.line(`${indent}${hint}`);
   }
 }
 

@@ -8,9 +8,11 @@ import { clientById } from "../../clients/clients.ts";
 import { isProjectFile, readServersOfClient } from "../../config/client-servers.ts";
 import { invalidConfigError, renderDiagnostic } from "../../config/config-document.ts";
 import { parseConfigText, readDialect } from "../../config/dialects.ts";
-import { addServer, type EditResult } from "../../config/edit-config.ts";
+import { addServer, editPaths, type EditResult } from "../../config/edit-config.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
 import { loadConfig } from "../../config/load-config.ts";
+import type { DialectRead } from "../../config/entry-reader.ts";
+import type { Config } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { Diagnostic } from "../../model/loaded-config.ts";
 import {
@@ -34,7 +36,8 @@ export async function run(invocation: Invocation): Promise<number> {
     throw new ToolcribError("invalid_arguments", `${target} is the config to import into.`);
 
   const onConflict = flags.has("force") ? "replace" : flags.has("rename") ? "rename" : "refuse";
-  const present = await serversOf(invocation, target);
+  const { servers: present, roles: known } = await readTarget(invocation, target);
+  const roles = newRoles(source.roles, known);
   const steps = [
     ...planImport(source.servers, present.filter(isShared), onConflict),
     ...Object.entries(source.roleServers).flatMap(([role, servers]) =>
@@ -49,17 +52,29 @@ export async function run(invocation: Invocation): Promise<number> {
   for (const credential of credentials) out.warn(credentialAdvice(credential));
   const facts = factsOf(steps, source, credentials);
   if (flags.has("dryRun")) {
-    await showDryRun(invocation, steps, target, facts);
+    await showDryRun(invocation, { steps, roles }, target, facts);
     return 0;
   }
-  for (const edit of await writeSteps(steps, target)) await renew(edit);
+  for (const edit of await writeSteps({ steps, roles }, target)) await renew(edit);
   if (out.json) out.value({ ...facts, file: target });
-  else show(out, steps, target);
+  else show(out, { steps, roles }, target);
   return 0;
 }
 
-async function serversOf({ cwd, env }: Invocation, target: string): Promise<readonly ServerSpec[]> {
-  return existsSync(target) ? (await loadConfig({ file: target, cwd, env })).servers : [];
+interface ImportTarget {
+  readonly servers: readonly ServerSpec[];
+  readonly roles: Config["roles"];
+}
+
+async function readTarget({ cwd, env }: Invocation, target: string): Promise<ImportTarget> {
+  if (!existsSync(target)) return { servers: [], roles: {} };
+  const { servers, config } = await loadConfig({ file: target, cwd, env });
+  return { servers, roles: config.roles };
+}
+
+/** A role of the config stays as it is, as where the file is read live. */
+function newRoles(incoming: ImportSource["roles"], known: Config["roles"]): ImportSource["roles"] {
+  return Object.fromEntries(Object.entries(incoming).filter(([role]) => !Object.hasOwn(known, role)));
 }
 
 function assertNoConflict(steps: readonly ImportStep[], target: string): void {
@@ -79,9 +94,11 @@ export async function planClientImports(
   invocation: Invocation,
   clients: readonly AgentClient[],
   target: string,
-): Promise<ImportStep[]> {
-  let present = await serversOf(invocation, target);
+): Promise<ImportPlan> {
+  const { servers, roles: known } = await readTarget(invocation, target);
+  let present = servers;
   const steps: ImportStep[] = [];
+  let roles: ImportSource["roles"] = {};
   for (const client of clients) {
     const source = await readClient(invocation, client).catch((error: unknown) => {
       const { code, message } = asToolcribError(error);
@@ -94,6 +111,7 @@ export async function planClientImports(
       ...Object.entries(source.roleServers).flatMap(([role, servers]) => planRoleImport(role, servers, present, false)),
     ].filter(({ action }) => action === "add" || action === "rename");
     steps.push(...fresh);
+    roles = { ...newRoles(source.roles, known), ...roles };
     const added = fresh.flatMap(({ from, id, role }) => {
       const spec = role === undefined ? incoming.get(from) : undefined;
       return spec === undefined ? [] : [{ ...spec, id }];
@@ -103,12 +121,14 @@ export async function planClientImports(
   for (const { id, entry } of steps) {
     for (const credential of findPlainCredentials(id, entry)) invocation.out.warn(credentialAdvice(credential));
   }
-  return steps;
+  return { steps, roles };
 }
 
-/** All steps as one edit; empty if nothing changed. */
-export async function writeSteps(steps: readonly ImportStep[], target: string): Promise<EditResult[]> {
+/** All of it as one edit; empty if nothing changed. */
+export async function writeSteps({ steps, roles }: ImportPlan, target: string): Promise<EditResult[]> {
   const edits: EditResult[] = [];
+  const written = Object.entries(roles).map(([role, value]) => ({ path: ["roles", role], value }));
+  if (written.length > 0) edits.push(await editPaths(target, written));
   for (const { id, role, entry, action } of steps) {
     if (action !== "same") edits.push(await addServer(target, id, entry, { replace: action === "replace", role }));
   }
@@ -118,18 +138,13 @@ export async function writeSteps(steps: readonly ImportStep[], target: string): 
 }
 
 /** Writes to a copy, because one diff shows all steps together. */
-async function showDryRun(
-  invocation: Invocation,
-  steps: readonly ImportStep[],
-  target: string,
-  facts: object,
-): Promise<void> {
+async function showDryRun(invocation: Invocation, plan: ImportPlan, target: string, facts: object): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "toolcrib-dry-run-"));
   try {
     const copy = join(folder, basename(target));
     if (existsSync(target)) copyFileSync(target, copy);
     const before = existsSync(copy) ? readFileSync(copy, "utf8") : "";
-    await writeSteps(steps, copy);
+    await writeSteps(plan, copy);
     const after = existsSync(copy) ? readFileSync(copy, "utf8") : "";
     showDiff(invocation, target, before, after, { ...facts });
   } finally {
@@ -175,8 +190,9 @@ const WORDS = {
   conflict: "id is taken",
 } as const;
 
-function show(out: Invocation["out"], steps: readonly ImportStep[], target: string): void {
+function show(out: Invocation["out"], { steps, roles }: ImportPlan, target: string): void {
   out.line(target);
+  for (const role of Object.keys(roles)) out.line(`  role ${role}  added`);
   for (const step of steps) {
     const { from, id, action } = step;
     out.line(`  ${shownId(step)}  ${WORDS[action]}${from === id ? "" : ` (${from} in the source)`}`);
@@ -186,6 +202,12 @@ function show(out: Invocation["out"], steps: readonly ImportStep[], target: stri
 /** A role's own server has the id that the hub gives it. */
 export function shownId({ id, role }: ImportStep): string {
   return role === undefined ? id : `${id}@${role}`;
+}
+
+export interface ImportPlan {
+  readonly steps: readonly ImportStep[];
+  /** Those that the config does not have. */
+  readonly roles: ImportSource["roles"];
 }
 
 export interface ImportStep {
@@ -290,6 +312,8 @@ interface ImportSource {
   readonly servers: readonly ServerSpec[];
   /** Servers of single agents, by the agent's id. */
   readonly roleServers: Readonly<Record<string, readonly ServerSpec[]>>;
+  /** The rules of each agent, by its id. */
+  readonly roles: DialectRead["roles"];
   /** Ids of entries that start Toolcrib itself. */
   readonly own: readonly string[];
 }
@@ -340,14 +364,14 @@ async function readClient(invocation: Invocation, client: AgentClient): Promise<
       hint: `Read ${layers.map(({ file }) => file).join(", ")}`,
     });
   }
-  return { name: client.id, files: layers.map(({ file }) => file), servers, roleServers: {}, own };
+  return { name: client.id, files: layers.map(({ file }) => file), servers, roleServers: {}, roles: {}, own };
 }
 
 function readConfigFile(invocation: Invocation, file: string): ImportSource {
   const { env } = invocation;
   const document = parseConfigText(file, readFileSync(file, "utf8"));
   if (document.errors.length > 0) throw invalidConfigError(document.errors);
-  const { servers, roleServers, warnings, problems, own } = readDialect(document.value, {
+  const { servers, roleServers, roles, warnings, problems, own } = readDialect(document.value, {
     file,
     document,
     userHome: userHome(env),
@@ -357,7 +381,7 @@ function readConfigFile(invocation: Invocation, file: string): ImportSource {
   if (servers.length === 0 && own.length === 0 && Object.keys(roleServers).length === 0) {
     throw new ToolcribError("not_found", `${file} has no MCP servers.`);
   }
-  return { name: file, files: [file], servers, roleServers, own };
+  return { name: file, files: [file], servers, roleServers, roles, own };
 }
 
 /** Credentials are reported later, and only for imported servers. */

@@ -30,13 +30,18 @@ export function run(invocation: Invocation): Promise<number> {
     await connect(invocation, running, source, groups);
     const shown = listed();
     groups?.showListed();
+    // Those of a hub of its own were reported when they came.
+    for (const { id, warnings } of running.isShared ? running.servers() : []) {
+      if (source === undefined || id === source)
+        for (const message of warnings) out.warn(plain(`${id}: ${message}`, Infinity));
+    }
     for (const each of running.hub.internals.quarantined()) {
       if (source !== undefined && each.source !== source) continue;
       out.warn(plain(`${each.source}: ${describeQuarantined(each)}`, Infinity));
     }
     if (shown.length === 0) assertSomethingAnswered(running);
     if (out.json) out.value(shown.map(entryOf));
-    else if (shown.length === 0) out.note(NOTHING);
+    else if (shown.length === 0) out.note(unknownRole(running) ?? NOTHING);
     else if (groups === undefined) show(invocation, shown, (id) => hasServer(running, id));
     return 0;
   });
@@ -88,6 +93,16 @@ class Groups {
       showWithArguments(out, capability);
     }
   }
+}
+
+/** Who mistyped a role is offered nothing, which looks like a hub without servers. */
+function unknownRole({ hub, session }: RunningHub): string | undefined {
+  const { config, servers } = hub.config;
+  const roles = new Set([...Object.keys(config.roles), ...servers.flatMap((spec) => spec.roles ?? [])]);
+  const { role } = session;
+  if (role === undefined || roles.has(role)) return undefined;
+  const known = session.owner ? ` Roles: ${[...roles].join(", ") || "none"}.` : "";
+  return `There is no role "${plain(role)}", so nothing is offered to it.${known}`;
 }
 
 const NOTHING = "Nothing to list. Add a server with toolcrib add, or run toolcrib status to see the existing ones.";

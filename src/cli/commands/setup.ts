@@ -30,7 +30,7 @@ import { userConfigFile } from "../config-target.ts";
 import { type Column, counted } from "../table.ts";
 import { readLine } from "../terminal-input.ts";
 import { type ClientStatus, connectClient, disconnectClient, inspectClient } from "./connect.ts";
-import { type ImportStep, planClientImports, shownId, writeSteps } from "./import.ts";
+import { type ImportPlan, type ImportStep, planClientImports, shownId, writeSteps } from "./import.ts";
 
 const UNDO = "toolcrib setup --undo";
 
@@ -70,10 +70,9 @@ export async function run(invocation: Invocation): Promise<number> {
   return 0;
 }
 
-interface Plan {
+interface Plan extends ImportPlan {
   readonly target: string;
   readonly found: readonly Omit<ClientStatus, "lastCall">[];
-  readonly steps: readonly ImportStep[];
   /** Those that are not connected yet. */
   readonly clients: readonly AgentClient[];
 }
@@ -88,7 +87,7 @@ async function planSetup(invocation: Invocation): Promise<Plan> {
   return {
     target,
     found,
-    steps: await planClientImports(invocation, installed, target),
+    ...(await planClientImports(invocation, installed, target)),
     clients: installed.filter(
       (client, at) =>
         found[at]?.connected === false &&
@@ -142,14 +141,14 @@ async function choose({ flags, stdin, out }: Invocation, plan: Plan): Promise<Pl
   const isImported = steps.length > 0 && (await agrees(`Import ${counted(steps.length, "server")}?`));
   const isConnected = clients.length > 0 && (await agrees(`Add Toolcrib to ${counted(clients.length, "client")}?`));
   if (!isImported && !isConnected) return undefined;
-  return { ...plan, steps: isImported ? steps : [], clients: isConnected ? clients : [] };
+  return { ...plan, ...(isImported ? {} : { steps: [], roles: {} }), clients: isConnected ? clients : [] };
 }
 
 /** Resolves with the clients that were connected. One that fails is reported, and the others go on. */
-async function apply(invocation: Invocation, { target, steps, clients }: Plan): Promise<AgentClient[]> {
+async function apply(invocation: Invocation, { target, steps, roles, clients }: Plan): Promise<AgentClient[]> {
   const home = toolcribHome(invocation.env);
   const before = await readTextIfPresent(target);
-  await writeSteps(steps, target);
+  await writeSteps({ steps, roles }, target);
   const after = await readTextIfPresent(target);
   const known = await readRecord(home);
   await saveRecord(home, withImport(known, { target, before, after, steps }));

@@ -109,5 +109,6 @@ function reasonOf(info: ServerInfo): string {
   if (info.sleeping === true) return "asleep; its next use starts it";
   if (info.state === "idle") return "connects on demand";
   if (info.progress !== undefined) return info.progress;
-  return info.lastError ?? "";
+  // What a package manager says follows on lines of its own; a cell has one.
+  return (info.lastError ?? "").replace(/\s*\n\s*/g, " ");
 }

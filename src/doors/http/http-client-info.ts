@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import { CLIENT_HEADER } from "../../contract/rest.ts";
 import type { Caller } from "../../model/caller.ts";
 import { type ClientInfo, clientInfoOf } from "../../model/client-info.ts";
+import { programName } from "../../files/processes.ts";
 import { isLocalPeer, peerAddress } from "./hosts.ts";
 
 /** `name/version`, as programs write it in User-Agent. */
@@ -67,9 +68,8 @@ async function findPeer(port: number, ours: number, table: "tcp" | "tcp6"): Prom
     for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
       if (++looked > MAX_LINKS) return undefined;
       if ((await readlink(`/proc/${pid}/fd/${fd}`).catch(() => "")) !== target) continue;
-      const program = (await readFile(`/proc/${pid}/comm`, "utf8")).trim();
       recent = [pid, ...recent.filter((other) => other !== pid)].slice(0, MAX_RECENT);
-      return { pid: Number(pid), program };
+      return { pid: Number(pid), program: programName(Number(pid)) };
     }
   }
   return undefined;

@@ -123,6 +123,8 @@ export class BridgeDoor {
     } finally {
       clearInterval(check);
       stdio.close();
+      // The next connection of this client is another caller.
+      this.#options.door.left(caller);
       this.#open.delete(socket);
       socket.end();
     }

@@ -7,6 +7,7 @@ import { type Clock, systemClock } from "../../base/clock.ts";
 import type { RpcRequest, ToolDefinition } from "../../model/protocol.ts";
 import type { SessionOptions } from "../../sessions/session.ts";
 import { joinEditorSession, noEditorSession } from "../http/api/caller-sessions.ts";
+import type { Caller } from "../../model/caller.ts";
 import type { ClientSide } from "../../model/source.ts";
 import { DEFAULT_LEVEL, type DoorContext, isAtLeastLevel, type LogLevel, lowestLevel } from "./door-context.ts";
 import { CanonicalScopes, clientOf, type KnownNames, type RequestOrigin } from "./view-scope.ts";
@@ -88,6 +89,11 @@ export class McpDoor implements DoorContext {
   /** Answers one request of the modern era. Null if the client cancelled it. */
   modern(request: RpcRequest, origin: RequestOrigin, sink: MessageSink, signal: AbortSignal): Promise<Encoded | null> {
     return this.#modern.answer(request, origin, sink, signal);
+  }
+
+  /** A caller of the modern era that has left: its session need not wait for it. */
+  left(caller: Caller): void {
+    this.#principals.endAllOf(caller);
   }
 
   /** @param said The `clientInfo` of the request. */

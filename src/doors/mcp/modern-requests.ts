@@ -100,6 +100,9 @@ export class ModernRequests {
     sink: MessageSink,
     signal: AbortSignal,
   ): Promise<Encoded> {
+    const meta = metaOf(params);
+    const clientInfo = clientOf(origin, meta[CLIENT_INFO_KEY]);
+    showClient(session, origin, clientInfo);
     if (method === "server/discover") return this.#discover(id, session);
     if (method === "subscriptions/listen") {
       return serveSubscription(this.#door, {
@@ -115,11 +118,9 @@ export class ModernRequests {
     const run = sharedMethod(method);
     if (run === undefined) return encodeError(id, { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` });
     const watched = new TrackedSink(sink);
-    const meta = metaOf(params);
     const level = parseLogLevel(meta[LOG_LEVEL_KEY]);
     if (level !== undefined) this.#door.wantsLevel(level);
     const capabilities = forwardedCapabilities(meta[CLIENT_CAPABILITIES_KEY]);
-    const clientInfo = clientOf(origin, meta[CLIENT_INFO_KEY]);
     const call = { id, method, params, meta, level, capabilities, clientInfo, session, sink: watched, signal };
     const answer = await (INTERRUPTIBLE_METHODS.has(method)
       ? this.#inRounds(run, call, origin)
@@ -172,6 +173,20 @@ export class ModernRequests {
       _meta: { [SERVER_INFO_KEY]: SERVER_INFO },
     });
   }
+}
+
+/**
+ * Requests of several clients of one caller share the session: it shows the one that used it last. The first one's process is
+ * looked up, which is too much for every change.
+ */
+function showClient(session: Session, origin: RequestOrigin, client: ClientInfo | undefined): void {
+  const shown = session.clientInfo;
+  if (client === undefined || (shown?.name === client.name && shown.version === client.version)) return;
+  session.clientInfo = client;
+  if (shown !== undefined) return;
+  void origin.locate?.().then((found) => {
+    if (session.clientInfo === client) session.clientInfo = { ...client, ...found };
+  });
 }
 
 interface ModernCall {
@@ -247,8 +262,8 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
   const wanted = params["notifications"];
   if (!isJsonObject(wanted)) throw invalidParams("subscriptions/listen needs `notifications`, an object.");
   // A session of its own, so that subscriptions end with the stream and only with it. What tasks bring is read by the same caller.
-  const { links, sharedKey } = listening.principal;
-  using session = door.hub.openSession({ ...door.sessionOptions(origin), links, sharedKey });
+  const { links, sharedKey, clientInfo } = listening.principal;
+  using session = door.hub.openSession({ ...door.sessionOptions(origin), links, sharedKey, clientInfo });
   const tell = (method: string, told: JsonObject = {}): void => {
     sink.send(encodeNotification(method, { ...told, _meta: { ...metaIn(told), [SUBSCRIPTION_KEY]: id } }));
   };

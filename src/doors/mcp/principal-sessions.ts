@@ -2,7 +2,7 @@
  * The modern era has no sessions, but limits, grants, taint and kept results need one: requests of one caller for one part
  * of the catalog share a hub session, which ends when it has not been used for a while.
  */
-import { identityOf } from "../../model/caller.ts";
+import { type Caller, identityOf } from "../../model/caller.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Session } from "../../sessions/session.ts";
 import { type RequestOrigin, scopeKey, type ViewScope } from "./view-scope.ts";
@@ -69,6 +69,14 @@ export class PrincipalSessions {
     };
   }
 
+  /** The caller has left, and does not come back under this key. */
+  endAllOf({ key: caller }: Caller): void {
+    for (const key of [...(this.#callers.get(caller) ?? [])]) {
+      const principal = this.#principals.get(key);
+      if (principal !== undefined) this.#end(principal);
+    }
+  }
+
   close(): void {
     this.#stopSweep?.();
     for (const { session } of this.#principals.values()) session.close();
@@ -76,13 +84,14 @@ export class PrincipalSessions {
     this.#callers.clear();
   }
 
-  #use({ caller, scope: asked, clientEnv }: RequestOrigin): Principal {
-    const origin = { caller, scope: this.#scopes.of(asked), clientEnv };
-    const key = keyOf(origin);
+  #use(origin: RequestOrigin): Principal {
+    const { caller } = origin;
+    const scope = this.#scopes.of(origin.scope);
+    const key = keyOf(caller, scope);
     let principal = this.#principals.get(key);
     if (principal === undefined || principal.session.closed) {
       if (principal === undefined) this.#makeRoom(caller.key);
-      principal = { key, caller: caller.key, session: this.#open(origin, key), usedAt: 0, inUse: 0 };
+      principal = { key, caller: caller.key, session: this.#open({ ...origin, scope }, key), usedAt: 0, inUse: 0 };
     }
     this.#touch(principal);
     this.#stopSweep ??= this.#clock.after(SWEEP_MS, () => this.#sweepLater());
@@ -146,6 +155,6 @@ interface ScopeNormalizer {
 
 const UNCHANGED_SCOPES: ScopeNormalizer = { of: (scope) => scope };
 
-function keyOf({ caller, scope }: RequestOrigin): string {
+function keyOf(caller: Caller, scope: ViewScope): string {
   return JSON.stringify([identityOf(caller), caller.role ?? null]) + scopeKey(scope);
 }

@@ -41,6 +41,26 @@ describe("[counter-02d] the hub's end of a bridge", () => {
     expect(bridge.size).toBe(0);
   });
 
+  it("[counter-04d] a modern client is a session with its process, until it has left", async () => {
+    const { url, token, bridge } = await scene();
+    const hub = hubs.at(-1);
+    const clients = () => hub?.internals.sessions().flatMap(({ clientInfo }) => clientInfo ?? []);
+    const link = await openHubLink({ url, token }, { ...hello, pid: 7, program: "claude" });
+    const _meta = {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientCapabilities": {},
+      "io.modelcontextprotocol/clientInfo": { name: "modern", version: "9" },
+    };
+    link.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta } })}\n`);
+    link.resume();
+    await once(link, "data");
+    expect(clients()).toMatchObject([{ name: "modern", version: "9", transport: "stdio", pid: 7, program: "claude" }]);
+    link.end();
+    await once(link, "close");
+    expect(bridge.size).toBe(0);
+    expect(clients()).toEqual([]);
+  });
+
   it.each([
     ["no token", undefined, "unauthorized"],
     ["another token, whatever its scopes", ADMIN, "denied"],

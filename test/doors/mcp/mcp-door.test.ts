@@ -419,6 +419,50 @@ describe("[gate-05b] parts of the catalog", () => {
   });
 });
 
+describe("[counter-04a] sessions of clients that name themselves in every request", () => {
+  it("show the client that used them last, its process, and the conversation of its bridge", async () => {
+    const { hub, door } = await doorOn({}, { registry: registryWith(echo) });
+    const peer = { transport: "stdio", pid: 7, program: "claude", cwd: "/work" };
+    const origin = { caller: guest("a"), scope: {}, peer, conversation: "bridge 1" };
+    const modern = new ModernClient(door, origin);
+    const named = (name: string) => ({ meta: { "io.modelcontextprotocol/clientInfo": { name, version: "1" } } });
+    await modern.request("server/discover", {}, named("claude-code"));
+    const [session] = hub.internals.sessions().filter(({ user }) => user === "a");
+    expect(session).toMatchObject({
+      clientInfo: { name: "claude-code", version: "1", ...peer },
+      conversation: "bridge 1",
+    });
+    await modern.request("tools/list", {}, named("inspector"));
+    expect(session?.clientInfo).toMatchObject({ name: "inspector", ...peer });
+    // A request without a name changes nothing.
+    await modern.request("tools/list");
+    expect(session?.clientInfo?.name).toBe("inspector");
+  });
+
+  it("have the process that the system finds, and those of streams have the client too", async () => {
+    const { hub, door } = await doorOn({}, { registry: registryWith(echo) });
+    let looked = 0;
+    const locate = async () => ({ pid: 8, program: `node ${++looked}` });
+    const modern = new ModernClient(door, { caller: guest("a"), peer: { transport: "http" }, locate });
+    const ended = new AbortController();
+    const options = { meta: { "io.modelcontextprotocol/clientInfo": { name: "one" } } };
+    await modern.request("tools/list", {}, options);
+    const listening = modern.request(
+      "subscriptions/listen",
+      { notifications: { toolsListChanged: true } },
+      { ...options, signal: ended.signal },
+    );
+    await eventually(
+      () => hub.internals.sessions().filter(({ clientInfo }) => clientInfo?.name === "one").length === 2,
+    );
+    const shown = { name: "one", transport: "http", pid: 8, program: "node 1" };
+    const ours = hub.internals.sessions().filter(({ user }) => user === "a");
+    expect(ours.map(({ clientInfo }) => clientInfo)).toEqual([shown, shown]);
+    ended.abort();
+    await listening;
+  });
+});
+
 describe("[whole-30a] names for a client that puts its own before them", () => {
   const LONG = `read_${"x".repeat(55)}`;
   const opened = async () =>

@@ -13,6 +13,7 @@ import {
 } from "../../../model/protocol.ts";
 import { KeptResults } from "../../../sessions/kept-results.ts";
 import { mirroredParams } from "../../../upstream/http/mcp-headers.ts";
+import { localPeer } from "../../http/http-client-info.ts";
 import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
 import { MAX_SILENT_TICKS, type PendingReply, SseConnection } from "../../http/open-streams.ts";
 import { envelopeError } from "../mcp-handshake.ts";
@@ -30,7 +31,8 @@ export async function postModern(post: McpPost, message: RpcRequest): Promise<vo
   if (error !== undefined) return refuseRpc(response, 400, message.id, error);
   if (transport.ids !== undefined && (await forwardToCallOwner(transport, exchange, message))) return;
   if (!admitOrRefuseRequests(post, [message])) return;
-  const origin: RequestOrigin = { caller, scope, peer: httpPeer("http", exchange.query) };
+  const locate = (): ReturnType<typeof localPeer> => localPeer(request.socket);
+  const origin: RequestOrigin = { caller, scope, peer: httpPeer("http", exchange.query), locate };
   const mismatch = message.method === "tools/call" ? paramHeaderError(transport, origin, message, exchange) : undefined;
   if (mismatch !== undefined) return refuseRpc(response, 400, message.id, mismatch);
   const { streams } = transport;
