@@ -27,7 +27,7 @@ interface LimitTimer {
   uses: number;
 }
 
-/** By their time: timers that run for nobody. Setting one anew costs a fraction of making one, and of taking it out of Node's lists. */
+/** By their time: timers without a task. To set one again costs a fraction of making one and taking it out of the lists of Node. */
 const spareTimers = new Map<number, LimitTimer>();
 
 function afterLimit(ms: number, task: () => void): () => void {
