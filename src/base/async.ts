@@ -1,5 +1,8 @@
 /** Waiting: time limits, cancellation, single-flight, bounded parallelism, retries and counting what is in progress. */
+import type { CancelSignal } from "../model/source.ts";
 import { type Clock, systemClock } from "./clock.ts";
+
+export type { CancelSignal } from "../model/source.ts";
 
 export interface WaitOptions {
   readonly ms?: number;
@@ -207,22 +210,16 @@ export class InFlight {
   }
 }
 
-/** The part of AbortSignal that is commonly used; every AbortSignal is a CancelSignal. */
-export interface CancelSignal {
-  readonly aborted: boolean;
-  readonly reason?: unknown;
-  addEventListener(type: "abort", listener: () => void, options?: { once: boolean }): void;
-  removeEventListener(type: "abort", listener: () => void): void;
-}
-
 /** An AbortController for one request, and its signal: the real ones are a noticeable share of what a call costs. */
 export class CancelController implements CancelSignal {
   aborted = false;
+  reason: unknown;
   #listeners: (() => void)[] = [];
 
-  abort(): void {
+  abort(reason?: unknown): void {
     if (this.aborted) return;
     this.aborted = true;
+    this.reason = reason;
     for (const listener of this.#listeners.splice(0)) listener();
   }
 
@@ -235,4 +232,14 @@ export class CancelController implements CancelSignal {
     const at = this.#listeners.indexOf(listener);
     if (at >= 0) this.#listeners.splice(at, 1);
   }
+}
+
+/** The real thing, for those who need more than a CancelSignal has. It lives as long as the other does. */
+export function abortSignalOf(signal: CancelSignal): AbortSignal {
+  if (signal instanceof AbortSignal) return signal;
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
+  return controller.signal;
 }

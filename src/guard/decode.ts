@@ -76,6 +76,8 @@ const FORMS: readonly Form[] = [
 export function* encodedParts(text: string, effort?: Effort): Generator<Encoded> {
   for (const form of FORMS) {
     const { characters, shortest, signs, unit } = form;
+    // Most texts end here, and most are short: a search that is begun costs more than these looks.
+    if (text.length < shortest || signs?.some((sign) => text.includes(sign)) === false) continue;
     const runs =
       signs === undefined ? runsOf(text, characters, shortest) : runsAround(text, signs, characters, shortest);
     let done = 0;
@@ -264,8 +266,8 @@ export interface TurnedWords {
 
 /** Parts of a text as they read when turned around, turned by thirteen letters, or without signs between the letters. */
 export function* respelled(text: string, { rotated, backwards }: TurnedWords, effort: Effort): Generator<Encoded> {
-  yield* turnedParts(text, rotated, rotate, effort);
-  yield* turnedParts(text, backwards, bothWays, effort);
+  if (rotated.length > 0) yield* turnedParts(text, rotated, rotate, effort);
+  if (backwards.length > 0) yield* turnedParts(text, backwards, bothWays, effort);
   let done = 0;
   // A run has five signs: one of the first four or the place before it is at every eighth place.
   for (let at = 0; at < text.length; at += 8) {

@@ -94,14 +94,10 @@ export class Hub {
    *
    * @param request `session` is who calls; the hub's own session by default.
    */
-  call({
-    session = this.session,
-    name,
-    arguments: args = {},
-    ...options
-  }: OfSession<CallRequest>): Promise<Outcome<CallToolResult>> {
+  call(request: OfSession<CallRequest>): Promise<Outcome<CallToolResult>> {
+    const { session = this.session, name, arguments: args = {} } = request;
     // The result of a tool call always has content.
-    return this.#own.current.run(session, { kind: "tool", name, arguments: args }, options) as Promise<
+    return this.#own.current.run(session, { kind: "tool", name, arguments: args }, request) as Promise<
       Outcome<CallToolResult>
     >;
   }

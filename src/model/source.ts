@@ -116,11 +116,19 @@ export interface SentRequest {
   readonly url: string | undefined;
 }
 
+/** The part of AbortSignal that is commonly used; every AbortSignal is a CancelSignal. */
+export interface CancelSignal {
+  readonly aborted: boolean;
+  readonly reason?: unknown;
+  addEventListener(type: "abort", listener: () => void, options?: { once: boolean }): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
 /** A use as its source sees it. */
 export interface UseContext extends UseOptions {
   readonly callId: string;
   readonly session: SessionContext;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly client: ClientSide;
   /** For a source that had to be started first, which may list other things now: rejects if this may no longer run. */
   readonly confirm?: () => Promise<void>;

@@ -129,7 +129,7 @@ export class Session implements SessionContext {
   /** Approvals for the session: the list that asked, and the definition that was shown. */
   readonly granted = new Set<string>();
   /** The calls in progress; they end with it. */
-  readonly running = new ChurnSet<AbortController>();
+  readonly running = new ChurnSet<Pick<AbortController, "abort">>();
   /** Those of `own`, for who listens to sessions that may never bring anything. */
   readonly ownEvents: Emitter<SessionPartEvents>;
   #taintScope = new TaintScope();

@@ -1,5 +1,5 @@
 /** Runs one in-process tool: checks arguments, executes, and turns the outcome into a result or a ToolcribError. */
-import { withAbort } from "../base/async.ts";
+import { abortSignalOf, withAbort } from "../base/async.ts";
 import { isContentBlock, textBlock } from "../model/content.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -17,7 +17,8 @@ import { isUntrustedSchema } from "./untrusted-schemas.ts";
 
 /** Has no timeout: `context.signal` ends it. */
 export async function runTool(tool: Tool, args: JsonObject, context: UseContext): Promise<CallToolResult> {
-  const { signal, callId } = context;
+  const { callId } = context;
+  const signal = abortSignalOf(context.signal);
   const params = isUntrustedSchema(tool.parameters)
     ? await checkUntrustedArguments(tool, args)
     : checkArguments(tool, args);

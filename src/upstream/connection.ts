@@ -1,5 +1,5 @@
 /** Connection: the link to one MCP server over its whole life, with its state, its lists and its calls. */
-import { endsWithin, InFlight, Pauses, withAbort, withTimeout } from "../base/async.ts";
+import { type CancelSignal, endsWithin, InFlight, Pauses, withAbort, withTimeout } from "../base/async.ts";
 import { Emitter, type Listeners } from "../base/emitter.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -590,7 +590,7 @@ export class Connection implements Source {
    * Waits for an attempt in progress, but not for a server that is down or pauses between restarts. A lazy one that failed is
    * tried again: that no one did so since is its nature.
    */
-  async #usableLink(signal: AbortSignal): Promise<Link> {
+  async #usableLink(signal: CancelSignal): Promise<Link> {
     const { kind } = this.#state;
     const mended =
       kind === "failed" &&

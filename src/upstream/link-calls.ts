@@ -1,5 +1,6 @@
 /** Runs one Use on one Link: params, headers, timeouts, and the rounds in which a modern server asks back. */
 import { randomUUID } from "node:crypto";
+import { abortSignalOf, type CancelSignal } from "../base/async.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { CLIENT_CAPABILITIES_KEY, HEADER_MISMATCH, LOG_LEVEL_KEY, type ToolDefinition } from "../model/protocol.ts";
@@ -47,7 +48,13 @@ export function runOnLink(link: Link, use: Use, context: UseContext, setting: Ca
       return setting.tasks.note(answer, task);
     },
     answer: (method: string, params: JsonObject) =>
-      answerServer(serverDisplayName(setting.spec), answering, method, withElicitationId(method, params), signal),
+      answerServer(
+        serverDisplayName(setting.spec),
+        answering,
+        method,
+        withElicitationId(method, params),
+        abortSignalOf(signal),
+      ),
   };
   return use.task === undefined ? callWithTasks(run) : requestAboutTask(run, use.task);
 }
@@ -190,7 +197,7 @@ interface InputRounds {
   /** Sends the request with these additional params. */
   readonly send: (extra: JsonObject) => Promise<JsonObject>;
   readonly answer: (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 /** The modern era's way for a server to ask back: the result says what is missing, and the request is sent again. */
@@ -212,7 +219,7 @@ async function completeInputRounds(rounds: InputRounds): Promise<JsonObject> {
 
 async function answerAll(requests: JsonObject, rounds: InputRounds): Promise<JsonObject> {
   const siblings = new AbortController();
-  const signal = AbortSignal.any([rounds.signal, siblings.signal]);
+  const signal = AbortSignal.any([abortSignalOf(rounds.signal), siblings.signal]);
   try {
     const answers = await Promise.all(
       Object.entries(requests).map(async ([key, request]) => [key, await answerOne(request, rounds, signal)] as const),

@@ -4,7 +4,7 @@
  * The SDK's Client is not used here: it drops fields it does not know, one bad tool fails a whole list, a call costs
  * three to five times a plain pipe, and it does not initialise again after a lost HTTP session.
  */
-import { afterPauses, CancelController, Pauses } from "../base/async.ts";
+import { afterPauses, CancelController, type CancelSignal, Pauses } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { ChurnMap } from "../base/maps.ts";
 import { ToolcribError } from "../model/errors.ts";
@@ -381,7 +381,7 @@ function cancelled(method: string, sent: boolean): ToolcribError {
 
 /** How a request is sent, and who is behind it. */
 export interface RequestOptions {
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CancelSignal | undefined;
   /** Silence after which the request is given up; absent for requests that stay open. */
   readonly timeoutMs?: number | undefined;
   /** Time that does not count as silence. */

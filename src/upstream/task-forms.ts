@@ -4,7 +4,7 @@
  * gets what the task ends with.
  */
 import { randomUUID } from "node:crypto";
-import { pause } from "../base/async.ts";
+import { type CancelSignal, pause } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -72,7 +72,7 @@ export interface TaskRun {
   /** Has the caller's client answer a question of the server. */
   readonly answer: (method: string, params: JsonObject) => Promise<JsonObject>;
   readonly client: ClientSide;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly clock: Clock;
   /** How long a result is waited for. */
   readonly maxMs: number;

@@ -88,7 +88,8 @@ export class LegacySession {
     if (this.#running.has(id)) {
       return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is already in progress.` });
     }
-    return this.#run(session, id, method, params, sink);
+    // Returned as it is, the promise of each call would go through the queue twice more.
+    return await this.#run(session, id, method, params, sink);
   }
 
   notify({ method, params = {} }: RpcNotification): void {

@@ -1,4 +1,5 @@
 /** The checks between a located capability and its run: the decision, the answer of a person, the limits. */
+import { abortSignalOf } from "../../base/async.ts";
 import { hasReferences } from "../../catalog/overrides.ts";
 import type { Capability } from "../../model/capability.ts";
 import type { AskRequest, Rule } from "../../model/decision.ts";
@@ -54,7 +55,12 @@ async function authorized(call: CallContext, found: Target): Promise<Target> {
     answered.add(reasonOf(session, rule));
     const askedAt = path.clock.now();
     try {
-      await path.approvals.ask(session, approvalQuestion(call, target, rule, facts), call.signal, call.onAsk);
+      await path.approvals.ask(
+        session,
+        approvalQuestion(call, target, rule, facts),
+        abortSignalOf(call.signal),
+        call.onAsk,
+      );
     } finally {
       call.waitedMs += path.clock.now() - askedAt;
     }

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import type { CancelSignal } from "../../base/async.ts";
+import { CancelController, type CancelSignal } from "../../base/async.ts";
 import { originalArguments, shapedResult } from "../../catalog/overrides.ts";
 import { asToolcribError, type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -103,12 +103,23 @@ function callContext(
   session: Session,
   use: Use,
   options: CallOptions,
-  signal: AbortSignal,
+  signal: CancelSignal,
 ): CallContext {
   const { client = session.client, clientInfo = session.clientInfo, onProgress, onNotice } = options;
   const startedAt = path.clock.now();
+  // Each by its name: `...options` would cost more than all the rest, and take along what else a request has.
   const call: CallContext = {
-    ...options,
+    extra: options.extra,
+    meta: options.meta,
+    logLevel: options.logLevel,
+    input: options.input,
+    tasks: options.tasks,
+    keepLarge: options.keepLarge,
+    onAsk: options.onAsk,
+    audience: options.audience,
+    requestId: options.requestId,
+    protocolVersion: options.protocolVersion,
+    origin: options.origin,
     path,
     callId: newCallId(startedAt),
     session,
@@ -133,7 +144,7 @@ function callContext(
     forgedMarkers: 0,
     notes: {},
     reports: undefined,
-  };
+  } satisfies CallContext & Record<keyof CallOptions, unknown>;
   return call;
 }
 
@@ -279,8 +290,21 @@ let lastMillisecond: Millisecond = { time: Number.NaN, iso: "", idStart: "" };
 function millisecond(time: number): Millisecond {
   if (time === lastMillisecond.time) return lastMillisecond;
   const hex = Math.max(0, Math.floor(time)).toString(16).padStart(12, "0").slice(-12);
-  lastMillisecond = { time, iso: new Date(time).toISOString(), idStart: `${hex.slice(0, 8)}-${hex.slice(8)}` };
+  lastMillisecond = { time, iso: isoTime(time), idStart: `${hex.slice(0, 8)}-${hex.slice(8)}` };
   return lastMillisecond;
+}
+
+let lastSecond = Number.NaN;
+let secondText = "";
+
+/** Dates are written out by V8 for a good part of what a call costs, and differ in three digits. */
+function isoTime(time: number): string {
+  const second = Math.floor(time / 1000);
+  if (second !== lastSecond) {
+    secondText = new Date(time).toISOString().slice(0, -"000Z".length);
+    lastSecond = second;
+  }
+  return `${secondText}${String(Math.floor(time) - second * 1000).padStart(3, "0")}Z`;
 }
 
 /** A completion does not suggest what the session may not see. */
@@ -322,9 +346,9 @@ function checkRequest({ session, signal, use }: CallContext): void {
   }
 }
 
-/** The AbortSignal of one call: ends with the caller's own, or with the session. */
+/** The signal of one call: ends with the caller's own, or with the session. */
 interface CallSignal {
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** Lets go of both. A long-lived signal that serves many calls must not collect listeners. */
   dispose(): void;
 }
@@ -334,26 +358,25 @@ interface CallSignal {
  * instead of being listened to, because removing one of thousands of listeners means looking for it.
  */
 export function callSignal(callers: CancelSignal | undefined, session: Session): CallSignal {
-  const controller = new AbortController();
-  const { signal } = controller;
-  const abort = (): void => controller.abort(callers?.reason);
-  if (session.closed) controller.abort();
+  const signal = new CancelController();
+  const abort = (): void => signal.abort(callers?.reason);
+  if (session.closed) signal.abort();
   else if (callers?.aborted === true) abort();
   else {
-    session.running.add(controller);
+    session.running.add(signal);
     callers?.addEventListener("abort", abort, { once: true });
   }
   return {
     signal,
     dispose() {
-      session.running.delete(controller);
+      session.running.delete(signal);
       callers?.removeEventListener("abort", abort);
     },
   };
 }
 
 /** Why a call was given up is its caller's to say, as with a time that ran out: it is the reason of its signal. */
-function abortReason(error: ToolcribError, { reason }: AbortSignal): ToolcribError {
+function abortReason(error: ToolcribError, { reason }: CancelSignal): ToolcribError {
   return error.code === "cancelled" && reason instanceof ToolcribError ? reason : error;
 }
 

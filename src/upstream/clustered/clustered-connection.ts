@@ -2,6 +2,7 @@
  * ClusteredConnection: a server that runs at one node of the cluster, or at several as `replicas` says. To the hub of each
  * node it is a connection like any other.
  */
+import type { CancelSignal } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Emitter, type Listeners } from "../../base/emitter.ts";
 import { type Cluster, subjectToken } from "../../cluster/cluster.ts";
@@ -557,7 +558,7 @@ class ChangeSignal {
   }
 
   /** Resolves with the next change or after this time; rejects when the signal aborts. */
-  async next(limitMs: number, signal: AbortSignal): Promise<void> {
+  async next(limitMs: number, signal: CancelSignal): Promise<void> {
     const abort = (): void => this.notify();
     signal.addEventListener("abort", abort, { once: true });
     let isFirst = true;

@@ -1,4 +1,5 @@
 /** The slots of a server that other nodes hold, as far as this node may use them. */
+import { abortSignalOf } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { type CallReply, type CallRequest, type Cluster, decodeError, type LeaseState } from "../../cluster/cluster.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -218,7 +219,7 @@ class RemoteReplica implements Replica {
     const { head, body } = await this.#call({
       head: { method: "run" },
       body: writeBody(forwardedUse(use, context, hubSession)),
-      signal: context.signal,
+      signal: abortSignalOf(context.signal),
       onEvent: (event, payload) => deliverToCaller(context, event, payload),
       onQuestion: (question, signal) => answerForwarded(serverDisplayName(spec()), context.client, question, signal),
     }).catch((error: unknown) => {

@@ -78,9 +78,12 @@ export class HttpClient {
    * Rejects with ToolcribError; `details.sent: false` says that the server cannot have seen the request. Rejects with
    * whatever the credentials reject with, too.
    */
-  async request(request: HttpRequest): Promise<HttpResponse> {
+  request(request: HttpRequest): Promise<HttpResponse> {
     const { credentials } = this.#options;
-    if (credentials === undefined) return this.#followed(request);
+    return credentials === undefined ? this.#followed(request) : this.#authorized(request, credentials);
+  }
+
+  async #authorized(request: HttpRequest, credentials: WireCredentials): Promise<HttpResponse> {
     for (let attempt = 1; ; attempt++) {
       const sent = await unlessAborted(credentials.headers(), request.signal);
       const response = await this.#followed({ ...request, headers: { ...request.headers, ...sent } });

@@ -87,9 +87,14 @@ export class EventFeed {
     return { type: "hello", epoch: this.epoch, seq: this.#seq, version: VERSION };
   }
 
-  publish<Name extends EventName>(type: Name, fields: Fields<Name>, audience: Audience = {}): void {
+  publish<Name extends EventName>(
+    type: Name,
+    fields: Fields<Name>,
+    audience: Audience = {},
+    size: number = jsonSize(fields),
+  ): void {
     // The types of this method keep the three together.
-    const event = new NumberedEvent(++this.#seq, { type, fields, audience } as FeedEvent, this.#redactor);
+    const event = new NumberedEvent(++this.#seq, { type, fields, audience } as FeedEvent, size, this.#redactor);
     this.#ring.add(event);
     if (this.#receivers.size === 0) return;
     this.#undelivered.push(event);
@@ -294,9 +299,9 @@ class ClusterEvents {
   }
 
   /** Publishes here, and at nodes where a client watches. */
-  readonly publishAll: Publish = (type, fields, audience = {}) => {
+  readonly publishAll: Publish = (type, fields, audience = {}, size) => {
     const { nodes, clock, publish, redactor } = this.#options;
-    publish(type, fields, audience);
+    publish(type, fields, audience, size);
     if (clock.now() >= this.#watchedUntil) return;
     nodes.publish(EVENT_TOPIC, { type, fields: toJson(redactor.maskAll(fields)), concern: toJson(audience) });
   };
@@ -383,11 +388,11 @@ class NumberedEvent {
   /** By view, which sessions that see the same share. Few kinds of events need it, and thousands of events are kept. */
   #byView: WeakMap<View, Frame> | undefined;
 
-  constructor(seq: number, event: FeedEvent, redactor: Masker) {
+  constructor(seq: number, event: FeedEvent, size: number, redactor: Masker) {
     this.seq = seq;
+    this.size = size;
     this.#event = event;
     this.#redactor = redactor;
-    this.size = jsonSize(event.fields);
   }
 
   get type(): EventName {
@@ -472,9 +477,7 @@ function jsonSize(value: unknown): number {
   if (typeof value === "string") return value.length + 3;
   if (typeof value !== "object" || value === null) return 5;
   let size = 2;
-  // Twice per call, so without `Object.entries`; V8 would compile `in` again and again, because the objects differ in their keys.
-  // An object that is not null may be asked for any of them.
-  for (const key of Object.keys(value)) size += key.length + 3 + jsonSize((value as JsonObject)[key]);
+  for (const [key, member] of Object.entries(value)) size += key.length + 3 + jsonSize(member);
   return size;
 }
 

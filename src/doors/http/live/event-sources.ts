@@ -28,7 +28,13 @@ export interface Audience {
 }
 
 /** Publishes an event, in order. */
-export type Publish = <Name extends EventName>(type: Name, fields: Fields<Name>, audience?: Audience) => void;
+export type Publish = <Name extends EventName>(
+  type: Name,
+  fields: Fields<Name>,
+  audience?: Audience,
+  /** About its length as JSON, where that is known; else it is counted. */
+  size?: number,
+) => void;
 
 /** The parts of a hub that events come from; its own session sees everything that can be seen. */
 export type FeedHub = Pick<Hub, "session" | "config" | "on" | "view"> & {
@@ -228,11 +234,15 @@ const MAX_NAME_LENGTH = 500;
 /** Calls, questions and sessions. */
 export function publishCalls(hub: FeedHub, publish: Publish): (() => void)[] {
   return [
-    hub.on("call-start", (record) => publish("call.started", callStart(record), { session: record.session })),
+    hub.on("call-start", (record) => {
+      const fields = callStart(record);
+      publish("call.started", fields, { session: record.session }, callSize(fields));
+    }),
     hub.on("call", (record) => {
       const { decision, outcome, durationMs, resultBytes, findings = [] } = record;
       const end = { decision, outcome, durationMs, resultBytes, findings: findings.map(({ code }) => code) };
-      publish("call.finished", { ...callStart(record), ...end }, { session: record.session });
+      const fields = Object.assign(callStart(record), end);
+      publish("call.finished", fields, { session: record.session }, callSize(fields) + FINDING_SIZE * findings.length);
     }),
     hub.on("suspicious", ({ server, tool, kinds, places, ...rest }) => {
       const [name, mcpName] = [truncate(rest.name, MAX_NAME_LENGTH), truncate(tool, MAX_NAME_LENGTH)];
@@ -251,6 +261,15 @@ function callStart(record: StartRecord): Fields<"call.started"> {
   const name = truncate(record.name, MAX_NAME_LENGTH);
   const serverId = origin?.source ?? null;
   return { callId, time, session, door, role, user, client: client?.name, kind, name, serverId };
+}
+
+/** Of the keys and of the values that are alike in all of them. */
+const CALL_SIZE = 300;
+const FINDING_SIZE = 24;
+
+/** Twice per call, so without a look at each key. */
+function callSize({ name, role, user, client }: Fields<"call.started">): number {
+  return CALL_SIZE + name.length + (role?.length ?? 0) + (user?.length ?? 0) + (client?.length ?? 0);
 }
 
 export function publishApprovals(

@@ -109,7 +109,7 @@ export class McpHttp {
     if (scope === undefined) return;
     switch (exchange.request.method) {
       case "POST":
-        return this.#arriving(exchange, () => this.#post(exchange, scope));
+        return this.#post(exchange, scope);
       case "GET":
         return this.#ofSession(exchange, () => this.#get(exchange, scope));
       case "DELETE":
@@ -127,21 +127,21 @@ export class McpHttp {
 
   async #handleMessages(exchange: HttpExchange): Promise<void> {
     if (exchange.request.method !== "POST") return refuseMethod(exchange, "POST");
-    await this.#arriving(exchange, async () => {
-      const body = await readJson(exchange);
-      if (body === undefined) return;
-      const posted = parseMessages(body.value);
+    await this.#arriving(exchange, async (value) => {
+      const posted = parseMessages(value);
       if (!posted.isBatch && posted.message.kind === "invalid") return refuseMessage(exchange, posted.message.id);
       if (await forwardToOwner(this.#options.ids, exchange, "sse", exchange.query.get("sessionId"), null)) return;
       postToSse(this.#transport, exchange, posted);
     });
   }
 
-  async #arriving(exchange: HttpExchange, handle: () => Promise<void>): Promise<void> {
+  /** @param handle Gets the body. */
+  async #arriving(exchange: HttpExchange, handle: (value: unknown) => void | Promise<void>): Promise<void> {
     const { arriving, isClosing } = this.#transport;
     if (!isClosing) arriving.begin(exchange);
     try {
-      await handle();
+      const body = await readJson(exchange);
+      if (body !== undefined) await handle(body.value);
     } finally {
       arriving.end(exchange);
     }
@@ -163,18 +163,23 @@ export class McpHttp {
     sessions.endAll();
   }
 
-  async #post(exchange: HttpExchange, scope: ViewScope): Promise<void> {
+  #post(exchange: HttpExchange, scope: ViewScope): void | Promise<void> {
     const { request, response } = exchange;
     const accepts = acceptsOf(request.headers.accept);
     if (accepts === undefined) {
       const message = "Accept must allow application/json and text/event-stream.";
       return refuseRpc(response, 406, null, { code: INVALID_REQUEST, message });
     }
-    const body = await readJson(exchange);
-    if (body === undefined) return;
-    const all = parseMessages(body.value);
-    const version = headerOf(request.headers[VERSION_HEADER]);
     const post: McpPost = { transport: this.#transport, exchange, accepts, scope };
+    return this.#arriving(exchange, (value) => this.#answerPost(post, value));
+  }
+
+  /** Not an async function: one more would be a promise and some turns of the queue for every call. */
+  #answerPost(post: McpPost, value: unknown): void | Promise<void> {
+    const { exchange } = post;
+    const { request, response } = exchange;
+    const all = parseMessages(value);
+    const version = headerOf(request.headers[VERSION_HEADER]);
     if (all.isBatch) {
       if (version !== MODERN_VERSION) return postBatch(post, all.batch);
       const message = "This protocol version has no batches.";
