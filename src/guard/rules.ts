@@ -69,7 +69,7 @@ task_switch | resume-task | 3.2 weak | resumeTask
 task_switch | resume-task-harm | 4.4 | resumeTask 60 & harmful
 task_switch | task-changed | 3 weak | own 10 taskNoun 6 changedWord
 agent_directive | letter | 5 | greeting 8 model; ifModel
-agent_directive | only-output | 2.5 weak quoted=4 | onlyOutput
+agent_directive | only-output | 2.5 weak quoted=3.6 | onlyOutput
 agent_directive | output-hostile | 4.8 | output 20 & hostile
 agent_directive | order-harm | 2 weak | youMust 12 harm
 agent_directive | no-refusal | 3 weak opens=4.2 | noRefusal
@@ -85,7 +85,7 @@ agent_directive | ask-disclaimer | 4.2 | askFor 300 & disclaimer
 agent_directive | output-script | 4.5 across | onlyOutput 80 script
 agent_directive | model-reading | 4.4 | model 24 reading; reading 12 model; ifYou 8 model
 agent_directive | vocative | 2.5 weak | vocative
-agent_directive | reply-only | 2.2 weak opens=4.2 | replyOnly
+agent_directive | reply-only | 1 weak opens=4.2 | replyOnly
 agent_directive | later-order | 4.2 across | beforeAnswer 30 harmful; future 50 youAre
 agent_directive | treat-as-orders | 4.4 verb | treatIt 50 asOrders
 agent_directive | every-answer | 2.8 weak verb quoted=4 | appendVerb 24 everyAnswer; everyAnswer 30 appendVerb

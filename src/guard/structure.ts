@@ -27,7 +27,7 @@ export interface Signs {
 /**
  * What may be spent on a slice beside one reading of it, with what it holds encoded, in steps of about ten nanoseconds. All that
  * looks closer shares it, so that no text is slow in several ways at once; what is behind its end is reported as unread.
- * Honest slices that were measured need half of it, and documents with emoji, which are read several times, four fifths.
+ * Honest slices that were measured need an eighth of it, and documents with emoji, which are read several times, five sixths.
  */
 export class Effort {
   #left = 80_000;
