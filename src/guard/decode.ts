@@ -1,6 +1,6 @@
 /** Encodings that hide words from a reader but not from a model that can decode them. */
 import { isLetter } from "./automaton.ts";
-import type { Effort } from "./structure.ts";
+import type { Budget } from "./structure.ts";
 import { type CharacterSet, characterSet, isIn, runEnd, runsAround, runsOf } from "../base/character-runs.ts";
 
 export interface Encoded {
@@ -72,8 +72,8 @@ const FORMS: readonly Form[] = [
   },
 ];
 
-/** The encoded parts of a text that decode to text, as far as the effort goes. */
-export function* encodedParts(text: string, effort?: Effort): Generator<Encoded> {
+/** The encoded parts of a text that decode to text, as far as the budget goes. */
+export function* encodedParts(text: string, budget?: Budget): Generator<Encoded> {
   for (const form of FORMS) {
     const { characters, shortest, signs, unit } = form;
     // Most texts end here, and most are short: a search that is begun costs more than these looks.
@@ -84,7 +84,7 @@ export function* encodedParts(text: string, effort?: Effort): Generator<Encoded>
     for (const { start, end } of runs) {
       if (start < done) continue;
       done = characters === BASE64 ? base64End(text, end) : end;
-      if (effort?.exhausts(10 + (done - start) / (unit === undefined ? 2 : 8)) === true) return;
+      if (budget?.overspends(10 + (done - start) / (unit === undefined ? 2 : 8)) === true) return;
       yield* partsOf(text, form, start, done);
     }
   }
@@ -265,9 +265,9 @@ export interface TurnedWords {
 }
 
 /** Parts of a text as they read when turned around, turned by thirteen letters, or without signs between the letters. */
-export function* respelled(text: string, { rotated, backwards }: TurnedWords, effort: Effort): Generator<Encoded> {
-  if (rotated.length > 0) yield* turnedParts(text, rotated, rotate, effort);
-  if (backwards.length > 0) yield* turnedParts(text, backwards, bothWays, effort);
+export function* respelled(text: string, { rotated, backwards }: TurnedWords, budget: Budget): Generator<Encoded> {
+  if (rotated.length > 0) yield* turnedParts(text, rotated, rotate, budget);
+  if (backwards.length > 0) yield* turnedParts(text, backwards, bothWays, budget);
   let done = 0;
   // A run has five signs: one of the first four or the place before it is at every eighth place.
   for (let at = 0; at < text.length; at += 8) {
@@ -277,7 +277,7 @@ export function* respelled(text: string, { rotated, backwards }: TurnedWords, ef
     while (start >= done + 2 && text[start - 1] === text[sign] && isIn(LETTERS, text.charCodeAt(start - 2))) start -= 2;
     SPACED.lastIndex = Math.max(done, start);
     const found = SPACED.exec(text);
-    if (effort.exhausts(10 + 2 * (found?.[0].length ?? 0))) return;
+    if (budget.overspends(10 + 2 * (found?.[0].length ?? 0))) return;
     if (found === null) continue;
     done = SPACED.lastIndex;
     const words = found[0]
@@ -299,7 +299,7 @@ function* turnedParts(
   text: string,
   places: readonly number[],
   turn: typeof rotate,
-  effort: Effort,
+  budget: Budget,
 ): Generator<Encoded> {
   let room = MAX_TURNED;
   let lineEnd = -1;
@@ -317,7 +317,7 @@ function* turnedParts(
     end = Math.min(end, lineEnd);
     const cut = Math.min(end, start + Math.max(0, isCommon ? room - MAX_TURNED / 2 : room));
     room -= cut - start;
-    if (effort.exhausts(20 + cut - start)) return;
+    if (budget.overspends(20 + cut - start)) return;
     if (cut > start) yield { start, end: cut, text: turn(text.slice(start, cut)) };
     if (cut < end && !isCommon) yield { start: cut, end, text: "" };
   }

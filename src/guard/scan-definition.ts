@@ -80,8 +80,7 @@ export async function detectInInstructions(
 const EXPECTED = new Set<FindingCode>(["agent_directive", "tool_directive", "tool_call_forging", "exfiltration_link"]);
 
 function gradeText(findings: readonly Finding[]): Finding[] {
-  const alone = findings.every(({ code }) => EXPECTED.has(code));
-  if (!alone) return [...findings];
+  if (!findings.every(({ code }) => EXPECTED.has(code))) return [...findings];
   return findings.map((finding) => ({ ...finding, severity: finding.severity === "high" ? "medium" : "low" }));
 }
 

@@ -8,7 +8,7 @@ import type { WordTable } from "./automaton.ts";
 import { type Encoded, encodedParts, respelled, type TurnedWords } from "./decode.ts";
 import { type NormalText, respelt } from "../base/normalise.ts";
 import { COMPOUNDS, type Rule, RULES, TYPO_WORDS } from "./rules.ts";
-import { Effort, findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
+import { Budget, findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
 import { CONCEPT_NAMES as NAMES, wordTable } from "./word-table.ts";
 
 export const SENSITIVITIES = ["low", "normal", "high"] as const;
@@ -145,11 +145,11 @@ function moved(sign: Sign, by: number): Sign {
   return { ...sign, start: sign.start + by, end: sign.end + by, run: { start: run.start + by, end: run.end + by } };
 }
 
-function readSlice(text: string, depth = 0, effort = new Effort()): Passage[] {
-  const reading = new Reading(text, effort);
+function readSlice(text: string, depth = 0, budget = new Budget()): Passage[] {
+  const reading = new Reading(text, budget);
   reading.read();
   if (depth < MAX_DEPTH)
-    for (const sign of encodedMatches(reading.text, reading.turned, depth + 1, effort)) reading.add(sign);
+    for (const sign of encodedMatches(reading.text, reading.turned, depth + 1, budget)) reading.add(sign);
   return reading.passages();
 }
 
@@ -157,11 +157,11 @@ function readSlice(text: string, depth = 0, effort = new Effort()): Passage[] {
  * Encoded text is suspicious when what it says is, with less than would be enough in the open. The decoded parts are read
  * together, so that many of them cost no more than a long one, and none is left out.
  */
-function encodedMatches(text: string, turned: TurnedWords, depth: number, effort: Effort): Sign[] {
+function encodedMatches(text: string, turned: TurnedWords, depth: number, budget: Budget): Sign[] {
   const parts: Encoded[] = [];
-  for (const found of [encodedParts(text, effort), respelled(text, turned, effort)])
-    for (const part of found) parts.push(effort.exhausts(80 + part.text.length) ? { ...part, text: "" } : part);
-  if (effort.exhausts(0) && text !== "") parts.push({ start: 0, end: text.length, text: "" });
+  for (const found of [encodedParts(text, budget), respelled(text, turned, budget)])
+    for (const part of found) parts.push(budget.overspends(80 + part.text.length) ? { ...part, text: "" } : part);
+  if (budget.overspends(0) && text !== "") parts.push({ start: 0, end: text.length, text: "" });
   if (parts.length === 0) return [];
   const starts: number[] = [];
   let length = 0;
@@ -170,7 +170,7 @@ function encodedMatches(text: string, turned: TurnedWords, depth: number, effort
     length += part.text.length + PART_SEPARATOR.length;
   }
   const found = new Map(parts.filter((part) => part.text === "").map((part) => [part, 0]));
-  for (const { score, matches } of readSlice(parts.map((part) => part.text).join(PART_SEPARATOR), depth, effort)) {
+  for (const { score, matches } of readSlice(parts.map((part) => part.text).join(PART_SEPARATOR), depth, budget)) {
     if (score < LOW) continue;
     for (const match of matches) {
       const { start, end } = spanOf(match);
@@ -187,14 +187,14 @@ function encodedMatches(text: string, turned: TurnedWords, depth: number, effort
   });
 }
 
-/** Matches near each other; behind the end of the effort all that are left. */
-function groupMatches(matches: readonly Sign[], effort: Effort): Sign[][] {
+/** Matches near each other; behind the end of the budget all that are left. */
+function groupMatches(matches: readonly Sign[], budget: Budget): Sign[][] {
   const groups: Sign[][] = [];
   let group: Sign[] = [];
   let end = -Infinity;
   for (const match of matches.toSorted((a, b) => a.start - b.start)) {
     const isFar = match.start - end > PASSAGE_GAP || match.start - (group[0]?.start ?? 0) > PASSAGE_LENGTH;
-    if (isFar && (group.length === 0 || !effort.exhausts(100))) {
+    if (isFar && (group.length === 0 || !budget.overspends(100))) {
       if (group.length > 0) groups.push(group);
       group = [];
       end = match.end;
@@ -298,7 +298,7 @@ class Reading {
   /** As far as it is read. */
   text: string;
   readonly #length: number;
-  readonly #effort: Effort;
+  readonly #budget: Budget;
   readonly #matches: Sign[] = [];
   readonly #recent = new Map<string, { readonly from: number; count: number; last: Kept }>();
   readonly #topics: number[] = [];
@@ -309,17 +309,17 @@ class Reading {
   #hiddenStarts: readonly number[] | undefined;
   #fences: readonly number[] | undefined;
 
-  constructor(text: string, effort: Effort) {
+  constructor(text: string, budget: Budget) {
     this.text = text;
     this.#length = text.length;
-    this.#effort = effort;
+    this.#budget = budget;
   }
 
   read(): void {
     const isPlain = isPlainAscii(this.text);
     const isUnusual = !isPlain && UNUSUAL.test(this.text);
     // Such a text is read several times.
-    if (!isPlain) this.#effort.exhausts(this.#length / (isUnusual ? 1 : 4));
+    if (!isPlain) this.#budget.overspends(this.#length / (isUnusual ? 1 : 4));
     this.#findWords(isUnusual ? respelt(this.text) : undefined, isPlain);
     if (this.#fullAt < Infinity) this.text = this.text.slice(0, this.#fullAt);
     findSigns(this.text, isUnusual, this);
@@ -328,10 +328,10 @@ class Reading {
 
   passages(): Passage[] {
     if (this.#fullAt === Infinity)
-      return groupMatches(this.#matches, this.#effort).map((matches) => ({ matches, score: this.#scoreOf(matches) }));
+      return groupMatches(this.#matches, this.#budget).map((matches) => ({ matches, score: this.#scoreOf(matches) }));
     // What cannot be read to its end is not considered clean, and is one passage: no honest text is like it.
     this.#matches.push({ ...UNREADABLE, start: this.#fullAt, end: this.#length });
-    this.#effort.exhausts(Infinity);
+    this.#budget.overspends(Infinity);
     return [{ matches: this.#matches, score: this.#scoreOf(this.#matches) }];
   }
 
@@ -353,11 +353,11 @@ class Reading {
 
   report(sign: Sign): boolean {
     this.add(sign);
-    return this.exhausts(20, sign.start) || this.#matches.length >= MAX_MATCHES;
+    return this.overspends(20, sign.start) || this.#matches.length >= MAX_MATCHES;
   }
 
-  exhausts(steps: number, at: number): boolean {
-    const isOver = this.#effort.exhausts(steps);
+  overspends(steps: number, at: number): boolean {
+    const isOver = this.#budget.overspends(steps);
     if (isOver) this.#stopAt(at);
     return isOver;
   }
@@ -399,7 +399,7 @@ class Reading {
   #findWords(folded: NormalText | undefined, isPlain: boolean): void {
     const text = folded?.text ?? this.text;
     const originalAt = (offset: number): number => folded?.originalAt(offset) ?? offset;
-    const effort = this.#effort;
+    const budget = this.#budget;
     const { finder, steps, starts, ends } = (compiled ??= compile());
     starts.fill(-1);
     ends.fill(-1);
@@ -463,7 +463,7 @@ class Reading {
         if (word !== undefined) take(DROP, word.start, word.end);
       }
       take(concept, start, end);
-      if (effort.exhausts((isOrder ? 20 : 8) + (steps[concept]?.length ?? 0) / STEP_SIZE))
+      if (budget.overspends((isOrder ? 20 : 8) + (steps[concept]?.length ?? 0) / STEP_SIZE))
         this.#stopAt(originalAt(start));
       if (isOrder && concept !== ORDERS) {
         const word = typoAfter(text, end, TYPO_WORDS.orders);
@@ -489,7 +489,7 @@ class Reading {
       return this.add({ rule: id, kind, weight: label, start, end });
     if (opens !== undefined && start < MAX_OPENING && OPENING.test(this.text.slice(0, start)))
       return this.add({ rule: id, kind, weight: opens, start, end });
-    const isJudged = (verb === true || pattern.includes(" ")) && !this.#effort.exhausts(150);
+    const isJudged = (verb === true || pattern.includes(" ")) && !this.#budget.overspends(150);
     const weight = isJudged ? rule.weight * moodOf(this.text, start, end, rule) : rule.weight;
     if (weight < 1) return undefined;
     return this.add({ rule: id, kind, weight, start, end, ...(weak === true ? { weak } : {}) });
@@ -502,7 +502,7 @@ class Reading {
     let isExample = true;
     for (const match of matches) {
       if (match.weight <= (rules.get(match.rule) ?? 0)) continue;
-      const share = match.plain === true || this.#effort.exhausts(50) ? 1 : this.#contextOf(match);
+      const share = match.plain === true || this.#budget.overspends(50) ? 1 : this.#contextOf(match);
       const weight = match.weight * share;
       if (match.weight >= 3 && share > CITED_SHARE) isExample = false;
       rules.set(match.rule, Math.max(rules.get(match.rule) ?? 0, weight));
@@ -545,7 +545,7 @@ class Reading {
     let share = 1 / (1 + 0.2 * Math.min(5, topics));
     const before = this.text.slice(Math.max(0, start - QUOTE_REACH), start);
     const line = before.slice(before.lastIndexOf("\n") + 1);
-    const isMarked = QUOTE.test(line) && !this.#effort.exhausts(200);
+    const isMarked = QUOTE.test(line) && !this.#budget.overspends(200);
     const quotation = isMarked ? quotationAt(before, line, this.text.slice(end, end + QUOTE_REACH)) : undefined;
     if (quotation === "cited") share *= CITED_SHARE;
     else if (quotation === "quoted") share *= topics > 0 ? 0.5 : 0.7;

@@ -18,21 +18,21 @@ export interface Sign {
   readonly run?: Span;
 }
 
-/** Takes what is found, and the effort of looking closer; true where there is no room for more. */
+/** Takes what is found, and the budget of looking closer; true where there is no room for more. */
 export interface Signs {
   report(sign: Sign): boolean;
-  exhausts(steps: number, at: number): boolean;
+  overspends(steps: number, at: number): boolean;
 }
 
 /**
- * What may be spent on a slice beside one reading of it, with what it holds encoded, in steps of about ten nanoseconds. All that
- * looks closer shares it, so that no text is slow in several ways at once; what is behind its end is reported as unread.
- * Honest slices that were measured need an eighth of it, and documents with emoji, which are read several times, five sixths.
+ * Of a slice beside one reading of it, with what it holds encoded, in steps of about ten nanoseconds. All that looks closer shares
+ * it, so that no text is slow in several ways at once; what is behind its end is reported as unread. Honest slices that were
+ * measured need an eighth of it, and documents with emoji, which are read several times, five sixths.
  */
-export class Effort {
+export class Budget {
   #left = 80_000;
 
-  exhausts(steps: number): boolean {
+  overspends(steps: number): boolean {
     return (this.#left -= steps) < 0;
   }
 }
@@ -59,7 +59,7 @@ export function findSigns(text: string, isUnusual: boolean, signs: Signs): void 
 function each(pattern: RegExp, text: string, signs: Signs, visit: (found: RegExpExecArray) => boolean | void): void {
   pattern.lastIndex = 0;
   for (let found = pattern.exec(text); found !== null; found = pattern.exec(text))
-    if (signs.exhausts(10 + found[0].length / 8, found.index) || visit(found) === true) return;
+    if (signs.overspends(10 + found[0].length / 8, found.index) || visit(found) === true) return;
 }
 
 const spanOf = ({ index, 0: all }: RegExpExecArray): Span => ({ start: index, end: index + all.length });
@@ -256,7 +256,7 @@ function chatTokens(text: string, signs: Signs): void {
     if (!MAY_OPEN.test(text[at + 1] ?? "") && !text.startsWith("<<SYS", at) && !text.startsWith("<</SYS", at)) continue;
     ANY_TOKEN.lastIndex = at;
     const token = ANY_TOKEN.exec(text);
-    if (signs.exhausts(token === null ? 4 : token[1] === undefined ? 15 : 60, at)) return;
+    if (signs.overspends(token === null ? 4 : token[1] === undefined ? 15 : 60, at)) return;
     if (token === null) continue;
     for (const [rule, weight, pattern] of token[1] === undefined ? [] : isAngle ? TOKENS : BRACKETED) {
       pattern.lastIndex = at;
@@ -323,7 +323,7 @@ function labels(text: string, signs: Signs): void {
     while (text[first] === " " && first < at + 40) first += 1;
     const unit = text.charCodeAt(first);
     if (isIn(NO_LABEL, unit) && !(first > at + 1 && isIn(END_LETTER, unit))) continue;
-    if (signs.exhausts(6, at)) return;
+    if (signs.overspends(6, at)) return;
     const end = find(LINE_LABEL, at);
     END_MARK.lastIndex = at;
     const mark = mayEnd ? END_MARK.exec(text) : null;
@@ -339,10 +339,10 @@ function labels(text: string, signs: Signs): void {
       let last = at + 1;
       while (text[last] === bracket) last += 1;
       const isLabel = !isIn(NO_BRACKET_LABEL, text.charCodeAt(last));
-      if (signs.exhausts(isLabel ? 4 : 1, at)) return;
+      if (signs.overspends(isLabel ? 4 : 1, at)) return;
       at = isLabel ? Math.max(find(BRACKET_LABEL, Math.max(at, last - 3)), last) : last;
     }
-  for (let at = text.indexOf(" ##"); at !== -1 && !signs.exhausts(15, at); at = text.indexOf(" ##", at))
+  for (let at = text.indexOf(" ##"); at !== -1 && !signs.overspends(15, at); at = text.indexOf(" ##", at))
     at = Math.max(find(HASH_LABEL, at + 1), at + 2);
 }
 
@@ -359,7 +359,7 @@ function leadOf(found: string): number {
 function labelAt(pattern: RegExp, text: string, at: number, weak: Weak, signs: Signs): number {
   pattern.lastIndex = at;
   const found = pattern.exec(text)?.[0];
-  if (found === undefined || signs.exhausts(20, at)) return at;
+  if (found === undefined || signs.overspends(20, at)) return at;
   const end = at + found.length;
   // A heading is a line of its own; a label has something behind it.
   const isClosed = /[:\])}]$/.test(found) || /^[ \t]?[\])}>|*=#_~-]{0,8}[ \t]?[:>\]]/.test(text.slice(end, end + 12));
@@ -433,10 +433,10 @@ function addresses(text: string, signs: Signs): void {
     // A blank may hold spaces: `{the conversation}`.
     const address =
       stop === -1 ? window : window.slice(0, /[{[<]\s?\w{0,20}$/.test(window.slice(0, stop)) ? stop + 60 : stop);
-    if (signs.exhausts(20 + address.length / 8, at)) return;
+    if (signs.overspends(20 + address.length / 8, at)) return;
     const isSuspect = SUSPECT_HOST.test(address);
     if (!isSuspect && !/[?#=[{<%]/.test(address)) continue;
-    if (signs.exhausts(20 + address.length / 2, at)) return;
+    if (signs.overspends(20 + address.length / 2, at)) return;
     let weight = BLANK.test(address)
       ? address.includes("?")
         ? 5

@@ -1,4 +1,5 @@
 import { readdirSync, statSync } from "node:fs";
+import { freePort } from "../../support/shared-hub.ts";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AuthorizationServer, browse } from "../../doubles/authorization-server.ts";
@@ -56,7 +57,7 @@ describe("logging in", () => {
 
   it("[guard-11a] uses a client registered by hand, with its secret kept out of the file", async () => {
     const { authorization, login } = await oauthBench();
-    const redirectPort = 20_000 + Math.floor(Math.random() * 20_000);
+    const redirectPort = await freePort();
     authorization.registers = false;
     authorization.addClient("mine", "configured-secret", [`http://127.0.0.1:${redirectPort}/callback`]);
     const grant = await login({
@@ -200,7 +201,7 @@ describe("[guard-11d] what comes back is checked", () => {
 
   it("does not show a configured client to an authorization server that it never saw", async () => {
     const { authorization, server, login, clock } = await oauthBench();
-    const redirectPort = 20_000 + Math.floor(Math.random() * 20_000);
+    const redirectPort = await freePort();
     authorization.addClient("mine", "configured-secret", [`http://127.0.0.1:${redirectPort}/callback`]);
     const settings = { ...SETTINGS, clientId: "mine", clientSecret: "configured-secret", redirectPort };
     await login({ settings });
