@@ -85,7 +85,7 @@ agent_directive | ask-disclaimer | 4.2 | askFor 300 & disclaimer
 agent_directive | output-script | 4.5 across | onlyOutput 80 script
 agent_directive | model-reading | 4.4 | model 24 reading; reading 12 model; ifYou 8 model
 agent_directive | vocative | 2.5 weak | vocative
-agent_directive | reply-only | 1 weak opens=4.2 | replyOnly
+agent_directive | reply-only | 2.2 weak opens=4.2 | replyOnly
 agent_directive | later-order | 4.2 across | beforeAnswer 30 harmful; future 50 youAre
 agent_directive | treat-as-orders | 4.4 verb | treatIt 50 asOrders
 agent_directive | every-answer | 2.8 weak verb quoted=4 | appendVerb 24 everyAnswer; everyAnswer 30 appendVerb
