@@ -68,7 +68,11 @@ export async function startPostgres(): Promise<Postgres> {
     connect,
     freeze(frozen) {
       for (const pid of [child.pid, ...childrenOf(child.pid)]) {
-        if (pid !== undefined) process.kill(pid, frozen ? "SIGSTOP" : "SIGCONT");
+        try {
+          if (pid !== undefined) process.kill(pid, frozen ? "SIGSTOP" : "SIGCONT");
+        } catch {
+          // A process of a connection that has ended meanwhile.
+        }
       }
     },
     async stop() {

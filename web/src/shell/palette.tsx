@@ -47,10 +47,14 @@ function usePaused(text: string): string {
 
 export function Palette({ onClose, onShortcuts }: PaletteProps) {
   const [typed, setTyped] = useState("");
-  const [chosen, setChosen] = useState(0);
+  /** By its id: results that come later move others. */
+  const [chosen, setChosen] = useState("");
   const groups = useGroups(useDeferredValue(typed), onShortcuts);
   const entries = groups.flatMap((group) => group.entries);
-  const active = Math.min(chosen, Math.max(entries.length - 1, 0));
+  const active = Math.max(
+    entries.findIndex((entry) => entry.id === chosen),
+    0,
+  );
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -67,7 +71,7 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
     const isUp = event.key === "ArrowUp" || (event.ctrlKey && event.key === "p");
     if (event.key === "Enter") run(entries[active]);
     else if ((isDown || isUp) && entries.length > 0)
-      setChosen((active + (isDown ? 1 : entries.length - 1)) % entries.length);
+      setChosen(entries[(active + (isDown ? 1 : entries.length - 1)) % entries.length]?.id ?? "");
     else return;
     event.preventDefault();
   };
@@ -96,7 +100,7 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
               value={typed}
               onChange={(event) => {
                 setTyped(event.target.value);
-                setChosen(0);
+                setChosen("");
               }}
               onKeyDown={press}
               className="min-h-12 flex-1 bg-transparent text-base outline-none"
@@ -127,7 +131,7 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
                       id={`${id}-${index}`}
                       entry={entry}
                       isActive={index === active}
-                      onPoint={() => setChosen(index)}
+                      onPoint={() => setChosen(entry.id)}
                       onRun={() => run(entry)}
                     />
                   );
