@@ -66,7 +66,7 @@ export interface AuditKeeperOptions {
 /** `all`: files of every process. `due`: only what this one wrote, if all were looked at a moment ago. `last`: the same, because it ends. */
 export type IntakeScope = "all" | "due" | "last";
 
-/** What whoever asked for it is to do now. */
+/** The result of taking in, for its caller to act on. */
 export interface Intake {
   /** Nothing is left to do for so long. */
   readonly againMs: number;

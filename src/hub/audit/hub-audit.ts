@@ -87,7 +87,7 @@ export function openAudit(options: OpenAuditOptions): { readonly log: AuditLog; 
   return { log, audit };
 }
 
-/** What works on the log, in whichever thread. */
+/** The work on the log, in its own thread or, in tests, in that of the caller. */
 export interface AuditKeeping extends Pick<AuditKeeper, "takeIn" | "remove" | "query" | "stats" | "verify"> {
   /** Whether work costs no more than itself; if not, a thread must be started for it. */
   readonly isReady: boolean;
